@@ -22,7 +22,7 @@ async function fillAndReport(): Promise<void> {
     const path = join(directory, 'puente.db');
     const store = await openSqliteStore({ path, create: true, now: Date.now });
     for (let first = 0; first < COUNT; first += BATCH) {
-      await store.recordExchanges(Array.from({ length: BATCH }, (_, index) => exchange(first + index)));
+      await store.exchanges.recordExchanges(Array.from({ length: BATCH }, (_, index) => exchange(first + index)));
       if (first % 50_000 === 0) process.stderr.write(`${first} of ${COUNT} written\n`);
     }
     await store.close();
@@ -43,7 +43,7 @@ async function fillAndReport(): Promise<void> {
 
 async function report(path: string): Promise<void> {
   const store = await openSqliteStore({ path, create: false, now: Date.now });
-  const tally = await tallyOf(store, { merchant_id: null, since: 0, until: Date.now() + 400 * DAY_MS });
+  const tally = await tallyOf(store.exchanges, { merchant_id: null, since: 0, until: Date.now() + 400 * DAY_MS });
   await store.close();
   const calls = [...tally.traffic.values()].reduce((sum, line) => sum + line.calls, 0);
   const { heapUsed, rss } = process.memoryUsage();

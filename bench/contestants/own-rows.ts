@@ -52,7 +52,7 @@ export async function openOwnRows(database: string): Promise<Rows> {
         updated_at: now,
         revision: 1,
       };
-      await store.openLink(link, () => ({ kind: 'open' }));
+      await store.links.openLink(link, () => ({ kind: 'open' }));
       open.set(id, link);
     },
     async settle(id, order) {
@@ -60,7 +60,12 @@ export async function openOwnRows(database: string): Promise<Rows> {
       if (link === undefined) throw new Error('a sale that nobody has opened');
       open.delete(id);
       const known = { order_id: order.id, order, sealed_body: null, attempts: 1 };
-      await store.saveLink(link, { ...known, state: 'LIVE', client_answer: 'maybe', next_check_at: link.expires_at });
+      await store.links.saveLink(link, {
+        ...known,
+        state: 'LIVE',
+        client_answer: 'maybe',
+        next_check_at: link.expires_at,
+      });
     },
   };
 }

@@ -4,7 +4,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { tidyRound } from '../../src/ops/upkeep/chores.ts';
 import { Secret } from '../../src/proxy/secret.ts';
-import type { Store } from '../../src/proxy/store.ts';
+import type { Store, UpkeepStore } from '../../src/proxy/store.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { newExchange } from '../../test/store/contract/evidence-kit.ts';
@@ -70,10 +70,10 @@ async function live(
 ): Promise<RetentionResult> {
   const days: RetentionResult['days'] = [];
   let longest_step_ms = 0;
-  const watched: Pick<Store, 'tidyOld'> = {
+  const watched: Pick<UpkeepStore, 'tidyOld'> = {
     async tidyOld(limits, limit) {
       const since = performance.now();
-      const rows = await ground.store.tidyOld(limits, limit);
+      const rows = await ground.store.upkeep.tidyOld(limits, limit);
       longest_step_ms = Math.max(longest_step_ms, performance.now() - since);
       return rows;
     },
@@ -100,7 +100,7 @@ async function live(
   }
   const busy = days.filter(({ sales_deleted }) => sales_deleted > 0);
   const deleted = busy.reduce((sum, one) => sum + one.sales_deleted, 0);
-  const kept = (await ground.store.counts()).links.DONE ?? 0;
+  const kept = (await ground.store.upkeep.counts()).links.DONE ?? 0;
   return {
     engine,
     sales_per_day: sales,
@@ -125,22 +125,26 @@ async function sell(ground: Ground, sales: number): Promise<void> {
       const id = randomUUID();
       const sale = await finished(store, { slot: `point:${id}`, created_at: now, updated_at: now }, now);
       const notices = [newNotice(sale, JSON.stringify(ORDER), { created_at: now })];
-      await store.saveLink(sale, { order_id: orderId(0) + id, order: { ...ORDER, id }, updated_at: now }, { notices });
-      await store.receiveEvent(newEvent({ order_id: orderId(0) + id, received_at: now }));
+      await store.links.saveLink(
+        sale,
+        { order_id: orderId(0) + id, order: { ...ORDER, id }, updated_at: now },
+        { notices },
+      );
+      await store.events.receiveEvent(newEvent({ order_id: orderId(0) + id, received_at: now }));
     });
     await Promise.all(together);
-    const due = await store.dueNotices(now, 2 * TOGETHER);
+    const due = await store.notices.dueNotices(now, 2 * TOGETHER);
     const done = { state: 'delivered', next_attempt_at: now } as const;
-    await Promise.all(due.map((notice) => store.recordAttempt(notice, attempt('delivered', 200), done)));
-    const events = await store.dueEvents(now, 2 * TOGETHER);
-    await Promise.all(events.map(({ sequence }) => store.saveEvent(sequence, { state: 'done' })));
+    await Promise.all(due.map((notice) => store.notices.recordAttempt(notice, attempt('delivered', 200), done)));
+    const events = await store.events.dueEvents(now, 2 * TOGETHER);
+    await Promise.all(events.map(({ sequence }) => store.events.saveEvent(sequence, { state: 'done' })));
   }
   await exchange(store, 2 * sales, now);
 }
 
 async function exchange(store: Store, count: number, at: number): Promise<void> {
   for (let first = 0; first < count; first += 100)
-    await store.recordExchanges(
+    await store.exchanges.recordExchanges(
       Array.from({ length: 100 }, () => newExchange({ at, legacy_id: randomUUID(), fired: FIRED })),
     );
 }
@@ -151,7 +155,7 @@ const FIRED = Array.from({ length: 16 }, (_, row) => `point.create.request#${row
 async function tidyExchanges({ store }: Ground, before: number): Promise<number> {
   let gone = 0;
   for (let rows = EXCHANGE_ROWS; rows === EXCHANGE_ROWS; gone += rows)
-    rows = await store.tidyExchanges(before, before, EXCHANGE_ROWS);
+    rows = await store.exchanges.tidyExchanges(before, before, EXCHANGE_ROWS);
   return gone;
 }
 
@@ -168,12 +172,12 @@ async function byRows(ground: Ground, count: number): Promise<RetentionResult['e
 }
 
 async function bySpan(ground: Ground, count: number): Promise<RetentionResult['exchanges_by_span']> {
-  await ground.store.tidyExchanges(ground.clock.now - KEPT_DAYS * DAY_MS, 0, EXCHANGE_ROWS);
+  await ground.store.exchanges.tidyExchanges(ground.clock.now - KEPT_DAYS * DAY_MS, 0, EXCHANGE_ROWS);
   await exchange(ground.store, count, ground.clock.now);
   // Of the days before only what is too young to go is left, and goes with it.
   ground.clock.now += (KEPT_DAYS + 2) * DAY_MS;
   const [since, logged] = [performance.now(), Number(await ground.logged())];
-  await ground.store.tidyExchanges(ground.clock.now - KEPT_DAYS * DAY_MS, 0, EXCHANGE_ROWS);
+  await ground.store.exchanges.tidyExchanges(ground.clock.now - KEPT_DAYS * DAY_MS, 0, EXCHANGE_ROWS);
   const took_ms = performance.now() - since;
   return { rows: count, took_ms, log_bytes: Number(await ground.logged()) - logged };
 }

@@ -75,7 +75,7 @@ export const systemClock: Clock = {
  * @returns how many were closed.
  */
 export async function closeLeftovers(runtime: Ports, which: (link: Link) => boolean = () => true): Promise<number> {
-  const leftovers = (await runtime.store.dueLinks(Number.MAX_SAFE_INTEGER, MAX_LEFTOVERS)).filter(which);
+  const leftovers = (await runtime.store.links.dueLinks(Number.MAX_SAFE_INTEGER, MAX_LEFTOVERS)).filter(which);
   for (const link of leftovers) await changeLink(runtime, link, () => ({ change: lost(link, runtime.clock.now()) }));
   return leftovers.length + (await endLegacySales(runtime));
 }
@@ -83,10 +83,10 @@ export async function closeLeftovers(runtime: Ports, which: (link: Link) => bool
 /** A create that is being carried now ends by itself. */
 async function endLegacySales({ store, clock }: Ports): Promise<number> {
   let ended = 0;
-  for (const { id } of await store.merchants()) {
-    for (const sale of await store.openLegacySales(id, clock.now(), MAX_LEFTOVERS)) {
+  for (const { id } of await store.merchants.merchants()) {
+    for (const sale of await store.legacy_sales.openLegacySales(id, clock.now(), MAX_LEFTOVERS)) {
       if (sale.state === 'SENDING' && sale.updated_at + LATE_EFFECT_MS > clock.now()) continue;
-      await store.saveLegacySale(sale.id, { state: 'ENDED' });
+      await store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED' });
       ended++;
     }
   }

@@ -62,7 +62,7 @@ export function startLoops(
   telemetry: Telemetry | null,
 ): Work {
   const notifier = startNotifier({
-    store: ports.store,
+    store: ports.store.notices,
     sender: {
       async send(request) {
         const result = await sender.send(request);
@@ -101,8 +101,8 @@ export function startLoops(
 
 /** Where a notice goes now, and how it is signed. */
 async function receiverOf(ports: Ports, notice: Notice): ReturnType<NotifierParts['receiver']> {
-  const merchant = await ports.store.merchant(notice.merchant_id);
-  const link = notice.form === 'point' ? null : await ports.store.link(notice.legacy_id);
+  const merchant = await ports.store.merchants.merchant(notice.merchant_id);
+  const link = notice.form === 'point' ? null : await ports.store.links.link(notice.legacy_id);
   const sealed = merchant?.sealed_notice_secret ?? null;
   return {
     url: targetOf(ports, link, merchant),

@@ -1,10 +1,11 @@
 /** What operators do with the audit trail: read it, and prove that nobody changed it. */
+
 import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
 import { heard, say } from '../locales/sentences.ts';
 import { type AuditLine, type BrokenLink, brokenLink, type ChainMark, chainStart } from '../proxy/audit.ts';
 import type { Ports } from '../proxy/ports.ts';
-import type { Store } from '../proxy/store.ts';
+import type { AuditStore } from '../proxy/store.ts';
 import { BY_ITSELF } from './api/person.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -68,7 +69,7 @@ export interface ChainReport {
 export async function viewAudit(ports: Ports, { limit, ...filter }: AuditQuery): Promise<AuditView[]> {
   if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since)
     throw new PuenteError('bad_request', say('refusal.empty_audit', {}));
-  const lines = await ports.store.auditsOf(filter, limit);
+  const lines = await ports.store.audit.auditsOf(filter, limit);
   return lines.map((line) => ({ ...line, at: new Date(line.at).toISOString(), said: reasonSaid(line) }));
 }
 
@@ -76,7 +77,7 @@ export async function viewAudit(ports: Ports, { limit, ...filter }: AuditQuery):
 export async function viewChain(ports: Ports, query: VerifyQuery): Promise<ChainView> {
   const { expect_sequence: sequence, expect_hash: hash } = query;
   const expected = sequence === undefined || hash === undefined ? null : { sequence, hash };
-  const { broken, ...report } = await verifyAuditStream(ports.store, expected);
+  const { broken, ...report } = await verifyAuditStream(ports.store.audit, expected);
   return { ...report, broken: broken === null ? null : { ...broken, said: heard(broken.reason).said } };
 }
 
@@ -89,7 +90,7 @@ type ChainView = Omit<ChainReport, 'broken'> & { broken: (BrokenLink & { said: S
  * was noted elsewhere, does.
  */
 export async function verifyAuditStream(
-  store: Pick<Store, 'auditsAfter'>,
+  store: Pick<AuditStore, 'auditsAfter'>,
   expected: ChainMark | null = null,
 ): Promise<ChainReport> {
   let head = chainStart();

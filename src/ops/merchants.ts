@@ -75,15 +75,15 @@ export async function viewMerchants(ports: Ports): Promise<MerchantView[]> {
 
 /** Those with a row, and those whose calls were carried though nothing was ever set for them, in order of their ids. */
 export async function knownMerchants({ store }: Ports): Promise<Merchant[]> {
-  const stored = await store.merchants();
+  const stored = await store.merchants.merchants();
   const have = new Set(stored.map(({ id }) => id));
-  const called = (await store.calledMerchants()).filter((id) => !have.has(id)).map(newMerchant);
+  const called = (await store.exchanges.calledMerchants()).filter((id) => !have.has(id)).map(newMerchant);
   return [...stored, ...called].toSorted((one, other) => (one.id < other.id ? -1 : 1));
 }
 
 /** A merchant nobody has seen yet is shown with the defaults and revision 0. */
 export async function viewMerchant(ports: Ports, id: string): Promise<MerchantView> {
-  return merchantView(ports, (await ports.store.merchant(checkedId(id))) ?? newMerchant(id));
+  return merchantView(ports, (await ports.store.merchants.merchant(checkedId(id))) ?? newMerchant(id));
 }
 
 /**
@@ -101,7 +101,7 @@ export async function changeMerchant(
   const { reason, revision, notice_url, notice_secret, credential, ...settings } = change;
   if (notice_url) checkUrl(notice_url.reveal());
   const before = await merchantToChange(ports, id);
-  const saved = await ports.store.saveMerchant(
+  const saved = await ports.store.merchants.saveMerchant(
     {
       ...before,
       settings: merchantSettings.parse({ ...before.settings, ...settings }),
@@ -130,7 +130,7 @@ export async function changeMerchant(
     },
   );
   if (notice_url !== undefined || notice_secret !== undefined || settings.dialect !== undefined) {
-    await ports.store.hastenNotices(id, ports.clock.now());
+    await ports.store.notices.hastenNotices(id, ports.clock.now());
     ports.notices.waiting();
   }
   return merchantView(ports, saved);
@@ -141,7 +141,7 @@ export async function changeMerchant(
  * @throws PuenteError bad_request for an id that is none.
  */
 export async function merchantToChange({ store }: Ports, id: string): Promise<Merchant> {
-  return (await store.merchant(checkedId(id))) ?? newMerchant(id);
+  return (await store.merchants.merchant(checkedId(id))) ?? newMerchant(id);
 }
 
 /** What the audit says of the URL, when the change names it. */

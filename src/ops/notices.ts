@@ -81,12 +81,12 @@ export type AttemptView = Omit<Attempt, 'at'> & { at: string; said: Said | null 
 export async function viewNotices(ports: Ports, query: NoticeQuery): Promise<NoticeView[]> {
   const { state, limit, ...named } = query;
   const filter = filterOf({ ...named, ...(state === undefined ? {} : { states: [state] }) });
-  return (await ports.store.notices(filter, limit)).map(viewOf);
+  return (await ports.store.notices.notices(filter, limit)).map(viewOf);
 }
 
 /** @throws PuenteError not_found. */
 export async function viewNotice(ports: Ports, id: string): Promise<NoticeView & { tries: AttemptView[] }> {
-  const found = await ports.store.notice(id);
+  const found = await ports.store.notices.notice(id);
   if (found === null) throw noSuchNotice(id);
   return { ...viewOf(found.notice), tries: found.attempts.map(attemptOf) };
 }
@@ -96,11 +96,11 @@ export async function viewNotice(ports: Ports, id: string): Promise<NoticeView &
  * @throws PuenteError not_found.
  */
 export async function replayNotice(ports: Ports, id: string, why: string, who: string): Promise<NoticeView> {
-  const found = await ports.store.notice(id);
+  const found = await ports.store.notices.notice(id);
   if (found === null) throw noSuchNotice(id);
   const { legacy_id, topic, form, subject, state } = found.notice;
   const now = ports.clock.now();
-  await ports.store.replayNotices([id], now, {
+  await ports.store.notices.replayNotices([id], now, {
     at: now,
     who,
     action: 'replay notice',
@@ -108,7 +108,7 @@ export async function replayNotice(ports: Ports, id: string, why: string, who: s
     reason: why,
     detail: { notice: id, topic, form, about: subject, state },
   });
-  const again = await ports.store.notice(id);
+  const again = await ports.store.notices.notice(id);
   ports.notices.waiting();
   return viewOf((again ?? found).notice);
 }
@@ -129,15 +129,15 @@ export async function replayWindow(
   const filter = filterOf(asked);
   const delivered_left_out = asked.states.includes('delivered')
     ? 0
-    : await ports.store.countNotices({ ...filter, states: ['delivered'] });
-  if (dry_run) return { notices: await ports.store.countNotices(filter), dry_run, delivered_left_out };
-  const found = await ports.store.notices(filter, MOST_REPLAYED + 1);
+    : await ports.store.notices.countNotices({ ...filter, states: ['delivered'] });
+  if (dry_run) return { notices: await ports.store.notices.countNotices(filter), dry_run, delivered_left_out };
+  const found = await ports.store.notices.notices(filter, MOST_REPLAYED + 1);
   if (found.length > MOST_REPLAYED) throw tooMany();
   if (expected !== undefined && found.length !== expected) throw otherNumber(expected, found.length);
   if (found.length === 0) return { notices: 0, dry_run, delivered_left_out };
   const now = ports.clock.now();
   const detail = { ...asked, since: isoOf(asked.since), until: isoOf(asked.until), notices: found.length };
-  await ports.store.replayNotices(
+  await ports.store.notices.replayNotices(
     found.map(({ id }) => id),
     now,
     { at: now, who, action: 'replay notices', subject: asked.merchant ?? 'all merchants', reason: why, detail },

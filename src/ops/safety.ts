@@ -45,7 +45,7 @@ export interface SafetyView {
 export async function viewSafety(ports: Ports, id: string): Promise<SafetyView> {
   const merchant = await merchantToChange(ports, id);
   const lines = await Promise.all(
-    [STOPPED, WOULD_STOP].map((action) => ports.store.auditsOf({ subject: id, action }, MOST_LISTED)),
+    [STOPPED, WOULD_STOP].map((action) => ports.store.audit.auditsOf({ subject: id, action }, MOST_LISTED)),
   );
   return {
     merchant_id: id,
@@ -68,7 +68,7 @@ export async function viewSafety(ports: Ports, id: string): Promise<SafetyView> 
 
 /** All stops that stand. */
 export async function viewStops(ports: Ports): Promise<(TripView & { merchant_id: string })[]> {
-  const merchants = await ports.store.merchants();
+  const merchants = await ports.store.merchants.merchants();
   return merchants.flatMap((merchant) =>
     tripsOf(ports, merchant).map((trip) => ({ merchant_id: merchant.id, ...trip })),
   );
@@ -82,7 +82,7 @@ export async function resetStop(ports: Ports, id: string, ask: ResetAsk, who: st
   const merchant = await merchantToChange(ports, id);
   const trip = merchant.trips[ask.kind];
   if (trip === undefined) throw new PuenteError('refused', say('refusal.no_stop', { kind: ask.kind, merchant: id }));
-  const saved = await ports.store.saveTrips(id, { [ask.kind]: null }, ask.revision, {
+  const saved = await ports.store.merchants.saveTrips(id, { [ask.kind]: null }, ask.revision, {
     at: ports.clock.now(),
     who,
     action: RESET,

@@ -29,7 +29,7 @@ export function watchClock({ store, clock, log }: Pick<Ports, 'store' | 'clock' 
     poll_ms: LOOK_MS,
     concurrency: 1,
     async take() {
-      if (is_start) known = Math.max(known, (await store.newestMoment()) - monotonic());
+      if (is_start) known = Math.max(known, (await store.upkeep.newestMoment()) - monotonic());
       is_start = false;
       // Set forward and back between two looks, it has put off what was written meanwhile.
       known = Math.max(known, clock.furthest?.() ?? known);
@@ -39,7 +39,7 @@ export function watchClock({ store, clock, log }: Pick<Ports, 'store' | 'clock' 
     },
     key: () => 'clock',
     async handle(back_ms) {
-      await store.pullForward(clock.now());
+      await store.upkeep.pullForward(clock.now());
       known -= back_ms;
       log.warn('the wall clock was set back; what waits by it was pulled forward', { duration_ms: back_ms });
     },
@@ -53,14 +53,11 @@ export function watchClock({ store, clock, log }: Pick<Ports, 'store' | 'clock' 
  * a step, so that a clock which is wrong by years deletes nothing before somebody has noticed (`reliability.md` F47).
  * @returns epoch ms.
  */
-export function steadyTime(parts: {
-  store: Pick<Store, 'newestMoment'>;
-  clock: Pick<Clock, 'now'>;
-}): () => Promise<number> {
+export function steadyTime(parts: { store: Pick<Store, 'upkeep'>; clock: Pick<Clock, 'now'> }): () => Promise<number> {
   const { store, clock } = parts;
   const opened_at = clock.now();
   // Before anything is written under this clock.
-  const newest = store.newestMoment();
+  const newest = store.upkeep.newestMoment();
   newest.catch(() => undefined); // whoever asks for the time hears of it
   let reached: number | null = null;
   return async () => {

@@ -1,13 +1,48 @@
 /** What Puente remembers, as an interface that any engine can keep: each method is one whole transaction. */
 
 import type { AuditEntry, AuditLine } from './audit.ts';
-import type { DeliveryStore } from './records/delivery.ts';
-import type { EvidenceStore } from './records/evidence.ts';
-import type { InboxEvent, NewEvent, NewNotice, NoticeStore } from './records/notices.ts';
+import type { NoticesBehind, NoticeTurn } from './records/delivery.ts';
+import type {
+  CallSeen,
+  CoverageRow,
+  DifferenceGroup,
+  DifferenceState,
+  ExchangeFilter,
+  LedgerRow,
+  MerchantDay,
+  ReadinessDay,
+  RecordedExchange,
+  SeenUnit,
+  StoredExchange,
+  Traffic,
+  UnknownRow,
+  VerdictRow,
+} from './records/evidence.ts';
+import type {
+  Attempt,
+  InboxEvent,
+  LoggedNotice,
+  NewEvent,
+  NewNotice,
+  Notice,
+  NoticeFilter,
+  NoticeSum,
+} from './records/notices.ts';
 import type { Refund, RefundChange } from './records/refunds.ts';
-import type { LegacySale, RoutingStore } from './records/routing.ts';
-import type { UpkeepStore } from './records/upkeep.ts';
-import type { AcceptedToken, Merchant, MerchantWithToken } from './routing/merchant.ts';
+import type { BulkMove, LegacySale, LegacySaleChange, OpenCount, Proposal } from './records/routing.ts';
+import type {
+  BackupManifest,
+  BackupNews,
+  Heap,
+  Holdings,
+  OpenWork,
+  RestoredGap,
+  RetentionKind,
+  RetentionLimits,
+  Room,
+  StoreCondition,
+} from './records/upkeep.ts';
+import type { AcceptedToken, Merchant, MerchantWithToken, RoutedKind, Trip } from './routing/merchant.ts';
 import type { Link, LinkChange } from './sales/link.ts';
 
 /** Parked events kept at most; beyond it verified ones push out unverified ones, which leave no trace, oldest first (§3.11.5). */
@@ -36,7 +71,27 @@ export interface LinkExtra {
   recall_events?: boolean;
 }
 
-export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, RoutingStore, UpkeepStore {
+/** Ports of what Puente remembers; any engine implements them. Each method is one whole transaction. */
+export interface Store {
+  merchants: MerchantStore;
+  links: LinkStore;
+  history: HistoryStore;
+  refunds: RefundStore;
+  events: EventStore;
+  notices: NoticeStore;
+  legacy_sales: LegacySaleStore;
+  moves: MoveStore;
+  audit: AuditStore;
+  exchanges: ExchangeStore;
+  evidence: EvidenceStore;
+  upkeep: UpkeepStore;
+  /** True when the last write succeeded and the file is usable. */
+  healthy(): boolean;
+  close(): Promise<void>;
+}
+
+/** Merchants with their settings, and the tokens that upstream accepted. */
+export interface MerchantStore {
   merchant(id: string): Promise<Merchant | null>;
   merchants(): Promise<Merchant[]>;
   /**
@@ -58,14 +113,23 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
     expected_revision: number,
     audit: AuditEntry,
   ): Promise<Merchant>;
-
+  /** Sets or clears (null) safety stops, with the audit line; the merchant's revision rises. @throws PuenteError conflict. */
+  saveTrips(
+    merchant_id: string,
+    trips: Partial<Record<RoutedKind, Trip | null>>,
+    revision: number,
+    audit: AuditEntry,
+  ): Promise<Merchant>;
   /** Remembers an accepted token, and the merchant with its site if it is new (settings all default). */
   acceptToken(token: AcceptedToken, site: string | null): Promise<void>;
   token(fingerprint: string): Promise<AcceptedToken | null>;
   /** The merchant's token seen last; one that the upstream refused since comes after all others. Null when none is kept. */
   latestToken(merchant_id: string): Promise<AcceptedToken | null>;
   forgetToken(fingerprint: string): Promise<void>;
+}
 
+/** Links: legacy id ↔ order id, and what the create protocol writes. */
+export interface LinkStore {
   /**
    * Step 1 of the create protocol. `decide` is pure and may be called again: with nothing met before anything was looked at, and
    * after a lost race; what it says last counts. Opening writes the row; join and busy write nothing and return their link,
@@ -99,12 +163,6 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
   /** The slots that a merchant's live links hold. */
   liveSlots(merchant_id: string): Promise<string[]>;
   linkByMerchantOrder(merchant_order_id: number): Promise<Link | null>;
-  /** Links of a merchant with this reference of the client's own, newest first. */
-  linksByClientReference(merchant_id: string, client_reference: string, limit: number): Promise<Link[]>;
-  /** The same of all merchants together. */
-  linksByAnyReference(reference: string, limit: number): Promise<Link[]>;
-  /** Links of a merchant made in [from, to), newest first. */
-  linksOf(merchant_id: string, from: number, to: number, limit: number): Promise<Link[]>;
   linkByOrder(order_id: string): Promise<Link | null>;
   linkByReference(merchant_id: string, reference_sent: string): Promise<Link | null>;
   /** By the number of the payment, whoever's it is. */
@@ -120,9 +178,36 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
    * places at most while others wait; those of `except_merchants` are left out.
    */
   dueLinks(now: number, limit: number, except_merchants?: readonly string[]): Promise<Link[]>;
+}
+
+/** Links as operators look at them. */
+export interface HistoryStore {
+  /** Links of a merchant with this reference of the client's own, newest first. */
+  linksByClientReference(merchant_id: string, client_reference: string, limit: number): Promise<Link[]>;
+  /** The same of all merchants together. */
+  linksByAnyReference(reference: string, limit: number): Promise<Link[]>;
+  /** Links of a merchant made in [from, to), newest first. */
+  linksOf(merchant_id: string, from: number, to: number, limit: number): Promise<Link[]>;
   /** Point links of a merchant whose final `legacy_state` was reached in [from, to), newest first. */
   finishedLinks(merchant_id: string, from: number, to: number, limit: number): Promise<Link[]>;
+  /** What is open now, by merchant; those with nothing open are left out. */
+  openCounts(now: number): Promise<OpenCount[]>;
+  /** Live links of a merchant, oldest first; of all when null. */
+  liveLinks(merchant_id: string | null, limit: number): Promise<Link[]>;
+  /** Links made or changed since, by `updated_at`; after the cursor (`updated_at`, `legacy_id`), ascending. */
+  linksChangedSince(
+    since: number,
+    after: { updated_at: number; legacy_id: string } | null,
+    limit: number,
+  ): Promise<Link[]>;
+  /** Every change of state of a link, oldest first; the store notes them by itself. */
+  linkHistory(
+    legacy_id: string,
+  ): Promise<{ at: number; state: Link['state']; legacy_state: string; order_status: string | null }[]>;
+}
 
+/** Refunds that tills asked for. */
+export interface RefundStore {
   /**
    * Step 1 of a refund: writes its row, unless `decide` recognises one of the payment's earlier ones as the same request,
    * or finds one that is still under way. It is pure and may be called again after a lost race.
@@ -140,7 +225,10 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
   refunds(legacy_id: string): Promise<Refund[]>;
   /** By whatever it is called: Puente's id or number for it, or the service's (`REF…`, or its number). */
   refund(id: string): Promise<Refund | null>;
+}
 
+/** The inbox: events are committed before they are acknowledged. */
+export interface EventStore {
   /** Commits an event to the inbox; an identical hint that is still unread is merged (`reliability.md` §3.11.2). */
   receiveEvent(event: NewEvent): Promise<void>;
   /** Pending events whose next attempt is due, oldest first; parked ones wait for their link, and expire. */
@@ -149,8 +237,190 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
     sequence: number,
     change: Partial<Pick<InboxEvent, 'state' | 'attempts' | 'next_attempt_at'>>,
   ): Promise<void>;
+  /** Events of an order or a reference, oldest first. */
+  eventsOf(order_id: string | null, reference: string | null, limit: number): Promise<InboxEvent[]>;
+  /** Events that found no link, newest first. */
+  unmatchedEvents(limit: number): Promise<InboxEvent[]>;
+}
 
+/** Notices: which are due, what came of each attempt, and the log of their delivery. */
+export interface NoticeStore {
+  /**
+   * Due notices, oldest first, each on its own schedule. Where several processes share the store, one whose predecessor of the
+   * same topic and id was superseded during an attempt is handed to the process of that attempt alone: the notifier there
+   * keeps the two in order.
+   */
+  dueNotices(now: number, limit: number): Promise<Notice[]>;
+  /**
+   * The same in turns, for a backlog in which one merchant's notices would hide the others': of each merchant its oldest,
+   * at most `each`; merchants in the order of their ids from after `after_merchant` on, without `except_merchants`, at
+   * most `merchants`. `last_merchant` is where the next turn goes on; null when this was the last one.
+   */
+  dueNoticesInTurn(turn: NoticeTurn): Promise<{ notices: Notice[]; last_merchant: string | null }>;
+  /** Due notices of one merchant, oldest first, for a merchant whose oldest have to wait for their receiver's place. */
+  dueNoticesBehind(asked: NoticesBehind): Promise<Notice[]>;
+  /** Makes a merchant's pending notices due now, e.g. after its URL was set. */
+  hastenNotices(merchant_id: string, now: number): Promise<void>;
+  /**
+   * Writes an attempt, and the notice's new state and next attempt, in one transaction: the one place in which a notice
+   * becomes delivered. One that was superseded meanwhile stays so, unless it was delivered.
+   * @throws PuenteError conflict when another attempt was recorded meanwhile.
+   */
+  recordAttempt(
+    notice: Notice,
+    attempt: Attempt,
+    next: { state: Notice['state']; next_attempt_at: number },
+  ): Promise<void>;
+  /** Notices of the filter, newest first. */
+  notices(filter: NoticeFilter, limit: number): Promise<LoggedNotice[]>;
+  /** One notice with all its attempts, oldest first. */
+  notice(id: string): Promise<{ notice: LoggedNotice; attempts: Attempt[] } | null>;
+  countNotices(filter: NoticeFilter): Promise<number>;
+  /** Notices created in [since, until), counted by how they stand; one that was superseded counts as the newer one. */
+  sumNotices(filter: { merchant_id?: string; since: number; until: number }): Promise<NoticeSum[]>;
+  /**
+   * Makes notices due now, with the audit line in one transaction. One that is over (delivered, dead or superseded) becomes
+   * pending once more, beside a newer one of the same topic and id.
+   */
+  replayNotices(ids: readonly string[], now: number, audit: AuditEntry): Promise<void>;
+}
+
+/** Sales on legacy, so that a unit never has live work in both lanes. */
+export interface LegacySaleStore {
+  /**
+   * Writes the row of a create that is about to be carried, unless a link of ours holds the slot, or any slot of QR that
+   * `ANY_POINT_OF_SALE` stands for: then nothing is written, and that link is returned.
+   */
+  openLegacySale(sale: LegacySale): Promise<Link | null>;
+  /**
+   * One that is OPEN and has its slot ends every earlier one there: a unit takes one at a time, and a QR is replaced. Those
+   * without an answer whose row is younger than `LATE_EFFECT_MS` stay: their request may still be on its way.
+   */
+  saveLegacySale(id: string, change: LegacySaleChange): Promise<void>;
+  /** By the id that legacy gave. */
+  legacySale(legacy_id: string): Promise<LegacySale | null>;
+  /**
+   * The newest that holds the slot at `now`, by itself or as any point of sale; null when none does.
+   * @param which `proven`: of a token that was accepted as the merchant's, or taken by legacy.
+   */
+  heldByLegacy(merchant_id: string, slot: string, now: number, which?: 'any' | 'proven'): Promise<LegacySale | null>;
+  /** Those that hold a unit at `now`, oldest first. */
+  openLegacySales(merchant_id: string, now: number, limit: number): Promise<LegacySale[]>;
+  legacySalesByReference(merchant_id: string, client_reference: string, limit: number): Promise<LegacySale[]>;
+  /** Of all merchants together, those that nobody has proved to be one too; newest first. */
+  legacySalesByAnyReference(client_reference: string, limit: number): Promise<LegacySale[]>;
+  /** Deletes those written before, oldest first, that hold nothing at `now`. @returns how many. */
+  tidyLegacySales(before: number, now: number, limit: number): Promise<number>;
+}
+
+/** Moves that wait for a second person, and bulk moves. */
+export interface MoveStore {
+  saveProposal(proposal: Proposal, audit: AuditEntry | null): Promise<void>;
+  proposal(id: string): Promise<Proposal | null>;
+  /** Newest first. */
+  proposals(filter: { merchant_id?: string; state?: Proposal['state'] }, limit: number): Promise<Proposal[]>;
+  /** `expected_revision` 0 writes a new one. @throws PuenteError conflict. */
+  saveBulkMove(bulk: BulkMove, expected_revision: number, audit: AuditEntry | null): Promise<BulkMove>;
+  bulkMove(id: string): Promise<BulkMove | null>;
+  bulkMoves(states: readonly BulkMove['state'][], limit: number): Promise<BulkMove[]>;
+}
+
+/** The audit chain. */
+export interface AuditStore {
   audits(limit: number): Promise<AuditLine[]>;
+  /** Audit lines ascending by sequence, after the cursor. */
+  auditsAfter(sequence: number, limit: number): Promise<AuditLine[]>;
+  /** Lines of a subject and/or action, newest first, at in [since, until). */
+  auditsOf(
+    filter: { subject?: string; action?: string; since?: number; until?: number },
+    limit: number,
+  ): Promise<AuditLine[]>;
+  /** One line that goes with no other change. */
+  appendAudit(audit: AuditEntry): Promise<void>;
+}
+
+/** Answered calls, each recorded once with its sums. */
+export interface ExchangeStore {
+  /** Writes exchanges and adds to all sums, in one transaction; one whose id is known already is left out. */
+  recordExchanges(batch: readonly RecordedExchange[]): Promise<void>;
+  /** Ascending by sequence, after the cursor (0: from the start); a short page is the last. */
+  exchanges(filter: ExchangeFilter, after: number, limit: number): Promise<StoredExchange[]>;
+  exchange(id: string): Promise<StoredExchange | null>;
+  /** As `exchanges`, of each only what counting needs. */
+  calls(filter: ExchangeFilter, after: number, limit: number): Promise<CallSeen[]>;
+  /** Ids of all merchants that traffic was counted of, ascending: whoever called with a proven token. */
+  calledMerchants(): Promise<string[]>;
+  /** Newest sequence, 0 when there is none. */
+  lastExchange(): Promise<number>;
+  /** Deletes exchanges of before `exchanges_before`, and messages of before `messages_before`; at most `limit` rows. @returns rows touched. */
+  tidyExchanges(exchanges_before: number, messages_before: number, limit: number): Promise<number>;
+  /** Adds to what could not be kept, by reason, so that reports can say so. */
+  noteShed(reason: 'shadow' | 'evidence', count: number, at: number): Promise<void>;
+  /** Shed since a day, by reason. */
+  shed(since_day: number, until_day: number): Promise<{ shadow: number; evidence: number }>;
+}
+
+/** What exchanges have shown, summed; and verdicts by day. */
+export interface EvidenceStore {
+  traffic(filter: { merchant_id?: string; since_day?: number; until_day?: number }): Promise<Traffic[]>;
+  units(merchant_id: string): Promise<SeenUnit[]>;
+  /** Money first, then by count. */
+  ledger(merchant_id?: string): Promise<LedgerRow[]>;
+  coverage(merchant_id?: string): Promise<CoverageRow[]>;
+  /** `now`: groups whose acceptance has ended are shown as `new`. */
+  differences(
+    filter: { merchant_id?: string; states?: readonly DifferenceState[] },
+    now: number,
+  ): Promise<DifferenceGroup[]>;
+  unknowns(merchant_id?: string): Promise<UnknownRow[]>;
+  verdicts(merchant_id?: string): Promise<VerdictRow[]>;
+  /** @throws PuenteError conflict when the stored revision is another; not_found. */
+  saveDifference(
+    merchant_id: string,
+    signature: string,
+    change: Pick<DifferenceGroup, 'state' | 'accepted_until' | 'note' | 'who'>,
+    revision: number,
+    audit: AuditEntry,
+  ): Promise<DifferenceGroup>;
+  /** One row for a merchant and day at most; a later verdict of the day takes the place of the earlier one. */
+  keepReadiness(rows: readonly MerchantDay[]): Promise<void>;
+  /** Of one merchant or all, days [since, until), ascending. */
+  readinessDays(filter: { merchant_id?: string; since_day: number; until_day: number }): Promise<ReadinessDay[]>;
+  /** The first day that a verdict was kept of; null for none. */
+  readinessSince(): Promise<number | null>;
+  /** Ids of the merchants with a verdict of the day, ascending. */
+  judgedOn(day: number): Promise<string[]>;
+}
+
+/** What keeps a store in order: room, condition, backups, retention, erasure, and clocks that ran ahead. */
+export interface UpkeepStore {
+  room(): Room;
+  /** Of the thread that writes, as it was when this was asked last; null before the first answer, and without such a thread. */
+  writerHeap(): Heap | null;
+  condition(): Promise<StoreCondition>;
+  /** Reads the whole file. @returns `ok`, or what is wrong with it. */
+  integrity(): Promise<string>;
+  /** Null unless the file was restored from a backup. */
+  restoredGap(): RestoredGap | null;
+  /**
+   * Makes a checked copy while the work goes on, and tells how far it is; one at a time. Whoever stops reading ends it.
+   * @throws PuenteError conflict while another one runs, store_failed when it could not be made: then nothing is left of it.
+   */
+  backup(): AsyncGenerator<BackupNews, BackupManifest, undefined>;
+  /** Those of the backup directory that are whole, newest first; at the end those whose time is still to come. */
+  backups(): Promise<BackupManifest[]>;
+  /** Deletes all but the newest `keep`. @returns the files deleted. */
+  trimBackups(keep: number): Promise<string[]>;
+  /** Deletes or blanks at most `limit` rows of each kind (of `sums`: of each table) that are old and over. Never a live row, never an audit line. */
+  tidyOld(limits: RetentionLimits, limit: number): Promise<Record<RetentionKind, number>>;
+  holdings(merchant_id: string): Promise<Holdings>;
+  openWork(merchant_id: string): Promise<OpenWork>;
+  /**
+   * Deletes everything of a merchant but its audit lines, in steps, and at last the merchant with `audit`; then the bytes
+   * are gone from the file and its log.
+   * @throws PuenteError conflict when work began meanwhile: what is deleted stays so, and it can be done again.
+   */
+  eraseMerchant(merchant_id: string, audit: (gone: Holdings) => AuditEntry): Promise<Holdings>;
   /** Counts for metrics and readiness. */
   counts(): Promise<{ links: Record<string, number>; notices_pending: number; events_waiting: number }>;
   /**
@@ -165,7 +435,10 @@ export interface Store extends DeliveryStore, EvidenceStore, NoticeStore, Routin
    * without any. A try of an event leaves only when the next one is due, and was made that pause before it or later.
    */
   newestMoment(): Promise<number>;
-  /** True when the last write succeeded and the file is usable. */
-  healthy(): boolean;
-  close(): Promise<void>;
+}
+
+/** What views of evidence read: a store's, or those of a file of calls. */
+export interface EvidenceReader {
+  evidence: Pick<EvidenceStore, 'traffic' | 'units' | 'ledger' | 'coverage' | 'differences' | 'unknowns' | 'verdicts'>;
+  exchanges: Pick<ExchangeStore, 'exchanges'>;
 }

@@ -2,13 +2,12 @@
 
 import { PuenteError } from '../error.ts';
 import type { AuditLine } from '../proxy/audit.ts';
-import type { Store } from '../proxy/store.ts';
-import { filteredReads, type Reader, type Writer, whereOf } from './engine.ts';
+import { filteredReads, type Reader, type StoreMethods, type Writer, whereOf } from './engine.ts';
 
 export function auditMethods(
   reader: Reader,
   writer: Writer,
-): Pick<Store, 'appendAudit' | 'audits' | 'auditsAfter' | 'auditsOf'> {
+): Pick<StoreMethods, 'appendAudit' | 'audits' | 'auditsAfter' | 'auditsOf'> {
   const run = filteredReads(reader);
   const newest = reader.prepare<[number], LineRow>('SELECT * FROM audit ORDER BY sequence DESC LIMIT ?');
   const after = reader.prepare<[number, number], LineRow>(

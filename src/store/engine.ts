@@ -5,7 +5,21 @@ import type { Failure } from '../locales/sentences/storage.ts';
 import { say } from '../locales/sentences.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import type { OpenCount } from '../proxy/records/routing.ts';
-import type { Store } from '../proxy/store.ts';
+import type {
+  AuditStore,
+  EventStore,
+  EvidenceStore,
+  ExchangeStore,
+  HistoryStore,
+  LegacySaleStore,
+  LinkStore,
+  MerchantStore,
+  MoveStore,
+  NoticeStore,
+  RefundStore,
+  Store,
+  UpkeepStore,
+} from '../proxy/store.ts';
 import { LIVE } from './columns.ts';
 import { HOLDING, type WriteName } from './writes.ts';
 
@@ -127,7 +141,7 @@ export const OPEN_COUNTS = `SELECT merchant_id, count(*) FILTER (WHERE what = 'o
     UNION ALL SELECT merchant_id, 'notice', state FROM notices WHERE state = 'pending') AS open
   GROUP BY merchant_id ORDER BY merchant_id`;
 
-export function countMethods(reader: Reader): Pick<Store, 'counts' | 'openCounts'> {
+export function countMethods(reader: Reader): Pick<StoreMethods, 'counts' | 'openCounts'> {
   const links = reader.prepare<[], { state: string; links: number }>(
     'SELECT state, sum(links) AS links FROM link_counts GROUP BY state',
   );
@@ -143,5 +157,42 @@ export function countMethods(reader: Reader): Pick<Store, 'counts' | 'openCounts
       ...((await backlog.get()) ?? { notices_pending: 0, events_waiting: 0 }),
     }),
     openCounts: async (now) => await open.all(now),
+  };
+}
+
+/** Every method of the ports of a store, as an engine makes them. */
+export type StoreMethods = MerchantStore &
+  LinkStore &
+  HistoryStore &
+  RefundStore &
+  EventStore &
+  NoticeStore &
+  LegacySaleStore &
+  MoveStore &
+  AuditStore &
+  ExchangeStore &
+  EvidenceStore &
+  UpkeepStore;
+
+/** What an engine looks after in its own way; counts and clocks are the same for all. */
+export type Upkeep = Omit<UpkeepStore, 'counts' | 'pullForward' | 'newestMoment'>;
+
+/** The ports of a store, of one object with all of its methods. */
+export function portsOf(methods: StoreMethods & Pick<Store, 'healthy' | 'close'>): Store {
+  return {
+    merchants: methods,
+    links: methods,
+    history: methods,
+    refunds: methods,
+    events: methods,
+    notices: methods,
+    legacy_sales: methods,
+    moves: methods,
+    audit: methods,
+    exchanges: methods,
+    evidence: methods,
+    upkeep: methods,
+    healthy: methods.healthy,
+    close: methods.close,
   };
 }

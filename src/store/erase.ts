@@ -4,9 +4,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
-import type { Holdings, OpenWork, UpkeepStore } from '../proxy/records/upkeep.ts';
+import type { Holdings, OpenWork } from '../proxy/records/upkeep.ts';
 import { LIVE } from './columns.ts';
-import type { Read, Reader, Step, Unit, Writer } from './engine.ts';
+import type { Read, Reader, Step, StoreMethods, Unit, Writer } from './engine.ts';
 import { merchantLock } from './locks.ts';
 import { linkSteps } from './retention.ts';
 import { AWAITS_IN_BULK, HOLDING, OVER, type WriteName } from './writes.ts';
@@ -27,7 +27,7 @@ const SUM_TABLES = [
 ] as const;
 const SUMS = ['traffic', 'units', 'ledger', 'coverage', 'differences', 'unknowns', 'verdicts', 'readiness'] as const;
 
-type EraseMethods = Pick<UpkeepStore, 'holdings' | 'openWork' | 'eraseMerchant'>;
+type EraseMethods = Pick<StoreMethods, 'holdings' | 'openWork' | 'eraseMerchant'>;
 
 export function eraseMethods(
   reader: Reader,

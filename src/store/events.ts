@@ -1,9 +1,10 @@
 /** The inbox: what became of an event. */
-import { PARKED_FOR_MS, type Store } from '../proxy/store.ts';
-import type { Reader, Step, Unit, Writer } from './engine.ts';
+
+import { PARKED_FOR_MS } from '../proxy/store.ts';
+import type { Reader, Step, StoreMethods, Unit, Writer } from './engine.ts';
 import { type EventRow, eventOf } from './rows.ts';
 
-export function eventMethods(writer: Writer): Pick<Store, 'saveEvent'> {
+export function eventMethods(writer: Writer): Pick<StoreMethods, 'saveEvent'> {
   return {
     async saveEvent(sequence, change) {
       const values = [change.state ?? null, change.attempts ?? null, change.next_attempt_at ?? null, sequence];
@@ -24,7 +25,7 @@ export function tidyInbox(now: number): Unit {
 
 // The inbox as operators look at it: what was heard of an order, and what nobody could place.
 
-export function eventLogMethods(reader: Reader): Pick<Store, 'eventsOf' | 'unmatchedEvents'> {
+export function eventLogMethods(reader: Reader): Pick<StoreMethods, 'eventsOf' | 'unmatchedEvents'> {
   const of = reader.prepare<[string | null, string | null, number], EventRow>(
     `SELECT * FROM events WHERE sequence IN (SELECT sequence FROM events WHERE order_id = ?
        UNION SELECT sequence FROM events WHERE reference = (SELECT cover(?))) ORDER BY sequence LIMIT ?`,

@@ -1,4 +1,5 @@
 /** Evidence as it is kept: exchanges recorded once with their sums, the findings, verdicts by day, and traffic. */
+
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import type {
@@ -13,13 +14,13 @@ import type {
   VerdictRow,
 } from '../proxy/records/evidence.ts';
 import type { Room } from '../proxy/records/upkeep.ts';
-import type { Store } from '../proxy/store.ts';
 import {
   type CommitResult,
   filteredReads,
   listOf,
   type Reader,
   type Step,
+  type StoreMethods,
   storeFailed,
   type Value,
   type Writer,
@@ -42,7 +43,7 @@ export function recordingMethods(
   writer: Writer,
   room: () => Room,
   rowsOf: (batch: readonly RecordedExchange[]) => Step[],
-): Pick<Store, 'recordExchanges'> {
+): Pick<StoreMethods, 'recordExchanges'> {
   const knownIds = reader.prepare<[string, number, number], { id: string }>(KNOWN_IDS);
   const keepNames = nameKeeper(reader);
   let writing: Promise<void> = Promise.resolve();
@@ -98,7 +99,10 @@ function withDifferences(one: RecordedExchange, names: NameKeeper): RecordedExch
 
 // What was found in exchanges: the loss ledger, coverage, differences, unknown names and shadow verdicts.
 
-type FindingMethods = Pick<Store, 'ledger' | 'coverage' | 'differences' | 'unknowns' | 'verdicts' | 'saveDifference'>;
+type FindingMethods = Pick<
+  StoreMethods,
+  'ledger' | 'coverage' | 'differences' | 'unknowns' | 'verdicts' | 'saveDifference'
+>;
 
 export function findingMethods(reader: Reader, writer: Writer): FindingMethods {
   const run = filteredReads(reader);
@@ -158,7 +162,7 @@ function verdictOf(row: VerdictRow): VerdictRow {
 export function readinessDayMethods(
   reader: Reader,
   writer: Writer,
-): Pick<Store, 'keepReadiness' | 'readinessDays' | 'readinessSince' | 'judgedOn'> {
+): Pick<StoreMethods, 'keepReadiness' | 'readinessDays' | 'readinessSince' | 'judgedOn'> {
   const run = filteredReads(reader);
   const first = reader.prepare<[], { day: number | null }>('SELECT min(day) AS day FROM readiness_days');
   const judged = reader.prepare<[number], { merchant_id: string }>(
@@ -200,7 +204,7 @@ const CALLED = `WITH RECURSIVE called (id) AS (
 export function trafficMethods(
   reader: Reader,
   writer: Writer,
-): Pick<Store, 'traffic' | 'calledMerchants' | 'units' | 'noteShed' | 'shed'> {
+): Pick<StoreMethods, 'traffic' | 'calledMerchants' | 'units' | 'noteShed' | 'shed'> {
   const run = filteredReads(reader);
   const called = reader.prepare<[], { id: string }>(CALLED);
   const units = reader.prepare<[string], SeenUnit>('SELECT * FROM seen_units WHERE merchant_id = ? ORDER BY slot');

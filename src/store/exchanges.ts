@@ -1,18 +1,28 @@
 /** Exchanges as they are read: one, or page after page; and the deleting of old ones. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseJson, stringifyJson } from '../contract/json.ts';
 import { PuenteError } from '../error.ts';
 import type { CapturedMessages } from '../proxy/evidence/redact.ts';
 import type { CallSeen, ExchangeFilter, RecordedExchange, StoredExchange } from '../proxy/records/evidence.ts';
-import type { Store } from '../proxy/store.ts';
-import { filteredReads, type Reader, type Step, type Value, type Writer, whereOf } from './engine.ts';
+import {
+  filteredReads,
+  type Reader,
+  type Step,
+  type StoreMethods,
+  type Value,
+  type Writer,
+  whereOf,
+} from './engine.ts';
 
 /** Rows looked at in one go where the filter may pass few of them: some 10 ms, so that nothing waits longer for it. */
 const SLICE_ROWS = 20_000;
 /** As `place_exchanges` counts. */
 const HOUR_MS = 60 * 60_000;
 
-export function exchangeMethods(reader: Reader): Pick<Store, 'lastExchange' | 'exchange' | 'exchanges' | 'calls'> {
+export function exchangeMethods(
+  reader: Reader,
+): Pick<StoreMethods, 'lastExchange' | 'exchange' | 'exchanges' | 'calls'> {
   const byId = reader.prepare<[string], ExchangeRow>('SELECT * FROM exchanges WHERE id = ?');
   const newest = reader.prepare<[], { last: number }>('SELECT coalesce(max(sequence), 0) AS last FROM exchanges');
   return {
@@ -103,7 +113,7 @@ export function tidierOf(
     rows: 'exchanges INDEXED BY exchanges_by_time',
     messages: 'of kept',
   },
-): Store['tidyExchanges'] {
+): StoreMethods['tidyExchanges'] {
   const old = reader.prepare<[number, number], { sequence: number }>(
     `SELECT sequence FROM ${rows} WHERE at < (SELECT ?) ORDER BY at LIMIT ?`,
   );

@@ -5,15 +5,14 @@ import { PuenteError } from '../error.ts';
 import { RANDOM_BYTES, takeRandom, uuidV7 } from '../proxy/random-ids.ts';
 import type { NewNotice } from '../proxy/records/notices.ts';
 import type { Link } from '../proxy/sales/link.ts';
-import type { Store } from '../proxy/store.ts';
 import { FINAL, LINK, LIVE, RETRIABLE } from './columns.ts';
-import type { Reader, Step, Value, Writer } from './engine.ts';
+import type { Reader, Step, StoreMethods, Value, Writer } from './engine.ts';
 import { noticesLock } from './locks.ts';
 import { exactBytes, jsonOf, type LinkRow, linkOf, oneOf } from './rows.ts';
 import { OVER } from './writes.ts';
 
 type LinkMethods = Pick<
-  Store,
+  StoreMethods,
   | 'saveLink'
   | 'link'
   | 'liveLink'
@@ -208,9 +207,11 @@ export function oldLinks(reader: Reader): (before: number, limit: number) => Pro
 
 // Links as operators look at them: what is live, what has changed since, and how one came to its state.
 
-type Past = Awaited<ReturnType<Store['linkHistory']>>[number];
+type Past = Awaited<ReturnType<StoreMethods['linkHistory']>>[number];
 
-export function linkHistoryMethods(reader: Reader): Pick<Store, 'liveLinks' | 'linksChangedSince' | 'linkHistory'> {
+export function linkHistoryMethods(
+  reader: Reader,
+): Pick<StoreMethods, 'liveLinks' | 'linksChangedSince' | 'linkHistory'> {
   const OLDEST_FIRST = 'ORDER BY created_at, legacy_id LIMIT ?';
   const live = reader.prepare<[number], LinkRow>(`SELECT ${LINK} FROM links WHERE ${LIVE} ${OLDEST_FIRST}`);
   const liveOf = reader.prepare<[string, number], LinkRow>(

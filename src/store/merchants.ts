@@ -3,13 +3,12 @@
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import { type AcceptedToken, type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
-import type { Store } from '../proxy/store.ts';
-import type { Reader, Step, Writer } from './engine.ts';
+import type { Reader, Step, StoreMethods, Writer } from './engine.ts';
 import { merchantLock } from './locks.ts';
 import { exactBytes, type MerchantRow, merchantOf, tokenOf } from './rows.ts';
 
-type TokenMethods = Pick<Store, 'merchantWithToken' | 'acceptToken' | 'token' | 'latestToken' | 'forgetToken'>;
-type MerchantMethods = TokenMethods & Pick<Store, 'merchant' | 'merchants' | 'saveMerchant' | 'saveTrips'>;
+type TokenMethods = Pick<StoreMethods, 'merchantWithToken' | 'acceptToken' | 'token' | 'latestToken' | 'forgetToken'>;
+type MerchantMethods = TokenMethods & Pick<StoreMethods, 'merchant' | 'merchants' | 'saveMerchant' | 'saveTrips'>;
 
 const TOKEN = 'fingerprint, merchant_id, sealed_token, accepted_until, seen_at';
 const TOKEN_BY_FINGERPRINT = `SELECT ${TOKEN} FROM tokens WHERE fingerprint = ?`;

@@ -1,8 +1,8 @@
 /** Notices: what came of an attempt, and who is to be told at once. */
+
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
-import type { Store } from '../proxy/store.ts';
 import { NOTICE } from './columns.ts';
 import {
   type Condition,
@@ -10,6 +10,7 @@ import {
   listOf,
   type Reader,
   type Step,
+  type StoreMethods,
   type Value,
   type Writer,
   whereOf,
@@ -17,7 +18,7 @@ import {
 import { noticesLock } from './locks.ts';
 import { type NoticeRow, noticeOf } from './rows.ts';
 
-export function noticeMethods(writer: Writer): Pick<Store, 'hastenNotices' | 'recordAttempt'> {
+export function noticeMethods(writer: Writer): Pick<StoreMethods, 'hastenNotices' | 'recordAttempt'> {
   return {
     async hastenNotices(merchant_id, now) {
       await writer.commit({ steps: [{ write: 'hasten_notices', values: [now, merchant_id, now] }] });
@@ -48,7 +49,7 @@ export function noticeMethods(writer: Writer): Pick<Store, 'hastenNotices' | 're
 
 // The delivery log: which notices there are, what every attempt came to, and asking for some again.
 
-type LogMethods = Pick<Store, 'notices' | 'notice' | 'countNotices' | 'sumNotices' | 'replayNotices'>;
+type LogMethods = Pick<StoreMethods, 'notices' | 'notice' | 'countNotices' | 'sumNotices' | 'replayNotices'>;
 
 export function noticeLogMethods(reader: Reader, writer: Writer): LogMethods {
   const run = filteredReads(reader);

@@ -3,9 +3,9 @@
 import { PuenteError } from '../error.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../proxy/records/routing.ts';
 import type { Link } from '../proxy/sales/link.ts';
-import type { Met, Opening, Store } from '../proxy/store.ts';
+import type { Met, Opening } from '../proxy/store.ts';
 import { LINK, LIVE } from './columns.ts';
-import type { Locks, Reader, Step, Writer } from './engine.ts';
+import type { Locks, Reader, Step, StoreMethods, Writer } from './engine.ts';
 import { merchantLock, referenceLock, requestLock, slotLock } from './locks.ts';
 import { SALE, valuesOfSale } from './routing.ts';
 import { type LinkRow, oneOf, valuesOfLink } from './rows.ts';
@@ -25,7 +25,7 @@ const UNIT_IS_HELD = /links\.merchant_id, links\.slot|links_live/;
 export function openingMethods(
   reader: Reader,
   writer: Writer,
-): Pick<Store, 'openLink' | 'openLegacySale' | 'heldByLegacy'> {
+): Pick<StoreMethods, 'openLink' | 'openLegacySale' | 'heldByLegacy'> {
   const reads = prepareReads(reader);
   return {
     openLink: (link, decide, revision) => openLink(reads, writer, link, decide, revision),
@@ -48,7 +48,7 @@ async function openLink(
   link: Link,
   decide: (met: Met) => Opening,
   revision: number | undefined,
-): ReturnType<Store['openLink']> {
+): ReturnType<StoreMethods['openLink']> {
   let cause = '';
   /** Null before anything was looked at. */
   let seen: InTheWay | null = null;

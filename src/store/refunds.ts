@@ -2,8 +2,7 @@
 
 import { PuenteError } from '../error.ts';
 import type { Refund, RefundChange } from '../proxy/records/refunds.ts';
-import type { Store } from '../proxy/store.ts';
-import type { Reader, Writer } from './engine.ts';
+import type { Reader, StoreMethods, Writer } from './engine.ts';
 
 /** Each lost race means that another refund of the payment was committed; more in a row is a fault, not traffic. */
 const OPENING_ATTEMPTS = 5;
@@ -15,7 +14,7 @@ export function refundMethods(
   reader: Reader,
   writer: Writer,
   now: () => number,
-): Pick<Store, 'openRefund' | 'hearRefunds' | 'saveRefund' | 'refunds' | 'refund'> {
+): Pick<StoreMethods, 'openRefund' | 'hearRefunds' | 'saveRefund' | 'refunds' | 'refund'> {
   const ofLink = reader.prepare<[string], Refund>(
     'SELECT * FROM refunds WHERE legacy_id = (SELECT ?) ORDER BY created_at, id',
   );

@@ -1,15 +1,16 @@
 /** Deleting what is old and over, kind by kind, a few rows at a time; never a live row, never an audit line. */
+
 import { PuenteError } from '../error.ts';
-import type { RetentionKind, RetentionLimits, UpkeepStore } from '../proxy/records/upkeep.ts';
-import { LONGEST_EVENT_WAIT_MS, type Store } from '../proxy/store.ts';
-import { type Reader, type Step, storeFailed, type Value, type Writer } from './engine.ts';
+import type { RetentionKind, RetentionLimits } from '../proxy/records/upkeep.ts';
+import { LONGEST_EVENT_WAIT_MS } from '../proxy/store.ts';
+import { type Reader, type Step, type StoreMethods, storeFailed, type Value, type Writer } from './engine.ts';
 import { oldLinks } from './links.ts';
 import type { ScheduleWrite, WriteName } from './writes.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-export function retentionMethods(reader: Reader, writer: Writer): Pick<UpkeepStore, 'tidyOld'> {
+export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMethods, 'tidyOld'> {
   let prepared: ReturnType<typeof prepareReads> | null = null;
   /** @returns how many went: none when another process was first, or one of them lives again; the next round looks anew. */
   const write = async (kind: RetentionKind, rows: number, steps: Step[]): Promise<number> => {
@@ -118,7 +119,7 @@ function oldNotices(state: string): string {
 
 const EVERYTHING: readonly ScheduleWrite[] = ['pull_links', 'pull_events', 'pull_notices'];
 
-export function scheduleMethods(reader: Reader, writer: Writer): Pick<Store, 'pullForward' | 'newestMoment'> {
+export function scheduleMethods(reader: Reader, writer: Writer): Pick<StoreMethods, 'pullForward' | 'newestMoment'> {
   const newest = reader.prepare<[], { at: number | null }>(
     `SELECT max(moment.at) AS at FROM (SELECT max(updated_at) AS at FROM links
        UNION ALL SELECT max(created_at) FROM notices

@@ -1,4 +1,5 @@
 /** What moving merchants needs: sales on legacy, proposed moves and bulk moves. */
+
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
@@ -9,8 +10,16 @@ import {
   type LegacySaleChange,
   type Proposal,
 } from '../proxy/records/routing.ts';
-import type { Store } from '../proxy/store.ts';
-import { filteredReads, type Reader, type Step, type Unit, type Value, type Writer, whereOf } from './engine.ts';
+import {
+  filteredReads,
+  type Reader,
+  type Step,
+  type StoreMethods,
+  type Unit,
+  type Value,
+  type Writer,
+  whereOf,
+} from './engine.ts';
 import { rowLock } from './locks.ts';
 import { HOLDING } from './writes.ts';
 
@@ -19,7 +28,7 @@ export const SALE = `id, merchant_id, family, work, unit, slot, legacy_id, clien
   ends_at, created_at, updated_at`;
 
 type SaleMethods = Pick<
-  Store,
+  StoreMethods,
   'saveLegacySale' | 'legacySale' | 'openLegacySales' | 'legacySalesByReference' | 'tidyLegacySales'
 >;
 
@@ -113,7 +122,10 @@ export function valuesOfSale(sale: LegacySale): Value[] {
 
 // Moves of merchants: those that wait for a second person, and many in a row.
 
-type MoveMethods = Pick<Store, 'saveProposal' | 'proposal' | 'proposals' | 'saveBulkMove' | 'bulkMove' | 'bulkMoves'>;
+type MoveMethods = Pick<
+  StoreMethods,
+  'saveProposal' | 'proposal' | 'proposals' | 'saveBulkMove' | 'bulkMove' | 'bulkMoves'
+>;
 
 export function moveMethods(reader: Reader, writer: Writer, now: () => number): MoveMethods {
   const run = filteredReads(reader);

@@ -45,7 +45,7 @@ export async function openNoticeStand(backlogs: readonly Backlog[]): Promise<Not
     start({ timeout_ms = 5_000, policy = OPEN, ...more } = {}) {
       const sender = createSender({ policy, userAgent: 'Puente/test', timeout_ms });
       const notifier = startNotifier({
-        store: stand.store,
+        store: stand.store.notices,
         sender,
         public_url: 'https://puente.test',
         receiver: async ({ merchant_id }) => ({
@@ -67,7 +67,7 @@ export async function openNoticeStand(backlogs: readonly Backlog[]): Promise<Not
       closing.push(stop);
       return { ...notifier, stop };
     },
-    log: (merchant_id) => stand.store.notices({ merchant_id }, 1_000),
+    log: (merchant_id) => stand.store.notices.notices({ merchant_id }, 1_000),
     async attempted(count) {
       while (stand.attempts.length < count) await pause(5);
     },

@@ -49,7 +49,7 @@ it(
     expect(heardBy(DEAD)).toBe(PER_HOST);
     // The slow one had its own two places all the time, whatever the others did.
     expect(heardBy(SLOW)).toBeGreaterThan(PER_HOST);
-    expect((await stand.store.counts()).notices_pending).toBeGreaterThanOrEqual(EACH);
+    expect((await stand.store.upkeep.counts()).notices_pending).toBeGreaterThanOrEqual(EACH);
     expect(widestGap(told)).toBeLessThanOrEqual(2 * PER_HOST);
   },
   LONGEST_MS,

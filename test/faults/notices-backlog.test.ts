@@ -56,11 +56,11 @@ it(
       per_host: PER_HOST,
       concurrency: CONCURRENCY,
       store: {
-        recordAttempt: store.recordAttempt,
-        dueNotices: async (...parts) => seen(await store.dueNotices(...parts)),
-        dueNoticesBehind: async (...parts) => seen(await store.dueNoticesBehind(...parts)),
+        recordAttempt: store.notices.recordAttempt,
+        dueNotices: async (...parts) => seen(await store.notices.dueNotices(...parts)),
+        dueNoticesBehind: async (...parts) => seen(await store.notices.dueNoticesBehind(...parts)),
         async dueNoticesInTurn(turn) {
-          const found = await store.dueNoticesInTurn(turn);
+          const found = await store.notices.dueNoticesInTurn(turn);
           seen(found.notices);
           return found;
         },
@@ -70,7 +70,7 @@ it(
 
     expect(stand.attempts.every(({ attempt }) => attempt.outcome === 'delivered')).toBe(true);
     expect(new Set(stand.attempts.map(({ notice }) => notice.id)).size).toBe(COUNT);
-    expect(await store.counts()).toMatchObject({ notices_pending: 0 });
+    expect(await store.upkeep.counts()).toMatchObject({ notices_pending: 0 });
     expect(Math.max(...most.values())).toBeLessThanOrEqual(PER_HOST);
     expect(largest_page).toBeLessThanOrEqual(4 * CONCURRENCY);
 

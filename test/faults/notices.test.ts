@@ -177,7 +177,7 @@ describe('a receiver whose TLS is broken', () => {
     for (const index of broken.keys()) opened.urls.set(String(800_000_001 + index), `${mended.url}/hook`);
     opened.now += 60 * MINUTE_MS;
     await opened.attempted(2 * broken.length);
-    expect(await opened.store.counts()).toMatchObject({ notices_pending: 0 });
+    expect(await opened.store.upkeep.counts()).toMatchObject({ notices_pending: 0 });
   });
 
   it('costs no socket and no timer, however often it is tried [F122]', async () => {

@@ -65,32 +65,34 @@ describe('what is written now', () => {
   it('is found by the very text, comes back as it was said, and is not in the file [F134]', async () => {
     const now = await open();
     const link = saying(GROUPED);
-    await now.openLink(link, () => ({ kind: 'open' }));
+    await now.links.openLink(link, () => ({ kind: 'open' }));
     const event = newEvent({ order_id: null, reference: CARD });
-    await now.receiveEvent(event);
-    await now.receiveEvent(event);
-    const due = await now.dueEvents(NOON, 9);
+    await now.events.receiveEvent(event);
+    await now.events.receiveEvent(event);
+    const due = await now.events.dueEvents(NOON, 9);
     expect(due, 'equal hints are one').toMatchObject([{ reference: CARD }]);
-    await now.saveEvent(due[0]?.sequence ?? 0, { state: 'parked' });
+    await now.events.saveEvent(due[0]?.sequence ?? 0, { state: 'parked' });
     const notice: NewNotice = newNotice(link, JSON.stringify({ note: GROUPED }));
-    const live = await now.saveLink(link, { state: 'LIVE', order, order_id: orderId(1) }, { notices: [notice] });
-    expect(await now.dueEvents(NOON, 9), 'the link that has the reference wakes the event').toHaveLength(1);
+    const live = await now.links.saveLink(link, { state: 'LIVE', order, order_id: orderId(1) }, { notices: [notice] });
+    expect(await now.events.dueEvents(NOON, 9), 'the link that has the reference wakes the event').toHaveLength(1);
     const sale = newSale({ unit: 'PAX_A910__2', client_reference: CARD });
-    await now.openLegacySale(sale);
+    await now.legacy_sales.openLegacySale(sale);
 
     const again = await open();
-    expect(await again.link(link.legacy_id)).toEqual(live);
-    expect(await again.linkByReference(MERCHANT, CARD)).toEqual(live);
-    expect(await again.linksByClientReference(MERCHANT, GROUPED, 9)).toEqual([live]);
-    expect(await again.linksByAnyReference(GROUPED, 9)).toEqual([live]);
-    expect(await again.linksOf(MERCHANT, NOON, NOON + 1, 9)).toEqual([live]);
-    expect(await again.legacySalesByReference(MERCHANT, CARD, 9)).toMatchObject([
+    expect(await again.links.link(link.legacy_id)).toEqual(live);
+    expect(await again.links.linkByReference(MERCHANT, CARD)).toEqual(live);
+    expect(await again.history.linksByClientReference(MERCHANT, GROUPED, 9)).toEqual([live]);
+    expect(await again.history.linksByAnyReference(GROUPED, 9)).toEqual([live]);
+    expect(await again.history.linksOf(MERCHANT, NOON, NOON + 1, 9)).toEqual([live]);
+    expect(await again.legacy_sales.legacySalesByReference(MERCHANT, CARD, 9)).toMatchObject([
       { id: sale.id, client_reference: CARD },
     ]);
-    expect(await again.legacySalesByAnyReference(CARD, 9)).toMatchObject([{ id: sale.id, client_reference: CARD }]);
-    expect(await again.eventsOf(null, CARD, 9)).toMatchObject([{ reference: CARD }]);
-    expect(await again.dueNotices(NOON + MINUTE_MS, 9)).toMatchObject([{ body: notice.body }]);
-    expect(await again.linkHistory(link.legacy_id)).toMatchObject([
+    expect(await again.legacy_sales.legacySalesByAnyReference(CARD, 9)).toMatchObject([
+      { id: sale.id, client_reference: CARD },
+    ]);
+    expect(await again.events.eventsOf(null, CARD, 9)).toMatchObject([{ reference: CARD }]);
+    expect(await again.notices.dueNotices(NOON + MINUTE_MS, 9)).toMatchObject([{ body: notice.body }]);
+    expect(await again.history.linkHistory(link.legacy_id)).toMatchObject([
       { order_status: null },
       { order_status: 'created' },
     ]);
@@ -99,7 +101,7 @@ describe('what is written now', () => {
     store = null;
     expect(leaksOnDisk()).toEqual([]);
     await expect(
-      open(createSecretKey(Buffer.alloc(32, 1))).then((other) => other.link(link.legacy_id)),
+      open(createSecretKey(Buffer.alloc(32, 1))).then((other) => other.links.link(link.legacy_id)),
     ).rejects.toThrow(/PUENTE_SECRET_KEY/);
   });
 });
@@ -114,13 +116,13 @@ describe('what an older build wrote in clear', () => {
     expect(leaksOnDisk().length).toBeGreaterThan(0);
 
     const now = await open();
-    expect(await now.linksByClientReference(MERCHANT, CARD, 9)).toMatchObject([
+    expect(await now.history.linksByClientReference(MERCHANT, CARD, 9)).toMatchObject([
       { legacy_id: spoken.legacy_id, client_reference: CARD, reference_sent: CARD, held: spoken.held, order },
     ]);
-    expect(await now.linkByReference(MERCHANT, CARD)).toMatchObject({ legacy_id: spoken.legacy_id });
-    expect(await now.linksByClientReference(MERCHANT, 'Mesa 5', 9)).toMatchObject([{ held: plain.held }]);
-    expect(await now.legacySalesByReference(MERCHANT, GROUPED, 9)).toMatchObject([{ id: sale.id }]);
-    expect(await now.dueNotices(NOON + MINUTE_MS, 9)).toMatchObject([{ body: notice.body }]);
+    expect(await now.links.linkByReference(MERCHANT, CARD)).toMatchObject({ legacy_id: spoken.legacy_id });
+    expect(await now.history.linksByClientReference(MERCHANT, 'Mesa 5', 9)).toMatchObject([{ held: plain.held }]);
+    expect(await now.legacy_sales.legacySalesByReference(MERCHANT, GROUPED, 9)).toMatchObject([{ id: sale.id }]);
+    expect(await now.notices.dueNotices(NOON + MINUTE_MS, 9)).toMatchObject([{ body: notice.body }]);
     await now.close();
     store = null;
     expect(leaksOnDisk()).toEqual([]);

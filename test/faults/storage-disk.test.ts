@@ -273,10 +273,10 @@ describe('a long reader', () => {
     const store = await openStore(path, { disk, onRoom: (room) => seen.push(room) });
     const reader = new Database(path, { readonly: true });
     try {
-      await store.acceptToken(tokenOfSize(0, 100_000), 'MLA');
+      await store.merchants.acceptToken(tokenOfSize(0, 100_000), 'MLA');
       const reading = reader.prepare('SELECT fingerprint FROM tokens').iterate();
       reading.next();
-      for (let number = 1; number < 12; number++) await store.acceptToken(tokenOfSize(number, 100_000), null);
+      for (let number = 1; number < 12; number++) await store.merchants.acceptToken(tokenOfSize(number, 100_000), null);
       await eventually(
         async () => seen.length,
         (changes) => changes === 1,
@@ -290,7 +290,7 @@ describe('a long reader', () => {
       );
       expect(seen[1]).toMatchObject({ is_log_large: false });
       expect(statSync(`${path}-wal`).size).toBeLessThan(disk.log_limit_bytes);
-      expect((await store.token('token 11'))?.sealed_token.length).toBe(100_000);
+      expect((await store.merchants.token('token 11'))?.sealed_token.length).toBe(100_000);
     } finally {
       reader.close();
       await store.close();
@@ -305,12 +305,12 @@ describe('a long reader', () => {
     const seen: Room[] = [];
     const store = await openStore(path, { disk, onRoom: (room) => seen.push(room) });
     try {
-      await store.acceptToken(tokenOfSize(0, 100), 'MLA');
+      await store.merchants.acceptToken(tokenOfSize(0, 100), 'MLA');
       let largest = 0;
       let written = 0;
       for (let number = 1; written < 3 * disk.log_limit_bytes; number++) {
-        const reading = store.token('token 0');
-        await store.acceptToken(tokenOfSize(number, MIB), null);
+        const reading = store.merchants.token('token 0');
+        await store.merchants.acceptToken(tokenOfSize(number, MIB), null);
         written += MIB;
         largest = Math.max(largest, statSync(`${path}-wal`).size);
         expect((await reading)?.fingerprint).toBe('token 0');
@@ -337,17 +337,17 @@ describe('a long reader', () => {
     const store = await openStore(path, { disk, onRoom: (room) => seen.push(room) });
     const reader = new Database(path, { readonly: true });
     try {
-      await store.acceptToken(tokenOfSize(0, 100), 'MLA');
+      await store.merchants.acceptToken(tokenOfSize(0, 100), 'MLA');
       const reading = reader.prepare('SELECT fingerprint FROM tokens').iterate();
       reading.next();
-      for (let number = 1; number <= 7; number++) await store.acceptToken(tokenOfSize(number, MIB / 2), null);
+      for (let number = 1; number <= 7; number++) await store.merchants.acceptToken(tokenOfSize(number, MIB / 2), null);
       await eventually(
-        async () => store.room(),
+        async () => store.upkeep.room(),
         ({ level, is_log_large }) => level === 'low' && is_log_large,
       );
       reading.return?.();
       await eventually(
-        async () => store.room(),
+        async () => store.upkeep.room(),
         ({ level, is_log_large }) => level === 'enough' && !is_log_large,
       );
       expect(wal()).toBeLessThan(disk.log_limit_bytes);

@@ -31,7 +31,7 @@ async function killedAt(): Promise<{ kept: string; lost: string }> {
 }
 
 async function audits(store: Awaited<ReturnType<typeof openStore>>): Promise<string[]> {
-  const lines = await store.auditsAfter(0, 100);
+  const lines = await store.audit.auditsAfter(0, 100);
   expect(verifyAudit(lines)).toMatchObject({ intact: true });
   return lines.map(({ action }) => action);
 }
@@ -42,8 +42,11 @@ describe('the log of a killed process', () => {
     writeFileSync(`${path}-shm`, Buffer.alloc(32_768, 0xa5));
     expect(examineFile(path)).toMatchObject({ is_log_lost: false, integrity: 'ok', wrong: null });
     const store = await openStore(path, { create: false });
-    expect([await store.link(kept), await store.link(lost)]).toMatchObject([{ unit: 'FIRST' }, { unit: 'SECOND' }]);
-    expect(store.restoredGap()).toBeNull();
+    expect([await store.links.link(kept), await store.links.link(lost)]).toMatchObject([
+      { unit: 'FIRST' },
+      { unit: 'SECOND' },
+    ]);
+    expect(store.upkeep.restoredGap()).toBeNull();
     expect(await audits(store)).toEqual([]);
     await store.close();
   });
@@ -62,9 +65,9 @@ describe('the log of a killed process', () => {
       expect(examineFile(path)).toMatchObject({ is_log_lost: true, integrity: 'ok', wrong: null });
       expect(files(), 'the look hides nothing from the start').toEqual(before);
       const store = await openStore(path, { create: false });
-      expect(await store.link(kept)).toMatchObject({ unit: 'FIRST' });
-      expect(await store.link(lost)).toBeNull();
-      expect(store.restoredGap()).toMatchObject({ from: expect.any(Number), until: expect.any(Number) });
+      expect(await store.links.link(kept)).toMatchObject({ unit: 'FIRST' });
+      expect(await store.links.link(lost)).toBeNull();
+      expect(store.upkeep.restoredGap()).toMatchObject({ from: expect.any(Number), until: expect.any(Number) });
       expect(await audits(store)).toEqual(['log lost']);
       await store.close();
       // Told once: the next start finds everything in order.

@@ -98,7 +98,7 @@ describe('a capture of ten thousand calls in stage shadow', () => {
       unanswered: 0,
     });
     expect([remarks, unreadable]).toEqual([[], []]);
-    const traffic = await book.traffic({});
+    const traffic = await book.evidence.traffic({});
     for (const [name, { calls: made, ok }] of Object.entries(operations).filter(([name]) => name !== '')) {
       const rows = traffic.filter(({ operation }) => operation === name);
       expect([name, sumOf(rows, (row) => row.calls)]).toEqual([name, made]);
@@ -108,15 +108,15 @@ describe('a capture of ten thousand calls in stage shadow', () => {
     const creates = tables.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name);
     const sold = sumOf(creates, (name) => operations[name]?.calls ?? 0);
     expect(sums.shadowed).toBe(sold);
-    expect(sumOf(await book.verdicts(), ({ count }) => count)).toBe(sold);
-    const endpoints = (await book.unknowns()).filter(({ what }) => what === 'endpoint');
+    expect(sumOf(await book.evidence.verdicts(), ({ count }) => count)).toBe(sold);
+    const endpoints = (await book.evidence.unknowns()).filter(({ what }) => what === 'endpoint');
     expect(sumOf(endpoints, ({ count }) => count)).toBe(carried);
   });
 
   test('agrees with what was found when the calls came', async () => {
     const seen = kept.filter(({ shadow }) => shadow !== null);
     expect(seen.length).toBeGreaterThan(1_000);
-    const verdicts = Object.groupBy(await assessment.book.verdicts(), ({ verdict }) => verdict);
+    const verdicts = Object.groupBy(await assessment.book.evidence.verdicts(), ({ verdict }) => verdict);
     for (const [verdict, rows = []] of Object.entries(verdicts)) {
       const found = seen.filter(({ shadow }) => shadow?.verdict === verdict).length;
       expect([verdict, sumOf(rows, ({ count }) => count)]).toEqual([verdict, found]);
@@ -125,7 +125,7 @@ describe('a capture of ten thousand calls in stage shadow', () => {
       const lost = seen.filter(({ shadow }) =>
         shadow?.losses.some((loss) => loss.path.replaceAll(/\[\d+\]/g, '[]') === path),
       );
-      const rows = (await assessment.book.ledger()).filter((row) => row.path === path);
+      const rows = (await assessment.book.evidence.ledger()).filter((row) => row.path === path);
       expect(lost.length).toBeGreaterThan(0);
       expect([path, sumOf(rows, ({ count }) => count)]).toEqual([path, lost.length]);
     }

@@ -45,7 +45,7 @@ export async function seed(merchants: Record<string, Partial<MerchantSettings>>)
       reason: 'for the test',
       detail: {},
     };
-    await store.saveMerchant(merchant, 0, audit);
+    await store.merchants.saveMerchant(merchant, 0, audit);
   }
   await store.close();
   return { PUENTE_DATA_DIR: data_dir, PUENTE_SECRET_KEY: KEY, PUENTE_EVIDENCE_BATCH_MS: '20' };

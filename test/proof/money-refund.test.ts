@@ -11,6 +11,7 @@ import { LATE_EFFECT_MS } from '../../src/proxy/records/routing.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { MERCHANT, NOON, orderId } from '../store/contract/harness.ts';
+import { withMethods } from '../store/with-methods.ts';
 import {
   type Answer,
   answered,
@@ -56,7 +57,7 @@ function makes(id: string, amount: string): Answer {
 async function paid(change: Partial<Link> = {}): Promise<Link> {
   const link = await stand.link();
   const order = orderOf(PAID) as unknown as Link['order']; // as it would be parsed
-  return stand.store.saveLink(link, {
+  return stand.store.links.saveLink(link, {
     state: 'DONE',
     legacy_state: 'FINISHED',
     order_id: orderId(1),
@@ -74,7 +75,7 @@ const call = (change: Partial<LegacyCall> = {}): LegacyCall =>
 const keyed = (key: string): LegacyCall => call({ headers: { 'x-idempotency-key': key } });
 const refund = (link: Link, asked_minor: number | null, asked = call()): Promise<Made> =>
   makeRefund(stand.ports, asked, link, asked_minor);
-const rows = (link: Link): Promise<Refund[]> => stand.store.refunds(link.legacy_id);
+const rows = (link: Link): Promise<Refund[]> => stand.store.refunds.refunds(link.legacy_id);
 const posts = () => stand.asked.filter(({ name }) => name === 'refund');
 const names = () => stand.asked.map(({ name }) => name);
 
@@ -164,7 +165,9 @@ describe('a refund', () => {
     const link = await paid();
     stand.answers = [seen(), makes('REF1', '7.00'), seen(['REF1', '7.00'])];
     expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
-    expect(await stand.store.audits(1)).toMatchObject([{ action: 'mismatch contradiction', subject: link.legacy_id }]);
+    expect(await stand.store.audit.audits(1)).toMatchObject([
+      { action: 'mismatch contradiction', subject: link.legacy_id },
+    ]);
   });
 
   it('without a key is the one before, as long as its till can have lost that answer, and the exchange says so', async () => {
@@ -243,7 +246,7 @@ describe('a refund', () => {
   it('is not begun without room on the disk', async () => {
     const link = await paid();
     const room = { level: 'low', free_bytes: 1, log_bytes: 0, is_log_large: false } as const;
-    stand.restart({ store: { ...stand.store, room: () => room } });
+    stand.restart({ store: withMethods(stand.store, { room: () => room }) });
     stand.answers = [seen()];
     await expect(refund(link, 500)).rejects.toMatchObject({ code: 'refused', facts: { error: 'unavailable' } });
     expect([posts(), await rows(link)]).toEqual([[], []]);
@@ -409,7 +412,7 @@ describe('an outcome that is not known', () => {
     stand.answers = [seen(), refusal(401, 'unauthorized'), seen()];
     expect(await refund(link, 500)).toEqual(answerOf('outcome_unknown'));
     const fingerprint = stand.ports.vault.fingerprint(TOKEN);
-    expect(await stand.store.token(fingerprint)).toMatchObject({ accepted_until: 0 });
+    expect(await stand.store.merchants.token(fingerprint)).toMatchObject({ accepted_until: 0 });
   });
 
   it.each<[string, Answer]>([
@@ -421,12 +424,12 @@ describe('an outcome that is not known', () => {
     stand.answers = [seen(), answer, BROKEN];
     await refund(link, 500);
     const fingerprint = stand.ports.vault.fingerprint(TOKEN);
-    expect((await stand.store.token(fingerprint))?.accepted_until).toBeGreaterThan(NOON);
+    expect((await stand.store.merchants.token(fingerprint))?.accepted_until).toBeGreaterThan(NOON);
   });
 });
 
 describe('an outcome that could not be stored', () => {
-  const failing = (error: Error) => ({ ...stand.store, saveRefund: () => Promise.reject(error) });
+  const failing = (error: Error) => withMethods(stand.store, { saveRefund: () => Promise.reject(error) });
 
   it('is told as not known: the row is durable, and its bytes may have left', async () => {
     const link = await paid();
@@ -522,7 +525,7 @@ describe('a refund that is told', () => {
 
   it('keeps the time at which it was first told', async () => {
     const { link, refund } = await made();
-    const told = await stand.store.saveRefund(refund, { told_at: NOON - 1 });
+    const told = await stand.store.refunds.saveRefund(refund, { told_at: NOON - 1 });
     await tellRefund(stand.ports, told, ANSWER).over?.(true);
     expect(await last(link)).toMatchObject({ told_at: NOON - 1, revision: told.revision });
   });
@@ -538,7 +541,7 @@ describe('a refund that is told', () => {
     'and could not be marked: %s',
     async (error) => {
       const { refund } = await made();
-      const ports = { ...stand.ports, store: { ...stand.store, saveRefund: () => Promise.reject(error) } };
+      const ports = { ...stand.ports, store: withMethods(stand.store, { saveRefund: () => Promise.reject(error) }) };
       const { over } = tellRefund(ports, refund, ANSWER);
       await expect(over?.(true)).rejects.toBe(error);
     },
@@ -576,7 +579,7 @@ describe('a look', () => {
 
   it('that reads nothing gives the link as it is stored', async () => {
     const link = await paid();
-    const stored = await stand.store.saveLink(link, { attempts: 5 });
+    const stored = await stand.store.links.saveLink(link, { attempts: 5 });
     for (const answer of [BROKEN, refusal(404, 'order_not_found')]) {
       stand.answers = [answer];
       expect(await look(link)).toEqual({ link: stored, order: null, settled: null });
@@ -585,7 +588,7 @@ describe('a look', () => {
 
   it('at a link that is gone is decided on what was known of it', async () => {
     const link = await paid();
-    stand.restart({ store: { ...stand.store, link: async () => null } });
+    stand.restart({ store: withMethods(stand.store, { link: async () => null }) });
     stand.answers = [BROKEN];
     expect(await look(link)).toEqual({ link, order: null, settled: null });
   });
@@ -603,7 +606,7 @@ describe('a look', () => {
     const link = await paid();
     stand.answers = [seen(), makes('REF1', '5.00'), BROKEN];
     await refund(link, 500);
-    await stand.store.hearRefunds(link.legacy_id, stand.now); // its till has read the first
+    await stand.store.refunds.hearRefunds(link.legacy_id, stand.now); // its till has read the first
     // The order was read before it showed the first one: what it shows later is no sign of the second.
     await doubt(link, 500);
     stand.answers = [seen(['REF1', '5.00'])];

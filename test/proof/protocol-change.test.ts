@@ -1,4 +1,5 @@
 /** Changes that lose no race, reads that are not repeated, and when a link is looked at next (`reliability.md` §3.3 e, §3.8, §3.12). */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';
@@ -23,6 +24,7 @@ import {
   unclaimed,
 } from '../../src/proxy/sales/settle.ts';
 import { MERCHANT, NOON, newLink, newNotice, orderId } from '../store/contract/harness.ts';
+import { withMethods } from '../store/with-methods.ts';
 import { answered, BROKEN, createStand, NOT_SENT, newDraft, orderOf, PAID, refusal, TOKEN } from './stand.ts';
 
 const stand = createStand();
@@ -32,7 +34,7 @@ const order = (change: Record<string, unknown> = {}, second = 0): Order => order
 
 async function live(change: Partial<Link> = {}): Promise<Link> {
   const link = await stand.link();
-  return stand.store.saveLink(link, {
+  return stand.store.links.saveLink(link, {
     state: 'LIVE',
     order_id: orderId(1),
     order: order(),
@@ -58,7 +60,7 @@ describe('a change', () => {
 
   it('decides again on what is stored when another was faster', async () => {
     const link = await stand.link();
-    await stand.store.saveLink(link, { attempts: 3 });
+    await stand.store.links.saveLink(link, { attempts: 3 });
     const saved = await changeLink(stand.ports, link, ({ attempts }) => ({ change: { attempts: attempts + 1 } }));
     expect(saved.attempts).toBe(4);
   });
@@ -68,7 +70,7 @@ describe('a change', () => {
     let decided = 0;
     const racing = changeLink(stand.ports, link, (current) => {
       decided++;
-      void stand.store.saveLink(current, { attempts: decided });
+      void stand.store.links.saveLink(current, { attempts: decided });
       return { change: { attempts: 100 } };
     });
     await expect(racing).rejects.toMatchObject({
@@ -94,7 +96,7 @@ describe('a change', () => {
     'that fails otherwise is told at once: %s',
     async (failure) => {
       const link = await stand.link();
-      stand.restart({ store: { ...stand.store, saveLink: () => Promise.reject(failure) } });
+      stand.restart({ store: withMethods(stand.store, { saveLink: () => Promise.reject(failure) }) });
       let decided = 0;
       const changing = changeLink(stand.ports, link, () => {
         decided++;
@@ -109,8 +111,8 @@ describe('a change', () => {
     const link = await stand.link();
     const audit = { at: NOON, who: 'ana', action: 'settle' as const, subject: MERCHANT, reason: 'why', detail: {} };
     await changeLink(stand.ports, link, () => ({ change: {}, notices: [newNotice(link, '{}')], audit }));
-    expect(await stand.store.countNotices({ legacy_id: link.legacy_id })).toBe(1);
-    expect(await stand.store.audits(1)).toMatchObject([{ action: 'settle' }]);
+    expect(await stand.store.notices.countNotices({ legacy_id: link.legacy_id })).toBe(1);
+    expect(await stand.store.audit.audits(1)).toMatchObject([{ action: 'settle' }]);
     expect([stand.notices, stand.points]).toEqual([1, ['notices.committed']]);
   });
 });
@@ -120,7 +122,7 @@ describe('an order that was read', () => {
     const link = await live();
     const moved = await applyOrder(stand.ports, link, order(PAID, 5));
     expect(moved).toMatchObject({ state: 'DONE', legacy_state: 'FINISHED', next_check_at: null, revision: 3 });
-    expect(await stand.store.notices({ legacy_id: link.legacy_id }, 9)).toMatchObject([
+    expect(await stand.store.notices.notices({ legacy_id: link.legacy_id }, 9)).toMatchObject([
       { topic: 'payment' },
       { topic: 'point' },
     ]);
@@ -131,7 +133,7 @@ describe('an order that was read', () => {
     const link = await live();
     const wrong = order({ ...PAID, transactions: { payments: [{ id: 'PAY1', amount: '99.00' }] } }, 5);
     expect(await applyOrder(stand.ports, link, wrong)).toBe(link);
-    expect(await stand.store.notices({ legacy_id: link.legacy_id }, 9)).toEqual([]);
+    expect(await stand.store.notices.notices({ legacy_id: link.legacy_id }, 9)).toEqual([]);
     stand.answers = [answered(200, wrong), answered(200, order({}, 6))];
     stand.now += 1_500;
     const unknown = { code: 'refused', facts: { error: 'outcome_unknown' } };
@@ -144,9 +146,9 @@ describe('an order that was read', () => {
 
   it('of a merchant that was erased is told as the installation tells it', async () => {
     const link = await live();
-    stand.restart({ store: { ...stand.store, merchant: async () => null } });
+    stand.restart({ store: withMethods(stand.store, { merchant: async () => null }) });
     await applyOrder(stand.ports, link, order(PAID, 5));
-    const told = await stand.store.notices({ legacy_id: link.legacy_id }, 9);
+    const told = await stand.store.notices.notices({ legacy_id: link.legacy_id }, 9);
     expect(told.map(({ topic }) => topic)).toEqual(['payment', 'point']);
   });
 
@@ -160,12 +162,12 @@ describe('an order that was read', () => {
     const link = await live();
     const audit = { at: NOON, who: 'ana', action: 'reconcile' as const, subject: MERCHANT, reason: 'why', detail: {} };
     await applyOrder(stand.ports, link, order(), { extra: () => ({ change: {}, audit }) });
-    expect(await stand.store.audits(1)).toMatchObject([{ action: 'reconcile' }]);
+    expect(await stand.store.audit.audits(1)).toMatchObject([{ action: 'reconcile' }]);
     const again = await stand.stored(link);
     await applyOrder(stand.ports, again, order(), {
       extra: () => ({ change: {}, notices: [newNotice(link, '{}')] }),
     });
-    expect(await stand.store.countNotices({ legacy_id: link.legacy_id })).toBe(1);
+    expect(await stand.store.notices.countNotices({ legacy_id: link.legacy_id })).toBe(1);
   });
 
   it('tells what came with it how the link stands then', async () => {
@@ -213,7 +215,7 @@ describe('an order that was read', () => {
   ])('of a link that nobody was told of: %s', async (_what, change, said, expected) => {
     const link = await live(change);
     await applyOrder(stand.ports, link, order(said, 5));
-    const lines = (await stand.store.audits(10))
+    const lines = (await stand.store.audit.audits(10))
       .filter(({ action }) => action === 'settle')
       .map(({ reason }) => reason);
     expect(lines).toEqual(expected === null ? [] : [expected]);
@@ -226,7 +228,7 @@ describe('an order that was read', () => {
     const paid = { ...PAID, type: 'qr' };
     const sold = await applyOrder(stand.ports, { ...link, client_answer: 'maybe' }, order(paid, 5));
     stand.counts.length = 0;
-    const untold = await stand.store.saveLink(sold, { client_answer: 'none' });
+    const untold = await stand.store.links.saveLink(sold, { client_answer: 'none' });
     await applyOrder(stand.ports, untold, order({ ...paid, status: 'refunded' }, 9));
     expect([stand.counts, (await stand.stored(link)).legacy_state]).toEqual([[], 'reverted']);
   });
@@ -321,7 +323,7 @@ describe('the next look', () => {
 
 describe('what an order is judged by', () => {
   it('follows the merchant, or the settings', async () => {
-    const merchant = await stand.store.merchant(MERCHANT);
+    const merchant = await stand.store.merchants.merchant(MERCHANT);
     if (merchant === null) throw new Error('the merchant is gone');
     const settings = { ...merchant.settings, declined: 'finished' as const };
     expect(advanceRules(stand.ports, null)).toEqual({
@@ -438,7 +440,8 @@ describe('a read', () => {
   });
 
   it('that says 401 makes the token be asked about, and no other does', async () => {
-    const accepted = async () => (await stand.store.token(stand.ports.vault.fingerprint(TOKEN)))?.accepted_until ?? 0;
+    const accepted = async () =>
+      (await stand.store.merchants.token(stand.ports.vault.fingerprint(TOKEN)))?.accepted_until ?? 0;
     stand.answers = [answered(403), answered(401)];
     await readOrder(stand.ports, TOKEN, orderId(1));
     expect(await accepted()).toBeGreaterThan(0);
@@ -462,7 +465,7 @@ describe('a cancel', () => {
     const marked = await markSent(stand.ports, link);
     expect(marked).toMatchObject({ cancel: 'sent', revision: 3 });
     expect(await markSent(stand.ports, marked)).toBe(marked);
-    const acknowledged = await stand.store.saveLink(marked, { cancel: 'acknowledged' });
+    const acknowledged = await stand.store.links.saveLink(marked, { cancel: 'acknowledged' });
     expect(await markSent(stand.ports, acknowledged)).toBe(acknowledged);
     expect(stand.points).toEqual(Array(3).fill('cancel.marked'));
   });

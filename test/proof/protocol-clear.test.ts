@@ -29,7 +29,7 @@ const holder = (): Promise<Link> => stand.link({ family: 'qr', unit: 'TILL1', le
 async function live(): Promise<Link> {
   const order = orderOf(QR) as unknown as Link['order']; // as it would be parsed
   const facts = { order_id: orderId(1), order, order_version: '2026-01-05T12:00:00.000000000Z', sealed_body: null };
-  return stand.store.saveLink(await holder(), { state: 'LIVE', client_answer: 'maybe', ...facts });
+  return stand.store.links.saveLink(await holder(), { state: 'LIVE', client_answer: 'maybe', ...facts });
 }
 
 const clear = (link: Link, operation = 'qr.cancel_order_of_store', deadline = DEADLINE) => {
@@ -53,7 +53,7 @@ describe('a till is freed', () => {
 
   it('without a call when its order is over already, whatever the caller had seen', async () => {
     const link = await live();
-    await stand.store.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
+    await stand.store.links.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
     expect(await clear(link)).toBe('freed');
     expect(stand.asked).toEqual([]);
   });
@@ -130,7 +130,7 @@ describe('a till keeps its order', () => {
 
 describe('a till whose create is not known yet', () => {
   it.each(['SENDING', 'IN_DOUBT'] as const)('%s: it is finished first, then taken away', async (state) => {
-    const link = await stand.store.saveLink(await holder(), { state, attempts: 1 });
+    const link = await stand.store.links.saveLink(await holder(), { state, attempts: 1 });
     stand.answers = [
       answered(201, orderOf({ ...QR, external_reference: REFERENCE })),
       says('created', 1),
@@ -142,7 +142,7 @@ describe('a till whose create is not known yet', () => {
   });
 
   it('and stays unknown keeps it', async () => {
-    const link = await stand.store.saveLink(await holder(), { state: 'IN_DOUBT', attempts: 1 });
+    const link = await stand.store.links.saveLink(await holder(), { state: 'IN_DOUBT', attempts: 1 });
     stand.answers = [];
     expect(await clear(link, undefined, stand.now + 300)).toEqual(told('order_in_doubt'));
     expect(names()).not.toContain('cancel');

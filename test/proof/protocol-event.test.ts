@@ -1,11 +1,14 @@
 /** What becomes of an event: matched, read, adopted, parked, tried later or dropped; never taken as the truth (`reliability.md` §3.11). */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { InboxEvent, NewEvent } from '../../src/proxy/records/notices.ts';
 import { handleEvent } from '../../src/proxy/sales/events.ts';
 import type { Link, LinkState } from '../../src/proxy/sales/link.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';
 import { PARKED_FOR_MS, type Store } from '../../src/proxy/store.ts';
+import type { StoreMethods } from '../../src/store/engine.ts';
 import { MERCHANT, NOON, newEvent, orderId } from '../store/contract/harness.ts';
+import { withMethods } from '../store/with-methods.ts';
 import {
   type Answer,
   answered,
@@ -24,12 +27,12 @@ const stand = createStand();
 let saved: object[];
 
 /** The store, with what it is asked to keep of an event on the side. */
-function watched(parts: Partial<Store> = {}): void {
-  const saveEvent: Store['saveEvent'] = async (sequence, change) => {
+function watched(parts: Partial<StoreMethods> = {}): void {
+  const saveEvent: Store['events']['saveEvent'] = async (sequence, change) => {
     saved.push(change);
-    await stand.store.saveEvent(sequence, change);
+    await stand.store.events.saveEvent(sequence, change);
   };
-  stand.restart({ store: { ...stand.store, saveEvent, ...parts } });
+  stand.restart({ store: withMethods(stand.store, { saveEvent, ...parts }) });
 }
 
 beforeEach(async () => {
@@ -40,8 +43,8 @@ beforeEach(async () => {
 
 /** An event of the stand's order, taken out of the inbox. */
 async function received(change: Partial<NewEvent> = {}): Promise<InboxEvent> {
-  await stand.store.receiveEvent(newEvent({ received_at: stand.now, reference: REFERENCE, ...change }));
-  const event = (await stand.store.dueEvents(Number.MAX_SAFE_INTEGER, 100)).at(-1);
+  await stand.store.events.receiveEvent(newEvent({ received_at: stand.now, reference: REFERENCE, ...change }));
+  const event = (await stand.store.events.dueEvents(Number.MAX_SAFE_INTEGER, 100)).at(-1);
   if (event === undefined) throw new Error('nothing was received');
   return event;
 }
@@ -54,7 +57,7 @@ async function handled(change: Partial<NewEvent> = {}): Promise<object[]> {
 async function live(change: Partial<Link> = {}): Promise<Link> {
   const link = await stand.link();
   const order = orderOf() as unknown as Link['order']; // as it would be parsed
-  return stand.store.saveLink(link, {
+  return stand.store.links.saveLink(link, {
     state: 'LIVE',
     order_id: orderId(1),
     order,
@@ -155,7 +158,7 @@ describe('an event of an order', () => {
 
   it('whose merchant has left no credential is tried later', async () => {
     await live();
-    await stand.store.forgetToken(stand.ports.vault.fingerprint(TOKEN));
+    await stand.store.merchants.forgetToken(stand.ports.vault.fingerprint(TOKEN));
     expect(await handled()).toEqual([soon()]);
     expect(stand.asked).toEqual([]);
   });
@@ -239,7 +242,7 @@ describe('an event that is parked', () => {
 describe('an event ahead of the answer to its create', () => {
   /** A create without an order id, as a crash or a lost answer leaves it. */
   const open = async (state: LinkState, change: Partial<Link> = {}): Promise<Link> =>
-    stand.store.saveLink(await stand.link(), { state, ...change });
+    stand.store.links.saveLink(await stand.link(), { state, ...change });
 
   it.each<LinkState>(['SENDING', 'IN_DOUBT', 'LOST'])(
     'whose link is %s: the order is adopted [F107]',
@@ -366,7 +369,7 @@ describe('an event ahead of the answer to its create', () => {
         finish = resolve;
       });
       const order = orderOf() as unknown as Link['order']; // as it would be parsed
-      await stand.store.saveLink(link, { state: 'LIVE', order_id: orderId(1), order, client_answer: 'maybe' });
+      await stand.store.links.saveLink(link, { state: 'LIVE', order_id: orderId(1), order, client_answer: 'maybe' });
     });
     stand.answers = [reads(PAID)];
     const handling = handled();
@@ -382,7 +385,7 @@ describe('an event ahead of the answer to its create', () => {
   it('whose create ended with another order is not ours', async () => {
     const link = await open('SENDING');
     const creating = stand.ports.memory.mutex.run(link.legacy_id, () =>
-      stand.store.saveLink(link, { state: 'LIVE', order_id: orderId(7), client_answer: 'maybe' }),
+      stand.store.links.saveLink(link, { state: 'LIVE', order_id: orderId(7), client_answer: 'maybe' }),
     );
     const event = await received();
     watched({ linkByOrder: async () => null, linkByReference: async () => link });
@@ -405,14 +408,14 @@ describe('an event ahead of the answer to its create', () => {
 describe('an event of a sale that a restored file lacks', () => {
   const LOST = '019b8e07-4600-7000-8000-00000000abcd'; // its id says noon
   const reference = derivedReference(LOST);
-  const gap = () => ({ from: NOON - 60_000, until: NOON + 60_000 }) as ReturnType<Store['restoredGap']>;
+  const gap = () => ({ from: NOON - 60_000, until: NOON + 60_000 }) as ReturnType<Store['upkeep']['restoredGap']>;
 
   it('gives it its link again, and is done [F60]', async () => {
     watched({ restoredGap: gap });
     const config = { point: { terminal_id: 'PAX_LOST' } };
     stand.answers = [reads({ external_reference: reference, config })];
     expect(await handled({ reference })).toEqual([DONE]);
-    expect(await stand.store.link(LOST)).toMatchObject({
+    expect(await stand.store.links.link(LOST)).toMatchObject({
       merchant_id: MERCHANT,
       unit: 'PAX_LOST',
       order_id: orderId(1),
@@ -423,6 +426,6 @@ describe('an event of a sale that a restored file lacks', () => {
     watched({ restoredGap: gap });
     stand.answers = [reads({ external_reference: 'other' })];
     expect(await handled({ reference })).toEqual([PARKED]);
-    expect(await stand.store.link(LOST)).toBeNull();
+    expect(await stand.store.links.link(LOST)).toBeNull();
   });
 });

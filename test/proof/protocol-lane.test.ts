@@ -1,4 +1,5 @@
 /** Where a call goes, without doors: the stage, what is live on either side, and what nobody needs to be asked (`reliability.md` §3.10). */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OperationKind } from '../../src/proxy/evidence/exchange.ts';
 import type { LegacySale } from '../../src/proxy/records/routing.ts';
@@ -10,6 +11,7 @@ import { Secret } from '../../src/proxy/secret.ts';
 import type { Store } from '../../src/proxy/store.ts';
 import { setMerchant } from '../proxy/routing/lane-ports.ts';
 import { auditOf, MERCHANT, NOON, newSale, opened, orderId, TERMINAL } from '../store/contract/harness.ts';
+import { withMethods } from '../store/with-methods.ts';
 import {
   type Answer,
   answered,
@@ -61,7 +63,7 @@ const UNAUTHORIZED = refusal(401, 'unauthorized');
 const pos = (external_id: string): Answer => answered(200, { id: 1_000_001, external_id });
 /** A sale on legacy, which holds its unit till noon is long over. */
 const onLegacy = (change: Partial<LegacySale>): Promise<unknown> =>
-  stand.store.openLegacySale(newSale({ family: 'qr', unit: 'TILL1', ends_at: NOON + 600_000, ...change }));
+  stand.store.legacy_sales.openLegacySale(newSale({ family: 'qr', unit: 'TILL1', ends_at: NOON + 600_000, ...change }));
 const onTill = (change: Partial<Link> = {}): Promise<Link> =>
   opened(stand.store, { family: 'qr', unit: 'TILL1', legacy_state: 'payment_required', ...change });
 
@@ -104,7 +106,7 @@ describe('whose a call is', () => {
   it('is told by the token itself, or by who it was accepted for before', async () => {
     await set({ stage: 'legacy' });
     expect(await lane(TILL, 'qr', FORGED)).toEqual(legacy('legacy'));
-    await stand.store.acceptToken(
+    await stand.store.merchants.acceptToken(
       {
         fingerprint: stand.ports.vault.fingerprint(BLANK),
         merchant_id: MERCHANT,
@@ -187,7 +189,7 @@ describe('new work', () => {
   it('after a safety stop is carried', async () => {
     const evidence = { calls: 40, faults: 20, slow: 0, window_ms: 300_000, sample: null };
     const trip = { at: NOON, why: 'half of the calls failed', evidence };
-    await stand.store.saveTrips(MERCHANT, { qr: trip }, 1, auditOf('safety stop'));
+    await stand.store.merchants.saveTrips(MERCHANT, { qr: trip }, 1, auditOf('safety stop'));
     expect(await lane(TILL)).toEqual(legacy('shadow'));
     expect(await lane(DEVICE, 'intents')).toMatchObject(orders('orders'));
   });
@@ -195,7 +197,7 @@ describe('new work', () => {
   it('of a search is orders for whoever has a past there, and only then', async () => {
     await set({ stage: 'legacy' });
     const link = await onTill();
-    await stand.store.saveLink(link, { state: 'DONE', legacy_state: 'expired' });
+    await stand.store.links.saveLink(link, { state: 'DONE', legacy_state: 'expired' });
     expect(await lane(HISTORY, 'payments')).toMatchObject(orders('legacy'));
     expect(await lane(LIST, 'devices')).toEqual(legacy('legacy'));
   });
@@ -210,9 +212,9 @@ describe('a unit with work on orders', () => {
       for (const named of [TILL, LOOK]) expect(await lane(named)).toMatchObject(orders(stage));
       expect(await lane(CODE)).toEqual(legacy(stage));
       expect(await lane(DEVICE, 'intents')).toEqual(legacy(stage));
-      const done = await stand.store.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
+      const done = await stand.store.links.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
       expect(await lane(TILL), 'it may be repeated').toMatchObject(orders(stage));
-      await stand.store.saveLink(done, { acknowledged_at: NOON, heard_by: 'till' });
+      await stand.store.links.saveLink(done, { acknowledged_at: NOON, heard_by: 'till' });
       for (const named of [TILL, LOOK]) expect(await lane(named)).toEqual(legacy(stage));
     },
   );
@@ -242,7 +244,7 @@ describe('a unit with work on orders', () => {
     // What stands beside a sale at a terminal is a setting.
     const merchant_work = (kind: OperationKind) => hasOwnWork(stand.ports, MERCHANT, CODE, kind);
     expect([await merchant_work('qr'), await merchant_work('devices')]).toEqual([true, false]);
-    await stand.store.saveLink(link, { state: 'LIVE', acknowledged_at: NOON, heard_by: 'till' });
+    await stand.store.links.saveLink(link, { state: 'LIVE', acknowledged_at: NOON, heard_by: 'till' });
     expect(await lane(CODE)).toEqual(legacy('legacy'));
   });
 });
@@ -281,14 +283,14 @@ describe('a unit with work on legacy', () => {
   /** A store that looks at the unit with the merchant, as PostgreSQL does. */
   function tellsFree(then: () => Promise<unknown> = async () => undefined): void {
     const { store } = stand;
-    const merchantWithToken: Store['merchantWithToken'] = async (...asked) => {
-      const seen = await store.merchantWithToken(...asked);
+    const merchantWithToken: Store['merchants']['merchantWithToken'] = async (...asked) => {
+      const seen = await store.merchants.merchantWithToken(...asked);
       const [id, , unit] = asked;
-      const held = unit === null ? null : await store.heldByLegacy(id, unit.slot, unit.now);
+      const held = unit === null ? null : await store.legacy_sales.heldByLegacy(id, unit.slot, unit.now);
       await then();
       return seen === null ? null : { ...seen, is_free: unit !== null && held === null };
     };
-    stand.restart({ store: { ...store, merchantWithToken } });
+    stand.restart({ store: withMethods(store, { merchantWithToken }) });
   }
 
   it('that was seen free with its merchant is not looked at again, and what could not be written down counts all the same', async () => {
@@ -303,7 +305,7 @@ describe('a unit with work on legacy', () => {
 
   it('that legacy took while it was asked whose the token is, is looked at again', async () => {
     tellsFree(() => onLegacy({ state: 'IN_DOUBT' }).catch(() => undefined));
-    await stand.store.forgetToken(stand.ports.vault.fingerprint(TOKEN));
+    await stand.store.merchants.forgetToken(stand.ports.vault.fingerprint(TOKEN));
     stand.answers = [answered(200, { id: Number(MERCHANT), site_id: 'MLA' })];
     expect(await lane(LOOK)).toEqual(legacy('orders'));
   });
@@ -400,8 +402,8 @@ describe('a till by its number', () => {
   });
 
   it('on orders is not looked up for terminals that legacy has', async () => {
-    await stand.store.openLegacySale(newSale({ state: 'IN_DOUBT', ends_at: NOON + 600_000 }));
-    await stand.store.openLegacySale(newSale({ slot: null, state: 'IN_DOUBT', ends_at: NOON + 600_000 }));
+    await stand.store.legacy_sales.openLegacySale(newSale({ state: 'IN_DOUBT', ends_at: NOON + 600_000 }));
+    await stand.store.legacy_sales.openLegacySale(newSale({ slot: null, state: 'IN_DOUBT', ends_at: NOON + 600_000 }));
     expect(await lane(NUMBER)).toMatchObject(orders('orders'));
     expect(stand.asked).toEqual([]);
   });
@@ -410,12 +412,12 @@ describe('a till by its number', () => {
     const { store } = stand;
     const many = Array.from({ length: 1_000 }, () => newSale());
     const openLegacySales = async (_of: string, _now: number, limit: number) => many.slice(0, limit);
-    stand.restart({ store: { ...store, openLegacySales } });
+    stand.restart({ store: withMethods(store, { openLegacySales }) });
     stand.answers = [pos('TILL2')];
     expect(await lane(NUMBER)).toMatchObject(orders('orders'));
     expect(names()).toEqual(['pos']);
     many.pop();
-    stand.restart({ store: { ...store, openLegacySales } });
+    stand.restart({ store: withMethods(store, { openLegacySales }) });
     expect(await lane({ ...NUMBER, pos_id: '1000002' })).toMatchObject(orders('orders'));
     expect(names()).toEqual(['pos']);
   });
@@ -436,7 +438,7 @@ describe('a payment that no link has', () => {
   it('is orders when it is one of an order of ours, and legacy else', async () => {
     const made = await opened(stand.store, { reference_sent: 'sale-1' });
     const order = orderOf() as unknown as Link['order']; // as it would be parsed
-    await stand.store.saveLink(made, { state: 'LIVE', order_id: orderId(1), order, client_answer: 'maybe' });
+    await stand.store.links.saveLink(made, { state: 'LIVE', order_id: orderId(1), order, client_answer: 'maybe' });
     const payment = { id: Number(PAYMENT.payment_id), status: 'approved', external_reference: 'sale-1' };
     stand.answers = [answered(200, payment), answered(200, orderOf(PAID, 9))];
     const found = await lane(PAYMENT, 'payments');
@@ -473,14 +475,14 @@ describe('a story whose unit turned out to be free', () => {
   });
 
   it('goes by what it knew of a merchant that is gone', async () => {
-    stand.restart({ store: { ...stand.store, merchant: async () => null } });
+    stand.restart({ store: withMethods(stand.store, { merchant: async () => null }) });
     expect(await still()).toBe(true);
   });
 
   it('goes by the kind of its operation', async () => {
     await set({ stage: 'orders', kinds: { qr: { stage: 'legacy', share: 0 } } });
     expect(await still()).toBe(false);
-    const merchant = await stand.store.merchant(MERCHANT);
+    const merchant = await stand.store.merchants.merchant(MERCHANT);
     if (merchant === null) throw new Error('there is no merchant');
     expect(await isUnitOnOrders(stand.ports, merchant, TOKEN, DEVICE, 'intents')).toBe(true);
   });

@@ -1,4 +1,5 @@
 /** A new sale: the row before the bytes, who joins it, who waits, and what is never begun (`reliability.md` §3.3, §3.9, §3.10). */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';
@@ -16,6 +17,7 @@ import type { Store } from '../../src/proxy/store.ts';
 import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { setMerchant } from '../proxy/routing/lane-ports.ts';
 import { MERCHANT, NOON, newSale, orderId, TERMINAL } from '../store/contract/harness.ts';
+import { withMethods } from '../store/with-methods.ts';
 import {
   answered,
   BROKEN,
@@ -66,12 +68,12 @@ function told(answer: LegacyAnswer): { status: number; error: unknown; headers: 
 
 /** The merchant as the lane is chosen by it. */
 async function shop(): Promise<Merchant> {
-  const merchant = await stand.store.merchant(MERCHANT);
+  const merchant = await stand.store.merchants.merchant(MERCHANT);
   if (merchant === null) throw new Error('there is no merchant');
   return merchant;
 }
 
-const links = (): Promise<Link[]> => stand.store.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 100);
+const links = (): Promise<Link[]> => stand.store.history.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 100);
 const names = (): string[] => stand.asked.map(({ name }) => name);
 const stage = (to: Stage) => setMerchant(stand.store, MERCHANT, { stage: to });
 
@@ -83,12 +85,12 @@ async function live(change: LinkChange = {}): Promise<Link> {
   if (link === undefined) throw new Error('no sale was opened');
   stand.asked.length = 0;
   stand.counts.length = 0;
-  return Object.keys(change).length === 0 ? link : stand.store.saveLink(link, change);
+  return Object.keys(change).length === 0 ? link : stand.store.links.saveLink(link, change);
 }
 
 /** Somebody else's work on the link ends it. */
 const end = (link: Link) =>
-  stand.store.saveLink(link, {
+  stand.store.links.saveLink(link, {
     state: 'DONE',
     legacy_state: 'CANCELED',
     next_check_at: null,
@@ -179,7 +181,7 @@ describe('a new sale', () => {
 
   it('is not begun while the disk is low', async () => {
     const room = { level: 'low', free_bytes: 1, log_bytes: 0, is_log_large: false } as const;
-    stand.restart({ store: { ...stand.store, room: () => room } });
+    stand.restart({ store: withMethods(stand.store, { room: () => room }) });
     await expect(open()).rejects.toMatchObject({ code: 'refused', facts: { error: 'unavailable' } });
     expect(stand.counts).toEqual(['creates no_room']);
     expect(await links()).toEqual([]);
@@ -193,11 +195,11 @@ describe('a new sale', () => {
 
   it('of a merchant that is moved before the row is written begins anew', async () => {
     let rounds = 0;
-    const openLink: Store['openLink'] = async (...asked) => {
+    const openLink: Store['links']['openLink'] = async (...asked) => {
       if (++rounds === 1) await stage('legacy');
-      return stand.store.openLink(...asked);
+      return stand.store.links.openLink(...asked);
     };
-    stand.restart({ store: { ...stand.store, openLink } });
+    stand.restart({ store: withMethods(stand.store, { openLink }) });
     expect(await open()).toEqual({ kind: 'moved' });
     expect([rounds, await links(), stand.asked]).toEqual([1, [], []]);
   });
@@ -205,7 +207,7 @@ describe('a new sale', () => {
   it('of a merchant that was erased meanwhile begins anew', async () => {
     const merchant = { ...(await shop()), id: '700100300' };
     expect(await open({ merchant })).toEqual({ kind: 'moved' });
-    expect([await stand.store.linksOf('700100300', 0, NOON, 1), stand.asked]).toEqual([[], []]);
+    expect([await stand.store.history.linksOf('700100300', 0, NOON, 1), stand.asked]).toEqual([[], []]);
   });
 
   it('is settled by the merchant that its row was written under', async () => {
@@ -218,7 +220,7 @@ describe('a new sale', () => {
 
   it('whose row can not be written is not sent', async () => {
     const openLink = () => Promise.reject(new PuenteError('store_failed', 'the disk is gone'));
-    stand.restart({ store: { ...stand.store, openLink } });
+    stand.restart({ store: withMethods(stand.store, { openLink }) });
     await expect(open()).rejects.toThrow('the disk is gone');
     expect(stand.asked).toEqual([]);
   });
@@ -246,7 +248,8 @@ describe('what upstream said', () => {
   });
 
   it('a token that died is asked about again; another refusal says nothing about it', async () => {
-    const accepted = async () => (await stand.store.token(stand.ports.vault.fingerprint(TOKEN)))?.accepted_until ?? 0;
+    const accepted = async () =>
+      (await stand.store.merchants.token(stand.ports.vault.fingerprint(TOKEN)))?.accepted_until ?? 0;
     stand.answers = [refusal(403, 'forbidden_checking_terminal_owner')];
     await open();
     expect(await accepted()).toBeGreaterThan(NOON);
@@ -261,7 +264,10 @@ describe('what upstream said', () => {
       expect(told(await open()).status).toBe(409);
     }
     expect(stand.counts.filter((one) => one.startsWith('held'))).toEqual(Array(2).fill('held_terminals foreign'));
-    expect(await stand.store.audits(9)).toMatchObject([{ action: 'terminal held' }, { action: 'merchant settings' }]);
+    expect(await stand.store.audit.audits(9)).toMatchObject([
+      { action: 'terminal held' },
+      { action: 'merchant settings' },
+    ]);
   });
 
   it('an answer that did not leave whole has told nothing', async () => {
@@ -316,7 +322,7 @@ describe('what upstream said', () => {
 
   it('can not be stored: it is in doubt, and said so', async () => {
     const saveLink = () => Promise.reject(new PuenteError('store_failed', 'the disk is gone'));
-    stand.restart({ store: { ...stand.store, saveLink } });
+    stand.restart({ store: withMethods(stand.store, { saveLink }) });
     stand.answers = [creates()];
     const { status, headers } = told(await open());
     expect([status, headers]).toEqual([504, { 'x-puente-intent': (await links())[0]?.legacy_id }]);
@@ -328,7 +334,7 @@ describe('what upstream said', () => {
   it.each([new PuenteError('bad_tables', 'a defect'), new Error('a defect')])(
     'a defect is no doubt',
     async (defect) => {
-      stand.restart({ store: { ...stand.store, saveLink: () => Promise.reject(defect) } });
+      stand.restart({ store: withMethods(stand.store, { saveLink: () => Promise.reject(defect) }) });
       stand.answers = [creates()];
       await expect(open()).rejects.toThrow('a defect');
     },
@@ -381,9 +387,11 @@ describe('a terminal that has something', () => {
 
   it('the same again is a new sale when its till has read the first one, which could not be written down', async () => {
     let is_broken = false;
-    const saveLink: Store['saveLink'] = (...asked) =>
-      is_broken ? Promise.reject(new PuenteError('store_failed', 'the disk is gone')) : stand.store.saveLink(...asked);
-    stand.restart({ store: { ...stand.store, saveLink } });
+    const saveLink: Store['links']['saveLink'] = (...asked) =>
+      is_broken
+        ? Promise.reject(new PuenteError('store_failed', 'the disk is gone'))
+        : stand.store.links.saveLink(...asked);
+    stand.restart({ store: withMethods(stand.store, { saveLink }) });
     const link = await live(over);
     is_broken = true;
     await getIntent(stand.ports, callOf(stand, 'point.get_intent', { link, path: { intent_id: link.legacy_id } }));
@@ -398,10 +406,10 @@ describe('a terminal that has something', () => {
     stand.answers = [creates()];
     await open(keyed);
     const [link] = await links();
-    await stand.store.saveLink(link as Link, { ...over, ...untold, heard_by: 'notice' }); // it was just opened
+    await stand.store.links.saveLink(link as Link, { ...over, ...untold, heard_by: 'notice' }); // it was just opened
     stand.now += 14_999;
     expect(await open(keyed)).toMatchObject({ body: { id: link?.legacy_id } });
-    await stand.store.saveLink(await stand.stored(link as Link), { acknowledged_at: null });
+    await stand.store.links.saveLink(await stand.stored(link as Link), { acknowledged_at: null });
     stand.now += 1;
     stand.answers = [creates({}, 2)];
     expect(await open(keyed)).not.toMatchObject({ body: { id: link?.legacy_id } });
@@ -506,12 +514,12 @@ describe('a terminal that has something', () => {
 
   it('a retry of what was canceled at the wish of the till meanwhile is a new sale', async () => {
     const link = await live({ client_answer: 'error', acknowledged_at: null, cancel: 'sent' });
-    const openLink: Store['openLink'] = async (...asked) => {
-      const opened = await stand.store.openLink(...asked);
+    const openLink: Store['links']['openLink'] = async (...asked) => {
+      const opened = await stand.store.links.openLink(...asked);
       if (opened.opening.kind === 'join') await end(link);
       return opened;
     };
-    stand.restart({ store: { ...stand.store, openLink } });
+    stand.restart({ store: withMethods(stand.store, { openLink }) });
     stand.answers = [creates({}, 2)];
     expect(told(await open()).status).toBe(201);
     expect(await links()).toMatchObject([{ order_id: orderId(2) }, { legacy_state: 'CANCELED' }]);
@@ -544,11 +552,11 @@ describe('a terminal that has something', () => {
 
   it('what could not be stored is told to its own till alone', async () => {
     let saves = 0;
-    const saveLink: Store['saveLink'] = async (...asked) => {
+    const saveLink: Store['links']['saveLink'] = async (...asked) => {
       if (++saves === 1) throw new PuenteError('store_failed', 'the disk is gone');
-      return stand.store.saveLink(...asked);
+      return stand.store.links.saveLink(...asked);
     };
-    stand.restart({ store: { ...stand.store, saveLink } });
+    stand.restart({ store: withMethods(stand.store, { saveLink }) });
     stand.answers = [slowly(answered(500)), slowly(answered(500)), slowly(answered(500)), creates(), BROKEN];
     const answers = await Promise.all([open(), open()]);
     expect(answers.map((one) => told(one).status)).toEqual([504, 201]);
@@ -578,7 +586,7 @@ describe('a sale of a merchant on legacy', () => {
   it('begins anew when its merchant was set after its lane was chosen, and says one amount everywhere', async () => {
     const merchant = await shop();
     const why = { at: NOON, who: 'ana', subject: MERCHANT, reason: 'asked by the shop', detail: {} };
-    await stand.store.saveMerchant({ ...merchant, site: 'MLC' }, merchant.revision, {
+    await stand.store.merchants.saveMerchant({ ...merchant, site: 'MLC' }, merchant.revision, {
       ...why,
       action: 'merchant settings',
     });
@@ -622,12 +630,12 @@ describe('a sale of a merchant on legacy', () => {
   it('that orders could never take goes to legacy when the terminal was freed meanwhile', async () => {
     const link = await live();
     await stage('legacy');
-    const hasWork: Store['hasWork'] = async (...asked) => {
-      const has = await stand.store.hasWork(...asked);
+    const hasWork: Store['links']['hasWork'] = async (...asked) => {
+      const has = await stand.store.links.hasWork(...asked);
       await end(link);
       return has;
     };
-    stand.restart({ store: { ...stand.store, hasWork } });
+    stand.restart({ store: withMethods(stand.store, { hasWork }) });
     expect(await open({ body: { amount: 0 } })).toEqual({ kind: 'carry' });
     expect(stand.asked).toEqual([]);
   });
@@ -648,11 +656,11 @@ describe('a sale of a merchant on legacy', () => {
   it('goes to legacy when its terminal was freed before the row was written', async () => {
     const link = await live();
     await stage('legacy');
-    const openLink: Store['openLink'] = async (...asked) => {
+    const openLink: Store['links']['openLink'] = async (...asked) => {
       await end(link);
-      return stand.store.openLink(...asked);
+      return stand.store.links.openLink(...asked);
     };
-    stand.restart({ store: { ...stand.store, openLink } });
+    stand.restart({ store: withMethods(stand.store, { openLink }) });
     expect(await open(OTHER)).toEqual({ kind: 'carry' });
     expect(await links()).toHaveLength(1);
   });
@@ -660,7 +668,8 @@ describe('a sale of a merchant on legacy', () => {
 
 describe('a terminal that legacy has something on', () => {
   const INTENT = '7f25f9aa-eea6-4f9c-bf16-a341f71ba2f1';
-  const sale = () => stand.store.openLegacySale(newSale({ state: 'OPEN', legacy_id: INTENT, unit: TERMINAL }));
+  const sale = () =>
+    stand.store.legacy_sales.openLegacySale(newSale({ state: 'OPEN', legacy_id: INTENT, unit: TERMINAL }));
 
   it('is left to legacy while legacy says so', async () => {
     await sale();
@@ -726,7 +735,7 @@ describe('a dynamic code', () => {
   });
 
   it('asked for on legacy with an unknown outcome goes there again', async () => {
-    await stand.store.openLegacySale(
+    await stand.store.legacy_sales.openLegacySale(
       newSale({ family: 'qr', unit: 'TILL1', slot: null, client_reference: 'Factura 0002', state: 'IN_DOUBT' }),
     );
     expect(await openCode()).toEqual({ kind: 'carry' });

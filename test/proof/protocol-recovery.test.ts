@@ -1,4 +1,5 @@
 /** What becomes of a link nobody waits for: finished, settled, looked at ever less often, or given up (`reliability.md` §3.7, §3.8). */
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
@@ -9,6 +10,7 @@ import type { Store } from '../../src/proxy/store.ts';
 import type { Upstream, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { setMerchant } from '../proxy/routing/lane-ports.ts';
 import { MERCHANT, NOON, newLink, orderId } from '../store/contract/harness.ts';
+import { withMethods } from '../store/with-methods.ts';
 import { answered, BROKEN, createStand, creates, orderOf, PAID, refusal, TOKEN, textOf, withCreate } from './stand.ts';
 
 const stand = createStand();
@@ -43,7 +45,7 @@ const due = (change: Partial<Link> = {}): Promise<Link> => stand.link({ next_che
 async function live(change: Partial<Link> = {}, order: Record<string, unknown> = {}): Promise<Link> {
   const link = await stand.link();
   const facts = { ...orderOf(order), transactions: { payments: [] } } as unknown as Link['order']; // as it would be parsed
-  return stand.store.saveLink(link, {
+  return stand.store.links.saveLink(link, {
     state: 'LIVE',
     order_id: orderId(1),
     order: facts,
@@ -61,7 +63,7 @@ const later = (outcome: UpstreamOutcome) => () => {
 };
 
 async function forgetToken(): Promise<void> {
-  await stand.store.forgetToken(stand.ports.vault.fingerprint(TOKEN));
+  await stand.store.merchants.forgetToken(stand.ports.vault.fingerprint(TOKEN));
 }
 
 describe('a link is looked after', () => {
@@ -79,7 +81,7 @@ describe('a link is looked after', () => {
 
   it('as it is stored now, not as it was when somebody saw it', async () => {
     const link = await due();
-    await stand.store.saveLink(link, { next_check_at: null });
+    await stand.store.links.saveLink(link, { next_check_at: null });
     await lookAfter(stand.ports, link);
     expect(stand.asked).toEqual([]);
   });
@@ -91,7 +93,7 @@ describe('a link is looked after', () => {
 
   it('one that is over is left alone from then on', async () => {
     const link = await due();
-    const over = await stand.store.saveLink(link, { state: 'DONE', next_check_at: NOON });
+    const over = await stand.store.links.saveLink(link, { state: 'DONE', next_check_at: NOON });
     expect(await looked(over)).toMatchObject({ state: 'DONE', next_check_at: null });
     expect(stand.asked).toEqual([]);
   });
@@ -138,7 +140,7 @@ describe('a create without an outcome', () => {
   it('waits, in doubt, when nobody’s token is known', async () => {
     await forgetToken();
     expect(await looked(await due())).toMatchObject({ state: 'IN_DOUBT', next_check_at: NOON + 30_000 });
-    const doubt = await stand.store.saveLink(await stand.link({ unit: 'PAX_2' }), {
+    const doubt = await stand.store.links.saveLink(await stand.link({ unit: 'PAX_2' }), {
       state: 'IN_DOUBT',
       next_check_at: NOON,
     });
@@ -162,7 +164,7 @@ describe('a create without an outcome', () => {
     expect(stand.log).toContain(
       `error order never resolved: reported as lost {"legacy_id":"${link.legacy_id}","merchant":"${MERCHANT}"}`,
     );
-    const [line] = await stand.store.audits(1);
+    const [line] = await stand.store.audit.audits(1);
     expect(line).toMatchObject({
       at: stand.now,
       who: 'puente',
@@ -182,7 +184,7 @@ describe('a create without an outcome', () => {
     const until = NOON + held_ms;
     while (stand.now < until) {
       expect(await looked(link)).toMatchObject({ state: 'IN_DOUBT', expires_at: until - LOST_AFTER_MS });
-      link = await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+      link = await stand.store.links.saveLink(await stand.stored(link), { next_check_at: stand.now });
       stand.now = Math.min(stand.now + MINUTE_MS, until);
     }
     expect((await looked(link)).state, 'to its last moment').toBe('IN_DOUBT');
@@ -202,12 +204,12 @@ describe('a create without an outcome', () => {
     const link = await due({ expires_at: NOON - LOST_AFTER_MS - 1, sealed_body: null });
     for (const reference of [link.reference_sent, 'somebody-elses']) {
       const event = { order_id: orderId(1), reference, user_id: MERCHANT, action: 'order.processed' };
-      await stand.store.receiveEvent({ ...event, received_at: NOON, verified: false });
+      await stand.store.events.receiveEvent({ ...event, received_at: NOON, verified: false });
     }
-    for (const { sequence } of await stand.store.dueEvents(NOON, 10))
-      await stand.store.saveEvent(sequence, { state: 'parked' });
+    for (const { sequence } of await stand.store.events.dueEvents(NOON, 10))
+      await stand.store.events.saveEvent(sequence, { state: 'parked' });
     await looked(link);
-    expect(await stand.store.dueEvents(stand.now, 10)).toMatchObject([{ reference: link.reference_sent }]);
+    expect(await stand.store.events.dueEvents(stand.now, 10)).toMatchObject([{ reference: link.reference_sent }]);
   });
 
   it('of a QR sale is given up as expired', async () => {
@@ -258,7 +260,7 @@ describe('an order that was let go because its terminal was wanted', () => {
     for (const later_ms of [0, 4 * MINUTE_MS, 11 * MINUTE_MS - 1, 1]) {
       tick_ms += later_ms;
       stand.answers = [answered(200, orderOf(waiting, 2))];
-      await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+      await stand.store.links.saveLink(await stand.stored(link), { next_check_at: stand.now });
       const { next_check_at } = await looked(link, ports);
       waits.push(next_check_at === null ? null : next_check_at - stand.now);
     }
@@ -267,11 +269,11 @@ describe('an order that was let go because its terminal was wanted', () => {
 
   it('is looked at until its time is over, however long that is', async () => {
     const link = await released();
-    await stand.store.saveLink(link, { expires_at: stand.now + 3 * HOUR_MS });
+    await stand.store.links.saveLink(link, { expires_at: stand.now + 3 * HOUR_MS });
     for (const later_ms of [0, 2 * HOUR_MS]) {
       stand.now += later_ms;
       stand.answers = [answered(200, orderOf(waiting, 2))];
-      await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+      await stand.store.links.saveLink(await stand.stored(link), { next_check_at: stand.now });
       expect((await looked(link)).next_check_at).not.toBeNull();
     }
   });
@@ -287,7 +289,7 @@ describe('an order that was let go because its terminal was wanted', () => {
     const look = async (later_ms: number, given: UpstreamOutcome): Promise<void> => {
       stand.now += later_ms;
       stand.answers = [given];
-      await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+      await stand.store.links.saveLink(await stand.stored(link), { next_check_at: stand.now });
       const { next_check_at } = await looked(link);
       waits.push(next_check_at === null ? null : next_check_at - stand.now);
     };
@@ -302,15 +304,15 @@ describe('an order that was let go because its terminal was wanted', () => {
   it('is not looked at any more when it was paid while upstream gave no answer', async () => {
     const link = await released();
     const at = { next_check_at: stand.now };
-    await looked(await stand.store.saveLink(await stand.stored(link), at));
+    await looked(await stand.store.links.saveLink(await stand.stored(link), at));
     stand.now += DAY_MS;
     const orders: Upstream = {
       send: async () => {
-        await stand.store.saveLink(await stand.stored(link), { legacy_state: 'FINISHED', next_check_at: null });
+        await stand.store.links.saveLink(await stand.stored(link), { legacy_state: 'FINISHED', next_check_at: null });
         return UNREACHABLE;
       },
     };
-    const due = await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+    const due = await stand.store.links.saveLink(await stand.stored(link), { next_check_at: stand.now });
     expect(await looked(due, { ...stand.ports, upstreams: { ...stand.ports.upstreams, orders } })).toMatchObject({
       next_check_at: null,
     });
@@ -346,7 +348,7 @@ describe('a live order', () => {
     for (const [later_ms, answer] of looks) {
       stand.now += later_ms;
       stand.answers = [answer];
-      await stand.store.saveLink(await stand.stored(link), { next_check_at: stand.now });
+      await stand.store.links.saveLink(await stand.stored(link), { next_check_at: stand.now });
       seen.push(await looked(link, ports));
     }
     return seen;
@@ -393,14 +395,14 @@ describe('a live order', () => {
     const merchant_order_id = 8_000_000_000_000_001;
     const { order } = await live();
     const link = await stand.link({ family: 'qr', unit: 'TILL1', slot: null, merchant_order_id, order_id: orderId(2) });
-    await stand.store.saveLink(link, { ...TOLD, state: 'LIVE', order, expires_at: NOON - LOST_AFTER_MS - 1 });
+    await stand.store.links.saveLink(link, { ...TOLD, state: 'LIVE', order, expires_at: NOON - LOST_AFTER_MS - 1 });
     const seen = await afterLooks(link, [
       [0, MISSING],
       [10 * MINUTE_MS, MISSING],
       [10 * MINUTE_MS, MISSING],
     ]);
     expect(seen.map(({ state }) => state)).toEqual(['LIVE', 'LIVE', 'LOST']);
-    const told = await stand.store.dueNotices(stand.now, 10);
+    const told = await stand.store.notices.dueNotices(stand.now, 10);
     expect(told.map(({ topic, subject }) => `${topic} ${subject}`)).toEqual([`merchant_order ${merchant_order_id}`]);
   });
 
@@ -437,16 +439,15 @@ describe('a live order', () => {
     ]);
     stand.asked.length = 0;
     // Between the look's own read and its writing down that it is lost.
-    const store: Store = {
-      ...stand.store,
+    const store: Store = withMethods(stand.store, {
       merchant: async (id) => {
         if (stand.asked.length === 1) {
           stand.answers = [answered(200, orderOf({ status: 'at_terminal' }, 5))];
           await refreshLink(stand.ports, await stand.stored(link), TOKEN, { force: true });
         }
-        return stand.store.merchant(id);
+        return stand.store.merchants.merchant(id);
       },
-    };
+    });
     const [seen] = await afterLooks(link, [[10 * MINUTE_MS, MISSING]], { ...stand.ports, store });
     expect(stand.asked).toHaveLength(2);
     expect(seen).toMatchObject({ state: 'LIVE', legacy_state: 'ON_TERMINAL' });
@@ -463,7 +464,7 @@ describe('a live order', () => {
 
   it('that nobody was told of is given up, too, and no longer canceled then', async () => {
     const link = await over();
-    await stand.store.saveLink(link, { client_answer: 'error' });
+    await stand.store.links.saveLink(link, { client_answer: 'error' });
     await afterLooks(link, [
       [0, MISSING],
       [10 * MINUTE_MS, MISSING],
@@ -487,7 +488,7 @@ describe('a live order', () => {
       merchant_order_id: 1,
       order_id: orderId(2),
     });
-    await stand.store.saveLink(link, { ...TOLD, state: 'LIVE', order, expires_at: NOON + 10 * HOUR_MS });
+    await stand.store.links.saveLink(link, { ...TOLD, state: 'LIVE', order, expires_at: NOON + 10 * HOUR_MS });
     stand.now += 10 * HOUR_MS + over_ms;
     const [seen] = await afterLooks(link, [[0, answer]]);
     expect(seen?.next_check_at).toBe(stand.now + later_ms);
@@ -495,10 +496,15 @@ describe('a live order', () => {
 
   it('counts as missing from the first read of its order that did not find it, whoever read it, and from no other time', async () => {
     const other = await live();
-    const { order } = await stand.store.saveLink(other, { state: 'DONE', next_check_at: null });
+    const { order } = await stand.store.links.saveLink(other, { state: 'DONE', next_check_at: null });
     const doubt = await due({ expires_at: NOON - LOST_AFTER_MS - 1, sealed_body: null });
     await looked(doubt);
-    await stand.store.saveLink(await stand.stored(doubt), { ...TOLD, state: 'LIVE', order, order_id: orderId(2) });
+    await stand.store.links.saveLink(await stand.stored(doubt), {
+      ...TOLD,
+      state: 'LIVE',
+      order,
+      order_id: orderId(2),
+    });
     const [seen] = await afterLooks(doubt, [[20 * MINUTE_MS, MISSING]]);
     expect(seen?.state).toBe('LIVE');
     stand.now += 10 * MINUTE_MS;
@@ -557,7 +563,7 @@ describe('a live order that nobody was told of', () => {
       'order.applied',
     ]);
     expect(stand.counts).toEqual(['settlements unacknowledged_order_canceled']);
-    expect(await stand.store.audits(1)).toMatchObject([{ reason: 'unacknowledged order canceled' }]);
+    expect(await stand.store.audit.audits(1)).toMatchObject([{ reason: 'unacknowledged order canceled' }]);
   });
 
   it.each([
@@ -594,7 +600,7 @@ describe('a live order that nobody was told of', () => {
     stand.answers = locked();
     expect(await looked(seen)).toMatchObject({ state: 'LIVE' });
     expect(stand.asked.map(({ name }) => name)).toEqual(['get', 'cancel', 'get', 'get', 'cancel', 'get']);
-    expect((await stand.store.audits(9)).map(({ reason }) => reason)).toEqual([
+    expect((await stand.store.audit.audits(9)).map(({ reason }) => reason)).toEqual([
       'unacknowledged order not canceled yet',
       'set up',
     ]);
@@ -614,7 +620,7 @@ describe('a live order that nobody was told of', () => {
     const ports = withCreate(stand.ports, { unclaimed: 'adopt' });
     expect(await looked(link, ports)).toMatchObject({ state: 'LIVE', client_answer: 'maybe' });
     expect(stand.counts).toEqual(['settlements unacknowledged_order_adopted']);
-    expect(await stand.store.audits(1)).toMatchObject([{ reason: 'unacknowledged order adopted' }]);
+    expect(await stand.store.audit.audits(1)).toMatchObject([{ reason: 'unacknowledged order adopted' }]);
   });
 
   it('and that was paid is told in the audit, once', async () => {
@@ -622,7 +628,9 @@ describe('a live order that nobody was told of', () => {
     stand.answers = [answered(200, orderOf(PAID, 5))];
     await looked(link);
     expect(stand.counts).toEqual(['settlements paid_but_unacknowledged', 'silent_orders']);
-    expect(await stand.store.audits(1)).toMatchObject([{ reason: 'paid but unacknowledged', subject: link.legacy_id }]);
+    expect(await stand.store.audit.audits(1)).toMatchObject([
+      { reason: 'paid but unacknowledged', subject: link.legacy_id },
+    ]);
   });
 });
 
@@ -630,7 +638,7 @@ describe('a failing store', () => {
   it('is told, whatever was to be done', async () => {
     const link = await due();
     const saveLink = () => Promise.reject(new PuenteError('store_failed', 'the disk is gone'));
-    stand.restart({ store: { ...stand.store, saveLink } });
+    stand.restart({ store: withMethods(stand.store, { saveLink }) });
     stand.answers = [creates()];
     await expect(lookAfter(stand.ports, link)).rejects.toThrow('the disk is gone');
   });
@@ -638,7 +646,7 @@ describe('a failing store', () => {
   it('of a merchant whose credential is configured, that one is used', async () => {
     await forgetToken();
     await setMerchant(stand.store, MERCHANT, {});
-    const merchant = await stand.store.merchant(MERCHANT);
+    const merchant = await stand.store.merchants.merchant(MERCHANT);
     if (merchant === null) throw new Error('the merchant is gone');
     const sealed_credential = stand.ports.vault.seal('APP_USR-configured', 'credential');
     const line = {
@@ -649,7 +657,7 @@ describe('a failing store', () => {
       reason: 'set up',
       detail: {},
     };
-    await stand.store.saveMerchant({ ...merchant, sealed_credential }, merchant.revision, line);
+    await stand.store.merchants.saveMerchant({ ...merchant, sealed_credential }, merchant.revision, line);
     stand.answers = [creates()];
     await looked(await due());
     expect(stand.asked[0]?.token.reveal()).toBe('APP_USR-configured');

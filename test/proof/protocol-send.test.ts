@@ -13,6 +13,7 @@ import {
   sendLink,
 } from '../../src/proxy/sales/submit.ts';
 import { NOON, newLink, orderId } from '../store/contract/harness.ts';
+import { withMethods } from '../store/with-methods.ts';
 import {
   type Answer,
   answered,
@@ -42,7 +43,7 @@ function send(link: Pick<Link, 'legacy_id'>, plan: Partial<SendPlan> = {}) {
 /** A link whose order is known. */
 async function known(change: Partial<Link>): Promise<Link> {
   const link = await stand.link();
-  return stand.store.saveLink(link, { order_id: orderId(1), sealed_body: null, ...change });
+  return stand.store.links.saveLink(link, { order_id: orderId(1), sealed_body: null, ...change });
 }
 
 const CANCELED = { status: 'canceled' } as Order; // what is decided reads the status alone
@@ -104,7 +105,7 @@ describe('an order that nobody was told of and that a dead process may have take
     stand.answers = [answered(200, orderOf({ status: 'canceled' }, 50))];
     const link = await known(MARKED);
     expect(await send(link)).toMatchObject({ kind: 'over' });
-    expect(await stand.store.audits(1)).toMatchObject([
+    expect(await stand.store.audit.audits(1)).toMatchObject([
       { reason: 'unacknowledged order canceled', subject: link.legacy_id },
     ]);
   });
@@ -146,7 +147,7 @@ describe('the same bytes may go again', () => {
 describe('a row that may have been sent before', () => {
   const SENT_BEFORE: [string, (link: Link) => Promise<unknown> | unknown][] = [
     ['by another process', () => stand.restart()],
-    ['by an attempt', (link) => stand.store.saveLink(link, { attempts: 1 })],
+    ['by an attempt', (link) => stand.store.links.saveLink(link, { attempts: 1 })],
     ['by a call that has not been heard of', (link) => stand.ports.memory.sales.unsettled.set(link.legacy_id, true)],
   ];
 
@@ -177,7 +178,7 @@ describe('a row that may have been sent before', () => {
 
   it('that is answered with an order of another amount stays in doubt', async () => {
     const link = await stand.link();
-    await stand.store.saveLink(link, { attempts: 1 });
+    await stand.store.links.saveLink(link, { attempts: 1 });
     const other = { transactions: { payments: [{ id: 'PAY1', amount: '99.00' }] } };
     stand.answers = [creates(), answered(200, orderOf(other, 3))];
     expect(await send(link)).toMatchObject({ kind: 'in_doubt', link: { state: 'IN_DOUBT' }, busy: false });
@@ -185,7 +186,7 @@ describe('a row that may have been sent before', () => {
   });
 
   it('of a merchant that was erased meanwhile is sent all the same', async () => {
-    stand.restart({ store: { ...stand.store, merchant: async () => null } });
+    stand.restart({ store: withMethods(stand.store, { merchant: async () => null }) });
     const link = await stand.link();
     stand.answers = [creates()];
     expect(await send(link)).toMatchObject({ kind: 'created' });
@@ -193,7 +194,7 @@ describe('a row that may have been sent before', () => {
 
   it('in doubt is sent as one that is being sent', async () => {
     const link = await stand.link();
-    await stand.store.saveLink(link, { state: 'IN_DOUBT' });
+    await stand.store.links.saveLink(link, { state: 'IN_DOUBT' });
     stand.answers = [creates()];
     expect(await send(link)).toMatchObject({ kind: 'created', link: { state: 'LIVE', attempts: 1 } });
   });
@@ -309,7 +310,7 @@ describe('no outcome', () => {
     const link = await stand.link();
     stand.answers = [
       async () => {
-        await stand.store.saveLink(link, { state: 'LIVE', order_id: orderId(1) });
+        await stand.store.links.saveLink(link, { state: 'LIVE', order_id: orderId(1) });
         return BROKEN;
       },
     ];

@@ -152,7 +152,7 @@ export function createStand(): Stand {
     },
     async link(change = {}) {
       // What orders tell by default is the first; a reference goes upstream once.
-      const is_first = (await memory.store.linkByReference(MERCHANT, REFERENCE)) === null;
+      const is_first = (await memory.store.links.linkByReference(MERCHANT, REFERENCE)) === null;
       const reference_sent = is_first ? REFERENCE : `${REFERENCE}-${++ids}`;
       const link = newLink({
         reference_sent,
@@ -163,10 +163,10 @@ export function createStand(): Stand {
         expires_at: stand.now + 900_000,
         ...change,
       });
-      return (await memory.store.openLink(link, () => ({ kind: 'open' }))).link;
+      return (await memory.store.links.openLink(link, () => ({ kind: 'open' }))).link;
     },
     async stored({ legacy_id }) {
-      const link = await memory.store.link(legacy_id);
+      const link = await memory.store.links.link(legacy_id);
       if (link === null) throw new Error(`there is no link ${legacy_id}`);
       return link;
     },
@@ -176,7 +176,7 @@ export function createStand(): Stand {
 
 /** A receiver that answers every notice 503 at once: each was tried, and none says that its till knows the sale. */
 async function refuseNotices(store: Store, now: number): Promise<void> {
-  for (const notice of await store.dueNotices(now, 100)) {
+  for (const notice of await store.notices.dueNotices(now, 100)) {
     const attempt = {
       at: now,
       duration_ms: 1,
@@ -185,7 +185,7 @@ async function refuseNotices(store: Store, now: number): Promise<void> {
       detail: 'It answered 503.',
       url: '',
     } as const;
-    await store.recordAttempt(notice, attempt, { state: 'pending', next_attempt_at: now + 900_000 });
+    await store.notices.recordAttempt(notice, attempt, { state: 'pending', next_attempt_at: now + 900_000 });
   }
 }
 
@@ -199,8 +199,8 @@ export async function meetMerchant({ store, ports, now }: Pick<Stand, 'store' | 
     reason: 'set up',
     detail: {},
   };
-  await store.saveMerchant(newMerchant({ sealed_notice_url: null, sealed_notice_secret: null }), 0, line);
-  await store.acceptToken(
+  await store.merchants.saveMerchant(newMerchant({ sealed_notice_url: null, sealed_notice_secret: null }), 0, line);
+  await store.merchants.acceptToken(
     {
       fingerprint: ports.vault.fingerprint(TOKEN),
       merchant_id: MERCHANT,

@@ -105,7 +105,7 @@ function move(world: SimulatedWorld, step: Extract<Step, { do: 'move' }>): void 
   const id = merchantAt(step.merchant);
   if (life === null) return;
   const work = async (): Promise<void> => {
-    const revision = (await life.ports.store.merchant(id))?.revision ?? 0;
+    const revision = (await life.ports.store.merchants.merchant(id))?.revision ?? 0;
     const share = step.stage === 'canary' ? { share: 50 } : {};
     const target = { stage: step.stage, ...share, override: true, reason: 'the simulation says so', revision };
     world.stages.push({ at: world.clock.now(), merchant_id: id, stage: step.stage });

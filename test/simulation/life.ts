@@ -17,7 +17,9 @@ import { Secret } from '../../src/proxy/secret.ts';
 import type { Store } from '../../src/proxy/store.ts';
 import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
 import { createVault, type Vault } from '../../src/proxy/vault.ts';
+import { portsOf } from '../../src/store/engine.ts';
 import type { Random } from '../crash/random.ts';
+import { methodsOf, withMethods } from '../store/with-methods.ts';
 import { Killed, type SimulatedClock } from './clock.ts';
 import { type Ask, type Reply, SimulatedResponse, simulatedRequest } from './door.ts';
 import type { Rows, WorkKind } from './rows.ts';
@@ -193,7 +195,7 @@ function runtimeOf(world: Surroundings, number: number, { now, life, failpoint, 
   const draw = (): number => random.between(0, 999_999) / 1_000_000;
   const upstream = world.upstream(life);
   const ports = createPorts(config, {
-    store: mortal({ ...world.memory.store, ...unasked(world) }, life.isAlive),
+    store: mortal(unasked(world), life.isAlive),
     upstreams: { orders: upstream, legacy: upstream },
     tables,
     vault,
@@ -243,22 +245,22 @@ function seededIds(random: Random): Pick<Ids, 'legacyId' | 'number' | 'idempoten
  * What the loops ask of the store at every poll, answered without a query where nothing can have come due: most polls of
  * most runs are of this kind, and would cost more than all the rest.
  */
-function unasked({ memory, rows }: Surroundings): Partial<Store> {
+function unasked({ memory, rows }: Surroundings): Store {
   const { store } = memory;
   const nothing = Promise.resolve([]);
   const isIdle = (kind: WorkKind, now: number): boolean => (rows.dueOf(kind) ?? Number.POSITIVE_INFINITY) > now;
-  return {
-    dueLinks: (...asked) => (isIdle('links', asked[0]) ? nothing : store.dueLinks(...asked)),
-    dueEvents: (...asked) => (isIdle('events', asked[0]) ? nothing : store.dueEvents(...asked)),
-    dueNotices: (...asked) => (isIdle('notices', asked[0]) ? nothing : store.dueNotices(...asked)),
+  return withMethods(store, {
+    dueLinks: (...asked) => (isIdle('links', asked[0]) ? nothing : store.links.dueLinks(...asked)),
+    dueEvents: (...asked) => (isIdle('events', asked[0]) ? nothing : store.events.dueEvents(...asked)),
+    dueNotices: (...asked) => (isIdle('notices', asked[0]) ? nothing : store.notices.dueNotices(...asked)),
     bulkMoves: () => nothing, // nobody starts one here
-  };
+  });
 }
 
 /** The store as a process has it: once that is dead, nothing is read, written or answered for it any more. */
 function mortal(store: Store, isAlive: () => boolean): Store {
   const never = new Promise<never>(() => undefined);
-  const wrapped = Object.entries(store).map(([name, method]) => [
+  const wrapped = Object.entries(methodsOf(store)).map(([name, method]) => [
     name,
     (...given: unknown[]) => {
       if (!isAlive()) return never;
@@ -270,5 +272,5 @@ function mortal(store: Store, isAlive: () => boolean): Store {
       );
     },
   ]);
-  return Object.fromEntries(wrapped) as Store; // the same methods, by name
+  return portsOf(Object.fromEntries(wrapped)); // the same methods, by name
 }

@@ -76,7 +76,7 @@ async function introduce(world: SimulatedWorld, plan: Plan): Promise<void> {
       reason: 'set up',
       detail: {},
     };
-    return ports.store.saveMerchant(merchant, 0, line);
+    return ports.store.merchants.saveMerchant(merchant, 0, line);
   });
   await world.clock.run(world.clock.now() + 50, world.outside);
   await Promise.all(saving);

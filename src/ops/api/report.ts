@@ -138,10 +138,10 @@ async function* exchangeLines(ports: Ports, ask: ReturnType<typeof askOf>): Asyn
   const { merchant_id, since, until } = ask;
   const filter: ExchangeFilter = { since, until, ...(merchant_id === null ? {} : { merchant_id }) };
   await ports.evidence.settled();
-  const last = await ports.store.lastExchange();
+  const last = await ports.store.exchanges.lastExchange();
   yield exchangesHeader();
   for (let after = 0; ; ) {
-    const page = await ports.store.exchanges(filter, after, PAGE);
+    const page = await ports.store.exchanges.exchanges(filter, after, PAGE);
     const wanted = page.filter(({ sequence }) => sequence <= last);
     if (wanted.length > 0) yield wanted.map(exchangeCsv).join('');
     await new Promise((resolve) => setImmediate(resolve));

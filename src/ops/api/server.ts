@@ -36,7 +36,7 @@ export function opsApp(door: OpsDoor): OpsApp {
     response.status(ready ? 200 : 503).json({
       status: ready ? 'ready' : 'not ready',
       shedding: door.admission.level(),
-      disk: ports.store.room().level,
+      disk: ports.store.upkeep.room().level,
     });
   });
   app.get('/metrics', async (_request, response) => {

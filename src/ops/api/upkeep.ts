@@ -26,7 +26,7 @@ export const backupRoutes: OpsRoute[] = [
     summary: 'The whole backups there are, newest first.',
     answer: z.object({ backups: z.array(backup) }),
     command: 'backups list',
-    run: async ({ ports }) => ({ backups: await ports.store.backups() }),
+    run: async ({ ports }) => ({ backups: await ports.store.upkeep.backups() }),
   }),
   opsRoute({
     method: 'POST',

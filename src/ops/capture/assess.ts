@@ -5,11 +5,11 @@ import { type Exchange, endpointName, noteUnknown, outcomeOf, type ShadowTask } 
 import { nothingFound, recordedOf } from '../../proxy/evidence/findings.ts';
 import { redactMessages } from '../../proxy/evidence/redact.ts';
 import { unknownHeaderNames } from '../../proxy/http/unknown-headers.ts';
-import type { EvidenceReader } from '../../proxy/records/evidence.ts';
 import { claimedMerchant } from '../../proxy/routing/merchant-identity.ts';
 import { slotOf } from '../../proxy/sales/link.ts';
 import { Secret } from '../../proxy/secret.ts';
 import { compareCreate, hasShadow, type ShadowTools, shadowOf } from '../../proxy/shadow/shadow.ts';
+import type { EvidenceReader } from '../../proxy/store.ts';
 import { readinessOf } from '../readiness/readiness.ts';
 import type { Readiness } from '../readiness/verdict.ts';
 import { type Book, createBook } from './book.ts';
@@ -77,7 +77,7 @@ export async function assessmentOf(
   const work = begin(tools, options);
   for await (const entry of entries) take(work, entry);
   const { book, sums, remarks } = work;
-  const merchants = book.merchants();
+  const merchants = book.merchantIds();
   if (sums.unanswered > 0)
     remarks.push(`${sums.unanswered} calls have no answer in the capture: they count as taken by legacy.`);
   const nowhere = merchants.filter((id) => siteOf(work, id) === null);

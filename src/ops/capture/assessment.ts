@@ -54,7 +54,7 @@ const MOST_DIFFERENCES = 1_000;
 export async function viewAssessment(assessment: Assessment, tables: Tables, now: number): Promise<AssessmentView> {
   const { book, sums, unreadable, remarks, readiness, sites } = assessment;
   const merchant = async (id: string) => ({ site: sites.get(id) ?? null });
-  const source: EvidenceSource = { store: { ...book, merchant }, tables, clock: { now: () => now } };
+  const source: EvidenceSource = { store: { ...book, merchants: { merchant } }, tables, clock: { now: () => now } };
   const merchants = await Promise.all(
     readiness.map(async (verdict): Promise<AssessedMerchant> => {
       const { merchant_id } = verdict;

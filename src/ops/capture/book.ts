@@ -4,7 +4,6 @@ import type {
   CoverageRow,
   DifferenceGroup,
   DifferenceSeen,
-  EvidenceReader,
   ExchangeFilter,
   LedgerRow,
   LossSeen,
@@ -14,13 +13,14 @@ import type {
   UnknownRow,
   VerdictRow,
 } from '../../proxy/records/evidence.ts';
+import type { EvidenceReader } from '../../proxy/store.ts';
 import { createGroups, type Group, type Groups, mergedBy, onceEach } from './changes.ts';
 
 export interface Book extends EvidenceReader {
   /** Adds an exchange to all sums. */
   record(exchange: RecordedExchange): void;
   /** Whose exchanges were recorded, in the order of their ids. */
-  merchants(): string[];
+  merchantIds(): string[];
 }
 
 /** What is counted; each with the merchant in front, as the keys have it. */
@@ -57,7 +57,7 @@ export function createBook(): Book {
       sequence++;
       add(sums, recorded, sequence);
     },
-    merchants: () => [...sums.newest.keys()].filter((id) => id !== '').sort(),
+    merchantIds: () => [...sums.newest.keys()].filter((id) => id !== '').sort(),
   };
 }
 
@@ -126,7 +126,7 @@ function cellsOnce(cells: readonly CoverageCell[]): CoverageCell[] {
  * at hand for whoever wants the others.
  */
 export function readerOf(sums: Sums): EvidenceReader {
-  return {
+  const evidence: EvidenceReader['evidence'] = {
     async traffic({ merchant_id, since_day = Number.NEGATIVE_INFINITY, until_day = Number.POSITIVE_INFINITY }) {
       const rows = own(sums.traffic.all(), merchant_id).map(
         ({ facts, count }): Traffic => ({ ...facts, calls: count }),
@@ -164,10 +164,15 @@ export function readerOf(sums: Sums): EvidenceReader {
         row.detail ?? '',
       ]);
     },
-    exchanges: async (filter, after, limit) =>
-      kept(sums)
-        .filter((one) => passes(one, filter, after))
-        .slice(0, limit),
+  };
+  return {
+    evidence,
+    exchanges: {
+      exchanges: async (filter, after, limit) =>
+        kept(sums)
+          .filter((one) => passes(one, filter, after))
+          .slice(0, limit),
+    },
   };
 }
 

@@ -151,11 +151,11 @@ export async function* exchangeLines(
   };
   await ports.evidence.settled();
   // What comes while this is written belongs to the next export.
-  const last = await ports.store.lastExchange();
+  const last = await ports.store.exchanges.lastExchange();
   yield headerLine(ports.clock.now(), ports.tables.revision, await merchantsOf(ports, merchant));
   let exchanges = 0;
   for (let after = 0; after < last; ) {
-    const page = await ports.store.exchanges(filter, after, PAGE);
+    const page = await ports.store.exchanges.exchanges(filter, after, PAGE);
     const wanted = page.filter(({ sequence }) => sequence <= last);
     yield wanted.map(exchangeLine).join('');
     exchanges += wanted.length;
@@ -166,7 +166,7 @@ export async function* exchangeLines(
 
 async function merchantsOf(ports: Ports, only: string | undefined): Promise<Record<string, CaptureMerchant>> {
   const { store, settings } = ports;
-  const all = only === undefined ? await store.merchants() : [await store.merchant(only)];
+  const all = only === undefined ? await store.merchants.merchants() : [await store.merchants.merchant(only)];
   return Object.fromEntries(
     all.flatMap((merchant) => {
       if (merchant === null) return [];

@@ -18,7 +18,7 @@ export interface MerchantCheck {
 
 /** One finding for each thing that is wrong; one in all when nothing is. */
 export async function merchantFindings(ports: Ports, { checkUrl }: MerchantCheck): Promise<Finding[]> {
-  const merchants = await ports.store.merchants();
+  const merchants = await ports.store.merchants.merchants();
   const findings: Finding[] = [];
   for (const merchant of merchants) {
     findings.push(...(await credentialFinding(ports, merchant)), ...(await noticeFinding(ports, merchant, checkUrl)));
@@ -42,7 +42,7 @@ async function credentialFinding({ store, clock, settings }: Ports, merchant: Me
   if (merchant.sealed_credential !== null) return [];
   const name = `token of ${merchant.id}`;
   const repair = `Set a credential: puente merchants set ${merchant.id} --credential --reason … (from PUENTE_CREDENTIAL)`;
-  const token = await store.latestToken(merchant.id);
+  const token = await store.merchants.latestToken(merchant.id);
   if (token === null)
     return [found('warning', name, 'None is known: its events and open sales can not be read.', repair)];
   const left_ms = token.seen_at + settings.tokens.kept_for_ms - clock.now();
@@ -71,7 +71,7 @@ async function credentialFinding({ store, clock, settings }: Ports, merchant: Me
 
 async function noticeFinding(ports: Ports, merchant: Merchant, checkUrl: (url: string) => void): Promise<Finding[]> {
   const name = `notices of ${merchant.id}`;
-  const waiting = await ports.store.countNotices({ merchant_id: merchant.id, states: ['pending'] });
+  const waiting = await ports.store.notices.countNotices({ merchant_id: merchant.id, states: ['pending'] });
   const url = targetOf(ports, null, merchant);
   const set = `Name one: puente merchants set ${merchant.id} --notify URL --reason …`;
   const count = waiting === 1 ? '1 notice is' : `${waiting} notices are`;

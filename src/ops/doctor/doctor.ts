@@ -28,14 +28,14 @@ export interface DoctorReport {
 export async function examine(ports: Ports, installation: Installation, check: MerchantCheck): Promise<DoctorReport> {
   const { store, clock } = ports;
   const [condition, integrity, backups, probes] = await Promise.all([
-    store.condition(),
-    store.integrity(),
-    store.backups(),
+    store.upkeep.condition(),
+    store.upkeep.integrity(),
+    store.upkeep.backups(),
     installation.probe(),
   ]);
   const now = clock.now();
   const from = condition.gap?.from ?? now;
-  const unmatched = await store.unmatchedEvents(PARKED_EVENTS_LIMIT);
+  const unmatched = await store.events.unmatchedEvents(PARKED_EVENTS_LIMIT);
   const facts = {
     condition,
     integrity,

@@ -87,7 +87,7 @@ function createReader(ports: Ports): FleetReader {
         await incidents.update(now);
       });
       const merchants = await knownMerchants(ports);
-      const open = new Map((await store.openCounts(now)).map((count) => [count.merchant_id, count]));
+      const open = new Map((await store.history.openCounts(now)).map((count) => [count.merchant_id, count]));
       const waiting = await waitingMoves(ports, now);
       const lines = merchants.map((merchant) =>
         fleetLine(settings, merchant, {
@@ -114,7 +114,7 @@ function pulseReader({ store, evidence, clock }: Ports, pulses: Pulses): (now: n
     // Who looks has often made a call a moment ago; but nobody waits for evidence that can't be written.
     await Promise.race([evidence.settled(), clock.sleep(SETTLE_MS)]);
     for (;;) {
-      const page = await store.calls({ since: now - PULSE_MS }, after, PAGE);
+      const page = await store.exchanges.calls({ since: now - PULSE_MS }, after, PAGE);
       for (const call of page) pulses.add(call);
       after = page.at(-1)?.sequence ?? after;
       if (page.length < PAGE) break;
@@ -128,7 +128,7 @@ const SETTLE_MS = 250;
 
 async function waitingMoves({ store }: Ports, now: number): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
-  for (const { merchant_id, expires_at } of await store.proposals({ state: 'waiting' }, MOST_PROPOSALS))
+  for (const { merchant_id, expires_at } of await store.moves.proposals({ state: 'waiting' }, MOST_PROPOSALS))
     if (expires_at > now) counts.set(merchant_id, (counts.get(merchant_id) ?? 0) + 1);
   return counts;
 }
@@ -237,7 +237,7 @@ export function createIncidents(store: Store): NewestIncidents {
     async update(now) {
       after ??= await lastBefore(store, now - LOOKED_BACK_MS);
       for (;;) {
-        const page = await store.auditsAfter(after, INCIDENTS_PAGE);
+        const page = await store.audit.auditsAfter(after, INCIDENTS_PAGE);
         for (const line of page) {
           const { at, action, reason } = line;
           // Whichever process erased it: nothing of it is remembered, and who comes back under its id begins anew.
@@ -257,5 +257,5 @@ export function createIncidents(store: Store): NewestIncidents {
 /** The merchant that a line is about, or whose sale it is about. */
 async function ownerOf(store: Store, { subject, detail }: AuditLine): Promise<string | null> {
   if (typeof detail.merchant === 'string') return detail.merchant;
-  return INTENT_ID.test(subject) ? ((await store.link(subject))?.merchant_id ?? null) : subject;
+  return INTENT_ID.test(subject) ? ((await store.links.link(subject))?.merchant_id ?? null) : subject;
 }

@@ -78,7 +78,7 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
 /** Newest window first. */
 export async function viewBrownouts(ports: Ports): Promise<BrownoutView[]> {
   const found = new Map<string, { window: Brownout; merchants: string[] }>();
-  for (const { id, settings } of await ports.store.merchants())
+  for (const { id, settings } of await ports.store.merchants.merchants())
     for (const window of settings.brownouts) {
       const known = found.get(window.id);
       if (known === undefined) found.set(window.id, { window, merchants: [id] });
@@ -126,7 +126,7 @@ async function changeWindows(
     const detail = { brownout: window, before: of(before.settings.brownouts), after: of(settings.brownouts) };
     const audit = { at: ports.clock.now(), who, action, subject: id, reason: why, detail };
     try {
-      await ports.store.saveMerchant({ ...before, settings }, before.revision, audit);
+      await ports.store.merchants.saveMerchant({ ...before, settings }, before.revision, audit);
       return;
     } catch (error) {
       if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;

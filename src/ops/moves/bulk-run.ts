@@ -19,7 +19,7 @@ const REST_MS = 1000;
  */
 export function stepBulk(ports: Ports, id: string): Promise<number | null> {
   return ports.memory.mutex.run(`bulk ${id}`, async () => {
-    const bulk = await ports.store.bulkMove(id);
+    const bulk = await ports.store.moves.bulkMove(id);
     if (bulk === null || bulk.state !== 'running') return null;
     const now = ports.clock.now();
     const step = nextStep(bulk, await stopsOf(ports, bulk), now);
@@ -46,7 +46,7 @@ async function moveItem(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<n
     await wait(ports, bulk, done.detail);
     return now + REST_MS;
   }
-  await ports.store.saveBulkMove(settled(bulk, item, done.state, done.detail, now), bulk.revision, null);
+  await ports.store.moves.saveBulkMove(settled(bulk, item, done.state, done.detail, now), bulk.revision, null);
   return null;
 }
 
@@ -96,24 +96,24 @@ function refusalOf(error: unknown): Done {
 
 /** The process may have ended between the merchant's commit and ours. */
 async function movedBefore(ports: Ports, bulk: BulkMove, { merchant_id }: BulkItem): Promise<boolean> {
-  const [last] = await ports.store.auditsOf({ subject: merchant_id, action: 'stage' }, 1);
+  const [last] = await ports.store.audit.auditsOf({ subject: merchant_id, action: 'stage' }, 1);
   return last?.detail.bulk === bulk.id;
 }
 
 async function stopsOf(ports: Ports, { items }: BulkMove): Promise<StopSeen[]> {
   const mine = new Set(items.map(({ merchant_id }) => merchant_id));
-  const merchants = (await ports.store.merchants()).filter(({ id }) => mine.has(id));
+  const merchants = (await ports.store.merchants.merchants()).filter(({ id }) => mine.has(id));
   return merchants.flatMap(({ id, trips }) => Object.values(trips).map((trip) => ({ merchant_id: id, trip })));
 }
 
 async function end(ports: Ports, bulk: BulkMove, action: AuditAction): Promise<void> {
-  await ports.store.saveBulkMove(bulk, bulk.revision, bulkAudit(ports, bulk, action, 'puente', bulk.detail));
+  await ports.store.moves.saveBulkMove(bulk, bulk.revision, bulkAudit(ports, bulk, action, 'puente', bulk.detail));
   ports.log.info(action, { action: bulk.state, count: bulk.items.length });
 }
 
 /** Tells why it stands still, once. */
 async function wait(ports: Ports, bulk: BulkMove, why: string): Promise<void> {
-  if (bulk.detail !== why) await ports.store.saveBulkMove({ ...bulk, detail: why }, bulk.revision, null);
+  if (bulk.detail !== why) await ports.store.moves.saveBulkMove({ ...bulk, detail: why }, bulk.revision, null);
 }
 
 // Works off bulk moves, taken from the store: one merchant after the other, and again after a restart.
@@ -134,7 +134,7 @@ export function startBulkMoves(ports: Ports): Loop {
     concurrency: CONCURRENCY,
     take: async () => {
       const now = ports.clock.now();
-      const running = await ports.store.bulkMoves(['running'], MOST_RUNNING);
+      const running = await ports.store.moves.bulkMoves(['running'], MOST_RUNNING);
       return running.filter(({ id }) => (rests.get(id) ?? 0) <= now).toReversed();
     },
     key: ({ id }) => id,

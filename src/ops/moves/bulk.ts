@@ -92,7 +92,7 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
     updated_at: now,
     revision: 0,
   };
-  const saved = await ports.store.saveBulkMove(
+  const saved = await ports.store.moves.saveBulkMove(
     { ...bulk, detail: summary(bulk) },
     0,
     bulkAudit(ports, bulk, 'bulk move started', person.name, why),
@@ -102,7 +102,7 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
 
 /** Newest first. */
 export async function viewBulks(ports: Ports): Promise<Omit<BulkView, 'items'>[]> {
-  const all = await ports.store.bulkMoves(bulkStates, MOST_LISTED);
+  const all = await ports.store.moves.bulkMoves(bulkStates, MOST_LISTED);
   return all.map((bulk) => {
     const { items: _items, ...view } = bulkView(bulk);
     return view;
@@ -123,7 +123,7 @@ export async function abortBulk(ports: Ports, id: string, why: string, person: P
     const detail = say('bulk.aborted', { name: person.name, reason: why }).text;
     const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail };
     const audit = bulkAudit(ports, aborted, 'bulk move aborted', person.name, why);
-    return bulkView(await ports.store.saveBulkMove(aborted, bulk.revision, audit));
+    return bulkView(await ports.store.moves.saveBulkMove(aborted, bulk.revision, audit));
   });
 }
 
@@ -145,7 +145,7 @@ export function bulkAudit(ports: Ports, bulk: BulkMove, action: AuditAction, who
 }
 
 async function foundBulk(ports: Ports, id: string): Promise<BulkMove> {
-  const bulk = await ports.store.bulkMove(id);
+  const bulk = await ports.store.moves.bulkMove(id);
   if (bulk === null) throw new PuenteError('not_found', say('refusal.no_bulk', { id: id.slice(0, 60) }));
   return bulk;
 }

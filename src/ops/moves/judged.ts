@@ -55,7 +55,7 @@ export async function makeMove(
 ): Promise<Moved> {
   const { before, after, judgement } = judged;
   ports.memory.failpoint('stage.before_save');
-  const saved = await ports.store.saveMerchant(
+  const saved = await ports.store.merchants.saveMerchant(
     { ...before, settings: after },
     before.revision,
     moveAudit(ports, judged, why, person.name, extra),

@@ -114,7 +114,7 @@ async function saveLegacy(
     const [from, to] = [routingOf(ports.settings, before.settings), routingOf(ports.settings, settings)];
     try {
       ports.memory.failpoint('stage.before_save');
-      const saved = await ports.store.saveMerchant({ ...before, settings }, before.revision, {
+      const saved = await ports.store.merchants.saveMerchant({ ...before, settings }, before.revision, {
         at: ports.clock.now(),
         who: person.name,
         action: 'stage',

@@ -191,9 +191,9 @@ export async function viewDrain(ports: Ports, merchant_id: string): Promise<Drai
   const { store, clock, settings } = ports;
   const now = clock.now();
   const [links, sales, notices_pending, waiting] = await Promise.all([
-    store.liveLinks(merchant_id, MOST_OPEN),
-    store.openLegacySales(merchant_id, now, MOST_OPEN),
-    store.countNotices({ merchant_id, states: ['pending'] }),
+    store.history.liveLinks(merchant_id, MOST_OPEN),
+    store.legacy_sales.openLegacySales(merchant_id, now, MOST_OPEN),
+    store.notices.countNotices({ merchant_id, states: ['pending'] }),
     noticesByUnit(ports, merchant_id),
   ]);
   const orders = links.map(openOf);
@@ -243,12 +243,12 @@ function unitName({ slot, family, unit }: Pick<Link, 'slot' | 'family' | 'unit'>
 
 /** Notices that wait, by the unit of their sale; the first few hundred are enough to see where they hang. */
 async function noticesByUnit(ports: Ports, merchant_id: string): Promise<Map<string, number>> {
-  const pending = await ports.store.notices({ merchant_id, states: ['pending'] }, MOST_NOTICES);
+  const pending = await ports.store.notices.notices({ merchant_id, states: ['pending'] }, MOST_NOTICES);
   const units = new Map<string, string | null>();
   const counts = new Map<string, number>();
   for (const { legacy_id } of pending) {
     if (!units.has(legacy_id)) {
-      const link = await ports.store.link(legacy_id);
+      const link = await ports.store.links.link(legacy_id);
       units.set(legacy_id, link === null ? null : unitName(link));
     }
     const unit = units.get(legacy_id) ?? null;

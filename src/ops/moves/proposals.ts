@@ -84,7 +84,7 @@ async function writeDown(
     decided_by: null,
     decided_at: null,
   };
-  await ports.store.saveProposal(proposal, audit(ports, proposal, 'move proposed', person.name, why));
+  await ports.store.moves.saveProposal(proposal, audit(ports, proposal, 'move proposed', person.name, why));
   return view(ports, proposal);
 }
 
@@ -96,7 +96,7 @@ export async function viewProposals(
   // One that waits for too long is over by the clock; the row may not know yet.
   const stored = state === 'expired' ? {} : { ...(state === undefined ? {} : { state }) };
   const filter = { ...stored, ...(merchant === undefined ? {} : { merchant_id: merchant }) };
-  const all = (await ports.store.proposals(filter, MOST_LISTED)).map((proposal) => view(ports, proposal));
+  const all = (await ports.store.moves.proposals(filter, MOST_LISTED)).map((proposal) => view(ports, proposal));
   return state === undefined ? all : all.filter((proposal) => proposal.state === state);
 }
 
@@ -143,9 +143,9 @@ export function declineMove(ports: Ports, id: string, why: string, person: Perso
 
 /** Withdraws what still waits for a merchant: a rollback is the last word. */
 export async function withdrawAll(ports: Ports, merchant_id: string, why: string, who: string): Promise<void> {
-  for (const proposal of await ports.store.proposals({ merchant_id, state: 'waiting' }, MOST_LISTED))
+  for (const proposal of await ports.store.moves.proposals({ merchant_id, state: 'waiting' }, MOST_LISTED))
     await ports.memory.mutex.run(`proposal ${proposal.id}`, async () => {
-      const now = await ports.store.proposal(proposal.id);
+      const now = await ports.store.moves.proposal(proposal.id);
       if (now?.state === 'waiting') await decide(ports, now, 'withdrawn', who, why);
     });
 }
@@ -159,7 +159,7 @@ async function decide(
   why: string | null,
 ): Promise<ProposalView> {
   const decided: Proposal = { ...proposal, state, decided_by: who, decided_at: ports.clock.now() };
-  await ports.store.saveProposal(decided, why === null ? null : audit(ports, decided, `move ${state}`, who, why));
+  await ports.store.moves.saveProposal(decided, why === null ? null : audit(ports, decided, `move ${state}`, who, why));
   return view(ports, decided);
 }
 
@@ -173,7 +173,7 @@ async function waiting(ports: Ports, id: string): Promise<Proposal> {
 }
 
 async function found(ports: Ports, id: string): Promise<Proposal> {
-  const proposal = await ports.store.proposal(id);
+  const proposal = await ports.store.moves.proposal(id);
   if (proposal === null) throw new PuenteError('not_found', say('refusal.no_move', { id: id.slice(0, 60) }));
   return proposal;
 }

@@ -37,13 +37,13 @@ async function gatherFacts(ports: Ports, merchant_id: string): Promise<Facts> {
   const { store, clock } = ports;
   const now = clock.now();
   const [traffic, coverage, verdicts, units, differences, open, exchange_sequence] = await Promise.all([
-    store.traffic({ merchant_id }),
-    store.coverage(merchant_id),
-    store.verdicts(merchant_id),
-    store.units(merchant_id),
-    store.differences({ merchant_id, states: ['new'] }, now),
+    store.evidence.traffic({ merchant_id }),
+    store.evidence.coverage(merchant_id),
+    store.evidence.verdicts(merchant_id),
+    store.evidence.units(merchant_id),
+    store.evidence.differences({ merchant_id, states: ['new'] }, now),
     openSales(ports, merchant_id),
-    store.lastExchange(),
+    store.exchanges.lastExchange(),
   ]);
   const { operations } = ports.tables;
   const kinds = new Map(operations.map(({ name, kind }) => [name, kind]));
@@ -80,8 +80,8 @@ async function gatherFacts(ports: Ports, merchant_id: string): Promise<Facts> {
 export async function openSales(ports: Ports, merchant_id: string): Promise<OpenSale[]> {
   const { store, clock } = ports;
   const [links, sales] = await Promise.all([
-    store.liveLinks(merchant_id, MOST_OPEN),
-    store.openLegacySales(merchant_id, clock.now(), MOST_OPEN),
+    store.history.liveLinks(merchant_id, MOST_OPEN),
+    store.legacy_sales.openLegacySales(merchant_id, clock.now(), MOST_OPEN),
   ]);
   return [
     ...links.map(

@@ -53,9 +53,9 @@ export async function viewCoverage(
 ): Promise<CoverageView> {
   const { store, tables } = ports;
   const [merchant, rows, traffic] = await Promise.all([
-    store.merchant(merchant_id),
-    store.coverage(merchant_id),
-    store.traffic({ merchant_id }),
+    store.merchants.merchant(merchant_id),
+    store.evidence.coverage(merchant_id),
+    store.evidence.traffic({ merchant_id }),
   ]);
   const asked = tables.operations.filter(({ name }) => query.operation === undefined || name === query.operation);
   const cells = asked.flatMap((operation) => {
@@ -162,7 +162,7 @@ export interface LossView {
 
 /** Money first, then who and what a sale was for, then the rest; the most frequent first in each. */
 export async function viewLosses(ports: EvidenceSource, query: LossQuery): Promise<LossView[]> {
-  const rows = await ports.store.ledger(query.merchant);
+  const rows = await ports.store.evidence.ledger(query.merchant);
   return rows
     .filter((row) => query.weight === undefined || row.weight === query.weight)
     .filter((row) => query.operation === undefined || row.operation === query.operation)
@@ -219,7 +219,7 @@ export type VerdictView = Omit<VerdictRow, 'last_at'> & { last_at: string };
 
 /** Endpoints, fields and headers that no table knows, the most frequent first. */
 export async function viewUnknowns({ store }: EvidenceSource, { merchant }: ByMerchant): Promise<UnknownView[]> {
-  const rows = await store.unknowns(merchant);
+  const rows = await store.evidence.unknowns(merchant);
   return rows
     .toSorted((one, other) => other.count - one.count)
     .map((row) => ({ ...row, first_at: isoOf(row.first_at), last_at: isoOf(row.last_at) }));
@@ -227,7 +227,7 @@ export async function viewUnknowns({ store }: EvidenceSource, { merchant }: ByMe
 
 /** Verdicts on would-be orders: refusals first, the most frequent first. */
 export async function viewVerdicts({ store }: EvidenceSource, { merchant }: ByMerchant): Promise<VerdictView[]> {
-  const rows = await store.verdicts(merchant);
+  const rows = await store.evidence.verdicts(merchant);
   const rank = ({ verdict }: VerdictRow): number => (verdict === 'accepted' ? 1 : 0);
   return rows
     .toSorted((one, other) => rank(one) - rank(other) || other.count - one.count)

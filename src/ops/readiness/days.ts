@@ -27,12 +27,12 @@ export async function keepReadiness(ports: Ports, mayGoOn: () => boolean): Promi
   let judged: ReadonlySet<string> = new Set();
   let count = 0;
   for (const [index, { id }] of [...all.slice(first), ...all.slice(0, first)].entries()) {
-    if (index % LOOKED_AT === 0) judged = new Set(await store.judgedOn(day));
+    if (index % LOOKED_AT === 0) judged = new Set(await store.evidence.judgedOn(day));
     if (judged.has(id)) continue;
     if (!mayGoOn()) break;
     try {
       const { verdict } = await merchantReadiness(ports, id, mismatches);
-      await store.keepReadiness([{ merchant_id: id, day, verdict }]);
+      await store.evidence.keepReadiness([{ merchant_id: id, day, verdict }]);
       count++;
     } catch (error) {
       log.debug('the verdict of a day could not be kept', { merchant: id, cause: String(error) });
@@ -65,7 +65,7 @@ export async function readinessDays(
   const [since_day, until_day] = [Math.floor(since / DAY_MS), Math.ceil(until / DAY_MS)];
   const kept = new Map<string, VerdictCounts>();
   const whose = merchant_id === null ? {} : { merchant_id };
-  for (const { day, verdict, merchants } of await store.readinessDays({ ...whose, since_day, until_day })) {
+  for (const { day, verdict, merchants } of await store.evidence.readinessDays({ ...whose, since_day, until_day })) {
     const date = dateOf(day);
     const line = kept.get(date) ?? { day: date, ready: 0, inconclusive: 0, blocked: 0 };
     kept.set(date, { ...line, [verdict]: merchants });
@@ -80,7 +80,7 @@ export async function readinessDays(
 
 /** The first day that a verdict was kept of, ISO 8601; null for none. */
 export async function readinessSince({ store }: Pick<Ports, 'store'>): Promise<string | null> {
-  const day = await store.readinessSince();
+  const day = await store.evidence.readinessSince();
   return day === null ? null : dateOf(day);
 }
 

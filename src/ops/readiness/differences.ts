@@ -60,7 +60,7 @@ export async function viewDifferences(ports: EvidenceSource, query: DifferenceQu
     ...(merchant === undefined ? {} : { merchant_id: merchant }),
     ...(state === undefined ? {} : { states: [state] }),
   };
-  const groups = await ports.store.differences(filter, ports.clock.now());
+  const groups = await ports.store.evidence.differences(filter, ports.clock.now());
   return groups
     .filter(
       (one) => (what === undefined || one.what === what) && (operation === undefined || one.operation === operation),
@@ -91,7 +91,7 @@ export async function judgeDifference(
   const accepted_until = checkedEnd(judgement, now);
   const before = await groupOf(ports, merchant_id, signature);
   const change = { state, accepted_until, note, who };
-  const saved = await ports.store.saveDifference(merchant_id, signature, change, revision, {
+  const saved = await ports.store.evidence.saveDifference(merchant_id, signature, change, revision, {
     at: now,
     who,
     action: 'judge difference',
@@ -123,7 +123,7 @@ function checkedEnd({ state, accepted_until }: DifferenceJudgement, now: number)
 }
 
 async function groupOf(ports: Ports, merchant_id: string, signature: string): Promise<DifferenceGroup> {
-  const groups = await ports.store.differences({ merchant_id }, ports.clock.now());
+  const groups = await ports.store.evidence.differences({ merchant_id }, ports.clock.now());
   const group = groups.find((one) => one.signature === signature);
   if (group !== undefined) return group;
   const named = { merchant: merchant_id.slice(0, 20), signature: signature.slice(0, 20) };

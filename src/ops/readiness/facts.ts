@@ -6,7 +6,6 @@ import { FOUND, isSearch } from '../../proxy/evidence/findings.ts';
 import type {
   CoverageRow,
   DifferenceGroup,
-  EvidenceReader,
   LedgerRow,
   Traffic,
   UnknownRow,
@@ -20,6 +19,7 @@ import {
   type UnknownPolicy,
 } from '../../proxy/routing/merchant.ts';
 import type { MismatchKind } from '../../proxy/sales/mismatch.ts';
+import type { EvidenceReader } from '../../proxy/store.ts';
 
 /** What no evidence says; null for what nobody knows, as in an assessment of a file alone. */
 export interface ReadinessFacts {
@@ -77,7 +77,11 @@ export interface Seen {
   judged_by: string | null;
 }
 
-export async function readSeen(reader: EvidenceReader, merchant_id: string, now: number): Promise<Seen> {
+export async function readSeen(
+  { evidence: reader, exchanges }: EvidenceReader,
+  merchant_id: string,
+  now: number,
+): Promise<Seen> {
   const [traffic, verdicts, differences, unknowns, ledger, coverage] = await Promise.all([
     reader.traffic({ merchant_id }),
     reader.verdicts(merchant_id),
@@ -87,7 +91,7 @@ export async function readSeen(reader: EvidenceReader, merchant_id: string, now:
     reader.coverage(merchant_id),
   ]);
   const last_at = [...verdicts, ...coverage].reduce((last, row) => Math.max(last, row.last_at), 0);
-  const [newest] = last_at === 0 ? [] : await reader.exchanges({ merchant_id, since: last_at }, 0, 1);
+  const [newest] = last_at === 0 ? [] : await exchanges.exchanges({ merchant_id, since: last_at }, 0, 1);
   return { traffic, verdicts, differences, unknowns, ledger, coverage, judged_by: newest?.tables_revision ?? null };
 }
 

@@ -3,11 +3,12 @@
 import type { Tables } from '../../mapping/tables.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { Ports } from '../../proxy/ports.ts';
-import type { EvidenceReader, Verdict } from '../../proxy/records/evidence.ts';
+import type { Verdict } from '../../proxy/records/evidence.ts';
 import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import type { MismatchKind } from '../../proxy/sales/mismatch.ts';
+import type { EvidenceReader } from '../../proxy/store.ts';
 import { RESET } from '../safety.ts';
 import { blockersOf, remarksOf } from './blockers.ts';
 import {
@@ -71,10 +72,10 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
   const now = clock.now();
   const today = Math.floor(now / DAY_MS);
   const [merchant, credential, in_doubt, shed, reset_at, mismatches] = await Promise.all([
-    store.merchant(merchant_id),
+    store.merchants.merchant(merchant_id),
     credentialOf(ports, merchant_id),
     doubtful(ports, merchant_id, now),
-    store.shed(today - OLD_AFTER_DAYS, today + 1),
+    store.exchanges.shed(today - OLD_AFTER_DAYS, today + 1),
     resetsOf(ports, merchant_id),
     mismatchesOf(merchant_id),
   ]);
@@ -101,7 +102,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
 
 /** The last reset of each kind's safety stop. */
 async function resetsOf({ store }: Ports, merchant_id: string): Promise<ReadinessFacts['reset_at']> {
-  const lines = await store.auditsOf({ subject: merchant_id, action: RESET }, MOST_LINES); // newest first
+  const lines = await store.audit.auditsOf({ subject: merchant_id, action: RESET }, MOST_LINES); // newest first
   return Object.fromEntries(lines.map(({ detail, at }) => [String(detail.kind), at] as const).toReversed());
 }
 
@@ -137,7 +138,7 @@ export function mismatchesOnce(ports: Ports, fresh_ms = Number.POSITIVE_INFINITY
 async function readMismatches({ store, clock }: Ports): Promise<ReadonlyMap<string, ReadinessFacts['mismatches']>> {
   const since = clock.now() - RECENT_DAYS * DAY_MS;
   const lines = await Promise.all(
-    GRAVE.map((kind) => store.auditsOf({ action: `mismatch ${kind}`, since }, MOST_LINES)),
+    GRAVE.map((kind) => store.audit.auditsOf({ action: `mismatch ${kind}`, since }, MOST_LINES)),
   );
   const found = GRAVE.flatMap((kind, index) =>
     (lines[index] ?? []).map(({ detail, subject }) => ({ merchant: String(detail.merchant), kind, subject })),
@@ -158,8 +159,8 @@ function policiesOf({ settings }: Ports, merchant: Merchant | null): ReadinessFa
 
 async function doubtful({ store }: Ports, merchant_id: string, now: number): Promise<number> {
   const [links, sales] = await Promise.all([
-    store.liveLinks(merchant_id, MOST_OPEN),
-    store.openLegacySales(merchant_id, now, MOST_OPEN),
+    store.history.liveLinks(merchant_id, MOST_OPEN),
+    store.legacy_sales.openLegacySales(merchant_id, now, MOST_OPEN),
   ]);
   return [...links, ...sales].filter(({ state }) => state === 'IN_DOUBT').length;
 }
@@ -213,8 +214,10 @@ function has(findings: readonly Finding[], name: string): boolean {
 /** A `Ports` is one. */
 export interface EvidenceSource {
   store: EvidenceReader & {
-    /** Null for a merchant of whom nothing is known. */
-    merchant(id: string): Promise<{ site: string | null } | null>;
+    merchants: {
+      /** Null for a merchant of whom nothing is known. */
+      merchant(id: string): Promise<{ site: string | null } | null>;
+    };
   };
   tables: Tables;
   /** Epoch ms. */

@@ -67,9 +67,10 @@ export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): 
 async function* compareAll(ports: Ports, ask: ReconcileAsk, tally: Tally): AsyncGenerator<ReconcileNews> {
   const since = ask.since === undefined ? ports.clock.now() - DEFAULT_SINCE_MS : Date.parse(ask.since);
   const seen = new Set<string>();
-  const merchants = ask.merchant === undefined ? (await ports.store.merchants()).map(({ id }) => id) : [ask.merchant];
+  const merchants =
+    ask.merchant === undefined ? (await ports.store.merchants.merchants()).map(({ id }) => id) : [ask.merchant];
   for (const merchant of merchants) {
-    const live = await ports.store.liveLinks(merchant, MOST_LIVE);
+    const live = await ports.store.history.liveLinks(merchant, MOST_LIVE);
     if (live.length >= MOST_LIVE) tally.left_out = true;
     for (const link of live) {
       seen.add(link.legacy_id);
@@ -84,7 +85,7 @@ async function* compareAll(ports: Ports, ask: ReconcileAsk, tally: Tally): Async
 /** Each order once, however many events tell of it. */
 async function* adoptAll(ports: Ports, ask: ReconcileAsk, tally: Tally): AsyncGenerator<ReconcileNews> {
   const looked_at = new Set<string | null>();
-  for (const event of await ports.store.unmatchedEvents(PARKED_EVENTS_LIMIT)) {
+  for (const event of await ports.store.events.unmatchedEvents(PARKED_EVENTS_LIMIT)) {
     if (looked_at.has(event.order_id) || (ask.merchant !== undefined && event.user_id !== ask.merchant)) continue;
     looked_at.add(event.order_id);
     const orphan = await findOrphan(ports, event);
@@ -102,7 +103,7 @@ async function* changedSince(ports: Ports, since: number, merchant?: string): As
   // What is repaired on the way changes again and would come back for ever.
   const until = ports.clock.now();
   for (;;) {
-    const page: Link[] = await ports.store.linksChangedSince(since, after, PAGE);
+    const page: Link[] = await ports.store.history.linksChangedSince(since, after, PAGE);
     // Somebody else's links are passed over without a wait for the upstream.
     await new Promise((resolve) => setImmediate(resolve));
     for (const link of page) {
@@ -135,7 +136,7 @@ async function noteRun(
   sums: Tally & { is_through: boolean },
   who: string,
 ): Promise<void> {
-  await ports.store.appendAudit({
+  await ports.store.audit.appendAudit({
     at: ports.clock.now(),
     who,
     action: 'reconcile',
@@ -152,7 +153,7 @@ export type Compared = { mismatch: Mismatch; repaired: boolean } | 'unread' | nu
 
 /** Compares one link with its order, and repairs it when asked to and when that is safe. @param earlier may be of a moment ago. */
 export async function compare(ports: Ports, earlier: Link, apply: boolean): Promise<Compared> {
-  const link = (await ports.store.link(earlier.legacy_id)) ?? earlier;
+  const link = (await ports.store.links.link(earlier.legacy_id)) ?? earlier;
   const unknown = judgeUnknown(link, ports.clock.now(), ports.settings.create.replay_window_ms);
   if (unknown !== null) return finish(ports, link, { mismatch: unknown, order: null }, apply);
   if (link.order_id === null) return null;
@@ -161,7 +162,7 @@ export async function compare(ports: Ports, earlier: Link, apply: boolean): Prom
   const order = await readOrder(ports, token, link.order_id);
   if (order === null) return 'unread';
   // An event may have moved it while the order was being read.
-  const current = (await ports.store.link(link.legacy_id)) ?? link;
+  const current = (await ports.store.links.link(link.legacy_id)) ?? link;
   const known = order === 'missing' && isGone(ports, current) ? 'gone' : order;
   const mismatch = judgeLink(current, known, ports.tables, await rulesFor(ports, link.merchant_id));
   return mismatch === null ? null : finish(ports, current, { mismatch, order: known }, apply);
@@ -196,5 +197,5 @@ async function repair(ports: Ports, link: Link, { mismatch, order }: Found): Pro
 }
 
 async function rulesFor(ports: Ports, merchant_id: string): Promise<AdvanceRules> {
-  return { ...advanceRules(ports, await ports.store.merchant(merchant_id)), released: false };
+  return { ...advanceRules(ports, await ports.store.merchants.merchant(merchant_id)), released: false };
 }

@@ -63,10 +63,10 @@ async function lookAtEvent(ports: Ports, event: InboxEvent, round: Round): Promi
 async function report(ports: Ports, mismatch: Mismatch): Promise<void> {
   const { kind, legacy_id, merchant_id, order_id, what, unit } = mismatch;
   const subject = legacy_id ?? order_id ?? merchant_id;
-  const told = await ports.store.auditsOf({ subject, action: `mismatch ${kind}` }, 1);
+  const told = await ports.store.audit.auditsOf({ subject, action: `mismatch ${kind}` }, 1);
   if (told.length > 0) return;
   ports.log.error(`reconciliation: ${what}`, { merchant: merchant_id, legacy_id: legacy_id ?? '', action: kind });
-  await ports.store.appendAudit({
+  await ports.store.audit.appendAudit({
     at: ports.clock.now(),
     who: 'puente',
     action: `mismatch ${kind}`,
@@ -107,7 +107,7 @@ export function createRound(ports: Ports): Round {
   const unread = new Set<number>();
   const links = async (): Promise<Link[]> => {
     for (let pages = 0; pages < MOST_PAGES; pages++) {
-      const page: Link[] = await store.linksChangedSince(clock.now() - settings.sweep.age_ms, after, PAGE);
+      const page: Link[] = await store.history.linksChangedSince(clock.now() - settings.sweep.age_ms, after, PAGE);
       const last = page.at(-1);
       if (last !== undefined) after = { updated_at: last.updated_at, legacy_id: last.legacy_id };
       const comparable = page.filter(isComparable);
@@ -116,7 +116,7 @@ export function createRound(ports: Ports): Round {
     return [];
   };
   const events = async (): Promise<InboxEvent[]> => {
-    const newest = await store.unmatchedEvents(NEWEST_EVENTS);
+    const newest = await store.events.unmatchedEvents(NEWEST_EVENTS);
     const fresh = newest.filter(({ sequence }) => !looked_at.has(sequence));
     const chosen = fresh.toSorted((a, b) => Number(b.verified) - Number(a.verified)).slice(0, EVENTS_A_PAGE);
     // What is not among the newest any more need not be remembered.

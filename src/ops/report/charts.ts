@@ -99,11 +99,11 @@ export function viewFigures(ports: Ports, query: FiguresQuery, signal: AbortSign
 async function gatherFigures(ports: Ports, ask: ReportAsk, signal: AbortSignal): Promise<FiguresView> {
   signal.throwIfAborted();
   await ports.evidence.settled();
-  const tally = await tallyOf(ports.store, ask, signal);
+  const tally = await tallyOf(ports.store.exchanges, ask, signal);
   const notices = await noticeLines(ports, ask, signal);
   const { decisions } = await decisionLines(ports, ask, signal);
   const today = await verdictNow(ports, ask.merchant_id);
-  const [oldest] = await ports.store.exchanges({}, 0, 1);
+  const [oldest] = await ports.store.exchanges.exchanges({}, 0, 1);
   return {
     merchant_id: ask.merchant_id,
     made_at: new Date(ports.clock.now()).toISOString(),

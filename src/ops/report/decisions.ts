@@ -46,7 +46,7 @@ export async function decisionLines(
 /** Ascending, a page at a time. The chain is in the order of time but for clocks that were set, so its start is searched for. */
 async function* linesBetween(store: Store, since: number, until: number): AsyncGenerator<AuditLine> {
   for (let after = await lastBefore(store, since - CLOCK_MARGIN_MS); ; ) {
-    const page = await store.auditsAfter(after, PAGE);
+    const page = await store.audit.auditsAfter(after, PAGE);
     for (const line of page) {
       if (line.at >= until + CLOCK_MARGIN_MS) return;
       if (line.at >= since && line.at < until) yield line;
@@ -61,10 +61,10 @@ async function* linesBetween(store: Store, since: number, until: number): AsyncG
 /** Sequence of a line before which every line is older; 0 when there is none. */
 export async function lastBefore(store: Store, at: number): Promise<number> {
   let low = 0;
-  let high = (await store.audits(1))[0]?.sequence ?? 0;
+  let high = (await store.audit.audits(1))[0]?.sequence ?? 0;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    const [line] = await store.auditsAfter(middle, 1);
+    const [line] = await store.audit.auditsAfter(middle, 1);
     if (line === undefined || line.at >= at) high = middle;
     else low = line.sequence;
   }
@@ -80,7 +80,7 @@ async function concerns(
 ): Promise<boolean> {
   if (subject === merchant_id || detail.merchant === merchant_id) return true;
   if (detail.merchant !== undefined || !INTENT_ID.test(subject)) return false;
-  if (!owners.has(subject)) owners.set(subject, (await store.link(subject))?.merchant_id ?? null);
+  if (!owners.has(subject)) owners.set(subject, (await store.links.link(subject))?.merchant_id ?? null);
   return owners.get(subject) === merchant_id;
 }
 

@@ -1,8 +1,10 @@
 /** Makes a report: one pass over the exchanges of the period in pages, and what the store knows beside. */
+
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { Ports } from '../../proxy/ports.ts';
-import { type EvidenceStore, type ExchangeFilter, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
+import { type ExchangeFilter, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
+import type { ExchangeStore } from '../../proxy/store.ts';
 import { verifyAuditStream } from '../audit.ts';
 import type { VerdictCounts } from '../charts/figures.ts';
 import { readinessDays } from '../readiness/days.ts';
@@ -53,14 +55,14 @@ export function requirePeriod({ since, until }: ReportAsk): void {
 async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: AbortSignal | null): Promise<Report> {
   signal?.throwIfAborted();
   await ports.evidence.settled();
-  const tally = await tallyOf(ports.store, ask, signal);
+  const tally = await tallyOf(ports.store.exchanges, ask, signal);
   const { store, tables } = ports;
   const { merchant_id } = ask;
   const { incidents, decisions } = await decisionLines(ports, ask, signal);
   const differences = await differenceLines(ports, merchant_id, tally);
   const notices = await noticeLines(ports, ask, signal);
   const fleet = await fleetOf(ports, merchant_id, tally, signal);
-  const head = (await store.audits(1))[0];
+  const head = (await store.audit.audits(1))[0];
   return {
     schema: REPORT_SCHEMA,
     made_at: new Date(ports.clock.now()).toISOString(),
@@ -73,7 +75,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       first_sequence: tally.first_sequence,
       last_sequence: tally.last_sequence,
       uncounted: tally.uncounted,
-      shed: await store.shed(Math.floor(ask.since / DAY_MS), Math.ceil(ask.until / DAY_MS)),
+      shed: await store.exchanges.shed(Math.floor(ask.since / DAY_MS), Math.ceil(ask.until / DAY_MS)),
     },
     ...sumsOf(ports, tally),
     limitations: limitationLines(tables.limitations, tally, {
@@ -85,7 +87,10 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
     notice_days: notices.days,
     incidents: incidents.lines,
     decisions: decisions.lines,
-    assumptions: assumptionsFor(facts.assumptions, merchant_id === null ? null : await store.merchant(merchant_id)),
+    assumptions: assumptionsFor(
+      facts.assumptions,
+      merchant_id === null ? null : await store.merchants.merchant(merchant_id),
+    ),
     readiness: merchant_id === null ? null : await viewReadiness(ports, merchant_id),
     merchants: fleet.merchants,
     verdicts: fleet.verdicts,
@@ -109,7 +114,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
 
 /** From the first line to the last, whatever the period: one that was changed earlier puts the later ones in doubt. */
 async function proofOf({ store }: Ports): Promise<AuditProof> {
-  const { intact, lines, head, broken } = await verifyAuditStream(store);
+  const { intact, lines, head, broken } = await verifyAuditStream(store.audit);
   return { intact, lines, head, broken };
 }
 
@@ -131,7 +136,7 @@ function sumsOf(
 
 /** Up to the newest exchange there was when it began, so that a busy shop's report has an end. */
 export async function tallyOf(
-  reader: Pick<EvidenceStore, 'exchanges' | 'lastExchange'>,
+  reader: Pick<ExchangeStore, 'exchanges' | 'lastExchange'>,
   ask: ReportAsk,
   signal: AbortSignal | null = null,
 ): Promise<Tally> {

@@ -72,8 +72,8 @@ export async function fleetOf(
 }
 
 async function knownTo({ store }: Ports, merchant_id: string | null): Promise<Merchant[]> {
-  if (merchant_id === null) return store.merchants();
-  const merchant = await store.merchant(merchant_id);
+  if (merchant_id === null) return store.merchants.merchants();
+  const merchant = await store.merchants.merchant(merchant_id);
   return merchant === null ? [] : [merchant];
 }
 
@@ -105,7 +105,7 @@ function lineOf(
 async function openDifferences({ store, clock }: Ports, merchant_id: string | null): Promise<Map<string, number>> {
   const filter = { states: ['new'] as const, ...(merchant_id === null ? {} : { merchant_id }) };
   const counts = new Map<string, number>();
-  for (const group of await store.differences(filter, clock.now())) {
+  for (const group of await store.evidence.differences(filter, clock.now())) {
     counts.set(group.merchant_id, (counts.get(group.merchant_id) ?? 0) + 1);
   }
   return counts;
@@ -140,7 +140,7 @@ export async function noticeLines(
   for (const [from, to] of slices(Math.max(since, FIRST_INSTANT), last, fresh_since)) {
     signal?.throwIfAborted();
     const period = { since: from, until: to, ...(merchant_id === null ? {} : { merchant_id }) };
-    for (const sum of await ports.store.sumNotices(period)) {
+    for (const sum of await ports.store.notices.sumNotices(period)) {
       add(lines.get(sum.topic), sum, from >= fresh_since);
       addToDay(days, from, sum, from >= fresh_since);
       if (sum.state === 'delivered') totals[sum.form] += sum.count;
@@ -215,7 +215,7 @@ export async function differenceLines(
   tally: Tally,
 ): Promise<{ lines: DifferenceLine[]; left_out: number }> {
   const filter = merchant_id === null ? {} : { merchant_id };
-  const groups = await ports.store.differences(filter, ports.clock.now());
+  const groups = await ports.store.evidence.differences(filter, ports.clock.now());
   const lines = groups
     .map((group) => ({ group, count: tally.signatures.get(`${group.merchant_id} ${group.signature}`) ?? 0 }))
     .filter(({ count }) => count > 0)

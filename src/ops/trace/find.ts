@@ -43,7 +43,10 @@ export async function findSubjects(ports: Ports, asked: string, merchant_id?: st
   const text = whole.trim();
   const found = [
     ...(await byLegacyId(ports, text)),
-    ...asLink('order', (await ports.store.linkByOrder(text)) ?? (await ports.store.linkByOrder(text.toUpperCase()))),
+    ...asLink(
+      'order',
+      (await ports.store.links.linkByOrder(text)) ?? (await ports.store.links.linkByOrder(text.toUpperCase())),
+    ),
     ...(await byNumber(ports, text)),
     // A till's own text: the spaces around it are part of it.
     ...(await byReference(ports, whole, merchant_id)),
@@ -81,9 +84,12 @@ function asSale(found_as: IdKind, sale: LegacySale | null): Subject[] {
 /** Ids of intents and sales on orders are lower-case; a preference is called as legacy wrote it. */
 async function byLegacyId(ports: Ports, id: string, found_as: IdKind = 'legacy id'): Promise<Subject[]> {
   const { store } = ports;
-  const link = await store.link(id.toLowerCase());
+  const link = await store.links.link(id.toLowerCase());
   if (link !== null) return asLink(found_as, link);
-  return asSale(found_as, (await store.legacySale(id)) ?? (await store.legacySale(id.toLowerCase())));
+  return asSale(
+    found_as,
+    (await store.legacy_sales.legacySale(id)) ?? (await store.legacy_sales.legacySale(id.toLowerCase())),
+  );
 }
 
 /** Payments and merchant orders are both numbers; a minted one says which it is. */
@@ -91,10 +97,10 @@ async function byNumber(ports: Ports, text: string): Promise<Subject[]> {
   if (!/^[1-9]\d{0,17}$/.test(text)) return [];
   const number = Number(text);
   const is_order = isMintedMerchantOrder(number);
-  const payment = is_order ? [] : asLink('payment', await ports.store.linkByPayment(text));
+  const payment = is_order ? [] : asLink('payment', await ports.store.links.linkByPayment(text));
   const minted = is_order ? number : merchantOrderOfPayment(text);
   if (minted === null || !Number.isSafeInteger(minted)) return payment;
-  const link = await ports.store.linkByMerchantOrder(minted);
+  const link = await ports.store.links.linkByMerchantOrder(minted);
   return [...payment, ...asLink(is_order ? 'merchant order' : 'payment', link)];
 }
 
@@ -103,14 +109,17 @@ async function byReference(ports: Ports, reference: string, merchant_id?: string
   const { store } = ports;
   const [links, sales] = await Promise.all(
     merchant_id === undefined
-      ? [store.linksByAnyReference(reference, MOST_SUBJECTS), store.legacySalesByAnyReference(reference, MOST_SUBJECTS)]
+      ? [
+          store.history.linksByAnyReference(reference, MOST_SUBJECTS),
+          store.legacy_sales.legacySalesByAnyReference(reference, MOST_SUBJECTS),
+        ]
       : [
-          store.linksByClientReference(merchant_id, reference, MOST_SUBJECTS),
-          store.legacySalesByReference(merchant_id, reference, MOST_SUBJECTS),
+          store.history.linksByClientReference(merchant_id, reference, MOST_SUBJECTS),
+          store.legacy_sales.legacySalesByReference(merchant_id, reference, MOST_SUBJECTS),
         ],
   );
   const derived = legacyIdOf(reference);
-  const sent = derived === null ? null : await store.link(derived);
+  const sent = derived === null ? null : await store.links.link(derived);
   return [
     ...asLink('reference', sent),
     ...links.flatMap((link) => asLink('reference', link)),
@@ -131,24 +140,24 @@ function bornAt({ link, sale }: Subject): number {
 }
 
 async function byRefund(ports: Ports, id: string): Promise<Subject[]> {
-  const found = (await ports.store.refund(id)) ?? (await ports.store.refund(id.toUpperCase()));
+  const found = (await ports.store.refunds.refund(id)) ?? (await ports.store.refunds.refund(id.toUpperCase()));
   return found === null ? [] : byLegacyId(ports, found.legacy_id, 'refund');
 }
 
 async function byNotice(ports: Ports, id: string): Promise<Subject[]> {
-  const found = await ports.store.notice(id.toLowerCase());
+  const found = await ports.store.notices.notice(id.toLowerCase());
   return found === null ? [] : byLegacyId(ports, found.notice.legacy_id, 'notice');
 }
 
 async function byExchange(ports: Ports, id: string): Promise<Subject[]> {
-  const legacy_id = (await ports.store.exchange(id.toLowerCase()))?.legacy_id ?? null;
+  const legacy_id = (await ports.store.exchanges.exchange(id.toLowerCase()))?.legacy_id ?? null;
   return legacy_id === null ? [] : byLegacyId(ports, legacy_id, 'exchange');
 }
 
 /** What is no sale that Puente knows: a call by its own id, or the calls that named this one. */
 async function callsOf({ store }: Ports, text: string): Promise<Subject[]> {
-  const one = await store.exchange(text.toLowerCase());
+  const one = await store.exchanges.exchange(text.toLowerCase());
   if (one !== null) return [{ found_as: 'exchange', link: null, sale: null, calls: [one] }];
-  const naming = await store.exchanges({ legacy_id: text.toLowerCase() }, 0, MOST_CALLS);
+  const naming = await store.exchanges.exchanges({ legacy_id: text.toLowerCase() }, 0, MOST_CALLS);
   return naming.length === 0 ? [] : [{ found_as: 'legacy id', link: null, sale: null, calls: naming }];
 }

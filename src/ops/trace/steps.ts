@@ -31,13 +31,13 @@ export interface Story {
 export async function storyOfLink(ports: Ports, link: Link): Promise<Story> {
   const { store } = ports;
   const { legacy_id } = link;
-  const exchanges = await store.exchanges({ legacy_id }, 0, MOST_EXCHANGES);
-  const notices = await store.notices({ legacy_id }, MOST_NOTICES);
-  const events = await store.eventsOf(link.order_id, link.reference_sent, MOST_EVENTS);
-  const decisions = await store.auditsOf({ subject: legacy_id }, MOST_DECISIONS);
-  const states = await store.linkHistory(legacy_id);
-  const refunds = await store.refunds(legacy_id);
-  const site = ports.tables.site((await store.merchant(link.merchant_id))?.site ?? null);
+  const exchanges = await store.exchanges.exchanges({ legacy_id }, 0, MOST_EXCHANGES);
+  const notices = await store.notices.notices({ legacy_id }, MOST_NOTICES);
+  const events = await store.events.eventsOf(link.order_id, link.reference_sent, MOST_EVENTS);
+  const decisions = await store.audit.auditsOf({ subject: legacy_id }, MOST_DECISIONS);
+  const states = await store.history.linkHistory(legacy_id);
+  const refunds = await store.refunds.refunds(legacy_id);
+  const site = ports.tables.site((await store.merchants.merchant(link.merchant_id))?.site ?? null);
   const written = { create: [link.created_at], refund: refunds.map(({ created_at }) => created_at) };
   const state_times = states.map(({ at }) => at);
   const steps: Step[] = [
@@ -84,10 +84,14 @@ export function storyOfCalls(calls: readonly StoredExchange[]): Story {
 /** Of one that legacy gave no id, those that named its unit from its create until it was over. */
 async function callsOfSale({ store, clock }: Ports, sale: LegacySale): Promise<StoredExchange[]> {
   const { legacy_id, merchant_id, family, unit, slot, state, created_at, updated_at, ends_at } = sale;
-  if (legacy_id !== null) return store.exchanges({ legacy_id }, 0, MOST_EXCHANGES);
+  if (legacy_id !== null) return store.exchanges.exchanges({ legacy_id }, 0, MOST_EXCHANGES);
   const is_over = state === 'ENDED' || state === 'REFUSED';
   const until = 1 + (is_over ? updated_at : Math.min(clock.now(), ends_at));
-  const near = await store.exchanges({ merchant_id, since: created_at - LONGEST_CALL_MS, until }, 0, MOST_EXCHANGES);
+  const near = await store.exchanges.exchanges(
+    { merchant_id, since: created_at - LONGEST_CALL_MS, until },
+    0,
+    MOST_EXCHANGES,
+  );
   const units = [slotOf(family, unit), slot];
   const own = near.filter((call) => call.lane === 'legacy' && call.unit !== null && units.includes(call.unit));
   const first = own.findLastIndex(({ at }) => at <= created_at);
@@ -112,7 +116,7 @@ function isAbout({ order_id, user_id }: InboxEvent, link: Link): boolean {
 }
 
 async function withAttempts(ports: Ports, notice: NoticeWithAttempts['notice']): Promise<NoticeWithAttempts> {
-  return (await ports.store.notice(notice.id)) ?? { notice, attempts: [] };
+  return (await ports.store.notices.notice(notice.id)) ?? { notice, attempts: [] };
 }
 
 function firedIn(exchanges: readonly StoredExchange[]): string[] {

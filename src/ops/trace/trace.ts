@@ -121,7 +121,7 @@ function promiseOf(link: Link): PromiseCode {
 }
 
 async function viewOfLink(ports: Ports, link: Link): Promise<SaleView> {
-  const site = ports.tables.site((await ports.store.merchant(link.merchant_id))?.site ?? null);
+  const site = ports.tables.site((await ports.store.merchants.merchant(link.merchant_id))?.site ?? null);
   const open = link.state === 'SENDING' || link.state === 'IN_DOUBT' || link.state === 'LIVE';
   return {
     merchant: link.merchant_id,
@@ -145,7 +145,7 @@ async function viewOfLink(ports: Ports, link: Link): Promise<SaleView> {
 }
 
 async function viewOfSale(ports: Ports, sale: LegacySale): Promise<SaleView> {
-  const site = ports.tables.site((await ports.store.merchant(sale.merchant_id))?.site ?? null);
+  const site = ports.tables.site((await ports.store.merchants.merchant(sale.merchant_id))?.site ?? null);
   const open = sale.state === 'SENDING' || sale.state === 'IN_DOUBT' || sale.state === 'OPEN';
   return {
     merchant: sale.merchant_id,
@@ -183,7 +183,7 @@ export type CallView = Omit<StoredExchange, 'at' | 'lost'> & {
 
 /** @throws PuenteError not_found. */
 export async function viewCall(ports: Ports, id: string): Promise<CallView> {
-  const found = await ports.store.exchange(id);
+  const found = await ports.store.exchanges.exchange(id);
   if (found === null) throw new PuenteError('not_found', say('refusal.no_call', { id: id.slice(0, 40) }));
   const { at, lost, ...rest } = found;
   return {

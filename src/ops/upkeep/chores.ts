@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { steadyTime } from '../../proxy/clock-watch.ts';
 import type { Ports } from '../../proxy/ports.ts';
 import type { BackupManifest, BackupNews, RetentionKind, RetentionLimits } from '../../proxy/records/upkeep.ts';
-import type { Store } from '../../proxy/store.ts';
+import type { UpkeepStore } from '../../proxy/store.ts';
 import { reason } from '../api/person.ts';
 
 /** Old records are looked for this often. */
@@ -44,7 +44,11 @@ export function startChores(ports: ChoreParts, settings: ChoreSettings): Chores 
     }
     // A clock that was set back must not silence it.
     if (Math.abs(now - state.tidied_at) < TIDY_EVERY_MS) return;
-    const rows = await tidyRound(ports.store, limitsOf(settings.retention, await steady()), () => !state.stopped);
+    const rows = await tidyRound(
+      ports.store.upkeep,
+      limitsOf(settings.retention, await steady()),
+      () => !state.stopped,
+    );
     state.tidied_at = now;
     for (const [kind, count] of Object.entries(rows))
       if (count > 0) log.info('old records deleted', { action: kind, count });
@@ -68,8 +72,8 @@ export function startChores(ports: ChoreParts, settings: ChoreSettings): Chores 
 /** Counted from the newest backup, or else from when the database was made; a time that is still to come counts for neither. */
 async function backupDue({ store, clock }: ChoreParts, every_ms: number): Promise<number> {
   const now = clock.now();
-  const [newest] = await store.backups();
-  const { created_at } = await store.condition();
+  const [newest] = await store.upkeep.backups();
+  const { created_at } = await store.upkeep.condition();
   const last = [...(newest === undefined ? [] : [Date.parse(newest.made_at)]), created_at].find((at) => at <= now);
   return (last ?? Number.NEGATIVE_INFINITY) + every_ms;
 }
@@ -78,7 +82,7 @@ async function backupDue({ store, clock }: ChoreParts, every_ms: number): Promis
 async function backUp(ports: ChoreParts, keep: number, isStopped: () => boolean): Promise<boolean> {
   const { store, log, count } = ports;
   try {
-    const making = store.backup();
+    const making = store.upkeep.backup();
     for (let step = await making.next(); ; step = await making.next()) {
       if (step.done === true) {
         count('backups', 'made');
@@ -101,7 +105,7 @@ async function backUp(ports: ChoreParts, keep: number, isStopped: () => boolean)
 /** The backup is made whatever becomes of the old ones; they are looked for again after the next one. */
 async function trim({ store, log }: ChoreParts, keep: number): Promise<void> {
   try {
-    await store.trimBackups(keep);
+    await store.upkeep.trimBackups(keep);
   } catch (error) {
     log.warn('old backups were not deleted', { cause: causeOf(error) });
   }
@@ -146,7 +150,7 @@ export function limitsOf(settings: RetentionSettings, now: number): RetentionLim
  * @returns rows by kind.
  */
 export async function tidyRound(
-  store: Pick<Store, 'tidyOld'>,
+  store: Pick<UpkeepStore, 'tidyOld'>,
   limits: RetentionLimits,
   mayGoOn: () => boolean,
 ): Promise<Record<RetentionKind, number>> {
@@ -175,7 +179,7 @@ export type BackupProgress = ({ news: 'progress' } & BackupNews) | { news: 'done
  * @throws PuenteError conflict while another one runs, store_failed when it could not be made.
  */
 export async function* makeBackup(ports: Ports, ask: BackupAsk, who: string): AsyncGenerator<BackupProgress> {
-  const making = ports.store.backup();
+  const making = ports.store.upkeep.backup();
   try {
     for (;;) {
       const step = await making.next();
@@ -184,7 +188,7 @@ export async function* makeBackup(ports: Ports, ask: BackupAsk, who: string): As
         continue;
       }
       const { file, bytes, sha256 } = step.value;
-      await ports.store.appendAudit({
+      await ports.store.audit.appendAudit({
         at: ports.clock.now(),
         who,
         action: 'backup',

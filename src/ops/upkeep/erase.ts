@@ -39,15 +39,15 @@ export interface Erasure {
  */
 export async function eraseMerchant(ports: Ports, merchant_id: string, ask: EraseAsk, who: string): Promise<Erasure> {
   const { store, clock } = ports;
-  const holdings = await store.holdings(merchant_id);
-  const is_known = (await store.merchant(merchant_id)) !== null;
+  const holdings = await store.upkeep.holdings(merchant_id);
+  const is_known = (await store.merchants.merchant(merchant_id)) !== null;
   if (!is_known && Object.values(holdings).every((rows) => rows === 0))
     throw new PuenteError('not_found', say('refusal.nothing_held', { merchant: merchant_id }));
-  const open = await store.openWork(merchant_id);
+  const open = await store.upkeep.openWork(merchant_id);
   const obstacles = obstaclesOf(open, ask.drop_notices);
   const in_the_way = obstacles.map(({ text }) => text);
   const in_the_way_said = obstacles.map(({ said }) => said);
-  const backupsNow = async (): Promise<string[]> => (await store.backups()).map(({ file }) => file);
+  const backupsNow = async (): Promise<string[]> => (await store.upkeep.backups()).map(({ file }) => file);
   const backups = await backupsNow();
   const counted: Erasure = { merchant_id, erased: false, holdings, open, in_the_way, in_the_way_said, backups };
   if (!ask.apply) return counted;
@@ -57,7 +57,7 @@ export async function eraseMerchant(ports: Ports, merchant_id: string, ask: Eras
   if (obstacles.length > 0) throw new PuenteError('conflict', [say('refusal.not_erased', {}), ...obstacles]);
   await ports.evidence.settled();
   const gone = await ports.memory.mutex.run(`erase:${merchant_id}`, () =>
-    store.eraseMerchant(merchant_id, (erased) => ({
+    store.upkeep.eraseMerchant(merchant_id, (erased) => ({
       at: clock.now(),
       who,
       action: ERASE,

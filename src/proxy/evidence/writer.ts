@@ -5,8 +5,7 @@ import type { Tables } from '../../mapping/tables.ts';
 import type { Clock } from '../clock.ts';
 import { steadyTime } from '../clock-watch.ts';
 import type { Count, Log, LogFields } from '../log.ts';
-import type { EvidenceStore, RecordedExchange } from '../records/evidence.ts';
-import type { RoutingStore } from '../records/routing.ts';
+import type { RecordedExchange } from '../records/evidence.ts';
 import { nextTurn } from '../rounds.ts';
 import type { Store } from '../store.ts';
 import type { Exchange } from './exchange.ts';
@@ -158,7 +157,7 @@ const RETRY_PAUSE_MS = 1_000;
 const MOST_REFUSALS = 16;
 
 export interface BatchParts {
-  store: Pick<EvidenceStore, 'recordExchanges'>;
+  store: Pick<Store, 'exchanges'>;
   evaluate: (exchange: Exchange, found: Found) => RecordedExchange;
   clock: Clock;
   log: Log;
@@ -177,7 +176,7 @@ export async function writeBatch(parts: BatchParts, batch: readonly WaitingForBa
   let [tries, in_a_row, has_taken] = [1, 0, false];
   for (let piece = pieces.pop(); piece !== undefined; piece = pieces.pop()) {
     try {
-      await store.recordExchanges(piece.exchanges);
+      await store.exchanges.recordExchanges(piece.exchanges);
       [tries, in_a_row, has_taken] = [1, 0, true];
     } catch (error) {
       const told = { cause: causeOf(error), attempts: tries, count: piece.exchanges.length };
@@ -264,9 +263,7 @@ const TIDY_EVERY_MS = 60 * 60_000;
 const TIDY_ROWS = 500;
 
 export interface EvidenceChoreParts {
-  store: Pick<EvidenceStore, 'noteShed' | 'tidyExchanges'> &
-    Pick<RoutingStore, 'tidyLegacySales'> &
-    Pick<Store, 'newestMoment'>;
+  store: Pick<Store, 'exchanges' | 'legacy_sales' | 'upkeep'>;
   clock: Clock;
   log: Log;
   count: Count;
@@ -296,7 +293,7 @@ export function createEvidenceChores({ store, clock, log, count, settings }: Evi
       // Taken off first: a batch and the end may tell at the same time.
       untold[reason] = 0;
       try {
-        await store.noteShed(reason, number, now);
+        await store.exchanges.noteShed(reason, number, now);
       } catch (error) {
         untold[reason] += number;
         throw error;
@@ -309,8 +306,8 @@ export function createEvidenceChores({ store, clock, log, count, settings }: Evi
     if (Math.abs(now - tidied_at) < TIDY_EVERY_MS) return;
     round ??= await steady();
     const { kept_ms, messages_kept_ms } = settings;
-    const rows = await store.tidyExchanges(round - kept_ms, round - messages_kept_ms, TIDY_ROWS);
-    const sales = await store.tidyLegacySales(round - kept_ms, round, TIDY_ROWS);
+    const rows = await store.exchanges.tidyExchanges(round - kept_ms, round - messages_kept_ms, TIDY_ROWS);
+    const sales = await store.legacy_sales.tidyLegacySales(round - kept_ms, round, TIDY_ROWS);
     if (rows >= TIDY_ROWS || sales >= TIDY_ROWS) return;
     tidied_at = now;
     round = null;

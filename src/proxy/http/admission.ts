@@ -54,9 +54,9 @@ const NOTHING = (): void => undefined;
 type Handled = Parameters<RequestHandler>;
 
 /** A start has forgotten whose tokens are good; a flood of invented ones must not keep theirs out until they are told again. */
-async function recognise(store: Pick<Store, 'token'>, admission: Admission, fingerprint: string): Promise<void> {
+async function recognise(store: Pick<Store, 'merchants'>, admission: Admission, fingerprint: string): Promise<void> {
   try {
-    if ((await store.token(fingerprint)) !== null) admission.noteKnown(fingerprint);
+    if ((await store.merchants.token(fingerprint)) !== null) admission.noteKnown(fingerprint);
   } catch {
     // A store that can't be read says nothing for the token.
   }

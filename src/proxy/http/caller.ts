@@ -24,7 +24,7 @@ export async function nameCaller(ports: Ports, call: Ongoing, token: Secret | nu
 /** @throws PuenteError of the store. */
 export async function nameMerchant(ports: Ports, call: Ongoing, merchant_id: string | null): Promise<void> {
   call.merchant_id = merchant_id;
-  if (merchant_id !== null) setMerchant(ports, call, await ports.store.merchant(merchant_id));
+  if (merchant_id !== null) setMerchant(ports, call, await ports.store.merchants.merchant(merchant_id));
 }
 
 /** From here on the exchange is gathered as the merchant's settings say. */

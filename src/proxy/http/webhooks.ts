@@ -105,7 +105,7 @@ function isVerified(
 async function keep({ ports }: WebhookDoor, event: OrderEvent, verified: boolean): Promise<void> {
   ports.count('events', verified ? 'verified' : 'unverified');
   ports.memory.failpoint('event.before_inbox');
-  await ports.store.receiveEvent({
+  await ports.store.events.receiveEvent({
     received_at: ports.clock.now(),
     order_id: event.data?.id ?? null,
     reference: event.data?.external_reference ?? null,
@@ -123,7 +123,7 @@ function watchInbox({ ports, waiting_limit }: WebhookDoor): () => Promise<boolea
     const now = ports.clock.now();
     if (Math.abs(now - counted_at) < COUNT_KEPT_MS) return full;
     counted_at = now;
-    full = (await ports.store.counts()).events_waiting >= waiting_limit;
+    full = (await ports.store.upkeep.counts()).events_waiting >= waiting_limit;
     return full;
   };
 }

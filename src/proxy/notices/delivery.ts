@@ -7,7 +7,7 @@ import { createPassing } from '../lru.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
 import type { Dialect } from '../routing/merchant.ts';
 import type { Secret } from '../secret.ts';
-import type { Store } from '../store.ts';
+import type { NoticeStore } from '../store.ts';
 import { checkUrl, guardedConnector, type OutboundPolicy, shownUrl } from './guard.ts';
 import { feedNoticeRequest, type NoticeRequest, noticeRequest, withoutCredentials } from './request.ts';
 import type { Resolve } from './resolve.ts';
@@ -23,8 +23,14 @@ export interface Receiver {
   secret: Secret | null;
 }
 
+/** What delivery needs of the store. */
+export type NoticeDelivery = Pick<
+  NoticeStore,
+  'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind' | 'recordAttempt'
+>;
+
 export interface AttemptParts {
-  store: Pick<Store, 'recordAttempt'>;
+  store: NoticeDelivery;
   sender: Pick<Sender, 'send'>;
   /** Puente's public address without a slash at its end; notices of merchant orders name it. */
   public_url: string;

@@ -1,10 +1,8 @@
 /** The delivery loop: takes due notices from the store, sends them at a bounded and fair pace, and records every attempt. */
 import { PuenteError } from '../../error.ts';
 import { createPassing, type Passing } from '../lru.ts';
-import type { DeliveryStore } from '../records/delivery.ts';
 import type { Notice } from '../records/notices.ts';
-import type { Store } from '../store.ts';
-import { type AttemptParts, attemptNotice, type Receiver } from './delivery.ts';
+import { type AttemptParts, attemptNotice, type NoticeDelivery, type Receiver } from './delivery.ts';
 import { inTurns } from './request.ts';
 
 /** How often the store is asked for what became due by time alone; new notices ring `wake`. */
@@ -15,7 +13,7 @@ const STOP_GRACE_MS = 3_000;
 const WOKEN = 'woken';
 
 export interface NotifierParts extends AttemptParts {
-  store: Pick<Store, 'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind' | 'recordAttempt'>;
+  store: NoticeDelivery;
   /**
    * Asked for every attempt, because a merchant may change its URL while notices wait (F121). Point notices of a merchant
    * have one place at a time; those of QR sales may each have their own.
@@ -176,7 +174,7 @@ export interface Backlog {
  * that has to wait is looked behind, a batch at a time.
  */
 export function createBacklog(
-  store: Pick<DeliveryStore, 'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind'>,
+  store: NoticeDelivery,
   { concurrency, per_host }: { concurrency: number; per_host: number },
 ): Backlog {
   const batch = BATCH_FACTOR * concurrency;
@@ -208,7 +206,7 @@ export function createBacklog(
 
 /** Goes on behind what was seen of these merchants before, and begins again where it came to the end. */
 function createWalk(
-  store: Pick<DeliveryStore, 'dueNoticesBehind'>,
+  store: NoticeDelivery,
   batch: number,
 ): (now: number, merchants: ReadonlySet<string>) => Promise<Notice[]> {
   /** The last notice seen of each; whoever was looked behind longest ago comes first. */

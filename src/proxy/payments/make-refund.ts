@@ -41,7 +41,7 @@ export function tellRefund(ports: Ports, refund: Refund, answer: Answered): Answ
   const over = async (whole: boolean): Promise<void> => {
     try {
       if (whole && refund.told_at === null) {
-        await ports.store.saveRefund(refund, { told_at: ports.clock.now() });
+        await ports.store.refunds.saveRefund(refund, { told_at: ports.clock.now() });
       }
     } catch (error) {
       // Another answer about the same refund has left meanwhile, and said so.
@@ -67,7 +67,7 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, asked_mino
   const asked = newRefund(ports, call, link, asked_minor, sums);
   const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
   await expectRefund(ports, link);
-  const { opened, refund } = await ports.store.openRefund(asked, (earlier) => {
+  const { opened, refund } = await ports.store.refunds.openRefund(asked, (earlier) => {
     seen.recognised = recognise(earlier, asked, settled?.id ?? null, join_window_ms, (one) => ageOf(ports, one));
     if (seen.recognised.kind !== 'new') return seen.recognised.refund;
     needRoom(ports);
@@ -118,7 +118,7 @@ async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Pro
   const asked = { amount_minor: refund.amount_minor, transaction_id: link.order?.transactions?.payments?.[0]?.id };
   const verdict = judgeRefund(outcome, order_id, asked, plan.exponent, repeated);
   if (verdict.kind === 'made') {
-    const saved = await ports.store.saveRefund(refund, { ...verdict.facts, state: 'DONE' });
+    const saved = await ports.store.refunds.saveRefund(refund, { ...verdict.facts, state: 'DONE' });
     ports.memory.failpoint('refund.settled');
     // Merchant orders and notices follow the order.
     const seen = await lookAtOrder(ports, link, plan);
@@ -126,7 +126,7 @@ async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Pro
   }
   if (verdict.kind !== 'unknown') {
     const state = verdict.kind === 'refused' ? 'REFUSED' : 'NOT_SENT';
-    await ports.store.saveRefund(refund, { state });
+    await ports.store.refunds.saveRefund(refund, { state });
     return { kind: 'answer', answer: await upstreamRefusal(ports, call, 'refund', outcome) };
   }
   if (verdict.other) {
@@ -150,10 +150,10 @@ async function findOut(
   const seen = await lookAtOrder(ports, link, plan);
   if (seen.settled?.state === 'DONE') return { kind: 'made', refund: seen.settled, link: seen.link };
   if (contradicted && seen.order !== null && seen.settled === null) {
-    await ports.store.saveRefund(refund, { state: 'REFUSED' });
+    await ports.store.refunds.saveRefund(refund, { state: 'REFUSED' });
     return { kind: 'answer', answer: await upstreamRefusal(ports, call, 'refund', outcome) };
   }
-  if (seen.settled === null) await ports.store.saveRefund(refund, { state: 'IN_DOUBT' });
+  if (seen.settled === null) await ports.store.refunds.saveRefund(refund, { state: 'IN_DOUBT' });
   return told(call, 'outcome_unknown');
 }
 

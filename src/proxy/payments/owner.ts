@@ -83,14 +83,14 @@ export async function linkOfPayment(
   known_at: number,
 ): Promise<Link | null> {
   const { store } = ports;
-  const paid = await store.linkByPayment(String(payment.id));
+  const paid = await store.links.linkByPayment(String(payment.id));
   if (paid !== null) return paid.merchant_id === merchant_id ? paid : null;
   const order_id = orderIdOf(payment.order);
-  const ordered = typeof order_id === 'string' ? await store.linkByOrder(order_id) : null;
+  const ordered = typeof order_id === 'string' ? await store.links.linkByOrder(order_id) : null;
   if (ordered?.merchant_id === merchant_id) return withPayment(ports, token, ordered, payment, known_at);
   const { external_reference } = payment;
   if (typeof external_reference !== 'string') return null;
-  const link = await store.linkByReference(merchant_id, external_reference);
+  const link = await store.links.linkByReference(merchant_id, external_reference);
   if (link === null) return null;
   const isDerived = external_reference !== link.client_reference;
   // A reference of the client's own may have been used elsewhere before: then the order has to name this payment.

@@ -20,7 +20,7 @@ export async function expectRefund(ports: Ports, link: Link): Promise<void> {
 /** Looks at the order of a link that is over, until it shows what was refunded. The caller holds the link's serial. */
 export async function lookAfterRefunds(ports: Ports, link: Link): Promise<void> {
   const token = await credentialOf(ports, link.merchant_id);
-  const { exponent } = ports.tables.site((await ports.store.merchant(link.merchant_id))?.site ?? null);
+  const { exponent } = ports.tables.site((await ports.store.merchants.merchant(link.merchant_id))?.site ?? null);
   const deadline = ports.clock.now() + ports.settings.create.deadline_ms;
   const isDue = (await unseenRefunds(ports, link, exponent)).length > 0;
   const seen =
@@ -37,7 +37,7 @@ export async function lookAfterRefunds(ports: Ports, link: Link): Promise<void> 
 async function unseenRefunds(ports: Ports, link: Link, exponent: number): Promise<Refund[]> {
   const { refunded_minor } = sumsOf(link.order, link.amount_minor, exponent);
   const isShown = (one: Refund): boolean => refunded_minor >= one.refunded_before_minor + (one.refunded_minor ?? 0);
-  return (await ports.store.refunds(link.legacy_id)).filter(
+  return (await ports.store.refunds.refunds(link.legacy_id)).filter(
     (one) => isOpen(one) || (one.state === 'DONE' && !isShown(one)),
   );
 }

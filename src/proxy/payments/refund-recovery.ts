@@ -31,7 +31,7 @@ export async function lookAtOrder(ports: Ports, link: Link, plan: LookPlan): Pro
   const { order_id } = link;
   if (order_id === null) return { link, order: null, settled: null };
   const seen = await ports.memory.mutex.run(`order:${order_id}`, async () => {
-    const current = (await ports.store.link(link.legacy_id)) ?? link;
+    const current = (await ports.store.links.link(link.legacy_id)) ?? link;
     const order = await readOrder(ports, plan.token, order_id, plan.deadline);
     if (order === null || order === 'missing') return { link: current, order: null };
     return { link: await applyOrder(ports, current, order), order };
@@ -42,7 +42,7 @@ export async function lookAtOrder(ports: Ports, link: Link, plan: LookPlan): Pro
 
 /** True while a refund of the link has no outcome. */
 export async function hasDoubt(ports: Ports, link: Link): Promise<boolean> {
-  return (await ports.store.refunds(link.legacy_id)).some(isOpen);
+  return (await ports.store.refunds.refunds(link.legacy_id)).some(isOpen);
 }
 
 /**
@@ -50,18 +50,18 @@ export async function hasDoubt(ports: Ports, link: Link): Promise<boolean> {
  * it held on, the payment could never be refunded again.
  */
 async function settleDoubt(ports: Ports, legacy_id: string, order: Order, exponent: number): Promise<Refund | null> {
-  const refunds = await ports.store.refunds(legacy_id);
+  const refunds = await ports.store.refunds.refunds(legacy_id);
   const doubtful = refunds.find(isOpen);
   if (doubtful === undefined) return null;
   const claimed = refunds.map((one) => one.upstream_id);
   const facts = findRefund(order, doubtful, claimed, exponent);
   const unseen_ms = facts === null ? unseenFor(ports, doubtful) : 0;
-  if (facts !== null) return ports.store.saveRefund(doubtful, { ...facts, state: 'DONE' });
+  if (facts !== null) return ports.store.refunds.saveRefund(doubtful, { ...facts, state: 'DONE' });
   // Where nothing is left, it neither happened nor can.
   const isOver = !mayRepeat(ports, doubtful) && unseen_ms >= LATE_EFFECT_MS;
   if (!isOver && order.status !== 'refunded') return null;
   ports.log.warn('a refund in doubt never showed on its order', { legacy_id, order_id: order.id });
-  return ports.store.saveRefund(doubtful, { state: 'REFUSED' });
+  return ports.store.refunds.saveRefund(doubtful, { state: 'REFUSED' });
 }
 
 /**

@@ -36,7 +36,7 @@ const REFUNDED: readonly string[] = ['partially_reverted', 'reverted'];
  * the next refund.
  */
 async function firstRefundedAt(ports: Ports, link: Link): Promise<number> {
-  const history = await ports.store.linkHistory(link.legacy_id);
+  const history = await ports.store.history.linkHistory(link.legacy_id);
   return history.find(({ legacy_state }) => REFUNDED.includes(legacy_state))?.at ?? link.legacy_state_at;
 }
 
@@ -71,7 +71,7 @@ export async function withOwnDates(ports: Ports, call: LegacyCall, link: Link, r
 
 /** The refunds that tills asked for, with the names that upstream has for them, where its order says so before its answer does. */
 async function ownRefunds(ports: Ports, link: Link, exponent: number): Promise<Refund[]> {
-  const rows = await ports.store.refunds(link.legacy_id);
+  const rows = await ports.store.refunds.refunds(link.legacy_id);
   const claimed = rows.map((one) => one.upstream_id);
   return rows.map((row) => {
     const found = isOpen(row) && link.order !== null ? findRefund(link.order, row, claimed, exponent) : null;

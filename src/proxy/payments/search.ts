@@ -53,7 +53,7 @@ export async function searchPayments(ports: Ports, call: LegacyCall): Promise<Le
 
 /** Our paid sales with the reference, newest first; the newest live ones are read again, for a poll once in a while. */
 async function ourLinks(ports: Ports, call: LegacyCall, reference: string): Promise<Link[]> {
-  const found = await ports.store.linksByClientReference(call.merchant.id, reference, OURS_AT_MOST + 1);
+  const found = await ports.store.history.linksByClientReference(call.merchant.id, reference, OURS_AT_MOST + 1);
   if (found.length > OURS_AT_MOST) markLimitation(ports.exchange, 'LIM-45');
   const links = found.slice(0, OURS_AT_MOST);
   const fresh_since = ports.clock.now() - ports.settings.reads.search_fresh_ms;

@@ -37,7 +37,7 @@ export async function cancelWithoutDevice(ports: Ports, call: LegacyCall): Promi
 }
 
 async function cancelNow(ports: Ports, call: LegacyCall, legacy_id: string): Promise<LegacyAnswer> {
-  const stored = await ports.store.link(legacy_id);
+  const stored = await ports.store.links.link(legacy_id);
   if (stored === null) return refused('point', 'intent_not_cancelable');
   const link = stored.state === 'LIVE' ? await markHeard(ports, stored) : stored;
   if (link.state === 'SENDING' || link.state === 'IN_DOUBT') return refused('point', 'cancel_blocked');

@@ -76,7 +76,7 @@ const MOST_NOTICES = 20;
 async function isNotified({ store, clock }: Ports, { legacy_id }: Link, deadline: number): Promise<boolean> {
   const until_tick = tickOf(clock) + Math.min(NOTIFIED_WITHIN_MS, deadline - clock.now());
   for (;;) {
-    const pending = await store.notices({ legacy_id, states: ['pending'], topic: 'point' }, MOST_NOTICES);
+    const pending = await store.notices.notices({ legacy_id, states: ['pending'], topic: 'point' }, MOST_NOTICES);
     if (pending.every(({ tries }) => tries > 0)) return true;
     if (tickOf(clock) >= until_tick) return false;
     await clock.sleep(NOTIFIED_LOOK_MS);

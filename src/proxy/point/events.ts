@@ -42,7 +42,7 @@ interface HistoryEvent {
 
 /** As the table writes them, newest first. @param to epoch ms, not included. */
 async function ourEvents(ports: Ports, call: LegacyCall, from: number, to: number): Promise<HistoryEvent[]> {
-  const links = await ports.store.finishedLinks(call.merchant.id, from, to, MAX_EVENTS);
+  const links = await ports.store.history.finishedLinks(call.merchant.id, from, to, MAX_EVENTS);
   for (const link of links) markShown(ports, link, false);
   const events = links.map((link) => ({
     payment_intent_id: link.legacy_id,

@@ -40,7 +40,7 @@ export async function reportHeldTerminal(ports: Ports, refused: Link): Promise<v
   const terminal = keyOf(refused);
   if (known.get(terminal) === kind) return;
   known.set(terminal, kind);
-  await ports.store.appendAudit({
+  await ports.store.audit.appendAudit({
     at: ports.clock.now(),
     who: 'puente',
     action: 'terminal held',
@@ -69,12 +69,12 @@ type Holder = { kind: 'late_order' | 'legacy_sale'; sale: string } | { kind: 'fo
 async function holderOf(ports: Ports, { merchant_id, slot, legacy_id }: Link): Promise<Holder> {
   const { store, clock } = ports;
   const now = clock.now();
-  const mine = await store.linksOf(merchant_id, now - LONGEST_LIFE_MS, now + 1, MOST_SALES);
+  const mine = await store.history.linksOf(merchant_id, now - LONGEST_LIFE_MS, now + 1, MOST_SALES);
   const earlier = mine.filter((link) => link.slot === slot && link.legacy_id !== legacy_id);
   const late = earlier.find((link) => link.state === 'LOST' || isReleased(ports, link));
   if (late !== undefined) return { kind: 'late_order', sale: late.legacy_id };
   // One whose end nobody saw: its time on the unit is over, and its intent may still be there.
-  const legacy = slot === null ? null : await store.heldByLegacy(merchant_id, slot, now - LONGEST_LIFE_MS);
+  const legacy = slot === null ? null : await store.legacy_sales.heldByLegacy(merchant_id, slot, now - LONGEST_LIFE_MS);
   if (legacy !== null) return { kind: 'legacy_sale', sale: legacy.legacy_id ?? legacy.id };
   return { kind: 'foreign', sale: null };
 }

@@ -16,7 +16,7 @@ export async function cancelPointOfSale(ports: Ports, call: LegacyCall): Promise
   if (place.kind === 'refused') return place.answer;
   const slot = slotOf('qr', place.external_pos_id);
   return inTurn(ports, call.merchant.id, slot, async () => {
-    const holder = await ports.store.liveLink(call.merchant.id, slot);
+    const holder = await ports.store.links.liveLink(call.merchant.id, slot);
     if (holder === null) {
       return (await isStillOnOrders(ports, call, slot)) ? answered(204, undefined) : { kind: 'carry' };
     }

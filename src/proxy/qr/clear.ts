@@ -42,7 +42,7 @@ export function inTurn<Result>(
 
 /** The link with its order known, by finishing its create where that is needed; null while it can't be known. */
 async function known(ports: Ports, call: LegacyCall, legacy_id: string, deadline: number): Promise<Link | null> {
-  const link = await ports.store.link(legacy_id);
+  const link = await ports.store.links.link(legacy_id);
   if (link === null || (link.state !== 'SENDING' && link.state !== 'IN_DOUBT')) return link;
   const sent = await sendLink(ports, legacy_id, { token: call.token, deadline, body: null, for_client: false });
   return sent.kind === 'in_doubt' ? null : sent.link;

@@ -101,13 +101,13 @@ async function findOurs(ports: Ports, call: LegacyCall, search: MerchantOrderSea
   const { id } = call.merchant;
   const found =
     search.reference === null
-      ? await store.linksOf(
+      ? await store.history.linksOf(
           id,
           search.created_from - MADE_WITHIN_MS,
           Math.min(search.created_to + CLOCKS_WITHIN_MS, Number.MAX_SAFE_INTEGER),
           OURS_AT_MOST + 1,
         )
-      : await store.linksByClientReference(id, search.reference, OURS_AT_MOST + 1);
+      : await store.history.linksByClientReference(id, search.reference, OURS_AT_MOST + 1);
   if (found.length > OURS_AT_MOST) markLimitation(ports.exchange, 'LIM-41');
   const links = found.slice(0, OURS_AT_MOST);
   // A sale whose create was refused, or is not known yet, has no merchant order.

@@ -1,6 +1,5 @@
 /** What the store keeps as evidence: exchanges, and the sums and findings made of them. Every sum is written with its exchanges. */
 
-import type { AuditEntry } from '../audit.ts';
 import type { Exchange, OperationKind, Outcome, UnknownHit } from '../evidence/exchange.ts';
 
 /** One source field of an operation, on one call. `equal`: it reached the other side, or the sides agreed; `different`: it did not. */
@@ -181,56 +180,4 @@ export interface ReadinessDay {
   day: number;
   verdict: Verdict;
   merchants: number;
-}
-
-/** What evidence can be read of; the live store keeps it, and `puente assess` builds one of a file in memory. */
-export interface EvidenceReader {
-  traffic(filter: { merchant_id?: string; since_day?: number; until_day?: number }): Promise<Traffic[]>;
-  units(merchant_id: string): Promise<SeenUnit[]>;
-  /** Money first, then by count. */
-  ledger(merchant_id?: string): Promise<LedgerRow[]>;
-  coverage(merchant_id?: string): Promise<CoverageRow[]>;
-  /** `now`: groups whose acceptance has ended are shown as `new`. */
-  differences(
-    filter: { merchant_id?: string; states?: readonly DifferenceState[] },
-    now: number,
-  ): Promise<DifferenceGroup[]>;
-  unknowns(merchant_id?: string): Promise<UnknownRow[]>;
-  verdicts(merchant_id?: string): Promise<VerdictRow[]>;
-  /** Ascending by sequence, after the cursor (0: from the start); a short page is the last. */
-  exchanges(filter: ExchangeFilter, after: number, limit: number): Promise<StoredExchange[]>;
-}
-
-export interface EvidenceStore extends EvidenceReader {
-  /** Writes exchanges and adds to all sums, in one transaction; one whose id is known already is left out. */
-  recordExchanges(batch: readonly RecordedExchange[]): Promise<void>;
-  /** Ids of all merchants that traffic was counted of, ascending: whoever called with a proven token. */
-  calledMerchants(): Promise<string[]>;
-  /** Newest sequence, 0 when there is none. */
-  lastExchange(): Promise<number>;
-  /** As `exchanges`, of each only what counting needs. */
-  calls(filter: ExchangeFilter, after: number, limit: number): Promise<CallSeen[]>;
-  exchange(id: string): Promise<StoredExchange | null>;
-  /** One row for a merchant and day at most; a later verdict of the day takes the place of the earlier one. */
-  keepReadiness(rows: readonly MerchantDay[]): Promise<void>;
-  /** Of one merchant or all, days [since, until), ascending. */
-  readinessDays(filter: { merchant_id?: string; since_day: number; until_day: number }): Promise<ReadinessDay[]>;
-  /** The first day that a verdict was kept of; null for none. */
-  readinessSince(): Promise<number | null>;
-  /** Ids of the merchants with a verdict of the day, ascending. */
-  judgedOn(day: number): Promise<string[]>;
-  /** Adds to what could not be kept, by reason, so that reports can say so. */
-  noteShed(reason: 'shadow' | 'evidence', count: number, at: number): Promise<void>;
-  /** Shed since a day, by reason. */
-  shed(since_day: number, until_day: number): Promise<{ shadow: number; evidence: number }>;
-  /** @throws PuenteError conflict when the stored revision is another; not_found. */
-  saveDifference(
-    merchant_id: string,
-    signature: string,
-    change: Pick<DifferenceGroup, 'state' | 'accepted_until' | 'note' | 'who'>,
-    revision: number,
-    audit: AuditEntry,
-  ): Promise<DifferenceGroup>;
-  /** Deletes exchanges of before `exchanges_before`, and messages of before `messages_before`; at most `limit` rows. @returns rows touched. */
-  tidyExchanges(exchanges_before: number, messages_before: number, limit: number): Promise<number>;
 }

@@ -1,6 +1,5 @@
 /** What the store keeps of notices: what each tells, how it stands, and the log of their delivery. */
 import type { NoticeTopic } from '../../mapping/schema.ts';
-import type { AuditEntry } from '../audit.ts';
 
 /** `point`: as the merchant's Point dialect says when it is sent. `ipn`, `webhook`: of a QR sale (`legacy-qr.md` §5). */
 export type NoticeForm = 'point' | 'ipn' | 'webhook';
@@ -71,21 +70,6 @@ export interface NoticeSum {
   /** Attempts that count against the receiver; 2 stands for more too. */
   attempts: 0 | 1 | 2;
   count: number;
-}
-
-export interface NoticeStore {
-  /** Notices of the filter, newest first. */
-  notices(filter: NoticeFilter, limit: number): Promise<LoggedNotice[]>;
-  /** One notice with all its attempts, oldest first. */
-  notice(id: string): Promise<{ notice: LoggedNotice; attempts: Attempt[] } | null>;
-  countNotices(filter: NoticeFilter): Promise<number>;
-  /** Notices created in [since, until), counted by how they stand; one that was superseded counts as the newer one. */
-  sumNotices(filter: { merchant_id?: string; since: number; until: number }): Promise<NoticeSum[]>;
-  /**
-   * Makes notices due now, with the audit line in one transaction. One that is over (delivered, dead or superseded) becomes
-   * pending once more, beside a newer one of the same topic and id.
-   */
-  replayNotices(ids: readonly string[], now: number, audit: AuditEntry): Promise<void>;
 }
 
 /** An event as it came in, before anything is done with it. */

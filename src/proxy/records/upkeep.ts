@@ -1,6 +1,3 @@
-/** What keeps a store in order: its room on the disk, its condition, backups, what is old, and what is to be forgotten. */
-import type { AuditEntry } from '../audit.ts';
-
 /**
  * `enough`; `low`: new sales are refused before the disk is full; `full`: the reserve for sales under way is being used,
  * so that nothing but them is written (`reliability.md` F44, F45).
@@ -117,37 +114,4 @@ export type RetentionKind = 'links' | 'notices' | 'events' | 'sums' | 'tokens';
 export interface Heap {
   used_bytes: number;
   total_bytes: number;
-}
-
-export interface UpkeepStore {
-  room(): Room;
-  /** Of the thread that writes, as it was when this was asked last; null before the first answer, and without such a thread. */
-  writerHeap(): Heap | null;
-  condition(): Promise<StoreCondition>;
-  /** Reads the whole file. @returns `ok`, or what is wrong with it. */
-  integrity(): Promise<string>;
-  /** Null unless the file was restored from a backup. */
-  restoredGap(): RestoredGap | null;
-
-  /**
-   * Makes a checked copy while the work goes on, and tells how far it is; one at a time. Whoever stops reading ends it.
-   * @throws PuenteError conflict while another one runs, store_failed when it could not be made: then nothing is left of it.
-   */
-  backup(): AsyncGenerator<BackupNews, BackupManifest, undefined>;
-  /** Those of the backup directory that are whole, newest first; at the end those whose time is still to come. */
-  backups(): Promise<BackupManifest[]>;
-  /** Deletes all but the newest `keep`. @returns the files deleted. */
-  trimBackups(keep: number): Promise<string[]>;
-
-  /** Deletes or blanks at most `limit` rows of each kind (of `sums`: of each table) that are old and over. Never a live row, never an audit line. */
-  tidyOld(limits: RetentionLimits, limit: number): Promise<Record<RetentionKind, number>>;
-
-  holdings(merchant_id: string): Promise<Holdings>;
-  openWork(merchant_id: string): Promise<OpenWork>;
-  /**
-   * Deletes everything of a merchant but its audit lines, in steps, and at last the merchant with `audit`; then the bytes
-   * are gone from the file and its log.
-   * @throws PuenteError conflict when work began meanwhile: what is deleted stays so, and it can be done again.
-   */
-  eraseMerchant(merchant_id: string, audit: (gone: Holdings) => AuditEntry): Promise<Holdings>;
 }

@@ -72,7 +72,7 @@ async function seenBefore(
   if (claimed === null) return { claimed, seen: null };
   const has_unit = !(named instanceof Promise) && named.kind === 'slot' && named.work !== 'beside';
   const unit = has_unit ? { slot: named.slot, now: ports.clock.now() } : null;
-  const seen = await ports.store.merchantWithToken(claimed, ports.vault.fingerprint(token), unit);
+  const seen = await ports.store.merchants.merchantWithToken(claimed, ports.vault.fingerprint(token), unit);
   return { claimed, seen };
 }
 
@@ -180,17 +180,17 @@ const LOOKED_AT = 1_000;
 async function mayHaveQrOnLegacy(ports: Ports, merchant_id: string): Promise<boolean> {
   const now = ports.clock.now();
   if (ports.memory.unrecorded.holdsAny(merchant_id, 'qr', now)) return true;
-  const open = await ports.store.openLegacySales(merchant_id, now, LOOKED_AT);
+  const open = await ports.store.legacy_sales.openLegacySales(merchant_id, now, LOOKED_AT);
   return open.length === LOOKED_AT || open.some(({ slot }) => slot?.startsWith(slotOf('qr', '')));
 }
 
 async function hasLiveQr(ports: Ports, merchant_id: string): Promise<boolean> {
-  return (await ports.store.liveSlots(merchant_id)).some((slot) => slot.startsWith(slotOf('qr', '')));
+  return (await ports.store.links.liveSlots(merchant_id)).some((slot) => slot.startsWith(slotOf('qr', '')));
 }
 
 /** The merchant has had sales on orders. */
 async function hasHistory(ports: Ports, merchant_id: string): Promise<boolean> {
-  return (await ports.store.linksOf(merchant_id, 0, Number.MAX_SAFE_INTEGER, 1)).length > 0;
+  return (await ports.store.history.linksOf(merchant_id, 0, Number.MAX_SAFE_INTEGER, 1)).length > 0;
 }
 
 /** For the exchange record: whose life the call belongs to. */
@@ -231,7 +231,7 @@ export async function isUnitOnOrders(
  * lane was chosen.
  */
 export async function isStillOnOrders(ports: Ports, call: LegacyCall, slot: string): Promise<boolean> {
-  const merchant = (await ports.store.merchant(call.merchant.id)) ?? call.merchant;
+  const merchant = (await ports.store.merchants.merchant(call.merchant.id)) ?? call.merchant;
   return isUnitOnOrders(ports, merchant, call.token, { slot, work: 'look' }, call.operation.kind);
 }
 
@@ -249,12 +249,12 @@ export async function hasOwnWork(
   kind: OperationKind,
 ): Promise<boolean> {
   const { store, clock, settings } = ports;
-  if (work === 'look') return (await store.liveLink(merchant_id, slot)) !== null;
+  if (work === 'look') return (await store.links.liveLink(merchant_id, slot)) !== null;
   if (work === 'beside' && kind !== 'qr') return false;
   const { replay_window_ms, join_window_ms } = settings.create;
   const now = clock.now();
   const at = { slot: work === 'beside' ? null : slot, unit: unitOf(slot) };
-  return await store.hasWork(merchant_id, at, now - LONGEST_LIFETIME_MS - replay_window_ms, now - join_window_ms);
+  return await store.links.hasWork(merchant_id, at, now - LONGEST_LIFETIME_MS - replay_window_ms, now - join_window_ms);
 }
 
 /** Legacy may have work on the unit, as far as can be told without asking it. */
@@ -262,7 +262,7 @@ async function mayBeHeld(ports: Ports, merchant_id: string, slot: string, is_fre
   const now = ports.clock.now();
   if (ports.memory.unrecorded.holds(merchant_id, slot, now)) return true;
   if (is_free) return false;
-  return (await ports.store.heldByLegacy(merchant_id, slot, now)) !== null;
+  return (await ports.store.legacy_sales.heldByLegacy(merchant_id, slot, now)) !== null;
 }
 
 /**
@@ -275,7 +275,7 @@ export async function isOnLegacyAlone(
   { slot, work }: UnitWork,
   which: 'any' | 'proven',
 ): Promise<boolean> {
-  if (work === 'beside' || (await ports.store.liveLink(merchant_id, slot)) !== null) return false;
+  if (work === 'beside' || (await ports.store.links.liveLink(merchant_id, slot)) !== null) return false;
   if (which === 'any') return mayBeHeld(ports, merchant_id, slot);
-  return (await ports.store.heldByLegacy(merchant_id, slot, ports.clock.now(), which)) !== null;
+  return (await ports.store.legacy_sales.heldByLegacy(merchant_id, slot, ports.clock.now(), which)) !== null;
 }

@@ -45,7 +45,7 @@ export async function beginCarried(ports: Ports, call: CarriedCreate): Promise<B
   try {
     const row = await newRow(ports, merchant_id, call, unit);
     if (call.is_token_refused) return { kind: 'begun', sale: { row, call } };
-    if ((await ports.store.openLegacySale(row)) !== null) return elsewhere(ports);
+    if ((await ports.store.legacy_sales.openLegacySale(row)) !== null) return elsewhere(ports);
     ports.memory.failpoint('carried.row_written');
     ports.count('legacy_sales', 'begun');
     return { kind: 'begun', sale: { row, call } };
@@ -99,7 +99,7 @@ export async function endCarried(
   const taken = answer !== null && answer.status >= 200 && answer.status <= 299;
   if (call.is_token_refused && !taken) return;
   try {
-    if (call.is_token_refused) await ports.store.openLegacySale(row);
+    if (call.is_token_refused) await ports.store.legacy_sales.openLegacySale(row);
     await settle(ports, row, taken ? { ...change, unproven_token: null } : change);
     if (change.state === 'REFUSED') return;
     const is_doubtful = !taken && row.unproven_token !== null;
@@ -131,7 +131,7 @@ function judge(ports: Ports, { row, call }: CarriedSale, answer: CarriedAnswer):
 }
 
 async function settle(ports: Ports, row: LegacySale, change: LegacySaleChange): Promise<void> {
-  await ports.store.saveLegacySale(row.id, change);
+  await ports.store.legacy_sales.saveLegacySale(row.id, change);
   ports.count('legacy_sales', String(change.state).toLowerCase());
   if (change.state !== 'OPEN') return;
   const draft = ports.exchange;
@@ -144,7 +144,7 @@ async function endDoubtsBefore(ports: Ports, row: LegacySale): Promise<void> {
   const arrived_by = ports.clock.now() - LATE_EFFECT_MS;
   for (const doubt of await legacyDoubts(ports, row.merchant_id, row.unit, row.client_reference)) {
     if (doubt.id !== row.id && doubt.updated_at <= arrived_by) {
-      await ports.store.saveLegacySale(doubt.id, { state: 'ENDED' });
+      await ports.store.legacy_sales.saveLegacySale(doubt.id, { state: 'ENDED' });
     }
   }
 }
@@ -205,7 +205,7 @@ export async function noteCarriedEnd(
   try {
     const sale = await saleOf(ports, call);
     if (sale?.state !== 'OPEN' || sale.merchant_id !== call.merchant_id || sale.updated_at > received_at) return;
-    await ports.store.saveLegacySale(sale.id, { state: 'ENDED' });
+    await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED' });
     ports.count('legacy_sales', 'ended');
   } catch (error) {
     ports.log.warn('the end of a carried sale was not written down', {
@@ -219,12 +219,12 @@ export async function noteCarriedEnd(
 async function saleOf(ports: Ports, call: CarriedCall): Promise<LegacySale | null> {
   const { store, clock } = ports;
   const { intent_id } = call.path;
-  if (intent_id !== undefined) return store.legacySale(intent_id.toLowerCase());
+  if (intent_id !== undefined) return store.legacy_sales.legacySale(intent_id.toLowerCase());
   if (call.merchant_id === null || call.operation.method !== 'DELETE') return null;
   const unit = await unitOf(ports, call.merchant_id, call);
   if (unit === null || unit.slot === null) return null;
   const slot = unit.slot === ANY_POINT_OF_SALE ? await slotOfNumber(ports, call.merchant_id, call, unit) : unit.slot;
-  const sale = await store.heldByLegacy(call.merchant_id, slot, clock.now());
+  const sale = await store.legacy_sales.heldByLegacy(call.merchant_id, slot, clock.now());
   // What stands for any point of sale is this one's only by the same number.
   return sale?.slot === ANY_POINT_OF_SALE && sale.unit !== call.path.pos_id ? null : sale;
 }

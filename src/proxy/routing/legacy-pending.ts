@@ -12,7 +12,7 @@ export async function legacyDoubts(
   client_reference: string | null,
 ): Promise<LegacySale[]> {
   if (client_reference === null) return [];
-  const sales = await ports.store.legacySalesByReference(merchant_id, client_reference, TRIES_AT_MOST);
+  const sales = await ports.store.legacy_sales.legacySalesByReference(merchant_id, client_reference, TRIES_AT_MOST);
   const now = ports.clock.now();
   return sales.filter((sale) => {
     const doubtful = sale.state === 'SENDING' || sale.state === 'IN_DOUBT';

@@ -31,7 +31,7 @@ export async function isHeldByLegacy(
 ): Promise<boolean> {
   if (ports.memory.unrecorded.holds(merchant_id, slot, ports.clock.now())) return true;
   for (let looked = 0; looked < LOOKED_AT; looked++) {
-    const sale = await ports.store.heldByLegacy(merchant_id, slot, ports.clock.now());
+    const sale = await ports.store.legacy_sales.heldByLegacy(merchant_id, slot, ports.clock.now());
     if (sale === null) return false;
     if (!(await isOver(ports, sale, token, deadline))) return true;
   }
@@ -64,7 +64,7 @@ export async function isOver(ports: Ports, sale: LegacySale, token: Secret, dead
     },
   );
   if (over) {
-    await ports.store.saveLegacySale(sale.id, { state: 'ENDED' });
+    await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED' });
     ports.count('legacy_sales', 'ended');
   }
   return over;
@@ -158,11 +158,14 @@ export async function narrow(ports: Ports, sale: LegacySale, token: Secret): Pro
   const lookup = await lookUpPos(ports, sale.merchant_id, token, sale.unit, POS_LOOKUP_MS);
   if (lookup.kind === 'known') {
     const { external_pos_id } = lookup;
-    await ports.store.saveLegacySale(sale.id, { unit: external_pos_id, slot: slotOf('qr', external_pos_id) });
+    await ports.store.legacy_sales.saveLegacySale(sale.id, {
+      unit: external_pos_id,
+      slot: slotOf('qr', external_pos_id),
+    });
     return true;
   }
   if (!isNoPosOfOrders(lookup)) return false;
-  await ports.store.saveLegacySale(sale.id, { slot: null });
+  await ports.store.legacy_sales.saveLegacySale(sale.id, { slot: null });
   return true;
 }
 

@@ -34,7 +34,7 @@ export async function identify(ports: Ports, token: Secret, seen: MerchantWithTo
 
 /** With a token that was accepted before: invented ones must not go first, whatever they ask for. */
 async function isPaymentOfKnown(ports: Ports, fingerprint: string): Promise<boolean> {
-  return ports.exchange?.is_payment === true && (await ports.store.token(fingerprint)) !== null;
+  return ports.exchange?.is_payment === true && (await ports.store.merchants.token(fingerprint)) !== null;
 }
 
 /** The user id a token claims: its last segment (`APP_USR-…-<user id>`). Good for choosing a lane, proves nothing. */
@@ -45,7 +45,7 @@ export function claimedMerchant(token: Secret): string | null {
 
 /** Whose a token was when the upstream last accepted it, however long ago; for choosing a lane alone. */
 export async function rememberedMerchant(ports: Ports, token: Secret): Promise<string | null> {
-  const known = await ports.store.token(ports.vault.fingerprint(token));
+  const known = await ports.store.merchants.token(ports.vault.fingerprint(token));
   return known?.merchant_id ?? null;
 }
 
@@ -54,8 +54,9 @@ export async function rememberedMerchant(ports: Ports, token: Secret): Promise<s
  * one wrong 401 must not leave events and recovery without a credential.
  */
 export async function distrust(ports: Ports, token: Secret): Promise<void> {
-  const known = await ports.store.token(ports.vault.fingerprint(token));
-  if (known !== null && known.accepted_until > 0) await ports.store.acceptToken({ ...known, accepted_until: 0 }, null);
+  const known = await ports.store.merchants.token(ports.vault.fingerprint(token));
+  if (known !== null && known.accepted_until > 0)
+    await ports.store.merchants.acceptToken({ ...known, accepted_until: 0 }, null);
 }
 
 /**
@@ -63,19 +64,19 @@ export async function distrust(ports: Ports, token: Secret): Promise<void> {
  * (DESIGN decision 9); null when there is none.
  */
 export async function credentialOf(ports: Ports, merchant_id: string): Promise<Secret | null> {
-  const merchant = await ports.store.merchant(merchant_id);
+  const merchant = await ports.store.merchants.merchant(merchant_id);
   if (merchant?.sealed_credential) {
     return new Secret(ports.vault.open(merchant.sealed_credential, 'credential').toString('utf8'));
   }
-  const token = await ports.store.latestToken(merchant_id);
+  const token = await ports.store.merchants.latestToken(merchant_id);
   if (token === null || token.seen_at + ports.settings.tokens.kept_for_ms < ports.clock.now()) return null;
   return new Secret(ports.vault.open(token.sealed_token, 'token').toString('utf8'));
 }
 
 async function acceptedMerchant(ports: Ports, fingerprint: string, at: number): Promise<Merchant | null> {
-  const token = await ports.store.token(fingerprint);
+  const token = await ports.store.merchants.token(fingerprint);
   if (token === null || token.accepted_until <= at) return null;
-  return await ports.store.merchant(token.merchant_id);
+  return await ports.store.merchants.merchant(token.merchant_id);
 }
 
 async function askUpstream(ports: Ports, token: Secret, fingerprint: string, for_payment: boolean): Promise<Identity> {
@@ -88,7 +89,7 @@ async function askUpstream(ports: Ports, token: Secret, fingerprint: string, for
     timeout_ms: ports.settings.reads.timeout_ms,
   });
   if (outcome.kind === 'answered' && (outcome.status === 401 || outcome.status === 403)) {
-    await ports.store.forgetToken(fingerprint);
+    await ports.store.merchants.forgetToken(fingerprint);
     return { kind: 'refused', error: 'unauthorized' };
   }
   const user = outcome.kind === 'answered' && outcome.status === 200 ? userMe.safeParse(outcome.body) : null;
@@ -106,7 +107,7 @@ async function accept(
   user: { id: string; site_id?: string | undefined },
 ): Promise<Identity> {
   const now = ports.clock.now();
-  await ports.store.acceptToken(
+  await ports.store.merchants.acceptToken(
     {
       fingerprint,
       merchant_id: user.id,
@@ -116,7 +117,7 @@ async function accept(
     },
     user.site_id ?? null,
   );
-  const merchant = await ports.store.merchant(user.id);
+  const merchant = await ports.store.merchants.merchant(user.id);
   if (merchant === null) return { kind: 'refused', error: 'unavailable' };
   return { kind: 'accepted', merchant, fingerprint };
 }

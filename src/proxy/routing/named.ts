@@ -11,7 +11,7 @@ type Naming = (ports: Ports, path: PathValues) => Named | Promise<Named>;
 
 export const byIntent: Naming = async (ports, { intent_id = '' }) => {
   const legacy_id = intent_id.toLowerCase();
-  const link = await ports.store.link(legacy_id);
+  const link = await ports.store.links.link(legacy_id);
   return INTENT_ID.test(legacy_id) ? { kind: 'link', link, legacy_id } : { kind: 'link', link };
 };
 
@@ -48,17 +48,17 @@ const PAYMENT_NUMBER = /^[1-9]\d{0,17}$/;
 
 /** A minted number goes on naming its sale after the service has given a real one. */
 export const byPayment: Naming = async (ports, { payment_id = '' }) => {
-  const link = await ports.store.linkByPayment(payment_id);
+  const link = await ports.store.links.linkByPayment(payment_id);
   if (link !== null || !PAYMENT_NUMBER.test(payment_id)) return { kind: 'link', link };
   const merchant_order_id = merchantOrderOfPayment(payment_id);
   if (merchant_order_id === null) return { kind: 'payment', payment_id };
   if (!Number.isSafeInteger(merchant_order_id)) return { kind: 'link', link: null };
-  return { kind: 'link', link: await ports.store.linkByMerchantOrder(merchant_order_id) };
+  return { kind: 'link', link: await ports.store.links.linkByMerchantOrder(merchant_order_id) };
 };
 
 export const byMerchantOrder: Naming = async (ports, { merchant_order_id = '' }) => {
   const id = /^\d{1,16}$/.test(merchant_order_id) ? Number(merchant_order_id) : 0;
-  return { kind: 'link', link: isMintedMerchantOrder(id) ? await ports.store.linkByMerchantOrder(id) : null };
+  return { kind: 'link', link: isMintedMerchantOrder(id) ? await ports.store.links.linkByMerchantOrder(id) : null };
 };
 
 export const byHistory: Naming = () => ({ kind: 'history' });

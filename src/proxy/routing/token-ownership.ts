@@ -9,7 +9,7 @@ import { identify } from './merchant-identity.ts';
  */
 export async function provenMerchant(ports: Ports, token: Secret): Promise<string | null> {
   const fingerprint = ports.vault.fingerprint(token);
-  const accepted = await ports.store.token(fingerprint);
+  const accepted = await ports.store.merchants.token(fingerprint);
   return accepted?.merchant_id ?? ports.memory.tokens.proofs.of(fingerprint, ports.clock.now());
 }
 
@@ -45,14 +45,14 @@ export async function judgeUnproven(
 ): Promise<'proven' | 'refused' | 'unknown'> {
   const identity = await identify(ports, token);
   if (identity.kind === 'accepted' && identity.merchant.id === sale.merchant_id) {
-    await ports.store.saveLegacySale(sale.id, { unproven_token: null });
+    await ports.store.legacy_sales.saveLegacySale(sale.id, { unproven_token: null });
     return 'proven';
   }
   if (identity.kind === 'refused' && identity.error !== 'unauthorized') {
     ports.memory.tokens.unproven.keep(ports.vault.fingerprint(token), token);
     return 'unknown';
   }
-  await ports.store.saveLegacySale(sale.id, { state: 'REFUSED' });
+  await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'REFUSED' });
   ports.count('legacy_sales', 'refused');
   return 'refused';
 }

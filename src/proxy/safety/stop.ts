@@ -75,7 +75,7 @@ export function createSafetyWatch(ports: Parts): SafetyWatch {
 async function decide(ports: Parts, kept: Kept): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const now = ports.clock.now();
-    const merchant = await ports.store.merchant(kept.merchant_id);
+    const merchant = await ports.store.merchants.merchant(kept.merchant_id);
     const sums = sumsOf(kept.window, ports.settings.safety, now);
     const why = tripReason(sums, ports.settings.safety);
     const mode = modeOf(ports, merchant);
@@ -97,7 +97,7 @@ async function stop(ports: Parts, kept: Kept, merchant: Merchant, trip: Trip): P
   const { intended } = stageInForce(ports.settings, merchant, kept.kind);
   const line = auditOf(kept, trip, STOPPED, 'armed');
   const audit = { ...line, detail: { ...line.detail, before: { stage: intended }, after: { stage: 'shadow' } } };
-  await ports.store.saveTrips(merchant.id, { [kept.kind]: trip }, merchant.revision, audit);
+  await ports.store.merchants.saveTrips(merchant.id, { [kept.kind]: trip }, merchant.revision, audit);
   kept.window = emptyWindow();
   kept.since = ports.clock.now();
   ports.count('safety_stops', 'armed');
@@ -108,7 +108,7 @@ async function stop(ports: Parts, kept: Kept, merchant: Merchant, trip: Trip): P
 async function tell(ports: Parts, kept: Kept, trip: Trip): Promise<void> {
   if (kept.told_at !== null && trip.at < kept.told_at + ports.settings.safety.window_ms) return;
   kept.told_at = trip.at;
-  await ports.store.appendAudit(auditOf(kept, trip, WOULD_STOP, 'observe'));
+  await ports.store.audit.appendAudit(auditOf(kept, trip, WOULD_STOP, 'observe'));
   ports.count('safety_stops', 'observe');
   ports.log.warn('a safety stop would have tripped', {
     merchant: kept.merchant_id,

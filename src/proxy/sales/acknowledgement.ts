@@ -51,7 +51,8 @@ export async function noteFound(ports: Ports, link: Link): Promise<void> {
 /** An equal refund that comes after this one was read is a new one (`reliability.md` §3.9). */
 async function hearRefunds(ports: Ports, { legacy_id, order }: Link): Promise<void> {
   const shows_refund = nodesOf(order).length > 0 || order?.transactions?.payments?.[0]?.refunded_amount !== undefined;
-  if (shows_refund) await unlessUnwritten(ports, legacy_id, ports.store.hearRefunds(legacy_id, ports.clock.now()));
+  if (shows_refund)
+    await unlessUnwritten(ports, legacy_id, ports.store.refunds.hearRefunds(legacy_id, ports.clock.now()));
 }
 
 /** A read is answered all the same where the store can't write; null then. */

@@ -85,7 +85,7 @@ export async function reportContradiction(
     unit,
     cause: what,
   });
-  await ports.store.appendAudit({
+  await ports.store.audit.appendAudit({
     at: clock.now(),
     who: 'puente',
     action: `mismatch ${mismatchKindOf({ what })}`,

@@ -145,7 +145,7 @@ function translated(
 /** What orders could never take is no retry of what they took: it goes to legacy as soon as its unit is free. */
 async function leaveToLegacy(ports: Ports, call: LegacyCall, sale: Sale, deadline: number): Promise<Tried> {
   const slot = slotOf(sale.family, sale.unit);
-  const holder = sale.holds_unit ? await ports.store.liveLink(call.merchant.id, slot) : null;
+  const holder = sale.holds_unit ? await ports.store.links.liveLink(call.merchant.id, slot) : null;
   const room = holder === null ? 'freed' : await sale.makeRoom(holder, deadline);
   return room === 'freed' ? { kind: 'carry' } : counted(ports, 'busy', room);
 }
@@ -196,7 +196,7 @@ export async function openRow(
     unwritten = kind;
     return { kind: 'unwanted' };
   };
-  const { opening, ...rest } = await ports.store.openLink(
+  const { opening, ...rest } = await ports.store.links.openLink(
     link,
     (found) => {
       const is_known = found.unheard !== null && ports.memory.sales.known.get(found.unheard.legacy_id) === true;
@@ -376,7 +376,7 @@ export async function noteOwnDoubt(ports: Ports, { legacy_id }: Link): Promise<v
   const draft = ports.exchange;
   // What the service says of a create counts as that.
   if (draft === null || draft.upstream.some(({ name }) => name === 'create')) return;
-  const holder = await ports.store.link(legacy_id);
+  const holder = await ports.store.links.link(legacy_id);
   if (holder === null) return;
   const late_at = holder.created_at + ports.settings.create.deadline_ms;
   const is_late = holder.state === 'SENDING' && ports.clock.now() >= late_at;

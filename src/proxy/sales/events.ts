@@ -70,10 +70,10 @@ function deservesMore({ memory }: Ports, { verified, sequence }: InboxEvent, { l
 
 /** By order id, then by the reference that was sent; never across merchants (`reliability.md` F108). */
 async function matchingLink(ports: Ports, event: InboxEvent): Promise<Link | null> {
-  const byOrder = event.order_id === null ? null : await ports.store.linkByOrder(event.order_id);
+  const byOrder = event.order_id === null ? null : await ports.store.links.linkByOrder(event.order_id);
   if (byOrder !== null) return event.user_id === null || event.user_id === byOrder.merchant_id ? byOrder : null;
   if (event.reference === null || event.user_id === null) return null;
-  return ports.store.linkByReference(event.user_id, event.reference);
+  return ports.store.links.linkByReference(event.user_id, event.reference);
 }
 
 /**
@@ -85,7 +85,7 @@ async function readFor(ports: Ports, link: Link, order_id: string): Promise<'rea
   const token = await credentialOf(ports, link.merchant_id);
   if (token === null) return 'unread';
   return ports.memory.mutex.run(link.legacy_id, async () => {
-    const current = (await ports.store.link(link.legacy_id)) ?? link;
+    const current = (await ports.store.links.link(link.legacy_id)) ?? link;
     if (current.order_id !== null) {
       if (current.order_id !== order_id) return 'foreign';
       const before = ports.memory.sales.reads.number(order_id);
@@ -110,7 +110,7 @@ async function readFor(ports: Ports, link: Link, order_id: string): Promise<'rea
 async function parkUnlessMatched(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   const end = await park(ports, event);
   if ((await matchingLink(ports, event)) === null) return end;
-  await ports.store.saveEvent(event.sequence, { state: 'pending', next_attempt_at: ports.clock.now() });
+  await ports.store.events.saveEvent(event.sequence, { state: 'pending', next_attempt_at: ports.clock.now() });
   return 'in_turn';
 }
 
@@ -123,13 +123,13 @@ async function park(ports: Ports, event: InboxEvent): Promise<EventEnd> {
       order_id: event.order_id ?? 'none',
     });
   const state = too_old ? 'expired' : 'parked';
-  await ports.store.saveEvent(event.sequence, { state, attempts: event.attempts + 1 });
+  await ports.store.events.saveEvent(event.sequence, { state, attempts: event.attempts + 1 });
   return state;
 }
 
 /** Nothing was tried: the order was read a moment ago, and the next read has to wait. */
 async function inTurn(ports: Ports, event: InboxEvent, wait_ms: number): Promise<EventEnd> {
-  await ports.store.saveEvent(event.sequence, { next_attempt_at: ports.clock.now() + wait_ms });
+  await ports.store.events.saveEvent(event.sequence, { next_attempt_at: ports.clock.now() + wait_ms });
   return 'in_turn';
 }
 
@@ -139,7 +139,7 @@ async function later(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   const isOld = event.received_at + PARKED_FOR_MS <= ports.clock.now();
   if (isOld && event.attempts >= FEWEST_TRIES) return park(ports, event);
   const pause_ms = Math.min(RETRY_MS * 2 ** event.attempts, LONGEST_EVENT_WAIT_MS);
-  await ports.store.saveEvent(event.sequence, {
+  await ports.store.events.saveEvent(event.sequence, {
     state: 'pending',
     attempts: event.attempts + 1,
     next_attempt_at: ports.clock.now() + pause_ms,
@@ -149,6 +149,6 @@ async function later(ports: Ports, event: InboxEvent): Promise<EventEnd> {
 
 async function done(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   ports.count('events', 'done');
-  await ports.store.saveEvent(event.sequence, { state: 'done', attempts: event.attempts + 1 });
+  await ports.store.events.saveEvent(event.sequence, { state: 'done', attempts: event.attempts + 1 });
   return 'done';
 }

@@ -32,13 +32,13 @@ export interface Orphan extends Mismatch {
 export async function findOrphan(ports: Ports, event: InboxEvent): Promise<Orphan | 'unread' | null> {
   const { order_id, user_id } = event;
   if (order_id === null || user_id === null || !ORDER_ID.test(order_id)) return null;
-  if ((await ports.store.linkByOrder(order_id)) !== null) return null;
+  if ((await ports.store.links.linkByOrder(order_id)) !== null) return null;
   const token = await credentialOf(ports, user_id);
   if (token === null) return 'unread';
   const order = await readOrder(ports, token, order_id);
   if (order === null) return 'unread';
   if (order === 'missing' || order.external_reference === undefined) return null;
-  const known = await ports.store.linkByReference(user_id, order.external_reference);
+  const known = await ports.store.links.linkByReference(user_id, order.external_reference);
   const link = known ?? (await lostLink(ports, user_id, order));
   if (link === null || order.external_reference !== derivedReference(link.legacy_id)) return null;
   const told =
@@ -61,8 +61,8 @@ export async function findOrphan(ports: Ports, event: InboxEvent): Promise<Orpha
 
 /** A sale of the time that a restored backup lacks. An id that another merchant has is no such sale. */
 async function lostLink(ports: Ports, merchant_id: string, order: Order): Promise<Link | null> {
-  const legacy_id = lostInGap(order.external_reference, ports.store.restoredGap());
-  if (legacy_id === null || (await ports.store.link(legacy_id)) !== null) return null;
+  const legacy_id = lostInGap(order.external_reference, ports.store.upkeep.restoredGap());
+  if (legacy_id === null || (await ports.store.links.link(legacy_id)) !== null) return null;
   return rebuiltLink(ports, merchant_id, legacy_id, order);
 }
 
@@ -70,7 +70,7 @@ async function lostLink(ports: Ports, merchant_id: string, order: Order): Promis
 async function inTheWay({ store, tables }: Ports, link: Link, order: Order, why: string): Promise<string | null> {
   if (link.order_id !== null || !ADOPTABLE.includes(link.state)) return say('mismatch.other_order', { why }).text;
   if (link.slot === null || tables.state(link.family, order, 'error').final) return null;
-  const holder = await store.liveLink(link.merchant_id, link.slot);
+  const holder = await store.links.liveLink(link.merchant_id, link.slot);
   if (holder === null || holder.legacy_id === link.legacy_id) return null;
   return say('mismatch.unit_taken', { why, holder: holder.legacy_id }).text;
 }
@@ -82,7 +82,7 @@ async function inTheWay({ store, tables }: Ports, link: Link, order: Order, why:
 export async function adopt(ports: Ports, { link, order, repair }: Orphan): Promise<boolean> {
   if (link === null || repair !== 'adopt') return false;
   const adopted = await ports.memory.mutex.run(link.legacy_id, async () => {
-    const current = (await ports.store.link(link.legacy_id)) ?? (await written(ports, link));
+    const current = (await ports.store.links.link(link.legacy_id)) ?? (await written(ports, link));
     if (current === null || (await inTheWay(ports, current, order, '')) !== null) return false;
     return (await applyOrder(ports, current, order)).order_id === order.id;
   });
@@ -94,7 +94,7 @@ export async function adopt(ports: Ports, { link, order, repair }: Orphan): Prom
 
 /** The row of a sale that was lost; null while legacy has a sale at its unit, and when another has its reference by now. */
 async function written(ports: Ports, link: Link): Promise<Link | null> {
-  const { opening, link: row } = await ports.store.openLink(link, () => ({ kind: 'open' }));
+  const { opening, link: row } = await ports.store.links.openLink(link, () => ({ kind: 'open' }));
   return opening.kind === 'open' ? row : null;
 }
 
@@ -103,11 +103,11 @@ async function written(ports: Ports, link: Link): Promise<Link | null> {
  * it, and must not wait for the next comparison.
  */
 export async function adoptLost(ports: Ports, event: InboxEvent): Promise<boolean> {
-  if (lostInGap(event.reference, ports.store.restoredGap()) === null) return false;
+  if (lostInGap(event.reference, ports.store.upkeep.restoredGap()) === null) return false;
   const orphan = await findOrphan(ports, event);
   if (orphan === null || orphan === 'unread' || !(await adopt(ports, orphan))) return false;
   const { merchant_id, legacy_id, unit, order_id, what } = orphan;
-  await ports.store.appendAudit({
+  await ports.store.audit.appendAudit({
     at: ports.clock.now(),
     who: 'puente',
     action: 'restored sale',
@@ -146,7 +146,7 @@ export async function rebuiltLink(
   legacy_id: string,
   order: Order,
 ): Promise<Link | null> {
-  const site = (await ports.store.merchant(merchant_id))?.site ?? null;
+  const site = (await ports.store.merchants.merchant(merchant_id))?.site ?? null;
   const amount = order.total_amount ?? order.transactions?.payments?.[0]?.amount;
   const amount_minor = minorUnits(amount, ports.tables.site(site).exponent);
   const { point, qr } = order.config ?? {};

@@ -36,7 +36,7 @@ const UNFOUND_MS = 20 * 60_000;
 /** Looks after one due link; must not be called while a client's call on it is running (the serial sees to that). */
 export async function lookAfter(ports: Ports, link: Link): Promise<void> {
   await ports.memory.mutex.run(link.legacy_id, async () => {
-    const current = (await ports.store.link(link.legacy_id)) ?? link;
+    const current = (await ports.store.links.link(link.legacy_id)) ?? link;
     const { next_check_at: due_at } = current;
     if (due_at === null || due_at > ports.clock.now()) return;
     try {
@@ -178,7 +178,7 @@ async function stays(ports: Ports, link: Link, is_first: boolean): Promise<void>
  */
 export async function giveUp(ports: Ports, link: Link, why: string): Promise<boolean> {
   const now = ports.clock.now();
-  const merchant = await ports.store.merchant(link.merchant_id);
+  const merchant = await ports.store.merchants.merchant(link.merchant_id);
   const after = await changeLink(ports, link, (current) => {
     if (current.revision !== link.revision) return null;
     const change = lost(current, now);

@@ -54,7 +54,7 @@ export async function lookAtLink(
   const asked_at = ports.clock.now();
   const begun_before = ports.memory.sales.reads.begun();
   return ports.memory.mutex.run(`order:${order_id}`, async () => {
-    const current = (await ports.store.link(link.legacy_id)) ?? link;
+    const current = (await ports.store.links.link(link.legacy_id)) ?? link;
     const last = ports.memory.sales.reads.last(order_id);
     const fresh_ms = options.force === true ? 0 : ports.settings.reads.fresh_ms;
     const known = (): 'contradicted' | 'unread' => (isContradicted(ports, link) ? 'contradicted' : 'unread');

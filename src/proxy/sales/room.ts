@@ -11,7 +11,7 @@ export function needRoom(ports: Pick<Ports, 'store' | 'count'>): void {
 }
 
 export function hasRoom({ store }: Pick<Ports, 'store'>): boolean {
-  return store.room().level === 'enough';
+  return store.upkeep.room().level === 'enough';
 }
 
 /** Counted, and told as `unavailable` in the family's words. */

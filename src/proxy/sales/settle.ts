@@ -36,7 +36,7 @@ export async function changeLink(ports: Ports, link: Link, decide: (current: Lin
     const { change: decided, ...extra } = decision;
     const change = { ...decided, updated_at: ports.clock.now() };
     try {
-      const saved = await ports.store.saveLink(current, change, extra);
+      const saved = await ports.store.links.saveLink(current, change, extra);
       if (extra.notices !== undefined && extra.notices.length > 0) {
         ports.memory.failpoint('notices.committed');
         ports.notices.waiting();
@@ -44,7 +44,7 @@ export async function changeLink(ports: Ports, link: Link, decide: (current: Lin
       return saved;
     } catch (error) {
       if (!(error instanceof PuenteError) || error.code !== 'conflict') throw error;
-      current = (await ports.store.link(link.legacy_id)) ?? current;
+      current = (await ports.store.links.link(link.legacy_id)) ?? current;
     }
   }
   throw new PuenteError(
@@ -73,7 +73,7 @@ export async function applyOrder(
   order: Order,
   { extra = noExtra, released = false, merchant: known }: Applied = {},
 ): Promise<Link> {
-  const merchant = known ?? (await ports.store.merchant(link.merchant_id));
+  const merchant = known ?? (await ports.store.merchants.merchant(link.merchant_id));
   const rules = { ...advanceRules(ports, merchant), released };
   const contradiction = contradictionIn(link, order, rules.exponent);
   if (contradiction !== null) {

@@ -40,7 +40,7 @@ export async function sendLink(
   plan: SendPlan,
   fresh: Link | null = null,
 ): Promise<Sent> {
-  const stored = fresh ?? (await ports.store.link(legacy_id));
+  const stored = fresh ?? (await ports.store.links.link(legacy_id));
   if (stored === null) throw new Error(`the link ${legacy_id} was just written and is gone`);
   const link = isUnseen(stored) ? await seenSinceCancel(ports, stored, plan) : stored;
   if (link === null) return { kind: 'in_doubt', link: stored, busy: false };
@@ -55,7 +55,7 @@ export async function sendLink(
   if (sent_before && ports.clock.now() >= plan.deadline) return { kind: 'in_doubt', link, busy: false };
   const body = plan.body ?? storedBody(ports, link);
   ports.memory.sales.unsettled.set(legacy_id, true);
-  const merchant = plan.merchant ?? (await ports.store.merchant(link.merchant_id));
+  const merchant = plan.merchant ?? (await ports.store.merchants.merchant(link.merchant_id));
   const result = await attemptCreate(ports, {
     link,
     body,

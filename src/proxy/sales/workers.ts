@@ -89,7 +89,7 @@ function createPages(ports: Ports, mayStart: (link: Link) => boolean, full: () =
       const now = ports.clock.now();
       if (ready().length === 0 && (page.length === 0 || Math.abs(now - read_at) >= POLL_MS)) {
         read_at = now;
-        const due = await ports.store.dueLinks(now, Math.max(limit, PAGE), full());
+        const due = await ports.store.links.dueLinks(now, Math.max(limit, PAGE), full());
         page = due.filter(({ legacy_id }) => !underWay.has(legacy_id));
       }
       return ready().slice(0, limit);
@@ -119,7 +119,7 @@ export function startReconciler(
     name: 'reconciler',
     poll_ms: EVENT_POLL_MS,
     concurrency,
-    take: (limit) => ports.store.dueEvents(ports.clock.now(), limit),
+    take: (limit) => ports.store.events.dueEvents(ports.clock.now(), limit),
     key: (event) => event.order_id ?? event.reference ?? String(event.sequence),
     about: (event) => (event.order_id === null ? {} : { order_id: event.order_id }),
     handle: (event) =>

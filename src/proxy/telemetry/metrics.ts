@@ -57,17 +57,17 @@ export function createMetrics(): Metrics {
   const refresh = async (store: Store, admission: Pressure): Promise<void> => {
     underWay.set(admission.callsUnderWay());
     shedding.set(sheddingLevels.indexOf(admission.level()));
-    const counts = await store.counts();
+    const counts = await store.upkeep.counts();
     links.reset();
     for (const [state, count] of Object.entries(counts.links)) links.set({ state }, count);
     waiting.set({ kind: 'notices' }, counts.notices_pending);
     waiting.set({ kind: 'events' }, counts.events_waiting);
-    const heap = store.writerHeap();
+    const heap = store.upkeep.writerHeap();
     if (heap !== null) {
       writer.set({ kind: 'used' }, heap.used_bytes);
       writer.set({ kind: 'total' }, heap.total_bytes);
     }
-    room(store.room());
+    room(store.upkeep.room());
   };
   return {
     count: (name, label = '') => counters.inc({ what: name, label }),

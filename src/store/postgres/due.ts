@@ -2,9 +2,8 @@
 
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import type { Store } from '../../proxy/store.ts';
 import { LINK, NOTICE } from '../columns.ts';
-import type { Value, Writer } from '../engine.ts';
+import type { StoreMethods, Value, Writer } from '../engine.ts';
 import { SALE } from '../routing.ts';
 import { type EventRow, eventOf, type LinkRow, linkOf, type NoticeRow, noticeOf } from '../rows.ts';
 import { claimOf, isFree } from './leases.ts';
@@ -12,7 +11,7 @@ import type { AwaitedRead, PostgresReader } from './reader.ts';
 
 const IN_DOUBT = `state IN ('SENDING', 'IN_DOUBT')`;
 
-export function dueLinkMethods(reader: PostgresReader, holder: string): Pick<Store, 'dueLinks'> {
+export function dueLinkMethods(reader: PostgresReader, holder: string): Pick<StoreMethods, 'dueLinks'> {
   const reads = { inDoubt: dueWhere(reader, IN_DOUBT), others: dueWhere(reader, `NOT (${IN_DOUBT})`) };
   return {
     // Creates in doubt hold their terminals and go first; half of what is taken is left to the others, so that none starve.
@@ -53,7 +52,7 @@ const MAY_GO = `${isFree('notice', 'notices.id')} AND NOT EXISTS (SELECT 1 FROM 
 /** A place in the order of notices that is before all of them. */
 const BEFORE_ALL = { next_attempt_at: Number.MIN_SAFE_INTEGER, created_at: 0, sequence: 0, id: '' };
 
-type DueMethods = Pick<Store, 'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind'>;
+type DueMethods = Pick<StoreMethods, 'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind'>;
 
 export function dueNoticeMethods(reader: PostgresReader, holder: string): DueMethods {
   const reads = prepareReads(reader);
@@ -125,7 +124,7 @@ export function inboxMethods(
   reader: PostgresReader,
   writer: Writer,
   holder: string,
-): Pick<Store, 'receiveEvent' | 'dueEvents'> {
+): Pick<StoreMethods, 'receiveEvent' | 'dueEvents'> {
   const chosen = `SELECT * FROM events WHERE state = 'pending' AND next_attempt_at <= ?
     AND ${isFree('event', 'CAST(events.sequence AS TEXT)')}
     ORDER BY next_attempt_at, sequence LIMIT ? FOR NO KEY UPDATE SKIP LOCKED`;
@@ -148,7 +147,7 @@ export function inboxMethods(
 
 // Sales by a reference alone, whoever's they are: one look into the index for each merchant, all in one round trip.
 
-type AnyMerchantMethods = Pick<Store, 'linksByAnyReference' | 'legacySalesByAnyReference'>;
+type AnyMerchantMethods = Pick<StoreMethods, 'linksByAnyReference' | 'legacySalesByAnyReference'>;
 
 export function anyMerchantMethods(reader: PostgresReader): AnyMerchantMethods {
   const links = reader.prepare<[string, number, number], LinkRow>(

@@ -1,13 +1,13 @@
 /** The store of several processes and hosts: a PostgreSQL database, one round trip for each write, no leader. */
+
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { createCover, noCover } from '../../proxy/cover.ts';
 import type { Failpoint } from '../../proxy/failpoint.ts';
-import type { UpkeepStore } from '../../proxy/records/upkeep.ts';
 import type { Secret } from '../../proxy/secret.ts';
 import type { Store } from '../../proxy/store.ts';
 import { auditMethods } from '../audit-lines.ts';
-import { countMethods } from '../engine.ts';
+import { countMethods, portsOf, type StoreMethods, type Upkeep } from '../engine.ts';
 import { eventLogMethods, eventMethods, tidyInbox } from '../events.ts';
 import { findingMethods, readinessDayMethods, recordingMethods, trafficMethods } from '../evidence.ts';
 import { exchangeMethods, manyAtOnce } from '../exchanges.ts';
@@ -82,7 +82,7 @@ interface Parts {
   reader: PostgresReader;
   writer: PostgresWriter;
   health: Health;
-  upkeep: UpkeepStore;
+  upkeep: Upkeep;
   now: () => number;
   /** This store's name on what it takes. */
   holder: string;
@@ -101,7 +101,7 @@ function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leas
     await pool.end();
   };
   const openings = openingMethods(reader, writer);
-  return {
+  return portsOf({
     ...withUnit(merchantMethods(reader, writer, now), openings),
     ...linkMethods(reader, writer, now),
     ...dueLinkMethods(reader, holder),
@@ -132,16 +132,16 @@ function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leas
       closing ??= close();
       return closing;
     },
-  };
+  });
 }
 
 /**
  * The unit is looked at in the same round trip: a call that goes to orders would ask next; for one that stays on legacy it is a
  * statement more.
  */
-function withUnit<Methods extends Pick<Store, 'merchantWithToken'>>(
+function withUnit<Methods extends Pick<StoreMethods, 'merchantWithToken'>>(
   methods: Methods,
-  { heldByLegacy }: Pick<Store, 'heldByLegacy'>,
+  { heldByLegacy }: Pick<StoreMethods, 'heldByLegacy'>,
 ): Methods {
   return {
     ...methods,

@@ -3,9 +3,9 @@
 import { Client } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { EvidenceStore } from '../../proxy/records/evidence.ts';
-import type { RestoredGap, Room, UpkeepStore } from '../../proxy/records/upkeep.ts';
-import type { Writer } from '../engine.ts';
+import type { RestoredGap, Room } from '../../proxy/records/upkeep.ts';
+import type { UpkeepStore } from '../../proxy/store.ts';
+import type { StoreMethods, Upkeep, Writer } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
 import { tidierOf } from '../exchanges.ts';
 import { retentionMethods } from '../retention.ts';
@@ -24,7 +24,7 @@ export interface UpkeepOptions {
 const ROOM: Room = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false };
 
 /** @throws PuenteError store_failed */
-export async function openUpkeep(reader: PostgresReader, writer: Writer, options: UpkeepOptions): Promise<UpkeepStore> {
+export async function openUpkeep(reader: PostgresReader, writer: Writer, options: UpkeepOptions): Promise<Upkeep> {
   const facts = await factsOf(reader);
   return {
     ...eraseMethods(reader, writer, options.now, async () => undefined),
@@ -39,7 +39,7 @@ export async function openUpkeep(reader: PostgresReader, writer: Writer, options
   };
 }
 
-type Condition = Pick<UpkeepStore, 'room' | 'writerHeap' | 'condition' | 'restoredGap' | 'integrity'>;
+type Condition = Pick<StoreMethods, 'room' | 'writerHeap' | 'condition' | 'restoredGap' | 'integrity'>;
 type Facts = Awaited<ReturnType<typeof factsOf>>;
 
 function conditionMethods(reader: PostgresReader, options: UpkeepOptions, facts: Facts): Condition {
@@ -120,7 +120,7 @@ export function spanMethods(
   reader: PostgresReader,
   writer: Writer,
   now: () => number,
-): Pick<EvidenceStore, 'tidyExchanges'> {
+): Pick<StoreMethods, 'tidyExchanges'> {
   const keep = reader.prepare<[number, number, number], { changed: number }>(
     'SELECT keep_exchange_spans(?, ?, ?) AS changed',
   );

@@ -1,4 +1,5 @@
 /** Online backups: a checked copy under another name first, then its manifest, then its own name (`reliability.md` C15). */
+
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -8,7 +9,8 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { bytesText } from '../../ops/doctor/finding.ts';
 import type { Failpoint } from '../../proxy/failpoint.ts';
-import type { BackupManifest, BackupNews, UpkeepStore } from '../../proxy/records/upkeep.ts';
+import type { BackupManifest, BackupNews } from '../../proxy/records/upkeep.ts';
+import type { StoreMethods } from '../engine.ts';
 import type { CopyFacts, CopyOrder, FromCopying } from './backup-thread.ts';
 import { type DiskSettings, roomForCopy } from './disk.ts';
 import { putInPlace } from './synchronise.ts';
@@ -30,7 +32,7 @@ export interface BackupParts {
   emptyLog: () => Promise<void>;
 }
 
-type BackupMethods = Pick<UpkeepStore, 'backup' | 'backups' | 'trimBackups'>;
+type BackupMethods = Pick<StoreMethods, 'backup' | 'backups' | 'trimBackups'>;
 
 export function backupMethods(parts: BackupParts): BackupMethods & { settled(): Promise<void> } {
   const { directory, instance_id } = parts;

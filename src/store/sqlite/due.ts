@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LegacySale } from '../../proxy/records/routing.ts';
-import type { Store } from '../../proxy/store.ts';
+import type { StoreMethods } from '../engine.ts';
 import { SALE } from '../routing.ts';
 import { type EventRow, eventOf, type LinkRow, linkOf, type NoticeRow, noticeOf } from '../rows.ts';
 import type { WriteQueue } from './group-commit.ts';
@@ -10,7 +10,7 @@ import type { Reader } from './reader.ts';
 
 const IN_DOUBT = `state IN ('SENDING', 'IN_DOUBT')`;
 
-export function dueLinkMethods(reader: Reader): Pick<Store, 'dueLinks'> {
+export function dueLinkMethods(reader: Reader): Pick<StoreMethods, 'dueLinks'> {
   const reads = prepareLinkReads(reader);
   return {
     dueLinks: async (at, limit, except_merchants = []) =>
@@ -40,7 +40,9 @@ function prepareLinkReads(reader: Reader) {
 
 // Notices in SQLite that are due.
 
-export function dueNoticeMethods(reader: Reader): Pick<Store, 'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind'> {
+export function dueNoticeMethods(
+  reader: Reader,
+): Pick<StoreMethods, 'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind'> {
   const reads = prepareNoticeReads(reader);
   return {
     dueNotices: async (now, limit) => reads.due.all(now, limit).map(noticeOf),
@@ -94,7 +96,7 @@ function prepareNoticeReads(reader: Reader) {
 
 // The inbox in SQLite: events are committed before they are acknowledged, and merged until they are handed out.
 
-export function inboxMethods(reader: Reader, queue: WriteQueue): Pick<Store, 'receiveEvent' | 'dueEvents'> {
+export function inboxMethods(reader: Reader, queue: WriteQueue): Pick<StoreMethods, 'receiveEvent' | 'dueEvents'> {
   const due = reader.prepare<[number, number], EventRow>(
     `SELECT * FROM events INDEXED BY events_due WHERE state = 'pending' AND next_attempt_at <= (SELECT ?)
      ORDER BY next_attempt_at, sequence LIMIT (SELECT ?)`,
@@ -124,7 +126,7 @@ export function inboxMethods(reader: Reader, queue: WriteQueue): Pick<Store, 're
 /** Merchants looked at in one go: a few ms, so that nothing waits longer for it. */
 const SELLERS_A_TURN = 200;
 
-type AnyMerchantMethods = Pick<Store, 'linksByAnyReference' | 'legacySalesByAnyReference'>;
+type AnyMerchantMethods = Pick<StoreMethods, 'linksByAnyReference' | 'legacySalesByAnyReference'>;
 
 export function anyMerchantMethods(reader: Reader): AnyMerchantMethods {
   const linkPlaces = placesIn(reader, {

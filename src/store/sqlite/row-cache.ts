@@ -1,9 +1,9 @@
 /** Rows that are kept as they were read: every call looks at its merchant and token several times, tills poll the same sale, and all of them change rarely. */
+
 import { createPassing, createRecent } from '../../proxy/lru.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import type { Store } from '../../proxy/store.ts';
 import { LINK } from '../columns.ts';
-import type { Step, Unit } from '../engine.ts';
+import type { Step, StoreMethods, Unit } from '../engine.ts';
 import { type WriteName, writes } from '../writes.ts';
 
 /** Rows, and what is told by them: which link a merchant order is, which a reference names, until when legacy may hold a unit of a merchant. */
@@ -155,7 +155,7 @@ export function referenceKey(merchant_id: unknown, reference: unknown): string {
 const KEPT_LINKS = 51;
 
 type KnownReads = Pick<
-  Store,
+  StoreMethods,
   'merchant' | 'token' | 'link' | 'linkByMerchantOrder' | 'linksByClientReference' | 'heldByLegacy'
 >;
 
@@ -168,10 +168,11 @@ export function withKnownRows<Methods extends KnownReads>(
   heldUntil: (merchant_id: string) => Promise<number>,
   known: () => KnownRows,
 ): Methods {
-  const link: Store['link'] = (legacy_id) => known().get('link', legacy_id, () => methods.link(legacy_id));
-  const merchant: Store['merchant'] = (id) => known().get('merchant', id, () => methods.merchant(id));
-  const token: Store['token'] = (fingerprint) => known().get('token', fingerprint, () => methods.token(fingerprint));
-  const merchantWithToken: Store['merchantWithToken'] = async (merchant_id, fingerprint) => {
+  const link: StoreMethods['link'] = (legacy_id) => known().get('link', legacy_id, () => methods.link(legacy_id));
+  const merchant: StoreMethods['merchant'] = (id) => known().get('merchant', id, () => methods.merchant(id));
+  const token: StoreMethods['token'] = (fingerprint) =>
+    known().get('token', fingerprint, () => methods.token(fingerprint));
+  const merchantWithToken: StoreMethods['merchantWithToken'] = async (merchant_id, fingerprint) => {
     // The token first: the merchant that is read after it has the site that it was accepted with.
     const accepted = await token(fingerprint);
     const its = await merchant(merchant_id);

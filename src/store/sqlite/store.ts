@@ -8,7 +8,7 @@ import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
 import type { Room } from '../../proxy/records/upkeep.ts';
 import type { Store } from '../../proxy/store.ts';
 import { auditMethods } from '../audit-lines.ts';
-import { countMethods, storeFailed } from '../engine.ts';
+import { countMethods, portsOf, type StoreMethods, storeFailed } from '../engine.ts';
 import { eventLogMethods, eventMethods, tidyInbox } from '../events.ts';
 import { findingMethods, readinessDayMethods, recordingMethods, trafficMethods } from '../evidence.ts';
 import { exchangeMethods, rowByRow, tidierOf } from '../exchanges.ts';
@@ -137,7 +137,7 @@ export function assembleStore(parts: {
     reader.close();
     parts.release();
   };
-  return {
+  return portsOf({
     ...withKnownRows(
       { ...merchantMethods(reader, queue, now), ...linkMethods(reader, queue, now), ...openings },
       heldUntilRead(reader),
@@ -171,7 +171,7 @@ export function assembleStore(parts: {
       closing ??= close();
       return closing;
     },
-  };
+  });
 }
 
 /**
@@ -179,9 +179,9 @@ export function assembleStore(parts: {
  * is carried to legacy is carried without a note.
  */
 function whereThereIsRoom(
-  { receiveEvent, openLegacySale }: Pick<Store, 'receiveEvent' | 'openLegacySale'>,
+  { receiveEvent, openLegacySale }: Pick<StoreMethods, 'receiveEvent' | 'openLegacySale'>,
   room: () => Room,
-): Pick<Store, 'receiveEvent' | 'openLegacySale'> {
+): Pick<StoreMethods, 'receiveEvent' | 'openLegacySale'> {
   const full = (): Promise<never> => Promise.reject(storeFailed('full', 'the disk is full'));
   const is_full = (): boolean => room().level === 'full';
   return {

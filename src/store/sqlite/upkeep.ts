@@ -4,7 +4,8 @@ import { statSync } from 'node:fs';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { Failpoint } from '../../proxy/failpoint.ts';
-import type { RestoredGap, Room, StoreCondition, UpkeepStore } from '../../proxy/records/upkeep.ts';
+import type { RestoredGap, Room, StoreCondition } from '../../proxy/records/upkeep.ts';
+import type { StoreMethods, Upkeep } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
 import { retentionMethods } from '../retention.ts';
 import { backupMethods, sweepBackups } from './backup.ts';
@@ -24,7 +25,7 @@ export interface UpkeepOptions {
   onRoom?: (room: Room) => void;
 }
 
-export interface Upkept extends UpkeepStore {
+export interface Upkept extends Upkeep {
   /** Waits for what is being written; then the files may be closed. */
   stop(): Promise<void>;
 }
@@ -88,7 +89,7 @@ export function upkeepInMemory(reader: Reader, queue: WriteQueue, now: () => num
   };
 }
 
-type Condition = Pick<UpkeepStore, 'room' | 'condition' | 'restoredGap'>;
+type Condition = Pick<StoreMethods, 'room' | 'condition' | 'restoredGap'>;
 
 function conditionMethods(reader: Reader, path: string, newest_schema: number, room: () => Room): Condition {
   const facts = factsOf(reader);

@@ -47,7 +47,7 @@ describe('sums', () => {
     });
     expect(sums.unanswered).toBe(1);
     expect(remarks).toEqual([expect.stringMatching(/^1 calls have no answer/)]);
-    expect(await book.differences({}, NOW)).toMatchObject([{ what: 'verdict', legacy: '200' }]);
+    expect(await book.evidence.differences({}, NOW)).toMatchObject([{ what: 'verdict', legacy: '200' }]);
   });
 });
 
@@ -74,7 +74,7 @@ describe('verdicts', () => {
     expect(readiness).toMatchObject([
       { verdict: 'blocked', blockers: [{ operation: 'point.create_intent', sample: 'line-2' }] },
     ]);
-    expect(await book.verdicts()).toMatchObject([
+    expect(await book.evidence.verdicts()).toMatchObject([
       { verdict: 'accepted', count: 1 },
       { verdict: 'refused_there', code: 'property_value', count: 1 },
     ]);
@@ -83,7 +83,9 @@ describe('verdicts', () => {
   test('the site counts: as the command says it, and as an answer of legacy does', async () => {
     const brazil = create({ payment: { type: 'voucher_card', voucher_type: 'sodexo' } });
     const refused = async (text: string, site?: string) =>
-      (await (await assessed(text, site === undefined ? {} : { site })).book.verdicts()).map(({ verdict }) => verdict);
+      (await (await assessed(text, site === undefined ? {} : { site })).book.evidence.verdicts()).map(
+        ({ verdict }) => verdict,
+      );
     expect(await refused(lines(brazil))).toEqual(['accepted']);
     expect(await refused(lines(brazil), 'MLB')).toEqual(['refused_here']);
     const me = {
@@ -98,13 +100,13 @@ describe('verdicts', () => {
 
   test('a body that is no JSON is what the door makes of it', async () => {
     const { book } = await assessed(lines(create({}, { body: '{"amount":', status: 400, response: { error: '400' } })));
-    expect(await book.verdicts()).toMatchObject([{ verdict: 'refused_here', error: '400' }]);
-    expect(await book.differences({}, NOW)).toEqual([]);
+    expect(await book.evidence.verdicts()).toMatchObject([{ verdict: 'refused_here', error: '400' }]);
+    expect(await book.evidence.differences({}, NOW)).toEqual([]);
   });
 
   test('a whole number in another spelling is the plain one [F69]', async () => {
     const { readiness, book } = await assessed(lines(create({}, { body: '{"amount":1500.0}' })), { site: 'MLA' });
-    expect(await book.verdicts()).toMatchObject([{ verdict: 'accepted', count: 1 }]);
+    expect(await book.evidence.verdicts()).toMatchObject([{ verdict: 'accepted', count: 1 }]);
     expect(readiness).toMatchObject([{ blockers: [] }]);
   });
 
@@ -153,7 +155,7 @@ test('nothing of a secret in the file is in what is told', async () => {
     ),
   );
   const assessment = await assessed(text.join('\n'), { merchant_id: '9', site: 'MLB' });
-  const kept = await assessment.book.exchanges({}, 0, 100);
+  const kept = await assessment.book.exchanges.exchanges({}, 0, 100);
   const told = JSON.stringify([await viewAssessment(assessment, tables, NOW), kept]).toLowerCase();
   expect(kept.length).toBeGreaterThan(0);
   for (const canary of [TOKEN, CARD, EMAIL]) for (const trace of tracesOf(canary)) expect(told).not.toContain(trace);

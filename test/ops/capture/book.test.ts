@@ -104,21 +104,21 @@ test('whatever is recorded, both answer the same', async () => {
       for (const one of exchanges) book.record(one);
       // In batches, as the store gets them.
       for (let from = 0; from < exchanges.length; from += 7)
-        await store.recordExchanges(exchanges.slice(from, from + 7));
+        await store.exchanges.recordExchanges(exchanges.slice(from, from + 7));
       const merchants = [...new Set(exchanges.map(({ merchant_id }) => String(merchant_id)))].sort();
-      expect(book.merchants()).toEqual(merchants);
+      expect(book.merchantIds()).toEqual(merchants);
       for (const id of merchants) {
         const of = { merchant_id: id };
-        expect(await book.traffic(of)).toEqual(await store.traffic(of));
-        expect(await book.units(id)).toEqual(await store.units(id));
-        expect(await book.ledger(id)).toEqual(await store.ledger(id));
-        expect(await book.coverage(id)).toEqual(await store.coverage(id));
-        expect(await book.differences(of, START)).toEqual(await store.differences(of, START));
-        expect(await book.unknowns(id)).toEqual(await store.unknowns(id));
-        expect(await book.verdicts(id)).toEqual(await store.verdicts(id));
+        expect(await book.evidence.traffic(of)).toEqual(await store.evidence.traffic(of));
+        expect(await book.evidence.units(id)).toEqual(await store.evidence.units(id));
+        expect(await book.evidence.ledger(id)).toEqual(await store.evidence.ledger(id));
+        expect(await book.evidence.coverage(id)).toEqual(await store.evidence.coverage(id));
+        expect(await book.evidence.differences(of, START)).toEqual(await store.evidence.differences(of, START));
+        expect(await book.evidence.unknowns(id)).toEqual(await store.evidence.unknowns(id));
+        expect(await book.evidence.verdicts(id)).toEqual(await store.evidence.verdicts(id));
         const last_at = Math.max(...exchanges.filter(({ merchant_id }) => merchant_id === id).map(({ at }) => at));
-        const [newest] = await book.exchanges({ ...of, since: last_at }, 0, 1);
-        const [stored] = await store.exchanges({ ...of, since: last_at }, 0, 1);
+        const [newest] = await book.exchanges.exchanges({ ...of, since: last_at }, 0, 1);
+        const [stored] = await store.exchanges.exchanges({ ...of, since: last_at }, 0, 1);
         expect({ ...newest, sequence: 0 }).toEqual({ ...stored, sequence: 0 });
       }
     }),
@@ -132,10 +132,10 @@ test('a period of days is half open, and exchanges are paged by the cursor', asy
     (day) => ({ ...exchangesOf([drawnOnce()])[0], id: `day-${day}`, at: day * 86_400_000 }) as RecordedExchange,
   );
   for (const one of days) book.record(one);
-  expect((await book.traffic({ since_day: 1, until_day: 2 })).map(({ day }) => day)).toEqual([1]);
-  expect((await book.exchanges({}, 0, 2)).map(({ id }) => id)).toEqual(['day-0', 'day-1']);
-  expect((await book.exchanges({}, 2, 2)).map(({ id }) => id)).toEqual(['day-2']);
-  expect(await book.differences({ states: ['accepted'] }, 0)).toEqual([]);
+  expect((await book.evidence.traffic({ since_day: 1, until_day: 2 })).map(({ day }) => day)).toEqual([1]);
+  expect((await book.exchanges.exchanges({}, 0, 2)).map(({ id }) => id)).toEqual(['day-0', 'day-1']);
+  expect((await book.exchanges.exchanges({}, 2, 2)).map(({ id }) => id)).toEqual(['day-2']);
+  expect(await book.evidence.differences({ states: ['accepted'] }, 0)).toEqual([]);
 });
 
 function drawnOnce(): Drawn {

@@ -1,4 +1,5 @@
 /** What the fleet board remembers between two looks, on a real store: incidents, verdicts, and the pulse of calls. */
+
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createIncidents, createJudgements, type Judgements } from '../../../src/ops/fleet/fleet.ts';
@@ -8,6 +9,7 @@ import { eventually } from '../../kit.ts';
 import { lanePorts } from '../../proxy/routing/lane-ports.ts';
 import { auditOf, MERCHANT, NOON, newMerchant } from '../../store/contract/harness.ts';
 import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
+import { withMethods } from '../../store/with-methods.ts';
 
 const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
 let folder: Folder;
@@ -56,14 +58,13 @@ describe('the mismatches of all', () => {
   async function look(sleep_ms: number, refuse = 0): Promise<{ reads: number; judgements: Judgements }> {
     let now = NOON;
     let reads = 0;
-    const counting: Store = {
-      ...store,
+    const counting: Store = withMethods(store, {
       auditsOf: async (filter, limit) => {
-        if (filter.action !== 'mismatch amount') return store.auditsOf(filter, limit);
+        if (filter.action !== 'mismatch amount') return store.audit.auditsOf(filter, limit);
         if (++reads <= refuse) throw new Error('refused by a test');
-        return store.auditsOf(filter, limit);
+        return store.audit.auditsOf(filter, limit);
       },
-    };
+    });
     const sleep = async (): Promise<void> => {
       now += sleep_ms;
       await setImmediate();
@@ -96,13 +97,13 @@ describe('the last incident', () => {
 
   it('of a merchant that is erased is remembered no more, nor shown when somebody comes back under its id', async () => {
     const incidents = createIncidents(store);
-    await store.saveMerchant(newMerchant(), 0, stop);
+    await store.merchants.saveMerchant(newMerchant(), 0, stop);
     await incidents.update(NOON);
     expect(incidents.of(MERCHANT)).toMatchObject({ what: 'safety stop' });
-    await store.eraseMerchant(MERCHANT, () => auditOf('erase'));
+    await store.upkeep.eraseMerchant(MERCHANT, () => auditOf('erase'));
     await incidents.update(NOON);
     expect(incidents.of(MERCHANT)).toBeNull();
-    await store.saveMerchant(newMerchant(), 0, auditOf('merchant settings'));
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('merchant settings'));
     const afterwards = createIncidents(store);
     for (const one of [incidents, afterwards]) {
       await one.update(NOON);

@@ -1,4 +1,5 @@
 /** Readiness day by day on a real store: each merchant judged once a day, and the days that are told. */
+
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { keepReadiness, readinessDays, readinessSince, startJudging } from '../../../src/ops/readiness/days.ts';
 import type { Ports } from '../../../src/proxy/ports.ts';
@@ -7,6 +8,7 @@ import { eventually } from '../../kit.ts';
 import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, OTHER_MERCHANT } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
+import { withMethods } from '../../store/with-methods.ts';
 
 const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
 const DAY = Math.floor(NOON / DAY_MS);
@@ -46,19 +48,18 @@ describe('the verdict of a day', () => {
 
   it('of a merchant that can’t be judged is left for the next time, and keeps no other from its own', async () => {
     const { store } = harness;
-    const broken: Store = {
-      ...store,
-      coverage: (id) => (id === MERCHANT ? Promise.reject(new Error('a page is broken')) : store.coverage(id)),
-    };
+    const broken: Store = withMethods(store, {
+      coverage: (id) => (id === MERCHANT ? Promise.reject(new Error('a page is broken')) : store.evidence.coverage(id)),
+    });
     expect(await keepReadiness(runtimeOn(broken), () => true)).toBe(1);
-    expect(await store.judgedOn(DAY)).toEqual([OTHER_MERCHANT]);
+    expect(await store.evidence.judgedOn(DAY)).toEqual([OTHER_MERCHANT]);
     expect(await keepReadiness(runtimeOn(store), () => true)).toBe(1);
   });
 
   it('is told for the days of a period: of all as it was kept, else as decided', async () => {
     const { store } = harness;
     const ports = runtimeOn(store);
-    await store.keepReadiness([
+    await store.evidence.keepReadiness([
       { merchant_id: MERCHANT, day: DAY - 1, verdict: 'blocked' },
       { merchant_id: OTHER_MERCHANT, day: DAY - 1, verdict: 'ready' },
     ]);
@@ -69,7 +70,7 @@ describe('the verdict of a day', () => {
       { day: on(2), ready: 0, inconclusive: 1, blocked: 0 },
       { day: on(1), ready: 1, inconclusive: 0, blocked: 1 },
     ]);
-    await store.keepReadiness([{ merchant_id: MERCHANT, day: DAY, verdict: 'blocked' }]);
+    await store.evidence.keepReadiness([{ merchant_id: MERCHANT, day: DAY, verdict: 'blocked' }]);
     expect((await readinessDays(ports, period, decided, null)).at(-1)).toEqual({ day: on(0), ...nobody, blocked: 1 });
     const own = { ...period, merchant_id: OTHER_MERCHANT };
     expect(await readinessDays(ports, own, [], null)).toEqual([{ day: on(1), ...nobody, ready: 1 }]);
@@ -85,7 +86,7 @@ describe('the verdict of a day', () => {
   it('of one merchant is the newest that is known: of now, else of its last decision, else as the day began', async () => {
     const { store } = harness;
     for (const day of [DAY - 2, DAY - 1, DAY])
-      await store.keepReadiness([{ merchant_id: MERCHANT, day, verdict: 'inconclusive' }]);
+      await store.evidence.keepReadiness([{ merchant_id: MERCHANT, day, verdict: 'inconclusive' }]);
     const on = (days_ago: number) => new Date(NOON - days_ago * DAY_MS).toISOString().slice(0, 10);
     const period = { merchant_id: MERCHANT, since: NOON - 3 * DAY_MS, until: NOON + 1 };
     const decided = [{ day: on(1), ...nobody, ready: 1 }];
@@ -106,12 +107,13 @@ describe('the verdict of a day', () => {
         // Between two of them.
         sleep: async () => {
           for (const id of [MERCHANT, OTHER_MERCHANT])
-            if (!(await store.judgedOn(DAY)).includes(id)) await store.eraseMerchant(id, () => auditOf('erase'));
+            if (!(await store.evidence.judgedOn(DAY)).includes(id))
+              await store.upkeep.eraseMerchant(id, () => auditOf('erase'));
         },
       },
     };
     await keepReadiness(erasing, () => true);
-    expect(await store.judgedOn(DAY)).toHaveLength(1);
+    expect(await store.evidence.judgedOn(DAY)).toHaveLength(1);
   });
 
   it('is made by one of several processes', async () => {
@@ -119,7 +121,7 @@ describe('the verdict of a day', () => {
     for (let nth = 0; nth < 60; nth++) await setMerchant(store, String(9000 + nth), { declined: 'finished' });
     const processes = ['first', 'second'].map((boot_id) => processOn(store, boot_id));
     const counts = await Promise.all(processes.map((ports) => keepReadiness(ports, () => true)));
-    expect(await store.judgedOn(DAY)).toHaveLength(62);
+    expect(await store.evidence.judgedOn(DAY)).toHaveLength(62);
     // Where they meet each may have a few that the other has just judged.
     expect(counts.reduce((sum, count) => sum + count, 0)).toBeLessThan(2 * 62);
     expect(await keepReadiness(processOn(store, 'third'), () => true)).toBe(0);
@@ -129,14 +131,13 @@ describe('the verdict of a day', () => {
     const { store } = harness;
     const waiting = Promise.withResolvers<void>();
     let looks = 0;
-    const slow: Store = {
-      ...store,
+    const slow: Store = withMethods(store, {
       judgedOn: async (day) => {
         looks++;
         await waiting.promise;
-        return store.judgedOn(day);
+        return store.evidence.judgedOn(day);
       },
-    };
+    });
     const judging = startJudging(runtimeOn(slow), 5);
     await eventually(
       async () => looks,
@@ -147,19 +148,19 @@ describe('the verdict of a day', () => {
     waiting.resolve();
     await stopped;
     expect(looks).toBe(1);
-    expect(await store.judgedOn(DAY)).toEqual([]);
+    expect(await store.evidence.judgedOn(DAY)).toEqual([]);
   });
 
   it('is looked for by itself, and a look that fails comes again', async () => {
     const { store } = harness;
     let failures = 1;
-    const flaky: Store = {
-      ...store,
-      judgedOn: (day) => (failures-- > 0 ? Promise.reject(new Error('the server is away')) : store.judgedOn(day)),
-    };
+    const flaky: Store = withMethods(store, {
+      judgedOn: (day) =>
+        failures-- > 0 ? Promise.reject(new Error('the server is away')) : store.evidence.judgedOn(day),
+    });
     const judging = startJudging(runtimeOn(flaky), 5);
     await eventually(
-      () => store.judgedOn(DAY),
+      () => store.evidence.judgedOn(DAY),
       (judged) => judged.length === 2,
     );
     await judging.stop();

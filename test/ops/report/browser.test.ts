@@ -30,7 +30,7 @@ async function reportOfThreeDays(): Promise<Report> {
     const calls = (count: number, days: number, change: Parameters<typeof newExchange>[0]) =>
       Array.from({ length: count }, (_, nth) => newExchange({ at: NOON - days * DAY_MS - nth, ...change }));
     const lost = [newLoss({ path: '</text><script>alert(1)</script>', would_be: true })];
-    await store.recordExchanges([
+    await store.exchanges.recordExchanges([
       ...calls(9, 2, { duration_ms: 12 }),
       ...calls(4, 1, { duration_ms: 30, lost }),
       ...calls(2, 1, { lane: 'orders', duration_ms: 40, lost: [newLoss({ path: LONG, would_be: false })] }),
@@ -43,7 +43,7 @@ async function reportOfThreeDays(): Promise<Report> {
       newNotice(link, 'first', { created_at: NOON - DAY_MS }),
       newNotice(link, 'second', { created_at: NOON, subject: '2' }),
     ];
-    await store.saveLink(link, {}, { notices: made });
+    await store.links.saveLink(link, {}, { notices: made });
     const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
     const ask = { merchant_id: MERCHANT, since: NOON - 3 * DAY_MS, until: NOON + 1 };
     return await gatherReport(ports, ask, { assumptions: [], notice_agent: 'Puente' });

@@ -56,7 +56,9 @@ describe('decisions and incidents', () => {
     const { store } = harness;
     const hours = [-30, -20, -10, -10.5, -1, 0, 2];
     for (const hour of hours) {
-      await store.appendAudit(line(NOON + hour * 60 * MINUTE_MS, hour === -1 ? 'puente' : 'ana', MERCHANT, `${hour}`));
+      await store.audit.appendAudit(
+        line(NOON + hour * 60 * MINUTE_MS, hour === -1 ? 'puente' : 'ana', MERCHANT, `${hour}`),
+      );
     }
     const found = await report(null, NOON - 20 * 60 * MINUTE_MS, NOON);
     expect(found.decisions.map(({ reason }) => reason)).toEqual(['-10.5', '-10', '-20']);
@@ -68,12 +70,14 @@ describe('decisions and incidents', () => {
   it('of one merchant are those about it, about its sales, and those that name it', async () => {
     const { store } = harness;
     const [own, other] = [await finished(store), await finished(store, { merchant_id: OTHER_MERCHANT })];
-    await store.appendAudit(line(NOON, 'ana', MERCHANT, 'its stage'));
-    await store.appendAudit(line(NOON, 'ana', OTHER_MERCHANT, 'another stage'));
-    await store.appendAudit(line(NOON, 'ana', own.legacy_id, 'its notice'));
-    await store.appendAudit(line(NOON, 'ana', other.legacy_id, 'another notice'));
-    await store.appendAudit(line(NOON, 'puente', own.legacy_id, 'its settlement', { merchant: MERCHANT }));
-    await store.appendAudit(line(NOON, 'puente', other.legacy_id, 'another settlement', { merchant: OTHER_MERCHANT }));
+    await store.audit.appendAudit(line(NOON, 'ana', MERCHANT, 'its stage'));
+    await store.audit.appendAudit(line(NOON, 'ana', OTHER_MERCHANT, 'another stage'));
+    await store.audit.appendAudit(line(NOON, 'ana', own.legacy_id, 'its notice'));
+    await store.audit.appendAudit(line(NOON, 'ana', other.legacy_id, 'another notice'));
+    await store.audit.appendAudit(line(NOON, 'puente', own.legacy_id, 'its settlement', { merchant: MERCHANT }));
+    await store.audit.appendAudit(
+      line(NOON, 'puente', other.legacy_id, 'another settlement', { merchant: OTHER_MERCHANT }),
+    );
     const found = await report(MERCHANT);
     expect(found.decisions.map(({ reason }) => reason)).toEqual(['its notice', 'its stage']);
     expect(found.incidents.map(({ reason }) => reason)).toEqual(['its settlement']);
@@ -83,7 +87,7 @@ describe('decisions and incidents', () => {
     const notice_url = 'https://shop.example/hook-of-this-shop?key=77';
     const units_in = Array.from({ length: 25 }, (_, nth) => `point:terminal-${nth}`);
     const detail = { before: { notice_url: null }, after: { notice_url }, target: { units_in } };
-    await harness.store.appendAudit(line(NOON, 'ana', MERCHANT, 'its notices', detail));
+    await harness.store.audit.appendAudit(line(NOON, 'ana', MERCHANT, 'its notices', detail));
     const [decision] = (await report(MERCHANT)).decisions;
     expect(decision?.after).toEqual({ notice_url: 'https://shop.example/…?…' });
     expect(decision?.before).toEqual({ notice_url: null });
@@ -93,7 +97,7 @@ describe('decisions and incidents', () => {
   it('are cut to the newest, and how many are missing is said', async () => {
     const { store } = harness;
     const many = Array.from({ length: 5_003 }, (_, nth) => line(NOON - 6_000 + nth, 'ana', MERCHANT, `change ${nth}`));
-    await Promise.all(many.map((one) => store.appendAudit(one)));
+    await Promise.all(many.map((one) => store.audit.appendAudit(one)));
     const found = await report();
     expect(found.decisions).toHaveLength(5_000);
     expect(found.left_out).toEqual({ differences: 0, incidents: 0, decisions: 3, findings: 0 });
@@ -106,7 +110,7 @@ it('the fleet: everybody who is known or was carried, with exact sums, and what 
   await setMerchant(store, MERCHANT, { stage: 'shadow' });
   const loss = newLoss();
   const difference = newDifference();
-  await store.recordExchanges([
+  await store.exchanges.recordExchanges([
     newExchange({ at: NOON - DAY_MS - 1 }),
     newExchange({ lost: [loss], differences: [difference] }),
     newExchange({ lane: 'orders', outcome: 'fault', status: 500 }),
@@ -139,7 +143,9 @@ it('the fleet: everybody who is known or was carried, with exact sums, and what 
 it('a till that sends thousands of fields that nobody knows does not make a report without end', async () => {
   const lost = (nth: number) =>
     Array.from({ length: 25 }, (_, field) => newLoss({ path: `body.x${nth}_${field}`, weight: 'other' }));
-  await harness.store.recordExchanges(Array.from({ length: 100 }, (_, nth) => newExchange({ lost: lost(nth) })));
+  await harness.store.exchanges.recordExchanges(
+    Array.from({ length: 100 }, (_, nth) => newExchange({ lost: lost(nth) })),
+  );
   const { losses } = await report();
   expect(losses).toHaveLength(2_001);
   expect(losses.reduce((sum, one) => sum + one.would_be_count, 0)).toBe(2_500);
@@ -158,12 +164,12 @@ it('notices: sent, retried, and stuck by a refusal or by waiting', async () => {
   });
   const notice = async (made_at: number, outcomes: Attempt['outcome'][]) => {
     const link = await finished(store);
-    await store.saveLink(link, {}, { notices: [newNotice(link, 'body', { created_at: made_at })] });
+    await store.links.saveLink(link, {}, { notices: [newNotice(link, 'body', { created_at: made_at })] });
     for (const outcome of outcomes) {
-      const one = (await store.dueNotices(NOON, 100)).find(({ legacy_id }) => legacy_id === link.legacy_id);
+      const one = (await store.notices.dueNotices(NOON, 100)).find(({ legacy_id }) => legacy_id === link.legacy_id);
       if (one === undefined) throw new Error('the notice is not due');
       const state = outcome === 'delivered' ? 'delivered' : 'pending';
-      await store.recordAttempt(one, attempt(outcome), { state, next_attempt_at: NOON });
+      await store.notices.recordAttempt(one, attempt(outcome), { state, next_attempt_at: NOON });
     }
   };
   await notice(NOON - 60 * MINUTE_MS, ['delivered']);
@@ -182,7 +188,7 @@ it('notices are of the UTC day on which they were made, also where a slice of th
   const midnight = Math.floor(NOON / DAY_MS) * DAY_MS;
   for (const created_at of [midnight - 1, midnight, midnight + 1]) {
     const link = await finished(store);
-    await store.saveLink(link, {}, { notices: [newNotice(link, 'body', { created_at })] });
+    await store.links.saveLink(link, {}, { notices: [newNotice(link, 'body', { created_at })] });
   }
   const since = midnight - 30 * MINUTE_MS;
   const { notice_days } = await report(null, since);

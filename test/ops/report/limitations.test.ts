@@ -22,7 +22,7 @@ beforeEach(async () => {
   const clock = { now: () => NOON, sleep: async () => undefined };
   ports = lanePorts({ store: harness.store, upstreams: { orders: silent, legacy: silent }, clock });
   const create = { lane: 'orders', operation: 'point.create_intent' } as const;
-  await harness.store.recordExchanges([
+  await harness.store.exchanges.recordExchanges([
     newExchange({ ...create, limitations: ['LIM-15', 'LIM-19'] }),
     newExchange({ ...create, limitations: ['LIM-19'] }),
     newExchange(create),
@@ -32,16 +32,19 @@ beforeEach(async () => {
   ]);
   const link = await finished(harness.store);
   const times = [NOON - 2 * DAY_MS, NOON - 2, NOON - 1];
-  await harness.store.saveLink(
+  await harness.store.links.saveLink(
     link,
     {},
     { notices: times.map((created_at) => newNotice(link, '{}', { created_at, subject: String(created_at) })) },
   );
   // The first two are delivered; the last one still waits.
   for (const _time of times.slice(0, 2)) {
-    const [notice] = await harness.store.dueNotices(NOON, 1);
+    const [notice] = await harness.store.notices.dueNotices(NOON, 1);
     if (notice === undefined) throw new Error('no notice is due');
-    await harness.store.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
+    await harness.store.notices.recordAttempt(notice, attempt('delivered', 200), {
+      state: 'delivered',
+      next_attempt_at: NOON,
+    });
   }
 });
 afterEach(() => harness.dispose());
@@ -75,7 +78,7 @@ it('those with hits stand first, the most frequent ahead; then those that nobody
 
 it('calls that nobody judged are no hits, and are told', async () => {
   const create = { lane: 'orders', operation: 'point.create_intent' } as const;
-  await harness.store.recordExchanges([
+  await harness.store.exchanges.recordExchanges([
     newExchange({ ...create, limitations: null }),
     newExchange({ limitations: null }),
   ]);
@@ -114,7 +117,7 @@ describe('the forms', () => {
 
   it('a diff compares hits, not calls', async () => {
     const before = await report();
-    await harness.store.recordExchanges([
+    await harness.store.exchanges.recordExchanges([
       newExchange({ lane: 'orders', operation: 'point.create_intent', merchant_id: MERCHANT, limitations: ['LIM-15'] }),
     ]);
     const { changes } = diffReports(before, await report());

@@ -1,4 +1,5 @@
 /** A report on a real store while a busy shop goes on: what is written during it is in the next one (F130). */
+
 import { expect, it } from 'vitest';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import type { Store } from '../../../src/proxy/store.ts';
@@ -6,6 +7,7 @@ import { lanePorts } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { DAY_MS, MERCHANT, NOON } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
+import { withMethods } from '../../store/with-methods.ts';
 
 /** More than two pages. */
 const BEFORE = 2_300;
@@ -20,21 +22,20 @@ const calls = (count: number) =>
 
 /** The same store; `meanwhile` runs behind every page of exchanges that is read. */
 function busy(store: Store, meanwhile: () => Promise<void>): Store {
-  return {
-    ...store,
+  return withMethods(store, {
     async exchanges(...asked) {
-      const page = await store.exchanges(...asked);
+      const page = await store.exchanges.exchanges(...asked);
       await meanwhile();
       return page;
     },
-  };
+  });
 }
 
 it('is one snapshot: calls that are recorded during it change nothing in it, and are in the next one [F130]', async () => {
   const harness = await openHarness();
   try {
     const { store } = harness;
-    await store.recordExchanges(calls(BEFORE));
+    await store.exchanges.recordExchanges(calls(BEFORE));
     const reportOf = (from: Store) => {
       const ports = lanePorts({ store: from, upstreams: { orders: silent, legacy: silent }, clock });
       const ask = { merchant_id: MERCHANT, since: NOON - DAY_MS, until: NOON + 1 };
@@ -46,7 +47,7 @@ it('is one snapshot: calls that are recorded during it change nothing in it, and
     const during = await reportOf(
       busy(store, async () => {
         pages++;
-        await store.recordExchanges(calls(700));
+        await store.exchanges.recordExchanges(calls(700));
       }),
     );
     expect(pages).toBeGreaterThan(2);

@@ -1,4 +1,5 @@
 /** The recorder on a real store: what it keeps, what it sheds first, and that nothing of it ever holds up a call. */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Exchange, ShadowTask } from '../../../src/proxy/evidence/exchange.ts';
 import { nothingFound } from '../../../src/proxy/evidence/findings.ts';
@@ -15,6 +16,7 @@ import type { Store } from '../../../src/proxy/store.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
 import { storeFailed } from '../../../src/store/engine.ts';
 import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
+import { withMethods } from '../../store/with-methods.ts';
 import { type Create, RECEIVED_AT, tables, taskOf } from '../shadow/kit.ts';
 
 const HOUR_MS = 3_600_000;
@@ -80,7 +82,7 @@ afterEach(async () => {
   for (const one of running) await one.stop();
 });
 
-type Writing = Pick<Store, 'recordExchanges' | 'noteShed' | 'tidyExchanges' | 'tidyLegacySales' | 'newestMoment'>;
+type Writing = Pick<Store, 'exchanges' | 'legacy_sales' | 'upkeep'>;
 
 function start(
   changes: Partial<EvidenceSettings> = {},
@@ -118,57 +120,48 @@ function newTask(create: Create = intent, changes: Partial<Exchange> = {}): Shad
 }
 
 const newExchange = (changes: Partial<Exchange> = {}): Exchange => newTask(intent, changes).exchange;
-const shedToday = () => store.shed(Math.floor(now / DAY_MS), Math.floor(now / DAY_MS) + 1);
-const kept = () => store.exchanges({ merchant_id }, 0, 5_000);
+const shedToday = () => store.exchanges.shed(Math.floor(now / DAY_MS), Math.floor(now / DAY_MS) + 1);
+const kept = () => store.exchanges.exchanges({ merchant_id }, 0, 5_000);
 /** The store that lets nothing in until it is opened; what is written then is written for real. */
-function gated(): Writing & { open(): void } {
+function gated(): Store & { open(): void } {
   let open = (): void => undefined;
   const gate = new Promise<void>((resolve) => {
     open = resolve;
   });
-  return {
+  const own = withMethods(store, {
     recordExchanges: async (batch) => {
       await gate;
-      await store.recordExchanges(batch);
+      await store.exchanges.recordExchanges(batch);
     },
-    noteShed: (reason, count, at) => store.noteShed(reason, count, at),
-    tidyExchanges: (exchanges, messages, limit) => store.tidyExchanges(exchanges, messages, limit),
-    tidyLegacySales: (before, now, limit) => store.tidyLegacySales(before, now, limit),
-    newestMoment: () => store.newestMoment(),
-    open: () => open(),
-  };
+  });
+  return { ...own, open: () => open() };
 }
 
 /** How many exchanges each batch had, for a store that lets nothing in until it is opened. */
 function countingBatches() {
   const sizes: number[] = [];
   const hanging = gated();
-  const counting: Writing = {
-    ...hanging,
+  const counting: Writing = withMethods(hanging, {
     recordExchanges: async (batch) => {
       sizes.push(batch.length);
-      await hanging.recordExchanges(batch);
+      await hanging.exchanges.recordExchanges(batch);
     },
-  };
+  });
   return { hanging, counting, sizes };
 }
 
 /** Refuses the first so many batches. */
-function failing(times: number): Writing & { tried: number } {
-  const one = {
-    tried: 0,
-    recordExchanges: async (batch: Parameters<Store['recordExchanges']>[0]) => {
-      one.tried++;
-      if (one.tried <= times) throw new Error('disk full');
-      await store.recordExchanges(batch);
+function failing(times: number): Store & { tried: number } {
+  const tries = { tried: 0 };
+  const own = withMethods(store, {
+    recordExchanges: async (batch) => {
+      tries.tried++;
+      if (tries.tried <= times) throw new Error('disk full');
+      await store.exchanges.recordExchanges(batch);
     },
-    noteShed: (reason: 'shadow' | 'evidence', count: number, at: number) => store.noteShed(reason, count, at),
-    tidyExchanges: (exchanges: number, messages: number, limit: number) =>
-      store.tidyExchanges(exchanges, messages, limit),
     tidyLegacySales: async () => 0,
-    newestMoment: () => store.newestMoment(),
-  };
-  return one;
+  });
+  return Object.assign(tries, own);
 }
 
 describe('under load', () => {
@@ -303,9 +296,9 @@ describe('a store that fails', () => {
 
   it('loses no other for one exchange that it refuses', async () => {
     const refusing = failing(0);
-    const { recordExchanges } = refusing;
+    const { recordExchanges } = refusing.exchanges;
     const bad = newExchange();
-    refusing.recordExchanges = async (batch) => {
+    refusing.exchanges.recordExchanges = async (batch) => {
       if (batch.some(({ id }) => id === bad.id)) throw new Error('not this one');
       await recordExchanges(batch);
     };
@@ -326,9 +319,9 @@ describe('a store that fails', () => {
 
   it('loses no other for many that it refuses, side by side and far apart', async () => {
     const refusing = failing(0);
-    const { recordExchanges } = refusing;
+    const { recordExchanges } = refusing.exchanges;
     const bad = new Set<string>();
-    refusing.recordExchanges = async (batch) => {
+    refusing.exchanges.recordExchanges = async (batch) => {
       if (batch.some(({ id }) => bad.has(id))) throw new Error('not this one');
       await recordExchanges(batch);
     };
@@ -347,9 +340,9 @@ describe('a store that fails', () => {
 
   it('is waited for while it is away, and nothing is taken apart', async () => {
     const away = failing(0);
-    const { recordExchanges } = away;
+    const { recordExchanges } = away.exchanges;
     const sizes: number[] = [];
-    away.recordExchanges = async (batch) => {
+    away.exchanges.recordExchanges = async (batch) => {
       sizes.push(batch.length);
       if (sizes.length <= 3) throw storeFailed('gone', 'no answer');
       await recordExchanges(batch);
@@ -372,13 +365,12 @@ describe('a store that fails', () => {
   it('is told once when a batch and the end tell it together', async () => {
     const { promise: opened, resolve: open } = Promise.withResolvers<void>();
     const told: number[] = [];
-    const slow: Writing = {
-      ...failing(5),
+    const slow: Writing = withMethods(failing(5), {
       noteShed: async (_reason, count) => {
         told.push(count);
         await opened;
       },
-    };
+    });
     const writer = startWriter(partsOf({}, slow));
     const written = Promise.withResolvers<void>();
     writer.shed('evidence', 3);
@@ -409,16 +401,16 @@ describe('the recorder', () => {
     const task = newTask(intent, { status: 400, error: 'bad_request', outcome: 'business' });
     evidence.shadowed(task);
     await evidence.settled();
-    const one = await store.exchange(task.exchange.id);
+    const one = await store.exchanges.exchange(task.exchange.id);
     expect(one?.shadow?.verdict).toBe('accepted');
     expect(one?.unknown).toEqual([{ what: 'field', name: 'body.tip' }]);
     expect(one?.lost).toMatchObject([{ path: 'body.tip', weight: 'money', would_be: true }]);
-    expect(await store.differences({ merchant_id }, now)).toMatchObject([
+    expect(await store.evidence.differences({ merchant_id }, now)).toMatchObject([
       { what: 'verdict', orders: 'accepted', count: 1 },
     ]);
-    expect(await store.verdicts(merchant_id)).toMatchObject([{ verdict: 'accepted', count: 1 }]);
-    expect(await store.ledger(merchant_id)).toMatchObject([{ path: 'body.tip', count: 1, would_be_count: 1 }]);
-    const cells = (await store.coverage(merchant_id)).map(
+    expect(await store.evidence.verdicts(merchant_id)).toMatchObject([{ verdict: 'accepted', count: 1 }]);
+    expect(await store.evidence.ledger(merchant_id)).toMatchObject([{ path: 'body.tip', count: 1, would_be_count: 1 }]);
+    const cells = (await store.evidence.coverage(merchant_id)).map(
       ({ field, equal, different }) => `${field} ${equal}/${different}`,
     );
     expect(cells.toSorted()).toEqual(['body.amount 1/0', 'body.tip 0/1', 'path.device_id 1/0']);
@@ -446,7 +438,7 @@ describe('the recorder', () => {
     const task = { ...newTask(), messages };
     evidence.shadowed(task);
     await evidence.settled();
-    const one = await store.exchange(task.exchange.id);
+    const one = await store.exchanges.exchange(task.exchange.id);
     expect(one?.messages?.upstream).toMatchObject([{ method: 'POST', path: '/v1/orders', status: null, answer: null }]);
     expect(one?.messages?.upstream[0]?.body).toMatchObject({ type: 'point' });
   });
@@ -516,8 +508,14 @@ describe('the recorder', () => {
     };
     evidence.shadowed({ ...task, messages });
     await evidence.settled();
-    expect(await store.exchange(task.exchange.id)).toMatchObject({ merchant_id: null, shadow: null, messages: null });
-    expect([await kept(), await store.verdicts(merchant_id), await store.units(merchant_id)]).toEqual([[], [], []]);
+    expect(await store.exchanges.exchange(task.exchange.id)).toMatchObject({
+      merchant_id: null,
+      shadow: null,
+      messages: null,
+    });
+    expect([await kept(), await store.evidence.verdicts(merchant_id), await store.evidence.units(merchant_id)]).toEqual(
+      [[], [], []],
+    );
   });
 
   it('learns nothing from a token that legacy refused: it may be anybody’s', async () => {
@@ -525,7 +523,7 @@ describe('the recorder', () => {
     evidence.shadowed(newTask(intent, { status: 401, error: 'unauthorized', outcome: 'auth' }));
     await evidence.settled();
     expect(await kept()).toMatchObject([{ shadow: null, lost: [] }]);
-    expect([await store.verdicts(merchant_id), await store.coverage(merchant_id)]).toEqual([[], []]);
+    expect([await store.evidence.verdicts(merchant_id), await store.evidence.coverage(merchant_id)]).toEqual([[], []]);
   });
 
   it('keeps a read whose other side can’t be reached: no evidence, no difference', async () => {
@@ -567,31 +565,29 @@ describe('the recorder', () => {
     const old = newExchange({ at: now - settings.kept_ms - 1 });
     evidence.finished(old);
     await evidence.settled();
-    expect(await store.exchange(old.id)).toBeNull();
+    expect(await store.exchanges.exchange(old.id)).toBeNull();
     const almost = newExchange({ at: now - settings.kept_ms + HOUR_MS / 2 });
     evidence.finished(almost);
     await evidence.settled();
     now += HOUR_MS - 1;
     evidence.finished(newExchange());
     await evidence.settled();
-    expect(await store.exchange(almost.id)).not.toBeNull();
+    expect(await store.exchanges.exchange(almost.id)).not.toBeNull();
     now += 1;
     evidence.finished(newExchange());
     await evidence.settled();
-    expect(await store.exchange(almost.id)).toBeNull();
+    expect(await store.exchanges.exchange(almost.id)).toBeNull();
     expect(await kept()).toHaveLength(3);
   });
 
   it('deletes more steps with a larger batch, so that it is not outrun', async () => {
     let steps = 0;
-    const old: Writing = {
-      ...gated(),
-      recordExchanges: (batch) => store.recordExchanges(batch),
+    const old: Writing = withMethods(store, {
       tidyExchanges: async (_exchanges, _messages, limit) => {
         steps++;
         return limit;
       },
-    };
+    });
     const evidence = start({ batch_ms: HOUR_MS }, old);
     evidence.finished(newExchange());
     await evidence.settled();
@@ -606,7 +602,7 @@ describe('the recorder', () => {
     const exchange = await recorded(newExchange());
     now += 10 * settings.kept_ms;
     await recorded(newExchange());
-    expect(await store.exchange(exchange.id)).not.toBeNull();
+    expect(await store.exchanges.exchange(exchange.id)).not.toBeNull();
   });
 
   /** Kept by a recorder that was started for it. */

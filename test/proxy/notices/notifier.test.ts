@@ -74,7 +74,7 @@ function start(more: Partial<NotifierParts> = {}) {
   const attempts: { notice: Notice; attempt: Attempt }[] = [];
   const faults: unknown[] = [];
   const notifier = startNotifier({
-    store,
+    store: store.notices,
     sender,
     public_url: PUBLIC_URL,
     receiver: async ({ merchant_id }) =>
@@ -173,10 +173,10 @@ function linkOf(merchant_id: string): Link {
 
 /** A link with one notice per body, each about something of its own; the first about the intent. */
 async function queue(merchant_id: string, ...bodies: string[]): Promise<string> {
-  const { link } = await store.openLink(linkOf(merchant_id), () => ({ kind: 'open' }));
+  const { link } = await store.links.openLink(linkOf(merchant_id), () => ({ kind: 'open' }));
   const { legacy_id } = link;
   const now = clock.now();
-  await store.saveLink(
+  await store.links.saveLink(
     link,
     {},
     {
@@ -201,7 +201,7 @@ const MERCHANT_ORDER = '8000000000000017';
 
 /** A link with the notices of a QR sale: the payment's, then its merchant order's, in the forms given. */
 async function queueSale(merchant_id: string, ...forms: NoticeForm[]): Promise<string> {
-  const { link } = await store.openLink(linkOf(merchant_id), () => ({ kind: 'open' }));
+  const { link } = await store.links.openLink(linkOf(merchant_id), () => ({ kind: 'open' }));
   const { legacy_id } = link;
   const now = clock.now();
   const subjects = [
@@ -214,7 +214,7 @@ async function queueSale(merchant_id: string, ...forms: NoticeForm[]): Promise<s
       return { legacy_id, merchant_id, topic, form, subject, body, created_at: now, next_attempt_at: now };
     }),
   );
-  await store.saveLink(link, {}, { notices });
+  await store.links.saveLink(link, {}, { notices });
   return legacy_id;
 }
 
@@ -223,7 +223,7 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 async function pending(): Promise<number> {
-  return (await store.counts()).notices_pending;
+  return (await store.upkeep.counts()).notices_pending;
 }
 
 describe('delivery', () => {
@@ -339,11 +339,11 @@ describe('a QR sale', () => {
     const { url, told } = await receiver();
     listen(ARGENTINA, url);
     const notifier = start();
-    const { link } = await store.openLink(linkOf(ARGENTINA), () => ({ kind: 'open' }));
+    const { link } = await store.links.openLink(linkOf(ARGENTINA), () => ({ kind: 'open' }));
     const { legacy_id, merchant_id } = link;
     const facts = { legacy_id, merchant_id, topic: 'payment', form: 'webhook', subject: PAYMENT } as const;
     const at = { created_at: clock.now(), next_attempt_at: clock.now() };
-    await store.saveLink(link, {}, { notices: [{ ...facts, ...at, body: 'no facts' }] });
+    await store.links.saveLink(link, {}, { notices: [{ ...facts, ...at, body: 'no facts' }] });
     await queueSale(ARGENTINA, 'webhook');
     notifier.wake();
     await until(() => notifier.attempts.length === 3);
@@ -394,8 +394,8 @@ describe('a replay', () => {
     notifier.wake();
     await until(async () => (await pending()) === 0);
     refuses = true;
-    const ids = (await store.notices({}, 10)).map(({ id }) => id);
-    await store.replayNotices(ids, clock.now(), { ...AUDIT, at: clock.now() });
+    const ids = (await store.notices.notices({}, 10)).map(({ id }) => id);
+    await store.notices.replayNotices(ids, clock.now(), { ...AUDIT, at: clock.now() });
     notifier.wake();
     await until(() => notifier.attempts.length === 4);
     expect(bodies().sort()).toEqual(['first', 'first', 'second', 'second']);
@@ -411,11 +411,15 @@ describe('a replay', () => {
 
 /** News of the same topic and id as a notice that a link has already. */
 async function queueNewer(legacy_id: string, body: string): Promise<void> {
-  const link = await store.link(legacy_id);
+  const link = await store.links.link(legacy_id);
   if (link === null) throw new Error('there is no such link');
   const { merchant_id } = link;
   const facts = { legacy_id, merchant_id, topic: 'point', form: 'point', subject: legacy_id, body } as const;
-  await store.saveLink(link, {}, { notices: [{ ...facts, created_at: clock.now(), next_attempt_at: clock.now() }] });
+  await store.links.saveLink(
+    link,
+    {},
+    { notices: [{ ...facts, created_at: clock.now(), next_attempt_at: clock.now() }] },
+  );
 }
 
 describe('each notice by itself', () => {
@@ -479,7 +483,7 @@ describe('each notice by itself', () => {
     await until(() => bodies().length === 3);
     expect(bodies()).toEqual(['old', 'other sale', 'new']);
     await until(async () => (await pending()) === 0);
-    const states = (await store.notices({}, 10)).map(({ state }) => state);
+    const states = (await store.notices.notices({}, 10)).map(({ state }) => state);
     expect(states).toEqual(Array(3).fill('delivered'));
   });
 
@@ -521,9 +525,9 @@ describe('the receiver is looked up at send time', () => {
     const hold = async (count: number): Promise<void> => {
       notifier.wake();
       await until(() => notifier.attempts.length === count);
-      expect(await store.dueNotices(clock.now(), 10)).toEqual([]);
+      expect(await store.notices.dueNotices(clock.now(), 10)).toEqual([]);
       clock.advance(15 * MINUTE - 1);
-      expect(await store.dueNotices(clock.now(), 10)).toEqual([]);
+      expect(await store.notices.dueNotices(clock.now(), 10)).toEqual([]);
     };
     await hold(1);
     listen(ARGENTINA, url, { dialect: 'point_integration_wh' });
@@ -535,7 +539,7 @@ describe('the receiver is looked up at send time', () => {
     expect(notifier.attempts.map(({ attempt }) => attempt.outcome)).toEqual(['ours', 'ours', 'ours']);
     expect(notifier.attempts.map(({ notice }) => notice.attempts)).toEqual([0, 0, 0]);
     listen(ARGENTINA, url);
-    await store.hastenNotices(ARGENTINA, clock.now());
+    await store.notices.hastenNotices(ARGENTINA, clock.now());
     notifier.wake();
     await until(async () => (await pending()) === 0);
     expect(told).toHaveLength(1);
@@ -737,12 +741,12 @@ describe('when things break', () => {
     let failures = 3;
     const notifier = start({
       store: {
-        dueNotices: store.dueNotices,
-        dueNoticesInTurn: store.dueNoticesInTurn,
-        dueNoticesBehind: store.dueNoticesBehind,
+        dueNotices: store.notices.dueNotices,
+        dueNoticesInTurn: store.notices.dueNoticesInTurn,
+        dueNoticesBehind: store.notices.dueNoticesBehind,
         recordAttempt: async (...parts) => {
           if (failures-- > 0) throw new PuenteError('store_failed', 'the disk is full');
-          return store.recordAttempt(...parts);
+          return store.notices.recordAttempt(...parts);
         },
       },
     });
@@ -765,11 +769,11 @@ describe('when things break', () => {
       store: {
         dueNotices: async (...parts) => {
           if (failures-- > 0) throw new PuenteError('store_failed', 'busy');
-          return store.dueNotices(...parts);
+          return store.notices.dueNotices(...parts);
         },
-        dueNoticesInTurn: store.dueNoticesInTurn,
-        dueNoticesBehind: store.dueNoticesBehind,
-        recordAttempt: store.recordAttempt,
+        dueNoticesInTurn: store.notices.dueNoticesInTurn,
+        dueNoticesBehind: store.notices.dueNoticesBehind,
+        recordAttempt: store.notices.recordAttempt,
       },
     });
     await queue(ARGENTINA, '{}');

@@ -22,7 +22,9 @@ it('is its number, its order and its reference, and nothing of its buyer', async
     clock: { now: () => NOW },
     settings: { reads: { timeout_ms: 1_000, search_fresh_ms: 1_000 } },
     upstreams: { orders: { send: async () => ({ kind: 'answered', status: 200, body }) } },
-    store: { linkByPayment: async () => null, linkByOrder: async () => null, linkByReference: async () => null },
+    store: {
+      links: { linkByPayment: async () => null, linkByOrder: async () => null, linkByReference: async () => null },
+    },
   } as unknown as Ports; // all that the question asks
   expect(await findUnseenPayment(ports, new Secret('a token'), MERCHANT, PAYMENT)).toBeNull();
   expect(await cache.peek(`payment owner ${MERCHANT} ${PAYMENT}`, NOW, HOUR_MS)).toEqual({

@@ -39,11 +39,11 @@ export function lanePorts(parts: Pick<PortParts, 'store' | 'upstreams'> & Partia
 
 /** Writes the settings of a merchant, new or not. */
 export async function setMerchant(store: Store, id: string, settings: Partial<MerchantSettings>): Promise<void> {
-  const before = await store.merchant(id);
+  const before = await store.merchants.merchant(id);
   const merged = merchantSettings.parse({ ...before?.settings, ...settings });
   const sealed = { sealed_notice_url: null, sealed_notice_secret: null, sealed_credential: null };
   const revision = before?.revision ?? 0;
-  await store.saveMerchant(
+  await store.merchants.saveMerchant(
     { id, site: before?.site ?? 'MLA', settings: merged, ...sealed },
     revision,
     auditOf('stage'),

@@ -1,4 +1,5 @@
 /** Where a call goes: new work by the stage, an existing id by its birth, and nobody's token gets at the map. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,6 +30,7 @@ import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { ARGENTINA, BRAZIL, tokenOf } from '../../kit.ts';
 import { auditOf, newSale, opened } from '../../store/contract/harness.ts';
+import { withMethods } from '../../store/with-methods.ts';
 import { lanePorts, setMerchant } from './lane-ports.ts';
 
 const MINTED = 8_030_388_800_000_001;
@@ -96,22 +98,24 @@ describe('whose a call is', () => {
     const { store } = ports;
     const sealed = { sealed_notice_url: null, sealed_notice_secret: null, sealed_credential: null };
     const settings = merchantSettings.parse({ stage: 'orders' });
-    await store.saveMerchant({ id: BRAZIL, site: null, settings, ...sealed }, 0, auditOf('stage'));
+    await store.merchants.saveMerchant({ id: BRAZIL, site: null, settings, ...sealed }, 0, auditOf('stage'));
     const accept = async () => {
       const [fingerprint, seen_at] = [ports.vault.fingerprint(brazil), Date.now()];
       const sealed_token = ports.vault.seal(brazil.reveal(), 'token');
       const accepted_until = seen_at + 60_000;
-      await store.acceptToken({ fingerprint, merchant_id: BRAZIL, sealed_token, accepted_until, seen_at }, 'MLB');
+      await store.merchants.acceptToken(
+        { fingerprint, merchant_id: BRAZIL, sealed_token, accepted_until, seen_at },
+        'MLB',
+      );
     };
-    ports.store = {
-      ...store,
+    ports.store = withMethods(store, {
       merchantWithToken: async (...asked) => {
-        const seen = await store.merchantWithToken(...asked);
+        const seen = await store.merchants.merchantWithToken(...asked);
         await accept();
         return seen;
       },
-    };
-    expect((await store.merchant(BRAZIL))?.site).toBeNull();
+    });
+    expect((await store.merchants.merchant(BRAZIL))?.site).toBeNull();
     expect(await lane(brazil, TERMINAL, 'intents')).toMatchObject({ lane: 'orders', merchant: { site: 'MLB' } });
   });
 });
@@ -137,7 +141,7 @@ describe('refused is', () => {
     const [fingerprint, seen_at] = [ports.vault.fingerprint(FORGED), Date.now()];
     const sealed_token = ports.vault.seal(FORGED.reveal(), 'token');
     const token = { fingerprint, merchant_id: BRAZIL, sealed_token, accepted_until: seen_at + 60_000, seen_at };
-    await ports.store.acceptToken(token, 'MLB');
+    await ports.store.merchants.acceptToken(token, 'MLB');
     const link = await opened(ports.store, { family: 'qr', unit: 'SUC001POS001' });
     expect(await lane(FORGED, TERMINAL, 'intents')).toMatchObject({ lane: 'orders', merchant: { id: BRAZIL } });
     expect(await lane(FORGED, { kind: 'link', link })).toEqual(onLegacy('orders', BRAZIL));
@@ -164,15 +168,15 @@ describe('a unit that is on orders by its stage', () => {
   it('is not looked at for what is live on it, unless legacy may hold it', async () => {
     await argentinaIs({ stage: 'orders' });
     let looks = 0;
-    const liveLink: Store['liveLink'] = (...about) => {
+    const liveLink: Store['links']['liveLink'] = (...about) => {
       looks++;
-      return ports.store.liveLink(...about);
+      return ports.store.links.liveLink(...about);
     };
-    const watched = { ...ports, store: { ...ports.store, liveLink } };
+    const watched = { ...ports, store: withMethods(ports.store, { liveLink }) };
     const look = (named: Named) => chooseLane(watched, argentina, named, 'qr');
     for (const named of [TILL, LOOK, CODE]) expect(await look(named)).toMatchObject(onOrders('orders'));
     expect(looks).toBe(0);
-    await ports.store.openLegacySale(
+    await ports.store.legacy_sales.openLegacySale(
       newSale({ state: 'OPEN', unit: 'SUC001POS001', family: 'qr', ends_at: Date.now() + 60_000 }),
     );
     expect(await look(LOOK)).toEqual(onLegacy('orders'));
@@ -269,14 +273,14 @@ describe('new work', () => {
       why: 'half of the calls failed',
       evidence: { calls: 40, faults: 20, slow: 0, window_ms: 300_000, sample: null },
     };
-    await ports.store.saveTrips(ARGENTINA, { intents: trip }, 1, auditOf('safety stop'));
+    await ports.store.merchants.saveTrips(ARGENTINA, { intents: trip }, 1, auditOf('safety stop'));
     expect(await lane(argentina, TERMINAL, 'intents')).toEqual(onLegacy('shadow'));
     expect(await lane(argentina, TILL, 'qr')).toMatchObject(onOrders('orders'));
   });
 
   it('of a search is orders for whoever has a past there, for ever', async () => {
     const link = await opened(ports.store, { family: 'qr', unit: 'SUC001POS001' });
-    await ports.store.saveLink(link, { state: 'DONE', legacy_state: 'expired' });
+    await ports.store.links.saveLink(link, { state: 'DONE', legacy_state: 'expired' });
     expect(await lane(argentina, { kind: 'history' }, 'payments')).toMatchObject(onOrders('legacy'));
     expect(await lane(argentina, { kind: 'merchant' }, 'devices')).toEqual(onLegacy('legacy'));
     expect(await lane(brazil, { kind: 'history' }, 'payments')).toEqual(onLegacy('legacy', BRAZIL));
@@ -297,7 +301,7 @@ describe('a unit with live work', () => {
       expect(await lane(argentina, { kind: 'pos', pos_id: '1000002', work: 'sale' })).toEqual(onLegacy(stage));
       expect(await lane(argentina, { kind: 'pos', pos_id: '999', work: 'sale' })).toEqual(onLegacy(stage));
       expect(await lane(brazil, TILL)).toEqual(onLegacy('legacy', BRAZIL));
-      await ports.store.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
+      await ports.store.links.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
       expect(await lane(argentina, TILL)).toEqual(onLegacy(stage));
       expect(await lane(argentina, NUMBER)).toEqual(onLegacy(stage));
     },
@@ -308,7 +312,9 @@ describe('a unit with live work', () => {
     async (state) => {
       await argentinaIs({ stage: 'orders' });
       const soon = Date.now() + 60_000;
-      await ports.store.openLegacySale(newSale({ state, unit: 'SUC001POS001', family: 'qr', ends_at: soon }));
+      await ports.store.legacy_sales.openLegacySale(
+        newSale({ state, unit: 'SUC001POS001', family: 'qr', ends_at: soon }),
+      );
       expect(await lane(argentina, TILL)).toEqual(onLegacy('orders'));
       expect(await lane(argentina, NUMBER)).toEqual(onLegacy('orders'));
       // The token is nobody's: legacy, where the unit is, tells its owner so.
@@ -322,7 +328,7 @@ describe('a unit with live work', () => {
     await argentinaIs({ stage: 'orders' });
     const soon = Date.now() + 60_000;
     const change = { unit: 'SUC001POS001', family: 'qr', ends_at: soon, unproven_token: 'of nobody' } as const;
-    await ports.store.openLegacySale(newSale(change));
+    await ports.store.legacy_sales.openLegacySale(newSale(change));
     expect(await lane(FORGED, TILL)).toMatchObject({ lane: 'refused', error: 'unauthorized' });
     expect(await lane(argentina, TILL)).toEqual(onLegacy('orders')); // as long as nobody knows whose it is
   });
@@ -330,11 +336,11 @@ describe('a unit with live work', () => {
   it('on legacy moves when legacy says that it is over, or its time has come', async () => {
     await argentinaIs({ stage: 'orders' });
     const open = newSale({ state: 'OPEN', unit: 'SUC001POS001', family: 'qr', ends_at: Date.now() + 60_000 });
-    await ports.store.openLegacySale(open); // the sandbox has nothing on that till
+    await ports.store.legacy_sales.openLegacySale(open); // the sandbox has nothing on that till
     expect(await lane(argentina, LOOK)).toEqual(onLegacy('orders')); // a look asks nobody
     expect(await lane(argentina, TILL)).toMatchObject(onOrders('orders'));
-    expect(await ports.store.heldByLegacy(ARGENTINA, TILL.slot, Date.now())).toBeNull();
-    await ports.store.openLegacySale(newSale({ ends_at: Date.now() - 1 }));
+    expect(await ports.store.legacy_sales.heldByLegacy(ARGENTINA, TILL.slot, Date.now())).toBeNull();
+    await ports.store.legacy_sales.openLegacySale(newSale({ ends_at: Date.now() - 1 }));
     expect(await lane(argentina, TERMINAL, 'intents')).toMatchObject(onOrders('orders'));
   });
 
@@ -357,7 +363,7 @@ describe('a unit with live work', () => {
   ] as const)('of a dynamic code keeps the next one on orders while it is %s', async (_what, change, expected) => {
     const now = Date.now();
     const link = await opened(ports.store, { family: 'qr', unit: 'SUC001POS001', slot: null, created_at: now });
-    await ports.store.saveLink(link, change);
+    await ports.store.links.saveLink(link, change);
     expect((await lane(argentina, CODE)).lane).toBe(expected);
     expect(await lane(argentina, TILL)).toEqual(onLegacy('legacy'));
     expect(await lane(argentina, { ...CODE, slot: 'qr:SUC001POS002' })).toEqual(onLegacy('legacy'));
@@ -402,7 +408,7 @@ describe('what a path names', () => {
 
   it('a payment by its number', async () => {
     const link = await opened(ports.store, { family: 'qr', unit: 'PAID' });
-    const paid = await ports.store.saveLink(link, { payment_id: '131772540987' });
+    const paid = await ports.store.links.saveLink(link, { payment_id: '131772540987' });
     expect(await byPayment(ports, { payment_id: '131772540987' })).toEqual({ kind: 'link', link: paid });
     expect(await byPayment(ports, { payment_id: '131772540988' })).toEqual({
       kind: 'payment',
@@ -415,7 +421,7 @@ describe('what a path names', () => {
 
   it('a payment by the number that was minted for it, also after the service has given a real one', async () => {
     const link = await opened(ports.store, { family: 'qr', unit: 'MINTED', merchant_order_id: MINTED });
-    const paid = await ports.store.saveLink(link, { payment_id: '131772540999' });
+    const paid = await ports.store.links.saveLink(link, { payment_id: '131772540999' });
     const minted = String(MINTED - 1_000_000_000_000_000);
     expect(await byPayment(ports, { payment_id: minted })).toEqual({ kind: 'link', link: paid });
     expect(await byPayment(ports, { payment_id: `${minted}0` })).toEqual({ kind: 'link', link: null });

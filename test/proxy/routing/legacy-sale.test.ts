@@ -76,7 +76,10 @@ function runtimeOn(its_store: Store): Ports {
 async function prove(): Promise<void> {
   const fingerprint = ports.vault.fingerprint(token);
   const sealed_token = ports.vault.seal(token.reveal(), 'token');
-  await store.acceptToken({ fingerprint, merchant_id, sealed_token, accepted_until: 0, seen_at: NOON }, 'MLA');
+  await store.merchants.acceptToken(
+    { fingerprint, merchant_id, sealed_token, accepted_until: 0, seen_at: NOON },
+    'MLA',
+  );
 }
 
 function carried(name: string, change: Partial<CarriedCreate> = {}): CarriedCreate {
@@ -100,7 +103,8 @@ async function carry(name: string, answer: CarriedAnswer, change: Partial<Carrie
   await endCarried(ports, await begin(name, change), answer);
 }
 
-const held = (slot: string, at = clock.now): Promise<LegacySale | null> => store.heldByLegacy(merchant_id, slot, at);
+const held = (slot: string, at = clock.now): Promise<LegacySale | null> =>
+  store.legacy_sales.heldByLegacy(merchant_id, slot, at);
 
 describe('before the bytes leave', () => {
   it('an order of ours on the unit sends the call back to choose again', async () => {
@@ -256,11 +260,11 @@ describe('what legacy answers', () => {
     await prove();
     await carry('point.create_intent', null);
     await carry('point.create_intent', { status: 200, body: { id: INTENT } });
-    const [doubt] = await store.openLegacySales(merchant_id, clock.now, 9);
+    const [doubt] = await store.legacy_sales.openLegacySales(merchant_id, clock.now, 9);
     expect(doubt?.state).toBe('IN_DOUBT');
     clock.now += MINUTE_MS;
     await carry('point.create_intent', { status: 200, body: { id: INTENT } });
-    expect(await store.openLegacySales(merchant_id, clock.now, 9)).toMatchObject([{ state: 'OPEN' }]);
+    expect(await store.legacy_sales.openLegacySales(merchant_id, clock.now, 9)).toMatchObject([{ state: 'OPEN' }]);
   });
 
   it('a QR that lives longer than the hour holds its till for so long', async () => {
@@ -334,7 +338,7 @@ describe('is it over?', () => {
       ...{ ends_at: clock.now + HOUR_MS, created_at: clock.now, updated_at: clock.now },
       ...change,
     });
-    await store.openLegacySale(one);
+    await store.legacy_sales.openLegacySale(one);
     return one;
   };
   const over = (one: LegacySale, by = token): Promise<boolean> => isOver(ports, one, by, clock.now + 9_000);
@@ -475,9 +479,9 @@ describe('a carried call that shows an end', () => {
 it('the slot of a sale is free for a link as soon as it is over, and not before', async () => {
   await carry('point.create_intent', { status: 200, body: { id: INTENT } });
   const link = newLink({ merchant_id, unit: DEVICE, created_at: clock.now });
-  const { opening, elsewhere } = await store.openLink(link, () => ({ kind: 'open' }));
+  const { opening, elsewhere } = await store.links.openLink(link, () => ({ kind: 'open' }));
   expect([opening.kind, elsewhere?.legacy_id]).toEqual(['elsewhere', INTENT]);
   says.set('legacy_intent', answered(200, { state: 'FINISHED' }));
   expect(elsewhere && (await isOver(ports, elsewhere, token, clock.now + 9_000))).toBe(true);
-  expect((await store.openLink(link, () => ({ kind: 'open' }))).opening.kind).toBe('open');
+  expect((await store.links.openLink(link, () => ({ kind: 'open' }))).opening.kind).toBe('open');
 });

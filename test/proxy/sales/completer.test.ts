@@ -33,7 +33,7 @@ describe('creates in doubt of one merchant', () => {
     const other = '700100300';
     const sealed_token = stand.ports.vault.seal(TOKEN.reveal(), 'token');
     const known = { merchant_id: other, sealed_token, accepted_until: stand.now + 3_600_000, seen_at: stand.now };
-    await stand.store.acceptToken({ ...known, fingerprint: 'of another' }, 'MLB');
+    await stand.store.merchants.acceptToken({ ...known, fingerprint: 'of another' }, 'MLB');
     const first = await due('PAX_B1', other);
     const second = await due('PAX_B2', other);
     await due('PAX_B3', other);

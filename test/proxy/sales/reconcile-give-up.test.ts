@@ -32,7 +32,7 @@ beforeEach(async () => {
   ports = lanePorts({ store: harness.store, upstreams: { orders: forgetful, legacy: forgetful }, clock });
   await meetMerchant();
   link = await opened(harness.store, newLink({ merchant_id: MERCHANT }));
-  link = await harness.store.saveLink(link, { state: 'LIVE', order_id: orderId(1) });
+  link = await harness.store.links.saveLink(link, { state: 'LIVE', order_id: orderId(1) });
 });
 afterEach(() => harness.dispose());
 
@@ -41,11 +41,11 @@ async function meetMerchant(): Promise<void> {
   const fingerprint = ports.vault.fingerprint(token);
   const sealed_token = ports.vault.seal(token.reveal(), 'token');
   const facts = { merchant_id: MERCHANT, sealed_token, accepted_until: NOON + 120 * MINUTE_MS, seen_at: NOON };
-  await harness.store.acceptToken({ fingerprint, ...facts }, 'MLA');
+  await harness.store.merchants.acceptToken({ fingerprint, ...facts }, 'MLA');
 }
 
 const isPaid = () =>
-  harness.store.saveLink(
+  harness.store.links.saveLink(
     link,
     { state: 'DONE', legacy_state: 'FINISHED', next_check_at: null },
     { audit: auditOf('paid') },
@@ -54,7 +54,7 @@ const isPaid = () =>
 /** Twenty minutes after the first read that did not find its order. */
 async function gone(): Promise<void> {
   expect(await compare(ports, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: false });
-  expect(await harness.store.link(link.legacy_id)).toMatchObject({ state: 'LIVE' });
+  expect(await harness.store.links.link(link.legacy_id)).toMatchObject({ state: 'LIVE' });
   tick_ms += 10 * MINUTE_MS;
   expect(await compare(ports, link, true)).toMatchObject({ repaired: false });
   tick_ms += 10 * MINUTE_MS;
@@ -64,20 +64,20 @@ it('gives up what no read has found for as long as it could be paid, and nothing
   await gone();
   expect(await compare(ports, link, false)).toMatchObject({ mismatch: { repair: 'give_up' }, repaired: false });
   expect(await compare(ports, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: true });
-  expect(await harness.store.link(link.legacy_id)).toMatchObject({ state: 'LOST', legacy_state: 'ABANDONED' });
+  expect(await harness.store.links.link(link.legacy_id)).toMatchObject({ state: 'LOST', legacy_state: 'ABANDONED' });
 });
 
 it('leaves a create in doubt to the completer', async () => {
-  link = await harness.store.saveLink(link, { state: 'IN_DOUBT', order_id: null });
+  link = await harness.store.links.saveLink(link, { state: 'IN_DOUBT', order_id: null });
   expect(await compare(ports, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: false });
-  expect(await harness.store.link(link.legacy_id)).toMatchObject({ state: 'IN_DOUBT' });
+  expect(await harness.store.links.link(link.legacy_id)).toMatchObject({ state: 'IN_DOUBT' });
 });
 
 it('leaves a sale alone that is paid by now', async () => {
   await gone();
   await isPaid();
   expect(await compare(ports, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: false });
-  expect(await harness.store.link(link.legacy_id)).toMatchObject({ state: 'DONE' });
+  expect(await harness.store.links.link(link.legacy_id)).toMatchObject({ state: 'DONE' });
 });
 
 it('leaves a sale alone that is paid while the repair waits for the till’s own call', async () => {
@@ -89,5 +89,5 @@ it('leaves a sale alone that is paid while the repair waits for the till’s own
   finish();
   await call;
   expect(await comparing).toMatchObject({ mismatch: { kind: 'missing' }, repaired: false });
-  expect(await harness.store.link(link.legacy_id)).toMatchObject({ state: 'DONE', legacy_state: 'FINISHED' });
+  expect(await harness.store.links.link(link.legacy_id)).toMatchObject({ state: 'DONE', legacy_state: 'FINISHED' });
 });

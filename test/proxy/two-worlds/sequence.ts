@@ -143,7 +143,7 @@ async function take(play: Play, step: Step): Promise<void> {
 
 /** By the stage as it is from now on; a call that still waits may have begun before. */
 async function knowStages({ worlds, stand, ports, merchant_id, waiting }: Play): Promise<void> {
-  const merchant = await stand.store.merchant(merchant_id);
+  const merchant = await stand.store.merchants.merchant(merchant_id);
   const isSettled = waiting.size === 0;
   worlds.mayBegin = (slot) =>
     isSettled ? isOnOrders(ports.settings, merchant, merchant_id, kindOfSlot(slot), slot) : null;
@@ -242,8 +242,8 @@ async function act(
   }
   if (!event || sold.side !== 'orders') return;
   const announced = { received_at: worlds.now(), order_id: sold.id, reference: null, user_id: merchant_id };
-  await stand.store.receiveEvent({ ...announced, verified: true, action: `order.${sold.state}` });
-  for (const one of await stand.store.dueEvents(worlds.now(), 100)) {
+  await stand.store.events.receiveEvent({ ...announced, verified: true, action: `order.${sold.state}` });
+  for (const one of await stand.store.events.dueEvents(worlds.now(), 100)) {
     if (one.user_id === merchant_id) await handleEvent(ports, one);
   }
 }
@@ -262,14 +262,19 @@ async function move({ stand, merchant_id }: Play, settings: Partial<MerchantSett
 }
 
 async function trip({ stand, merchant_id }: Play, kind: RoutedKind, stands: boolean): Promise<void> {
-  const merchant = await stand.store.merchant(merchant_id);
+  const merchant = await stand.store.merchants.merchant(merchant_id);
   if (merchant === null) return;
-  await stand.store.saveTrips(merchant_id, { [kind]: stands ? TRIP : null }, merchant.revision, auditOf('safety stop'));
+  await stand.store.merchants.saveTrips(
+    merchant_id,
+    { [kind]: stands ? TRIP : null },
+    merchant.revision,
+    auditOf('safety stop'),
+  );
 }
 
 /** What Puente does by itself: finishes creates in doubt, looks at what is silent. */
 async function work({ ports, stand, merchant_id, worlds }: Play): Promise<void> {
-  const links = await stand.store.linksOf(merchant_id, 0, Number.MAX_SAFE_INTEGER, 1_000);
+  const links = await stand.store.history.linksOf(merchant_id, 0, Number.MAX_SAFE_INTEGER, 1_000);
   for (const link of links) {
     if (link.next_check_at !== null && link.next_check_at <= worlds.now()) await lookAfter(ports, link);
   }
@@ -289,7 +294,7 @@ async function comeToRest(play: Play): Promise<void> {
     await work(play);
   }
   await knowStages(play);
-  const merchant = await stand.store.merchant(merchant_id);
+  const merchant = await stand.store.merchants.merchant(merchant_id);
   for (const slot of slots) {
     const expected = isOnOrders(ports.settings, merchant, merchant_id, kindOfSlot(slot), slot) ? 'orders' : 'legacy';
     const sale = newSale(play, { unit: slots.indexOf(slot), way: 'qr.put_order' });

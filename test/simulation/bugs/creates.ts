@@ -82,7 +82,7 @@ export const createBugs: Bug[] = [
       {
         file: 'proxy/sales/create.ts',
         from: 'let own_reference = true;',
-        to: "let own_reference = true; const old = (await ports.store.linksOf(call.merchant.id, 0, Number.MAX_SAFE_INTEGER, 20)).find((one) => one.unit === sale.unit && one.state === 'DONE' && one.client_reference === sale.client_reference); if (old !== undefined) return sale.created(old);",
+        to: "let own_reference = true; const old = (await ports.store.history.linksOf(call.merchant.id, 0, Number.MAX_SAFE_INTEGER, 20)).find((one) => one.unit === sale.unit && one.state === 'DONE' && one.client_reference === sale.client_reference); if (old !== undefined) return sale.created(old);",
       },
     ],
   },

@@ -36,7 +36,7 @@ export const refundBugs: Bug[] = [
       {
         file: 'proxy/payments/make-refund.ts',
         from: "ports.memory.failpoint('refund.answer_read');",
-        to: "ports.memory.failpoint('refund.answer_read'); if (plan.deadline > 0) return { kind: 'made', refund: await ports.store.saveRefund(refund, { state: 'DONE' }), link };",
+        to: "ports.memory.failpoint('refund.answer_read'); if (plan.deadline > 0) return { kind: 'made', refund: await ports.store.refunds.saveRefund(refund, { state: 'DONE' }), link };",
       },
     ],
   },

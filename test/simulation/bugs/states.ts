@@ -41,8 +41,8 @@ export const stateBugs: Bug[] = [
     edits: [
       {
         file: 'proxy/sales/settle.ts',
-        from: 'const saved = await ports.store.saveLink(current, change, extra);',
-        to: 'const first = await ports.store.saveLink(current, change, { ...extra, notices: [] }); const saved = (extra.notices ?? []).length === 0 ? first : await ports.store.saveLink(first, {}, { notices: extra.notices ?? [] });',
+        from: 'const saved = await ports.store.links.saveLink(current, change, extra);',
+        to: 'const first = await ports.store.links.saveLink(current, change, { ...extra, notices: [] }); const saved = (extra.notices ?? []).length === 0 ? first : await ports.store.links.saveLink(first, {}, { notices: extra.notices ?? [] });',
       },
     ],
   },

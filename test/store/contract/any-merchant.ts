@@ -20,15 +20,15 @@ export function anyMerchantTests(current: () => Harness): void {
       finished(store, { merchant_id, client_reference: 'mesa 4', created_at: NOON + minutes * MINUTE_MS });
     const made = [await at(1, MERCHANT), await at(4, MERCHANT), await at(2, OTHER_MERCHANT), await at(3, '9')];
     await finished(store, { client_reference: 'mesa 40' });
-    const ids = (await store.linksByAnyReference('mesa 4', 3)).map(({ legacy_id }) => legacy_id);
+    const ids = (await store.history.linksByAnyReference('mesa 4', 3)).map(({ legacy_id }) => legacy_id);
     expect(ids).toEqual([made[1]?.legacy_id, made[3]?.legacy_id, made[2]?.legacy_id]);
-    expect(await store.linksByAnyReference('mesa', 3)).toEqual([]);
+    expect(await store.history.linksByAnyReference('mesa', 3)).toEqual([]);
   });
 
   it('counts what is open on both sides and what waits to be told, by merchant', async () => {
     const { store } = current();
     const link = await opened(store);
-    await store.saveLink(
+    await store.links.saveLink(
       link,
       { state: 'IN_DOUBT' },
       { notices: [newNotice(link, '1'), newNotice(link, '2', { subject: '2' })] },
@@ -36,10 +36,10 @@ export function anyMerchantTests(current: () => Harness): void {
     await opened(store, { unit: 'PAX_A910__2' });
     await finished(store);
     const sale = newSale({ merchant_id: OTHER_MERCHANT });
-    await store.openLegacySale(sale);
-    await store.saveLegacySale(sale.id, { state: 'IN_DOUBT' });
-    await store.openLegacySale(newSale({ merchant_id: '1', ends_at: NOON - 1 }));
-    expect(await store.openCounts(NOON)).toEqual([
+    await store.legacy_sales.openLegacySale(sale);
+    await store.legacy_sales.saveLegacySale(sale.id, { state: 'IN_DOUBT' });
+    await store.legacy_sales.openLegacySale(newSale({ merchant_id: '1', ends_at: NOON - 1 }));
+    expect(await store.history.openCounts(NOON)).toEqual([
       { merchant_id: MERCHANT, orders: 2, legacy: 0, in_doubt: 1, notices_pending: 2 },
       { merchant_id: OTHER_MERCHANT, orders: 0, legacy: 1, in_doubt: 1, notices_pending: 0 },
     ]);
@@ -50,16 +50,16 @@ export function anyMerchantTests(current: () => Harness): void {
     const sales = [MERCHANT, '1', MERCHANT].map((merchant_id, nth) =>
       newSale({ merchant_id, unit: `PAX_A910__${nth}`, client_reference: 'mesa 4' }),
     );
-    for (const sale of sales) await store.openLegacySale(sale);
-    await store.openLegacySale(newSale({ unit: 'PAX_A910__9' }));
-    expect(await store.legacySalesByAnyReference('mesa 4', 2)).toEqual([sales[2], sales[1]]);
-    expect(await store.legacySalesByAnyReference('mesa 5', 2)).toEqual([]);
+    for (const sale of sales) await store.legacy_sales.openLegacySale(sale);
+    await store.legacy_sales.openLegacySale(newSale({ unit: 'PAX_A910__9' }));
+    expect(await store.legacy_sales.legacySalesByAnyReference('mesa 4', 2)).toEqual([sales[2], sales[1]]);
+    expect(await store.legacy_sales.legacySalesByAnyReference('mesa 5', 2)).toEqual([]);
   });
 
   it('finds a refund by each of its names', async () => {
     const { store } = current();
     const link = await finished(store);
-    const { refund } = await store.openRefund(
+    const { refund } = await store.refunds.openRefund(
       {
         id: randomUUID(),
         number: 8_030_388_800_000_001,
@@ -84,11 +84,15 @@ export function anyMerchantTests(current: () => Harness): void {
       },
       () => 'open',
     );
-    const saved = await store.saveRefund(refund, { state: 'DONE', upstream_id: 'REF1', reference_id: '1900000001' });
+    const saved = await store.refunds.saveRefund(refund, {
+      state: 'DONE',
+      upstream_id: 'REF1',
+      reference_id: '1900000001',
+    });
     for (const id of [refund.id, String(refund.number), 'REF1', '1900000001']) {
-      expect(await store.refund(id), id).toEqual(saved);
+      expect(await store.refunds.refund(id), id).toEqual(saved);
     }
-    for (const id of ['', '0', 'REF', '19', 'f']) expect(await store.refund(id), id).toBeNull();
+    for (const id of ['', '0', 'REF', '19', 'f']) expect(await store.refunds.refund(id), id).toBeNull();
   });
 
   it('counts notices by topic, state and attempts, of a period and of a merchant', async () => {
@@ -96,17 +100,21 @@ export function anyMerchantTests(current: () => Harness): void {
     const failed = { at: NOON, duration_ms: 3, outcome: 'theirs', status: 500, detail: 'no', url: null } as const;
     for (const merchant_id of [MERCHANT, OTHER_MERCHANT]) {
       const link = await finished(store, { merchant_id });
-      await store.saveLink(link, {}, { notices: ['a', 'b'].map((body) => newNotice(link, body, { subject: body })) });
+      await store.links.saveLink(
+        link,
+        {},
+        { notices: ['a', 'b'].map((body) => newNotice(link, body, { subject: body })) },
+      );
     }
     await finished(store).then((link) =>
-      store.saveLink(link, {}, { notices: [newNotice(link, 'c', { created_at: NOON + 9 })] }),
+      store.links.saveLink(link, {}, { notices: [newNotice(link, 'c', { created_at: NOON + 9 })] }),
     );
     for (let tries = 0; tries < 3; tries++) {
-      const [first] = await store.dueNotices(NOON, 100);
+      const [first] = await store.notices.dueNotices(NOON, 100);
       if (first === undefined) throw new Error('no notice is due');
-      await store.recordAttempt(first, failed, { state: 'pending', next_attempt_at: NOON });
+      await store.notices.recordAttempt(first, failed, { state: 'pending', next_attempt_at: NOON });
     }
-    const sums = await store.sumNotices({ since: NOON, until: NOON + 9 });
+    const sums = await store.notices.sumNotices({ since: NOON, until: NOON + 9 });
     expect(sums).toEqual(
       expect.arrayContaining([
         { topic: 'point', form: 'point', state: 'pending', attempts: 0, count: 3 },
@@ -114,7 +122,9 @@ export function anyMerchantTests(current: () => Harness): void {
       ]),
     );
     expect(sums).toHaveLength(2);
-    expect(await store.sumNotices({ merchant_id: OTHER_MERCHANT, since: NOON, until: NOON + 10 })).toHaveLength(1);
-    expect(await store.sumNotices({ since: NOON - 5, until: NOON })).toEqual([]);
+    expect(await store.notices.sumNotices({ merchant_id: OTHER_MERCHANT, since: NOON, until: NOON + 10 })).toHaveLength(
+      1,
+    );
+    expect(await store.notices.sumNotices({ since: NOON - 5, until: NOON })).toEqual([]);
   });
 }

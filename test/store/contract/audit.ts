@@ -8,26 +8,28 @@ export function auditTests(current: () => Harness): void {
     const { store } = current();
     await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
-        store.saveMerchant(newMerchant({ id: String(index + 1) }), 0, auditOf(`action ${index}`)),
+        store.merchants.saveMerchant(newMerchant({ id: String(index + 1) }), 0, auditOf(`action ${index}`)),
       ),
     );
-    const lines = await store.audits(100);
+    const lines = await store.audit.audits(100);
     expect(lines.map((line) => line.sequence)).toEqual(Array.from({ length: 40 }, (_, index) => 40 - index));
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 40 });
   });
 
   it('goes on with the chain after a restart and after a refused change', async () => {
     let { store } = current();
-    await store.saveMerchant(newMerchant(), 0, auditOf('first'));
-    await expect(store.saveMerchant(newMerchant(), 0, auditOf('refused'))).rejects.toMatchObject({ code: 'conflict' });
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('first'));
+    await expect(store.merchants.saveMerchant(newMerchant(), 0, auditOf('refused'))).rejects.toMatchObject({
+      code: 'conflict',
+    });
     store = await current().reopen();
     const link = await opened(store);
-    await store.saveLink(
+    await store.links.saveLink(
       link,
       { state: 'LOST' },
       { audit: auditOf('link.lost', { before: 'SENDING', after: 'LOST' }) },
     );
-    const lines = await store.audits(10);
+    const lines = await store.audit.audits(10);
     expect(lines.map((line) => line.action)).toEqual(['link.lost', 'first']);
     expect(lines[0]?.detail).toEqual({ before: 'SENDING', after: 'LOST' });
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 2 });
@@ -36,8 +38,8 @@ export function auditTests(current: () => Harness): void {
   it('hashes a detail as it will be read back', async () => {
     const { store } = current();
     const detail = { z: 1, a: { y: undefined, when: new Date(0), list: [undefined, 2], text: 'ñ "quoted"' } };
-    await store.saveMerchant(newMerchant(), 0, auditOf('first', detail));
-    const lines = await store.audits(10);
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('first', detail));
+    const lines = await store.audit.audits(10);
     const list = [null, 2];
     expect(lines[0]?.detail).toEqual({ z: 1, a: { when: '1970-01-01T00:00:00.000Z', list, text: 'ñ "quoted"' } });
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 1 });
@@ -46,9 +48,9 @@ export function auditTests(current: () => Harness): void {
   it('shows a changed, a missing and a swapped line', async () => {
     const { store } = current();
     for (const revision of [0, 1, 2, 3]) {
-      await store.saveMerchant(newMerchant(), revision, auditOf(`change ${revision}`));
+      await store.merchants.saveMerchant(newMerchant(), revision, auditOf(`change ${revision}`));
     }
-    const lines = await store.audits(10);
+    const lines = await store.audit.audits(10);
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 4 });
     expect(verifyAudit(lines.slice(0, 2))).toEqual({ intact: true, lines: 2 });
     const changed = lines.map((line) => (line.sequence === 2 ? { ...line, who: 'eve' } : line));

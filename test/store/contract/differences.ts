@@ -17,9 +17,12 @@ export function differenceTests(current: () => Harness): void {
       tables_revision: 'revision-2',
       differences: [newDifference({ legacy: '"A"', orders: '"B"' })],
     });
-    await store.recordExchanges([first, newExchange({ merchant_id: OTHER_MERCHANT, differences: [newDifference()] })]);
-    await store.recordExchanges([last]);
-    expect(await store.differences({ merchant_id: MERCHANT }, NOON)).toEqual([
+    await store.exchanges.recordExchanges([
+      first,
+      newExchange({ merchant_id: OTHER_MERCHANT, differences: [newDifference()] }),
+    ]);
+    await store.exchanges.recordExchanges([last]);
+    expect(await store.evidence.differences({ merchant_id: MERCHANT }, NOON)).toEqual([
       {
         ...newDifference({ legacy: '"A"', orders: '"B"' }),
         merchant_id: MERCHANT,
@@ -35,17 +38,26 @@ export function differenceTests(current: () => Harness): void {
         revision: 1,
       },
     ]);
-    expect((await store.differences({}, NOON)).map((group) => group.merchant_id)).toEqual([MERCHANT, OTHER_MERCHANT]);
+    expect((await store.evidence.differences({}, NOON)).map((group) => group.merchant_id)).toEqual([
+      MERCHANT,
+      OTHER_MERCHANT,
+    ]);
   });
 }
 
 function itIsJudged(current: () => Harness): void {
-  const seen = () => current().store.recordExchanges([newExchange({ differences: [newDifference()] })]);
+  const seen = () => current().store.exchanges.recordExchanges([newExchange({ differences: [newDifference()] })]);
   const judged = (state: 'new' | 'explained' | 'accepted' | 'fixed', revision: number, until: number | null = null) => {
     const change = { state, accepted_until: until, note: 'asked the maker', who: 'ana' };
-    return current().store.saveDifference(MERCHANT, signature, change, revision, auditOf(`difference.${state}`));
+    return current().store.evidence.saveDifference(
+      MERCHANT,
+      signature,
+      change,
+      revision,
+      auditOf(`difference.${state}`),
+    );
   };
-  const group = async (now = NOON) => (await current().store.differences({}, now))[0];
+  const group = async (now = NOON) => (await current().store.evidence.differences({}, now))[0];
 
   it('is judged from the revision that was read, with an audit line', async () => {
     await seen();
@@ -54,8 +66,8 @@ function itIsJudged(current: () => Harness): void {
     expect(await group()).toEqual(saved);
     await expect(judged('fixed', 1)).rejects.toMatchObject({ code: 'conflict' });
     expect(await group()).toEqual(saved);
-    expect((await current().store.audits(9)).map(({ action }) => action)).toEqual(['difference.explained']);
-    const nobody = current().store.saveDifference(OTHER_MERCHANT, signature, saved, 1, auditOf('none'));
+    expect((await current().store.audit.audits(9)).map(({ action }) => action)).toEqual(['difference.explained']);
+    const nobody = current().store.evidence.saveDifference(OTHER_MERCHANT, signature, saved, 1, auditOf('none'));
     await expect(nobody).rejects.toMatchObject({ code: 'not_found' });
   });
 
@@ -84,7 +96,7 @@ function itIsJudged(current: () => Harness): void {
     expect(await group(until - 1)).toMatchObject({ state: 'accepted', accepted_until: until });
     expect(await group(until)).toMatchObject({ state: 'new', accepted_until: until });
     const listed = async (states: ('new' | 'accepted')[], now: number) =>
-      (await current().store.differences({ merchant_id: MERCHANT, states }, now)).length;
+      (await current().store.evidence.differences({ merchant_id: MERCHANT, states }, now)).length;
     expect([await listed(['new'], until - 1), await listed(['accepted'], until - 1)]).toEqual([0, 1]);
     expect([await listed(['new'], until), await listed(['accepted'], until)]).toEqual([1, 0]);
     expect([await listed(['new', 'accepted'], until), await listed([], until)]).toEqual([1, 0]);

@@ -15,60 +15,60 @@ export function eventTests(current: () => Harness): void {
 
   it('keeps an event as it came, through a restart', async () => {
     const event = newEvent();
-    await current().store.receiveEvent(event);
-    const [kept, ...rest] = await (await current().reopen()).dueEvents(NOON, 10);
+    await current().store.events.receiveEvent(event);
+    const [kept, ...rest] = await (await current().reopen()).events.dueEvents(NOON, 10);
     expect(kept).toMatchObject({ ...event, state: 'pending', attempts: 0 });
     expect(rest).toEqual([]);
   });
 
   it('merges an identical hint that is still unread', async () => {
     const { store } = current();
-    await Promise.all(Array.from({ length: 50 }, () => store.receiveEvent(newEvent())));
-    expect(await store.dueEvents(NOON, 100)).toHaveLength(1);
+    await Promise.all(Array.from({ length: 50 }, () => store.events.receiveEvent(newEvent())));
+    expect(await store.events.dueEvents(NOON, 100)).toHaveLength(1);
   });
 
   it('merges hints that name no order, too', async () => {
     const { store } = current();
-    await store.receiveEvent(newEvent({ order_id: null, reference: null }));
-    await store.receiveEvent(newEvent({ order_id: null, reference: null }));
-    expect(await store.dueEvents(NOON, 100)).toHaveLength(1);
+    await store.events.receiveEvent(newEvent({ order_id: null, reference: null }));
+    await store.events.receiveEvent(newEvent({ order_id: null, reference: null }));
+    expect(await store.events.dueEvents(NOON, 100)).toHaveLength(1);
   });
 
   it('keeps hints that differ in order, reference, sender, action or proof', async () => {
     const { store } = current();
-    await store.receiveEvent(newEvent());
-    await store.receiveEvent(newEvent({ order_id: orderId(2) }));
-    await store.receiveEvent(newEvent({ order_id: null }));
-    await store.receiveEvent(newEvent({ reference: null }));
-    await store.receiveEvent(newEvent({ user_id: '700100300' }));
-    await store.receiveEvent(newEvent({ action: 'order.refunded' }));
-    await store.receiveEvent(newEvent({ verified: false }));
-    expect(await store.dueEvents(NOON, 100)).toHaveLength(7);
+    await store.events.receiveEvent(newEvent());
+    await store.events.receiveEvent(newEvent({ order_id: orderId(2) }));
+    await store.events.receiveEvent(newEvent({ order_id: null }));
+    await store.events.receiveEvent(newEvent({ reference: null }));
+    await store.events.receiveEvent(newEvent({ user_id: '700100300' }));
+    await store.events.receiveEvent(newEvent({ action: 'order.refunded' }));
+    await store.events.receiveEvent(newEvent({ verified: false }));
+    expect(await store.events.dueEvents(NOON, 100)).toHaveLength(7);
   });
 
   it('does not merge into a hint that was handed out, because it may have been read before this change', async () => {
     const { store } = current();
-    await store.receiveEvent(newEvent());
-    const [first] = await store.dueEvents(NOON, 10);
-    await store.receiveEvent(newEvent());
+    await store.events.receiveEvent(newEvent());
+    const [first] = await store.events.dueEvents(NOON, 10);
+    await store.events.receiveEvent(newEvent());
     if (first === undefined) throw new Error('no event is due');
-    await store.saveEvent(first.sequence, { state: 'done' });
-    const due = await store.dueEvents(NOON, 10);
+    await store.events.saveEvent(first.sequence, { state: 'done' });
+    const due = await store.events.dueEvents(NOON, 10);
     expect(due).toHaveLength(1);
     expect(due[0]?.sequence).toBeGreaterThan(first.sequence);
   });
 
   it('lists due events by their next attempt, and changes only what is named', async () => {
     const { store } = current();
-    for (const order of [1, 2, 3]) await store.receiveEvent(newEvent({ order_id: orderId(order) }));
-    const [first, second] = await store.dueEvents(NOON, 2);
+    for (const order of [1, 2, 3]) await store.events.receiveEvent(newEvent({ order_id: orderId(order) }));
+    const [first, second] = await store.events.dueEvents(NOON, 2);
     if (first === undefined || second === undefined) throw new Error('two events are due');
-    await store.saveEvent(first.sequence, { attempts: 1, next_attempt_at: NOON + MINUTE_MS });
-    await store.saveEvent(second.sequence, { state: 'done' });
-    expect((await store.dueEvents(NOON, 10)).map((event) => event.order_id)).toEqual([orderId(3)]);
-    const later = await store.dueEvents(NOON + MINUTE_MS, 10);
+    await store.events.saveEvent(first.sequence, { attempts: 1, next_attempt_at: NOON + MINUTE_MS });
+    await store.events.saveEvent(second.sequence, { state: 'done' });
+    expect((await store.events.dueEvents(NOON, 10)).map((event) => event.order_id)).toEqual([orderId(3)]);
+    const later = await store.events.dueEvents(NOON + MINUTE_MS, 10);
     expect(later[1]).toEqual({ ...first, attempts: 1, next_attempt_at: NOON + MINUTE_MS });
-    expect(await store.counts()).toMatchObject({ events_waiting: 2 });
+    expect(await store.upkeep.counts()).toMatchObject({ events_waiting: 2 });
   });
 }
 
@@ -76,10 +76,10 @@ function itKeepsTheOrder(current: () => Harness): void {
   it('lists what came in one moment in the order in which it came, through a restart [F48]', async () => {
     const { store } = current();
     const orders = Array.from({ length: 40 }, (_, index) => orderId((index * 17) % 40));
-    for (const order_id of orders) await store.receiveEvent(newEvent({ order_id }));
-    expect((await store.dueEvents(NOON, 100)).map(({ order_id }) => order_id)).toEqual(orders);
+    for (const order_id of orders) await store.events.receiveEvent(newEvent({ order_id }));
+    expect((await store.events.dueEvents(NOON, 100)).map(({ order_id }) => order_id)).toEqual(orders);
     const again = await current().reopen();
-    expect((await again.dueEvents(NOON, 100)).map(({ order_id }) => order_id)).toEqual(orders);
+    expect((await again.events.dueEvents(NOON, 100)).map(({ order_id }) => order_id)).toEqual(orders);
   });
 }
 
@@ -89,25 +89,25 @@ function itParks(current: () => Harness): void {
     await park(store, { order_id: orderId(1), reference: 'a' });
     await park(store, { order_id: orderId(2), reference: 'b' });
     await park(store, { order_id: null, reference: null });
-    expect(await store.dueEvents(WHENEVER, 10)).toEqual([]);
-    expect(await store.counts()).toMatchObject({ events_waiting: 3 });
+    expect(await store.events.dueEvents(WHENEVER, 10)).toEqual([]);
+    expect(await store.upkeep.counts()).toMatchObject({ events_waiting: 3 });
     await learn(store, orderId(8), 'c');
-    expect(await store.dueEvents(WHENEVER, 10)).toEqual([]);
+    expect(await store.events.dueEvents(WHENEVER, 10)).toEqual([]);
     await learn(store, orderId(1), 'd');
-    expect(await store.dueEvents(WHENEVER, 10)).toMatchObject([{ order_id: orderId(1), state: 'pending' }]);
+    expect(await store.events.dueEvents(WHENEVER, 10)).toMatchObject([{ order_id: orderId(1), state: 'pending' }]);
     await learn(store, orderId(9), 'b');
-    expect(await store.dueEvents(WHENEVER, 10)).toHaveLength(2);
+    expect(await store.events.dueEvents(WHENEVER, 10)).toHaveLength(2);
   });
 
   it('leaves events parked when a link changes without learning its order, unless they are recalled', async () => {
     const { store } = current();
     await park(store, { order_id: orderId(1), reference: 'a' });
     const link = await opened(store, { reference_sent: 'a' });
-    const doubt = await store.saveLink(link, { state: 'IN_DOUBT' });
-    expect(await store.dueEvents(WHENEVER, 10)).toEqual([]);
+    const doubt = await store.links.saveLink(link, { state: 'IN_DOUBT' });
+    expect(await store.events.dueEvents(WHENEVER, 10)).toEqual([]);
     await park(store, { reference: 'b' });
-    await store.saveLink(doubt, {}, { recall_events: true });
-    expect(await store.dueEvents(WHENEVER, 10)).toMatchObject([{ order_id: orderId(1), reference: 'a' }]);
+    await store.links.saveLink(doubt, {}, { recall_events: true });
+    expect(await store.events.dueEvents(WHENEVER, 10)).toMatchObject([{ order_id: orderId(1), reference: 'a' }]);
   });
 
   it('keeps a bounded number parked: verified events push out unverified ones, oldest first [F109]', {
@@ -120,22 +120,22 @@ function itParks(current: () => Harness): void {
     await park(store, { received_at, reference: 'verified and oldest' });
     const forged = Array.from({ length: before }, (_, index) => `forged ${index}`);
     // By itself, because many that come together have no order among them.
-    await store.receiveEvent(newEvent({ received_at, reference: 'forged 0', verified: false }));
+    await store.events.receiveEvent(newEvent({ received_at, reference: 'forged 0', verified: false }));
     for (let from = 1; from < before; from += 1_000) {
       await Promise.all(
         forged
           .slice(from, from + 1_000)
-          .map((reference) => store.receiveEvent(newEvent({ received_at, reference, verified: false }))),
+          .map((reference) => store.events.receiveEvent(newEvent({ received_at, reference, verified: false }))),
       );
     }
-    const due = await store.dueEvents(received_at, PARKED_EVENTS_LIMIT);
-    await Promise.all(due.map((event) => store.saveEvent(event.sequence, { state: 'parked' })));
-    expect(await store.counts()).toMatchObject({ events_waiting: PARKED_EVENTS_LIMIT });
+    const due = await store.events.dueEvents(received_at, PARKED_EVENTS_LIMIT);
+    await Promise.all(due.map((event) => store.events.saveEvent(event.sequence, { state: 'parked' })));
+    expect(await store.upkeep.counts()).toMatchObject({ events_waiting: PARKED_EVENTS_LIMIT });
     await park(store, { received_at, reference: 'verified and newest' });
-    expect(await store.counts()).toMatchObject({ events_waiting: PARKED_EVENTS_LIMIT });
+    expect(await store.upkeep.counts()).toMatchObject({ events_waiting: PARKED_EVENTS_LIMIT });
     const names = ['verified and oldest', 'verified and newest', 'forged 0', 'forged 1'];
     for (const [index, reference] of names.entries()) await learn(store, orderId(20 + index), reference);
-    const left = await store.dueEvents(WHENEVER, 10);
+    const left = await store.events.dueEvents(WHENEVER, 10);
     expect(left.map((event) => event.reference).sort()).toEqual([
       'forged 1',
       'verified and newest',
@@ -147,12 +147,12 @@ function itParks(current: () => Harness): void {
 /** A link of its own learns the order id, as a settled create does. */
 async function learn(store: Store, order_id: string, reference_sent: string): Promise<void> {
   const link = await opened(store, { unit: `PAX_A910__${order_id}`, reference_sent });
-  await store.saveLink(link, { order_id, state: 'LIVE' });
+  await store.links.saveLink(link, { order_id, state: 'LIVE' });
 }
 
 async function park(store: Store, change: Parameters<typeof newEvent>[0]): Promise<void> {
   const received = newEvent(change);
-  await store.receiveEvent(received);
-  for (const event of await store.dueEvents(received.received_at, 10))
-    await store.saveEvent(event.sequence, { state: 'parked' });
+  await store.events.receiveEvent(received);
+  for (const event of await store.events.dueEvents(received.received_at, 10))
+    await store.events.saveEvent(event.sequence, { state: 'parked' });
 }

@@ -28,23 +28,28 @@ export function exchangeTests(current: () => Harness): void {
       differences: [newDifference(), newDifference(), newDifference({ signature: '00000000000000a2' })],
     });
     const bare = newExchange({ merchant_id: null, operation: null, kind: null, unit: null });
-    await current().store.recordExchanges([full, bare]);
+    await current().store.exchanges.recordExchanges([full, bare]);
     const store = await current().reopen();
     const { cells, differences, compared, ...rest } = full;
     const signatures = ['00000000000000a1', '00000000000000a2'];
-    expect(await store.exchange(full.id)).toEqual({ ...rest, sequence: 1, signatures });
-    expect(await store.exchange(bare.id)).toMatchObject({ merchant_id: null, operation: null, kind: null, lost: [] });
-    expect((await store.exchange(bare.id))?.limitations).toEqual([]);
-    expect(await store.exchange('nobody')).toBeNull();
+    expect(await store.exchanges.exchange(full.id)).toEqual({ ...rest, sequence: 1, signatures });
+    expect(await store.exchanges.exchange(bare.id)).toMatchObject({
+      merchant_id: null,
+      operation: null,
+      kind: null,
+      lost: [],
+    });
+    expect((await store.exchanges.exchange(bare.id))?.limitations).toEqual([]);
+    expect(await store.exchanges.exchange('nobody')).toBeNull();
   });
 
   it('numbers them in the order of the batch, and says the newest', async () => {
     const { store } = current();
-    expect(await store.lastExchange()).toBe(0);
+    expect(await store.exchanges.lastExchange()).toBe(0);
     const batch = [1, 2, 3].map(() => newExchange());
-    await store.recordExchanges(batch);
-    expect(await store.lastExchange()).toBe(3);
-    const found = await store.exchanges({}, 0, 10);
+    await store.exchanges.recordExchanges(batch);
+    expect(await store.exchanges.lastExchange()).toBe(3);
+    const found = await store.exchanges.exchanges({}, 0, 10);
     expect(found.map(({ id, sequence }) => [id, sequence])).toEqual(batch.map(({ id }, index) => [id, index + 1]));
   });
 
@@ -52,10 +57,10 @@ export function exchangeTests(current: () => Harness): void {
     const { store } = current();
     const HOUR_MS = 3_600_000;
     const batch = Array.from({ length: 450 }, (_, index) => newExchange({ at: NOON + (index % 3) * HOUR_MS + index }));
-    await store.recordExchanges(batch);
-    expect((await store.exchanges({}, 0, 500)).map(({ id }) => id)).toEqual(batch.map(({ id }) => id));
+    await store.exchanges.recordExchanges(batch);
+    expect((await store.exchanges.exchanges({}, 0, 500)).map(({ id }) => id)).toEqual(batch.map(({ id }) => id));
     const since = NOON + HOUR_MS;
-    const later = await store.exchanges({ since, until: since + HOUR_MS }, 0, 500);
+    const later = await store.exchanges.exchanges({ since, until: since + HOUR_MS }, 0, 500);
     expect(later.map(({ id }) => id)).toEqual(batch.filter((_, index) => index % 3 === 1).map(({ id }) => id));
   });
 
@@ -65,50 +70,52 @@ export function exchangeTests(current: () => Harness): void {
     const hits = { unknown: [{ what: 'field', name: 'body.tip' } as const] };
     const cells = [{ operation: 'point.create', field: 'body.amount', outcome: 'equal' } as const];
     const [first, second] = [newExchange({ ...parts, ...hits, cells }), newExchange({ ...parts, ...hits, cells })];
-    await store.recordExchanges([first, first]);
-    await store.recordExchanges([first, second]);
+    await store.exchanges.recordExchanges([first, first]);
+    await store.exchanges.recordExchanges([first, second]);
     await Promise.all([
-      store.recordExchanges([second, first]),
-      store.recordExchanges([first]),
-      store.recordExchanges([]),
+      store.exchanges.recordExchanges([second, first]),
+      store.exchanges.recordExchanges([first]),
+      store.exchanges.recordExchanges([]),
     ]);
-    expect(await store.exchanges({}, 0, 9)).toMatchObject([{ id: first.id }, { id: second.id }]);
-    expect(await store.traffic({})).toMatchObject([{ calls: 2 }]);
-    expect(await store.units(MERCHANT)).toMatchObject([{ calls: 2 }]);
-    expect(await store.ledger()).toMatchObject([{ count: 2 }]);
-    expect(await store.coverage()).toMatchObject([{ equal: 2, different: 0 }]);
-    expect(await store.differences({}, NOON)).toMatchObject([{ count: 2 }]);
-    expect(await store.unknowns()).toMatchObject([{ count: 2 }]);
-    expect(await store.verdicts()).toMatchObject([{ count: 2 }]);
+    expect(await store.exchanges.exchanges({}, 0, 9)).toMatchObject([{ id: first.id }, { id: second.id }]);
+    expect(await store.evidence.traffic({})).toMatchObject([{ calls: 2 }]);
+    expect(await store.evidence.units(MERCHANT)).toMatchObject([{ calls: 2 }]);
+    expect(await store.evidence.ledger()).toMatchObject([{ count: 2 }]);
+    expect(await store.evidence.coverage()).toMatchObject([{ equal: 2, different: 0 }]);
+    expect(await store.evidence.differences({}, NOON)).toMatchObject([{ count: 2 }]);
+    expect(await store.evidence.unknowns()).toMatchObject([{ count: 2 }]);
+    expect(await store.evidence.verdicts()).toMatchObject([{ count: 2 }]);
   });
 
   it('counts once what many tell at the same time', async () => {
     const { store } = current();
     const batch = Array.from({ length: 30 }, () => newExchange());
-    await Promise.all(Array.from({ length: 8 }, (_, index) => store.recordExchanges(batch.slice(index))));
-    expect(await store.traffic({})).toMatchObject([{ calls: 30 }]);
-    expect(await store.exchanges({}, 0, 99)).toHaveLength(30);
+    await Promise.all(Array.from({ length: 8 }, (_, index) => store.exchanges.recordExchanges(batch.slice(index))));
+    expect(await store.evidence.traffic({})).toMatchObject([{ calls: 30 }]);
+    expect(await store.exchanges.exchanges({}, 0, 99)).toHaveLength(30);
   });
 
   it('keeps nothing of a batch that can not be kept, and goes on', async () => {
     const { store } = current();
     const broken = newExchange({ at: Number.NaN });
-    await expect(store.recordExchanges([newExchange(), broken])).rejects.toMatchObject({ code: 'store_failed' });
-    expect(await store.lastExchange()).toBe(0);
-    expect(await store.traffic({})).toEqual([]);
-    await store.recordExchanges([newExchange()]);
-    expect(await store.traffic({})).toMatchObject([{ calls: 1 }]);
+    await expect(store.exchanges.recordExchanges([newExchange(), broken])).rejects.toMatchObject({
+      code: 'store_failed',
+    });
+    expect(await store.exchanges.lastExchange()).toBe(0);
+    expect(await store.evidence.traffic({})).toEqual([]);
+    await store.exchanges.recordExchanges([newExchange()]);
+    expect(await store.evidence.traffic({})).toMatchObject([{ calls: 1 }]);
   });
 
   it('counts what could not be kept, by day and reason', async () => {
     const { store } = current();
     const day = Math.floor(NOON / DAY_MS);
-    await store.noteShed('shadow', 5, NOON);
-    await store.noteShed('shadow', 2, NOON + 1);
-    await store.noteShed('evidence', 3, NOON + DAY_MS);
-    expect(await store.shed(day, day + 2)).toEqual({ shadow: 7, evidence: 3 });
-    expect(await store.shed(day, day + 1)).toEqual({ shadow: 7, evidence: 0 });
-    expect(await store.shed(day + 2, day + 9)).toEqual({ shadow: 0, evidence: 0 });
+    await store.exchanges.noteShed('shadow', 5, NOON);
+    await store.exchanges.noteShed('shadow', 2, NOON + 1);
+    await store.exchanges.noteShed('evidence', 3, NOON + DAY_MS);
+    expect(await store.exchanges.shed(day, day + 2)).toEqual({ shadow: 7, evidence: 3 });
+    expect(await store.exchanges.shed(day, day + 1)).toEqual({ shadow: 7, evidence: 0 });
+    expect(await store.exchanges.shed(day + 2, day + 9)).toEqual({ shadow: 0, evidence: 0 });
   });
 }
 
@@ -116,29 +123,29 @@ function itTidies(current: () => Harness): void {
   it('deletes what is old, erases old messages, never more than asked, and keeps the sums', async () => {
     const { store } = current();
     const batch = [0, 1, 2, 3, 4, 5].map((day) => newExchange({ at: NOON + day * DAY_MS, messages }));
-    await store.recordExchanges(batch);
-    const tidy = (limit: number) => store.tidyExchanges(NOON + 2 * DAY_MS, NOON + 4 * DAY_MS, limit);
+    await store.exchanges.recordExchanges(batch);
+    const tidy = (limit: number) => store.exchanges.tidyExchanges(NOON + 2 * DAY_MS, NOON + 4 * DAY_MS, limit);
     expect(await tidy(1)).toBe(1);
-    expect(await store.exchange(batch[0]?.id ?? '')).toBeNull();
+    expect(await store.exchanges.exchange(batch[0]?.id ?? '')).toBeNull();
     expect(await tidy(2)).toBe(2);
     expect(await tidy(9)).toBe(1);
     expect(await tidy(9)).toBe(0);
-    const left = await store.exchanges({}, 0, 10);
+    const left = await store.exchanges.exchanges({}, 0, 10);
     expect(left.map(({ at, messages: kept }) => [(at - NOON) / DAY_MS, kept !== null])).toEqual([
       [2, false],
       [3, false],
       [4, true],
       [5, true],
     ]);
-    expect((await store.traffic({})).map(({ calls }) => calls)).toEqual([1, 1, 1, 1, 1, 1]);
+    expect((await store.evidence.traffic({})).map(({ calls }) => calls)).toEqual([1, 1, 1, 1, 1, 1]);
   });
 
   it('never gives a number twice, even when the newest are gone', async () => {
     const { store } = current();
-    await store.recordExchanges([newExchange(), newExchange()]);
-    await store.tidyExchanges(NOON + 1, 0, 10);
+    await store.exchanges.recordExchanges([newExchange(), newExchange()]);
+    await store.exchanges.tidyExchanges(NOON + 1, 0, 10);
     const next = newExchange();
-    await (await current().reopen()).recordExchanges([next]);
-    expect(await current().store.exchange(next.id)).toMatchObject({ sequence: 3 });
+    await (await current().reopen()).exchanges.recordExchanges([next]);
+    expect(await current().store.exchanges.exchange(next.id)).toMatchObject({ sequence: 3 });
   });
 }

@@ -27,19 +27,23 @@ export function findingTests(current: () => Harness): void {
       lost: [newLoss()],
       unknown: [{ what: 'endpoint', name: 'PUT /stores/:id' } as const],
     };
-    await store.recordExchanges([
+    await store.exchanges.recordExchanges([
       newExchange({ ...found, merchant_id: null }),
       newExchange({ ...found, operation: null, kind: null }),
       newExchange({ ...found, merchant_id: null, operation: null, kind: null }),
     ]);
-    expect([...(await store.traffic({})), ...(await store.calledMerchants())]).toEqual([]);
-    expect(await store.units(MERCHANT)).toEqual([]);
-    expect([...(await store.ledger()), ...(await store.coverage()), ...(await store.verdicts())]).toEqual([]);
-    expect(await store.unknowns()).toMatchObject([
+    expect([...(await store.evidence.traffic({})), ...(await store.exchanges.calledMerchants())]).toEqual([]);
+    expect(await store.evidence.units(MERCHANT)).toEqual([]);
+    expect([
+      ...(await store.evidence.ledger()),
+      ...(await store.evidence.coverage()),
+      ...(await store.evidence.verdicts()),
+    ]).toEqual([]);
+    expect(await store.evidence.unknowns()).toMatchObject([
       { merchant_id: '', what: 'endpoint', name: 'PUT /stores/:id', count: 2 },
       { merchant_id: MERCHANT, count: 1 },
     ]);
-    expect(await store.lastExchange()).toBe(3);
+    expect(await store.exchanges.lastExchange()).toBe(3);
   });
 }
 
@@ -47,7 +51,7 @@ function itCountsCalls(current: () => Harness): void {
   it('counts calls by merchant, UTC day, operation, lane and outcome', async () => {
     const { store } = current();
     const midnight = (DAY + 1) * DAY_MS;
-    await store.recordExchanges([
+    await store.exchanges.recordExchanges([
       newExchange({ at: midnight - 1 }),
       newExchange({ at: midnight }),
       newExchange({ at: midnight, outcome: 'fault' }),
@@ -55,12 +59,12 @@ function itCountsCalls(current: () => Harness): void {
       newExchange({ at: midnight, operation: 'devices.list', kind: 'devices' }),
       newExchange({ at: midnight, merchant_id: OTHER_MERCHANT }),
     ]);
-    await store.recordExchanges([newExchange({ at: midnight + 5 })]);
-    expect(await store.calledMerchants()).toEqual([MERCHANT, OTHER_MERCHANT].toSorted());
-    const all = await store.traffic({});
+    await store.exchanges.recordExchanges([newExchange({ at: midnight + 5 })]);
+    expect(await store.exchanges.calledMerchants()).toEqual([MERCHANT, OTHER_MERCHANT].toSorted());
+    const all = await store.evidence.traffic({});
     expect(all).toHaveLength(6);
     expect(all.map(({ calls }) => calls).toSorted()).toEqual([1, 1, 1, 1, 1, 2]);
-    expect(await store.traffic({ merchant_id: OTHER_MERCHANT })).toEqual([
+    expect(await store.evidence.traffic({ merchant_id: OTHER_MERCHANT })).toEqual([
       {
         merchant_id: OTHER_MERCHANT,
         day: DAY + 1,
@@ -71,24 +75,24 @@ function itCountsCalls(current: () => Harness): void {
         calls: 1,
       },
     ]);
-    expect(await store.traffic({ until_day: DAY + 1 })).toMatchObject([{ day: DAY, calls: 1 }]);
-    expect(await store.traffic({ merchant_id: MERCHANT, since_day: DAY + 1 })).toHaveLength(4);
-    expect(await store.traffic({ since_day: DAY + 2 })).toEqual([]);
+    expect(await store.evidence.traffic({ until_day: DAY + 1 })).toMatchObject([{ day: DAY, calls: 1 }]);
+    expect(await store.evidence.traffic({ merchant_id: MERCHANT, since_day: DAY + 1 })).toHaveLength(4);
+    expect(await store.evidence.traffic({ since_day: DAY + 2 })).toEqual([]);
   });
 
   it('knows the units that were named, since when, until when, and on which lane last', async () => {
     const { store } = current();
     const unit = 'point:A';
-    await store.recordExchanges([
+    await store.exchanges.recordExchanges([
       newExchange({ unit, at: LATER, lane: 'orders' }),
       newExchange({ unit, at: NOON, lane: 'legacy' }),
       newExchange({ unit: 'point:B' }),
       newExchange({ unit: null }),
       newExchange({ unit: 'point:C', merchant_id: OTHER_MERCHANT }),
     ]);
-    await store.recordExchanges([newExchange({ unit, at: NOON - 1, lane: 'legacy' })]);
+    await store.exchanges.recordExchanges([newExchange({ unit, at: NOON - 1, lane: 'legacy' })]);
     const merchant_id = MERCHANT;
-    expect(await store.units(MERCHANT)).toEqual([
+    expect(await store.evidence.units(MERCHANT)).toEqual([
       { merchant_id, slot: unit, first_at: NOON - 1, last_at: LATER, calls: 3, last_lane: 'orders' },
       { merchant_id, slot: 'point:B', first_at: NOON, last_at: NOON, calls: 1, last_lane: 'legacy' },
     ]);
@@ -111,10 +115,13 @@ function itCountsFields(current: () => Harness): void {
         newLoss({ path: 'body.print', weight: 'other' }),
       ],
     });
-    await store.recordExchanges([first, others]);
-    await store.recordExchanges([real, newExchange({ lost: others.lost.slice(1), merchant_id: OTHER_MERCHANT })]);
+    await store.exchanges.recordExchanges([first, others]);
+    await store.exchanges.recordExchanges([
+      real,
+      newExchange({ lost: others.lost.slice(1), merchant_id: OTHER_MERCHANT }),
+    ]);
     const { would_be, ...loss } = newLoss();
-    const ledger = await store.ledger(MERCHANT);
+    const ledger = await store.evidence.ledger(MERCHANT);
     expect(ledger.map(({ weight, count }) => [weight, count])).toEqual([
       ['money', 2],
       ['identity', 1],
@@ -131,14 +138,14 @@ function itCountsFields(current: () => Harness): void {
       sample: real.id,
       tables_revision: 'revision-2',
     });
-    expect(await store.ledger()).toHaveLength(4);
+    expect(await store.evidence.ledger()).toHaveLength(4);
   });
 
   it('puts money first however often the rest was lost', async () => {
     const { store } = current();
     const other = { lost: [newLoss({ weight: 'other', path: 'body.print' })] };
-    await store.recordExchanges([newExchange(other), newExchange(other), newExchange({ lost: [newLoss()] })]);
-    expect((await store.ledger()).map(({ weight, count }) => [weight, count])).toEqual([
+    await store.exchanges.recordExchanges([newExchange(other), newExchange(other), newExchange({ lost: [newLoss()] })]);
+    expect((await store.evidence.ledger()).map(({ weight, count }) => [weight, count])).toEqual([
       ['money', 1],
       ['other', 2],
     ]);
@@ -147,19 +154,19 @@ function itCountsFields(current: () => Harness): void {
   it('counts a field once a call, as different when a call shows it both ways', async () => {
     const { store } = current();
     const cell = (field: string, outcome: 'equal' | 'different') => ({ operation: 'qr.create', field, outcome });
-    await store.recordExchanges([
+    await store.exchanges.recordExchanges([
       newExchange({
         cells: [cell('items[].price', 'different'), cell('items[].price', 'equal'), cell('title', 'equal')],
       }),
       newExchange({ cells: [cell('items[].price', 'equal'), cell('items[].price', 'equal')], at: LATER }),
     ]);
-    await store.recordExchanges([newExchange({ cells: [cell('items[].price', 'equal')] })]);
+    await store.exchanges.recordExchanges([newExchange({ cells: [cell('items[].price', 'equal')] })]);
     const about = { merchant_id: MERCHANT, operation: 'qr.create' };
-    expect(await store.coverage(MERCHANT)).toEqual([
+    expect(await store.evidence.coverage(MERCHANT)).toEqual([
       { ...about, field: 'items[].price', equal: 2, different: 1, last_at: LATER },
       { ...about, field: 'title', equal: 1, different: 0, last_at: NOON },
     ]);
-    expect(await store.coverage(OTHER_MERCHANT)).toEqual([]);
+    expect(await store.evidence.coverage(OTHER_MERCHANT)).toEqual([]);
   });
 }
 
@@ -168,15 +175,17 @@ function itCountsSharedFields(current: () => Harness): void {
     const { store } = current();
     const title = { operation: 'qr.create', field: 'title', outcome: 'equal' } as const;
     const cells = Object.freeze([title]) as RecordedExchange['cells']; // as `proxy/evidence/evaluation.ts` shares it
-    await store.recordExchanges([
+    await store.exchanges.recordExchanges([
       newExchange({ cells, at: LATER }),
       newExchange({ cells }),
       newExchange({ cells: [title] }),
       newExchange({ cells, merchant_id: OTHER_MERCHANT }),
     ]);
     const about = { operation: 'qr.create', field: 'title', different: 0 };
-    expect(await store.coverage(MERCHANT)).toEqual([{ merchant_id: MERCHANT, ...about, equal: 3, last_at: LATER }]);
-    expect(await store.coverage(OTHER_MERCHANT)).toEqual([
+    expect(await store.evidence.coverage(MERCHANT)).toEqual([
+      { merchant_id: MERCHANT, ...about, equal: 3, last_at: LATER },
+    ]);
+    expect(await store.evidence.coverage(OTHER_MERCHANT)).toEqual([
       { merchant_id: OTHER_MERCHANT, ...about, equal: 1, last_at: NOON },
     ]);
   });
@@ -187,24 +196,30 @@ function itCountsUnknownNames(current: () => Harness): void {
     const { store } = current();
     const tip = { what: 'field', name: 'body.tip' } as const;
     const shop = { what: 'header', name: 'x-shop' } as const;
-    await store.recordExchanges([newExchange({ unknown: [tip, shop] }), newExchange({ unknown: [tip], at: LATER })]);
-    await store.recordExchanges([newExchange({ unknown: [tip] })]);
-    expect(await store.unknowns(MERCHANT)).toEqual([
+    await store.exchanges.recordExchanges([
+      newExchange({ unknown: [tip, shop] }),
+      newExchange({ unknown: [tip], at: LATER }),
+    ]);
+    await store.exchanges.recordExchanges([newExchange({ unknown: [tip] })]);
+    expect(await store.evidence.unknowns(MERCHANT)).toEqual([
       { merchant_id: MERCHANT, ...tip, count: 3, first_at: NOON, last_at: LATER },
       { merchant_id: MERCHANT, ...shop, count: 1, first_at: NOON, last_at: NOON },
     ]);
-    expect(await store.unknowns(OTHER_MERCHANT)).toEqual([]);
+    expect(await store.evidence.unknowns(OTHER_MERCHANT)).toEqual([]);
   });
 
   it('keeps 500 names a merchant and kind, counts the rest under one, and goes on counting those it knows', async () => {
     const { store } = current();
     const hits = (from: number, to: number) =>
       Array.from({ length: to - from }, (_, index) => ({ what: 'field', name: `body.f${from + index}` }) as const);
-    await store.recordExchanges([newExchange({ unknown: hits(0, 300) }), newExchange({ unknown: hits(200, 400) })]);
-    await store.recordExchanges([newExchange({ unknown: hits(390, 520) })]);
-    await store.recordExchanges([newExchange({ unknown: hits(499, 502) })]);
-    await store.recordExchanges([newExchange({ unknown: [{ what: 'header', name: 'x-shop' }] })]);
-    const rows = await store.unknowns(MERCHANT);
+    await store.exchanges.recordExchanges([
+      newExchange({ unknown: hits(0, 300) }),
+      newExchange({ unknown: hits(200, 400) }),
+    ]);
+    await store.exchanges.recordExchanges([newExchange({ unknown: hits(390, 520) })]);
+    await store.exchanges.recordExchanges([newExchange({ unknown: hits(499, 502) })]);
+    await store.exchanges.recordExchanges([newExchange({ unknown: [{ what: 'header', name: 'x-shop' }] })]);
+    const rows = await store.evidence.unknowns(MERCHANT);
     const counts = new Map(rows.map(({ name, count }) => [name, count]));
     expect(rows).toHaveLength(502);
     expect(counts.get('(others)')).toBe(22);
@@ -229,45 +244,47 @@ function itBoundsWhatTillsName(current: () => Harness): void {
     const calls = (from: number, to: number) => [
       newExchange({ lost: list(from, to, lost), cells: list(from, to, cell) }),
     ];
-    await store.recordExchanges([...calls(0, 700), ...calls(600, 900)]);
-    await store.recordExchanges(calls(890, 1_040));
+    await store.exchanges.recordExchanges([...calls(0, 700), ...calls(600, 900)]);
+    await store.exchanges.recordExchanges(calls(890, 1_040));
     const known = newLoss({ path: 'body.description' });
-    await store.recordExchanges([
+    await store.exchanges.recordExchanges([
       newExchange({ lost: [known, lost(5), lost(2_000)], cells: [cell(5), cell(2_000)] }),
       newExchange({ lost: list(3_000, 3_010, lost), merchant_id: OTHER_MERCHANT }),
     ]);
-    const ledger = new Map((await store.ledger(MERCHANT)).map(({ path, count }) => [path, count]));
+    const ledger = new Map((await store.evidence.ledger(MERCHANT)).map(({ path, count }) => [path, count]));
     expect(ledger.size).toBe(1_002);
     expect(
       ['body.f5', 'body.f650', 'body.f999', 'body.description', '(others)'].map((path) => ledger.get(path)),
     ).toEqual([2, 2, 1, 1, 2]);
-    const coverage = new Map((await store.coverage(MERCHANT)).map(({ field, different }) => [field, different]));
+    const coverage = new Map(
+      (await store.evidence.coverage(MERCHANT)).map(({ field, different }) => [field, different]),
+    );
     expect([coverage.size, coverage.get('body.f5'), coverage.get('(others)')]).toEqual([1_001, 2, 2]);
-    expect(await store.ledger(OTHER_MERCHANT)).toHaveLength(10);
+    expect(await store.evidence.ledger(OTHER_MERCHANT)).toHaveLength(10);
   });
 
   it('keeps 10,000 units a merchant, none of them longer than a unit is', async () => {
     const { store } = current();
     const calls = (from: number, to: number) => list(from, to, (index) => newExchange({ unit: `point:T${index}` }));
-    await store.recordExchanges(calls(0, 9_000));
-    await store.recordExchanges(calls(8_990, 10_030));
-    await store.recordExchanges([
+    await store.exchanges.recordExchanges(calls(0, 9_000));
+    await store.exchanges.recordExchanges(calls(8_990, 10_030));
+    await store.exchanges.recordExchanges([
       newExchange({ unit: 'point:T7' }),
       newExchange({ unit: `point:${'T'.repeat(8_000)}` }),
     ]);
-    const units = new Map((await store.units(MERCHANT)).map(({ slot, calls: count }) => [slot, count]));
+    const units = new Map((await store.evidence.units(MERCHANT)).map(({ slot, calls: count }) => [slot, count]));
     expect([units.size, units.get('point:T7'), units.get('(others)')]).toEqual([10_001, 2, 31]);
   });
 
   it('keeps 500 groups of differences a merchant; an exchange names the group under which its own is counted', async () => {
     const { store } = current();
     const differences = list(0, 510, (index) => newDifference({ signature: index.toString(16).padStart(16, '0') }));
-    await store.recordExchanges(differences.map((one) => newExchange({ differences: [one] })));
-    const groups = await store.differences({ merchant_id: MERCHANT }, NOON);
+    await store.exchanges.recordExchanges(differences.map((one) => newExchange({ differences: [one] })));
+    const groups = await store.evidence.differences({ merchant_id: MERCHANT }, NOON);
     expect(groups).toHaveLength(501);
     const others = groups.filter(({ path }) => path === '(others)');
     expect(others).toMatchObject([{ count: 10, operation: 'devices.list', what: 'value' }]);
-    const [last] = await store.exchanges({ merchant_id: MERCHANT }, 509, 1);
+    const [last] = await store.exchanges.exchanges({ merchant_id: MERCHANT }, 509, 1);
     expect(last?.signatures).toEqual([others[0]?.signature]);
   });
 
@@ -283,14 +300,18 @@ function itBoundsWhatTillsName(current: () => Harness): void {
       shadow: { ...accepted, fired: [], losses: [], detail: 'z\ud800' },
     });
     const others = { unit: 'point:z\udc00', shadow: { ...accepted, fired: [], losses: [], detail: 'z\udc00' } };
-    await store.recordExchanges([call, newExchange(others), newExchange({ merchant_id: OTHER_MERCHANT })]);
-    await store.recordExchanges([newExchange({ lost: [newLoss({ path: halves[1] ?? '', unknown: true })] })]);
-    expect((await store.ledger(MERCHANT)).map(({ path }) => path)).toEqual(['body.z\ufffd']);
-    expect((await store.coverage(MERCHANT)).map(({ field }) => field)).toEqual(['body.z\ufffd']);
-    expect((await store.unknowns(MERCHANT)).map(({ name, count }) => [name, count])).toEqual([['body.z\ufffd', 3]]);
-    expect((await store.units(MERCHANT)).map(({ slot }) => slot)).toContain('point:z\ufffd');
-    expect((await store.verdicts(MERCHANT)).map(({ detail, count }) => [detail, count])).toEqual([['z\ufffd', 2]]);
-    expect(await store.traffic({ merchant_id: OTHER_MERCHANT })).toHaveLength(1);
+    await store.exchanges.recordExchanges([call, newExchange(others), newExchange({ merchant_id: OTHER_MERCHANT })]);
+    await store.exchanges.recordExchanges([newExchange({ lost: [newLoss({ path: halves[1] ?? '', unknown: true })] })]);
+    expect((await store.evidence.ledger(MERCHANT)).map(({ path }) => path)).toEqual(['body.z\ufffd']);
+    expect((await store.evidence.coverage(MERCHANT)).map(({ field }) => field)).toEqual(['body.z\ufffd']);
+    expect((await store.evidence.unknowns(MERCHANT)).map(({ name, count }) => [name, count])).toEqual([
+      ['body.z\ufffd', 3],
+    ]);
+    expect((await store.evidence.units(MERCHANT)).map(({ slot }) => slot)).toContain('point:z\ufffd');
+    expect((await store.evidence.verdicts(MERCHANT)).map(({ detail, count }) => [detail, count])).toEqual([
+      ['z\ufffd', 2],
+    ]);
+    expect(await store.evidence.traffic({ merchant_id: OTHER_MERCHANT })).toHaveLength(1);
   });
 }
 
@@ -307,14 +328,14 @@ function itCountsVerdicts(current: () => Harness): void {
       detail: 'The reference is too long.',
     } as const;
     const last = newExchange({ shadow: refused, at: LATER });
-    await store.recordExchanges([newExchange({ shadow }), newExchange({ shadow: refused }), newExchange()]);
-    await store.recordExchanges([last, newExchange({ shadow, merchant_id: OTHER_MERCHANT })]);
+    await store.exchanges.recordExchanges([newExchange({ shadow }), newExchange({ shadow: refused }), newExchange()]);
+    await store.exchanges.recordExchanges([last, newExchange({ shadow, merchant_id: OTHER_MERCHANT })]);
     const { status, order, fired, losses, took_ms, ...said } = refused;
-    expect(await store.verdicts(MERCHANT)).toEqual([
+    expect(await store.evidence.verdicts(MERCHANT)).toEqual([
       { merchant_id: MERCHANT, operation: 'point.create', ...said, count: 2, last_at: LATER, sample: last.id },
       expect.objectContaining({ verdict: 'accepted', code: null, error: null, detail: null, count: 1 }),
     ]);
-    expect(await store.verdicts()).toHaveLength(3);
+    expect(await store.evidence.verdicts()).toHaveLength(3);
   });
 
   it('keeps 200 sentences an operation', async () => {
@@ -322,36 +343,37 @@ function itCountsVerdicts(current: () => Harness): void {
     const batch = Array.from({ length: 203 }, (_, index) =>
       newExchange({ shadow: { ...accepted, fired: [], losses: [], detail: `Sentence ${index}.` } }),
     );
-    await store.recordExchanges(batch);
-    const rows = await store.verdicts(MERCHANT);
+    await store.exchanges.recordExchanges(batch);
+    const rows = await store.evidence.verdicts(MERCHANT);
     expect(rows).toHaveLength(201);
     expect(rows[0]).toMatchObject({ detail: '(others)', count: 3 });
   });
 }
 
 async function knowMerchants(store: Store): Promise<void> {
-  for (const id of [MERCHANT, OTHER_MERCHANT]) await store.saveMerchant(newMerchant({ id }), 0, auditOf('known'));
+  for (const id of [MERCHANT, OTHER_MERCHANT])
+    await store.merchants.saveMerchant(newMerchant({ id }), 0, auditOf('known'));
 }
 
 function itKeepsReadiness(current: () => Harness): void {
   it('keeps one verdict for a merchant and day, the last one, and counts merchants by them', async () => {
     const { store } = current();
-    expect([await store.readinessSince(), await store.judgedOn(DAY)]).toEqual([null, []]);
+    expect([await store.evidence.readinessSince(), await store.evidence.judgedOn(DAY)]).toEqual([null, []]);
     const of = (merchant_id: string, day: number, verdict: Verdict) => ({ merchant_id, day, verdict });
     await knowMerchants(store);
-    await store.keepReadiness([of(OTHER_MERCHANT, DAY, 'ready'), of(MERCHANT, DAY, 'inconclusive')]);
-    await store.keepReadiness([of(MERCHANT, DAY, 'ready'), of(MERCHANT, DAY + 1, 'blocked')]);
+    await store.evidence.keepReadiness([of(OTHER_MERCHANT, DAY, 'ready'), of(MERCHANT, DAY, 'inconclusive')]);
+    await store.evidence.keepReadiness([of(MERCHANT, DAY, 'ready'), of(MERCHANT, DAY + 1, 'blocked')]);
     const period = { since_day: DAY, until_day: DAY + 2 };
-    expect(await store.readinessDays(period)).toEqual([
+    expect(await store.evidence.readinessDays(period)).toEqual([
       { day: DAY, verdict: 'ready', merchants: 2 },
       { day: DAY + 1, verdict: 'blocked', merchants: 1 },
     ]);
-    expect(await store.readinessDays({ ...period, merchant_id: OTHER_MERCHANT })).toEqual([
+    expect(await store.evidence.readinessDays({ ...period, merchant_id: OTHER_MERCHANT })).toEqual([
       { day: DAY, verdict: 'ready', merchants: 1 },
     ]);
-    expect(await store.readinessDays({ since_day: DAY + 1, until_day: DAY + 1 })).toEqual([]);
-    expect(await store.judgedOn(DAY)).toEqual([MERCHANT, OTHER_MERCHANT].toSorted());
-    expect(await store.readinessSince()).toBe(DAY);
+    expect(await store.evidence.readinessDays({ since_day: DAY + 1, until_day: DAY + 1 })).toEqual([]);
+    expect(await store.evidence.judgedOn(DAY)).toEqual([MERCHANT, OTHER_MERCHANT].toSorted());
+    expect(await store.evidence.readinessSince()).toBe(DAY);
   });
 
   it('forgets verdicts of days that are too old, and those of a merchant that is erased', async () => {
@@ -359,23 +381,23 @@ function itKeepsReadiness(current: () => Harness): void {
     const days = [DAY - 2, DAY - 1, DAY];
     await knowMerchants(store);
     for (const merchant_id of [MERCHANT, OTHER_MERCHANT])
-      await store.keepReadiness(days.map((day) => ({ merchant_id, day, verdict: 'ready' })));
+      await store.evidence.keepReadiness(days.map((day) => ({ merchant_id, day, verdict: 'ready' })));
     const never = { links_before: 0, notices_before: 0, events_before: 0, tokens_before: 0 };
-    expect(await store.tidyOld({ ...never, sums_before: DAY * DAY_MS }, 3)).toMatchObject({ sums: 3 });
-    expect(await store.tidyOld({ ...never, sums_before: DAY * DAY_MS }, 3)).toMatchObject({ sums: 1 });
-    expect(await store.readinessSince()).toBe(DAY);
-    expect(await store.holdings(MERCHANT)).toMatchObject({ sums: 1 });
-    await store.eraseMerchant(MERCHANT, () => auditOf('erase'));
-    expect(await store.judgedOn(DAY)).toEqual([OTHER_MERCHANT]);
+    expect(await store.upkeep.tidyOld({ ...never, sums_before: DAY * DAY_MS }, 3)).toMatchObject({ sums: 3 });
+    expect(await store.upkeep.tidyOld({ ...never, sums_before: DAY * DAY_MS }, 3)).toMatchObject({ sums: 1 });
+    expect(await store.evidence.readinessSince()).toBe(DAY);
+    expect(await store.upkeep.holdings(MERCHANT)).toMatchObject({ sums: 1 });
+    await store.upkeep.eraseMerchant(MERCHANT, () => auditOf('erase'));
+    expect(await store.evidence.judgedOn(DAY)).toEqual([OTHER_MERCHANT]);
     // Whoever judged it until then comes too late.
-    await store.keepReadiness(
+    await store.evidence.keepReadiness(
       [MERCHANT, OTHER_MERCHANT].map((merchant_id) => ({ merchant_id, day: DAY, verdict: 'blocked' })),
     );
-    expect(await store.readinessDays({ since_day: DAY, until_day: DAY + 1 })).toEqual([
+    expect(await store.evidence.readinessDays({ since_day: DAY, until_day: DAY + 1 })).toEqual([
       { day: DAY, verdict: 'blocked', merchants: 1 },
     ]);
-    await store.recordExchanges([newExchange({ merchant_id: MERCHANT })]);
-    await store.keepReadiness([{ merchant_id: MERCHANT, day: DAY, verdict: 'ready' }]);
-    expect(await store.judgedOn(DAY)).toEqual([MERCHANT, OTHER_MERCHANT].toSorted());
+    await store.exchanges.recordExchanges([newExchange({ merchant_id: MERCHANT })]);
+    await store.evidence.keepReadiness([{ merchant_id: MERCHANT, day: DAY, verdict: 'ready' }]);
+    expect(await store.evidence.judgedOn(DAY)).toEqual([MERCHANT, OTHER_MERCHANT].toSorted());
   });
 }

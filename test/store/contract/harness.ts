@@ -108,7 +108,7 @@ export function newSale(change: Partial<LegacySale> = {}): LegacySale {
 
 /** Opens a link and insists that it was opened. */
 export async function opened(store: Store, change: Partial<Link> = {}): Promise<Link> {
-  const { opening, link } = await store.openLink(newLink(change), () => ({ kind: 'open' }));
+  const { opening, link } = await store.links.openLink(newLink(change), () => ({ kind: 'open' }));
   if (opening.kind !== 'open') throw new Error(`The link was not opened: ${opening.kind}`);
   return link;
 }
@@ -131,7 +131,7 @@ export function withReference({ legacy_id }: Link, reference: string): string {
 /** A link of its own unit that is over already. */
 export async function finished(store: Store, change: Partial<Link> = {}, at = NOON): Promise<Link> {
   const link = await opened(store, { unit: `PAX_A910__${randomUUID().slice(0, 8)}`, ...change });
-  return store.saveLink(link, {
+  return store.links.saveLink(link, {
     state: 'DONE',
     legacy_state: 'FINISHED',
     legacy_state_at: at,

@@ -24,23 +24,23 @@ function itKeepsHistory(current: () => Harness): void {
     let link = await opened(store);
     const at = (minutes: number) => NOON + minutes * MINUTE_MS;
     const order = (status: string, extra = {}) => ({ id: orderId(1), status, ...extra });
-    link = await store.saveLink(link, { attempts: 1, updated_at: at(1) });
-    link = await store.saveLink(link, { state: 'LIVE', order: order('created'), updated_at: at(2) });
-    link = await store.saveLink(link, { order: order('created', { status_detail: 'x' }), updated_at: at(3) });
-    link = await store.saveLink(link, { legacy_state: 'ON_TERMINAL', updated_at: at(4) });
-    link = await store.saveLink(link, { order: order('processed'), updated_at: at(5) });
-    link = await store.saveLink(link, { state: 'DONE', legacy_state: 'FINISHED', updated_at: at(5) });
-    await expect(store.saveLink({ ...link, revision: 1 }, { state: 'LOST' })).rejects.toMatchObject({
+    link = await store.links.saveLink(link, { attempts: 1, updated_at: at(1) });
+    link = await store.links.saveLink(link, { state: 'LIVE', order: order('created'), updated_at: at(2) });
+    link = await store.links.saveLink(link, { order: order('created', { status_detail: 'x' }), updated_at: at(3) });
+    link = await store.links.saveLink(link, { legacy_state: 'ON_TERMINAL', updated_at: at(4) });
+    link = await store.links.saveLink(link, { order: order('processed'), updated_at: at(5) });
+    link = await store.links.saveLink(link, { state: 'DONE', legacy_state: 'FINISHED', updated_at: at(5) });
+    await expect(store.links.saveLink({ ...link, revision: 1 }, { state: 'LOST' })).rejects.toMatchObject({
       code: 'conflict',
     });
-    expect(await (await current().reopen()).linkHistory(link.legacy_id)).toEqual([
+    expect(await (await current().reopen()).history.linkHistory(link.legacy_id)).toEqual([
       { at: NOON, state: 'SENDING', legacy_state: 'OPEN', order_status: null },
       { at: at(2), state: 'LIVE', legacy_state: 'OPEN', order_status: 'created' },
       { at: at(4), state: 'LIVE', legacy_state: 'ON_TERMINAL', order_status: 'created' },
       { at: at(5), state: 'LIVE', legacy_state: 'ON_TERMINAL', order_status: 'processed' },
       { at: at(5), state: 'DONE', legacy_state: 'FINISHED', order_status: 'processed' },
     ]);
-    expect(await current().store.linkHistory('nobody')).toEqual([]);
+    expect(await current().store.history.linkHistory('nobody')).toEqual([]);
   });
 }
 
@@ -53,10 +53,10 @@ function itListsLinks(current: () => Harness): void {
     const other = await live('PAX_A910__1', 5, OTHER_MERCHANT);
     const dynamic = await opened(store, { family: 'qr', slot: null, merchant_order_id: 7, created_at: NOON });
     await finished(store);
-    expect(await store.liveLinks(MERCHANT, 9)).toEqual([old, young, dynamic]);
-    expect(await store.liveLinks(MERCHANT, 1)).toEqual([old]);
-    expect(await store.liveLinks(null, 9)).toEqual([old, other, young, dynamic]);
-    expect(await store.liveLinks('nobody', 9)).toEqual([]);
+    expect(await store.history.liveLinks(MERCHANT, 9)).toEqual([old, young, dynamic]);
+    expect(await store.history.liveLinks(MERCHANT, 1)).toEqual([old]);
+    expect(await store.history.liveLinks(null, 9)).toEqual([old, other, young, dynamic]);
+    expect(await store.history.liveLinks('nobody', 9)).toEqual([]);
   });
 
   it('pages through links by their last change, and leaves none of one millisecond out', async () => {
@@ -69,7 +69,7 @@ function itListsLinks(current: () => Harness): void {
       const pages: [number, string][] = [];
       let after: { updated_at: number; legacy_id: string } | null = null;
       for (;;) {
-        const page = await store.linksChangedSince(since, after, limit);
+        const page = await store.history.linksChangedSince(since, after, limit);
         for (const { updated_at, legacy_id } of page) pages.push([updated_at, legacy_id]);
         after = page.at(-1) ?? null;
         if (page.length < limit) return pages;
@@ -81,8 +81,8 @@ function itListsLinks(current: () => Harness): void {
     expect(await walk(NOON, 2)).toEqual(all);
     expect(await walk(NOON + 1, 2)).toEqual(all.slice(3));
     expect(await walk(NOON + 3, 2)).toEqual([]);
-    const first = await store.link(all[0]?.[1] ?? '');
-    if (first !== null) await store.saveLink(first, { attempts: 1, updated_at: NOON + 9 });
+    const first = await store.links.link(all[0]?.[1] ?? '');
+    if (first !== null) await store.links.saveLink(first, { attempts: 1, updated_at: NOON + 9 });
     expect(await walk(NOON + 3, 2)).toEqual([[NOON + 9, first?.legacy_id]]);
   });
 }
@@ -90,13 +90,13 @@ function itListsLinks(current: () => Harness): void {
 function itShowsEvents(current: () => Harness): void {
   it('finds what was heard of an order or a reference, oldest first and each once', async () => {
     const { store } = current();
-    await store.receiveEvent(newEvent());
-    await store.receiveEvent(newEvent({ order_id: null, action: 'by reference' }));
-    await store.receiveEvent(newEvent({ reference: null, action: 'by order' }));
-    await store.receiveEvent(newEvent({ order_id: orderId(2), reference: 'ref00000002', action: 'other' }));
-    await store.receiveEvent(newEvent({ order_id: null, reference: null, action: 'of nothing' }));
+    await store.events.receiveEvent(newEvent());
+    await store.events.receiveEvent(newEvent({ order_id: null, action: 'by reference' }));
+    await store.events.receiveEvent(newEvent({ reference: null, action: 'by order' }));
+    await store.events.receiveEvent(newEvent({ order_id: orderId(2), reference: 'ref00000002', action: 'other' }));
+    await store.events.receiveEvent(newEvent({ order_id: null, reference: null, action: 'of nothing' }));
     const heard = async (order_id: string | null, reference: string | null, limit = 9) =>
-      (await store.eventsOf(order_id, reference, limit)).map(({ action }) => action);
+      (await store.events.eventsOf(order_id, reference, limit)).map(({ action }) => action);
     expect(await heard(orderId(1), 'ref00000001')).toEqual(['order.processed', 'by reference', 'by order']);
     expect(await heard(orderId(1), 'ref00000001', 2)).toEqual(['order.processed', 'by reference']);
     expect(await heard(orderId(1), null)).toEqual(['order.processed', 'by order']);
@@ -106,16 +106,16 @@ function itShowsEvents(current: () => Harness): void {
 
   it('shows the events that found no link, newest first', async () => {
     const { store } = current();
-    for (const number of [1, 2, 3, 4]) await store.receiveEvent(newEvent({ order_id: orderId(number) }));
-    const events = await store.dueEvents(NOON, 9);
+    for (const number of [1, 2, 3, 4]) await store.events.receiveEvent(newEvent({ order_id: orderId(number) }));
+    const events = await store.events.dueEvents(NOON, 9);
     for (const [index, state] of (['parked', 'done', 'expired'] as const).entries()) {
-      await store.saveEvent(events[index]?.sequence ?? 0, { state });
+      await store.events.saveEvent(events[index]?.sequence ?? 0, { state });
     }
-    const unmatched = await store.unmatchedEvents(9);
+    const unmatched = await store.events.unmatchedEvents(9);
     expect(unmatched.map(({ order_id, state }) => [order_id, state])).toEqual([
       [orderId(3), 'expired'],
       [orderId(1), 'parked'],
     ]);
-    expect(await store.unmatchedEvents(1)).toEqual(unmatched.slice(0, 1));
+    expect(await store.events.unmatchedEvents(1)).toEqual(unmatched.slice(0, 1));
   });
 }

@@ -20,57 +20,60 @@ export function laneTests(current: () => Harness): void {
     for (const state of ['SENDING', 'IN_DOUBT', 'OPEN'] as const) {
       const unit = `PAX_A910__${state}`;
       const sale = newSale({ unit, state });
-      await store.openLegacySale(sale);
+      await store.legacy_sales.openLegacySale(sale);
       const link = newLink({ unit });
-      const result = await store.openLink(link, busyUnlessFree);
+      const result = await store.links.openLink(link, busyUnlessFree);
       expect(result).toEqual({ opening: { kind: 'elsewhere' }, link, elsewhere: sale });
-      expect(await store.link(link.legacy_id)).toBeNull();
-      expect(await store.linkHistory(link.legacy_id)).toEqual([]);
+      expect(await store.links.link(link.legacy_id)).toBeNull();
+      expect(await store.history.linkHistory(link.legacy_id)).toEqual([]);
     }
   });
 
   it('writes a link when the sale born on legacy is over, or is of another unit or merchant', async () => {
     const { store } = current();
-    await store.openLegacySale(newSale({ state: 'ENDED' }));
-    await store.openLegacySale(newSale({ state: 'REFUSED' }));
-    await store.openLegacySale(newSale({ state: 'OPEN', ends_at: NOON }));
-    await store.openLegacySale(newSale({ state: 'OPEN', unit: 'PAX_A910__OTHER' }));
-    await store.openLegacySale(newSale({ state: 'OPEN', merchant_id: OTHER_MERCHANT }));
-    await store.openLegacySale(newSale({ state: 'OPEN', family: 'qr' }));
-    await store.openLegacySale(newSale({ state: 'OPEN', slot: null }));
+    await store.legacy_sales.openLegacySale(newSale({ state: 'ENDED' }));
+    await store.legacy_sales.openLegacySale(newSale({ state: 'REFUSED' }));
+    await store.legacy_sales.openLegacySale(newSale({ state: 'OPEN', ends_at: NOON }));
+    await store.legacy_sales.openLegacySale(newSale({ state: 'OPEN', unit: 'PAX_A910__OTHER' }));
+    await store.legacy_sales.openLegacySale(newSale({ state: 'OPEN', merchant_id: OTHER_MERCHANT }));
+    await store.legacy_sales.openLegacySale(newSale({ state: 'OPEN', family: 'qr' }));
+    await store.legacy_sales.openLegacySale(newSale({ state: 'OPEN', slot: null }));
     const link = newLink();
-    expect(await store.openLink(link, busyUnlessFree)).toMatchObject({ opening: { kind: 'open' }, elsewhere: null });
+    expect(await store.links.openLink(link, busyUnlessFree)).toMatchObject({
+      opening: { kind: 'open' },
+      elsewhere: null,
+    });
   });
 
   it('compares the end of the sale with the time of the link', async () => {
     const { store } = current();
     const sale = newSale({ state: 'OPEN', ends_at: NOON + MINUTE_MS });
-    await store.openLegacySale(sale);
-    const early = await store.openLink(newLink({ created_at: NOON + MINUTE_MS - 1 }), busyUnlessFree);
+    await store.legacy_sales.openLegacySale(sale);
+    const early = await store.links.openLink(newLink({ created_at: NOON + MINUTE_MS - 1 }), busyUnlessFree);
     expect(early).toMatchObject({ opening: { kind: 'elsewhere' }, elsewhere: sale });
-    const late = await store.openLink(newLink({ created_at: NOON + MINUTE_MS }), busyUnlessFree);
+    const late = await store.links.openLink(newLink({ created_at: NOON + MINUTE_MS }), busyUnlessFree);
     expect(late).toMatchObject({ opening: { kind: 'open' }, elsewhere: null });
   });
 
   it('writes a dynamic QR, which holds nothing, in either lane', async () => {
     const { store } = current();
-    await store.openLegacySale(newSale({ family: 'qr', unit: 'SUC001POS001', state: 'OPEN' }));
+    await store.legacy_sales.openLegacySale(newSale({ family: 'qr', unit: 'SUC001POS001', state: 'OPEN' }));
     const change = { family: 'qr', unit: 'SUC001POS001', slot: null } as const;
     expect(await opened(store, { ...change, merchant_order_id: 7 })).toMatchObject({ slot: null });
-    expect(await store.openLegacySale(newSale(change))).toBeNull();
+    expect(await store.legacy_sales.openLegacySale(newSale(change))).toBeNull();
   });
 
   it('writes no sale of legacy while a link holds the unit, and gives that link', async () => {
     const { store } = current();
     let link = await opened(store);
     for (const state of ['SENDING', 'IN_DOUBT', 'LIVE'] as const) {
-      link = await store.saveLink(link, { state });
-      expect(await store.openLegacySale(newSale({ legacy_id: 'none' }))).toEqual(link);
+      link = await store.links.saveLink(link, { state });
+      expect(await store.legacy_sales.openLegacySale(newSale({ legacy_id: 'none' }))).toEqual(link);
     }
-    expect(await store.legacySale('none')).toBeNull();
-    await store.saveLink(link, { state: 'DONE' });
-    expect(await store.openLegacySale(newSale({ legacy_id: 'some' }))).toBeNull();
-    expect((await store.legacySale('some'))?.legacy_id).toBe('some');
+    expect(await store.legacy_sales.legacySale('none')).toBeNull();
+    await store.links.saveLink(link, { state: 'DONE' });
+    expect(await store.legacy_sales.openLegacySale(newSale({ legacy_id: 'some' }))).toBeNull();
+    expect((await store.legacy_sales.legacySale('some'))?.legacy_id).toBe('some');
   });
 
   it('keeps a sale of any point of sale and links of QR from each other, whichever comes first', async () => {
@@ -78,10 +81,10 @@ export function laneTests(current: () => Harness): void {
     const any = newSale({ family: 'qr', unit: '1001', slot: 'qr:*' });
     await opened(store); // a terminal is in nobody's way
     const link = await opened(store, { family: 'qr', unit: 'SUC001POS001' });
-    expect(await store.openLegacySale(any)).toEqual(link);
-    await store.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
-    expect(await store.openLegacySale(any)).toBeNull();
-    const late = await store.openLink(newLink({ family: 'qr', unit: 'SUC001POS002' }), busyUnlessFree);
+    expect(await store.legacy_sales.openLegacySale(any)).toEqual(link);
+    await store.links.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
+    expect(await store.legacy_sales.openLegacySale(any)).toBeNull();
+    const late = await store.links.openLink(newLink({ family: 'qr', unit: 'SUC001POS002' }), busyUnlessFree);
     expect(late).toMatchObject({ opening: { kind: 'elsewhere' }, elsewhere: any });
     expect(await opened(store, { unit: 'PAX_A910__OTHER' })).toMatchObject({ slot: 'point:PAX_A910__OTHER' });
   });
@@ -91,7 +94,7 @@ export function laneTests(current: () => Harness): void {
     const holder = await opened(store);
     for (const kind of ['busy', 'join'] as const) {
       const opening = { kind, link: holder };
-      const result = await store.openLink(newLink(), () => opening);
+      const result = await store.links.openLink(newLink(), () => opening);
       expect(result).toEqual({ opening, link: holder, elsewhere: null });
     }
   });
@@ -102,8 +105,10 @@ function itRaces(current: () => Harness): void {
     const { store } = current();
     const asks = Array.from({ length: 40 }, (_, index) =>
       (index % 2 === 0) === (first === 'link')
-        ? store.openLink(newLink(), busyUnlessFree).then(({ opening }) => `link ${opening.kind}`)
-        : store.openLegacySale(newSale()).then((holder) => (holder === null ? 'sale open' : 'sale elsewhere')),
+        ? store.links.openLink(newLink(), busyUnlessFree).then(({ opening }) => `link ${opening.kind}`)
+        : store.legacy_sales
+            .openLegacySale(newSale())
+            .then((holder) => (holder === null ? 'sale open' : 'sale elsewhere')),
     );
     const results = new Set(await Promise.all(asks));
     const expected = first === 'link' ? ['link open', 'link busy', 'sale elsewhere'] : ['sale open', 'link elsewhere'];
@@ -117,26 +122,26 @@ function itRaces(current: () => Harness): void {
       const slot = `point:${unit}`;
       // The writer may commit between two reads, so a link counts as live beside a sale only when it is before and after.
       const [before, sale, after] = await Promise.all([
-        store.liveLink(MERCHANT, slot),
-        store.heldByLegacy(MERCHANT, slot, NOON),
-        store.liveLink(MERCHANT, slot),
+        store.links.liveLink(MERCHANT, slot),
+        store.legacy_sales.heldByLegacy(MERCHANT, slot, NOON),
+        store.links.liveLink(MERCHANT, slot),
       ]);
       if (before !== null && sale !== null && before.legacy_id === after?.legacy_id) seen.both += 1;
     };
     const onOrders = async (unit: string) => {
-      const { opening, link } = await store.openLink(newLink({ unit }), busyUnlessFree);
+      const { opening, link } = await store.links.openLink(newLink({ unit }), busyUnlessFree);
       await check(unit);
       if (opening.kind !== 'open') return;
       seen.links += 1;
-      await store.saveLink(link, { state: 'DONE' });
+      await store.links.saveLink(link, { state: 'DONE' });
     };
     const onLegacy = async (unit: string) => {
       const sale = newSale({ unit });
-      const holder = await store.openLegacySale(sale);
+      const holder = await store.legacy_sales.openLegacySale(sale);
       await check(unit);
       if (holder !== null) return;
       seen.sales += 1;
-      await store.saveLegacySale(sale.id, { state: 'ENDED' });
+      await store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED' });
     };
     const again = async (work: (unit: string) => Promise<void>, unit: string) => {
       for (let round = 0; round < 20; round++) await work(unit);

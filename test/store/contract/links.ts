@@ -24,10 +24,10 @@ export function linkTests(current: () => Harness): void {
     const link = await opened(current().store);
     const order = { id: orderId(1), status: 'at_terminal', transactions: { payments: [{ amount: '15.00' }] } };
     const change = { state: 'LIVE', client_answer: 'maybe', order_id: order.id, order, attempts: 2 } as const;
-    const saved = await current().store.saveLink(link, { ...change, first_sent_at: NOON, next_check_at: null });
+    const saved = await current().store.links.saveLink(link, { ...change, first_sent_at: NOON, next_check_at: null });
     expect(saved).toMatchObject({ ...change, revision: 2, sealed_body: link.sealed_body, held: link.held });
-    expect(await current().store.link(link.legacy_id)).toEqual(saved);
-    expect(await (await current().reopen()).link(link.legacy_id)).toEqual(saved);
+    expect(await current().store.links.link(link.legacy_id)).toEqual(saved);
+    expect(await (await current().reopen()).links.link(link.legacy_id)).toEqual(saved);
   });
 
   it('keeps numbers that a double can not hold, in what the client said', async () => {
@@ -35,27 +35,29 @@ export function linkTests(current: () => Harness): void {
       additional_info: { tip: new LosslessNumber('1.10'), long: new LosslessNumber('12345678901234567890') },
     };
     const link = await opened(current().store, { held });
-    expect((await current().store.link(link.legacy_id))?.held).toEqual(held);
+    expect((await current().store.links.link(link.legacy_id))?.held).toEqual(held);
   });
 
   it('refuses a change on an old revision and changes nothing', async () => {
     const link = await opened(current().store);
-    const saved = await current().store.saveLink(link, { attempts: 1 });
+    const saved = await current().store.links.saveLink(link, { attempts: 1 });
     const extra = { notices: [newNotice(link, '{}')], audit: auditOf('link.settled') };
-    const late = current().store.saveLink(link, { attempts: 9 }, extra);
+    const late = current().store.links.saveLink(link, { attempts: 9 }, extra);
     await expect(late).rejects.toMatchObject({ code: 'conflict' });
-    expect(await current().store.link(link.legacy_id)).toEqual(saved);
-    expect(await current().store.dueNotices(NOON, 10)).toEqual([]);
-    expect(await current().store.audits(10)).toEqual([]);
+    expect(await current().store.links.link(link.legacy_id)).toEqual(saved);
+    expect(await current().store.notices.dueNotices(NOON, 10)).toEqual([]);
+    expect(await current().store.audit.audits(10)).toEqual([]);
   });
 
   it('lets one of ten changes of one revision through', async () => {
     const link = await opened(current().store);
-    const attempts = Array.from({ length: 10 }, (_, index) => current().store.saveLink(link, { attempts: index + 1 }));
+    const attempts = Array.from({ length: 10 }, (_, index) =>
+      current().store.links.saveLink(link, { attempts: index + 1 }),
+    );
     const results = await Promise.allSettled(attempts);
     const won = results.filter((result) => result.status === 'fulfilled');
     expect(won).toHaveLength(1);
-    expect(await current().store.link(link.legacy_id)).toEqual(won[0]?.value);
+    expect(await current().store.links.link(link.legacy_id)).toEqual(won[0]?.value);
   });
 
   it('undoes a change that is refused half way, whole, and none of those that are committed with it', async () => {
@@ -63,64 +65,64 @@ export function linkTests(current: () => Harness): void {
     const link = await opened(store);
     const neighbours = Array.from({ length: 6 }, (_, index) => opened(store, { unit: `PAX_A910__${index}` }));
     const notices = [newNotice(link, '1'), newNotice({ ...link, legacy_id: 'nobody' }, '2')];
-    const refused = store.saveLink(link, { attempts: 5 }, { notices, audit: auditOf('link.settled') });
+    const refused = store.links.saveLink(link, { attempts: 5 }, { notices, audit: auditOf('link.settled') });
     const late = Array.from({ length: 6 }, (_, index) => opened(store, { unit: `NEWLAND_N950__${index}` }));
     await expect(refused).rejects.toMatchObject({ code: 'conflict' });
     for (const neighbour of await Promise.all([...neighbours, ...late])) {
-      expect(await store.link(neighbour.legacy_id)).toEqual(neighbour);
+      expect(await store.links.link(neighbour.legacy_id)).toEqual(neighbour);
     }
-    expect(await store.link(link.legacy_id)).toEqual(link);
-    expect(await store.dueNotices(NOON, 10)).toEqual([]);
-    expect(await store.audits(10)).toEqual([]);
-    expect(await store.counts()).toMatchObject({ links: { SENDING: 13 } });
+    expect(await store.links.link(link.legacy_id)).toEqual(link);
+    expect(await store.notices.dueNotices(NOON, 10)).toEqual([]);
+    expect(await store.audit.audits(10)).toEqual([]);
+    expect(await store.upkeep.counts()).toMatchObject({ links: { SENDING: 13 } });
   });
 
   it('erases the sealed body and refuses another one', async () => {
     const link = await opened(current().store);
-    const other = current().store.saveLink(link, { sealed_body: new Uint8Array([5]) });
+    const other = current().store.links.saveLink(link, { sealed_body: new Uint8Array([5]) });
     await expect(other).rejects.toMatchObject({ code: 'conflict' });
-    const erased = await current().store.saveLink(link, { sealed_body: null });
+    const erased = await current().store.links.saveLink(link, { sealed_body: null });
     expect(erased.sealed_body).toBeNull();
-    const back = current().store.saveLink(erased, { sealed_body: new Uint8Array([5]) });
+    const back = current().store.links.saveLink(erased, { sealed_body: new Uint8Array([5]) });
     await expect(back).rejects.toMatchObject({ code: 'conflict' });
-    expect(await current().store.link(link.legacy_id)).toEqual(erased);
+    expect(await current().store.links.link(link.legacy_id)).toEqual(erased);
   });
 
   it('refuses to make a link live again while another holds the unit', async () => {
     const first = await opened(current().store);
-    const over = await current().store.saveLink(first, { state: 'NOT_SENT' });
+    const over = await current().store.links.saveLink(first, { state: 'NOT_SENT' });
     await opened(current().store);
-    await expect(current().store.saveLink(over, { state: 'LIVE' })).rejects.toMatchObject({ code: 'conflict' });
+    await expect(current().store.links.saveLink(over, { state: 'LIVE' })).rejects.toMatchObject({ code: 'conflict' });
   });
 
   it('counts links by state', async () => {
     const link = await opened(current().store);
     await finished(current().store);
-    expect((await current().store.counts()).links).toMatchObject({ SENDING: 1, LIVE: 0, DONE: 1 });
-    await current().store.saveLink(link, { state: 'LIVE' });
-    expect((await current().store.counts()).links).toMatchObject({ SENDING: 0, LIVE: 1, DONE: 1 });
-    expect((await (await current().reopen()).counts()).links).toMatchObject({ SENDING: 0, LIVE: 1, DONE: 1 });
+    expect((await current().store.upkeep.counts()).links).toMatchObject({ SENDING: 1, LIVE: 0, DONE: 1 });
+    await current().store.links.saveLink(link, { state: 'LIVE' });
+    expect((await current().store.upkeep.counts()).links).toMatchObject({ SENDING: 0, LIVE: 1, DONE: 1 });
+    expect((await (await current().reopen()).upkeep.counts()).links).toMatchObject({ SENDING: 0, LIVE: 1, DONE: 1 });
   });
 }
 
 function itFindsLinks(current: () => Harness): void {
   it('finds nothing where nothing is', async () => {
     const { store } = current();
-    expect(await store.link('unknown')).toBeNull();
-    expect(await store.linkByOrder(orderId(1))).toBeNull();
-    expect(await store.linkByReference(MERCHANT, 'unknown')).toBeNull();
-    expect(await store.linkByPayment('1')).toBeNull();
+    expect(await store.links.link('unknown')).toBeNull();
+    expect(await store.links.linkByOrder(orderId(1))).toBeNull();
+    expect(await store.links.linkByReference(MERCHANT, 'unknown')).toBeNull();
+    expect(await store.links.linkByPayment('1')).toBeNull();
   });
 
   it('finds a link by order and payment, and by a reference within its merchant', async () => {
     const link = await opened(current().store, { reference_sent: 'table7' });
-    const saved = await current().store.saveLink(link, { order_id: orderId(2), payment_id: '123456' });
+    const saved = await current().store.links.saveLink(link, { order_id: orderId(2), payment_id: '123456' });
     const { store } = current();
-    expect(await store.linkByOrder(orderId(2))).toEqual(saved);
-    expect(await store.linkByReference(MERCHANT, 'table7')).toEqual(saved);
-    expect(await store.linkByPayment('123456')).toEqual(saved);
-    expect(await store.linkByReference(OTHER_MERCHANT, 'table7')).toBeNull();
-    expect(await store.linkByPayment('1234567')).toBeNull();
+    expect(await store.links.linkByOrder(orderId(2))).toEqual(saved);
+    expect(await store.links.linkByReference(MERCHANT, 'table7')).toEqual(saved);
+    expect(await store.links.linkByPayment('123456')).toEqual(saved);
+    expect(await store.links.linkByReference(OTHER_MERCHANT, 'table7')).toBeNull();
+    expect(await store.links.linkByPayment('1234567')).toBeNull();
   });
 
   it('prefers the live link, then the newest, of a reference that was written twice', async () => {
@@ -128,17 +130,17 @@ function itFindsLinks(current: () => Harness): void {
     const over = await finished(current().store, { created_at: NOON + 1 });
     const newest = await finished(current().store, { created_at: NOON + 2 });
     for (const link of [over, newest]) await current().sql(withReference(link, 'table7'));
-    expect((await current().store.linkByReference(MERCHANT, 'table7'))?.legacy_id).toBe(live.legacy_id);
-    await current().store.saveLink(live, { state: 'DONE' });
-    expect((await current().store.linkByReference(MERCHANT, 'table7'))?.legacy_id).toBe(newest.legacy_id);
+    expect((await current().store.links.linkByReference(MERCHANT, 'table7'))?.legacy_id).toBe(live.legacy_id);
+    await current().store.links.saveLink(live, { state: 'DONE' });
+    expect((await current().store.links.linkByReference(MERCHANT, 'table7'))?.legacy_id).toBe(newest.legacy_id);
     expect(newest.legacy_id).not.toBe(over.legacy_id);
   });
 
   it('refuses one order for two links', async () => {
     const first = await opened(current().store);
-    await current().store.saveLink(first, { order_id: orderId(3) });
+    await current().store.links.saveLink(first, { order_id: orderId(3) });
     const second = await opened(current().store, { unit: 'PAX_A910__2' });
-    const twice = current().store.saveLink(second, { order_id: orderId(3) });
+    const twice = current().store.links.saveLink(second, { order_id: orderId(3) });
     await expect(twice).rejects.toMatchObject({ code: 'conflict' });
   });
 }
@@ -151,32 +153,32 @@ function itListsLinks(current: () => Harness): void {
     const second = await opened(store, { unit: 'C', next_check_at: NOON - MINUTE_MS });
     await opened(store, { unit: 'D', next_check_at: NOON + 1 });
     await opened(store, { unit: 'E', next_check_at: null });
-    expect(await store.dueLinks(NOON, 10)).toEqual([first, second, third]);
-    expect(await store.dueLinks(NOON, 2)).toEqual([first, second]);
-    await store.saveLink(first, { next_check_at: null });
-    expect(await store.dueLinks(NOON, 10)).toEqual([second, third]);
+    expect(await store.links.dueLinks(NOON, 10)).toEqual([first, second, third]);
+    expect(await store.links.dueLinks(NOON, 2)).toEqual([first, second]);
+    await store.links.saveLink(first, { next_check_at: null });
+    expect(await store.links.dueLinks(NOON, 10)).toEqual([second, third]);
   });
 
   it('lists creates without an outcome before orders that are well, in half of the places while others wait [F31]', async () => {
     const { store } = current();
-    const due = async (limit: number) => (await store.dueLinks(NOON, limit)).map(({ unit }) => unit);
+    const due = async (limit: number) => (await store.links.dueLinks(NOON, limit)).map(({ unit }) => unit);
     for (const [index, unit] of ['L1', 'L2', 'L3'].entries()) {
       const link = await opened(store, { unit, next_check_at: NOON - (9 - index) * MINUTE_MS });
-      await store.saveLink(link, { state: 'LIVE' });
+      await store.links.saveLink(link, { state: 'LIVE' });
     }
     for (const [index, unit] of ['D1', 'D2', 'D3'].entries())
       await opened(store, { unit, next_check_at: NOON - (3 - index) * MINUTE_MS });
     expect(await due(6)).toEqual(['D1', 'D2', 'D3', 'L1', 'L2', 'L3']);
     expect(await due(4)).toEqual(['D1', 'D2', 'L1', 'L2']);
     expect(await due(1)).toEqual(['D1']);
-    expect((await store.dueLinks(NOON, 6, [MERCHANT])).length).toBe(0);
+    expect((await store.links.dueLinks(NOON, 6, [MERCHANT])).length).toBe(0);
   });
 
   it('leaves out the due links of merchants that have their share already', async () => {
     const { store } = current();
     await opened(store, { unit: 'A', next_check_at: NOON - MINUTE_MS });
     const other = await opened(store, { unit: 'A', merchant_id: OTHER_MERCHANT, next_check_at: NOON });
-    expect(await store.dueLinks(NOON, 10, [MERCHANT])).toEqual([other]);
+    expect(await store.links.dueLinks(NOON, 10, [MERCHANT])).toEqual([other]);
   });
 
   it('lists the finished links of a merchant by the moment they were finished, newest first', async () => {
@@ -187,7 +189,7 @@ function itListsLinks(current: () => Harness): void {
     await finished(store, {}, NOON + DAY_MS);
     await finished(store, { merchant_id: OTHER_MERCHANT }, NOON);
     await opened(store, { unit: 'still open' });
-    expect(await store.finishedLinks(MERCHANT, NOON, NOON + DAY_MS, 10)).toEqual([late, early]);
-    expect(await store.finishedLinks(MERCHANT, NOON, NOON + DAY_MS, 1)).toEqual([late]);
+    expect(await store.history.finishedLinks(MERCHANT, NOON, NOON + DAY_MS, 10)).toEqual([late, early]);
+    expect(await store.history.finishedLinks(MERCHANT, NOON, NOON + DAY_MS, 1)).toEqual([late]);
   });
 }

@@ -9,36 +9,36 @@ export function merchantTests(current: () => Harness): void {
   itFindsMerchantsWithTokens(current);
 
   it('knows nobody at first', async () => {
-    expect(await current().store.merchant(MERCHANT)).toBeNull();
-    expect(await current().store.merchants()).toEqual([]);
+    expect(await current().store.merchants.merchant(MERCHANT)).toBeNull();
+    expect(await current().store.merchants.merchants()).toEqual([]);
   });
 
   it('writes a new merchant and its audit line, and keeps both through a restart', async () => {
     const merchant = newMerchant();
-    const saved = await current().store.saveMerchant(merchant, 0, auditOf('merchant.changed'));
+    const saved = await current().store.merchants.saveMerchant(merchant, 0, auditOf('merchant.changed'));
     expect(saved).toMatchObject({ ...merchant, revision: 1 });
     const store = await current().reopen();
-    expect(await store.merchant(MERCHANT)).toEqual(saved);
-    expect(await store.merchants()).toEqual([saved]);
-    expect(await store.audits(10)).toMatchObject([{ sequence: 1, action: 'merchant.changed', who: 'ana' }]);
+    expect(await store.merchants.merchant(MERCHANT)).toEqual(saved);
+    expect(await store.merchants.merchants()).toEqual([saved]);
+    expect(await store.audit.audits(10)).toMatchObject([{ sequence: 1, action: 'merchant.changed', who: 'ana' }]);
   });
 
   it('changes a merchant only from the revision that was read', async () => {
     const { store } = current();
-    await store.saveMerchant(newMerchant(), 0, auditOf('first'));
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('first'));
     const settings = merchantSettings.parse({ stage: 'legacy' });
-    const changed = await store.saveMerchant(
+    const changed = await store.merchants.saveMerchant(
       newMerchant({ settings, sealed_notice_url: null, sealed_notice_secret: null }),
       1,
       auditOf('second'),
     );
     expect(changed).toMatchObject({ settings, revision: 2, sealed_notice_url: null, sealed_notice_secret: null });
     for (const revision of [0, 1, 3]) {
-      const late = store.saveMerchant(newMerchant(), revision, auditOf('late'));
+      const late = store.merchants.saveMerchant(newMerchant(), revision, auditOf('late'));
       await expect(late).rejects.toMatchObject({ code: 'conflict' });
     }
-    expect(await store.merchant(MERCHANT)).toEqual(changed);
-    expect((await store.audits(10)).map((line) => line.action)).toEqual(['second', 'first']);
+    expect(await store.merchants.merchant(MERCHANT)).toEqual(changed);
+    expect((await store.audit.audits(10)).map((line) => line.action)).toEqual(['second', 'first']);
   });
 
   it('keeps every sealed value in its own place, bytes as they are', async () => {
@@ -48,129 +48,140 @@ export function merchantTests(current: () => Harness): void {
       sealed_notice_secret: bytes(2),
       sealed_credential: bytes(3),
     });
-    await current().store.saveMerchant(merchant, 0, auditOf('made'));
+    await current().store.merchants.saveMerchant(merchant, 0, auditOf('made'));
     const changed = { ...merchant, sealed_notice_url: bytes(4), sealed_credential: null };
-    await current().store.saveMerchant(changed, 1, auditOf('changed'));
+    await current().store.merchants.saveMerchant(changed, 1, auditOf('changed'));
     const store = await current().reopen();
-    expect(await store.merchant(MERCHANT)).toMatchObject(changed);
+    expect(await store.merchants.merchant(MERCHANT)).toMatchObject(changed);
   });
 
   it('still reads a URL that an older build kept in its settings', async () => {
     const settings = merchantSettings.parse({ notice_url: 'https://pos.example/ipn' });
-    await current().store.saveMerchant(newMerchant({ settings, sealed_notice_url: null }), 0, auditOf('older'));
+    await current().store.merchants.saveMerchant(
+      newMerchant({ settings, sealed_notice_url: null }),
+      0,
+      auditOf('older'),
+    );
     const store = await current().reopen();
-    expect(await store.merchant(MERCHANT)).toMatchObject({ settings, sealed_notice_url: null });
+    expect(await store.merchants.merchant(MERCHANT)).toMatchObject({ settings, sealed_notice_url: null });
   });
 
   it('lets one of ten operators through', async () => {
     const { store } = current();
-    const all = Array.from({ length: 10 }, () => store.saveMerchant(newMerchant(), 0, auditOf('race')));
+    const all = Array.from({ length: 10 }, () => store.merchants.saveMerchant(newMerchant(), 0, auditOf('race')));
     const results = await Promise.allSettled(all);
     expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
-    expect(await store.audits(100)).toHaveLength(1);
+    expect(await store.audit.audits(100)).toHaveLength(1);
   });
 }
 
 function itKeepsTokens(current: () => Harness): void {
   it('remembers an accepted token and meets its merchant, all settings default', async () => {
     const token = newToken('a');
-    await current().store.acceptToken(token, 'MLA');
+    await current().store.merchants.acceptToken(token, 'MLA');
     const store = await current().reopen();
-    expect(await store.token('a')).toEqual(token);
-    expect(await store.token('b')).toBeNull();
+    expect(await store.merchants.token('a')).toEqual(token);
+    expect(await store.merchants.token('b')).toBeNull();
     const settings = merchantSettings.parse({});
-    expect(await store.merchant(MERCHANT)).toMatchObject({ id: MERCHANT, site: 'MLA', settings, revision: 1 });
+    expect(await store.merchants.merchant(MERCHANT)).toMatchObject({
+      id: MERCHANT,
+      site: 'MLA',
+      settings,
+      revision: 1,
+    });
   });
 
   it('leaves the settings of a merchant it knows, and learns a missing site', async () => {
     const { store } = current();
-    await store.acceptToken(newToken('a'), null);
-    await store.acceptToken(newToken('a'), 'MLA');
-    const met = await store.merchant(MERCHANT);
+    await store.merchants.acceptToken(newToken('a'), null);
+    await store.merchants.acceptToken(newToken('a'), 'MLA');
+    const met = await store.merchants.merchant(MERCHANT);
     expect(met?.site).toBe('MLA');
-    const saved = await store.saveMerchant(newMerchant(), met?.revision ?? 0, auditOf('merchant.changed'));
-    await store.acceptToken(newToken('b'), 'MLB');
-    await store.acceptToken(newToken('c'), null);
-    expect(await store.merchant(MERCHANT)).toEqual(saved);
+    const saved = await store.merchants.saveMerchant(newMerchant(), met?.revision ?? 0, auditOf('merchant.changed'));
+    await store.merchants.acceptToken(newToken('b'), 'MLB');
+    await store.merchants.acceptToken(newToken('c'), null);
+    expect(await store.merchants.merchant(MERCHANT)).toEqual(saved);
   });
 
   it('gives the token of a merchant that was seen last, whatever its acceptance', async () => {
     const { store } = current();
-    expect(await store.latestToken(MERCHANT)).toBeNull();
-    await store.acceptToken(newToken('a', { seen_at: NOON }), 'MLA');
-    await store.acceptToken(newToken('b', { seen_at: NOON + 1, accepted_until: NOON - DAY_MS }), 'MLA');
-    await store.acceptToken(newToken('c', { seen_at: NOON + 2, merchant_id: OTHER_MERCHANT }), 'MLB');
-    expect((await store.latestToken(MERCHANT))?.fingerprint).toBe('b');
+    expect(await store.merchants.latestToken(MERCHANT)).toBeNull();
+    await store.merchants.acceptToken(newToken('a', { seen_at: NOON }), 'MLA');
+    await store.merchants.acceptToken(newToken('b', { seen_at: NOON + 1, accepted_until: NOON - DAY_MS }), 'MLA');
+    await store.merchants.acceptToken(newToken('c', { seen_at: NOON + 2, merchant_id: OTHER_MERCHANT }), 'MLB');
+    expect((await store.merchants.latestToken(MERCHANT))?.fingerprint).toBe('b');
     const renewed = newToken('a', { seen_at: NOON + 3, sealed_token: new Uint8Array([4, 4]) });
-    await store.acceptToken(renewed, 'MLA');
-    expect(await store.latestToken(MERCHANT)).toEqual(renewed);
+    await store.merchants.acceptToken(renewed, 'MLA');
+    expect(await store.merchants.latestToken(MERCHANT)).toEqual(renewed);
   });
 
   it('gives a token that the upstream refused only when there is no other', async () => {
     const { store } = current();
-    await store.acceptToken(newToken('refused', { seen_at: NOON + 5, accepted_until: 0 }), 'MLA');
-    expect((await store.latestToken(MERCHANT))?.fingerprint).toBe('refused');
-    await store.acceptToken(newToken('older', { seen_at: NOON }), 'MLA');
-    expect((await store.latestToken(MERCHANT))?.fingerprint).toBe('older');
+    await store.merchants.acceptToken(newToken('refused', { seen_at: NOON + 5, accepted_until: 0 }), 'MLA');
+    expect((await store.merchants.latestToken(MERCHANT))?.fingerprint).toBe('refused');
+    await store.merchants.acceptToken(newToken('older', { seen_at: NOON }), 'MLA');
+    expect((await store.merchants.latestToken(MERCHANT))?.fingerprint).toBe('older');
   });
 
   it('forgets a token and does not mind one it never knew', async () => {
     const { store } = current();
-    await store.acceptToken(newToken('a'), 'MLA');
-    await store.forgetToken('a');
-    await store.forgetToken('a');
-    expect(await store.token('a')).toBeNull();
-    expect(await store.latestToken(MERCHANT)).toBeNull();
+    await store.merchants.acceptToken(newToken('a'), 'MLA');
+    await store.merchants.forgetToken('a');
+    await store.merchants.forgetToken('a');
+    expect(await store.merchants.token('a')).toBeNull();
+    expect(await store.merchants.latestToken(MERCHANT)).toBeNull();
   });
 }
 
 function itFindsMerchantsWithTokens(current: () => Harness): void {
   it('gives a merchant with what is known of a token: nothing where it is not its own', async () => {
     const { store } = current();
-    expect(await store.merchantWithToken(MERCHANT, 'a', null)).toBeNull();
-    await store.acceptToken(newToken('a', { accepted_until: NOON + 7 }), 'MLA');
-    await store.acceptToken(newToken('c', { merchant_id: OTHER_MERCHANT }), 'MLB');
-    const merchant = await store.merchant(MERCHANT);
-    const withToken = (fingerprint: string) => store.merchantWithToken(MERCHANT, fingerprint, null);
+    expect(await store.merchants.merchantWithToken(MERCHANT, 'a', null)).toBeNull();
+    await store.merchants.acceptToken(newToken('a', { accepted_until: NOON + 7 }), 'MLA');
+    await store.merchants.acceptToken(newToken('c', { merchant_id: OTHER_MERCHANT }), 'MLB');
+    const merchant = await store.merchants.merchant(MERCHANT);
+    const withToken = (fingerprint: string) => store.merchants.merchantWithToken(MERCHANT, fingerprint, null);
     expect(await withToken('a')).toEqual({ merchant, accepted_until: NOON + 7, is_free: false });
     expect(await withToken('b')).toEqual({ merchant, accepted_until: null, is_free: false });
     expect(await withToken('c')).toEqual({ merchant, accepted_until: null, is_free: false });
-    await store.acceptToken(newToken('a', { accepted_until: 0 }), null);
+    await store.merchants.acceptToken(newToken('a', { accepted_until: 0 }), null);
     expect(await withToken('a')).toEqual({ merchant, accepted_until: 0, is_free: false });
-    await store.forgetToken('a');
+    await store.merchants.forgetToken('a');
     expect(await withToken('a')).toEqual({ merchant, accepted_until: null, is_free: false });
   });
 
   it('says of a unit that legacy holds nothing of it only where that is so', async () => {
     const { store } = current();
-    await store.acceptToken(newToken('a'), 'MLA');
+    await store.merchants.acceptToken(newToken('a'), 'MLA');
     const { slot, ...sale } = newSale();
     if (slot === null) throw new Error('the sale has no unit');
     const isFree = async (): Promise<boolean | undefined> =>
-      (await store.merchantWithToken(MERCHANT, 'a', { slot, now: NOON }))?.is_free;
+      (await store.merchants.merchantWithToken(MERCHANT, 'a', { slot, now: NOON }))?.is_free;
     expect(await isFree()).toBe(current().tells_free);
-    await store.openLegacySale({ ...sale, slot });
+    await store.legacy_sales.openLegacySale({ ...sale, slot });
     expect(await isFree()).toBe(false);
-    await store.saveLegacySale(sale.id, { state: 'ENDED' });
+    await store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED' });
     expect(await isFree()).toBe(current().tells_free);
-    expect((await store.merchantWithToken(MERCHANT, 'a', null))?.is_free).toBe(false);
+    expect((await store.merchants.merchantWithToken(MERCHANT, 'a', null))?.is_free).toBe(false);
   });
 
   it('gives the merchant of an accepted token with its site, whenever it is asked', async () => {
     const { store } = current();
     for (let id = 799_000_001; id <= 799_000_020; id++) {
       const [merchant_id, fingerprint] = [String(id), `token of ${id}`];
-      await store.acceptToken(newToken(`earlier ${fingerprint}`, { merchant_id }), null);
-      const accepting = store.acceptToken(newToken(fingerprint, { merchant_id }), 'MLC');
-      const looks = [store.merchantWithToken(merchant_id, fingerprint, null)];
+      await store.merchants.acceptToken(newToken(`earlier ${fingerprint}`, { merchant_id }), null);
+      const accepting = store.merchants.acceptToken(newToken(fingerprint, { merchant_id }), 'MLC');
+      const looks = [store.merchants.merchantWithToken(merchant_id, fingerprint, null)];
       for (let look = 0; look < 10; look++) {
         await setImmediate();
-        looks.push(store.merchantWithToken(merchant_id, fingerprint, null));
+        looks.push(store.merchants.merchantWithToken(merchant_id, fingerprint, null));
       }
       await accepting;
       const seen = (await Promise.all(looks)).filter((one) => one?.accepted_until !== null);
       for (const one of seen) expect(one?.merchant.site).toBe('MLC');
-      expect((await store.merchantWithToken(merchant_id, fingerprint, null))?.accepted_until).toBe(NOON + DAY_MS);
+      expect((await store.merchants.merchantWithToken(merchant_id, fingerprint, null))?.accepted_until).toBe(
+        NOON + DAY_MS,
+      );
     }
   });
 }

@@ -18,31 +18,38 @@ function trip(why: string): NonNullable<Merchant['trips']['qr']> {
 function itStops(current: () => Harness): void {
   it('sets and clears safety stops of a kind, apart from the others and from the settings', async () => {
     const { store } = current();
-    await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
     const [qr, intents] = [trip('Nine of fifty.'), trip('Slow.')];
-    const first = await store.saveTrips(MERCHANT, { qr }, 1, auditOf('trip'));
+    const first = await store.merchants.saveTrips(MERCHANT, { qr }, 1, auditOf('trip'));
     expect(first).toMatchObject({ trips: { qr }, revision: 2, settings: { stage: 'orders' } });
-    await store.saveTrips(MERCHANT, { intents }, 2, auditOf('trip'));
-    expect((await store.merchant(MERCHANT))?.trips).toEqual({ qr, intents });
-    const cleared = await store.saveTrips(MERCHANT, { qr: null }, 3, auditOf('reset'));
+    await store.merchants.saveTrips(MERCHANT, { intents }, 2, auditOf('trip'));
+    expect((await store.merchants.merchant(MERCHANT))?.trips).toEqual({ qr, intents });
+    const cleared = await store.merchants.saveTrips(MERCHANT, { qr: null }, 3, auditOf('reset'));
     expect(cleared.trips).toEqual({ intents });
-    expect(await (await current().reopen()).merchant(MERCHANT)).toEqual(cleared);
-    expect((await current().store.audits(9)).map(({ action }) => action)).toEqual(['reset', 'trip', 'trip', 'made']);
+    expect(await (await current().reopen()).merchants.merchant(MERCHANT)).toEqual(cleared);
+    expect((await current().store.audit.audits(9)).map(({ action }) => action)).toEqual([
+      'reset',
+      'trip',
+      'trip',
+      'made',
+    ]);
   });
 
   it('replaces a stop wholly', async () => {
     const { store } = current();
-    await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
     const sampled = { ...trip('First.'), evidence: { ...trip('').evidence, sample: 'exchange-1' } };
-    await store.saveTrips(MERCHANT, { qr: sampled }, 1, auditOf('trip'));
-    await store.saveTrips(MERCHANT, { qr: trip('Second.') }, 2, auditOf('trip'));
-    expect((await store.merchant(MERCHANT))?.trips).toEqual({ qr: trip('Second.') });
+    await store.merchants.saveTrips(MERCHANT, { qr: sampled }, 1, auditOf('trip'));
+    await store.merchants.saveTrips(MERCHANT, { qr: trip('Second.') }, 2, auditOf('trip'));
+    expect((await store.merchants.merchant(MERCHANT))?.trips).toEqual({ qr: trip('Second.') });
   });
 
   it('refuses a stop on an old revision, or of a merchant it does not know', async () => {
     const { store } = current();
-    await store.saveMerchant(newMerchant(), 0, auditOf('made'));
-    const races = [1, 2, 3].map((n) => store.saveTrips(MERCHANT, { qr: trip(`race ${n}`) }, 1, auditOf('trip')));
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
+    const races = [1, 2, 3].map((n) =>
+      store.merchants.saveTrips(MERCHANT, { qr: trip(`race ${n}`) }, 1, auditOf('trip')),
+    );
     const settled = await Promise.allSettled(races);
     expect(settled.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected', 'rejected']);
     for (const [id, revision] of [
@@ -50,21 +57,21 @@ function itStops(current: () => Harness): void {
       [MERCHANT, 9],
       ['nobody', 1],
     ] as const) {
-      const late = store.saveTrips(id, { qr: null }, revision, auditOf('late'));
+      const late = store.merchants.saveTrips(id, { qr: null }, revision, auditOf('late'));
       await expect(late).rejects.toMatchObject({ code: 'conflict' });
     }
-    expect((await store.audits(9)).map(({ action }) => action)).toEqual(['trip', 'made']);
+    expect((await store.audit.audits(9)).map(({ action }) => action)).toEqual(['trip', 'made']);
   });
 
   it('leaves the stops as they are when the settings are saved', async () => {
     const { store } = current();
-    const made = await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+    const made = await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
     expect(made.trips).toEqual({});
-    const stopped = await store.saveTrips(MERCHANT, { qr: trip('Nine of fifty.') }, 1, auditOf('trip'));
+    const stopped = await store.merchants.saveTrips(MERCHANT, { qr: trip('Nine of fifty.') }, 1, auditOf('trip'));
     const settings = merchantSettings.parse({ stage: 'canary', share: 5 });
-    const saved = await store.saveMerchant({ ...made, settings }, 2, auditOf('moved'));
+    const saved = await store.merchants.saveMerchant({ ...made, settings }, 2, auditOf('moved'));
     expect(saved).toMatchObject({ trips: stopped.trips, settings, revision: 3 });
-    expect(await store.merchant(MERCHANT)).toEqual(saved);
+    expect(await store.merchants.merchant(MERCHANT)).toEqual(saved);
   });
 }
 
@@ -92,11 +99,11 @@ function itKeepsProposals(current: () => Harness): void {
       newProposal('two', { merchant_id: OTHER_MERCHANT }),
       newProposal('three', { state: 'withdrawn' }),
     ];
-    for (const proposal of [one, two, three]) await store.saveProposal(proposal, auditOf('proposed'));
-    expect(await (await current().reopen()).proposal('one')).toEqual(one);
-    expect(await current().store.proposal('four')).toBeNull();
-    const listed = (filter: Parameters<typeof store.proposals>[0], limit = 9) =>
-      current().store.proposals(filter, limit);
+    for (const proposal of [one, two, three]) await store.moves.saveProposal(proposal, auditOf('proposed'));
+    expect(await (await current().reopen()).moves.proposal('one')).toEqual(one);
+    expect(await current().store.moves.proposal('four')).toBeNull();
+    const listed = (filter: Parameters<typeof store.moves.proposals>[0], limit = 9) =>
+      current().store.moves.proposals(filter, limit);
     expect(await listed({})).toEqual([three, two, one]);
     expect(await listed({}, 1)).toEqual([three]);
     expect(await listed({ merchant_id: MERCHANT })).toEqual([three, one]);
@@ -106,14 +113,18 @@ function itKeepsProposals(current: () => Harness): void {
 
   it('lets a proposal be decided once', async () => {
     const { store } = current();
-    await store.saveProposal(newProposal('one'), auditOf('proposed'));
+    await store.moves.saveProposal(newProposal('one'), auditOf('proposed'));
     const decided = (state: 'approved' | 'declined', who: string) =>
-      store.saveProposal(newProposal('one', { state, decided_by: who, decided_at: NOON + 1 }), auditOf(state));
+      store.moves.saveProposal(newProposal('one', { state, decided_by: who, decided_at: NOON + 1 }), auditOf(state));
     const settled = await Promise.allSettled([decided('approved', 'bea'), decided('declined', 'carla')]);
     expect(settled).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'conflict' } }]);
-    expect(await store.proposal('one')).toMatchObject({ state: 'approved', decided_by: 'bea', decided_at: NOON + 1 });
-    await expect(store.saveProposal(newProposal('one'), null)).rejects.toMatchObject({ code: 'conflict' });
-    expect((await store.audits(9)).map(({ action }) => action)).toEqual(['approved', 'proposed']);
+    expect(await store.moves.proposal('one')).toMatchObject({
+      state: 'approved',
+      decided_by: 'bea',
+      decided_at: NOON + 1,
+    });
+    await expect(store.moves.saveProposal(newProposal('one'), null)).rejects.toMatchObject({ code: 'conflict' });
+    expect((await store.audit.audits(9)).map(({ action }) => action)).toEqual(['approved', 'proposed']);
   });
 }
 
@@ -137,19 +148,19 @@ export function newBulk(id: string, change: Partial<BulkMove> = {}): BulkMove {
 function itKeepsBulkMoves(current: () => Harness): void {
   it('keeps a bulk move and its items, and changes it from the revision that was read', async () => {
     const { store } = current();
-    const made = await store.saveBulkMove(newBulk('one'), 0, auditOf('bulk.started'));
+    const made = await store.moves.saveBulkMove(newBulk('one'), 0, auditOf('bulk.started'));
     expect(made).toEqual({ ...newBulk('one'), revision: 1, updated_at: made.updated_at });
     const items = made.items.map((item) => ({ ...item, state: 'moved' as const, detail: 'to shadow', at: NOON }));
-    const moved = await store.saveBulkMove({ ...made, items, state: 'done', detail: 'all moved' }, 1, null);
+    const moved = await store.moves.saveBulkMove({ ...made, items, state: 'done', detail: 'all moved' }, 1, null);
     expect(moved).toMatchObject({ items, state: 'done', detail: 'all moved', revision: 2 });
-    expect(await (await current().reopen()).bulkMove('one')).toEqual(moved);
+    expect(await (await current().reopen()).moves.bulkMove('one')).toEqual(moved);
     for (const revision of [0, 1, 3]) {
-      const late = current().store.saveBulkMove({ ...made, detail: 'late' }, revision, auditOf('late'));
+      const late = current().store.moves.saveBulkMove({ ...made, detail: 'late' }, revision, auditOf('late'));
       await expect(late).rejects.toMatchObject({ code: 'conflict' });
     }
-    expect(await current().store.bulkMove('one')).toEqual(moved);
-    expect(await current().store.bulkMove('two')).toBeNull();
-    expect((await current().store.audits(9)).map(({ action }) => action)).toEqual(['bulk.started']);
+    expect(await current().store.moves.bulkMove('one')).toEqual(moved);
+    expect(await current().store.moves.bulkMove('two')).toBeNull();
+    expect((await current().store.audit.audits(9)).map(({ action }) => action)).toEqual(['bulk.started']);
   });
 
   it('lists bulk moves of some states, newest first', async () => {
@@ -160,10 +171,10 @@ function itKeepsBulkMoves(current: () => Harness): void {
       ['three', 'done'],
       ['four', 'running'],
     ] as const) {
-      await store.saveBulkMove(newBulk(id, { state }), 0, null);
+      await store.moves.saveBulkMove(newBulk(id, { state }), 0, null);
     }
     const listed = async (states: BulkMove['state'][], limit = 9) =>
-      (await store.bulkMoves(states, limit)).map(({ id }) => id);
+      (await store.moves.bulkMoves(states, limit)).map(({ id }) => id);
     expect(await listed(['running'])).toEqual(['four', 'one']);
     expect(await listed(['running', 'stopped'], 2)).toEqual(['four', 'two']);
     expect(await listed([])).toEqual([]);
@@ -174,17 +185,17 @@ function itSearchesTheAudit(current: () => Harness): void {
   it('reads lines onwards from one, and finds those of a subject, an action and a time, newest first', async () => {
     const { store } = current();
     const line = (action: string, subject: string, day: number) =>
-      store.appendAudit({ ...auditOf(action, { day }), subject, at: NOON + day * DAY_MS });
+      store.audit.appendAudit({ ...auditOf(action, { day }), subject, at: NOON + day * DAY_MS });
     await line('stage', MERCHANT, 0);
     await line('stage', OTHER_MERCHANT, 1);
     await line('trip', MERCHANT, 2);
     await line('stage', MERCHANT, 3);
     const after = async (sequence: number, limit: number) =>
-      (await store.auditsAfter(sequence, limit)).map((found) => found.sequence);
+      (await store.audit.auditsAfter(sequence, limit)).map((found) => found.sequence);
     expect([await after(0, 9), await after(1, 2), await after(4, 9)]).toEqual([[1, 2, 3, 4], [2, 3], []]);
-    expect((await store.auditsAfter(0, 9)).toReversed()).toEqual(await store.audits(9));
-    const of = async (filter: Parameters<typeof store.auditsOf>[0], limit = 9) =>
-      (await store.auditsOf(filter, limit)).map((found) => found.sequence);
+    expect((await store.audit.auditsAfter(0, 9)).toReversed()).toEqual(await store.audit.audits(9));
+    const of = async (filter: Parameters<typeof store.audit.auditsOf>[0], limit = 9) =>
+      (await store.audit.auditsOf(filter, limit)).map((found) => found.sequence);
     expect(await of({})).toEqual([4, 3, 2, 1]);
     expect(await of({ subject: MERCHANT })).toEqual([4, 3, 1]);
     expect(await of({ subject: MERCHANT, action: 'stage' })).toEqual([4, 1]);

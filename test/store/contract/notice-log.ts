@@ -20,10 +20,10 @@ const REPLAY = auditOf('replay notices', { notices: 1 });
 
 /** Records one attempt on the due notice with this body. */
 async function end(store: Store, body: string, state: Notice['state'], next_attempt_at = LATER): Promise<Notice> {
-  const notice = (await store.dueNotices(LATER, 100)).find((one) => one.body === body);
+  const notice = (await store.notices.dueNotices(LATER, 100)).find((one) => one.body === body);
   if (notice === undefined) throw new Error(`the notice ${body} is not due`);
   const told = state === 'delivered' ? attempt('delivered', 200) : attempt('theirs', 500);
-  await store.recordAttempt(notice, told, { state, next_attempt_at });
+  await store.notices.recordAttempt(notice, told, { state, next_attempt_at });
   return notice;
 }
 
@@ -34,11 +34,11 @@ function ofItsOwn(link: Link, body: string) {
 
 async function linkWith(store: Store, bodies: string[], change: Partial<Link> = {}): Promise<Link> {
   const link = await opened(store, change);
-  return store.saveLink(link, {}, { notices: bodies.map((body) => ofItsOwn(link, body)) });
+  return store.links.saveLink(link, {}, { notices: bodies.map((body) => ofItsOwn(link, body)) });
 }
 
 async function dueBodies(store: Store, now = NOON): Promise<string[]> {
-  return (await store.dueNotices(now, 100)).map(({ body }) => body);
+  return (await store.notices.dueNotices(now, 100)).map(({ body }) => body);
 }
 
 export function noticeLogTests(current: () => Harness): void {
@@ -50,9 +50,9 @@ export function noticeLogTests(current: () => Harness): void {
     const first = await end(store, '1', 'delivered');
     const second = await end(store, '2', 'dead');
     await end(store, '3', 'pending', LATER);
-    await store.replayNotices([first.id, second.id], NOON, REPLAY);
+    await store.notices.replayNotices([first.id, second.id], NOON, REPLAY);
     expect(await dueBodies(store)).toEqual(['1', '2']);
-    expect(await store.counts()).toMatchObject({ notices_pending: 3 });
+    expect(await store.upkeep.counts()).toMatchObject({ notices_pending: 3 });
     await end(store, '1', 'delivered');
     await end(store, '2', 'dead');
     expect(await dueBodies(store)).toEqual([]);
@@ -63,12 +63,12 @@ export function noticeLogTests(current: () => Harness): void {
     const { store } = current();
     const link = await linkWith(store, ['1']);
     const first = await end(store, '1', 'delivered');
-    await store.replayNotices([first.id], NOON, REPLAY);
+    await store.notices.replayNotices([first.id], NOON, REPLAY);
     await end(store, '1', 'pending', LATER);
-    await store.saveLink(link, {}, { notices: [{ ...ofItsOwn(link, '1'), body: 'newer' }] });
+    await store.links.saveLink(link, {}, { notices: [{ ...ofItsOwn(link, '1'), body: 'newer' }] });
     const reopened = await current().reopen();
     expect(await dueBodies(reopened, LATER)).toEqual(['newer']);
-    await reopened.replayNotices([first.id], LATER, REPLAY);
+    await reopened.notices.replayNotices([first.id], LATER, REPLAY);
     expect(await dueBodies(reopened, LATER), 'an operator may ask for what was superseded').toEqual(['newer', '1']);
   });
 
@@ -76,19 +76,22 @@ export function noticeLogTests(current: () => Harness): void {
     const { store } = current();
     await linkWith(store, ['1', '2']);
     for (const body of ['1', '2']) await end(store, body, 'pending', LATER);
-    const second = (await store.notices({}, 10)).find(({ body }) => body === '2');
-    await store.replayNotices([second?.id ?? ''], NOON + 1, REPLAY);
+    const second = (await store.notices.notices({}, 10)).find(({ body }) => body === '2');
+    await store.notices.replayNotices([second?.id ?? ''], NOON + 1, REPLAY);
     expect(await dueBodies(store, NOON + 1)).toEqual(['2']);
-    expect((await store.notice(second?.id ?? ''))?.notice).toMatchObject({ replayed: false });
+    expect((await store.notices.notice(second?.id ?? ''))?.notice).toMatchObject({ replayed: false });
   });
 
   it('a replay during an attempt takes nothing from its record', async () => {
     const { store } = current();
     await linkWith(store, ['1', '2']);
-    const [under_way] = await store.dueNotices(NOON, 10);
+    const [under_way] = await store.notices.dueNotices(NOON, 10);
     if (under_way === undefined) throw new Error('no notice is due');
-    await store.replayNotices([under_way.id], NOON, REPLAY);
-    await store.recordAttempt(under_way, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
+    await store.notices.replayNotices([under_way.id], NOON, REPLAY);
+    await store.notices.recordAttempt(under_way, attempt('delivered', 200), {
+      state: 'delivered',
+      next_attempt_at: NOON,
+    });
     expect(await dueBodies(store)).toEqual(['2']);
   });
 
@@ -96,10 +99,12 @@ export function noticeLogTests(current: () => Harness): void {
     const { store } = current();
     await linkWith(store, ['1', '2']);
     for (const body of ['1', '2']) await end(store, body, 'delivered');
-    const ids = (await store.notices({}, 10)).map(({ id }) => id);
-    await store.replayNotices([...ids, 'nobody'], LATER, auditOf('replay notices', { notices: 2 }));
+    const ids = (await store.notices.notices({}, 10)).map(({ id }) => id);
+    await store.notices.replayNotices([...ids, 'nobody'], LATER, auditOf('replay notices', { notices: 2 }));
     expect(await dueBodies(store, LATER)).toEqual(['1', '2']);
-    expect(await store.audits(10)).toMatchObject([{ action: 'replay notices', who: 'ana', detail: { notices: 2 } }]);
+    expect(await store.audit.audits(10)).toMatchObject([
+      { action: 'replay notices', who: 'ana', detail: { notices: 2 } },
+    ]);
   });
 }
 
@@ -109,8 +114,8 @@ function itFinds(current: () => Harness): void {
     await linkWith(store, ['1']);
     const notice = await end(store, '1', 'pending', NOON);
     await end(store, '1', 'delivered');
-    expect(await store.notice('nobody')).toBeNull();
-    const found = await (await current().reopen()).notice(notice.id);
+    expect(await store.notices.notice('nobody')).toBeNull();
+    const found = await (await current().reopen()).notices.notice(notice.id);
     expect(found?.attempts).toEqual([attempt('theirs', 500), attempt('delivered', 200)]);
     expect(found?.notice).toMatchObject({ id: notice.id, state: 'delivered', tries: 2, replayed: false });
     expect(found?.notice.last_attempt).toEqual(attempt('delivered', 200));
@@ -124,12 +129,12 @@ function itFinds(current: () => Harness): void {
       newNotice(link, 'payment', { topic: 'payment', form: 'ipn' }),
       newNotice(link, 'new', { created_at: NOON + MINUTE_MS }),
     ];
-    await store.saveLink(link, {}, { notices });
+    await store.links.saveLink(link, {}, { notices });
     await linkWith(store, ['other'], { merchant_id: OTHER_MERCHANT });
     await end(store, 'old', 'delivered');
-    const bodies = async (filter: Parameters<Store['notices']>[0], limit = 10): Promise<string[]> => {
-      const found = (await store.notices(filter, limit)).map(({ body }) => body);
-      expect(await store.countNotices(filter)).toBeGreaterThanOrEqual(found.length);
+    const bodies = async (filter: Parameters<Store['notices']['notices']>[0], limit = 10): Promise<string[]> => {
+      const found = (await store.notices.notices(filter, limit)).map(({ body }) => body);
+      expect(await store.notices.countNotices(filter)).toBeGreaterThanOrEqual(found.length);
       return found;
     };
     expect(await bodies({})).toEqual(['new', 'other', 'payment', 'old']);
@@ -141,6 +146,6 @@ function itFinds(current: () => Harness): void {
     expect(await bodies({ since: NOON, until: NOON + MINUTE_MS })).toEqual(['other', 'payment']);
     expect(await bodies({ legacy_id: link.legacy_id, topic: 'point' })).toEqual(['new', 'old']);
     expect(await bodies({ states: ['dead'] })).toEqual([]);
-    expect(await store.countNotices({ states: ['pending'] })).toBe(3);
+    expect(await store.notices.countNotices({ states: ['pending'] })).toBe(3);
   });
 }

@@ -23,7 +23,7 @@ const theirs: Attempt = {
 const ours: Attempt = { at: NOON, duration_ms: 0, outcome: 'ours', status: null, detail: 'no URL is set', url: null };
 
 async function bodiesDue(store: Store, now = NOON): Promise<string[]> {
-  return (await store.dueNotices(now, 10)).map(({ body }) => body);
+  return (await store.notices.dueNotices(now, 10)).map(({ body }) => body);
 }
 
 export function noticeTests(current: () => Harness): void {
@@ -39,15 +39,15 @@ export function noticeTests(current: () => Harness): void {
       newNotice(link, 'other payment', { topic: 'payment', form: 'ipn', subject: '1414' }),
       newNotice(link, 'same id, other topic', { topic: 'merchant_order', form: 'ipn', subject: '1313' }),
     ];
-    await store.saveLink(link, {}, { notices });
-    const due = await store.dueNotices(NOON, 10);
+    await store.links.saveLink(link, {}, { notices });
+    const due = await store.notices.dueNotices(NOON, 10);
     expect(due.map(({ body }) => body)).toEqual(notices.map(({ body }) => body));
     expect(due.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5]);
     for (const notice of due.slice(0, 3)) {
-      await store.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON + MINUTE_MS });
+      await store.notices.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON + MINUTE_MS });
     }
     expect(await bodiesDue(store)).toEqual(['other payment', 'same id, other topic']);
-    const later = await (await current().reopen()).dueNotices(NOON + MINUTE_MS, 10);
+    const later = await (await current().reopen()).notices.dueNotices(NOON + MINUTE_MS, 10);
     expect(later.map(({ body, attempts }) => [body, attempts])).toEqual([
       ['other payment', 0],
       ['same id, other topic', 0],
@@ -61,21 +61,21 @@ export function noticeTests(current: () => Harness): void {
     const { store } = current();
     let link = await opened(store);
     const order = (body: string) => newNotice(link, body, { topic: 'merchant_order', form: 'ipn', subject: '8000' });
-    link = await store.saveLink(link, {}, { notices: [order('opened'), newNotice(link, 'intent')] });
-    const [first] = await store.dueNotices(NOON, 10);
+    link = await store.links.saveLink(link, {}, { notices: [order('opened'), newNotice(link, 'intent')] });
+    const [first] = await store.notices.dueNotices(NOON, 10);
     if (first === undefined) throw new Error('no notice is due');
-    await store.recordAttempt(first, theirs, { state: 'pending', next_attempt_at: NOON + 60 * MINUTE_MS });
-    link = await store.saveLink(link, {}, { notices: [order('closed')] });
+    await store.notices.recordAttempt(first, theirs, { state: 'pending', next_attempt_at: NOON + 60 * MINUTE_MS });
+    link = await store.links.saveLink(link, {}, { notices: [order('closed')] });
     const reopened = await current().reopen();
-    const due = await reopened.dueNotices(NOON, 10);
+    const due = await reopened.notices.dueNotices(NOON, 10);
     expect(due.map(({ body, attempts }) => [body, attempts])).toEqual([
       ['intent', 0],
       ['closed', 0],
     ]);
-    expect((await reopened.notice(first.id))?.notice).toMatchObject({ state: 'superseded', tries: 1 });
+    expect((await reopened.notices.notice(first.id))?.notice).toMatchObject({ state: 'superseded', tries: 1 });
     expect(await bodiesDue(reopened, NOON + 24 * 60 * MINUTE_MS)).toEqual(['intent', 'closed']);
-    expect(await reopened.counts()).toMatchObject({ notices_pending: 2 });
-    const sums = await reopened.sumNotices({ since: NOON, until: NOON + 1 });
+    expect(await reopened.upkeep.counts()).toMatchObject({ notices_pending: 2 });
+    const sums = await reopened.notices.sumNotices({ since: NOON, until: NOON + 1 });
     expect(sums.map(({ topic, state, count }) => [topic, state, count]).sort()).toEqual([
       ['merchant_order', 'pending', 1],
       ['point', 'pending', 1],
@@ -87,16 +87,19 @@ export function noticeTests(current: () => Harness): void {
     const link = await opened(store);
     const payment = (body: string) => newNotice(link, body, { topic: 'payment', form: 'ipn', subject: '1313' });
     const other = await opened(store, { unit: 'PAX_A910__2' });
-    await store.saveLink(other, {}, { notices: [{ ...payment('other sale'), legacy_id: other.legacy_id }] });
+    await store.links.saveLink(other, {}, { notices: [{ ...payment('other sale'), legacy_id: other.legacy_id }] });
     let now = link;
     for (const state of ['delivered', 'dead'] as const) {
-      now = await store.saveLink(now, {}, { notices: [payment(state)] });
-      const notice = (await store.dueNotices(NOON, 10)).find(({ body }) => body === state);
+      now = await store.links.saveLink(now, {}, { notices: [payment(state)] });
+      const notice = (await store.notices.dueNotices(NOON, 10)).find(({ body }) => body === state);
       if (notice === undefined) throw new Error('no notice is due');
-      await store.recordAttempt(notice, state === 'dead' ? theirs : delivered, { state, next_attempt_at: NOON });
+      await store.notices.recordAttempt(notice, state === 'dead' ? theirs : delivered, {
+        state,
+        next_attempt_at: NOON,
+      });
     }
-    await store.saveLink(now, {}, { notices: [payment('newest')] });
-    const log = await store.notices({}, 10);
+    await store.links.saveLink(now, {}, { notices: [payment('newest')] });
+    const log = await store.notices.notices({}, 10);
     expect(log.map(({ body, state }) => [body, state]).sort()).toEqual([
       ['dead', 'dead'],
       ['delivered', 'delivered'],
@@ -113,13 +116,17 @@ export function noticeTests(current: () => Harness): void {
     async (_how, state, attempt) => {
       const { store } = current();
       const link = await opened(store);
-      const linked = await store.saveLink(link, {}, { notices: [newNotice(link, 'old')] });
-      const [under_way] = await store.dueNotices(NOON, 10);
+      const linked = await store.links.saveLink(link, {}, { notices: [newNotice(link, 'old')] });
+      const [under_way] = await store.notices.dueNotices(NOON, 10);
       if (under_way === undefined) throw new Error('no notice is due');
-      await store.saveLink(linked, {}, { notices: [newNotice(link, 'new')] });
+      await store.links.saveLink(linked, {}, { notices: [newNotice(link, 'new')] });
       const next = { state: state === 'delivered' ? state : 'pending', next_attempt_at: NOON } as const;
-      await store.recordAttempt(under_way, attempt, next);
-      expect((await store.notice(under_way.id))?.notice).toMatchObject({ state, tries: 1, last_attempt: attempt });
+      await store.notices.recordAttempt(under_way, attempt, next);
+      expect((await store.notices.notice(under_way.id))?.notice).toMatchObject({
+        state,
+        tries: 1,
+        last_attempt: attempt,
+      });
       expect(await bodiesDue(store)).toEqual(['new']);
     },
   );
@@ -131,12 +138,12 @@ export function noticeTests(current: () => Harness): void {
       for (const nth of [3, 1, 2]) {
         const link = await opened(store, { unit: `${merchant_id} ${nth}`, merchant_id });
         const body = `${merchant_id.slice(6, 7)}${nth}`;
-        await store.saveLink(link, {}, { notices: [newNotice(link, body, { next_attempt_at: NOON + nth })] });
+        await store.links.saveLink(link, {}, { notices: [newNotice(link, body, { next_attempt_at: NOON + nth })] });
       }
     }
     const turn = { now: NOON + 3, merchants: 2, each: 2, except_merchants: ['700100300'] };
     const told = async (after_merchant: string, change = {}) => {
-      const found = await store.dueNoticesInTurn({ ...turn, after_merchant, ...change });
+      const found = await store.notices.dueNoticesInTurn({ ...turn, after_merchant, ...change });
       return { bodies: found.notices.map(({ body }) => body), last: found.last_merchant };
     };
     expect(await told('')).toEqual({ bodies: ['21', '22', '41', '42'], last: '700100400' });
@@ -158,19 +165,19 @@ export function noticeTests(current: () => Harness): void {
     ] as const) {
       const link = await opened(store, { unit: `PAX_A910__${nth}`, merchant_id });
       const notices = [newNotice(link, String(nth), { next_attempt_at: NOON + delay_ms })];
-      await store.saveLink(link, {}, { notices });
+      await store.links.saveLink(link, {}, { notices });
     }
     const bodies: string[] = [];
     for (let after: Notice | null = null, page = 0; page < 5; page++) {
       const asked = { now: NOON, merchant_id: MERCHANT, after, limit: 1 };
-      const [found]: Notice[] = await store.dueNoticesBehind(asked);
+      const [found]: Notice[] = await store.notices.dueNoticesBehind(asked);
       if (found === undefined) break;
       bodies.push(found.body);
       after = found;
     }
     expect(bodies[0]).toBe('1');
     expect(bodies.toSorted()).toEqual(['1', '2', '3', '4']);
-    const all = await store.dueNoticesBehind({ now: NOON, merchant_id: MERCHANT, after: null, limit: 9 });
+    const all = await store.notices.dueNoticesBehind({ now: NOON, merchant_id: MERCHANT, after: null, limit: 9 });
     expect(all.map(({ body }) => body)).toEqual(bodies);
   });
 
@@ -183,10 +190,10 @@ export function noticeTests(current: () => Harness): void {
       ['D', 1],
     ] as const) {
       const link = await opened(store, { unit });
-      await store.saveLink(link, {}, { notices: [newNotice(link, unit, { next_attempt_at: NOON + delay_ms })] });
+      await store.links.saveLink(link, {}, { notices: [newNotice(link, unit, { next_attempt_at: NOON + delay_ms })] });
     }
-    expect((await store.dueNotices(NOON, 10)).map((notice) => notice.body)).toEqual(['B', 'C', 'A']);
-    expect((await store.dueNotices(NOON, 1)).map((notice) => notice.body)).toEqual(['B']);
+    expect((await store.notices.dueNotices(NOON, 10)).map((notice) => notice.body)).toEqual(['B', 'C', 'A']);
+    expect((await store.notices.dueNotices(NOON, 1)).map((notice) => notice.body)).toEqual(['B']);
   });
 
   it('hastens the pending notices of one merchant', async () => {
@@ -194,10 +201,10 @@ export function noticeTests(current: () => Harness): void {
     for (const merchant_id of [MERCHANT, OTHER_MERCHANT]) {
       const link = await opened(store, { merchant_id });
       const notices = [newNotice(link, merchant_id, { next_attempt_at: NOON + MINUTE_MS })];
-      await store.saveLink(link, {}, { notices });
+      await store.links.saveLink(link, {}, { notices });
     }
-    await store.hastenNotices(MERCHANT, NOON);
-    expect((await store.dueNotices(NOON, 10)).map((notice) => notice.body)).toEqual([MERCHANT]);
+    await store.notices.hastenNotices(MERCHANT, NOON);
+    expect((await store.notices.dueNotices(NOON, 10)).map((notice) => notice.body)).toEqual([MERCHANT]);
   });
 }
 
@@ -205,25 +212,25 @@ function itKeepsAttempts(current: () => Harness): void {
   it('does not count our own faults against the receiver', async () => {
     const { store } = current();
     const link = await opened(store);
-    await store.saveLink(link, {}, { notices: [newNotice(link, '1')] });
-    const [notice] = await store.dueNotices(NOON, 10);
+    await store.links.saveLink(link, {}, { notices: [newNotice(link, '1')] });
+    const [notice] = await store.notices.dueNotices(NOON, 10);
     if (notice === undefined) throw new Error('no notice is due');
-    await store.recordAttempt(notice, ours, { state: 'pending', next_attempt_at: NOON });
-    expect(await store.dueNotices(NOON, 10)).toEqual([notice]);
-    await store.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON });
-    expect(await store.dueNotices(NOON, 10)).toEqual([{ ...notice, attempts: 1 }]);
+    await store.notices.recordAttempt(notice, ours, { state: 'pending', next_attempt_at: NOON });
+    expect(await store.notices.dueNotices(NOON, 10)).toEqual([notice]);
+    await store.notices.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON });
+    expect(await store.notices.dueNotices(NOON, 10)).toEqual([{ ...notice, attempts: 1 }]);
   });
 
   it('refuses an attempt on a notice that another attempt has changed', async () => {
     const { store } = current();
     const link = await opened(store);
-    await store.saveLink(link, {}, { notices: [newNotice(link, '1')] });
-    const [notice] = await store.dueNotices(NOON, 10);
+    await store.links.saveLink(link, {}, { notices: [newNotice(link, '1')] });
+    const [notice] = await store.notices.dueNotices(NOON, 10);
     if (notice === undefined) throw new Error('no notice is due');
-    await store.recordAttempt(notice, delivered, { state: 'delivered', next_attempt_at: NOON });
-    const late = store.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON });
+    await store.notices.recordAttempt(notice, delivered, { state: 'delivered', next_attempt_at: NOON });
+    const late = store.notices.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON });
     await expect(late).rejects.toMatchObject({ code: 'conflict' });
-    expect(await store.dueNotices(NOON, 10)).toEqual([]);
+    expect(await store.notices.dueNotices(NOON, 10)).toEqual([]);
   });
 
   it('gives every notice its own id', async () => {
@@ -231,9 +238,9 @@ function itKeepsAttempts(current: () => Harness): void {
     const ids = new Set<string>();
     for (let unit = 0; unit < 20; unit++) {
       const link = await opened(store, { unit: `PAX_A910__${unit}` });
-      await store.saveLink(link, {}, { notices: [newNotice(link, '1')] });
+      await store.links.saveLink(link, {}, { notices: [newNotice(link, '1')] });
     }
-    for (const notice of await store.dueNotices(NOON, 100)) ids.add(notice.id);
+    for (const notice of await store.notices.dueNotices(NOON, 100)) ids.add(notice.id);
     expect(ids.size).toBe(20);
     for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
   });

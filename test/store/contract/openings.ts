@@ -21,9 +21,9 @@ export function openingTests(current: () => Harness): void {
 
   it('writes the row as it was given', async () => {
     const link = newLink();
-    const result = await current().store.openLink(link, () => ({ kind: 'open' }));
+    const result = await current().store.links.openLink(link, () => ({ kind: 'open' }));
     expect(result).toEqual({ opening: { kind: 'open' }, link, elsewhere: null });
-    expect(await current().store.link(link.legacy_id)).toEqual(link);
+    expect(await current().store.links.link(link.legacy_id)).toEqual(link);
   });
 
   it('asks again with what holds the unit before it believes that a sale is unwanted', async () => {
@@ -31,14 +31,14 @@ export function openingTests(current: () => Harness): void {
     const joinOrStay = ({ holder }: Met): Opening =>
       holder === null ? { kind: 'unwanted' } : { kind: 'join', link: holder };
     const unwanted = newLink();
-    expect(await store.openLink(unwanted, joinOrStay)).toEqual({
+    expect(await store.links.openLink(unwanted, joinOrStay)).toEqual({
       opening: { kind: 'unwanted' },
       link: unwanted,
       elsewhere: null,
     });
-    expect(await store.link(unwanted.legacy_id)).toBeNull();
+    expect(await store.links.link(unwanted.legacy_id)).toBeNull();
     const holder = await opened(store);
-    expect(await store.openLink(newLink(), joinOrStay)).toEqual({
+    expect(await store.links.openLink(newLink(), joinOrStay)).toEqual({
       opening: { kind: 'join', link: holder },
       link: holder,
       elsewhere: null,
@@ -50,8 +50,12 @@ export function openingTests(current: () => Harness): void {
     for (const kind of ['join', 'busy'] as const) {
       const late = newLink();
       const opening: Opening = { kind, link: holder };
-      expect(await current().store.openLink(late, () => opening)).toEqual({ opening, link: holder, elsewhere: null });
-      expect(await current().store.link(late.legacy_id)).toBeNull();
+      expect(await current().store.links.openLink(late, () => opening)).toEqual({
+        opening,
+        link: holder,
+        elsewhere: null,
+      });
+      expect(await current().store.links.link(late.legacy_id)).toBeNull();
     }
   });
 
@@ -62,13 +66,15 @@ export function openingTests(current: () => Harness): void {
       const open: Opening = { kind: 'open' };
       const late = newLink(which === 'with' ? {} : { slot: null, family: 'qr' });
       const merchant = newMerchant({ id: late.merchant_id });
-      const before = await store.saveMerchant(merchant, 0, auditOf('first'));
-      const moving = store.saveMerchant(merchant, before.revision, auditOf('moved'));
+      const before = await store.merchants.saveMerchant(merchant, 0, auditOf('first'));
+      const moving = store.merchants.saveMerchant(merchant, before.revision, auditOf('moved'));
       // Asked for before the move is committed, and committed behind it.
-      expect(await store.openLink(late, () => open, before.revision)).toMatchObject({ opening: { kind: 'moved' } });
+      expect(await store.links.openLink(late, () => open, before.revision)).toMatchObject({
+        opening: { kind: 'moved' },
+      });
       const { revision } = await moving;
-      expect(await store.link(late.legacy_id)).toBeNull();
-      expect((await store.openLink(late, () => open, revision)).opening).toEqual(open);
+      expect(await store.links.link(late.legacy_id)).toBeNull();
+      expect((await store.links.openLink(late, () => open, revision)).opening).toEqual(open);
     },
   );
 
@@ -78,11 +84,17 @@ export function openingTests(current: () => Harness): void {
     const { reference_sent } = await finished(store, { reference_sent: 'table7' });
     const change: Partial<Link> = which === 'with' ? {} : { slot: null, family: 'qr' };
     const late = newLink({ ...change, reference_sent });
-    expect(await store.openLink(late, () => open)).toEqual({ opening: { kind: 'used' }, link: late, elsewhere: null });
-    expect(await store.link(late.legacy_id)).toBeNull();
-    expect((await store.openLink(newLink({ ...change, reference_sent: 'table8' }), () => open)).opening).toEqual(open);
+    expect(await store.links.openLink(late, () => open)).toEqual({
+      opening: { kind: 'used' },
+      link: late,
+      elsewhere: null,
+    });
+    expect(await store.links.link(late.legacy_id)).toBeNull();
+    expect((await store.links.openLink(newLink({ ...change, reference_sent: 'table8' }), () => open)).opening).toEqual(
+      open,
+    );
     const others = newLink({ ...change, reference_sent, merchant_id: OTHER_MERCHANT });
-    expect((await store.openLink(others, () => open)).opening).toEqual(open);
+    expect((await store.links.openLink(others, () => open)).opening).toEqual(open);
   });
 
   it('tells first of what holds the unit, and only then that the reference is used', async () => {
@@ -90,14 +102,14 @@ export function openingTests(current: () => Harness): void {
     const holder = await opened(store, { reference_sent: 'table7' });
     const joining = ({ holder }: Met): Opening => (holder === null ? { kind: 'open' } : { kind: 'join', link: holder });
     const retry = newLink({ reference_sent: 'table7' });
-    expect(await store.openLink(retry, joining)).toMatchObject({ opening: { kind: 'join' }, link: holder });
-    await store.saveLink(holder, { state: 'DONE' });
-    expect(await store.openLink(retry, joining)).toMatchObject({ opening: { kind: 'used' } });
+    expect(await store.links.openLink(retry, joining)).toMatchObject({ opening: { kind: 'join' }, link: holder });
+    await store.links.saveLink(holder, { state: 'DONE' });
+    expect(await store.links.openLink(retry, joining)).toMatchObject({ opening: { kind: 'used' } });
   });
 
   it('refuses a second live link of a unit even if the decision is wrong', async () => {
     const holder = await opened(current().store);
-    const second = current().store.openLink(newLink(), () => ({ kind: 'open' }));
+    const second = current().store.links.openLink(newLink(), () => ({ kind: 'open' }));
     await expect(second).rejects.toMatchObject({ code: 'conflict' });
     const elsewhere = await opened(current().store, { merchant_id: OTHER_MERCHANT });
     expect(elsewhere.unit).toBe(holder.unit);
@@ -105,30 +117,30 @@ export function openingTests(current: () => Harness): void {
 
   it('refuses a legacy id that exists', async () => {
     const done = await finished(current().store);
-    const again = current().store.openLink(newLink({ legacy_id: done.legacy_id }), () => ({ kind: 'open' }));
+    const again = current().store.links.openLink(newLink({ legacy_id: done.legacy_id }), () => ({ kind: 'open' }));
     await expect(again).rejects.toMatchObject({ code: 'conflict' });
-    expect(await current().store.link(done.legacy_id)).toEqual(done);
+    expect(await current().store.links.link(done.legacy_id)).toEqual(done);
   });
 
   it('gives the unit to one of ten that race for it, and shows the winner to the others', async () => {
     const results = await Promise.all(
-      Array.from({ length: 10 }, () => current().store.openLink(newLink(), busyUnlessFree)),
+      Array.from({ length: 10 }, () => current().store.links.openLink(newLink(), busyUnlessFree)),
     );
     const winners = results.filter((result) => result.opening.kind === 'open');
     expect(winners).toHaveLength(1);
     expect(new Set(results.map((result) => result.link.legacy_id))).toEqual(new Set([winners[0]?.link.legacy_id]));
-    expect(await current().store.counts()).toMatchObject({ links: { SENDING: 1 } });
+    expect(await current().store.upkeep.counts()).toMatchObject({ links: { SENDING: 1 } });
   });
 
   it('opens ten units at once', async () => {
     const units = Array.from({ length: 10 }, (_, index) => `PAX_A910__${index}`);
     const links = await Promise.all(units.map((unit) => opened(current().store, { unit })));
-    for (const link of links) expect(await current().store.link(link.legacy_id)).toEqual(link);
+    for (const link of links) expect(await current().store.links.link(link.legacy_id)).toEqual(link);
   });
 
   it('frees the unit when its link is over', async () => {
     const first = await opened(current().store);
-    await current().store.saveLink(first, { state: 'REJECTED' });
+    await current().store.links.saveLink(first, { state: 'REJECTED' });
     const second = await opened(current().store);
     expect(second.unit).toBe(first.unit);
   });
@@ -137,7 +149,7 @@ export function openingTests(current: () => Harness): void {
 function itShowsTheHolder(current: () => Harness): void {
   const shown = async (link: Link): Promise<Link | null> => {
     let seen: Link | null = null;
-    await current().store.openLink(link, (met) => {
+    await current().store.links.openLink(link, (met) => {
       seen = met.holder;
       return busyUnlessFree(met);
     });

@@ -43,7 +43,7 @@ export function pageTests(current: () => Harness): void {
   it('reads what passes a filter, each once and in order, whatever the size of a page', async () => {
     const { store } = current();
     const batch = calls();
-    await store.recordExchanges(batch);
+    await store.exchanges.recordExchanges(batch);
     for (const filter of filters) {
       const wanted = batch.filter((exchange) => passes(exchange, filter)).map(({ id }) => id);
       for (const limit of [1000, 7]) {
@@ -54,10 +54,10 @@ export function pageTests(current: () => Harness): void {
 
   it('reads of each only what counting needs, in the same pages', async () => {
     const { store } = current();
-    await store.recordExchanges(calls());
+    await store.exchanges.recordExchanges(calls());
     const filter = { since: NOON + 20 * STEP_MS, until: NOON + 90 * STEP_MS };
-    const whole = await store.exchanges(filter, 30, 25);
-    expect(await store.calls(filter, 30, 25)).toEqual(
+    const whole = await store.exchanges.exchanges(filter, 30, 25);
+    expect(await store.exchanges.calls(filter, 30, 25)).toEqual(
       whole.map(({ sequence, at, merchant_id, lane, outcome, duration_ms }) => {
         return { sequence, at, merchant_id, lane, outcome, duration_ms };
       }),
@@ -67,12 +67,12 @@ export function pageTests(current: () => Harness): void {
 
   it('goes on with what is recorded while it is being read', async () => {
     const { store } = current();
-    await store.recordExchanges([newExchange(), newExchange()]);
-    const page = await store.exchanges({}, 0, 5);
+    await store.exchanges.recordExchanges([newExchange(), newExchange()]);
+    const page = await store.exchanges.exchanges({}, 0, 5);
     const late = newExchange({ at: NOON - MINUTE_MS });
-    await store.recordExchanges([late]);
-    expect(await store.exchanges({}, page.at(-1)?.sequence ?? 0, 5)).toMatchObject([{ id: late.id }]);
-    expect(await store.exchanges({}, 3, 5)).toEqual([]);
+    await store.exchanges.recordExchanges([late]);
+    expect(await store.exchanges.exchanges({}, page.at(-1)?.sequence ?? 0, 5)).toMatchObject([{ id: late.id }]);
+    expect(await store.exchanges.exchanges({}, 3, 5)).toEqual([]);
   });
 }
 
@@ -80,7 +80,7 @@ async function walk(current: () => Harness, filter: ExchangeFilter, limit: numbe
   const ids: string[] = [];
   let after = 0;
   for (;;) {
-    const page = await current().store.exchanges(filter, after, limit);
+    const page = await current().store.exchanges.exchanges(filter, after, limit);
     ids.push(...page.map(({ id }) => id));
     if (page.length < limit) return ids;
     after = page.at(-1)?.sequence ?? 0;

@@ -21,29 +21,29 @@ export function qrLinkTests(current: () => Harness): void {
       sealed_notice_url: new Uint8Array([0, 255, 1, 128]),
       held: { body: 'c2VhbGVk', additional_info: { total_amount: new LosslessNumber('100.10') } },
     });
-    const saved = await current().store.saveLink(link, {
+    const saved = await current().store.links.saveLink(link, {
       legacy_state: 'partially_reverted',
       payment_id: '131772540987',
     });
     expect(saved.slot).toBe('qr:SUC001POS001');
-    expect(await (await current().reopen()).link(link.legacy_id)).toEqual(saved);
+    expect(await (await current().reopen()).links.link(link.legacy_id)).toEqual(saved);
   });
 
   it('gives a terminal and a point of sale of the same name a slot each', async () => {
     const terminal = await opened(current().store, { unit: 'SAME' });
     const till = await open({ unit: 'SAME' });
-    expect(await current().store.liveLink(MERCHANT, 'point:SAME')).toEqual(terminal);
-    expect(await current().store.liveLink(MERCHANT, 'qr:SAME')).toEqual(till);
-    expect(await current().store.liveLink(OTHER_MERCHANT, 'qr:SAME')).toBeNull();
-    await current().store.saveLink(till, { state: 'DONE', legacy_state: 'expired' });
-    expect(await current().store.liveLink(MERCHANT, 'qr:SAME')).toBeNull();
+    expect(await current().store.links.liveLink(MERCHANT, 'point:SAME')).toEqual(terminal);
+    expect(await current().store.links.liveLink(MERCHANT, 'qr:SAME')).toEqual(till);
+    expect(await current().store.links.liveLink(OTHER_MERCHANT, 'qr:SAME')).toBeNull();
+    await current().store.links.saveLink(till, { state: 'DONE', legacy_state: 'expired' });
+    expect(await current().store.links.liveLink(MERCHANT, 'qr:SAME')).toBeNull();
   });
 
   it('lists no sale among the finished intents', async () => {
     const link = await open({ unit: 'A' });
-    await current().store.saveLink(link, { state: 'DONE', legacy_state: 'paid', legacy_state_at: NOON });
+    await current().store.links.saveLink(link, { state: 'DONE', legacy_state: 'paid', legacy_state_at: NOON });
     const intent = await finished(current().store);
-    expect(await current().store.finishedLinks(MERCHANT, NOON, NOON + 1, 10)).toEqual([intent]);
+    expect(await current().store.history.finishedLinks(MERCHANT, NOON, NOON + 1, 10)).toEqual([intent]);
   });
 }
 
@@ -51,18 +51,18 @@ function itFindsSales(current: () => Harness, open: (change: Partial<Link>) => P
   it('finds a sale by its merchant order, and refuses the number to a second one', async () => {
     const first = await open({ unit: 'A', merchant_order_id: MINTED });
     await open({ unit: 'B', merchant_order_id: MINTED + 1 });
-    expect(await current().store.linkByMerchantOrder(MINTED)).toEqual(first);
-    expect(await current().store.linkByMerchantOrder(MINTED + 2)).toBeNull();
+    expect(await current().store.links.linkByMerchantOrder(MINTED)).toEqual(first);
+    expect(await current().store.links.linkByMerchantOrder(MINTED + 2)).toBeNull();
     await expect(open({ unit: 'C', merchant_order_id: MINTED })).rejects.toMatchObject({ code: 'conflict' });
   });
 
   it('finds the newest link with a payment, whoever asks', async () => {
     const early = await finished(current().store, { created_at: NOON });
     const late = await open({ unit: 'A', merchant_id: OTHER_MERCHANT, created_at: NOON + 1 });
-    await current().store.saveLink(early, { payment_id: '131772540987' });
-    const newest = await current().store.saveLink(late, { payment_id: '131772540987' });
-    expect(await current().store.linkByPayment('131772540987')).toEqual(newest);
-    expect(await current().store.linkByPayment('13177254098')).toBeNull();
+    await current().store.links.saveLink(early, { payment_id: '131772540987' });
+    const newest = await current().store.links.saveLink(late, { payment_id: '131772540987' });
+    expect(await current().store.links.linkByPayment('131772540987')).toEqual(newest);
+    expect(await current().store.links.linkByPayment('13177254098')).toBeNull();
   });
 
   it("lists a merchant's links with a reference, newest first, within the limit", async () => {
@@ -74,9 +74,9 @@ function itFindsSales(current: () => Harness, open: (change: Partial<Link>) => P
     await open({ unit: 'C', client_reference: 'mesa 4', created_at: NOON + 3 });
     await open({ unit: 'D', client_reference: null, created_at: NOON + 3 });
     await open({ unit: 'A', client_reference: reference, merchant_id: OTHER_MERCHANT, created_at: NOON + 3 });
-    expect(await store.linksByClientReference(MERCHANT, reference, 10)).toEqual([newest, middle, oldest]);
-    expect(await store.linksByClientReference(MERCHANT, reference, 2)).toEqual([newest, middle]);
-    expect(await store.linksByClientReference(MERCHANT, 'MESA 4', 10)).toEqual([]);
+    expect(await store.history.linksByClientReference(MERCHANT, reference, 10)).toEqual([newest, middle, oldest]);
+    expect(await store.history.linksByClientReference(MERCHANT, reference, 2)).toEqual([newest, middle]);
+    expect(await store.history.linksByClientReference(MERCHANT, 'MESA 4', 10)).toEqual([]);
   });
 
   it("lists a merchant's links by the time they were made, newest first, within the limit", async () => {
@@ -92,5 +92,5 @@ function itFindsSales(current: () => Harness, open: (change: Partial<Link>) => P
 }
 
 async function listed(store: Store, wanted: Link[], limit: number): Promise<void> {
-  expect(await store.linksOf(MERCHANT, NOON, NOON + MINUTE_MS, limit)).toEqual(wanted);
+  expect(await store.history.linksOf(MERCHANT, NOON, NOON + MINUTE_MS, limit)).toEqual(wanted);
 }

@@ -47,9 +47,9 @@ export function refundTests(current: () => Harness): void {
   it('writes the row as it was given, and keeps it through a restart', async () => {
     const link = await finished(current().store);
     const refund = newRefund(link, { client_key: 'keyed', amount_minor: null, refunded_before_minor: 250 });
-    expect(await current().store.openRefund(refund, () => 'open')).toEqual({ opened: true, refund });
-    expect(await current().store.refunds(link.legacy_id)).toEqual([refund]);
-    expect(await (await current().reopen()).refunds(link.legacy_id)).toEqual([refund]);
+    expect(await current().store.refunds.openRefund(refund, () => 'open')).toEqual({ opened: true, refund });
+    expect(await current().store.refunds.refunds(link.legacy_id)).toEqual([refund]);
+    expect(await (await current().reopen()).refunds.refunds(link.legacy_id)).toEqual([refund]);
   });
 
   it('shows the decision every earlier refund of the link, oldest first, and none of another', async () => {
@@ -60,49 +60,49 @@ export function refundTests(current: () => Harness): void {
     const early = await done(current, newRefund(link, { created_at: NOON }));
     await done(current, newRefund(other));
     let shown: Refund[] = [];
-    await store.openRefund(newRefund(link, { created_at: NOON + 2 }), (earlier) => {
+    await store.refunds.openRefund(newRefund(link, { created_at: NOON + 2 }), (earlier) => {
       shown = earlier;
       return 'open';
     });
     expect(shown).toEqual([early, late]);
-    expect(await store.refunds(other.legacy_id)).toHaveLength(1);
+    expect(await store.refunds.refunds(other.legacy_id)).toHaveLength(1);
   });
 
   it('writes nothing when an earlier one is recognised', async () => {
     const link = await finished(current().store);
     const first = await done(current, newRefund(link));
-    const result = await current().store.openRefund(newRefund(link), ([earlier]) => earlier ?? 'open');
+    const result = await current().store.refunds.openRefund(newRefund(link), ([earlier]) => earlier ?? 'open');
     expect(result).toEqual({ opened: false, refund: first });
-    expect(await current().store.refunds(link.legacy_id)).toEqual([first]);
+    expect(await current().store.refunds.refunds(link.legacy_id)).toEqual([first]);
   });
 
   it('lets one of ten that race open, and shows it to the others', async () => {
     const { store } = current();
     const link = await finished(store);
     const results = await Promise.all(
-      Array.from({ length: 10 }, () => store.openRefund(newRefund(link), newUnlessUnderWay)),
+      Array.from({ length: 10 }, () => store.refunds.openRefund(newRefund(link), newUnlessUnderWay)),
     );
     expect(results.filter((result) => result.opened)).toHaveLength(1);
     expect(new Set(results.map((result) => result.refund.id)).size).toBe(1);
-    expect(await store.refunds(link.legacy_id)).toHaveLength(1);
+    expect(await store.refunds.refunds(link.legacy_id)).toHaveLength(1);
   });
 
   it.each(underWay)('refuses a second one beside one that is %s, even if the decision is wrong', async (state) => {
     const { store } = current();
     const link = await finished(store);
-    const { refund } = await store.openRefund(newRefund(link), () => 'open');
-    const first = await store.saveRefund(refund, { state });
-    await expect(store.openRefund(newRefund(link), () => 'open')).rejects.toMatchObject({ code: 'conflict' });
-    expect(await store.refunds(link.legacy_id)).toEqual([first]);
+    const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
+    const first = await store.refunds.saveRefund(refund, { state });
+    await expect(store.refunds.openRefund(newRefund(link), () => 'open')).rejects.toMatchObject({ code: 'conflict' });
+    expect(await store.refunds.refunds(link.legacy_id)).toEqual([first]);
   });
 
   it.each(['DONE', 'REFUSED', 'NOT_SENT'] as const)('opens another one after one that is %s', async (state) => {
     const { store } = current();
     const link = await finished(store);
-    const { refund } = await store.openRefund(newRefund(link), () => 'open');
-    await store.saveRefund(refund, { state });
-    expect(await store.openRefund(newRefund(link), newUnlessUnderWay)).toMatchObject({ opened: true });
-    expect(await store.refunds(link.legacy_id)).toHaveLength(2);
+    const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
+    await store.refunds.saveRefund(refund, { state });
+    expect(await store.refunds.openRefund(newRefund(link), newUnlessUnderWay)).toMatchObject({ opened: true });
+    expect(await store.refunds.refunds(link.legacy_id)).toHaveLength(2);
   });
 
   it('refuses a number, an id and a link that can not be', async () => {
@@ -115,9 +115,9 @@ export function refundTests(current: () => Harness): void {
       newRefund({ ...link, legacy_id: 'nobody' }),
     ];
     for (const refund of wrong) {
-      await expect(store.openRefund(refund, () => 'open')).rejects.toMatchObject({ code: 'conflict' });
+      await expect(store.refunds.openRefund(refund, () => 'open')).rejects.toMatchObject({ code: 'conflict' });
     }
-    expect(await store.refunds(link.legacy_id)).toEqual([first]);
+    expect(await store.refunds.refunds(link.legacy_id)).toEqual([first]);
   });
 }
 
@@ -125,44 +125,46 @@ function itKeepsRevisions(current: () => Harness): void {
   it('changes what is named, raises the revision, and keeps the rest', async () => {
     const { store } = current();
     const link = await finished(store);
-    const { refund } = await store.openRefund(newRefund(link), () => 'open');
+    const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
     const change = { state: 'DONE', upstream_id: 'REF01', reference_id: '20001', refunded_minor: 750 } as const;
     const told = { upstream_status: 'processed', told_at: NOON + 2, updated_at: NOON + 1 };
-    const saved = await store.saveRefund(refund, { ...change, ...told });
+    const saved = await store.refunds.saveRefund(refund, { ...change, ...told });
     expect(saved).toEqual({ ...refund, ...change, ...told, revision: 2 });
-    expect(await store.refunds(link.legacy_id)).toEqual([saved]);
+    expect(await store.refunds.refunds(link.legacy_id)).toEqual([saved]);
   });
 
   it('refuses a change on an old revision and changes nothing', async () => {
     const { store } = current();
     const link = await finished(store);
-    const { refund } = await store.openRefund(newRefund(link), () => 'open');
-    const saved = await store.saveRefund(refund, { state: 'IN_DOUBT' });
-    await expect(store.saveRefund(refund, { state: 'NOT_SENT' })).rejects.toMatchObject({ code: 'conflict' });
-    expect(await store.refunds(link.legacy_id)).toEqual([saved]);
+    const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
+    const saved = await store.refunds.saveRefund(refund, { state: 'IN_DOUBT' });
+    await expect(store.refunds.saveRefund(refund, { state: 'NOT_SENT' })).rejects.toMatchObject({ code: 'conflict' });
+    expect(await store.refunds.refunds(link.legacy_id)).toEqual([saved]);
   });
 
   it('lets one of ten changes of one revision through', async () => {
     const { store } = current();
     const link = await finished(store);
-    const { refund } = await store.openRefund(newRefund(link), () => 'open');
-    const changes = Array.from({ length: 10 }, (_, index) => store.saveRefund(refund, { refunded_minor: index }));
+    const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
+    const changes = Array.from({ length: 10 }, (_, index) =>
+      store.refunds.saveRefund(refund, { refunded_minor: index }),
+    );
     const won = (await Promise.allSettled(changes)).filter((result) => result.status === 'fulfilled');
     expect(won).toHaveLength(1);
-    expect(await store.refunds(link.legacy_id)).toEqual([won[0]?.value]);
+    expect(await store.refunds.refunds(link.legacy_id)).toEqual([won[0]?.value]);
   });
 
   it('refuses to take one up again while another is under way', async () => {
     const { store } = current();
     const link = await finished(store);
     const first = await done(current, newRefund(link));
-    await store.openRefund(newRefund(link), () => 'open');
-    await expect(store.saveRefund(first, { state: 'IN_DOUBT' })).rejects.toMatchObject({ code: 'conflict' });
+    await store.refunds.openRefund(newRefund(link), () => 'open');
+    await expect(store.refunds.saveRefund(first, { state: 'IN_DOUBT' })).rejects.toMatchObject({ code: 'conflict' });
   });
 }
 
 /** A refund that was made. */
 async function done(current: () => Harness, refund: Refund): Promise<Refund> {
-  await current().store.openRefund(refund, () => 'open');
-  return current().store.saveRefund(refund, { state: 'DONE', refunded_minor: refund.amount_minor });
+  await current().store.refunds.openRefund(refund, () => 'open');
+  return current().store.refunds.saveRefund(refund, { state: 'DONE', refunded_minor: refund.amount_minor });
 }

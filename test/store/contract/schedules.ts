@@ -19,14 +19,14 @@ export function scheduleTests(current: () => Harness): void {
   it('pulls forward a link that was put off by a clock that ran ahead, once [F47]', async () => {
     const { store } = current();
     const ahead = await opened(store, { updated_at: AHEAD, next_check_at: AHEAD + MINUTE_MS });
-    await store.pullForward(NOON);
-    expect(await store.link(ahead.legacy_id)).toMatchObject({
+    await store.upkeep.pullForward(NOON);
+    expect(await store.links.link(ahead.legacy_id)).toMatchObject({
       next_check_at: NOON + MINUTE_MS,
       updated_at: NOON,
       revision: ahead.revision + 1,
     });
-    await store.pullForward(NOON + 1);
-    expect(await store.link(ahead.legacy_id)).toMatchObject({ next_check_at: NOON + MINUTE_MS });
+    await store.upkeep.pullForward(NOON + 1);
+    expect(await store.links.link(ahead.legacy_id)).toMatchObject({ next_check_at: NOON + MINUTE_MS });
   });
 
   it('moves the end of what is in doubt with the clock that gave it, and no other end [F47]', async () => {
@@ -44,8 +44,8 @@ export function scheduleTests(current: () => Harness): void {
       opened(store, { ...ahead, unit: 'older', first_sent_at: NOON, expires_at: NOON + 9 * MINUTE_MS }),
       opened(store, { ...ahead, unit: 'a code for months', first_sent_at: NOON, expires_at: AHEAD + 90 * DAY_MS }),
     ]);
-    await store.pullForward(NOON);
-    const ends = await Promise.all(links.map(async ({ legacy_id }) => (await store.link(legacy_id))?.expires_at));
+    await store.upkeep.pullForward(NOON);
+    const ends = await Promise.all(links.map(async ({ legacy_id }) => (await store.links.link(legacy_id))?.expires_at));
     const moved = ahead.expires_at - DAY_MS - 1;
     expect(ends).toEqual([moved, moved, ahead.expires_at, NOON + 9 * MINUTE_MS, AHEAD + 90 * DAY_MS]);
   });
@@ -55,8 +55,8 @@ export function scheduleTests(current: () => Harness): void {
     const held = { first_sent_at: NOON, updated_at: AHEAD, next_check_at: AHEAD, expires_at: AHEAD + 9 * MINUTE_MS };
     const ends = async (state: Link['state']): Promise<number | undefined> => {
       const link = await opened(store, { ...held, unit: state, state });
-      await store.pullForward(NOON);
-      return (await store.link(link.legacy_id))?.expires_at;
+      await store.upkeep.pullForward(NOON);
+      return (await store.links.link(link.legacy_id))?.expires_at;
     };
     expect(await ends('IN_DOUBT')).toBe(NOON + 15 * MINUTE_MS);
     expect(await ends('SENDING')).toBe(NOON + 15 * MINUTE_MS);
@@ -71,118 +71,122 @@ export function scheduleTests(current: () => Harness): void {
     // It was tried once more when the clock was right again.
     const again = { first_sent_at: AHEAD, updated_at: NOON - 1, next_check_at: NOON + MINUTE_MS };
     const tried = await opened(store, { ...again, unit: 'PAX_A910__3', expires_at: AHEAD + MINUTE_MS });
-    await store.pullForward(NOON);
-    expect(await store.link(late.legacy_id)).toMatchObject({ first_sent_at: null });
-    expect(await store.link(right.legacy_id)).toMatchObject({ first_sent_at: NOON });
+    await store.upkeep.pullForward(NOON);
+    expect(await store.links.link(late.legacy_id)).toMatchObject({ first_sent_at: null });
+    expect(await store.links.link(right.legacy_id)).toMatchObject({ first_sent_at: NOON });
     const moved = {
       first_sent_at: null,
       created_at: NOON,
       next_check_at: NOON + MINUTE_MS,
       expires_at: NOON + MINUTE_MS,
     };
-    expect(await store.link(tried.legacy_id)).toMatchObject(moved);
-    await store.pullForward(NOON + 1);
-    expect(await store.link(tried.legacy_id)).toMatchObject(moved);
+    expect(await store.links.link(tried.legacy_id)).toMatchObject(moved);
+    await store.upkeep.pullForward(NOON + 1);
+    expect(await store.links.link(tried.legacy_id)).toMatchObject(moved);
   });
 
   it('leaves a link that a right clock has put off [F47]', async () => {
     const { store } = current();
     const right = await opened(store, { updated_at: NOON, next_check_at: NOON + DAY_MS });
     const over = await opened(store, { unit: 'PAX_A910__2', updated_at: AHEAD, next_check_at: null });
-    await store.pullForward(NOON);
-    expect(await store.link(right.legacy_id)).toEqual(right);
-    expect(await store.link(over.legacy_id)).toEqual(over);
+    await store.upkeep.pullForward(NOON);
+    expect(await store.links.link(right.legacy_id)).toEqual(right);
+    expect(await store.links.link(over.legacy_id)).toEqual(over);
   });
 
   it('pulls forward a notice that was tried or made by a clock that ran ahead [F47]', async () => {
     const { store } = current();
     const tried = await opened(store);
-    await store.saveLink(tried, {}, { notices: [newNotice(tried, 'tried')] });
-    const [notice] = await store.dueNotices(NOON, 10);
+    await store.links.saveLink(tried, {}, { notices: [newNotice(tried, 'tried')] });
+    const [notice] = await store.notices.dueNotices(NOON, 10);
     if (notice === undefined) throw new Error('no notice is due');
-    await store.recordAttempt(notice, failed, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
+    await store.notices.recordAttempt(notice, failed, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
     const made = await opened(store, { unit: 'PAX_A910__2' });
     const late = { created_at: AHEAD, next_attempt_at: AHEAD };
-    await store.saveLink(made, {}, { notices: [newNotice(made, 'made', late)] });
-    await store.pullForward(NOON);
-    expect((await store.dueNotices(NOON, 10)).map(({ body }) => body)).toEqual(['made']);
-    const later = await store.dueNotices(NOON + 15 * MINUTE_MS, 10);
+    await store.links.saveLink(made, {}, { notices: [newNotice(made, 'made', late)] });
+    await store.upkeep.pullForward(NOON);
+    expect((await store.notices.dueNotices(NOON, 10)).map(({ body }) => body)).toEqual(['made']);
+    const later = await store.notices.dueNotices(NOON + 15 * MINUTE_MS, 10);
     expect(later.map(({ body }) => body).toSorted()).toEqual(['made', 'tried']);
   });
 
   it('pulls forward a notice whose attempt began before the clock ran ahead [F47]', async () => {
     const { store } = current();
     const link = await opened(store);
-    await store.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
-    const [notice] = await store.dueNotices(NOON, 10);
+    await store.links.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
+    const [notice] = await store.notices.dueNotices(NOON, 10);
     if (notice === undefined) throw new Error('no notice is due');
     const attempt = { ...failed, at: NOON, duration_ms: DAY_MS };
-    await store.recordAttempt(notice, attempt, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
-    await store.pullForward(NOON);
-    expect(await store.dueNotices(NOON + 15 * MINUTE_MS - 1, 10)).toEqual([]);
-    expect(await store.dueNotices(NOON + 15 * MINUTE_MS, 10)).toHaveLength(1);
+    await store.notices.recordAttempt(notice, attempt, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
+    await store.upkeep.pullForward(NOON);
+    expect(await store.notices.dueNotices(NOON + 15 * MINUTE_MS - 1, 10)).toEqual([]);
+    expect(await store.notices.dueNotices(NOON + 15 * MINUTE_MS, 10)).toHaveLength(1);
   });
 
   it('pulls a notice forward again when the clock is set back in two steps [F47]', async () => {
     const { store } = current();
     const link = await opened(store);
-    await store.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
-    const [notice] = await store.dueNotices(NOON, 10);
+    await store.links.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
+    const [notice] = await store.notices.dueNotices(NOON, 10);
     if (notice === undefined) throw new Error('no notice is due');
-    await store.recordAttempt(notice, failed, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
-    await store.pullForward(NOON + DAY_MS / 2);
-    await store.pullForward(NOON);
+    await store.notices.recordAttempt(notice, failed, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
+    await store.upkeep.pullForward(NOON + DAY_MS / 2);
+    await store.upkeep.pullForward(NOON);
     // How long it was meant to wait is not known any more, only how long it may.
-    expect(await store.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);
-    await store.pullForward(NOON + MINUTE_MS);
-    expect(await store.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);
+    expect(await store.notices.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);
+    await store.upkeep.pullForward(NOON + MINUTE_MS);
+    expect(await store.notices.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);
   });
 
   it('leaves a notice whose receiver is given its time, also after a try by a clock that ran ahead [F47]', async () => {
     const { store } = current();
     const link = await opened(store);
-    await store.saveLink(link, {}, { notices: [newNotice(link, 'waits')] });
+    await store.links.saveLink(link, {}, { notices: [newNotice(link, 'waits')] });
     for (const at of [AHEAD, NOON]) {
-      const [notice] = await store.dueNotices(AHEAD, 10);
+      const [notice] = await store.notices.dueNotices(AHEAD, 10);
       if (notice === undefined) throw new Error('no notice is due');
       const next_attempt_at = at === NOON ? NOON + 30 * MINUTE_MS : AHEAD;
-      await store.recordAttempt(notice, { ...failed, at, duration_ms: 0 }, { state: 'pending', next_attempt_at });
+      await store.notices.recordAttempt(
+        notice,
+        { ...failed, at, duration_ms: 0 },
+        { state: 'pending', next_attempt_at },
+      );
     }
-    await store.pullForward(NOON);
-    expect(await store.dueNotices(NOON + 30 * MINUTE_MS - 1, 10)).toEqual([]);
-    expect(await store.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);
+    await store.upkeep.pullForward(NOON);
+    expect(await store.notices.dueNotices(NOON + 30 * MINUTE_MS - 1, 10)).toEqual([]);
+    expect(await store.notices.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);
   });
 
   it('never lets a sale of legacy hold its unit for less [F47]', async () => {
     const { store } = current();
     const sale = newSale({ legacy_id: 'intent-1', updated_at: AHEAD, ends_at: AHEAD + MINUTE_MS });
-    await store.openLegacySale(sale);
-    await store.pullForward(NOON);
-    expect(await store.legacySale('intent-1')).toEqual(sale);
+    await store.legacy_sales.openLegacySale(sale);
+    await store.upkeep.pullForward(NOON);
+    expect(await store.legacy_sales.legacySale('intent-1')).toEqual(sale);
   });
 
   it('knows the newest moment by an attempt alone [F47]', async () => {
     const { store } = current();
     const link = await opened(store);
-    await store.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
-    const [notice] = await store.dueNotices(NOON, 10);
+    await store.links.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
+    const [notice] = await store.notices.dueNotices(NOON, 10);
     if (notice === undefined) throw new Error('no notice is due');
-    const before = await store.newestMoment();
-    await store.recordAttempt(
+    const before = await store.upkeep.newestMoment();
+    await store.notices.recordAttempt(
       notice,
       { ...failed, at: before + DAY_MS, duration_ms: 0 },
       { state: 'pending', next_attempt_at: AHEAD },
     );
-    expect(await store.newestMoment()).toBe(before + DAY_MS);
+    expect(await store.upkeep.newestMoment()).toBe(before + DAY_MS);
   });
 
   it('knows the newest moment by the pause that a try of an event has left [F47]', async () => {
     const { store } = current();
-    await store.receiveEvent(newEvent());
-    const [event] = await store.dueEvents(NOON, 10);
+    await store.events.receiveEvent(newEvent());
+    const [event] = await store.events.dueEvents(NOON, 10);
     if (event === undefined) throw new Error('no event is due');
-    await store.saveEvent(event.sequence, { attempts: 1, next_attempt_at: AHEAD + 2_000 });
-    const newest = await store.newestMoment();
+    await store.events.saveEvent(event.sequence, { attempts: 1, next_attempt_at: AHEAD + 2_000 });
+    const newest = await store.upkeep.newestMoment();
     expect(newest).toBeLessThanOrEqual(AHEAD);
     expect(newest).toBeGreaterThan(AHEAD - MINUTE_MS);
   });

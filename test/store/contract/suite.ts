@@ -35,28 +35,28 @@ export function storeContract(name: string, open: OpenHarness): void {
 
     it('opens three times without harm', async () => {
       const link = newLink();
-      await harness.store.openLink(link, () => ({ kind: 'open' }));
+      await harness.store.links.openLink(link, () => ({ kind: 'open' }));
       await harness.reopen();
       await harness.reopen();
       const store = await harness.reopen();
-      expect(await store.link(link.legacy_id)).toEqual(link);
+      expect(await store.links.link(link.legacy_id)).toEqual(link);
       expect(store.healthy()).toBe(true);
     });
 
     it('closes twice without harm, is not healthy then, and refuses writes', async () => {
       await Promise.all([harness.store.close(), harness.store.close()]);
       expect(harness.store.healthy()).toBe(false);
-      const late = harness.store.openLink(newLink(), () => ({ kind: 'open' }));
+      const late = harness.store.links.openLink(newLink(), () => ({ kind: 'open' }));
       await expect(late).rejects.toMatchObject({ code: 'store_failed' });
-      expect(await (await harness.reopen()).counts()).toMatchObject({ links: { SENDING: 0 } });
+      expect(await (await harness.reopen()).upkeep.counts()).toMatchObject({ links: { SENDING: 0 } });
     });
 
     it('commits what was asked for before it closes', async () => {
       const link = newLink();
-      const opening = harness.store.openLink(link, () => ({ kind: 'open' }));
+      const opening = harness.store.links.openLink(link, () => ({ kind: 'open' }));
       await harness.store.close();
       await opening;
-      expect(await (await harness.reopen()).link(link.legacy_id)).toEqual(link);
+      expect(await (await harness.reopen()).links.link(link.legacy_id)).toEqual(link);
     });
 
     describe('whoever it belongs to', () => anyMerchantTests(current));

@@ -25,15 +25,15 @@ export function unslottedTests(current: () => Harness): void {
     const first = await openingOf(current, dynamic({ fingerprint: 'coffee' }), joinUnlessNew);
     const second = await openingOf(current, dynamic({ fingerprint: 'cake' }), joinUnlessNew);
     expect([first.opening.kind, second.opening.kind]).toEqual(['open', 'open']);
-    expect(await current().store.link(first.link.legacy_id)).toEqual(first.link);
-    expect(await current().store.link(second.link.legacy_id)).toEqual(second.link);
+    expect(await current().store.links.link(first.link.legacy_id)).toEqual(first.link);
+    expect(await current().store.links.link(second.link.legacy_id)).toEqual(second.link);
   });
 
   it('opens a second equal sale when that is the decision', async () => {
     const first = await openingOf(current, dynamic(), () => ({ kind: 'open' }));
     const second = await openingOf(current, dynamic({ created_at: NOON + 1 }), () => ({ kind: 'open' }));
-    expect(await current().store.link(first.link.legacy_id)).toEqual(first.link);
-    expect(await current().store.link(second.link.legacy_id)).toEqual(second.link);
+    expect(await current().store.links.link(first.link.legacy_id)).toEqual(first.link);
+    expect(await current().store.links.link(second.link.legacy_id)).toEqual(second.link);
   });
 
   it('joins a retry, which writes nothing', async () => {
@@ -44,14 +44,14 @@ export function unslottedTests(current: () => Harness): void {
       link: first.link,
       elsewhere: null,
     });
-    expect(await current().store.link(retry.legacy_id)).toBeNull();
+    expect(await current().store.links.link(retry.legacy_id)).toBeNull();
   });
 
   it('lets one of ten equal ones that race open, and shows it to the others', async () => {
     const results = await Promise.all(Array.from({ length: 10 }, () => openingOf(current, dynamic(), joinUnlessNew)));
     expect(results.filter((result) => result.opening.kind === 'open')).toHaveLength(1);
     expect(new Set(results.map((result) => result.link.legacy_id)).size).toBe(1);
-    expect(await current().store.counts()).toMatchObject({ links: { SENDING: 1 } });
+    expect(await current().store.upkeep.counts()).toMatchObject({ links: { SENDING: 1 } });
   });
 
   it('decides again when an equal one was committed in between', async () => {
@@ -63,8 +63,8 @@ export function unslottedTests(current: () => Harness): void {
     };
     const early = dynamic();
     const [first, second] = await Promise.all([
-      store.openLink(early, () => ({ kind: 'open' })),
-      store.openLink(dynamic(), decide),
+      store.links.openLink(early, () => ({ kind: 'open' })),
+      store.links.openLink(dynamic(), decide),
     ]);
     expect(second).toEqual({ opening: { kind: 'join', link: first.link }, link: first.link, elsewhere: null });
     expect(shown).toEqual([null, early.legacy_id]);
@@ -74,14 +74,14 @@ export function unslottedTests(current: () => Harness): void {
     const { link } = await openingOf(current, dynamic(), joinUnlessNew);
     const again = openingOf(current, dynamic({ legacy_id: link.legacy_id, fingerprint: 'other' }), joinUnlessNew);
     await expect(again).rejects.toMatchObject({ code: 'conflict' });
-    expect(await current().store.link(link.legacy_id)).toEqual(link);
+    expect(await current().store.links.link(link.legacy_id)).toEqual(link);
   });
 
   it('keeps no slot from a sale that has one on the same till', async () => {
     await openingOf(current, dynamic(), joinUnlessNew);
     const fixed = newLink({ family: 'qr', unit: TILL });
     expect((await openingOf(current, fixed, joinUnlessNew)).opening.kind).toBe('open');
-    expect((await current().store.liveLink(fixed.merchant_id, `qr:${TILL}`))?.legacy_id).toBe(fixed.legacy_id);
+    expect((await current().store.links.liveLink(fixed.merchant_id, `qr:${TILL}`))?.legacy_id).toBe(fixed.legacy_id);
   });
 }
 
@@ -107,16 +107,16 @@ function itShowsTheRequest(current: () => Harness): void {
     await openingOf(current, dynamic({ merchant_id: OTHER_MERCHANT }), () => ({ kind: 'open' }));
     for (const state of ['REJECTED', 'NOT_SENT', 'LOST'] as const) {
       const refused = await openingOf(current, dynamic(), () => ({ kind: 'open' }));
-      await store.saveLink(refused.link, { state });
+      await store.links.saveLink(refused.link, { state });
     }
     const paid = await openingOf(current, dynamic({ created_at: NOON + 1 }), () => ({ kind: 'open' }));
-    const over = await store.saveLink(paid.link, { state: 'DONE', legacy_state: 'paid' });
+    const over = await store.links.saveLink(paid.link, { state: 'DONE', legacy_state: 'paid' });
     expect(await shown(dynamic())).toEqual(over);
-    await store.saveLink(over, { heard_by: 'till' });
+    await store.links.saveLink(over, { heard_by: 'till' });
     expect(await shown(dynamic())).toBeNull();
   });
 }
 
 function openingOf(current: () => Harness, link: Link, decide: (met: Met) => Opening) {
-  return current().store.openLink(link, decide);
+  return current().store.links.openLink(link, decide);
 }

@@ -102,14 +102,14 @@ describe('stays what it is', () => {
       },
     };
     const link = await opened(store);
-    await expect(store.link(faulty as never)).rejects.toThrow(RangeError);
-    await expect(store.saveLink(link, { next_check_at: faulty as never })).rejects.toThrow(RangeError);
+    await expect(store.links.link(faulty as never)).rejects.toThrow(RangeError);
+    await expect(store.links.saveLink(link, { next_check_at: faulty as never })).rejects.toThrow(RangeError);
     // With a transaction open around it, which must not be what the next one finds itself in.
-    const opening = store.openLink(newLink({ unit: 'B', created_at: faulty as never }), () => ({ kind: 'open' }));
+    const opening = store.links.openLink(newLink({ unit: 'B', created_at: faulty as never }), () => ({ kind: 'open' }));
     await expect(opening).rejects.toThrow(RangeError);
     expect(store.healthy()).toBe(true);
-    expect(await store.link(link.legacy_id)).toEqual(link);
-    expect(await store.saveLink(link, { next_check_at: NOON })).toMatchObject({ revision: 2 });
+    expect(await store.links.link(link.legacy_id)).toEqual(link);
+    expect(await store.links.saveLink(link, { next_check_at: NOON })).toMatchObject({ revision: 2 });
     await store.close();
   });
 });

@@ -171,7 +171,7 @@ describe('lookups', () => {
     await blocker.connect();
     await blocker.query('BEGIN');
     await blocker.query('LOCK TABLE merchants IN ACCESS EXCLUSIVE MODE');
-    const told = Promise.allSettled(['1', '2', '3'].map((id) => store.merchant(id)));
+    const told = Promise.allSettled(['1', '2', '3'].map((id) => store.merchants.merchant(id)));
     const tries = (): number =>
       asked.mock.calls.filter(([query]) => JSON.stringify(query).includes('FROM merchants')).length;
     await vi.waitUntil(() => tries() === 6, { timeout: 20_000 });
@@ -179,7 +179,7 @@ describe('lookups', () => {
     expect(await told).toEqual(['1', '2', '3'].map(() => ({ status: 'fulfilled', value: null })));
     await blocker.query('BEGIN');
     await blocker.query('LOCK TABLE tokens IN ACCESS EXCLUSIVE MODE');
-    const refused = await Promise.allSettled(['1', '2', '3'].map((fingerprint) => store.token(fingerprint)));
+    const refused = await Promise.allSettled(['1', '2', '3'].map((fingerprint) => store.merchants.token(fingerprint)));
     // Whatever the server called it.
     for (const one of refused)
       expect(one).toMatchObject({ reason: { code: 'store_failed', facts: { failure: 'gone' } } });

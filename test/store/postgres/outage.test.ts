@@ -30,7 +30,7 @@ describe('a database that is in trouble', () => {
     const sell = async (unit: string): Promise<void> => {
       for (let sale = 0; sale < 30; sale++) {
         const link = newLink({ unit: `${unit} ${sale}` });
-        await store.openLink(link, open).then(
+        await store.links.openLink(link, open).then(
           () => told.push(link.legacy_id),
           (error: unknown) => refused.push(error),
         );
@@ -43,9 +43,9 @@ describe('a database that is in trouble', () => {
     }
     await load;
     for (const error of refused) expect(error).toMatchObject({ code: 'store_failed', facts: { failure: 'gone' } });
-    for (const legacy_id of told) expect(await store.link(legacy_id)).not.toBeNull();
+    for (const legacy_id of told) expect(await store.links.link(legacy_id)).not.toBeNull();
     expect(told.length).toBeGreaterThan(0);
-    expect((await store.openLink(newLink({ unit: 'after' }), open)).opening).toEqual({ kind: 'open' });
+    expect((await store.links.openLink(newLink({ unit: 'after' }), open)).opening).toEqual({ kind: 'open' });
     expect(store.healthy()).toBe(true);
     await store.close();
   });
@@ -72,15 +72,15 @@ describe('a database that is in trouble', () => {
       AND datname = current_database()`;
     const stuck: Promise<unknown>[] = [];
     for (const id of ['1', '2']) {
-      stuck.push(store.merchant(id));
+      stuck.push(store.merchants.merchant(id));
       // Until it is there: what is asked before goes on the same connection.
       await until(async () => (await server.run(url, waiting)).length === stuck.length, 'a read does not wait');
     }
-    await expect(store.merchant('3')).rejects.toMatchObject({ code: 'store_failed' });
+    await expect(store.merchants.merchant('3')).rejects.toMatchObject({ code: 'store_failed' });
     const before = await later(await seenAt());
     await server.run(url, `${TERMINATE} AND query LIKE '%INTO lease_holders%'`);
     await later(before);
-    await expect(store.merchant('3')).rejects.toMatchObject({ code: 'store_failed' });
+    await expect(store.merchants.merchant('3')).rejects.toMatchObject({ code: 'store_failed' });
     await blocker.end();
     expect(await Promise.all(stuck)).toEqual([null, null]);
     await store.close();
@@ -111,17 +111,17 @@ describe('a database that is in trouble', () => {
     const before = await opened(store);
     await server.stop();
     const late = newLink({ unit: 'late' });
-    await expect(store.openLink(late, open)).rejects.toMatchObject({
+    await expect(store.links.openLink(late, open)).rejects.toMatchObject({
       code: 'store_failed',
       facts: { failure: 'gone' },
     });
-    await expect(store.link(before.legacy_id)).rejects.toMatchObject({ code: 'store_failed' });
+    await expect(store.links.link(before.legacy_id)).rejects.toMatchObject({ code: 'store_failed' });
     expect(store.healthy()).toBe(false);
     await server.start();
     await until(() => store.healthy(), 'the store is not healthy again');
-    expect(await store.link(before.legacy_id)).toEqual(before);
-    expect(await store.link(late.legacy_id)).toBeNull();
-    expect((await store.openLink(late, open)).opening).toEqual({ kind: 'open' });
+    expect(await store.links.link(before.legacy_id)).toEqual(before);
+    expect(await store.links.link(late.legacy_id)).toBeNull();
+    expect((await store.links.openLink(late, open)).opening).toEqual({ kind: 'open' });
     await store.close();
   });
 
@@ -136,7 +136,7 @@ describe('a database that is in trouble', () => {
     await server.run(url, `BEGIN READ WRITE; ALTER DATABASE ${name} RESET default_transaction_read_only; COMMIT`);
     await server.run(url, TERMINATE);
     await until(() => store.healthy(), 'the store is not healthy again');
-    expect((await store.openLink(newLink(), open)).opening).toEqual({ kind: 'open' });
+    expect((await store.links.openLink(newLink(), open)).opening).toEqual({ kind: 'open' });
     await store.close();
   });
 
@@ -145,11 +145,13 @@ describe('a database that is in trouble', () => {
     const store = await openStore(url, { statement_timeout_ms: 300, connections: 2 });
     const link = await opened(store);
     const release = await holdTable(server, url);
-    await expect(store.saveLink(link, { attempts: 1 })).rejects.toMatchObject({ code: 'store_failed' });
-    await expect(store.openLink(newLink({ unit: 'B' }), open)).rejects.toMatchObject({ facts: { failure: 'gone' } });
+    await expect(store.links.saveLink(link, { attempts: 1 })).rejects.toMatchObject({ code: 'store_failed' });
+    await expect(store.links.openLink(newLink({ unit: 'B' }), open)).rejects.toMatchObject({
+      facts: { failure: 'gone' },
+    });
     await release();
-    expect(await store.link(link.legacy_id)).toEqual(link);
-    expect(await store.saveLink(link, { attempts: 1 })).toMatchObject({ attempts: 1, revision: 2 });
+    expect(await store.links.link(link.legacy_id)).toEqual(link);
+    expect(await store.links.saveLink(link, { attempts: 1 })).toMatchObject({ attempts: 1, revision: 2 });
     await store.close();
   });
 
@@ -157,7 +159,8 @@ describe('a database that is in trouble', () => {
     const url = await server.database();
     const store = await openStore(url);
     const EVENTS = 60;
-    for (let index = 0; index < EVENTS; index++) await store.receiveEvent(newEvent({ reference: `ref ${index}` }));
+    for (let index = 0; index < EVENTS; index++)
+      await store.events.receiveEvent(newEvent({ reference: `ref ${index}` }));
     const child = spawn(process.execPath, [join(import.meta.dirname, 'sell-child.ts'), url], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -171,12 +174,12 @@ describe('a database that is in trouble', () => {
       [...said.matchAll(new RegExp(`^${word} (\\d+)$`, 'gm'))].map(([, number]) => Number(number));
     const finished = new Set(numbers('done'));
     // What it had taken and not finished is nobody's yet; the rest is there for others at once.
-    const rest = await store.dueEvents(NOON, EVENTS);
+    const rest = await store.events.dueEvents(NOON, EVENTS);
     expect(rest.filter(({ sequence }) => finished.has(sequence))).toEqual([]);
     await server.run(url, 'UPDATE leases SET until = clock_timestamp()');
-    const all = await store.dueEvents(NOON, EVENTS);
+    const all = await store.events.dueEvents(NOON, EVENTS);
     expect(all.length).toBeGreaterThanOrEqual(rest.length);
-    for (const { sequence } of all) await store.saveEvent(sequence, { state: 'done' });
+    for (const { sequence } of all) await store.events.saveEvent(sequence, { state: 'done' });
     expect(await server.run(url, `SELECT state, count(*)::int AS count FROM events GROUP BY state`)).toEqual([
       { state: 'done', count: EVENTS },
     ]);
@@ -186,7 +189,9 @@ describe('a database that is in trouble', () => {
 
 /** Until the old connections are gone, whose sessions still write. */
 async function refusedAtLast(store: Store): Promise<void> {
-  await expect(store.openLink(newLink({ unit: 'refused' }), open)).rejects.toMatchObject({ code: 'store_failed' });
+  await expect(store.links.openLink(newLink({ unit: 'refused' }), open)).rejects.toMatchObject({
+    code: 'store_failed',
+  });
 }
 
 /** Somebody holds the table of links, as a careless change of the schema does. @returns lets it go. */

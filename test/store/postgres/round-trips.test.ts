@@ -51,14 +51,14 @@ describe('on a server', () => {
   it('a create asks three times: whose it is and where it goes, its row, its end', async () => {
     expect(await create()).toBe(201);
     expect(asked).toHaveBeenCalledTimes(3);
-    expect(await store.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 10)).toMatchObject([{ state: 'LIVE' }]);
+    expect(await store.history.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 10)).toMatchObject([{ state: 'LIVE' }]);
   });
 
   it('a read of a sale that is over asks once; the first one also writes that its till has heard of it', async () => {
     await create();
-    const [link] = await store.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 1);
+    const [link] = await store.history.linksOf(MERCHANT, 0, Number.MAX_SAFE_INTEGER, 1);
     if (link === undefined) throw new Error('no sale was opened');
-    await store.saveLink(link, { state: 'DONE', legacy_state: 'FINISHED' });
+    await store.links.saveLink(link, { state: 'DONE', legacy_state: 'FINISHED' });
     const path = { intent_id: link.legacy_id };
     const read = async () => {
       asked.mockClear();
@@ -72,8 +72,8 @@ describe('on a server', () => {
   });
 
   it('a unit that legacy holds is seen in the first of them', async () => {
-    await store.openLegacySale(newSale({ state: 'IN_DOUBT' }));
-    const seen = await store.merchantWithToken(MERCHANT, stand.ports.vault.fingerprint(TOKEN), {
+    await store.legacy_sales.openLegacySale(newSale({ state: 'IN_DOUBT' }));
+    const seen = await store.merchants.merchantWithToken(MERCHANT, stand.ports.vault.fingerprint(TOKEN), {
       slot: SLOT,
       now: NOON,
     });

@@ -3,9 +3,9 @@ import { openStore } from './kit.ts';
 
 const store = await openStore(process.argv[2] ?? '');
 for (;;) {
-  for (const event of await store.dueEvents(Date.now(), 3)) {
+  for (const event of await store.events.dueEvents(Date.now(), 3)) {
     process.stdout.write(`took ${event.sequence}\n`);
-    await store.saveEvent(event.sequence, { state: 'done' });
+    await store.events.saveEvent(event.sequence, { state: 'done' });
     process.stdout.write(`done ${event.sequence}\n`);
   }
 }

@@ -29,9 +29,9 @@ beforeEach(async () => {
 afterEach(() => store.close());
 
 /** As a round does it; what is kept is 32 days, in spans of two. */
-const tidy = (kept_ms = 32 * DAY_MS, limit = 100) => store.tidyExchanges(now - kept_ms, now - kept_ms, limit);
+const tidy = (kept_ms = 32 * DAY_MS, limit = 100) => store.exchanges.tidyExchanges(now - kept_ms, now - kept_ms, limit);
 const record = (...days: number[]) =>
-  store.recordExchanges(days.map((day) => newExchange({ at: BEGIN + day * DAY_MS + 1 })));
+  store.exchanges.recordExchanges(days.map((day) => newExchange({ at: BEGIN + day * DAY_MS + 1 })));
 /** Spans in days from `BEGIN`, with their rows; the last pair is what lies in none. */
 async function spans(): Promise<{ from: number; to: number; rows: number }[]> {
   const rows = await server.run(
@@ -72,11 +72,11 @@ describe('spans of exchanges', () => {
     expect((await spans())[0]).toMatchObject({ from: 0, rows: 2 });
     now += DAY_MS;
     await tidy();
-    expect((await store.exchanges({}, 0, 10)).map(({ at }) => (at - 1 - BEGIN) / DAY_MS)).toEqual([2, 3]);
+    expect((await store.exchanges.exchanges({}, 0, 10)).map(({ at }) => (at - 1 - BEGIN) / DAY_MS)).toEqual([2, 3]);
     expect(await loose('unplaced')).toBe(0);
     await record(34);
-    expect(await store.lastExchange()).toBe(5);
-    expect(await store.traffic({})).toHaveLength(5);
+    expect(await store.exchanges.lastExchange()).toBe(5);
+    expect(await store.evidence.traffic({})).toHaveLength(5);
   });
 
   it('begin behind rows that lie in none already, and those go by rows', async () => {
@@ -95,7 +95,7 @@ describe('spans of exchanges', () => {
     expect(await tidy(undefined, 2)).toBe(2);
     expect(await tidy(undefined, 2)).toBe(1);
     expect(await loose('unplaced')).toBe(0);
-    expect(await store.exchanges({}, 0, 10)).toHaveLength(1);
+    expect(await store.exchanges.exchanges({}, 0, 10)).toHaveLength(1);
   });
 
   it('are made by a clock that was wrong by years, and made anew by the right one', async () => {
@@ -105,12 +105,12 @@ describe('spans of exchanges', () => {
     await tidy();
     await record(0, 1);
     expect((await spans())[0]).toEqual({ from: 0, to: 2, rows: 2 });
-    expect((await store.exchanges({}, 0, 10)).map(({ sequence }) => sequence)).toEqual([1, 2]);
+    expect((await store.exchanges.exchanges({}, 0, 10)).map(({ sequence }) => sequence)).toEqual([1, 2]);
   });
 
   it('are made once by many at the same time', async () => {
     const others = await Promise.all([1, 2, 3].map(() => openStore(url, { now: () => now, connections: 2 })));
-    await Promise.all([store, ...others].map((one) => one.tidyExchanges(now - 32 * DAY_MS, 0, 100)));
+    await Promise.all([store, ...others].map((one) => one.exchanges.tidyExchanges(now - 32 * DAY_MS, 0, 100)));
     expect(await spans()).toHaveLength(8);
     await Promise.all(others.map((one) => one.close()));
   });
@@ -127,21 +127,24 @@ describe('spans of exchanges', () => {
     await reader.query('COMMIT');
     await reader.end();
     await tidy();
-    expect(await store.exchanges({}, 0, 10)).toEqual([]);
+    expect(await store.exchanges.exchanges({}, 0, 10)).toEqual([]);
   });
 
   it('keep an exchange once, whoever tells it again, and find it in any of them', async () => {
     await tidy();
     const [first, second] = [newExchange({ at: BEGIN + 1, legacy_id: 'a' }), newExchange({ at: BEGIN + 3 * DAY_MS })];
-    await store.recordExchanges([first, second]);
+    await store.exchanges.recordExchanges([first, second]);
     const other = await openStore(url, { now: () => now });
-    await Promise.all([store.recordExchanges([second, first]), other.recordExchanges([first, second])]);
+    await Promise.all([
+      store.exchanges.recordExchanges([second, first]),
+      other.exchanges.recordExchanges([first, second]),
+    ]);
     await other.close();
-    expect(await store.exchange(first.id)).toMatchObject({ sequence: 1 });
-    expect(await store.exchange(second.id)).toMatchObject({ sequence: 2 });
-    expect(await store.exchanges({ legacy_id: 'a' }, 0, 10)).toHaveLength(1);
-    expect(await store.exchanges({ merchant_id: MERCHANT, since: BEGIN + DAY_MS }, 0, 10)).toHaveLength(1);
-    expect((await store.traffic({})).reduce((sum, { calls }) => sum + calls, 0)).toBe(2);
+    expect(await store.exchanges.exchange(first.id)).toMatchObject({ sequence: 1 });
+    expect(await store.exchanges.exchange(second.id)).toMatchObject({ sequence: 2 });
+    expect(await store.exchanges.exchanges({ legacy_id: 'a' }, 0, 10)).toHaveLength(1);
+    expect(await store.exchanges.exchanges({ merchant_id: MERCHANT, since: BEGIN + DAY_MS }, 0, 10)).toHaveLength(1);
+    expect((await store.evidence.traffic({})).reduce((sum, { calls }) => sum + calls, 0)).toBe(2);
   });
 });
 
@@ -167,14 +170,14 @@ describe('a database from before there were spans', () => {
     await client.end();
 
     const later = await openStore(filled, { now: () => now });
-    expect((await later.exchanges({}, 0, 10)).map(({ id }) => id)).toEqual(ids);
-    await later.recordExchanges([newExchange({ at: now })]);
-    expect(await later.lastExchange()).toBe(6);
-    expect(await later.tidyExchanges(now - 38.5 * DAY_MS, 0, 10)).toBe(2);
-    expect((await later.exchanges({}, 0, 10)).map(({ sequence }) => sequence)).toEqual([3, 4, 6]);
+    expect((await later.exchanges.exchanges({}, 0, 10)).map(({ id }) => id)).toEqual(ids);
+    await later.exchanges.recordExchanges([newExchange({ at: now })]);
+    expect(await later.exchanges.lastExchange()).toBe(6);
+    expect(await later.exchanges.tidyExchanges(now - 38.5 * DAY_MS, 0, 10)).toBe(2);
+    expect((await later.exchanges.exchanges({}, 0, 10)).map(({ sequence }) => sequence)).toEqual([3, 4, 6]);
     const made = `SELECT count(*) AS spans FROM exchange_spans WHERE since BETWEEN ${now} AND ${now + 14 * DAY_MS}`;
     expect(Number((await server.run(filled, made))[0]?.spans)).toBeGreaterThan(5);
-    expect(await later.integrity()).toBe('ok');
+    expect(await later.upkeep.integrity()).toBe('ok');
     await later.close();
   });
 });
@@ -183,7 +186,7 @@ describe('old records of several processes', () => {
   it('go once, and the others leave them to whoever was first', async () => {
     for (let number = 0; number < 60; number++) {
       const sale = await finished(store, { slot: `point:${number}` });
-      if (number % 20 === 0) await store.saveLink(sale, {}, { notices: [newNotice(sale, 'untold')] });
+      if (number % 20 === 0) await store.links.saveLink(sale, {}, { notices: [newNotice(sale, 'untold')] });
     }
     const others = await Promise.all([1, 2].map(() => openStore(url, { connections: 2 })));
     const before = BEGIN + DAY_MS;
@@ -196,11 +199,11 @@ describe('old records of several processes', () => {
     };
     let gone = 0;
     for (let round = 0; round < 30 && gone < 57; round++) {
-      const steps = await Promise.all([store, ...others].map((one) => one.tidyOld(limits, 10)));
+      const steps = await Promise.all([store, ...others].map((one) => one.upkeep.tidyOld(limits, 10)));
       gone += steps.reduce((sum, { links }) => sum + links, 0);
     }
     expect(gone).toBe(57);
-    expect((await store.counts()).links).toMatchObject({ DONE: 3 });
+    expect((await store.upkeep.counts()).links).toMatchObject({ DONE: 3 });
     await Promise.all(others.map((one) => one.close()));
   });
 });

@@ -23,7 +23,7 @@ describe('a start on a database', () => {
   it('of twenty at once migrates it once', async () => {
     const url = await server.database();
     const stores = await Promise.all(Array.from({ length: 20 }, () => openStore(url, { connections: 2 })));
-    const conditions = await Promise.all(stores.map((store) => store.condition()));
+    const conditions = await Promise.all(stores.map((store) => store.upkeep.condition()));
     await Promise.all(stores.map((store) => store.close()));
     expect(new Set(conditions.map(({ schema }) => schema))).toEqual(new Set([newest]));
     expect(new Set(conditions.map(({ instance_id }) => instance_id)).size).toBe(1);
@@ -50,7 +50,7 @@ describe('a start on a database', () => {
       expect(await server.run(url, `SELECT 1 FROM pg_tables WHERE tablename = 'links'`)).toEqual([]);
     }
     const store = await openStore(url);
-    expect((await store.condition()).schema).toBe(newest);
+    expect((await store.upkeep.condition()).schema).toBe(newest);
     await store.close();
   });
 
@@ -109,20 +109,20 @@ describe('a start on a database', () => {
     const store = await openStore(await server.database());
     const odd = 'mesa \0 4 \uFDD0';
     const link = await opened(store, { client_reference: odd, unit: 'PAX\0' });
-    expect(await store.link(link.legacy_id)).toEqual(link);
-    expect(await store.linksByClientReference(link.merchant_id, odd, 9)).toEqual([link]);
+    expect(await store.links.link(link.legacy_id)).toEqual(link);
+    expect(await store.history.linksByClientReference(link.merchant_id, odd, 9)).toEqual([link]);
     const order = { id: 'ORD01', status: 'created', description: odd };
-    const saved = await store.saveLink(link, { order });
-    expect(await store.link(link.legacy_id)).toEqual(saved);
-    expect((await store.linkHistory(link.legacy_id)).at(-1)).toMatchObject({ order_status: 'created' });
-    await store.receiveEvent(newEvent({ reference: odd }));
-    expect(await store.eventsOf(null, odd, 9)).toHaveLength(1);
+    const saved = await store.links.saveLink(link, { order });
+    expect(await store.links.link(link.legacy_id)).toEqual(saved);
+    expect((await store.history.linkHistory(link.legacy_id)).at(-1)).toMatchObject({ order_status: 'created' });
+    await store.events.receiveEvent(newEvent({ reference: odd }));
+    expect(await store.events.eventsOf(null, odd, 9)).toHaveLength(1);
     const name = 'body.\0 \\u0000 \uFDD0 \ud800';
     const said = { ...messages, answer: { status: 200, headers: {}, body: odd } };
     const exchange = newExchange({ unknown: [{ what: 'field', name }], error: odd, messages: said });
-    await store.recordExchanges([exchange]);
-    expect(await store.exchange(exchange.id)).toMatchObject({ error: odd, messages: said });
-    expect((await store.unknowns())[0]?.name).toBe(name.replace('\ud800', '\uFFFD'));
+    await store.exchanges.recordExchanges([exchange]);
+    expect(await store.exchanges.exchange(exchange.id)).toMatchObject({ error: odd, messages: said });
+    expect((await store.evidence.unknowns())[0]?.name).toBe(name.replace('\ud800', '\uFFFD'));
     await store.close();
   });
 
@@ -130,27 +130,27 @@ describe('a start on a database', () => {
     const store = await openStore(await server.database());
     const long = Array.from({ length: 3_000 }, (_, index) => ((index * 48_271) % 2_147_483_647).toString(36)).join(' ');
     const link = await opened(store, { client_reference: long, reference_sent: long });
-    expect(await store.linksByClientReference(link.merchant_id, long, 9)).toEqual([link]);
-    expect(await store.linksByClientReference(link.merchant_id, `${long}.`, 9)).toEqual([]);
-    expect(await store.linkByReference(link.merchant_id, long)).toEqual(link);
-    await store.receiveEvent(newEvent({ reference: long, received_at: NOON }));
-    expect(await store.eventsOf(null, long, 9)).toHaveLength(1);
-    await store.recordExchanges([
+    expect(await store.history.linksByClientReference(link.merchant_id, long, 9)).toEqual([link]);
+    expect(await store.history.linksByClientReference(link.merchant_id, `${long}.`, 9)).toEqual([]);
+    expect(await store.links.linkByReference(link.merchant_id, long)).toEqual(link);
+    await store.events.receiveEvent(newEvent({ reference: long, received_at: NOON }));
+    expect(await store.events.eventsOf(null, long, 9)).toHaveLength(1);
+    await store.exchanges.recordExchanges([
       newExchange({ unknown: [{ what: 'field', name: long }], unit: long, legacy_id: long }),
     ]);
-    expect(await store.unknowns()).toHaveLength(1);
+    expect(await store.evidence.unknowns()).toHaveLength(1);
     await store.close();
   });
 
   it('has no file of its own to back up, and says what to use', async () => {
     const store = await openStore(await server.database());
-    await expect(store.backup().next()).rejects.toMatchObject({ code: 'refused' });
-    expect(await store.backups()).toEqual([]);
-    expect(await store.trimBackups(1)).toEqual([]);
-    expect(await store.integrity()).toBe('ok');
-    expect(store.restoredGap()).toBeNull();
-    expect(store.room()).toMatchObject({ level: 'enough', free_bytes: null });
-    expect((await store.openLink(newLink(), () => ({ kind: 'open' }))).opening.kind).toBe('open');
+    await expect(store.upkeep.backup().next()).rejects.toMatchObject({ code: 'refused' });
+    expect(await store.upkeep.backups()).toEqual([]);
+    expect(await store.upkeep.trimBackups(1)).toEqual([]);
+    expect(await store.upkeep.integrity()).toBe('ok');
+    expect(store.upkeep.restoredGap()).toBeNull();
+    expect(store.upkeep.room()).toMatchObject({ level: 'enough', free_bytes: null });
+    expect((await store.links.openLink(newLink(), () => ({ kind: 'open' }))).opening.kind).toBe('open');
     await store.close();
   });
 });

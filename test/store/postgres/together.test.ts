@@ -55,7 +55,7 @@ describe('stores of several processes', () => {
         const told = await Promise.all(
           [0, 1, 2].map((each) => {
             const link = newLink({ unit: `PAX_A910__${pair}_${each}`, reference_sent: `sale-${pair}`, ...without });
-            return of(each).openLink(link, () => ({ kind: 'open' }));
+            return of(each).links.openLink(link, () => ({ kind: 'open' }));
           }),
         );
         expect(told.map(({ opening }) => opening.kind).toSorted()).toEqual(['open', 'used', 'used']);
@@ -67,20 +67,23 @@ describe('stores of several processes', () => {
     await open(4);
     for (let unit = 0; unit < 40; unit++) {
       const link = await opened(of(unit), { unit: `PAX_A910__${unit}`, merchant_id: String(700 + (unit % 5)) });
-      await of(unit).saveLink(link, {}, { notices: [newNotice(link, String(unit))] });
-      await of(unit).receiveEvent(newEvent({ reference: `ref ${unit}` }));
+      await of(unit).links.saveLink(link, {}, { notices: [newNotice(link, String(unit))] });
+      await of(unit).events.receiveEvent(newEvent({ reference: `ref ${unit}` }));
     }
     const turn = { now: NOON, after_merchant: '', merchants: 9, each: 3, except_merchants: [] };
     const behind = { now: NOON, merchant_id: '701', after: null, limit: 3 };
     const took = await Promise.all(
       stores.map(async (store) => ({
-        links: [...(await store.dueLinks(NOON + 3_600_000, 7)), ...(await store.dueLinks(NOON + 3_600_000, 9))],
-        notices: [
-          ...(await store.dueNotices(NOON, 5)),
-          ...(await store.dueNoticesInTurn(turn)).notices,
-          ...(await store.dueNoticesBehind(behind)),
+        links: [
+          ...(await store.links.dueLinks(NOON + 3_600_000, 7)),
+          ...(await store.links.dueLinks(NOON + 3_600_000, 9)),
         ],
-        events: await store.dueEvents(NOON, 40),
+        notices: [
+          ...(await store.notices.dueNotices(NOON, 5)),
+          ...(await store.notices.dueNoticesInTurn(turn)).notices,
+          ...(await store.notices.dueNoticesBehind(behind)),
+        ],
+        events: await store.events.dueEvents(NOON, 40),
       })),
     );
     const owners = new Map<string, Set<number>>();
@@ -100,29 +103,29 @@ describe('stores of several processes', () => {
   it('hand on what one of them had when it is closed, and not before', async () => {
     const [first, second] = await open(2);
     if (first === undefined || second === undefined) return;
-    await first.receiveEvent(newEvent());
-    expect(await first.dueEvents(NOON, 9)).toHaveLength(1);
-    expect(await first.dueEvents(NOON, 9)).toHaveLength(1);
-    expect(await second.dueEvents(NOON, 9)).toEqual([]);
+    await first.events.receiveEvent(newEvent());
+    expect(await first.events.dueEvents(NOON, 9)).toHaveLength(1);
+    expect(await first.events.dueEvents(NOON, 9)).toHaveLength(1);
+    expect(await second.events.dueEvents(NOON, 9)).toEqual([]);
     await first.close();
-    expect(await second.dueEvents(NOON, 9)).toHaveLength(1);
+    expect(await second.events.dueEvents(NOON, 9)).toHaveLength(1);
   });
 
   it('hand on what one of them had when its lease has ended, as after a crash', async () => {
     const [first, second] = await open(2);
     if (first === undefined || second === undefined) return;
     await opened(first);
-    expect(await first.dueLinks(NOON + 3_600_000, 9)).toHaveLength(1);
-    expect(await second.dueLinks(NOON + 3_600_000, 9)).toEqual([]);
+    expect(await first.links.dueLinks(NOON + 3_600_000, 9)).toHaveLength(1);
+    expect(await second.links.dueLinks(NOON + 3_600_000, 9)).toEqual([]);
     await server.run(url, `UPDATE leases SET until = clock_timestamp()`);
-    expect(await second.dueLinks(NOON + 3_600_000, 9)).toHaveLength(1);
-    expect(await first.dueLinks(NOON + 3_600_000, 9)).toEqual([]);
+    expect(await second.links.dueLinks(NOON + 3_600_000, 9)).toHaveLength(1);
+    expect(await first.links.dueLinks(NOON + 3_600_000, 9)).toEqual([]);
   });
 
   it('hand on what one of them had when it is not heard of any more, long before its leases end', async () => {
     await open(2);
-    await of(0).receiveEvent(newEvent());
-    expect(await of(0).dueEvents(NOON, 9)).toHaveLength(1);
+    await of(0).events.receiveEvent(newEvent());
+    expect(await of(0).events.dueEvents(NOON, 9)).toHaveLength(1);
     const silent_for = (seconds: number) =>
       server.run(
         url,
@@ -130,22 +133,23 @@ describe('stores of several processes', () => {
         WHERE name = (SELECT holder FROM leases)`,
       );
     await silent_for(SILENT_SECONDS - 5);
-    expect(await of(1).dueEvents(NOON, 9), 'it may only be slow').toEqual([]);
+    expect(await of(1).events.dueEvents(NOON, 9), 'it may only be slow').toEqual([]);
     await silent_for(SILENT_SECONDS + 1);
-    expect(await of(1).dueEvents(NOON, 9), 'the server may have been away').toEqual([]);
+    expect(await of(1).events.dueEvents(NOON, 9), 'the server may have been away').toEqual([]);
     await server.run(
       url,
       `UPDATE lease_holders SET since = clock_timestamp() - interval '${SILENT_SECONDS + 5} seconds'`,
     );
-    expect(await of(1).dueEvents(NOON, 9)).toHaveLength(1);
-    expect(await of(0).dueEvents(NOON, 9)).toEqual([]);
+    expect(await of(1).events.dueEvents(NOON, 9)).toHaveLength(1);
+    expect(await of(0).events.dueEvents(NOON, 9)).toEqual([]);
   });
 
   it('write a lease once for many looks, and again before it ends', async () => {
     await open(1);
-    for (let number = 0; number < 3; number++) await of(0).receiveEvent(newEvent({ reference: `ref ${number}` }));
+    for (let number = 0; number < 3; number++)
+      await of(0).events.receiveEvent(newEvent({ reference: `ref ${number}` }));
     const look = async () => {
-      expect(await of(0).dueEvents(NOON, 3)).toHaveLength(3);
+      expect(await of(0).events.dueEvents(NOON, 3)).toHaveLength(3);
       const leases = `SELECT id, xmin, until > clock_timestamp() + interval '${LEASE_SECONDS - 10} seconds' AS is_fresh FROM leases ORDER BY id`;
       return server.run(url, leases);
     };
@@ -161,30 +165,30 @@ describe('stores of several processes', () => {
   it('do not merge a hint into one that another has taken', async () => {
     const [first, second] = await open(2);
     if (first === undefined || second === undefined) return;
-    await Promise.all([...stores, ...stores].map((store) => store.receiveEvent(newEvent())));
-    expect(await first.dueEvents(NOON, 9)).toHaveLength(1);
-    await second.receiveEvent(newEvent());
-    await first.receiveEvent(newEvent());
-    expect(await second.dueEvents(NOON, 9)).toHaveLength(1);
+    await Promise.all([...stores, ...stores].map((store) => store.events.receiveEvent(newEvent())));
+    expect(await first.events.dueEvents(NOON, 9)).toHaveLength(1);
+    await second.events.receiveEvent(newEvent());
+    await first.events.receiveEvent(newEvent());
+    expect(await second.events.dueEvents(NOON, 9)).toHaveLength(1);
   });
 
   it('record one attempt of a notice, and tell the next one of the link whoever tells it', async () => {
     const [first, second] = await open(2);
     if (first === undefined || second === undefined) return;
     const link = await opened(first);
-    const saved = await first.saveLink(link, {}, { notices: [newNotice(link, '1')] });
-    const [notice] = await first.dueNotices(NOON, 9);
+    const saved = await first.links.saveLink(link, {}, { notices: [newNotice(link, '1')] });
+    const [notice] = await first.notices.dueNotices(NOON, 9);
     if (notice === undefined) throw new Error('no notice is due');
     const next = { state: 'delivered', next_attempt_at: NOON } as const;
     // A delivery and news of the same link at one moment: the news must not be left waiting for what is over.
     await Promise.all([
-      first.recordAttempt(notice, attempt('delivered', 200), next),
-      second.saveLink(saved, {}, { notices: [newNotice(link, '2')] }),
+      first.notices.recordAttempt(notice, attempt('delivered', 200), next),
+      second.links.saveLink(saved, {}, { notices: [newNotice(link, '2')] }),
     ]);
-    await expect(second.recordAttempt(notice, attempt('delivered', 200), next)).rejects.toMatchObject({
+    await expect(second.notices.recordAttempt(notice, attempt('delivered', 200), next)).rejects.toMatchObject({
       code: 'conflict',
     });
-    expect((await second.dueNotices(NOON, 9)).map(({ body }) => body)).toEqual(['2']);
+    expect((await second.notices.dueNotices(NOON, 9)).map(({ body }) => body)).toEqual(['2']);
   });
 
   it('open a unit once, on one lane, however many ask at once', async () => {
@@ -194,10 +198,12 @@ describe('stores of several processes', () => {
       const asks = Array.from({ length: 24 }, (_, index) =>
         index % 2 === 0
           ? of(index / 2)
-              .openLink(newLink({ family, unit }), busyUnlessFree)
+              .links.openLink(newLink({ family, unit }), busyUnlessFree)
               .then(({ opening }) => opening.kind === 'open')
           : of(index)
-              .openLegacySale(newSale({ family, unit, slot: family === 'qr' && index % 3 === 0 ? 'qr:*' : slot }))
+              .legacy_sales.openLegacySale(
+                newSale({ family, unit, slot: family === 'qr' && index % 3 === 0 ? 'qr:*' : slot }),
+              )
               .then((holder) => (holder === null ? 'sale' : false)),
       );
       const results = await Promise.all(asks);
@@ -211,7 +217,7 @@ describe('stores of several processes', () => {
     await open(4);
     const dynamic = { family: 'qr', slot: null, fingerprint: 'same' } as const;
     const results = await Promise.all(
-      Array.from({ length: 16 }, (_, index) => of(index).openLink(newLink(dynamic), joinUnlessNew)),
+      Array.from({ length: 16 }, (_, index) => of(index).links.openLink(newLink(dynamic), joinUnlessNew)),
     );
     expect(results.filter(({ opening }) => opening.kind === 'open')).toHaveLength(1);
     expect(new Set(results.map(({ link }) => link.legacy_id)).size).toBe(1);
@@ -220,15 +226,15 @@ describe('stores of several processes', () => {
   it('write no sale on a lane that its merchant has left', async () => {
     const [first, second] = await open(2);
     if (first === undefined || second === undefined) return;
-    let { revision } = await second.saveMerchant(newMerchant(), 0, auditOf('first'));
+    let { revision } = await second.merchants.saveMerchant(newMerchant(), 0, auditOf('first'));
     for (let round = 0; round < 15; round++) {
       const unit = `PAX_A910__${round}`;
       const [{ opening, link }, moved] = await Promise.all([
-        first.openLink(newLink({ unit }), busyUnlessFree, revision),
-        second.saveMerchant(newMerchant(), revision, auditOf(`round ${round}`)),
+        first.links.openLink(newLink({ unit }), busyUnlessFree, revision),
+        second.merchants.saveMerchant(newMerchant(), revision, auditOf(`round ${round}`)),
       ]);
       // Whoever was first: what was opened was opened before the move was committed.
-      const is_written = (await second.link(link.legacy_id)) !== null;
+      const is_written = (await second.links.link(link.legacy_id)) !== null;
       expect(is_written).toBe(opening.kind === 'open');
       revision = moved.revision;
     }
@@ -238,10 +244,10 @@ describe('stores of several processes', () => {
     await open(4);
     await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
-        of(index).saveMerchant(newMerchant({ id: String(index + 1) }), 0, auditOf(`action ${index}`)),
+        of(index).merchants.saveMerchant(newMerchant({ id: String(index + 1) }), 0, auditOf(`action ${index}`)),
       ),
     );
-    const lines = await of(0).audits(100);
+    const lines = await of(0).audit.audits(100);
     expect(lines.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 40 }, (_, index) => 40 - index));
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 40 });
   });
@@ -253,7 +259,7 @@ describe('stores of several processes', () => {
     const reading = (async () => {
       for (let after = 0; ; ) {
         const was_over = is_over;
-        const page = await of(0).exchanges({}, after, 100);
+        const page = await of(0).exchanges.exchanges({}, after, 100);
         seen.push(...page.map(({ sequence }) => sequence));
         after = page.at(-1)?.sequence ?? after;
         if (was_over && page.length === 0) return;
@@ -261,13 +267,16 @@ describe('stores of several processes', () => {
     })();
     await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
-        of(index).recordExchanges([newExchange(), newExchange({ unknown: [{ what: 'field', name: randomUUID() }] })]),
+        of(index).exchanges.recordExchanges([
+          newExchange(),
+          newExchange({ unknown: [{ what: 'field', name: randomUUID() }] }),
+        ]),
       ),
     );
     is_over = true;
     await reading;
     expect(seen).toHaveLength(40);
-    expect(await of(1).traffic({ merchant_id: MERCHANT })).toMatchObject([{ calls: 40 }]);
-    expect(await of(2).unknowns(MERCHANT)).toHaveLength(20);
+    expect(await of(1).evidence.traffic({ merchant_id: MERCHANT })).toMatchObject([{ calls: 40 }]);
+    expect(await of(2).evidence.unknowns(MERCHANT)).toHaveLength(20);
   });
 });

@@ -23,15 +23,15 @@ export const ODD = ['mesa\0 4', 'mesa\uFDD0 4', 'mesa\uFDD00 4', 'mesa 4', 'més
 
 export async function fillFile(path: string): Promise<void> {
   const store = await openStore(path, { key_mark: KEY_MARK });
-  await store.saveMerchant(newMerchant(), 0, auditOf('made', { text: ODD }));
+  await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made', { text: ODD }));
   const over = await finished(store, { client_reference: ODD[0] ?? null });
-  await store.saveLink(over, { order: { id: orderId(7), status: 'processed' } });
+  await store.links.saveLink(over, { order: { id: orderId(7), status: 'processed' } });
   for (const unit of ODD) {
     const link = await opened(store, { unit, client_reference: unit });
-    await store.saveLink(link, {}, { notices: [newNotice(link, unit), newNotice(link, 'second')] });
-    await store.receiveEvent(newEvent({ reference: unit }));
+    await store.links.saveLink(link, {}, { notices: [newNotice(link, unit), newNotice(link, 'second')] });
+    await store.events.receiveEvent(newEvent({ reference: unit }));
   }
-  await store.openLegacySale(newSale({ client_reference: ODD[1] ?? null }));
+  await store.legacy_sales.openLegacySale(newSale({ client_reference: ODD[1] ?? null }));
   const unknown = ODD.map((name) => ({ what: 'field' as const, name }));
   const odd = newExchange({
     error: ODD[0] ?? null,
@@ -47,7 +47,7 @@ export async function fillFile(path: string): Promise<void> {
   const plain = Array.from({ length: EXCHANGES - 1 }, (_, at) =>
     newExchange({ at: NOON + at * 60_000, unit: `point:${ODD[at % 6]}` }),
   );
-  await store.recordExchanges([odd, ...plain]);
+  await store.exchanges.recordExchanges([odd, ...plain]);
   await store.close();
   change(path, (database) => {
     for (const sql of OTHERS) database.exec(sql);

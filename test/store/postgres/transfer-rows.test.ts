@@ -60,12 +60,12 @@ describe('a transfer', () => {
     for (const { table, rows } of proved?.tables ?? []) expect(rows, table).toBeGreaterThan(0);
     expect(proved?.tables.find(({ table }) => table === 'refunds')?.sha256).toMatch(/^[0-9a-f]{64}$/);
     const store = await openStore(url, { key_mark: KEY_MARK });
-    expect(store.restoredGap()).toEqual({ from: 1000, until: 2000 });
-    expect((await store.unknowns()).map(({ name }) => name).sort()).toEqual(ODD.toSorted());
+    expect(store.upkeep.restoredGap()).toEqual({ from: 1000, until: 2000 });
+    expect((await store.evidence.unknowns()).map(({ name }) => name).sort()).toEqual(ODD.toSorted());
     const link = await opened(store, { unit: 'fresh' });
-    expect(await store.link(link.legacy_id)).toEqual(link);
-    await store.receiveEvent(newEvent({ reference: 'fresh' }));
-    await store.recordExchanges([newExchange()]);
+    expect(await store.links.link(link.legacy_id)).toEqual(link);
+    await store.events.receiveEvent(newEvent({ reference: 'fresh' }));
+    await store.exchanges.recordExchanges([newExchange()]);
     await store.close();
     expect(await rowsOf('SELECT max(sequence)::int AS last FROM exchanges')).toEqual([{ last: EXCHANGES + 1 }]);
     expect(await rowsOf('SELECT sum(rows)::int AS links FROM tallies WHERE what <> $$parked$$')).toEqual([

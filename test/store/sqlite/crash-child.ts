@@ -10,11 +10,11 @@ const store = await openStore(path);
 
 async function sellForEver(unit: string): Promise<void> {
   for (;;) {
-    const { link } = await store.openLink(newLink({ unit }), () => ({ kind: 'open' }));
+    const { link } = await store.links.openLink(newLink({ unit }), () => ({ kind: 'open' }));
     writeSync(1, `${link.legacy_id} 1\n`);
     const order_id = `ORD${randomUUID()}`;
     const notices = [newNotice(link, order_id)];
-    await store.saveLink(link, { state: 'DONE', order_id, sealed_body: null }, { notices });
+    await store.links.saveLink(link, { state: 'DONE', order_id, sealed_body: null }, { notices });
     writeSync(1, `${link.legacy_id} 2\n`);
   }
 }

@@ -19,7 +19,7 @@ it(`keeps every acknowledged row through ${KILLS} kills`, { timeout: 300_000 }, 
     for (let kill = 0; kill < KILLS; kill++) {
       await workAndDie(path, (kill * LONGEST_LIFE_MS) / KILLS, acknowledged);
       const store = await openStore(path, { create: false });
-      const found = await Promise.all([...acknowledged.keys()].map((legacy_id) => store.link(legacy_id)));
+      const found = await Promise.all([...acknowledged.keys()].map((legacy_id) => store.links.link(legacy_id)));
       const lost = found.filter((link, index) => (link?.revision ?? 0) < ([...acknowledged.values()][index] ?? 0));
       expect(lost).toEqual([]);
       await store.close();

@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
-import type { Store } from '../../../src/proxy/store.ts';
-import type { Unit } from '../../../src/store/engine.ts';
+import type { StoreMethods, Unit } from '../../../src/store/engine.ts';
 import { valuesOfLink } from '../../../src/store/rows.ts';
 import { createKnownRows, withKnownRows } from '../../../src/store/sqlite/row-cache.ts';
 import { MERCHANT, newLink } from '../contract/harness.ts';
@@ -15,7 +14,10 @@ function shelf() {
   const rows = createKnownRows();
   const file = { reads: [] as string[], links: [] as Pick<Link, 'legacy_id'>[], sale: null as LegacySale | null };
   const methods = withKnownRows<
-    Pick<Store, 'merchant' | 'token' | 'link' | 'linkByMerchantOrder' | 'linksByClientReference' | 'heldByLegacy'>
+    Pick<
+      StoreMethods,
+      'merchant' | 'token' | 'link' | 'linkByMerchantOrder' | 'linksByClientReference' | 'heldByLegacy'
+    >
   >(
     {
       merchant: async () => null,

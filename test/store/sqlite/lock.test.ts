@@ -18,11 +18,11 @@ describe('the instance lock', () => {
     // The doctor tells a file in use from a bad one by the fact, not by the words.
     await expect(openStore(path)).rejects.toMatchObject({ code: 'store_unusable', facts: { in_use: true } });
     const link = newLink();
-    await first.openLink(link, () => ({ kind: 'open' }));
-    expect(await first.link(link.legacy_id)).toEqual(link);
+    await first.links.openLink(link, () => ({ kind: 'open' }));
+    expect(await first.links.link(link.legacy_id)).toEqual(link);
     await first.close();
     const second = await openStore(path, { create: false });
-    expect(await second.link(link.legacy_id)).toEqual(link);
+    expect(await second.links.link(link.legacy_id)).toEqual(link);
     await second.close();
   });
 

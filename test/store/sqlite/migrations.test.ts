@@ -61,7 +61,7 @@ describe('migrations', () => {
     expect(read(copy, 'SELECT legacy_id FROM links')).toEqual([link.legacy_id]);
     await expect(openStore(path)).rejects.toThrow(`it has schema ${newest + 2} and this build knows up to ${newest}`);
     const restored = await openStore(copy, { create: false });
-    expect(await restored.link(link.legacy_id)).toEqual(link);
+    expect(await restored.links.link(link.legacy_id)).toEqual(link);
     await restored.close();
   });
 

@@ -19,7 +19,9 @@ describe('plans', () => {
   beforeAll(async () => {
     folder = newFolder();
     const store = await openStore(folder.file('puente.db'));
-    await store.recordExchanges(Array.from({ length: 2_000 }, (_, index) => newExchange({ at: NOON + index })));
+    await store.exchanges.recordExchanges(
+      Array.from({ length: 2_000 }, (_, index) => newExchange({ at: NOON + index })),
+    );
     await store.close();
     database = new Database(folder.file('puente.db'));
     teachCover(database, noCover);

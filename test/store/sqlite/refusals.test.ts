@@ -76,7 +76,7 @@ describe('openSqliteStore refuses', () => {
   it('a damaged file [F39]', async () => {
     const store = await openStore(path);
     const merchants = Array.from({ length: 300 }, (_, index) => newMerchant({ id: String(index + 1) }));
-    await Promise.all(merchants.map((merchant) => store.saveMerchant(merchant, 0, auditOf('made'))));
+    await Promise.all(merchants.map((merchant) => store.merchants.saveMerchant(merchant, 0, auditOf('made'))));
     await store.close();
     const bytes = readFileSync(path);
     bytes.fill(0xa5, 3 * 4096, bytes.length - 4096);

@@ -1,4 +1,5 @@
 /** What is old and over goes, kind by kind; what is live, and the audit, stays. */
+
 import { readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -25,6 +26,7 @@ import {
   withReference,
 } from '../contract/harness.ts';
 import { newBulk } from '../contract/moves.ts';
+import { withMethods } from '../with-methods.ts';
 import { type Folder, newFolder, openStore, runSql } from './kit.ts';
 
 let folder: Folder;
@@ -61,113 +63,114 @@ function rows(table: string): number {
 
 it('deletes sales that are over with all that hangs on them, and leaves open ones, untold ones and the audit', async () => {
   const old = await opened(store, { slot: 'point:OLD' });
-  const told = await store.saveLink(
+  const told = await store.links.saveLink(
     old,
     { state: 'DONE', order_id: orderId(1), next_check_at: null, updated_at: NOON },
     { notices: [newNotice(old, 'told')], audit: auditOf('settled') },
   );
-  const [notice] = await store.dueNotices(NOON, 10);
+  const [notice] = await store.notices.dueNotices(NOON, 10);
   if (notice === undefined) throw new Error('no notice is due');
-  await store.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
-  await store.receiveEvent(newEvent({ order_id: orderId(1) }));
+  await store.notices.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
+  await store.events.receiveEvent(newEvent({ order_id: orderId(1) }));
   const live = await opened(store, { slot: 'point:LIVE' });
   const untold = await opened(store, { slot: 'point:UNTOLD' });
-  await store.saveLink(
+  await store.links.saveLink(
     untold,
     { state: 'DONE', order_id: orderId(2), next_check_at: null, updated_at: NOON },
     { notices: [newNotice(untold, 'untold')] },
   );
 
-  expect(await store.tidyOld(limits(NOON), 100)).toMatchObject({ links: 0 });
-  expect(await store.tidyOld(limits(NOON + DAY_MS), 100)).toMatchObject({ links: 1, notices: 0 });
-  expect(await store.link(told.legacy_id)).toBeNull();
-  expect(await store.link(live.legacy_id)).not.toBeNull();
-  expect(await store.link(untold.legacy_id)).not.toBeNull();
+  expect(await store.upkeep.tidyOld(limits(NOON), 100)).toMatchObject({ links: 0 });
+  expect(await store.upkeep.tidyOld(limits(NOON + DAY_MS), 100)).toMatchObject({ links: 1, notices: 0 });
+  expect(await store.links.link(told.legacy_id)).toBeNull();
+  expect(await store.links.link(live.legacy_id)).not.toBeNull();
+  expect(await store.links.link(untold.legacy_id)).not.toBeNull();
   expect([rows('notices'), rows('notice_attempts'), rows('events'), rows('audit')]).toEqual([1, 0, 0, 1]);
-  expect(await store.linkHistory(told.legacy_id)).toEqual([]);
-  expect((await store.counts()).links).toMatchObject({ DONE: 1, SENDING: 1 });
+  expect(await store.history.linkHistory(told.legacy_id)).toEqual([]);
+  expect((await store.upkeep.counts()).links).toMatchObject({ DONE: 1, SENDING: 1 });
 });
 
 it('passes sales that wait for an address once, however many there are, and takes those behind them', async () => {
   for (let number = 1; number <= 7; number++) {
     const sale = await finished(store, { slot: `point:${number}` });
     // All but the last two are untold.
-    if (number < 6) await store.saveLink(sale, {}, { notices: [newNotice(sale, 'untold')] });
+    if (number < 6) await store.links.saveLink(sale, {}, { notices: [newNotice(sale, 'untold')] });
   }
   const old = limits(NOON + DAY_MS);
-  expect(await store.tidyOld(old, 1)).toMatchObject({ links: 1 });
-  expect(await store.tidyOld(old, 1)).toMatchObject({ links: 1 });
-  expect(await store.tidyOld(old, 1)).toMatchObject({ links: 0 });
+  expect(await store.upkeep.tidyOld(old, 1)).toMatchObject({ links: 1 });
+  expect(await store.upkeep.tidyOld(old, 1)).toMatchObject({ links: 1 });
+  expect(await store.upkeep.tidyOld(old, 1)).toMatchObject({ links: 0 });
   expect(rows('links')).toBe(5);
-  const [notice] = await store.dueNotices(NOON, 1);
+  const [notice] = await store.notices.dueNotices(NOON, 1);
   if (notice === undefined) throw new Error('no notice is due');
-  await store.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
-  expect(await tidyRound(store, old, () => true)).toMatchObject({ links: 1, notices: 0 });
+  await store.notices.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
+  expect(await tidyRound(store.upkeep, old, () => true)).toMatchObject({ links: 1, notices: 0 });
   expect(rows('links')).toBe(4);
 });
 
 it('takes of the inbox only what is over and of that very sale, where others have the same reference', async () => {
   const reference_sent = 'TICKET-7';
   const old = await opened(store, { slot: 'point:OLD', reference_sent });
-  await store.saveLink(old, { state: 'DONE', order_id: orderId(1), next_check_at: null });
+  await store.links.saveLink(old, { state: 'DONE', order_id: orderId(1), next_check_at: null });
   // The same number was said by another merchant's till, and by this one's for a later sale.
   await opened(store, { merchant_id: OTHER_MERCHANT, reference_sent });
   const later = await opened(store, { slot: 'point:LATER' });
   runSql(path, withReference(later, reference_sent));
-  const of = (change: object) => store.receiveEvent(newEvent({ reference: reference_sent, order_id: null, ...change }));
+  const of = (change: object) =>
+    store.events.receiveEvent(newEvent({ reference: reference_sent, order_id: null, ...change }));
   await of({ action: 'over' });
-  const [over] = await store.dueEvents(NOON, 10);
-  await store.saveEvent(over?.sequence ?? 0, { state: 'done' });
+  const [over] = await store.events.dueEvents(NOON, 10);
+  await store.events.saveEvent(over?.sequence ?? 0, { state: 'done' });
   await of({ action: 'of another merchant', user_id: OTHER_MERCHANT, order_id: orderId(2) });
   await of({ action: 'of nobody known', user_id: null });
   await of({ action: 'of the later sale', order_id: orderId(3) });
-  expect(await store.tidyOld(limits(NOON + DAY_MS), 100)).toMatchObject({ links: 1 });
-  const left = (await store.dueEvents(NOON, 10)).map(({ action }) => action);
+  expect(await store.upkeep.tidyOld(limits(NOON + DAY_MS), 100)).toMatchObject({ links: 1 });
+  const left = (await store.events.dueEvents(NOON, 10)).map(({ action }) => action);
   expect(left).toEqual(['of another merchant', 'of nobody known', 'of the later sale']);
   expect(rows('events')).toBe(3);
 });
 
 it('deletes delivered notices, sums and sealed tokens by their own age, a bounded number at a time', async () => {
   const link = await opened(store);
-  const saved = await store.saveLink(
+  const saved = await store.links.saveLink(
     link,
     {},
     { notices: ['1', '2', '3'].map((body) => newNotice(link, body, { subject: body })) },
   );
   for (let told = 0; told < 3; told++) {
-    const [notice] = await store.dueNotices(NOON, 10);
+    const [notice] = await store.notices.dueNotices(NOON, 10);
     if (notice === undefined) throw new Error('no notice is due');
-    await store.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
+    await store.notices.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
   }
   for (const action of ['over', 'over too', 'unread'])
-    await store.receiveEvent(newEvent({ action, received_at: NOON }));
-  for (const event of (await store.dueEvents(NOON, 2)).slice(0, 2))
-    await store.saveEvent(event.sequence, { state: 'done' });
-  await store.recordExchanges([newExchange({ at: NOON, merchant_id: MERCHANT })]);
-  await store.acceptToken(
+    await store.events.receiveEvent(newEvent({ action, received_at: NOON }));
+  for (const event of (await store.events.dueEvents(NOON, 2)).slice(0, 2))
+    await store.events.saveEvent(event.sequence, { state: 'done' });
+  await store.exchanges.recordExchanges([newExchange({ at: NOON, merchant_id: MERCHANT })]);
+  await store.merchants.acceptToken(
     { fingerprint: 'f', merchant_id: MERCHANT, sealed_token: new Uint8Array([7]), accepted_until: NOON, seen_at: NOON },
     'MLA',
   );
   const later = NOON + 3 * DAY_MS;
-  expect(await store.tidyOld(limits(later), 2)).toEqual({ links: 0, notices: 2, events: 2, sums: 1, tokens: 1 });
-  const rest = await tidyRound(store, limits(later), () => true);
+  expect(await store.upkeep.tidyOld(limits(later), 2)).toEqual({ links: 0, notices: 2, events: 2, sums: 1, tokens: 1 });
+  const rest = await tidyRound(store.upkeep, limits(later), () => true);
   expect(rest).toEqual({ links: 0, notices: 1, events: 0, sums: 0, tokens: 0 });
   expect([rows('notices'), rows('notice_attempts'), rows('traffic'), rows('exchanges')]).toEqual([0, 0, 0, 1]);
-  expect((await store.dueEvents(later, 10)).map(({ action }) => action)).toEqual(['unread']);
+  expect((await store.events.dueEvents(later, 10)).map(({ action }) => action)).toEqual(['unread']);
   expect(rows('events')).toBe(1);
-  expect((await store.token('f'))?.sealed_token.length).toBe(0);
-  expect(await tidyRound(store, limits(later), () => false)).toEqual({
+  expect((await store.merchants.token('f'))?.sealed_token.length).toBe(0);
+  expect(await tidyRound(store.upkeep, limits(later), () => false)).toEqual({
     links: 0,
     notices: 0,
     events: 0,
     sums: 0,
     tokens: 0,
   });
-  expect(await store.link(saved.legacy_id)).not.toBeNull();
+  expect(await store.links.link(saved.legacy_id)).not.toBeNull();
 });
 
 it('erases one of two merchants whose rows lie between each other, down to the bytes', async () => {
-  await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+  await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
   for (let number = 0; number < 200; number++) {
     const is_ours = number % 2 === 0;
     const text = `${is_ours ? 'words-of-the-erased' : 'words'} ${'x'.repeat((number * 37) % 900)}`;
@@ -177,7 +180,7 @@ it('erases one of two merchants whose rows lie between each other, down to the b
       client_reference: `${is_ours ? 'words-of-the-erased' : 'words'} ${(number * 79) % 200}`,
       held: { description: text },
     });
-    await store.saveLink(
+    await store.links.saveLink(
       link,
       { state: 'DONE', order_id: orderId(number), next_check_at: null },
       { notices: [newNotice(link, JSON.stringify(text), { merchant_id: link.merchant_id })] },
@@ -185,22 +188,22 @@ it('erases one of two merchants whose rows lie between each other, down to the b
   }
   for (const merchant_id of [MERCHANT, OTHER_MERCHANT]) {
     const sale = newSale({ merchant_id, unit: 'PAX_A910__CARRIED' });
-    await store.openLegacySale(sale);
-    await store.saveLegacySale(sale.id, { state: 'ENDED' });
+    await store.legacy_sales.openLegacySale(sale);
+    await store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED' });
   }
   const nothing = { links: 0, refunds: 0, legacy_sales: 0, proposals: 0, bulk_moves: 0 };
-  expect(await store.openWork(MERCHANT)).toEqual({ ...nothing, notices: 100 });
-  const gone = await store.eraseMerchant(MERCHANT, (erased) => auditOf('erase', { ...erased }));
+  expect(await store.upkeep.openWork(MERCHANT)).toEqual({ ...nothing, notices: 100 });
+  const gone = await store.upkeep.eraseMerchant(MERCHANT, (erased) => auditOf('erase', { ...erased }));
   expect(gone).toMatchObject({ links: 100, notices: 100, legacy_sales: 1 });
-  expect(await store.holdings(MERCHANT)).toEqual({ ...gone, links: 0, notices: 0, legacy_sales: 0 });
-  expect(await store.holdings(OTHER_MERCHANT)).toMatchObject({ links: 100, notices: 100, legacy_sales: 1 });
+  expect(await store.upkeep.holdings(MERCHANT)).toEqual({ ...gone, links: 0, notices: 0, legacy_sales: 0 });
+  expect(await store.upkeep.holdings(OTHER_MERCHANT)).toMatchObject({ links: 100, notices: 100, legacy_sales: 1 });
   for (const suffix of ['', '-wal']) expect(readFileSync(path + suffix).includes('words-of-the-erased')).toBe(false);
   expect(readFileSync(path).includes('words xx')).toBe(true);
-  expect(verifyAudit(await store.audits(10))).toMatchObject({ intact: true });
+  expect(verifyAudit(await store.audit.audits(10))).toMatchObject({ intact: true });
 });
 
 it('waits for a merchant whose turn in a running bulk move is to come, and then takes it out of every bulk move', async () => {
-  await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+  await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
   const line = (merchant_id: string, state: BulkItem['state']): BulkItem => ({
     merchant_id,
     state,
@@ -209,43 +212,47 @@ it('waits for a merchant whose turn in a running bulk move is to come, and then 
     own: { stage: 'canary' },
   });
   const stopped = newBulk('stopped', { state: 'stopped', detail: `The safety stop of ${MERCHANT} tripped` });
-  await store.saveBulkMove({ ...stopped, items: [line(MERCHANT, 'waiting')] }, 0, null);
+  await store.moves.saveBulkMove({ ...stopped, items: [line(MERCHANT, 'waiting')] }, 0, null);
   const others = [line('1', 'moved'), line(OTHER_MERCHANT, 'waiting')];
-  const running = await store.saveBulkMove(
+  const running = await store.moves.saveBulkMove(
     newBulk('running', { items: [line(MERCHANT, 'waiting'), ...others] }),
     0,
     null,
   );
-  expect(await store.openWork(MERCHANT)).toMatchObject({ bulk_moves: 1 });
-  expect(await store.holdings(MERCHANT)).toMatchObject({ bulk_moves: 2 });
-  await expect(store.eraseMerchant(MERCHANT, () => auditOf('erase'))).rejects.toMatchObject({ code: 'conflict' });
-  expect(await store.merchant(MERCHANT)).not.toBeNull();
-  const moved = await store.saveBulkMove({ ...running, items: [line(MERCHANT, 'moved'), ...others] }, 1, null);
+  expect(await store.upkeep.openWork(MERCHANT)).toMatchObject({ bulk_moves: 1 });
+  expect(await store.upkeep.holdings(MERCHANT)).toMatchObject({ bulk_moves: 2 });
+  await expect(store.upkeep.eraseMerchant(MERCHANT, () => auditOf('erase'))).rejects.toMatchObject({
+    code: 'conflict',
+  });
+  expect(await store.merchants.merchant(MERCHANT)).not.toBeNull();
+  const moved = await store.moves.saveBulkMove({ ...running, items: [line(MERCHANT, 'moved'), ...others] }, 1, null);
 
-  expect(await store.openWork(MERCHANT)).toMatchObject({ bulk_moves: 0 });
-  await store.eraseMerchant(MERCHANT, () => auditOf('erase'));
-  expect((await store.bulkMove(running.id))?.items).toEqual([
+  expect(await store.upkeep.openWork(MERCHANT)).toMatchObject({ bulk_moves: 0 });
+  await store.upkeep.eraseMerchant(MERCHANT, () => auditOf('erase'));
+  expect((await store.moves.bulkMove(running.id))?.items).toEqual([
     { ...line(MERCHANT, 'moved'), merchant_id: 'erased', detail: '' },
     ...others,
   ]);
-  expect(await store.bulkMove(stopped.id)).toMatchObject({
+  expect(await store.moves.bulkMove(stopped.id)).toMatchObject({
     detail: 'It told of a merchant that was erased.',
     items: [{ merchant_id: 'erased', state: 'waiting', detail: '' }],
   });
-  expect(await store.holdings(MERCHANT)).toMatchObject({ bulk_moves: 0 });
+  expect(await store.upkeep.holdings(MERCHANT)).toMatchObject({ bulk_moves: 0 });
   // A step that was under way must not bring it back.
-  await expect(store.saveBulkMove(moved, moved.revision, null)).rejects.toMatchObject({ code: 'conflict' });
+  await expect(store.moves.saveBulkMove(moved, moved.revision, null)).rejects.toMatchObject({ code: 'conflict' });
   for (const suffix of ['', '-wal']) expect(readFileSync(path + suffix).includes(`words-of-${MERCHANT}`)).toBe(false);
 });
 
 it('does not erase a merchant with an open sale, nor one whose sale began meanwhile', async () => {
-  await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+  await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
   const link = await opened(store);
-  expect(await store.openWork(MERCHANT)).toMatchObject({ links: 1 });
-  await expect(store.eraseMerchant(MERCHANT, () => auditOf('erase'))).rejects.toMatchObject({ code: 'conflict' });
-  expect(await store.link(link.legacy_id)).not.toBeNull();
-  expect(await store.merchant(MERCHANT)).not.toBeNull();
-  expect((await store.audits(10)).map(({ action }) => action)).toEqual(['made']);
+  expect(await store.upkeep.openWork(MERCHANT)).toMatchObject({ links: 1 });
+  await expect(store.upkeep.eraseMerchant(MERCHANT, () => auditOf('erase'))).rejects.toMatchObject({
+    code: 'conflict',
+  });
+  expect(await store.links.link(link.legacy_id)).not.toBeNull();
+  expect(await store.merchants.merchant(MERCHANT)).not.toBeNull();
+  expect((await store.audit.audits(10)).map(({ action }) => action)).toEqual(['made']);
 });
 
 it('goes by a clock that moves no faster than twice, so that one that is wrong by years deletes nothing [F47]', async () => {
@@ -258,7 +265,9 @@ it('goes by a clock that moves no faster than twice, so that one that is wrong b
     now = at;
     const clock = { now: () => now, sleep: async () => undefined };
     let steps = 0;
-    const watched: Store = { ...store, tidyOld: (...asked) => store.tidyOld(...asked).finally(() => steps++) };
+    const watched: Store = withMethods(store, {
+      tidyOld: (...asked) => store.upkeep.tidyOld(...asked).finally(() => steps++),
+    });
     const chores = startChores(
       { store: watched, count: quiet, clock, log },
       { backup_every_ms: 20, backup_keep: 1, retention: settings },
@@ -271,24 +280,23 @@ it('goes by a clock that moves no faster than twice, so that one that is wrong b
   };
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
   await runFrom(NOON + 2 * kept);
-  expect(await store.link(sale.legacy_id)).not.toBeNull();
+  expect(await store.links.link(sale.legacy_id)).not.toBeNull();
   // What was written since says that so much time has passed indeed.
   now = NOON + kept + 3_600_000;
   await opened(store, { updated_at: now });
   await runFrom(now);
-  expect(await store.link(sale.legacy_id)).toBeNull();
+  expect(await store.links.link(sale.legacy_id)).toBeNull();
   // The backup of the wrong time went first, although it calls itself newer.
-  expect((await store.backups()).map(({ made_at }) => Date.parse(made_at))).toEqual([now]);
+  expect((await store.upkeep.backups()).map(({ made_at }) => Date.parse(made_at))).toEqual([now]);
 });
 
 it('a backup that was made counts as made, also when the old ones can not be deleted after it', async () => {
   const told: string[] = [];
   let steps = 0;
-  const failing: Store = {
-    ...store,
+  const failing: Store = withMethods(store, {
     trimBackups: () => Promise.reject(new Error('the directory is read-only')),
-    tidyOld: (...asked) => store.tidyOld(...asked).finally(() => steps++),
-  };
+    tidyOld: (...asked) => store.upkeep.tidyOld(...asked).finally(() => steps++),
+  });
   const note = (message: string): number => told.push(message);
   now = NOON + DAY_MS;
   const chores = startChores(
@@ -311,5 +319,5 @@ it('a backup that was made counts as made, also when the old ones can not be del
   await chores.stop();
   expect(told.slice(0, 3)).toEqual(['backups made', 'backup made', 'old backups were not deleted']);
   expect(told).not.toContain('backups failed');
-  expect(await store.backups()).toHaveLength(1);
+  expect(await store.upkeep.backups()).toHaveLength(1);
 });

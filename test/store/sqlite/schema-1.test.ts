@@ -42,7 +42,7 @@ describe('a file of the first schema', () => {
   it('keeps its links, with the state that tills saw, and learns their slots and references [F55]', async () => {
     const store = await openStore(path, { create: false });
     try {
-      const open = await store.link('intent-open');
+      const open = await store.links.link('intent-open');
       expect(open).toEqual({
         ...newLink(),
         legacy_id: 'intent-open',
@@ -74,16 +74,19 @@ describe('a file of the first schema', () => {
         revision: 3,
       });
       expect(stringifyJson(open?.held)).toBe(held('"Pedido 7 · ñ"'));
-      expect(await store.liveLink(MERCHANT, 'point:PAX_A910__1')).toEqual(open);
-      expect(await store.linkByPayment('1000')).toEqual(open);
-      expect((await store.linksByClientReference(MERCHANT, 'Pedido 8', 9)).map((link) => link.legacy_id)).toEqual([
-        'intent-paid',
-      ]);
-      expect(await store.link('intent-lost')).toMatchObject({ legacy_state: 'ABANDONED', client_reference: null });
-      expect((await store.finishedLinks(MERCHANT, NOON, NOON + DAY_MS, 9)).map((link) => link.legacy_state)).toEqual(
-        expect.arrayContaining(['FINISHED', 'ABANDONED']),
-      );
-      expect((await store.counts()).links).toMatchObject({ LIVE: 1, DONE: 1, LOST: 1 });
+      expect(await store.links.liveLink(MERCHANT, 'point:PAX_A910__1')).toEqual(open);
+      expect(await store.links.linkByPayment('1000')).toEqual(open);
+      expect(
+        (await store.history.linksByClientReference(MERCHANT, 'Pedido 8', 9)).map((link) => link.legacy_id),
+      ).toEqual(['intent-paid']);
+      expect(await store.links.link('intent-lost')).toMatchObject({
+        legacy_state: 'ABANDONED',
+        client_reference: null,
+      });
+      expect(
+        (await store.history.finishedLinks(MERCHANT, NOON, NOON + DAY_MS, 9)).map((link) => link.legacy_state),
+      ).toEqual(expect.arrayContaining(['FINISHED', 'ABANDONED']));
+      expect((await store.upkeep.counts()).links).toMatchObject({ LIVE: 1, DONE: 1, LOST: 1 });
     } finally {
       await store.close();
     }
@@ -102,7 +105,7 @@ describe('a file of the first schema', () => {
   it('keeps what it still has to tell: the notice is about its intent, and goes on where it stood', async () => {
     const store = await openStore(path, { create: false });
     try {
-      expect(await store.dueNotices(NOON, 9)).toEqual([
+      expect(await store.notices.dueNotices(NOON, 9)).toEqual([
         expect.objectContaining({
           id: 'notice-2',
           legacy_id: 'intent-paid',
@@ -118,7 +121,7 @@ describe('a file of the first schema', () => {
           next_attempt_at: NOON,
         }),
       ]);
-      expect(await store.counts()).toMatchObject({ notices_pending: 1, events_waiting: 1 });
+      expect(await store.upkeep.counts()).toMatchObject({ notices_pending: 1, events_waiting: 1 });
     } finally {
       await store.close();
     }
@@ -132,7 +135,7 @@ describe('a file of the first schema', () => {
     };
     for (let start = 0; start < 2; start++) {
       const store = await openStore(path, { create: false, sealNoticeUrl });
-      expect(await store.merchant(MERCHANT)).toMatchObject({
+      expect(await store.merchants.merchant(MERCHANT)).toMatchObject({
         settings: { stage: 'orders', notice_url: null },
         sealed_notice_url: new Uint8Array(Buffer.from('sealed 23')),
         revision: 4,
@@ -147,23 +150,23 @@ describe('a file of the first schema', () => {
   it('keeps merchants, tokens, events and the audit', async () => {
     const store = await openStore(path, { create: false });
     try {
-      expect(await store.merchant(MERCHANT)).toMatchObject({
+      expect(await store.merchants.merchant(MERCHANT)).toMatchObject({
         site: 'MLA',
         settings: { stage: 'orders', notice_url: 'https://pos.example/ipn' },
         sealed_notice_url: null,
         revision: 4,
       });
-      expect(await store.token('fingerprint')).toEqual({
+      expect(await store.merchants.token('fingerprint')).toEqual({
         fingerprint: 'fingerprint',
         merchant_id: MERCHANT,
         sealed_token: new Uint8Array([7, 7]),
         accepted_until: NOON + DAY_MS,
         seen_at: NOON,
       });
-      expect(await store.dueEvents(NOON, 9)).toEqual([
+      expect(await store.events.dueEvents(NOON, 9)).toEqual([
         expect.objectContaining({ sequence: 1, order_id: orderId(0), verified: true, action: 'order.processed' }),
       ]);
-      expect(await store.audits(9)).toEqual([
+      expect(await store.audit.audits(9)).toEqual([
         expect.objectContaining({ sequence: 1, who: 'ana', hash: 'a'.repeat(64) }),
       ]);
     } finally {

@@ -56,12 +56,12 @@ describe('a file of the second schema', () => {
   it('keeps its links and refunds, and knows of a link at least where it stands [F55]', async () => {
     const store = await openStore(path, { create: false, now: () => NOON });
     try {
-      expect(await store.link(link.legacy_id)).toEqual(link);
-      expect(await store.refunds(link.legacy_id)).toEqual([{ ...refund, heard_at: null }]);
+      expect(await store.links.link(link.legacy_id)).toEqual(link);
+      expect(await store.refunds.refunds(link.legacy_id)).toEqual([{ ...refund, heard_at: null }]);
       const present = { at: NOON + 7, state: 'LIVE', legacy_state: 'ON_TERMINAL', order_status: 'at_terminal' };
-      expect(await store.linkHistory(link.legacy_id)).toEqual([present]);
-      await store.saveLink(link, { state: 'DONE', legacy_state: 'FINISHED', updated_at: NOON + 9 });
-      expect(await store.linkHistory(link.legacy_id)).toEqual([
+      expect(await store.history.linkHistory(link.legacy_id)).toEqual([present]);
+      await store.links.saveLink(link, { state: 'DONE', legacy_state: 'FINISHED', updated_at: NOON + 9 });
+      expect(await store.history.linkHistory(link.legacy_id)).toEqual([
         { at: NOON + 9, state: 'DONE', legacy_state: 'FINISHED', order_status: 'at_terminal' },
       ]);
     } finally {
@@ -72,10 +72,10 @@ describe('a file of the second schema', () => {
   it('keeps its terminals: one that is busy on orders takes nothing on legacy', async () => {
     const store = await openStore(path, { create: false, now: () => NOON });
     try {
-      expect(await store.openLegacySale(newSale())).toEqual(link);
-      expect(await store.heldByLegacy(MERCHANT, `point:${TERMINAL}`, NOON)).toBeNull();
-      expect(await store.liveLinks(MERCHANT, 9)).toEqual([link]);
-      expect(await store.linksChangedSince(NOON + 7, null, 9)).toEqual([link]);
+      expect(await store.legacy_sales.openLegacySale(newSale())).toEqual(link);
+      expect(await store.legacy_sales.heldByLegacy(MERCHANT, `point:${TERMINAL}`, NOON)).toBeNull();
+      expect(await store.history.liveLinks(MERCHANT, 9)).toEqual([link]);
+      expect(await store.history.linksChangedSince(NOON + 7, null, 9)).toEqual([link]);
     } finally {
       await store.close();
     }
@@ -84,7 +84,7 @@ describe('a file of the second schema', () => {
   it('keeps its merchants: no safety stop stands, and new settings have their defaults', async () => {
     const store = await openStore(path, { create: false, now: () => NOON });
     try {
-      const merchant = await store.merchant(MERCHANT);
+      const merchant = await store.merchants.merchant(MERCHANT);
       expect(merchant).toMatchObject({ site: 'MLA', trips: {}, revision: 4 });
       expect(merchant?.settings).toEqual(merchantSettings.parse({ stage: 'orders', qr_notices: 'both' }));
     } finally {
@@ -95,13 +95,13 @@ describe('a file of the second schema', () => {
   it('keeps its audit chain whole, and goes on with it', async () => {
     const store = await openStore(path, { create: false, now: () => NOON });
     try {
-      await store.saveMerchant(newMerchant(), 4, auditOf('moved'));
-      const lines = await store.auditsAfter(0, 9);
+      await store.merchants.saveMerchant(newMerchant(), 4, auditOf('moved'));
+      const lines = await store.audit.auditsAfter(0, 9);
       expect(lines.map(({ action }) => action)).toEqual(['first', 'second', 'moved']);
       expect(verifyAudit(lines)).toEqual({ intact: true, lines: 3 });
-      expect(await store.auditsOf({ subject: MERCHANT, action: 'second' }, 9)).toEqual([lines[1]]);
-      expect((await store.unmatchedEvents(9)).map(({ sequence }) => sequence)).toEqual([1]);
-      expect((await store.eventsOf(order.id, null, 9)).map(({ sequence }) => sequence)).toEqual([1]);
+      expect(await store.audit.auditsOf({ subject: MERCHANT, action: 'second' }, 9)).toEqual([lines[1]]);
+      expect((await store.events.unmatchedEvents(9)).map(({ sequence }) => sequence)).toEqual([1]);
+      expect((await store.events.eventsOf(order.id, null, 9)).map(({ sequence }) => sequence)).toEqual([1]);
     } finally {
       await store.close();
     }

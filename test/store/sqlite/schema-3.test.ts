@@ -20,13 +20,16 @@ it('a file of the third schema keeps its exchanges, and takes new ones [F55]', a
   writeThirdSchema(path, old);
   const store = await openStore(path, { create: false, now: () => NOON });
   try {
-    expect(await store.exchange(old.id)).toMatchObject({ sequence: 1, status: old.status, limitations: null });
+    expect(await store.exchanges.exchange(old.id)).toMatchObject({
+      sequence: 1,
+      status: old.status,
+      limitations: null,
+    });
     const later = newExchange({ limitations: ['LIM-08'] });
-    await store.recordExchanges([later]);
-    expect((await store.exchanges({ merchant_id: MERCHANT }, 0, 9)).map(({ limitations }) => limitations)).toEqual([
-      null,
-      ['LIM-08'],
-    ]);
+    await store.exchanges.recordExchanges([later]);
+    expect(
+      (await store.exchanges.exchanges({ merchant_id: MERCHANT }, 0, 9)).map(({ limitations }) => limitations),
+    ).toEqual([null, ['LIM-08']]);
   } finally {
     await store.close();
   }

@@ -39,7 +39,7 @@ describe('a full disk', () => {
     let kept = 0;
     let failure: unknown;
     while (failure === undefined && kept < 50) {
-      await store.acceptToken(bigToken(kept), 'MLA').then(
+      await store.merchants.acceptToken(bigToken(kept), 'MLA').then(
         () => kept++,
         (error: unknown) => {
           failure = error;
@@ -49,11 +49,11 @@ describe('a full disk', () => {
     expect(failure).toMatchObject({ code: 'store_failed', facts: { failure: 'full' } });
     expect(kept).toBeGreaterThan(1);
     expect(store.healthy()).toBe(false);
-    expect(await store.token(`token ${kept - 1}`)).not.toBeNull();
-    expect(await store.token(`token ${kept}`)).toBeNull();
-    await store.forgetToken('token 0');
+    expect(await store.merchants.token(`token ${kept - 1}`)).not.toBeNull();
+    expect(await store.merchants.token(`token ${kept}`)).toBeNull();
+    await store.merchants.forgetToken('token 0');
     expect(store.healthy()).toBe(true);
-    await store.acceptToken(bigToken(kept), 'MLA');
+    await store.merchants.acceptToken(bigToken(kept), 'MLA');
     await store.close();
   });
 });
@@ -64,7 +64,7 @@ describe('a file that another program locks', () => {
     const store = await openStore(path, { onFatal: fatal });
     const intruder = new Database(path);
     intruder.exec('BEGIN IMMEDIATE');
-    const write = store.openLink(newLink(), () => ({ kind: 'open' }));
+    const write = store.links.openLink(newLink(), () => ({ kind: 'open' }));
     await expect(write).rejects.toMatchObject({ code: 'store_failed', facts: { failure: 'busy' } });
     expect(store.healthy()).toBe(false);
     intruder.exec('ROLLBACK');
@@ -80,7 +80,7 @@ describe('a broken file', () => {
   const breakFile = async () => {
     const before = await openStore(path);
     const merchants = Array.from({ length: 400 }, (_, index) => newMerchant({ id: String(index + 1) }));
-    await Promise.all(merchants.map((merchant) => before.saveMerchant(merchant, 0, auditOf('made'))));
+    await Promise.all(merchants.map((merchant) => before.merchants.saveMerchant(merchant, 0, auditOf('made'))));
     await before.close();
     const errors: PuenteError[] = [];
     const store = await openStore(path, { create: false, onFatal: (error) => errors.push(error) });
@@ -94,14 +94,16 @@ describe('a broken file', () => {
 
   it('ends the store at a write: the writes fail, it is told once, and nothing more is taken [F39]', async () => {
     const { store, errors } = await breakFile();
-    const writes = [1, 2, 3].map((number) => store.acceptToken({ ...bigToken(number), merchant_id: '7' }, null));
+    const writes = [1, 2, 3].map((number) =>
+      store.merchants.acceptToken({ ...bigToken(number), merchant_id: '7' }, null),
+    );
     for (const result of await Promise.allSettled(writes)) {
       expect(result).toMatchObject({
         status: 'rejected',
         reason: { code: 'store_failed', facts: { failure: 'fatal' } },
       });
     }
-    await expect(store.forgetToken('token 1')).rejects.toMatchObject({ facts: { failure: 'fatal' } });
+    await expect(store.merchants.forgetToken('token 1')).rejects.toMatchObject({ facts: { failure: 'fatal' } });
     expect(errors).toHaveLength(1);
     expect(store.healthy()).toBe(false);
     await store.close();
@@ -109,7 +111,7 @@ describe('a broken file', () => {
 
   it('ends the store at a read [F39]', async () => {
     const { store, errors } = await breakFile();
-    await expect(store.merchant('7')).rejects.toMatchObject({ code: 'store_failed' });
+    await expect(store.merchants.merchant('7')).rejects.toMatchObject({ code: 'store_failed' });
     expect(errors).toMatchObject([{ code: 'store_failed', facts: { failure: 'fatal' } }]);
     await store.close();
   });
@@ -119,7 +121,7 @@ describe('the schema', () => {
   it('refuses another key, reference, body or amount for a link, and any change of an audit line', async () => {
     const store = await openStore(path);
     await opened(store);
-    await store.saveMerchant(newMerchant(), 0, auditOf('made'));
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
     await store.close();
     const database = new Database(path);
     const refused = [
@@ -140,21 +142,21 @@ describe('the schema', () => {
 describe('housekeeping', () => {
   it('expires what was parked for three days, and forgets events after seven', async () => {
     const early = await openStore(path, { now: () => NOON });
-    await early.receiveEvent(newEvent({ reference: 'old' }));
-    await early.receiveEvent(newEvent({ reference: 'new', received_at: NOON + DAY_MS }));
-    const due = await early.dueEvents(NOON + DAY_MS, 10);
-    for (const event of due) await early.saveEvent(event.sequence, { state: 'parked' });
+    await early.events.receiveEvent(newEvent({ reference: 'old' }));
+    await early.events.receiveEvent(newEvent({ reference: 'new', received_at: NOON + DAY_MS }));
+    const due = await early.events.dueEvents(NOON + DAY_MS, 10);
+    for (const event of due) await early.events.saveEvent(event.sequence, { state: 'parked' });
     await early.close();
     const later = await openStore(path, { now: () => NOON + 3 * DAY_MS + 1 });
-    expect(await later.counts()).toMatchObject({ events_waiting: 1 });
+    expect(await later.upkeep.counts()).toMatchObject({ events_waiting: 1 });
     const link = await opened(later, { reference_sent: 'new' });
-    await later.saveLink(link, { order_id: orderId(1), state: 'LIVE' });
-    expect(await later.dueEvents(NOON + 4 * DAY_MS, 10)).toMatchObject([{ reference: 'new' }]);
+    await later.links.saveLink(link, { order_id: orderId(1), state: 'LIVE' });
+    expect(await later.events.dueEvents(NOON + 4 * DAY_MS, 10)).toMatchObject([{ reference: 'new' }]);
     await later.close();
     const last = await openStore(path, { now: () => NOON + 8 * DAY_MS });
     const kept = { links_ms: 0, notices_ms: 0, sums_ms: 0, tokens_ms: 0 };
-    expect(await last.tidyOld(limitsOf(kept, NOON + 7 * DAY_MS), 9)).toMatchObject({ events: 0 });
-    expect(await last.tidyOld(limitsOf(kept, NOON + 7 * DAY_MS + 1), 9)).toMatchObject({ events: 1 });
+    expect(await last.upkeep.tidyOld(limitsOf(kept, NOON + 7 * DAY_MS), 9)).toMatchObject({ events: 0 });
+    expect(await last.upkeep.tidyOld(limitsOf(kept, NOON + 7 * DAY_MS + 1), 9)).toMatchObject({ events: 1 });
     await last.close();
     const database = new Database(path, { readonly: true });
     expect(database.prepare('SELECT reference FROM events').pluck().all()).toEqual(['new']);

@@ -31,7 +31,7 @@ beforeAll(async () => {
   for (const state of linkStates) {
     const link = await opened(store, { unit: `PAX_A910__${state}`, client_reference: 'mesa 4' });
     const is_over = !(['SENDING', 'IN_DOUBT', 'LIVE'] as LinkState[]).includes(state);
-    await store.saveLink(link, { state, ...(is_over ? { sealed_body: null, next_check_at: null } : {}) });
+    await store.links.saveLink(link, { state, ...(is_over ? { sealed_body: null, next_check_at: null } : {}) });
   }
   await store.close();
   const rows = rowsOf(own.file('today.db'), 'SELECT * FROM links ORDER BY legacy_id');
@@ -85,7 +85,7 @@ describe('a file of an older schema, with a link in every state', () => {
     expect(before.map(({ state }) => state).sort()).toEqual([...linkStates].sort());
     const store = await openStore(path, { create: false, now: () => NOON });
     try {
-      const served = await Promise.all(links.map(({ legacy_id }) => store.link(String(legacy_id))));
+      const served = await Promise.all(links.map(({ legacy_id }) => store.links.link(String(legacy_id))));
       expect(served.map((link) => [link?.legacy_id, link?.state, link?.idempotency_key])).toEqual(
         links.map(({ legacy_id, state, idempotency_key }) => [legacy_id, state, idempotency_key]),
       );

@@ -1,0 +1,20 @@
+/** A store of which some methods are a test's own. */
+import type { Store } from '../../src/proxy/store.ts';
+import type { StoreMethods } from '../../src/store/engine.ts';
+
+/** Every method of a store, whichever port it belongs to. */
+export function methodsOf({ healthy, close, ...ports }: Store): StoreMethods & Pick<Store, 'healthy' | 'close'> {
+  return Object.assign({ healthy, close }, ...Object.values(ports)) as StoreMethods & Pick<Store, 'healthy' | 'close'>; // the ports of one store
+}
+
+/** @returns the same store with these methods instead of its own. */
+export function withMethods(store: Store, methods: Partial<StoreMethods & Pick<Store, 'healthy' | 'close'>>): Store {
+  const names = Object.keys(store) as (keyof Store)[];
+  const changed = names.map((name) => {
+    const port = store[name];
+    if (typeof port !== 'object') return [name, methods[name as 'healthy' | 'close'] ?? port];
+    const own = Object.entries(methods).filter(([method]) => method in port);
+    return [name, { ...port, ...Object.fromEntries(own) }];
+  });
+  return Object.fromEntries(changed) as Store; // the keys of one
+}
