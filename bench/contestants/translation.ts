@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { Pool } from 'undici';
 import type { Order } from '../../src/contract/orders.ts';
-import { RANDOM_BYTES, takeRandom, uuidV7 } from '../../src/proxy/random-ids.ts';
+import { RANDOM_BYTES, takeRandom, uuidV7 } from '../../src/proxy/ids.ts';
 import { openBareRows } from './bare-rows.ts';
 import { BARE_TRANSLATION } from './contestants.ts';
 import { openOwnRows } from './own-rows.ts';

@@ -13,12 +13,12 @@ import { withoutCredentials } from '../proxy/notices/request.ts';
 import type { Ports } from '../proxy/ports.ts';
 import { createProcessMemory } from '../proxy/process-memory.ts';
 import { LATE_EFFECT_MS } from '../proxy/records/routing.ts';
-import { createSafetyWatch } from '../proxy/safety/stop.ts';
+import { createSafetyWatch } from '../proxy/safety.ts';
 import type { Link } from '../proxy/sales/link.ts';
 import { lost } from '../proxy/sales/recover.ts';
 import { changeLink } from '../proxy/sales/settle.ts';
-import { Secret } from '../proxy/secret.ts';
 import type { CoreSettings } from '../proxy/settings.ts';
+import { Secret } from '../proxy/vault.ts';
 import type { StartStep } from './welcome.ts';
 import type { joinWorkers } from './workers.ts';
 

@@ -16,9 +16,9 @@ import { readToken } from '../proxy/http/request.ts';
 import { type Listening, listen } from '../proxy/http/server.ts';
 import { webhookRouter } from '../proxy/http/webhooks.ts';
 import type { Ports } from '../proxy/ports.ts';
-import type { Secret } from '../proxy/secret.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
 import type { Telemetry } from '../proxy/telemetry/port.ts';
+import type { Secret } from '../proxy/vault.ts';
 
 export interface PublicParts {
   ports: Ports;

@@ -2,7 +2,7 @@
 
 import { type Config, sourcesOf } from '../config/config.ts';
 import { hasNoPeople } from '../config/contradictions.ts';
-import type { Secret } from '../proxy/secret.ts';
+import type { Secret } from '../proxy/vault.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 
 /** What has to be known of a Puente that runs. */

@@ -12,10 +12,10 @@ import { targetOf } from '../proxy/notices/request.ts';
 import type { Ports } from '../proxy/ports.ts';
 import type { Notice } from '../proxy/records/notices.ts';
 import { startCompleter, startReconciler } from '../proxy/sales/workers.ts';
-import { Secret } from '../proxy/secret.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
 import type { Telemetry } from '../proxy/telemetry/port.ts';
 import { paceUpstream } from '../proxy/upstream/pace.ts';
+import { Secret } from '../proxy/vault.ts';
 import { backupEvery_ms } from './open-store.ts';
 
 export interface Work {

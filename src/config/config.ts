@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { PuenteError } from '../error.ts';
-import type { Secret } from '../proxy/secret.ts';
+import type { Secret } from '../proxy/vault.ts';
 import { contradictions } from './contradictions.ts';
 import { factsOf } from './kinds.ts';
 import { type Leaf, leaves, type Settings, settings, variableOf } from './schema.ts';

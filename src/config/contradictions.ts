@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 import { PuenteError } from '../error.ts';
 import { SOLE_OWNER } from '../ops/api/person.ts';
 import { parseWindow } from '../ops/moves/window.ts';
-import type { Secret } from '../proxy/secret.ts';
+import type { Secret } from '../proxy/vault.ts';
 import { type Settings, SHORTEST_KEY } from './schema.ts';
 
 /** One sentence for each broken rule, with the repair; never with a secret. Paths are absolute. */

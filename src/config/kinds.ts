@@ -1,7 +1,7 @@
 /** The kinds of settings: each checks one value and says in words what it allows. */
 import { z } from 'zod';
 import { RESERVED_NAMES, roles } from '../ops/api/person.ts';
-import { Secret } from '../proxy/secret.ts';
+import { Secret } from '../proxy/vault.ts';
 
 /** What a kind tells about itself: `allowed` completes "allowed is …"; a secret's value is never shown. */
 export interface KindFacts {

@@ -5,13 +5,12 @@ import type { UpstreamCallName } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { type Applied, type CompiledTable, compileTable, OTHER_SITE } from './compile.ts';
 import { describeRows } from './describe.ts';
-import { errorFinder, refusal, sourceRefusal } from './errors.ts';
+import { errorFinder, refusal, sourceRefusal, stateFinder } from './errors.ts';
 import { factsFinder, fieldFinder } from './fields.ts';
 import { compareAnswers } from './match.ts';
 import { anyElement, contains, matchPath, type Path, printPath, propertyName } from './path.ts';
 import { flat } from './row.ts';
 import type { Documents, WrittenOperation, WrittenSite, WrittenTable } from './schema.ts';
-import { stateFinder } from './states.ts';
 import type { LoadedTables, MappingContext, Operation, Tables, Translated } from './tables.ts';
 
 /** Compiles documents that `check` has passed. */

@@ -8,11 +8,10 @@ import { upstreamErrorCodes } from '../contract/upstream.ts';
 import { contextSchema } from './context.ts';
 import { contractOf, findIn, leavesOf, looseObjectsOf, type Shape, shapeOf } from './contracts.ts';
 import { converters } from './converters.ts';
-import { detailConverters, wantsDetail } from './errors.ts';
+import { detailConverters, UNKNOWN_STATUS, wantsDetail } from './errors.ts';
 import { anyElement, contains, type Path, printPath } from './path.ts';
 import { type Row, rowsOf, wholeRows } from './row.ts';
 import type { Filed, WrittenErrorRow, WrittenErrors, WrittenOperation, WrittenStates, WrittenTable } from './schema.ts';
-import { UNKNOWN_STATUS } from './states.ts';
 
 /**
  * @param sites every site a row may name.

@@ -8,12 +8,11 @@ import { OTHER_SITE } from './compile.ts';
 import { contextSchema } from './context.ts';
 import { contractOf, findIn, shapeOf } from './contracts.ts';
 import { converters } from './converters.ts';
-import { detailConverters } from './errors.ts';
+import { detailConverters, linkFamilies } from './errors.ts';
 import { type LimitationCondition, markedInCode, type WrittenLimitation } from './limitations.ts';
 import { anyElement, printPath } from './path.ts';
 import { type Row, rowsOf, wholeRows } from './row.ts';
 import type { Documents, Filed, WrittenOperation, WrittenTable } from './schema.ts';
-import { linkFamilies } from './states.ts';
 
 /** Every proof that fails; empty when the tables hold. */
 export function check(documents: Documents): Failure[] {

@@ -20,7 +20,7 @@ import {
   unknownPolicies,
 } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
-import { Secret } from '../proxy/secret.ts';
+import { Secret } from '../proxy/vault.ts';
 import { reason } from './api/person.ts';
 
 /** The precondition of a change: the merchant as the operator saw it. */

@@ -6,7 +6,7 @@ import type { Watched } from '../proxy/evidence/exchange.ts';
 import type { Ports } from '../proxy/ports.ts';
 import { type Merchant, type RoutedKind, routedKinds, type SafetyMode, type Trip } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
-import { modeOf, STOPPED, WOULD_STOP } from '../proxy/safety/stop.ts';
+import { modeOf, STOPPED, WOULD_STOP } from '../proxy/safety.ts';
 import { reason } from './api/person.ts';
 import { type MerchantView, merchantToChange, merchantView, revision } from './merchants.ts';
 

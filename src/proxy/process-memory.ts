@@ -3,13 +3,12 @@ import { randomUUID } from 'node:crypto';
 import type { LinkFamily } from '../mapping/tables.ts';
 import { type Cache, createCache } from './cache.ts';
 import { type Failpoint, noFailpoint } from './failpoint.ts';
+import { createMint, RANDOM_BYTES, takeRandom, uuidV7 } from './ids.ts';
 import { createSerial, type Serial } from './keyed-mutex.ts';
 import { createPassing, createRecent, type Passing, type Recent } from './lru.ts';
-import { RANDOM_BYTES, takeRandom, uuidV7 } from './random-ids.ts';
 import { ANY_POINT_OF_SALE } from './records/routing.ts';
 import type { Link } from './sales/link.ts';
-import { createMint } from './sales/synthetic-ids.ts';
-import type { Secret } from './secret.ts';
+import type { Secret } from './vault.ts';
 
 export interface ProcessMemory {
   /** One thing at a time per key. */

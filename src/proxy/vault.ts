@@ -1,4 +1,5 @@
-/** Keeps secrets at rest: seals and opens values, and makes keyed fingerprints, all under one installation key. */
+/** Secrets: a value that refuses to be printed, and the vault that seals values at rest and makes keyed fingerprints. */
+
 import {
   createCipheriv,
   createDecipheriv,
@@ -8,9 +9,52 @@ import {
   type KeyObject,
   scryptSync,
 } from 'node:crypto';
+import { inspect } from 'node:util';
 import { PuenteError } from '../error.ts';
-import { takeRandom } from './random-ids.ts';
-import type { Secret } from './secret.ts';
+import { takeRandom } from './ids.ts';
+
+export class Secret {
+  readonly #value: string;
+  #known: { by: object; text: string } | null = null;
+
+  constructor(value: string) {
+    this.#value = value;
+    Object.freeze(this);
+  }
+
+  /** The clear value; call it only where bytes leave the process or are sealed. */
+  reveal(): string {
+    return this.#value;
+  }
+
+  /**
+   * What `make` says of the clear value, worked out once for whoever asks last. Here, because a WeakMap of secrets outlives
+   * young collections with all of them.
+   */
+  once(by: object, make: (value: string) => string): string {
+    if (this.#known?.by !== by) this.#known = { by, text: make(this.#value) };
+    return this.#known.text;
+  }
+
+  toString(): string {
+    return '[secret]';
+  }
+
+  toJSON(): string {
+    return '[secret]';
+  }
+
+  /** In a sum or a comparison too. */
+  [Symbol.toPrimitive](): string {
+    return '[secret]';
+  }
+
+  [inspect.custom](): string {
+    return '[secret]';
+  }
+}
+
+// Keeps secrets at rest: seals and opens values, and makes keyed fingerprints, all under one installation key.
 
 /** First byte of every sealed value, so that a later form can be told apart. */
 const VERSION = 1;

@@ -6,8 +6,15 @@ import { say } from '../locales/sentences.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import type { Holdings, OpenWork } from '../proxy/records/upkeep.ts';
 import { LIVE } from './columns.ts';
-import type { Read, Reader, Step, StoreMethods, Unit, Writer } from './engine.ts';
-import { merchantLock } from './locks.ts';
+import {
+  merchantLock,
+  type Read,
+  type Reader,
+  type Step,
+  type StoreMethods,
+  type Unit,
+  type Writer,
+} from './engine.ts';
 import { linkSteps } from './retention.ts';
 import { AWAITS_IN_BULK, HOLDING, OVER, type WriteName } from './writes.ts';
 

@@ -16,8 +16,10 @@ import type {
 import type { Room } from '../proxy/records/upkeep.ts';
 import {
   type CommitResult,
+  EXCHANGES_LOCK,
   filteredReads,
   listOf,
+  merchantLock,
   type Reader,
   type Step,
   type StoreMethods,
@@ -26,7 +28,6 @@ import {
   type Writer,
   whereOf,
 } from './engine.ts';
-import { EXCHANGES_LOCK, merchantLock } from './locks.ts';
 import { type NameKeeper, nameKeeper } from './names.ts';
 import { sumSteps } from './sums.ts';
 

@@ -2,12 +2,11 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
-import { RANDOM_BYTES, takeRandom, uuidV7 } from '../proxy/random-ids.ts';
+import { RANDOM_BYTES, takeRandom, uuidV7 } from '../proxy/ids.ts';
 import type { NewNotice } from '../proxy/records/notices.ts';
 import type { Link } from '../proxy/sales/link.ts';
 import { FINAL, LINK, LIVE, RETRIABLE } from './columns.ts';
-import type { Reader, Step, StoreMethods, Value, Writer } from './engine.ts';
-import { noticesLock } from './locks.ts';
+import { noticesLock, type Reader, type Step, type StoreMethods, type Value, type Writer } from './engine.ts';
 import { exactBytes, jsonOf, type LinkRow, linkOf, oneOf } from './rows.ts';
 import { OVER } from './writes.ts';
 

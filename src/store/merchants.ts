@@ -3,8 +3,7 @@
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import { type AcceptedToken, type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
-import type { Reader, Step, StoreMethods, Writer } from './engine.ts';
-import { merchantLock } from './locks.ts';
+import { merchantLock, type Reader, type Step, type StoreMethods, type Writer } from './engine.ts';
 import { exactBytes, type MerchantRow, merchantOf, tokenOf } from './rows.ts';
 
 type TokenMethods = Pick<StoreMethods, 'merchantWithToken' | 'acceptToken' | 'token' | 'latestToken' | 'forgetToken'>;

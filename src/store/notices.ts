@@ -8,6 +8,7 @@ import {
   type Condition,
   filteredReads,
   listOf,
+  noticesLock,
   type Reader,
   type Step,
   type StoreMethods,
@@ -15,7 +16,6 @@ import {
   type Writer,
   whereOf,
 } from './engine.ts';
-import { noticesLock } from './locks.ts';
 import { type NoticeRow, noticeOf } from './rows.ts';
 
 export function noticeMethods(writer: Writer): Pick<StoreMethods, 'hastenNotices' | 'recordAttempt'> {

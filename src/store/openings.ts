@@ -1,12 +1,20 @@
 /** The openings of sales on orders and on legacy: a unit never has live work in both lanes. */
-
 import { PuenteError } from '../error.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../proxy/records/routing.ts';
 import type { Link } from '../proxy/sales/link.ts';
 import type { Met, Opening } from '../proxy/store.ts';
 import { LINK, LIVE } from './columns.ts';
-import type { Locks, Reader, Step, StoreMethods, Writer } from './engine.ts';
-import { merchantLock, referenceLock, requestLock, slotLock } from './locks.ts';
+import {
+  type Locks,
+  merchantLock,
+  type Reader,
+  referenceLock,
+  requestLock,
+  type Step,
+  type StoreMethods,
+  slotLock,
+  type Writer,
+} from './engine.ts';
 import { SALE, valuesOfSale } from './routing.ts';
 import { type LinkRow, oneOf, valuesOfLink } from './rows.ts';
 import { HOLDING, NEWEST_RETRIABLE } from './writes.ts';

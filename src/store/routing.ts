@@ -13,6 +13,7 @@ import {
 import {
   filteredReads,
   type Reader,
+  rowLock,
   type Step,
   type StoreMethods,
   type Unit,
@@ -20,7 +21,6 @@ import {
   type Writer,
   whereOf,
 } from './engine.ts';
-import { rowLock } from './locks.ts';
 import { HOLDING } from './writes.ts';
 
 /** The columns of a LegacySale; `sequence` stays with the store. */

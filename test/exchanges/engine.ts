@@ -11,7 +11,7 @@ import { noticeRequest } from '../../src/proxy/notices/request.ts';
 import type { Ports } from '../../src/proxy/ports.ts';
 import { saleContext } from '../../src/proxy/qr/create.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
-import { Secret } from '../../src/proxy/secret.ts';
+import { Secret } from '../../src/proxy/vault.ts';
 import { prepare, QR_CREATES, type Run, translate } from './engine-run.ts';
 import { isSale } from './given.ts';
 import type { Exchange, Step, WrittenNotice } from './kit.ts';

@@ -8,8 +8,7 @@ import { keepCall, referenceOf } from '../../src/proxy/qr/held-body.ts';
 import { type Link, slotOf } from '../../src/proxy/sales/link.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';
 import { type AdvanceRules, advance } from '../../src/proxy/sales/order-transition.ts';
-import { Secret } from '../../src/proxy/secret.ts';
-import { createVault } from '../../src/proxy/vault.ts';
+import { createVault, Secret } from '../../src/proxy/vault.ts';
 import { type AskedOrder, orderId } from './given.ts';
 
 export const MERCHANT = '700100200';

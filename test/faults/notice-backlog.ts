@@ -1,6 +1,6 @@
 /** Puts a backlog of notices into a store that is closed, as an outage of every receiver would have left it. */
 import Database from 'better-sqlite3';
-import { uuidV7 } from '../../src/proxy/random-ids.ts';
+import { uuidV7 } from '../../src/proxy/ids.ts';
 import { slotOf } from '../../src/proxy/sales/link.ts';
 
 export interface Backlog {

@@ -7,8 +7,8 @@ import { createSender } from '../../src/proxy/notices/delivery.ts';
 import type { OutboundPolicy } from '../../src/proxy/notices/guard.ts';
 import { type Notifier, type NotifierParts, startNotifier } from '../../src/proxy/notices/notifier.ts';
 import type { Attempt, LoggedNotice, Notice } from '../../src/proxy/records/notices.ts';
-import { Secret } from '../../src/proxy/secret.ts';
 import type { Store } from '../../src/proxy/store.ts';
+import { Secret } from '../../src/proxy/vault.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { type Backlog, fillBacklog } from './notice-backlog.ts';
 

@@ -12,8 +12,8 @@ import { describe, expect, it } from 'vitest';
 import { lastWords, refuseOnlookers } from '../../src/app/discretion.ts';
 import { createCover } from '../../src/proxy/cover.ts';
 import type { LogFields } from '../../src/proxy/log.ts';
-import { Secret } from '../../src/proxy/secret.ts';
 import { createLog } from '../../src/proxy/telemetry/log.ts';
+import { Secret } from '../../src/proxy/vault.ts';
 import { HOUSE } from '../run-cli.ts';
 import { encoded, encodings, searchFor } from './canary-search.ts';
 

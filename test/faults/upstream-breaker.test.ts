@@ -1,9 +1,9 @@
 /** The breaker, in virtual time: what is kept back while nothing works, and how calls come back (F31, F32, P12). */
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../src/proxy/secret.ts';
 import { type BreakerState, createBreaker, withBreaker } from '../../src/proxy/upstream/breaker.ts';
 import type { UpstreamClient } from '../../src/proxy/upstream/client.ts';
 import type { UpstreamCall } from '../../src/proxy/upstream/upstream.ts';
+import { Secret } from '../../src/proxy/vault.ts';
 
 /** As in `config/default.yaml`. */
 const SETTINGS = { failures: 20, probe_ms: 1_000, steady_ms: 2_500 };

@@ -1,7 +1,7 @@
 /** The whole app while nothing works upstream: shed before anything is written, probed, and back by itself (F31, P12, I15). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Secret } from '../../src/proxy/secret.ts';
 import { createUpstream } from '../../src/proxy/upstream/client.ts';
+import { Secret } from '../../src/proxy/vault.ts';
 import { type Answer, ARGENTINA, eventually, POINT, tokenOf } from '../kit.ts';
 import { type Row, rowsOf } from '../proxy/http/till.ts';
 import { type Gate, startFaultServer, startGate } from './fault-server.ts';

@@ -4,9 +4,8 @@ import type { WrittenLimitation } from '../../src/mapping/limitations.ts';
 import { gatherReport } from '../../src/ops/report/gather.ts';
 import type { Report } from '../../src/ops/report/report.ts';
 import type { Clock } from '../../src/proxy/clock.ts';
-import { Secret } from '../../src/proxy/secret.ts';
 import type { Upstream } from '../../src/proxy/upstream/upstream.ts';
-import { createVault } from '../../src/proxy/vault.ts';
+import { createVault, Secret } from '../../src/proxy/vault.ts';
 import { usualKeeping } from '../engines/keeping.ts';
 import { lanePorts } from '../proxy/routing/lane-ports.ts';
 

@@ -6,8 +6,7 @@ import Database from 'better-sqlite3';
 import type { Exchange } from '../../src/proxy/evidence/exchange.ts';
 import type { CapturedMessages } from '../../src/proxy/evidence/redact.ts';
 import { type MerchantSettings, merchantSettings } from '../../src/proxy/routing/merchant.ts';
-import { Secret } from '../../src/proxy/secret.ts';
-import { createVault } from '../../src/proxy/vault.ts';
+import { createVault, Secret } from '../../src/proxy/vault.ts';
 import { firedRows } from '../../src/store/exchanges.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 

@@ -2,8 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type SignedDelivery, verifyOrderSignature } from '../../src/proxy/http/signature.ts';
-import { Secret } from '../../src/proxy/secret.ts';
-import { createVault } from '../../src/proxy/vault.ts';
+import { createVault, Secret } from '../../src/proxy/vault.ts';
 
 const SECRET = 'a-secret-that-only-the-tests-know';
 const MS = '1793624762110';

@@ -48,8 +48,8 @@ export const groups: readonly Group[] = [
     files: [
       'src/proxy/sales/order-transition.ts',
       'src/proxy/sales/link.ts',
-      'src/proxy/sales/synthetic-ids.ts',
-      'src/mapping/states.ts',
+      'src/proxy/ids.ts',
+      'src/mapping/errors.ts',
     ],
     tests: [
       'test/proxy/sales/advance.test.ts',
@@ -82,6 +82,7 @@ export const groups: readonly Group[] = [
       'test/proxy/notices/retry-schedule.test.ts',
       'test/proxy/routing/stage.test.ts',
       'test/proxy/routing/brownout.test.ts',
+      'test/proxy/routing/lane.test.ts',
       'test/proxy/queue.test.ts',
       'test/proxy/remembered.test.ts',
       'test/proxy/sales/small.test.ts',
@@ -129,7 +130,7 @@ export const groups: readonly Group[] = [
     remembers: true,
     why: 'What keeps secrets out of prints, captures, log lines and stored texts; the canary run shows that every door goes through it.',
     files: [
-      'src/proxy/secret.ts',
+      'src/proxy/vault.ts',
       'src/proxy/cover.ts',
       'src/proxy/evidence/redact.ts',
       'src/proxy/evidence/redact-text.ts',

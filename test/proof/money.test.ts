@@ -23,11 +23,10 @@ import {
   isEverything,
   isOpen,
   judgeRefund,
-  nodesOf,
   recognise as recogniseBy,
-  sumsOf,
 } from '../../src/proxy/payments/refund-decisions.ts';
 import type { Refund } from '../../src/proxy/records/refunds.ts';
+import { nodesOf, sumsOf } from '../../src/proxy/sales/order-transition.ts';
 import { refundOf } from '../proxy/payments/refund-kit.ts';
 import { answered } from './stand.ts';
 

@@ -3,12 +3,18 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OperationKind } from '../../src/proxy/evidence/exchange.ts';
 import type { LegacySale } from '../../src/proxy/records/routing.ts';
-import { chooseLane, hasOwnWork, isStillOnOrders, isUnitOnOrders, type Lane } from '../../src/proxy/routing/lane.ts';
+import {
+  chooseLane,
+  hasOwnWork,
+  isStillOnOrders,
+  isUnitOnOrders,
+  type Lane,
+  type Named,
+} from '../../src/proxy/routing/lane.ts';
 import type { MerchantSettings, Stage } from '../../src/proxy/routing/merchant.ts';
-import type { Named } from '../../src/proxy/routing/named.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
-import { Secret } from '../../src/proxy/secret.ts';
 import type { Store } from '../../src/proxy/store.ts';
+import { Secret } from '../../src/proxy/vault.ts';
 import { setMerchant } from '../proxy/routing/lane-ports.ts';
 import { auditOf, MERCHANT, NOON, newSale, opened, orderId, TERMINAL } from '../store/contract/harness.ts';
 import { withMethods } from '../store/with-methods.ts';

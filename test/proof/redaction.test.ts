@@ -14,8 +14,8 @@ import {
 } from '../../src/proxy/evidence/redact.ts';
 import { hiddenIn, MASK, maskCards, maskText, showsSecret } from '../../src/proxy/evidence/redact-text.ts';
 import type { LogFields } from '../../src/proxy/log.ts';
-import { Secret } from '../../src/proxy/secret.ts';
 import { createLog } from '../../src/proxy/telemetry/log.ts';
+import { Secret } from '../../src/proxy/vault.ts';
 
 const TOKEN = 'APP_USR-4004001-112026-00000000000000000000000000000a01-700100200';
 const CARD = '4509953566233704';

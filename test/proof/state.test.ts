@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { durationMs } from '../../src/contract/duration.ts';
 import type { Order } from '../../src/contract/orders.ts';
 import { loadTables } from '../../src/mapping/load.ts';
-import { comparableInstant, type Link, slotOf } from '../../src/proxy/sales/link.ts';
-import { type AdvanceRules, advance } from '../../src/proxy/sales/order-transition.ts';
 import {
   createMint,
   isMintedMerchantOrder,
   isMintedPayment,
   merchantOrderOfPayment,
   mintedPaymentId,
-} from '../../src/proxy/sales/synthetic-ids.ts';
+} from '../../src/proxy/ids.ts';
+import { comparableInstant, type Link, slotOf } from '../../src/proxy/sales/link.ts';
+import { type AdvanceRules, advance } from '../../src/proxy/sales/order-transition.ts';
 import { MINUTE_MS, NOON, newLink } from '../store/contract/harness.ts';
 import { orderOf, PAID } from './stand.ts';
 

@@ -1,6 +1,6 @@
 /** Random bytes out of a pool: each is handed out once, and what was handed out is the taker's own. */
 import { expect, it } from 'vitest';
-import { takeRandom } from '../../src/proxy/random-ids.ts';
+import { takeRandom } from '../../src/proxy/ids.ts';
 
 it('never hands out the same bytes twice, however often the pool is filled', () => {
   const taken = Array.from({ length: 5_000 }, () => Buffer.from(takeRandom(12)).toString('hex'));

@@ -7,7 +7,7 @@ import {
   createUnprovenTokens,
   createUnrecorded,
 } from '../../src/proxy/process-memory.ts';
-import { Secret } from '../../src/proxy/secret.ts';
+import { Secret } from '../../src/proxy/vault.ts';
 
 const MANY = 100_000;
 const FOR_EVER = Number.MAX_SAFE_INTEGER;

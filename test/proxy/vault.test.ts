@@ -1,8 +1,7 @@
 /** The vault: which keys it takes, what it gives back, and that it notices another key and every changed byte. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../src/proxy/secret.ts';
-import { createVault } from '../../src/proxy/vault.ts';
+import { createVault, Secret } from '../../src/proxy/vault.ts';
 
 const BYTES = Buffer.alloc(32, 7);
 const PASSPHRASE = 'the quick brown fox jumps over the lazy dog';

@@ -6,8 +6,7 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { Clock } from '../../proxy/clock.ts';
 import type { Log } from '../../proxy/log.ts';
-import type { Secret } from '../../proxy/secret.ts';
-import type { Vault } from '../../proxy/vault.ts';
+import type { Secret, Vault } from '../../proxy/vault.ts';
 import { type Person, SOLE_OWNER } from './person.ts';
 
 /** The settings `ops.token` and `ops.tokens`. */

@@ -1,8 +1,8 @@
 /** Table time travel: what the tables would do with captured calls, against what was done when the calls came. */
 import type { Exchange, ShadowFinding, ShadowTask } from '../../proxy/evidence/exchange.ts';
 import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
-import { Secret } from '../../proxy/secret.ts';
 import { askedOf, hasShadow, shadowOf } from '../../proxy/shadow/shadow.ts';
+import { Secret } from '../../proxy/vault.ts';
 import { type Change, type ChangeGroup, changeOf, changesIn, createChangeGroups, lossChanges } from './changes.ts';
 import type { CaptureMerchant } from './format.ts';
 import { type Again, type ExchangeTools, matcherOf, type ReplayTools, requestOf } from './operation-of.ts';

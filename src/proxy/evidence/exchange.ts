@@ -4,7 +4,7 @@ import type { MarkedLimitation } from '../../mapping/limitations.ts';
 import type { Loss, Operation } from '../../mapping/tables.ts';
 import { createRecent } from '../lru.ts';
 import type { RoutedKind, Stage, UnknownPolicy } from '../routing/merchant.ts';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../vault.ts';
 import { type CapturedMessages, redactName } from './redact.ts';
 
 export type OperationKind = Operation['kind'];

@@ -12,8 +12,7 @@ import { noteTaken, provenMerchant } from '../routing/token-ownership.ts';
 import type { Telemetry } from '../telemetry/port.ts';
 import type { Admission } from './admission.ts';
 import { toldOf } from './answer.ts';
-import { policyOf } from './caller.ts';
-import { bodyOf, type Ongoing } from './exchange.ts';
+import { bodyOf, type Ongoing, policyOf } from './exchange.ts';
 import { scrubbedTarget, singleHeaders } from './request.ts';
 
 /** What `createExchanges` runs once a call is over. @param admission told of tokens that were proven. @param telemetry told of every call. */

@@ -6,9 +6,8 @@ import type { Ports } from '../ports.ts';
 import type { Merchant } from '../routing/merchant.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
-import { isNotYet } from '../sales/not-yet.ts';
-import type { Secret } from '../secret.ts';
-import { errorCode, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { errorCode, isNotYet, type UpstreamOutcome } from '../upstream/upstream.ts';
+import type { Secret } from '../vault.ts';
 import { type Answered, type LegacyAnswer, refused } from './legacy-answer.ts';
 
 export interface LegacyCall {

@@ -6,17 +6,15 @@ import type { Operation } from '../../mapping/tables.ts';
 import { type ExchangeDraft, markLimitation, noteUnknown } from '../evidence/exchange.ts';
 import { stories } from '../operations.ts';
 import type { Ports } from '../ports.ts';
-import { chooseLane, type Lane } from '../routing/lane.ts';
+import { chooseLane, type Lane, namedBy, namings } from '../routing/lane.ts';
 import type { Merchant } from '../routing/merchant.ts';
-import { namedBy, namings } from '../routing/named.ts';
 import { isShadowed } from '../routing/stage.ts';
 import { provenMerchant } from '../routing/token-ownership.ts';
-import type { Secret } from '../secret.ts';
 import type { Observe } from '../telemetry/metrics.ts';
+import type { Secret } from '../vault.ts';
 import { isPayment } from './admission.ts';
 import { errorAnswer, sendAnswer } from './answer.ts';
-import { nameMerchant, policyOf, setMerchant } from './caller.ts';
-import { type Ongoing, ongoingOf } from './exchange.ts';
+import { nameMerchant, type Ongoing, ongoingOf, policyOf, setMerchant } from './exchange.ts';
 import { type Answered, type LegacyAnswer, refused } from './legacy-answer.ts';
 import { isPathValue, narrowRouters, pathValues, slotNamed } from './legacy-route.ts';
 import { carryBytes, carryOperation, markDeprecated } from './proxy-legacy.ts';
@@ -28,8 +26,8 @@ import {
   scrubbedTarget,
   singleHeaders,
   singleQuery,
+  unknownHeaders,
 } from './request.ts';
-import { unknownHeaders } from './unknown-headers.ts';
 
 /** How often one call may find that what its lane was chosen by is over, or has begun, meanwhile. */
 const MAX_CHOICES = 4;

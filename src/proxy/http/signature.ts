@@ -1,6 +1,6 @@
 /** Checks the signature of an `order` webhook over every casing and time unit in use. Source: `orders-api.md` §4.2. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../vault.ts';
 
 export interface SignedDelivery {
   /** `data.id` of the query string, as it came; the signature is over this one. */

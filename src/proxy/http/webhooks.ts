@@ -3,7 +3,7 @@ import { type OrderEvent, orderEvent } from '../../contract/events.ts';
 import { ORDER_ID, ORDER_REFERENCE, USER_ID } from '../../contract/identifiers.ts';
 import { decodeUtf8 } from '../../contract/json.ts';
 import type { Ports } from '../ports.ts';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../vault.ts';
 import { sendAnswer } from './answer.ts';
 import { answered } from './legacy-answer.ts';
 import { peekBody, singleHeaders } from './request.ts';

@@ -6,12 +6,13 @@ import { say } from '../../locales/sentences.ts';
 import { createPassing } from '../lru.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
 import type { Dialect } from '../routing/merchant.ts';
-import type { Secret } from '../secret.ts';
 import type { NoticeStore } from '../store.ts';
+import { readRetryAfter } from '../upstream/upstream.ts';
+import type { Secret } from '../vault.ts';
 import { checkUrl, guardedConnector, type OutboundPolicy, shownUrl } from './guard.ts';
 import { feedNoticeRequest, type NoticeRequest, noticeRequest, withoutCredentials } from './request.ts';
 import type { Resolve } from './resolve.ts';
-import { afterNoticeAttempt, readRetryAfter } from './retry-schedule.ts';
+import { afterNoticeAttempt } from './retry-schedule.ts';
 
 /** Pause before an attempt that could not be recorded is recorded again; nothing new is worth sending meanwhile. */
 const RECORD_PAUSE_MS = 5_000;

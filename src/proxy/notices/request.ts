@@ -13,7 +13,7 @@ import { noticeUrl } from '../qr/held-body.ts';
 import type { Notice } from '../records/notices.ts';
 import type { Merchant } from '../routing/merchant.ts';
 import type { Link } from '../sales/link.ts';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../vault.ts';
 
 export interface NoticeRequest {
   url: string;

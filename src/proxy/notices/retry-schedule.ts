@@ -67,25 +67,6 @@ export function longestNoticeWaits_ms(): number[] {
   return [...PAUSES_MS, LAST_PAUSE_MS].map((pause_ms) => RETRY_AFTER_FACTOR * pause_ms);
 }
 
-/**
- * Reads a `Retry-After` header, seconds or an HTTP date, as ms from `now`, clamped to 0 … `max_ms`.
- * Null when there is none or it can't be read (F19).
- */
-export function readRetryAfter(header: string | null | undefined, now: number, max_ms: number): number | null {
-  const text = header?.trim() ?? '';
-  if (text === '') return null;
-  const wait_ms = SECONDS.test(text) ? Number(text) * 1000 : readHttpDate(text) - now;
-  if (Number.isNaN(wait_ms)) return null;
-  return Math.round(Math.min(Math.max(wait_ms, 0), max_ms));
-}
-const SECONDS = /^[+-]?\d+(?:\.\d+)?(?:[eE]\+?\d+)?$/;
-
-/** Only the three forms of HTTP dates start with a day name; everything else that `Date.parse` guesses at is refused. */
-function readHttpDate(text: string): number {
-  return HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
-}
-const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /;
-
 function jittered(pause_ms: number, random: number): number {
   return Math.round(pause_ms * (1 + JITTER * random));
 }

@@ -10,12 +10,12 @@ import { type Answered, type LegacyAnswer, refused } from '../http/legacy-answer
 import type { Ports } from '../ports.ts';
 import type { Refund } from '../records/refunds.ts';
 import { markHeard } from '../sales/acknowledgement.ts';
-import { reportContradiction } from '../sales/contradiction.ts';
 import type { Link } from '../sales/link.ts';
-import { sendUntilReady } from '../sales/not-yet.ts';
-import { needRoom } from '../sales/room.ts';
-import { routeOf, type UpstreamOutcome } from '../upstream/upstream.ts';
-import { isEverything, judgeRefund, type Recognised, recognise, type Sums, sumsOf } from './refund-decisions.ts';
+import { needRoom } from '../sales/new-link.ts';
+import { type Sums, sumsOf } from '../sales/order-transition.ts';
+import { reportContradiction } from '../sales/settle.ts';
+import { routeOf, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { isEverything, judgeRefund, type Recognised, recognise } from './refund-decisions.ts';
 import { expectRefund } from './refund-follow-up.ts';
 import { type LookPlan, lookAtOrder, mayRepeat } from './refund-recovery.ts';
 

@@ -4,7 +4,7 @@ import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
 import { refreshLink } from '../sales/refresh.ts';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../vault.ts';
 
 /** What of a payment tells whose it is. Of thousands nothing else is kept: neither its size nor its buyer is of any use. */
 interface PaymentTraits {

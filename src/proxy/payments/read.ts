@@ -5,13 +5,13 @@ import type { MappingContext } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { isMintedPayment, orderNumberOf } from '../ids.ts';
 import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import { noteRead } from '../sales/acknowledgement.ts';
-import { paymentContradictionIn, reportContradiction } from '../sales/contradiction.ts';
 import type { Link } from '../sales/link.ts';
 import { readLink } from '../sales/refresh.ts';
-import { isMintedPayment, orderNumberOf } from '../sales/synthetic-ids.ts';
+import { paymentContradictionIn, reportContradiction } from '../sales/settle.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
 import { hasDoubt, lookAtOrder } from './refund-recovery.ts';
 import { refundsOfOrder, withOwnDates } from './refund-view.ts';
@@ -78,7 +78,7 @@ async function isContradicting(ports: Ports, link: Link, payment: Record<string,
   const key = `payment ${link.legacy_id}`;
   const contradiction = paymentContradictionIn(link, payment);
   if (contradiction === null) ports.memory.sales.contradicted.delete(key);
-  else await reportContradiction(ports, link, link.order_id, contradiction, key);
+  else await reportContradiction(ports, link, link.order_id ?? 'none', contradiction, key);
   return contradiction !== null;
 }
 

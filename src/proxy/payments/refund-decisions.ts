@@ -2,8 +2,8 @@
 import { type Order, refundedOrder } from '../../contract/orders.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { Refund, RefundChange } from '../records/refunds.ts';
-import { saysNotYet } from '../sales/not-yet.ts';
-import { errorCode, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { nodesOf, type RefundNode, type Sums, sumOf, sumsOf } from '../sales/order-transition.ts';
+import { errorCode, saysNotYet, type UpstreamOutcome } from '../upstream/upstream.ts';
 
 export type Recognised =
   | { kind: 'new' }
@@ -88,8 +88,6 @@ export type RefundVerdict =
    */
   | { kind: 'unknown'; contradicted: boolean; other?: true };
 
-type Node = NonNullable<NonNullable<Order['transactions']>['refunds']>[number];
-
 /** What a refund was asked of. */
 export interface Asked {
   /** Minor units; null: all that is left. */
@@ -128,32 +126,10 @@ export function judgeRefund(
   return { kind: 'unknown', contradicted: status !== 401 && status !== 403 };
 }
 
-function isOther(node: Node, { amount_minor, transaction_id }: Asked, exponent: number): boolean {
+function isOther(node: RefundNode, { amount_minor, transaction_id }: Asked, exponent: number): boolean {
   const said_minor = minorUnits(node.amount, exponent);
   if (amount_minor !== null && said_minor !== undefined && said_minor !== amount_minor) return true;
   return node.transaction_id !== undefined && transaction_id !== undefined && node.transaction_id !== transaction_id;
-}
-
-/** Sums of an order's payment, minor units of its currency. */
-export interface Sums {
-  /** What the buyer paid, tip and discount included. */
-  paid_minor: number;
-  refunded_minor: number;
-  /** The amount of the sale. */
-  sale_minor: number;
-}
-
-/** @param sale_minor the amount of the create, for an order that names none that can be read. */
-export function sumsOf(order: Order | null, sale_minor: number, exponent: number): Sums {
-  const payment = order?.transactions?.payments?.[0];
-  const amount_minor = minorUnits(payment?.amount, exponent) ?? sale_minor;
-  const own = nodesOf(order).filter((node) => node.transaction_id === undefined || node.transaction_id === payment?.id);
-  const refunded_minor = Math.max(minorUnits(payment?.refunded_amount, exponent) ?? 0, sumOf(own, exponent));
-  return {
-    paid_minor: minorUnits(payment?.paid_amount, exponent) ?? amount_minor,
-    refunded_minor,
-    sale_minor: amount_minor,
-  };
 }
 
 /**
@@ -175,7 +151,7 @@ export function findRefund(
   claimed: readonly (string | null)[],
   exponent: number,
 ): RefundFacts | null {
-  const isClaimed = (node: Node): boolean => node.id !== undefined && claimed.includes(node.id);
+  const isClaimed = (node: RefundNode): boolean => node.id !== undefined && claimed.includes(node.id);
   // A read that lagged behind may have missed them when this one was opened; they were made before it all the same.
   const others_minor = sumOf(nodesOf(order).filter(isClaimed), exponent);
   const before_minor = Math.max(refund.refunded_before_minor, others_minor);
@@ -192,15 +168,7 @@ export function findRefund(
   return { upstream_id: null, reference_id: null, refunded_minor: risen_minor, upstream_status: 'processed' };
 }
 
-function sumOf(nodes: readonly Node[], exponent: number): number {
-  return nodes.reduce((sum, node) => sum + (minorUnits(node.amount, exponent) ?? 0), 0);
-}
-
-export function nodesOf(order: Order | null): readonly Node[] {
-  return order?.transactions?.refunds ?? [];
-}
-
-export function factsOf(node: Node, exponent: number): RefundFacts {
+export function factsOf(node: RefundNode, exponent: number): RefundFacts {
   return {
     upstream_id: node.id ?? null,
     reference_id: node.reference_id ?? null,

@@ -2,8 +2,9 @@ import type { Ports } from '../ports.ts';
 import type { Refund } from '../records/refunds.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
+import { sumsOf } from '../sales/order-transition.ts';
 import { changeLink } from '../sales/settle.ts';
-import { isOpen, sumsOf } from './refund-decisions.ts';
+import { isOpen } from './refund-decisions.ts';
 import { lookAtOrder } from './refund-recovery.ts';
 
 /** The call that asks for a refund looks by itself; this is for the time when it is surely over. */

@@ -7,7 +7,7 @@ import { LATE_EFFECT_MS } from '../records/routing.ts';
 import type { Link } from '../sales/link.ts';
 import { readOrder } from '../sales/refresh.ts';
 import { applyOrder } from '../sales/settle.ts';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../vault.ts';
 import { findRefund, isOpen } from './refund-decisions.ts';
 
 export interface Look {

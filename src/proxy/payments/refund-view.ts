@@ -8,7 +8,8 @@ import type { Ports } from '../ports.ts';
 import type { Refund } from '../records/refunds.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
-import { factsOf, findRefund, isOpen, nodesOf, type RefundFacts } from './refund-decisions.ts';
+import { nodesOf } from '../sales/order-transition.ts';
+import { factsOf, findRefund, isOpen, type RefundFacts } from './refund-decisions.ts';
 
 /** The refunds of the stored order, oldest first, whoever asked for them. */
 export async function refundsOfOrder(ports: Ports, call: LegacyCall, link: Link): Promise<unknown[]> {

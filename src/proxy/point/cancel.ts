@@ -6,10 +6,9 @@ import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
 import type { Ports } from '../ports.ts';
 import { markHeard } from '../sales/acknowledgement.ts';
 import type { Link } from '../sales/link.ts';
-import { saysNotYet } from '../sales/not-yet.ts';
 import { markSent, readableOrder, refreshLink, sendCancel } from '../sales/refresh.ts';
 import { applyOrder, changeLink } from '../sales/settle.ts';
-import { errorCode, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { errorCode, saysNotYet, type UpstreamOutcome } from '../upstream/upstream.ts';
 
 /** A cancel with less time than this left would only turn a known outcome into an unknown one. */
 const SHORTEST_CANCEL_MS = 250;

@@ -5,8 +5,7 @@ import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
 import type { Ports } from '../ports.ts';
-import { sendUntilReady } from '../sales/not-yet.ts';
-import { routeOf, type UpstreamCall, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { routeOf, sendUntilReady, type UpstreamCall, type UpstreamOutcome } from '../upstream/upstream.ts';
 
 /** Both calls may be repeated without harm: a list is a read, and setting a mode twice sets it once. */
 const ATTEMPTS = 2;

@@ -8,7 +8,7 @@ import type { LegacyCall } from '../http/call.ts';
 import { type Answered, refused } from '../http/legacy-answer.ts';
 import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../vault.ts';
 
 export type PointOfSale = { kind: 'known'; external_pos_id: string } | { kind: 'refused'; answer: Answered };
 

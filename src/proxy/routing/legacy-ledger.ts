@@ -7,16 +7,16 @@ import { referenceOf } from '../qr/held-body.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS, peekPos } from '../qr/point-of-sale.ts';
 import { ANY_POINT_OF_SALE, LATE_EFFECT_MS, type LegacySale, type LegacySaleChange } from '../records/routing.ts';
 import { slotOf } from '../sales/link.ts';
-import { legacyDoubts } from './legacy-pending.ts';
+import { namedBy } from './lane.ts';
 import {
   type CarriedCall,
   type CarriedCreate,
   holdsUntil,
   holdsWhileOpen,
   isPreference,
+  legacyDoubts,
   narrow,
 } from './legacy-sale-end.ts';
-import { namedBy } from './named.ts';
 import { judgeUnproven, provenMerchant } from './token-ownership.ts';
 
 /** A carried create that is written down; `endCarried` takes it back. */

@@ -8,8 +8,8 @@ import type { Ports } from '../ports.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS } from '../qr/point-of-sale.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../records/routing.ts';
 import { slotOf } from '../sales/link.ts';
-import type { Secret } from '../secret.ts';
 import type { UpstreamCall, UpstreamOutcome } from '../upstream/upstream.ts';
+import type { Secret } from '../vault.ts';
 import { isRefusedByNow } from './token-ownership.ts';
 
 /** Several may be left on one slot after a burst; more are looked at by the next call. */
@@ -226,4 +226,23 @@ export interface CarriedCreate extends CarriedCall {
   headers: Readonly<Record<string, string>>;
   /** Orders have refused the token: nothing is written down unless legacy takes it. */
   is_token_refused: boolean;
+}
+
+/** More tries of one dynamic sale than any till makes before somebody looks. */
+const TRIES_AT_MOST = 20;
+
+/** Dynamic codes asked for on legacy, of this unit and reference, whose outcome is not known yet. */
+export async function legacyDoubts(
+  ports: Ports,
+  merchant_id: string,
+  unit: string,
+  client_reference: string | null,
+): Promise<LegacySale[]> {
+  if (client_reference === null) return [];
+  const sales = await ports.store.legacy_sales.legacySalesByReference(merchant_id, client_reference, TRIES_AT_MOST);
+  const now = ports.clock.now();
+  return sales.filter((sale) => {
+    const doubtful = sale.state === 'SENDING' || sale.state === 'IN_DOUBT';
+    return doubtful && sale.slot === null && sale.unit === unit && sale.ends_at > now;
+  });
 }

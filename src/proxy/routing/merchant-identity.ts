@@ -4,7 +4,7 @@ import { USER_ID } from '../../contract/identifiers.ts';
 import type { CommonErrorName } from '../../contract/legacy-errors.ts';
 import { userMe } from '../../contract/upstream.ts';
 import type { Ports } from '../ports.ts';
-import { Secret } from '../secret.ts';
+import { Secret } from '../vault.ts';
 import type { Merchant, MerchantWithToken } from './merchant.ts';
 
 export type Identity =

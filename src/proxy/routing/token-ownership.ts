@@ -1,6 +1,6 @@
 import type { Ports } from '../ports.ts';
 import type { LegacySale } from '../records/routing.ts';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../vault.ts';
 import { identify } from './merchant-identity.ts';
 
 /**

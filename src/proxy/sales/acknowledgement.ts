@@ -1,8 +1,8 @@
 /** What shows that a till knows its sale, so that an equal create is a new one (`reliability.md` §3.9); notices: `store/notices.ts`. */
 import { PuenteError } from '../../error.ts';
-import { nodesOf } from '../payments/refund-decisions.ts';
 import type { Ports } from '../ports.ts';
 import type { Link } from './link.ts';
+import { nodesOf } from './order-transition.ts';
 import { changeLink } from './settle.ts';
 
 /**

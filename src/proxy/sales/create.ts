@@ -12,14 +12,12 @@ import type { Ports } from '../ports.ts';
 import type { Sent } from '../process-memory.ts';
 import type { LegacySale } from '../records/routing.ts';
 import { hasOwnWork } from '../routing/lane.ts';
-import { legacyDoubts } from '../routing/legacy-pending.ts';
-import { isOver } from '../routing/legacy-sale-end.ts';
+import { isOver, legacyDoubts } from '../routing/legacy-sale-end.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import { isOnOrders } from '../routing/stage.ts';
 import type { Met, Opening } from '../store.ts';
 import { type Link, slotOf, wasCanceledByUs } from './link.ts';
-import { derivedReference, newLink, type Sale, spend, usableReference } from './new-link.ts';
-import { hasRoom, noRoom } from './room.ts';
+import { derivedReference, hasRoom, newLink, noRoom, type Sale, spend, usableReference } from './new-link.ts';
 import { changeLink } from './settle.ts';
 import { type SendPlan, sendInTurn } from './submit.ts';
 

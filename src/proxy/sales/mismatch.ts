@@ -2,9 +2,9 @@
 import type { Order } from '../../contract/orders.ts';
 import { say } from '../../locales/sentences.ts';
 import type { Tables } from '../../mapping/tables.ts';
-import { contradictionIn, mismatchKindOf } from './contradiction.ts';
 import type { Link } from './link.ts';
 import { type AdvanceRules, advance, rowOf } from './order-transition.ts';
+import { contradictionIn, mismatchKindOf } from './settle.ts';
 
 /**
  * `missing`: the service does not know the order, or nobody knows what became of a create. `stale`: the order has moved

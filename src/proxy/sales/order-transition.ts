@@ -6,6 +6,7 @@ import type { Order } from '../../contract/orders.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { NoticeTopic } from '../../mapping/schema.ts';
 import type { StateRow, Tables } from '../../mapping/tables.ts';
+import { mintedPaymentId } from '../ids.ts';
 import type { News } from '../notices/forms.ts';
 import type { FeedFacts } from '../notices/request.ts';
 import {
@@ -17,7 +18,6 @@ import {
   type Link,
   type LinkChange,
 } from './link.ts';
-import { mintedPaymentId } from './synthetic-ids.ts';
 
 export interface AdvanceRules {
   now: number;
@@ -258,4 +258,36 @@ function feedNotice(topic: NumberedTopic, link: Link, next: Link, now: number): 
 function common(link: Link, topic: NoticeTopic, now: number): Omit<News, 'subject' | 'body'> {
   const { legacy_id, merchant_id } = link;
   return { legacy_id, merchant_id, topic, created_at: now, next_attempt_at: now };
+}
+
+export type RefundNode = NonNullable<NonNullable<Order['transactions']>['refunds']>[number];
+
+/** Sums of an order's payment, minor units of its currency. */
+export interface Sums {
+  /** What the buyer paid, tip and discount included. */
+  paid_minor: number;
+  refunded_minor: number;
+  /** The amount of the sale. */
+  sale_minor: number;
+}
+
+/** @param sale_minor the amount of the create, for an order that names none that can be read. */
+export function sumsOf(order: Order | null, sale_minor: number, exponent: number): Sums {
+  const payment = order?.transactions?.payments?.[0];
+  const amount_minor = minorUnits(payment?.amount, exponent) ?? sale_minor;
+  const own = nodesOf(order).filter((node) => node.transaction_id === undefined || node.transaction_id === payment?.id);
+  const refunded_minor = Math.max(minorUnits(payment?.refunded_amount, exponent) ?? 0, sumOf(own, exponent));
+  return {
+    paid_minor: minorUnits(payment?.paid_amount, exponent) ?? amount_minor,
+    refunded_minor,
+    sale_minor: amount_minor,
+  };
+}
+
+export function sumOf(nodes: readonly RefundNode[], exponent: number): number {
+  return nodes.reduce((sum, node) => sum + (minorUnits(node.amount, exponent) ?? 0), 0);
+}
+
+export function nodesOf(order: Order | null): readonly RefundNode[] {
+  return order?.transactions?.refunds ?? [];
 }

@@ -6,12 +6,10 @@ import { markLimitation } from '../evidence/exchange.ts';
 import type { LogFields } from '../log.ts';
 import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
-import type { Secret } from '../secret.ts';
-import { routeOf, type UpstreamOutcome } from '../upstream/upstream.ts';
-import { isContradicted } from './contradiction.ts';
+import { routeOf, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
+import type { Secret } from '../vault.ts';
 import type { Link } from './link.ts';
-import { sendUntilReady } from './not-yet.ts';
-import { applyOrder, changeLink } from './settle.ts';
+import { applyOrder, changeLink, isContradicted } from './settle.ts';
 
 /**
  * Reads a live link's order and moves the link to it. One read per order at a time; a read younger than `fresh_ms`

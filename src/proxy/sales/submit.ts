@@ -4,19 +4,21 @@ import { type Order, order as orderSchema } from '../../contract/orders.ts';
 import type { Ports } from '../ports.ts';
 import type { Flight, Sent } from '../process-memory.ts';
 import type { Merchant } from '../routing/merchant.ts';
-import type { Secret } from '../secret.ts';
-import { errorCode, routeOf, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { errorCode, routeOf, saysNotYet, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
+import type { Secret } from '../vault.ts';
+import { type Link, type LinkChange, wasCanceledByUs } from './link.ts';
+import { readOrder, refreshLink } from './refresh.ts';
 import {
+  applyOrder,
   type Contradiction,
+  changeLink,
   contradictionIn,
+  type Decision,
   isContradicted,
   reportContradiction,
   type SaleTerms,
-} from './contradiction.ts';
-import { type Link, type LinkChange, wasCanceledByUs } from './link.ts';
-import { saysNotYet, sendUntilReady } from './not-yet.ts';
-import { readOrder, refreshLink } from './refresh.ts';
-import { applyOrder, changeLink, type Decision, unclaimed } from './settle.ts';
+  unclaimed,
+} from './settle.ts';
 
 export interface SendPlan {
   token: Secret;

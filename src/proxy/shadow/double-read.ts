@@ -7,8 +7,8 @@ import { PuenteError } from '../../error.ts';
 import type { ComparedField, Translated } from '../../mapping/tables.ts';
 import type { ShadowTask } from '../evidence/exchange.ts';
 import type { CoverageCell, DifferenceSeen } from '../records/evidence.ts';
-import type { Secret } from '../secret.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import type { Secret } from '../vault.ts';
 import { type Asked, askedOf, knownOperation, type ShadowTools, shown, signatureOf } from './shadow.ts';
 
 /** A shadow that may also read; `read.ts` says what that is. */

@@ -1,6 +1,6 @@
 /** Keeps calls away from an upstream at which nothing works, and lets them back slowly (`reliability.md` P12, F31, F32). */
 import { claimedMerchant } from '../routing/merchant-identity.ts';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../vault.ts';
 import { NO_FREE_CONNECTION, type UpstreamClient } from './client.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from './upstream.ts';
 

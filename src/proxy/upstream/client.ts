@@ -1,11 +1,10 @@
 import { type Dispatcher, Pool } from 'undici';
 import { PuenteError } from '../../error.ts';
-import { readRetryAfter } from '../notices/retry-schedule.ts';
 import { createRounds } from '../rounds.ts';
 import { sideBySide } from '../side-by-side.ts';
 import { createSlots, type SlotKind, type TimeLimit } from './pace.ts';
 import { Reception, type SentMark, watchSending } from './reception.ts';
-import type { Upstream, UpstreamCall, UpstreamOutcome } from './upstream.ts';
+import { readRetryAfter, type Upstream, type UpstreamCall, type UpstreamOutcome } from './upstream.ts';
 
 /** A larger answer is not ours to read; the largest real one, a page of terminals, is below 100 KiB (F21). */
 const MAX_ANSWER_BYTES = 1024 * 1024;

@@ -1,6 +1,7 @@
 /** A call to the orders API and what may come of it; the interface that `outbound/upstream` keeps. */
-import { ordersError, type UpstreamCallName, upstreamRoutes } from '../../contract/upstream.ts';
-import type { Secret } from '../secret.ts';
+import { notYetErrors, ordersError, type UpstreamCallName, upstreamRoutes } from '../../contract/upstream.ts';
+import type { Clock } from '../clock.ts';
+import type { Secret } from '../vault.ts';
 
 /** Reads outside of the orders API that Puente makes by itself; their errors are not documented, and have no rows. */
 export type LegacyReadName =
@@ -65,4 +66,67 @@ export function errorCode(body: unknown): string | null {
   const parsed = ordersError.safeParse(body);
   if (!parsed.success) return null;
   return 'errors' in parsed.data ? parsed.data.errors[0].code : parsed.data.code;
+}
+
+/**
+ * Reads a `Retry-After` header, seconds or an HTTP date, as ms from `now`, clamped to 0 … `max_ms`.
+ * Null when there is none or it can't be read (F19).
+ */
+export function readRetryAfter(header: string | null | undefined, now: number, max_ms: number): number | null {
+  const text = header?.trim() ?? '';
+  if (text === '') return null;
+  const wait_ms = SECONDS.test(text) ? Number(text) * 1000 : readHttpDate(text) - now;
+  if (Number.isNaN(wait_ms)) return null;
+  return Math.round(Math.min(Math.max(wait_ms, 0), max_ms));
+}
+
+const SECONDS = /^[+-]?\d+(?:\.\d+)?(?:[eE]\+?\d+)?$/;
+
+/** Only the three forms of HTTP dates start with a day name; everything else that `Date.parse` guesses at is refused. */
+function readHttpDate(text: string): number {
+  return HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
+}
+
+const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /;
+
+// What upstream can not do yet: sent again with the same key for as long as the till waits, then told as worth
+// another try.
+
+/** Money that was just paid is settled 1 to 5 s later, as clients have measured it; twice as long after each try. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 2_000;
+/** So much of the till's time is left for what follows the last try: a read of the order, and the answer. */
+const RESERVE_MS = 500;
+
+/** True for a refusal that passes by itself: nothing was done, and the same call works later. */
+export function isNotYet(status: number, code: string | null): boolean {
+  return notYetErrors.some(
+    ([its_status, its_code]) => status === its_status && (its_code === null || code === its_code),
+  );
+}
+
+/** The same of an outcome. */
+export function saysNotYet(outcome: UpstreamOutcome): boolean {
+  return outcome.kind === 'answered' && isNotYet(outcome.status, errorCode(outcome.body));
+}
+
+/**
+ * Sends, and sends again while upstream says that it can't do it yet. Each repeat is paid for by the process-wide budget.
+ * @param deadline epoch ms at which the till has to be answered.
+ * @param send one try, with the same key and bytes each time.
+ * @returns the outcome of the last try.
+ */
+export async function sendUntilReady(
+  ports: { clock: Clock; memory: { retries: { spend(): boolean } } },
+  deadline: number,
+  send: () => Promise<UpstreamOutcome>,
+): Promise<UpstreamOutcome> {
+  for (let pause_ms = FIRST_PAUSE_MS; ; pause_ms = Math.min(2 * pause_ms, LONGEST_PAUSE_MS)) {
+    const outcome = await send();
+    if (outcome.kind !== 'answered' || !saysNotYet(outcome)) return outcome;
+    const wait_ms = Math.max(outcome.retry_after_ms ?? 0, pause_ms);
+    const isLate = ports.clock.now() + wait_ms + RESERVE_MS > deadline;
+    if (isLate || !ports.memory.retries.spend()) return outcome;
+    await ports.clock.sleep(wait_ms);
+  }
 }

@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
-import type { Secret } from '../../proxy/secret.ts';
+import type { Secret } from '../../proxy/vault.ts';
 import { databaseUnusable } from '../postgres/pool.ts';
 import {
   locationOf,

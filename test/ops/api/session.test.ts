@@ -1,8 +1,7 @@
 /** Sessions of the console: who a signed cookie stands for, and until when. */
 import { describe, expect, it } from 'vitest';
 import { createSessions, membersOf, SESSION_MS } from '../../../src/ops/api/access.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
-import { createVault } from '../../../src/proxy/vault.ts';
+import { createVault, Secret } from '../../../src/proxy/vault.ts';
 
 const KEY = new Secret('5'.repeat(64));
 const clock = { at: 1_000, now: () => clock.at };

@@ -11,9 +11,9 @@ import {
 } from '../../../src/proxy/evidence/recorder.ts';
 import { startWriter } from '../../../src/proxy/evidence/writer.ts';
 import type { LogFields } from '../../../src/proxy/log.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 import { storeFailed } from '../../../src/store/engine.ts';
 import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
 import { withMethods } from '../../store/with-methods.ts';

@@ -1,7 +1,7 @@
 /** A token in `X-Access-Token` goes upstream as a bearer token alone, and stands nowhere else in clear. */
 import { expect, it } from 'vitest';
 import { redactMessages } from '../../../src/proxy/evidence/redact.ts';
-import { unknownHeaderNames } from '../../../src/proxy/http/unknown-headers.ts';
+import { unknownHeaderNames } from '../../../src/proxy/http/request.ts';
 import { ARGENTINA, DEVICE, POINT, tokenOf } from '../../kit.ts';
 import { rawRequest, sendRaw } from './raw.ts';
 import { answerJson, answerWho, orderFor, startOutside, startUnruly } from './unruly.ts';

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type SignedDelivery, verifyOrderSignature } from '../../../src/proxy/http/signature.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 import { whenComparisonsSay } from '../../constant-time.ts';
 
 const SECRET = 'a-secret-that-only-the-tests-know';

@@ -6,7 +6,7 @@ import { shownUrl } from '../../../src/proxy/notices/guard.ts';
 import { feedNoticeRequest, inTurns, noticeRequest } from '../../../src/proxy/notices/request.ts';
 import type { Notice } from '../../../src/proxy/records/notices.ts';
 import type { Dialect, PointPaymentNotices, QrNotices } from '../../../src/proxy/routing/merchant.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 
 /** What receivers of IPN may ask for: there, in the form of live ones, and the same for one request and second. */
 const UNVERIFIABLE = expect.stringMatching(/^ts=\d{10},v1=[0-9a-f]{64}$/);

@@ -10,8 +10,8 @@ import { createSender, type Receiver } from '../../../src/proxy/notices/delivery
 import { type NotifierParts, startNotifier } from '../../../src/proxy/notices/notifier.ts';
 import type { Attempt, NewNotice, Notice, NoticeForm } from '../../../src/proxy/records/notices.ts';
 import { type Link, slotOf } from '../../../src/proxy/sales/link.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { answer, onRequest, type Peer, startPeer } from '../upstream/peer.ts';
 

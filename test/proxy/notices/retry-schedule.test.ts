@@ -1,12 +1,8 @@
 /** The schedule of notices as a table, and the reading of `Retry-After`. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  type AfterAttempt,
-  afterNoticeAttempt,
-  noticePause_ms,
-  readRetryAfter,
-} from '../../../src/proxy/notices/retry-schedule.ts';
+import { type AfterAttempt, afterNoticeAttempt, noticePause_ms } from '../../../src/proxy/notices/retry-schedule.ts';
+import { readRetryAfter } from '../../../src/proxy/upstream/upstream.ts';
 
 const MINUTE = 60_000;
 const HOUR = 3_600_000;

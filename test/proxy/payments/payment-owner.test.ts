@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createCache } from '../../../src/proxy/cache.ts';
 import { findUnseenPayment } from '../../../src/proxy/payments/owner.ts';
 import type { Ports } from '../../../src/proxy/ports.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 
 const [NOW, HOUR_MS] = [Date.parse('2026-03-01T12:00:00Z'), 60 * 60_000];
 const [MERCHANT, PAYMENT] = ['700100200', '131313131313'];

@@ -9,9 +9,9 @@ import {
   isEverything,
   judgeRefund,
   recognise as recogniseBy,
-  sumsOf,
 } from '../../../src/proxy/payments/refund-decisions.ts';
 import type { Refund } from '../../../src/proxy/records/refunds.ts';
+import { sumsOf } from '../../../src/proxy/sales/order-transition.ts';
 import type { UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import { refundOf } from './refund-kit.ts';
 

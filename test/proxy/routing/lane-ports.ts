@@ -5,10 +5,9 @@ import { loadConfig } from '../../../src/config/config.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
 import type { Ports } from '../../../src/proxy/ports.ts';
 import { type MerchantSettings, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { createLog } from '../../../src/proxy/telemetry/log.ts';
-import { createVault } from '../../../src/proxy/vault.ts';
+import { createVault, Secret } from '../../../src/proxy/vault.ts';
 import { auditOf } from '../../store/contract/harness.ts';
 
 const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));

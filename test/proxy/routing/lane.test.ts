@@ -6,8 +6,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { OperationKind } from '../../../src/proxy/evidence/exchange.ts';
 import type { Ports } from '../../../src/proxy/ports.ts';
-import { chooseLane, type Lane } from '../../../src/proxy/routing/lane.ts';
-import { type MerchantSettings, merchantSettings, type Stage } from '../../../src/proxy/routing/merchant.ts';
 import {
   atPointOfSale,
   byDevice,
@@ -19,11 +17,14 @@ import {
   byMerchantOrder,
   byPayment,
   byPointOfSale,
+  chooseLane,
+  type Lane,
   type Named,
-} from '../../../src/proxy/routing/named.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
+} from '../../../src/proxy/routing/lane.ts';
+import { type MerchantSettings, merchantSettings, type Stage } from '../../../src/proxy/routing/merchant.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 import { createFault } from '../../../src/sandbox/control.ts';
 import { faultSchema } from '../../../src/sandbox/records.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';

@@ -9,9 +9,9 @@ import {
   noteCarriedEnd,
 } from '../../../src/proxy/routing/legacy-ledger.ts';
 import { type CarriedCreate, isOver } from '../../../src/proxy/routing/legacy-sale-end.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 import { newLink, newSale, opened } from '../../store/contract/harness.ts';
 import { newFolder, openStore } from '../../store/sqlite/kit.ts';
 import { lanePorts } from './lane-ports.ts';

@@ -1,7 +1,6 @@
 /** The sliding window of the safety stop: what it holds, what leaves it, and when it trips. */
 import { describe, expect, it } from 'vitest';
-import type { Class } from '../../../src/proxy/safety/classify.ts';
-import { addCall, emptyWindow, sumsOf, tripReason } from '../../../src/proxy/safety/stop.ts';
+import { addCall, type Class, emptyWindow, sumsOf, tripReason } from '../../../src/proxy/safety.ts';
 
 const rules = { window_ms: 300_000, min_sample: 20, fault_share: 10, slow_ms: 6000, slow_share: 30 };
 const START = Date.UTC(2026, 10, 18);

@@ -1,12 +1,7 @@
 /** Minted numbers: they rise, never repeat, are exact in a double, and stand above every real one. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  createMint,
-  isMintedMerchantOrder,
-  mintedPaymentId,
-  orderNumberOf,
-} from '../../../src/proxy/sales/synthetic-ids.ts';
+import { createMint, isMintedMerchantOrder, mintedPaymentId, orderNumberOf } from '../../../src/proxy/ids.ts';
 import { newLink } from '../../store/contract/harness.ts';
 
 const FIRST = 8_000_000_000_000_000;

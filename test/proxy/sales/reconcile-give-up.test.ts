@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { compare } from '../../../src/ops/reconcile/reconcile.ts';
 import type { Ports } from '../../../src/proxy/ports.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 import {
   auditOf,
   type Harness,

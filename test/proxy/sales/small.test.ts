@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { durationMs } from '../../../src/contract/duration.ts';
+import { uuidV7 } from '../../../src/proxy/ids.ts';
 import { createSerial } from '../../../src/proxy/keyed-mutex.ts';
 import { createRecentReads, createRetryBudget } from '../../../src/proxy/process-memory.ts';
-import { uuidV7 } from '../../../src/proxy/random-ids.ts';
 import { comparableInstant, instantMs } from '../../../src/proxy/sales/link.ts';
 import { derivedReference, fitsUpstream } from '../../../src/proxy/sales/new-link.ts';
 

@@ -2,8 +2,8 @@
 
 import { loadTables } from '../../../src/mapping/load.ts';
 import type { Exchange, ShadowTask } from '../../../src/proxy/evidence/exchange.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
 import type { ShadowTools } from '../../../src/proxy/shadow/shadow.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 import { operationOf, tablesDirectory } from '../../mapping/kit.ts';
 
 export const tables = loadTables(tablesDirectory);

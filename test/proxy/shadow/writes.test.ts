@@ -4,7 +4,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Secret } from '../../../src/proxy/secret.ts';
 import {
   type DoubleReadTools,
   doubleRead,
@@ -15,6 +14,7 @@ import {
 } from '../../../src/proxy/shadow/double-read.ts';
 import { type ShadowTools, shadowOf } from '../../../src/proxy/shadow/shadow.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 import { createOf, randomOf, tables, taskOf, tools } from './kit.ts';
 
 const directory = fileURLToPath(new URL('../../../src/proxy/shadow', import.meta.url));
@@ -33,7 +33,7 @@ const allowed: Readonly<Record<string, readonly string[] | 'all'>> = {
   // Pure functions over values.
   '../evidence/redact.ts': ['redactLosses', 'redactName'],
   '../sales/new-link.ts': ['derivedReference', 'fitsUpstream'],
-  '../secret.ts': ['Secret'],
+  '../vault.ts': ['Secret'],
   // A type, of which a read-only client is made.
   '../upstream/upstream.ts': ['Upstream'],
 };

@@ -6,8 +6,8 @@ import { type MerchantSettings, merchantSettings, type RoutedKind } from '../../
 import { isOnOrders, kindOfSlot } from '../../../src/proxy/routing/stage.ts';
 import { handleEvent } from '../../../src/proxy/sales/events.ts';
 import { lookAfter } from '../../../src/proxy/sales/recover.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
 import type { Store } from '../../../src/proxy/store.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 import { auditOf } from '../../store/contract/harness.ts';
 import { lanePorts, setMerchant } from '../routing/lane-ports.ts';
 import { createLegacySide, type LegacySide } from './legacy.ts';

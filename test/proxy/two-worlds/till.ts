@@ -3,10 +3,9 @@ import { parseJson } from '../../../src/contract/json.ts';
 import { PuenteError } from '../../../src/error.ts';
 import { stories } from '../../../src/proxy/operations.ts';
 import type { Ports } from '../../../src/proxy/ports.ts';
-import { chooseLane } from '../../../src/proxy/routing/lane.ts';
+import { chooseLane, namedBy } from '../../../src/proxy/routing/lane.ts';
 import { beginCarried, endCarried, noteCarriedEnd } from '../../../src/proxy/routing/legacy-ledger.ts';
-import { namedBy } from '../../../src/proxy/routing/named.ts';
-import type { Secret } from '../../../src/proxy/secret.ts';
+import type { Secret } from '../../../src/proxy/vault.ts';
 import type { LegacySide } from './legacy.ts';
 import type { Side } from './worlds.ts';
 

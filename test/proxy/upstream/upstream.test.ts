@@ -3,9 +3,9 @@ import { connect, type Socket } from 'node:net';
 import { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { probeUpstream } from '../../../src/ops/doctor/probe.ts';
-import { Secret } from '../../../src/proxy/secret.ts';
 import { createUpstream, type UpstreamOptions } from '../../../src/proxy/upstream/client.ts';
 import type { UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 import { selfSigned } from './certificate.ts';
 import { answer, listening, onRequest, type Peer, startPeer } from './peer.ts';
 

@@ -3,7 +3,7 @@ import { copyFileSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Secret } from '../../../src/proxy/secret.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 import { readMigrations } from '../../../src/store/migrations.ts';
 import { MIGRATIONS_DIRECTORY } from '../../../src/store/sqlite/file.ts';
 import { compareTable } from '../../../src/store/transfer/finish.ts';

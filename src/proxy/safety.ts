@@ -1,13 +1,16 @@
-/** The safety stop: watches finished exchanges and takes one kind of work of a merchant back to shadow when the orders lane fails. */
-import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
-import type { AuditAction, AuditEntry } from '../audit.ts';
-import type { SafetyWatch, Watched } from '../evidence/exchange.ts';
-import type { Ports } from '../ports.ts';
-import type { Merchant, RoutedKind, SafetyMode, Trip } from '../routing/merchant.ts';
-import { stageInForce } from '../routing/stage.ts';
-import type { CoreSettings } from '../settings.ts';
-import { type Class, classify, defaultRows } from './classify.ts';
+/** The safety stop: judges finished exchanges of the orders lane, and takes one kind of work of a merchant back to shadow when it fails. */
+
+import { type UpstreamCallName, upstreamRoutes } from '../contract/upstream.ts';
+import { PuenteError } from '../error.ts';
+import { say } from '../locales/sentences.ts';
+import type { Tables } from '../mapping/tables.ts';
+import type { AuditAction, AuditEntry } from './audit.ts';
+import { type Exchange, type SafetyWatch, TILL_LEFT, type Watched } from './evidence/exchange.ts';
+import type { Ports } from './ports.ts';
+import type { Merchant, RoutedKind, SafetyMode, Trip } from './routing/merchant.ts';
+import { kindOfSlot, stageInForce } from './routing/stage.ts';
+import type { CoreSettings } from './settings.ts';
+import { isNotYet } from './upstream/upstream.ts';
 
 /** Audit actions, for those who look for them. */
 export const STOPPED = 'safety stop';
@@ -224,18 +227,103 @@ function rowAt({ row }: Window, now: number): number {
 
 /** Why the stop trips, in a sentence; null while it doesn't. Too few calls prove nothing, unless all of them fail. */
 export function tripReason({ calls, faults, slow, in_a_row }: Sums, rules: SafetyRules): string | null {
-  const row = say('safety.in_a_row', { in_a_row, limit: FAULTS_IN_A_ROW }).text;
-  if (calls < rules.min_sample) return in_a_row >= FAULTS_IN_A_ROW ? row : null;
+  const is_row = in_a_row >= FAULTS_IN_A_ROW;
+  const has_sample = calls >= rules.min_sample;
   const { fault_share, slow_share, slow_ms } = rules;
   const minutes = Math.round(rules.window_ms / 6000) / 10;
-  if (faults * 100 >= calls * fault_share)
+  if (has_sample && faults * 100 >= calls * fault_share)
     return say('safety.faults', { faults, calls, minutes, share: fault_share }).text;
-  if (slow * 100 >= calls * slow_share)
+  if (has_sample && slow * 100 >= calls * slow_share)
     return say('safety.slow', { slow, calls, minutes, slow_ms, share: slow_share }).text;
-  return in_a_row >= FAULTS_IN_A_ROW ? row : null;
+  return is_row ? say('safety.in_a_row', { in_a_row, limit: FAULTS_IN_A_ROW }).text : null;
 }
 
 /** Milliseconds of a slice. */
 export function sliceOf(rules: SafetyRules): number {
   return Math.max(1, rules.window_ms / SLICES);
+}
+
+// What one exchange says of the orders lane, for the safety stop; nothing a shop does ever counts: pure.
+
+/** `fault`: ours or the service's. `slow`: right, but so late that tills give up. `fine`: right, and in time. */
+export type Class = 'fault' | 'slow' | 'fine';
+
+/** What the classifier looks at. */
+export type Judged = Pick<
+  Exchange,
+  'merchant_id' | 'operation' | 'kind' | 'lane' | 'stage' | 'unit' | 'status' | 'outcome' | 'upstream' | 'duration_ms'
+> & {
+  /** An upstream error that no row names by itself was told by a default row. */
+  default_row: boolean;
+};
+
+/**
+ * The class of an exchange, and the kind it counts for; null for one that counts for nothing: what is not on the orders
+ * lane of a moved merchant, what a shop or a card did (declines, bad requests, busy terminals, unknown ids), tokens that
+ * were not accepted, rate limits, and tills that went away. Those are no proof of health either, so that a flood of
+ * busy terminals never waters faults down.
+ * @param slow_ms from when on a call is slow.
+ */
+export function classify(
+  exchange: Judged,
+  slow_ms: number,
+): { merchant_id: string; kind: RoutedKind; is: Class } | null {
+  const { merchant_id, lane, stage } = exchange;
+  const kind = kindOf(exchange);
+  if (merchant_id === null || kind === null || lane !== 'orders') return null;
+  if (stage !== 'canary' && stage !== 'orders') return null;
+  const is = classOf(exchange, slow_ms);
+  return is === null ? null : { merchant_id, kind, is };
+}
+
+function classOf({ status, outcome, upstream, duration_ms, default_row }: Judged, slow_ms: number): Class | null {
+  if (status === TILL_LEFT || outcome === 'auth') return null;
+  if (status === 429 || wasPutOff(upstream)) return null;
+  if (outcome === 'fault' || status >= 500) return 'fault';
+  if (outcome === 'business') return default_row && isOurs(upstream) ? 'fault' : null;
+  return duration_ms >= slow_ms ? 'slow' : 'fine';
+}
+
+/** By HTTP itself about the payment, about a thing that is not there, or about its state: a shop's affair by any code. */
+const SHOPS_AFFAIRS = [402, 404, 409];
+
+/**
+ * A refusal that no row names: the service does not take what we make of the call, and the till was told something that
+ * may not be so.
+ */
+function isOurs(upstream: Exchange['upstream']): boolean {
+  const status = upstream.at(-1)?.status ?? null;
+  return status !== null && !SHOPS_AFFAIRS.includes(status);
+}
+
+/** The service refused for its rate limit, or can't do it yet; what the till was told of it is no fault. */
+function wasPutOff(upstream: Exchange['upstream']): boolean {
+  const last = upstream.findLast(({ name }) => name !== 'get');
+  return upstream.at(-1)?.status === 429 || (last?.status != null && isNotYet(last.status, last.code));
+}
+
+/** Payments count for the kind of their sale, where the call says whose unit it was; what is of no operation for nothing. */
+function kindOf({ kind, unit }: Judged): RoutedKind | null {
+  if (kind !== 'payments') return kind;
+  return unit === null ? null : kindOfSlot(unit);
+}
+
+// Which rows of the errors tables tell what no other row names: an exchange that shows one of them was told by guess.
+
+/** No row names these by themselves, and no body says more: a refusal, a failure, and what is neither. */
+const UNNAMED_STATUSES = [418, 599, 302];
+
+/** Row ids, as exchanges carry them in `fired`. */
+export function defaultRows(tables: Tables): ReadonlySet<string> {
+  const rows = new Set<string>();
+  const calls = Object.keys(upstreamRoutes) as UpstreamCallName[]; // the record's own keys
+  // A family whose calls are all answered from the map has no errors of the service.
+  const translated = tables.operations.filter((operation) => operation.upstream !== null);
+  for (const family of new Set(translated.map((operation) => operation.family)))
+    for (const call of calls)
+      for (const status of UNNAMED_STATUSES) {
+        const row = tables.error(family, call, status, {}, {});
+        if (row.default) rows.add(row.row);
+      }
+  return rows;
 }
