@@ -1,4 +1,4 @@
-/** `npm run prove`: the nightly column of `reliability.md` §5.1 in parts, with progress, a seed to repeat, and one table. */
+/** `npm run prove`: the nightly column of `docs/protocol.md` §5.1 in parts, with progress, a seed to repeat, and one table. */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { readPlan, showPlan, showSeed } from '../test/simulation/one.ts';

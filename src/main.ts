@@ -62,7 +62,7 @@ function circumstances(environment: NodeJS.ProcessEnv, config: Config): Circumst
   };
 }
 
-/** A promise whose end nobody waits for holds no state that others need: the process lives on (`reliability.md` F52). */
+/** A promise whose end nobody waits for holds no state that others need: the process lives on (`test/faults/README.md` F52). */
 function outliveRejections(): void {
   process.on('unhandledRejection', (reason) => {
     process.stderr.write(`Puente goes on after an error that nobody caught; report it: ${lastWords(reason)}\n`);

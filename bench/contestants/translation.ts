@@ -1,6 +1,6 @@
 /**
  * A yardstick for what Puente adds, a process of its own: Express 5, JSON both ways, undici, and a durable commit before and
- * after each create, as P1 asks (`reliability.md` §2). No tokens, lanes, retries, evidence or log, and nothing but creates. Its
+ * after each create, as P1 asks (`docs/protocol.md` §2). No tokens, lanes, retries, evidence or log, and nothing but creates. Its
  * rows are as few as can be, or Puente's own of a sale.
  */
 import type { IncomingMessage } from 'node:http';

@@ -9,7 +9,7 @@ const HOUSE = join(import.meta.dirname, '..', '..');
 
 export const faultRows: Part = {
   name: 'rows',
-  about: 'the fault matrix of reliability.md §4: every file whose tests name a row, with the counts of every change',
+  about: 'the fault matrix of docs/protocol.md §4: every file whose tests name a row, with the counts of every change',
   async run(_options, say) {
     const { ids, files } = readFaultTests(HOUSE);
     const { tests, failures } = await runTests(files, {}, say);

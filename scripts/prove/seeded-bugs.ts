@@ -1,4 +1,4 @@
-/** The part of the proof that checks the checker: each seeded bug of `reliability.md` §5.4 must be found. */
+/** The part of the proof that checks the checker: each seeded bug of `docs/protocol.md` §5.4 must be found. */
 import { type Caught, catchByPlan, catchBySeeds, hasPlan } from '../../test/simulation/bugs/catch.ts';
 import { type Bug, bugs } from '../../test/simulation/bugs/list.ts';
 import type { Options, Part } from './part.ts';

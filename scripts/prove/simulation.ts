@@ -9,7 +9,7 @@ const SHOWN = 20;
 const PROGRESS_MS = 2_000;
 const DAY_MS = 86_400_000;
 
-/** The promise of `reliability.md` §2 that an invariant of §5.3 shows. */
+/** The promise of `docs/protocol.md` §2 that an invariant of §5.3 shows. */
 const PROMISES: Record<string, string> = {
   I1: 'P1 I1',
   I2: 'P2 I2',

@@ -4,7 +4,7 @@ import { grouped, type Line, type Part, type Say } from './part.ts';
 import type { Told } from './reporter.ts';
 import { runTests } from './run-tests.ts';
 
-/** The counts of `reliability.md` §5.1, column Nightly, and the tests of the promises that need no count. */
+/** The counts of `docs/protocol.md` §5.1, column Nightly, and the tests of the promises that need no count. */
 const suites: readonly Suite[] = [
   {
     name: 'crash',

@@ -25,7 +25,7 @@ export const HARMLESS = new Set(['canceled', 'expired', 'failed']);
 /** Orders that were paid, whatever was given back. */
 export const PAID = new Set(['processed', 'refunded']);
 const IN_DOUBT = new Set(['SENDING', 'IN_DOUBT']);
-/** A create that never showed is given up and reported so long after its order could be paid (`reliability.md` §3.7). */
+/** A create that never showed is given up and reported so long after its order could be paid (`docs/protocol.md` §3.7). */
 const LOST_AFTER_MS = 5 * 60_000;
 
 export function openBooks(history: History): Books {
@@ -62,7 +62,7 @@ export function isCarried({ database }: Books): (sale: SaleFacts) => boolean {
 
 /**
  * A first try was spoiled, and each replay is refused: no order exists, which only time can prove, because a 4xx to a
- * replay settles nothing (`reliability.md` §3.5).
+ * replay settles nothing (`docs/protocol.md` §3.5).
  */
 export function isRightlyInDoubt(books: Pick<Books, 'ordersOf' | 'database'>, link: LinkFacts): boolean {
   if (!IN_DOUBT.has(link.state) || link.client_answer === 'maybe') return false;

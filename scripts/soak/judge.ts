@@ -1,6 +1,6 @@
 /**
  * The judge of a soak: the tills' log × the upstream's books × the receivers' log × the database, by the invariants of
- * `reliability.md` §5.3. It knows nothing of Puente's code; the two APIs' states are written out once more here.
+ * `docs/protocol.md` §5.3. It knows nothing of Puente's code; the two APIs' states are written out once more here.
  */
 import { changesTold } from './changes-told.ts';
 import {
@@ -18,7 +18,7 @@ import type { BookedOrder, History, LinkFacts, SaleFacts } from './history.ts';
 import { readsInOrder } from './reads-in-order.ts';
 
 export interface Ruling {
-  /** As in `reliability.md` §5.3; `house` is the process and its file. */
+  /** As in `docs/protocol.md` §5.3; `house` is the process and its file. */
   invariant: string;
   says: string;
   /** How many things were looked at. */
@@ -59,7 +59,7 @@ const INTENT_STATE: Readonly<Record<string, string>> = {
   expired: 'ABANDONED',
 };
 const HOLDS_UNIT = new Set(['SENDING', 'IN_DOUBT', 'LIVE']);
-/** `reliability.md` §5.3, I15. */
+/** `docs/protocol.md` §5.3, I15. */
 const MOST_TRIES = 3;
 const MOST_TRIES_IN_ALL = 1.1;
 /** A handful of creates proves no share. */

@@ -10,7 +10,7 @@ const one = { size: 1, word: '' };
 const ms = { size: 1, word: 'ms' };
 const seconds_as_ms = { size: 0.001, word: 'ms' };
 
-/** `reliability.md` §5.1, the soak's pass line. */
+/** `docs/protocol.md` §5.1, the soak's pass line. */
 const MEMORY_PER_HOUR = MIB;
 const MOST_WAL = 64 * MIB;
 /** Of the event loop, p99 of two seconds. */

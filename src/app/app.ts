@@ -116,7 +116,7 @@ function outboundPolicy({ outbound }: Config): OutboundPolicy {
 const WORKER_FAREWELL_MS = 1_000;
 
 /**
- * The ops door goes last: while calls under way end, its `/readyz` tells a balancer 503 (`reliability.md` F53). That of a
+ * The ops door goes last: while calls under way end, its `/readyz` tells a balancer 503 (`test/faults/README.md` F53). That of a
  * worker goes first: the others go on answering for the host, and its leaving is no news to a balancer.
  */
 async function closeDoors(

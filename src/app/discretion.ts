@@ -1,4 +1,4 @@
-/** Keeps what the process has in memory to itself: no debugger and no memory image in production, and no secret in its last words (`reliability.md` F135). */
+/** Keeps what the process has in memory to itself: no debugger and no memory image in production, and no secret in its last words (`test/faults/README.md` F135). */
 
 import { PuenteError } from '../error.ts';
 import { maskText } from '../proxy/evidence/redact-text.ts';

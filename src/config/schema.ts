@@ -32,7 +32,7 @@ const SHORTEST_TOKEN = 16;
 const SHORTEST_WEBHOOK_SECRET = 8;
 /** Tills give up at 10 s (`legacy-point.md`); an answer must leave before. */
 const DEADLINE_LIMIT_MS = 9999;
-/** The vendor forgets keys after 24 h; the hard cap keeps clear of it (`reliability.md` §3.5). */
+/** The vendor forgets keys after 24 h; the hard cap keeps clear of it (`docs/protocol.md` §3.5). */
 const REPLAY_LIMIT_MS = 20 * 3_600_000;
 /** A point order lives 30 s to 3 h (`interface.md`). */
 const ORDER_LIFETIME_MS = { least: 30_000, most: 3 * 3_600_000 };

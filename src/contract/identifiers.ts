@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 /** `ORD` and 26 letters and digits of any kind (`interface.md`, Order); test credentials give `ORDTST` (`orders-api.md` §1.4). */
 export const ORDER_ID = /^ORD(?:TST)?[0-9A-Za-z]{26}$/;
-/** `{terminal_type}__{terminal_serial}`; the allow-list of `reliability.md` F76. */
+/** `{terminal_type}__{terminal_serial}`; the allow-list of `test/faults/README.md` F76. */
 export const TERMINAL_ID = /^[A-Za-z0-9_-]{1,64}$/;
 /** Point Pro 2 and 3 by the types in their ids: `interface.md` has the names alone, so these are from ids that merchants show in public. */
 export const POINT_PRO_ID = /^(?:GERTEC_MP35P|PAX_Q92)__/;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 export type Json = string | number | boolean | null | LosslessNumber | Json[] | { [key: string]: Json };
 
-/** Deepest nesting any real body of the two APIs needs is 5; 32 is the refusal line of `reliability.md` F67. */
+/** Deepest nesting any real body of the two APIs needs is 5; 32 is the refusal line of `test/faults/README.md` F67. */
 const MAX_DEPTH = 32;
 const PLAIN_INTEGER = /^-?(?:0|[1-9]\d{0,14})$/;
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
@@ -107,7 +107,7 @@ export function jsonObject<Shape extends z.ZodRawShape>(shape: Shape) {
 
 /**
  * Decodes bytes as UTF-8 without replacement characters.
- * @throws TypeError when the bytes are not UTF-8 (`reliability.md` F72).
+ * @throws TypeError when the bytes are not UTF-8 (`test/faults/README.md` F72).
  */
 export function decodeUtf8(bytes: Uint8Array): string {
   return strictDecoder.decode(bytes);

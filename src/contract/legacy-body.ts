@@ -9,7 +9,7 @@ export type ReadBody = { value: Json; fault?: undefined } | { value?: undefined;
 
 /** Types whose syntax is another one than JSON's. A form is not among them: `curl -d` sends JSON as one. */
 const OTHER_SYNTAX = /^(?:multipart|image|audio|video|font)\/|[/+](?:xml|yaml|csv|zip|pdf|protobuf|msgpack|cbor)$/;
-/** Character sets in which the bytes of ASCII are something else: two readers would read two texts (`reliability.md` F73). */
+/** Character sets in which the bytes of ASCII are something else: two readers would read two texts (`test/faults/README.md` F73). */
 const NOT_ASCII = /^(?:utf-?7|utf-?16|utf-?32|ucs-?[24]|unicode|iso-10646|iso-2022|hz|ebcdic|cp037|ibm037)/;
 
 /**
@@ -43,7 +43,7 @@ export function isOtherSyntax(content_type: string): boolean {
   });
 }
 
-/** A body that was packed once with gzip, or not at all (`reliability.md` F66). */
+/** A body that was packed once with gzip, or not at all (`test/faults/README.md` F66). */
 function unpacked(bytes: Uint8Array, content_encoding: string, limit_bytes: number): Uint8Array | BodyFault {
   const encoding = content_encoding.trim().toLowerCase();
   if (encoding === '' || encoding === 'identity') return bytes;

@@ -129,7 +129,7 @@ export const cancelOrderCall = z.object({
 const decimal = z
   .custom<LosslessNumber>((value) => value instanceof LosslessNumber && /^-?\d{1,15}(?:\.\d{1,6})?$/.test(value.value))
   .transform((value) => value.value);
-/** Number where a string is documented and the reverse is accepted when lossless (`reliability.md` F26). */
+/** Number where a string is documented and the reverse is accepted when lossless (`test/faults/README.md` F26). */
 const text = z.union([z.string(), z.number().transform(String), decimal]);
 
 export const orderPayment = z.object({
@@ -175,7 +175,7 @@ export const refundedOrder = z.object({
   transactions: z.object({ refunds: z.array(orderRefund).min(1) }),
 });
 
-/** An order as the service answers it. Unknown keys are dropped, unknown statuses survive as text (`reliability.md` F25). Card digits are never read. */
+/** An order as the service answers it. Unknown keys are dropped, unknown statuses survive as text (`test/faults/README.md` F25). Card digits are never read. */
 export const order = z.object({
   id: z.string().regex(ORDER_ID),
   type: z.string().optional(),

@@ -210,7 +210,7 @@ function valueAt(source: unknown, path: Path): unknown {
 
 // The states tables as a function: an order's status and a policy to what legacy clients see.
 
-/** The row for a status the table doesn't know; it must never look final (`reliability.md` F25). */
+/** The row for a status the table doesn't know; it must never look final (`test/faults/README.md` F25). */
 export const UNKNOWN_STATUS = 'unknown';
 
 type Declined = Parameters<Tables['state']>[2];

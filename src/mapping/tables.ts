@@ -122,7 +122,7 @@ export interface OrderState {
 export interface StateRow {
   /** A state of the family: an intent's, or a merchant order's. */
   shows: string;
-  /** Rank of `reliability.md` §3.12: at the same version the higher wins. */
+  /** Rank of `docs/protocol.md` §3.12: at the same version the higher wins. */
   rank: number;
   /** The order itself can't change any more, but for `processed` and `refunded`. */
   final: boolean;

@@ -14,7 +14,7 @@ const TOLERANCE_MS = 10_000;
 const MOST_STEP_MS = 2 * 3_600_000;
 
 /**
- * Watches by the clock that nobody can set; none where there is none (`reliability.md` F47). A clock that was set forward
+ * Watches by the clock that nobody can set; none where there is none (`test/faults/README.md` F47). A clock that was set forward
  * makes everything due at once, each thing once, and needs no help. One that was set back while Puente did not run is seen
  * by what was written before, as far as that goes.
  */
@@ -50,7 +50,7 @@ export function watchClock({ store, clock, log }: Pick<Ports, 'store' | 'clock' 
 
 /**
  * The time that retention goes by, asked for once a round. It begins with what was written last and never moves further than
- * a step, so that a clock which is wrong by years deletes nothing before somebody has noticed (`reliability.md` F47).
+ * a step, so that a clock which is wrong by years deletes nothing before somebody has noticed (`test/faults/README.md` F47).
  * @returns epoch ms.
  */
 export function steadyTime(parts: { store: Pick<Store, 'upkeep'>; clock: Pick<Clock, 'now'> }): () => Promise<number> {

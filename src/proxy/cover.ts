@@ -1,4 +1,4 @@
-/** Covers a till's own text where it is kept: what shows a card number or a token, or is long, is sealed, and can still be looked up (`reliability.md` F134). */
+/** Covers a till's own text where it is kept: what shows a card number or a token, or is long, is sealed, and can still be looked up (`test/faults/README.md` F134). */
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { PuenteError } from '../error.ts';
 import { showsSecret } from './evidence/redact-text.ts';

@@ -1,4 +1,4 @@
-/** The named points at which a crash test may stop the process (`reliability.md` §5.4); otherwise they do nothing. */
+/** The named points at which a crash test may stop the process (`docs/protocol.md` §5.4); otherwise they do nothing. */
 
 export const failpoints = [
   'create.before_row',

@@ -1,4 +1,4 @@
-/** One thing at a time per key: work on one link never overlaps with other work on it (`reliability.md` §3.3 c). */
+/** One thing at a time per key: work on one link never overlaps with other work on it (`docs/protocol.md` §3.3 c). */
 import { createPassing } from './lru.ts';
 
 export interface Serial {

@@ -28,7 +28,7 @@ export interface Log {
   error(message: string, fields?: LogFields): void;
 }
 
-/** Names of the counters; labels are closed sets, never ids (`reliability.md` F102). */
+/** Names of the counters; labels are closed sets, never ids (`test/faults/README.md` F102). */
 export type CounterName =
   | 'creates' // outcome
   | 'default_rows' // call

@@ -1,4 +1,4 @@
-/** Values by key, of which those in use lately are remembered, however many keys somebody makes up (`reliability.md` F102). */
+/** Values by key, of which those in use lately are remembered, however many keys somebody makes up (`test/faults/README.md` F102). */
 
 export interface Recent<Value> {
   /** Counts as a use. */

@@ -155,7 +155,7 @@ const RETRY_RATIO = 0.1;
 /** … plus a small stock, so that a quiet shop's single failure is still retried. */
 const STOCK = 20;
 
-/** A process-wide cap on retries, so that Puente never makes an outage worse (`reliability.md` P12). */
+/** A process-wide cap on retries, so that Puente never makes an outage worse (`docs/protocol.md` P12). */
 export interface RetryBudget {
   /** A first attempt was made: earns a tenth of a retry. */
   earn(): void;

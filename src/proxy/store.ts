@@ -47,7 +47,7 @@ import type { Link, LinkChange } from './sales/link.ts';
 
 /** Parked events kept at most; beyond it verified ones push out unverified ones, which leave no trace, oldest first (§3.11.5). */
 export const PARKED_EVENTS_LIMIT = 10_000;
-/** An event that no link matched for so long is reported, not tried (`reliability.md` §3.11.5). */
+/** An event that no link matched for so long is reported, not tried (`docs/protocol.md` §3.11.5). */
 export const PARKED_FOR_MS = 72 * 60 * 60_000;
 /** The longest pause between two tries of an event. */
 export const LONGEST_EVENT_WAIT_MS = 60_000;
@@ -138,7 +138,7 @@ export interface LinkStore {
    * A reference goes upstream once for each merchant: a row whose `reference_sent` another one has is not written (`used`).
    * `revision`: of the merchant, as it was when the lane was chosen; when it is another by the time of the commit, or the
    * merchant is gone, nothing is written (`moved`), so that each sale is wholly before a move or wholly after it
-   * (`reliability.md` §3.10). Without it the sale is opened whatever the merchant's stage is.
+   * (`docs/protocol.md` §3.10). Without it the sale is opened whatever the merchant's stage is.
    * @throws PuenteError store_failed when it can't be proved that the row is durable: then nothing may be sent.
    */
   openLink(
@@ -229,7 +229,7 @@ export interface RefundStore {
 
 /** The inbox: events are committed before they are acknowledged. */
 export interface EventStore {
-  /** Commits an event to the inbox; an identical hint that is still unread is merged (`reliability.md` §3.11.2). */
+  /** Commits an event to the inbox; an identical hint that is still unread is merged (`docs/protocol.md` §3.11.2). */
   receiveEvent(event: NewEvent): Promise<void>;
   /** Pending events whose next attempt is due, oldest first; parked ones wait for their link, and expire. */
   dueEvents(now: number, limit: number): Promise<InboxEvent[]>;
@@ -425,7 +425,7 @@ export interface UpkeepStore {
   counts(): Promise<{ links: Record<string, number>; notices_pending: number; events_waiting: number }>;
   /**
    * Links, events and notices that were put off by a clock that ran ahead wait from now on as long as they were meant to
-   * (`reliability.md` F47), and what was opened by it and is in doubt holds its unit no longer than it was meant to. What a
+   * (`test/faults/README.md` F47), and what was opened by it and is in doubt holds its unit no longer than it was meant to. What a
    * right clock wrote stays as it is, and a second time changes nothing.
    * @param now epoch ms, by the clock as it is now. @throws PuenteError store_failed
    */

@@ -157,7 +157,7 @@ const assumptionFields = {
     .enum(['saved', 'current', 'conflict', 'saved_500', 'forgets'])
     .default('saved')
     .describe(
-      'Same key, same body: V1 saved answer, V2 current order, V3 409, V4 a saved 500 for ever, V5 key forgotten early (reliability.md §3.1).',
+      'Same key, same body: V1 saved answer, V2 current order, V3 409, V4 a saved 500 for ever, V5 key forgotten early (docs/protocol.md §3.1).',
     ),
   replay_status: z
     .union([z.literal(200), z.literal(201)])
@@ -171,7 +171,7 @@ const assumptionFields = {
     .enum(['saved', 'conflict'])
     .default('saved')
     .describe(
-      'Same key again on a refund, whose errors are not shown: the saved answer, or 409 (reliability.md §3.1).',
+      'Same key again on a refund, whose errors are not shown: the saved answer, or 409 (docs/protocol.md §3.1).',
     ),
   replay_forget_after_minutes: z
     .number()
@@ -181,7 +181,7 @@ const assumptionFields = {
   remember_refusals: z
     .boolean()
     .default(false)
-    .describe('Whether a refused create (4xx) is remembered under its key too (reliability.md §3.1).'),
+    .describe('Whether a refused create (4xx) is remembered under its key too (docs/protocol.md §3.1).'),
   reference_unique: z
     .enum(['among_all', 'among_live', 'not_checked'])
     .default('among_all')
@@ -189,7 +189,7 @@ const assumptionFields = {
   key_check: z
     .enum(['before_queue', 'after_queue'])
     .default('before_queue')
-    .describe('Whether the key memory is asked before the terminal queue (reliability.md §3.1).'),
+    .describe('Whether the key memory is asked before the terminal queue (docs/protocol.md §3.1).'),
   total_refund_status: z
     .enum(['processing', 'processed'])
     .default('processing')

@@ -312,7 +312,7 @@ function replace(response: Response, status: number, content_type: string, body:
   response.end(body);
 }
 
-/** Variant V4 of `reliability.md` §3.1: a 500 is saved under its key and replayed. */
+/** Variant V4 of `docs/protocol.md` §3.1: a 500 is saved under its key and replayed. */
 function rememberFailure(world: World, request: Request, answer: { status: number; body: string }): void {
   const merchant = world.tokens.get(bearerToken(request) ?? '');
   const key = request.get('x-idempotency-key');

@@ -134,7 +134,7 @@ function isShowing(world: World, pos: PointOfSale): boolean {
   );
 }
 
-/** Variants V1–V4 of `reliability.md` §3.1; V5 is in the key memory, V4's saving in the faults. */
+/** Variants V1–V4 of `docs/protocol.md` §3.1; V5 is in the key memory, V4's saving in the faults. */
 function replayCreate(world: World, known: KeyEntry, mark: string): Answer {
   const { replay, replay_status } = world.settings;
   if (known.fingerprint !== null && known.fingerprint !== mark) return refusal(keyAlreadyUsed);

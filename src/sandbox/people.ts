@@ -57,7 +57,7 @@ export function createPeople() {
 
 // Who is calling: bearer tokens, and the answers to a missing, malformed or unknown one (`orders-api.md` §1.5).
 
-// The idempotency memory: 24 hours per merchant and key, in the five variants of `reliability.md` §3.1.
+// The idempotency memory: 24 hours per merchant and key, in the five variants of `docs/protocol.md` §3.1.
 
 /** `interface.md` Limits: key memory of 24 hours. */
 const MEMORY_MS = 24 * 60 * 60 * 1000;

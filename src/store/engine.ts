@@ -94,7 +94,7 @@ export type UnitResult =
  * `constraint`: the statement alone was refused. `full`: nothing was written, and it heals when space returns.
  * `busy`: another process holds the write lock. `gone`: the server could not be reached, did not answer in time, or takes no
  * writes; what was being written may be there. `fatal`: the disk or the file can't be trusted any more; the process must
- * stop (`reliability.md` §3.3 a, §3.14). `failed`: anything else; nothing was written.
+ * stop (`docs/protocol.md` §3.3 a, §3.14). `failed`: anything else; nothing was written.
  */
 export type { Failure };
 

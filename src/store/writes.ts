@@ -329,7 +329,7 @@ export const writes = {
   insert_notice: `INSERT INTO notices (id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at,
     state, attempts, sequence)
     SELECT ?, ?, ?, ?, ?, ?, cover(?), ?, ?, 'pending', 0, coalesce(max(sequence), 0) + 1 FROM notices WHERE legacy_id = ?`,
-  /** Before a newer one of the same topic and id is inserted, which makes these superfluous (`reliability.md` §3.13). */
+  /** Before a newer one of the same topic and id is inserted, which makes these superfluous (`docs/protocol.md` §3.13). */
   supersede_notices: `UPDATE notices SET state = 'superseded' WHERE legacy_id = ? AND form = ? AND topic = ? AND subject = ?
     AND state = 'pending'`,
   record_attempt: `INSERT INTO notice_attempts (notice_id, at, duration_ms, outcome, status, detail, url)

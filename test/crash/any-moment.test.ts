@@ -1,4 +1,4 @@
-/** kill -9 at random moments, at work and during the start, under Point, QR and both at once (`reliability.md` §5.1). */
+/** kill -9 at random moments, at work and during the start, under Point, QR and both at once (`docs/protocol.md` §5.1). */
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runChain, summary } from './chain.ts';

@@ -145,14 +145,14 @@ export async function databaseBooks({ read, integrity }: Stand): Promise<Databas
   };
 }
 
-/** A reference whose digits happen to look like a card's is sealed in the file (`reliability.md` F134). */
+/** A reference whose digits happen to look like a card's is sealed in the file (`test/faults/README.md` F134). */
 function uncovered(link: LinkFacts): LinkFacts {
   return { ...link, reference_sent: cover.open(link.reference_sent) };
 }
 
 /**
  * Orders of sales whose 2xx was committed, and whose receiver acknowledged a notice of their end. Nobody can tell whether the answer
- * left before a kill, so a repetition that comes after that notice counts as the next sale (`reliability.md` §3.9).
+ * left before a kill, so a repetition that comes after that notice counts as the next sale (`docs/protocol.md` §3.9).
  */
 export async function heardByNotice({ read }: Stand): Promise<string[]> {
   const rows = await read<{ order_id: string }>(

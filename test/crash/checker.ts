@@ -1,6 +1,6 @@
 /**
  * The checker: what clients saw × the upstream's books × what the receiver got × the database, judged by the invariants
- * of `reliability.md` §5.3. It knows nothing of Puente's code; the two APIs' states are written out once more here.
+ * of `docs/protocol.md` §5.3. It knows nothing of Puente's code; the two APIs' states are written out once more here.
  */
 import { createHash } from 'node:crypto';
 

@@ -1,4 +1,4 @@
-/** kill -9 at each point of `reliability.md` §3.4: nothing lost, doubled or orphaned (promises P1 to P4, P11). */
+/** kill -9 at each point of `docs/protocol.md` §3.4: nothing lost, doubled or orphaned (promises P1 to P4, P11). */
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { duringBackup } from './backups.ts';

@@ -1,4 +1,4 @@
-/** Every named point of the sources is killed at as often as promised (`reliability.md` §5.1): none is forgotten. */
+/** Every named point of the sources is killed at as often as promised (`docs/protocol.md` §5.1): none is forgotten. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

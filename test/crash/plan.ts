@@ -38,7 +38,7 @@ export const PLAN = {
     // Of the writer thread, which an engine over the network does not have.
     ...(IS_ON_SERVER ? [] : rounds(tenths(10), 'store.group_posted')),
   ],
-  /** `reliability.md` F34: 20 in a row. */
+  /** `test/faults/README.md` F34: 20 in a row. */
   recovery: rounds(tenths(2), ...IN_RECOVERY),
   inbox: rounds(tenths(10), 'event.before_inbox', 'event.received'),
   notice: [

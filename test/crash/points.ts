@@ -1,4 +1,4 @@
-/** How each crash point of `reliability.md` §3.4 is reached: by a failpoint, or by the parent's own hand. */
+/** How each crash point of `docs/protocol.md` §3.4 is reached: by a failpoint, or by the parent's own hand. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { call, OPS_TOKEN } from '../kit.ts';
 import { MERCHANT, readBacklog } from './books.ts';

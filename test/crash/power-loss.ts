@@ -1,5 +1,5 @@
 /**
- * Power loss (`reliability.md` P1, §5.4): what a disk may hold when the current fails. All that was acknowledged was
+ * Power loss (`docs/protocol.md` P1, §5.4): what a disk may hold when the current fails. All that was acknowledged was
  * synced, so it is there; behind it, writes are missing, torn or garbage.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';

@@ -232,7 +232,7 @@ function refundsAsTold(books: Books): string[] {
 
 /**
  * An equal part without a key is taken for a repetition until the till has shown that it knows the first: to make a second one
- * could give the money back twice (`reliability.md` §3.9, LIM-59).
+ * could give the money back twice (`docs/protocol.md` §3.9, LIM-59).
  */
 function isTakenForOne({ asks }: Books, number: number, ask: RefundAsk): boolean {
   const other = asks.find((one) => one.number === number);

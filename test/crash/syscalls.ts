@@ -1,4 +1,4 @@
-/** System calls of the real server that fail (`reliability.md` §5.4): by strace, without a change of the code. */
+/** System calls of the real server that fail (`docs/protocol.md` §5.4): by strace, without a change of the code. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** kill -9 in the middle of an upgrade, and of the copy `<file>.before-<version>` that it makes first (`reliability.md` §3.4, C14). */
+/** kill -9 in the middle of an upgrade, and of the copy `<file>.before-<version>` that it makes first (`docs/protocol.md` §3.4, C14). */
 import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';

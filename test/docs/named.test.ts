@@ -31,15 +31,6 @@ describe('the pages name', () => {
     const named = [...text.matchAll(/\bPUENTE_[A-Z_]+[A-Z]\b(?!_?…)/g)].map(([name]) => name);
     expect(named.filter((name) => !known.has(name))).toEqual([]);
   });
-
-  it('each word of the README in the glossary', () => {
-    const words = /## Words\n([\s\S]+?)\n## /.exec(readFileSync(join(HOUSE, 'README.md'), 'utf8'))?.[1] ?? '';
-    const glossary = readFileSync(join(HOUSE, 'docs', 'glossary.md'), 'utf8').toLowerCase();
-    const terms = [...words.matchAll(/\*\*([^*]+)\*\*/g)].flatMap(([, term]) => (term ?? '').toLowerCase().split(', '));
-    expect(terms.length).toBeGreaterThan(20);
-    const headings = [...glossary.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading).join(' · ');
-    for (const term of terms) expect(headings).toContain(term);
-  });
 });
 
 /** What the commands and the image read beside the settings. */

@@ -105,7 +105,7 @@ function respond(scene: Scene | undefined, to: 'orders' | 'legacy', heard: Heard
   if (scene.improvise) return scene.improvise(heard);
   const { answered, names } = scene;
   const repeated = answered && names.key !== undefined && heard.headers['x-idempotency-key'] === names.key;
-  // A refusal on a replay leaves the create in doubt, and isn't tried again at once (`reliability.md` §3.5).
+  // A refusal on a replay leaves the create in doubt, and isn't tried again at once (`docs/protocol.md` §3.5).
   if (repeated) return { status: 400, body: { errors: [{ code: 'bad_request', message: 'Not now.' }] } };
   const [line, ...beside] = nextLines(scene);
   if (!line) return wrong(scene, `${heard.method} ${heard.path} ${heard.text} is one call more than the exchange has`);

@@ -1,4 +1,4 @@
-/** Finds planted texts in bytes, whichever of six encodings they stand in and wherever the encoded text begins (`reliability.md` P9). */
+/** Finds planted texts in bytes, whichever of six encodings they stand in and wherever the encoded text begins (`docs/protocol.md` P9). */
 
 /** What must be found nowhere, by name. */
 export type Canaries = Readonly<Record<string, string>>;

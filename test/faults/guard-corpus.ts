@@ -1,4 +1,4 @@
-/** The corpus of `reliability.md` F113–F116: URLs that somebody may give us, and what each of them is. */
+/** The corpus of `test/faults/README.md` F113–F116: URLs that somebody may give us, and what each of them is. */
 
 /** Names and addresses that the policy under test calls our own. */
 export const OWN_HOSTS = ['puente.example.com', 'puente.example.org:8443', '93.184.216.34'];

@@ -18,7 +18,7 @@ import {
   singleQuery,
 } from '../../src/proxy/http/request.ts';
 
-/** Times what is tried with every change: `FUZZ_FACTOR=50` makes ten million inputs of it (`reliability.md` §5.1, both columns). */
+/** Times what is tried with every change: `FUZZ_FACTOR=50` makes ten million inputs of it (`docs/protocol.md` §5.1, both columns). */
 const FACTOR = Number(process.env.FUZZ_FACTOR ?? 1);
 /** Inputs of each kind with every change; the cheapest kinds have the most. */
 const INPUTS = { texts: 40_000, bytes: 40_000, bodies: 30_000, shapes: 20_000, targets: 30_000, heads: 40_000 };

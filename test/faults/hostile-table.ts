@@ -34,7 +34,7 @@ export function untilClosed(url: string, bytes: string | Buffer): Promise<string
   });
 }
 
-/** By what is wrong with them (`reliability.md` F78–F83, F88). */
+/** By what is wrong with them (`test/faults/README.md` F78–F83, F88). */
 export const ambiguousHeads: Record<string, Buffer> = {
   'two hosts': creation(`POST ${CREATE}`, ['Host: other.example']),
   'the same host twice': creation(`POST ${CREATE}`, ['Host: till.example']),

@@ -7,7 +7,7 @@ import type { Act } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
 import { openTill, SHORT, startUpstream, type Till, type Upstream } from './upstream-stand.ts';
 
-/** Sales, each with faults of its own; `NETWORK_SCENARIOS=400` is for the night (`reliability.md` §5.1). */
+/** Sales, each with faults of its own; `NETWORK_SCENARIOS=400` is for the night (`docs/protocol.md` §5.1). */
 const SCENARIOS = Number(process.env.NETWORK_SCENARIOS ?? 40);
 /** Sales at a time, on one Puente: its retry budget runs out under more. */
 const TOGETHER = 10;

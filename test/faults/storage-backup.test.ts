@@ -1,4 +1,4 @@
-/** Backups while sales go on, killed ones, and the drill: restore an old one and see what comes back (`reliability.md` C15). */
+/** Backups while sales go on, killed ones, and the drill: restore an old one and see what comes back (`docs/protocol.md` §3.4). */
 import {
   chmodSync,
   copyFileSync,

@@ -1,4 +1,4 @@
-/** A create whose answer was lost is made once and paid once, however its till asks again (`reliability.md` §3.9). */
+/** A create whose answer was lost is made once and paid once, however its till asks again (`docs/protocol.md` §3.9). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What becomes of an event: matched, read, adopted, parked, tried later or dropped; never taken as the truth (`reliability.md` §3.11). */
+/** What becomes of an event: matched, read, adopted, parked, tried later or dropped; never taken as the truth (`docs/protocol.md` §3.11). */
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { InboxEvent, NewEvent } from '../../src/proxy/records/notices.ts';

@@ -1,4 +1,4 @@
-/** Where a call goes, without doors: the stage, what is live on either side, and what nobody needs to be asked (`reliability.md` §3.10). */
+/** Where a call goes, without doors: the stage, what is live on either side, and what nobody needs to be asked (`docs/protocol.md` §3.10). */
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OperationKind } from '../../src/proxy/evidence/exchange.ts';

@@ -1,4 +1,4 @@
-/** What a new link is made of, from the till's request: reference, key, fingerprint, amount and lifetime (`reliability.md` §3.2). */
+/** What a new link is made of, from the till's request: reference, key, fingerprint, amount and lifetime (`docs/protocol.md` §3.2). */
 import { createHash } from 'node:crypto';
 import { LosslessNumber } from 'lossless-json';
 import { beforeEach, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** A new sale: the row before the bytes, who joins it, who waits, and what is never begun (`reliability.md` §3.3, §3.9, §3.10). */
+/** A new sale: the row before the bytes, who joins it, who waits, and what is never begun (`docs/protocol.md` §3.3, §3.9, §3.10). */
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';

@@ -1,4 +1,4 @@
-/** What becomes of a link nobody waits for: finished, settled, looked at ever less often, or given up (`reliability.md` §3.7, §3.8). */
+/** What becomes of a link nobody waits for: finished, settled, looked at ever less often, or given up (`docs/protocol.md` §3.7, §3.8). */
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';

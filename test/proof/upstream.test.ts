@@ -1,4 +1,4 @@
-/** What one upstream call came to, driven step by step as undici does, and the proof whether it left (`reliability.md` §3.5). */
+/** What one upstream call came to, driven step by step as undici does, and the proof whether it left (`docs/protocol.md` §3.5). */
 import { channel } from 'node:diagnostics_channel';
 import { Client, type Dispatcher } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The checker is checked: each seeded bug of `reliability.md` §5.4 is caught, by a small plan or by the test that is there for it. */
+/** The checker is checked: each seeded bug of `docs/protocol.md` §5.4 is caught, by a small plan or by the test that is there for it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';

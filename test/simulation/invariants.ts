@@ -1,4 +1,4 @@
-/** The checker: every invariant of `reliability.md` §5.3 over what was seen from outside. */
+/** The checker: every invariant of `docs/protocol.md` §5.3 over what was seen from outside. */
 import type { History } from './history.ts';
 import {
   acknowledgedResolve,

@@ -8,7 +8,7 @@ import type { Webhook } from './history.ts';
 import { WEBHOOK_SECRET } from './service.ts';
 import type { MailName } from './steps.ts';
 
-/** Attempts of one webhook after the first; the vendor's pause between them (`reliability.md` §3.1). */
+/** Attempts of one webhook after the first; the vendor's pause between them (`docs/protocol.md` §3.1). */
 const RETRIES = 6;
 const RETRY_MS = 15 * 60_000;
 const FASTEST_MS = 10;

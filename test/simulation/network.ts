@@ -37,7 +37,7 @@ export interface Network {
 interface State {
   variant: Variant;
   random: Random;
-  /** By how much the dates of open orders are ahead of those of orders that are over (`reliability.md` §3.12). */
+  /** By how much the dates of open orders are ahead of those of orders that are over (`docs/protocol.md` §3.12). */
   dates_ahead_ms: number;
   /** V4: the 500 that a key is answered with for ever. */
   saved: Map<string, Reply>;

@@ -194,7 +194,7 @@ function stageOf(random: Random, moving: boolean): Plan['stages'][number] {
   return moving ? random.pick(['legacy', 'canary', 'orders', 'orders']) : 'orders';
 }
 
-/** What the vendor's pages leave open (`reliability.md` §3.1). */
+/** What the vendor's pages leave open (`docs/protocol.md` §3.1). */
 function worldOf(variant: Variant, random: Random): Record<string, unknown> {
   const replay = { V1: 'saved', V2: 'current', V3: 'conflict', V4: 'saved', V5: 'forgets' } as const;
   // A key that is forgotten inside the replay window makes a second order unless references are unique (§3.5).

@@ -13,7 +13,7 @@ const LOOK_MS = 10 * 60_000;
 const ALONE_MS = 3 * LOOK_MS;
 const SHORT_MS = 60_000;
 const MOMENT_MS = 1_000;
-/** So long a refund in doubt may be sent again, as it is set (`reliability.md` §3.5). */
+/** So long a refund in doubt may be sent again, as it is set (`docs/protocol.md` §3.5). */
 const REPLAY_WINDOW_MS = 15 * 60_000;
 
 /** @returns what clients, upstream, receivers and database say of the run. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { replayInProcess, runInProcesses } from './workers.ts';
 
-/** With every change (`reliability.md` §5.1); `npm run prove` runs the night's million. */
+/** With every change (`docs/protocol.md` §5.1); `npm run prove` runs the night's million. */
 const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 20_000);
 /** Only ends what hangs. */
 const PATIENCE_MS = 1_800_000;

@@ -81,7 +81,7 @@ export type Step = { after_ms: number } & (
   | { do: 'token'; merchant: number; good: boolean }
 );
 
-/** The variants of `reliability.md` §3.1. */
+/** The variants of `docs/protocol.md` §3.1. */
 export const variants = ['V1', 'V2', 'V3', 'V4', 'V5'] as const;
 export type Variant = (typeof variants)[number];
 

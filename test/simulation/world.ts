@@ -214,7 +214,7 @@ async function startProcess(world: SimulatedWorld, luck: Random, seen: (text: st
   });
 }
 
-/** The breaker that stands before every upstream (`reliability.md` P12). */
+/** The breaker that stands before every upstream (`docs/protocol.md` P12). */
 function guarded(upstream: Upstream): Upstream {
   const { breaker_failures: failures, breaker_probe_ms: probe_ms, breaker_steady_ms: steady_ms } = config.upstream_pool;
   return withBreaker({ ...upstream, close: async () => undefined }, { failures, probe_ms, steady_ms }, () => undefined);

@@ -36,7 +36,7 @@ export function membersOf({ token, tokens }: OpsTokens): Member[] {
 
 /**
  * Whose token it is; null for nobody's. Digests are compared, each with each, so that the time says nothing of a token, its
- * length or its owner (`reliability.md` F124).
+ * length or its owner (`test/faults/README.md` F124).
  * @param now epoch ms; a token that has ended is nobody's.
  */
 export function memberOf(members: readonly Member[], token: string, now: number): Member | null {
@@ -186,7 +186,7 @@ function isSame(given: string, wanted: string): boolean {
 // What keeps foreign web pages off the ops door: which host names it answers to, where a call may come from, and
 // strict headers.
 
-/** Nothing of this door may run, be framed, be kept, or be read by another origin (`reliability.md` F126). */
+/** Nothing of this door may run, be framed, be kept, or be read by another origin (`test/faults/README.md` F126). */
 export const GUARD_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'X-Content-Type-Options': 'nosniff',

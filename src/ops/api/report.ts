@@ -128,7 +128,7 @@ async function wordsOf(language: Language): Promise<Words> {
   return loadWords()[language];
 }
 
-/** JSON may hold the control characters above 126 as they are, and some terminals obey them (`reliability.md` F132). */
+/** JSON may hold the control characters above 126 as they are, and some terminals obey them (`test/faults/README.md` F132). */
 function printable(json: string): string {
   return json.replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
 }

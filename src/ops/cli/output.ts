@@ -46,7 +46,7 @@ function escaped(json: string): string {
 /** Control characters, and those that turn the direction of text or end a line. */
 const UNSEEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
-/** Text that can't drive a terminal: what a till sent may hold control characters (`reliability.md` F132). */
+/** Text that can't drive a terminal: what a till sent may hold control characters (`test/faults/README.md` F132). */
 export function plain(text: string): string {
   return text.replaceAll(UNSEEN, (one) => (one === '\n' ? one : '?'));
 }

@@ -24,7 +24,7 @@ export function createKit(parts: ConsoleParts): Kit {
 /** Holds what somebody has chosen over the language of the browser. */
 export const LANGUAGE_COOKIE = 'puente_language';
 
-/** Only files of this door; no inline script or style, no frame, no other place to send a form to (`reliability.md` F126). */
+/** Only files of this door; no inline script or style, no frame, no other place to send a form to (`test/faults/README.md` F126). */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 

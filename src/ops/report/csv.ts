@@ -1,4 +1,4 @@
-/** A part of a report as CSV that a spreadsheet opens and never runs (`reliability.md` F129). */
+/** A part of a report as CSV that a spreadsheet opens and never runs (`test/faults/README.md` F129). */
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { withoutControls } from './page.ts';

@@ -69,7 +69,7 @@ export function escaped(value: string | number): string {
     .replaceAll("'", '&#39;');
 }
 
-/** Text that can't drive a terminal that somebody prints a file on (`reliability.md` F132); tabs and line breaks stay. */
+/** Text that can't drive a terminal that somebody prints a file on (`test/faults/README.md` F132); tabs and line breaks stay. */
 export function withoutControls(text: string): string {
   return text.replace(/[^\P{Cc}\t\r\n]/gu, '\ufffd');
 }

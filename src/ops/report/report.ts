@@ -229,7 +229,7 @@ export interface Report {
   left_out: Record<CutList, number>;
   /** The audit chain's head when it was made: `puente audit verify --expect` proves that nothing was cut off since. */
   audit_head: { sequence: number; hash: string };
-  /** The whole chain, checked while the report was made (`reliability.md` P16). */
+  /** The whole chain, checked while the report was made (`docs/protocol.md` P16). */
   audit: AuditProof;
 }
 

@@ -15,7 +15,7 @@ export function maskText(text: string, opaqueIsFine: boolean): string {
   return opaqueIsFine ? masked : masked.replaceAll(OPAQUE, (run) => (isKey(run) ? MASK : run));
 }
 
-/** Whether a text shows a token, something under the name of a secret, or digits that can be a card's (`reliability.md` F134). */
+/** Whether a text shows a token, something under the name of a secret, or digits that can be a card's (`test/faults/README.md` F134). */
 export function showsSecret(text: string): boolean {
   for (const [run] of text.matchAll(DIGITS)) if (maskRun(run, false) !== run) return true;
   if (text.search(SPELLED_TOKENS) !== -1 || text.search(NAMED_SECRET) !== -1) return true;

@@ -1,4 +1,4 @@
-/** Takes out of messages what must never be kept: tokens, secrets, cards, people; what replay needs stays (`reliability.md` F133, F134). */
+/** Takes out of messages what must never be kept: tokens, secrets, cards, people; what replay needs stays (`test/faults/README.md` F133, F134). */
 import { createHash } from 'node:crypto';
 import { isExactNumber, parseJson, stringifyJson } from '../../contract/json.ts';
 import type { Loss } from '../../mapping/tables.ts';

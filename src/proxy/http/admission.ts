@@ -21,7 +21,7 @@ const WEBHOOK_PATH = '/webhooks/orders';
 
 /**
  * Whose call it is is told by its token alone: addresses and `X-Forwarded-For` are anybody's to choose, and are never
- * looked at (`reliability.md` F99, F100).
+ * looked at (`test/faults/README.md` F99, F100).
  */
 export function admissionGate(ports: Pick<Ports, 'tables' | 'vault' | 'store'>, admission: Admission): RequestHandler {
   const classOf = callClasses(ports.tables.operations);
@@ -259,7 +259,7 @@ function earn(group: Group, per_second: number, now_ms: number): void {
 }
 
 /**
- * How late timers, and so every call, are served now (`reliability.md` F50): the delay of the last beat, or of the one that
+ * How late timers, and so every call, are served now (`test/faults/README.md` F50): the delay of the last beat, or of the one that
  * is due, because after a stall calls are read before timers run.
  */
 function watchLag(now_ms: () => number): { now(): number; stop(): void } {

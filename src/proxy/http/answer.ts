@@ -39,7 +39,7 @@ function textOf(body: unknown): string {
   return text;
 }
 
-/** Of an error, so that whoever asks about it can say which one it was (`reliability.md` F136). */
+/** Of an error, so that whoever asks about it can say which one it was (`test/faults/README.md` F136). */
 function requestId(response: ServerResponse, status: number): Record<string, string> {
   const id = status < 400 ? null : callIdOf(response.req);
   return id === null ? {} : { 'x-request-id': id };

@@ -193,7 +193,7 @@ function endLine(line: Line, response: ServerResponse): void {
   response.once('finish', () => line.socket.destroySoon());
 }
 
-/** Ends a connection whose reader takes too little in the time that it has (`reliability.md` F96). */
+/** Ends a connection whose reader takes too little in the time that it has (`test/faults/README.md` F96). */
 function look(line: Line, write_timeout_ms: number): void {
   line.waited_ms += LOOK_MS;
   const wanted = (SLOWEST_READER_BYTES_PER_S * write_timeout_ms) / 1000;

@@ -153,7 +153,7 @@ function slotIn(target: string): string | null {
   return external_pos_id === undefined ? null : slotNamed({ external_pos_id });
 }
 
-/** Allow-list of everything a path parameter may be before it reaches a table or a path (`reliability.md` F76). */
+/** Allow-list of everything a path parameter may be before it reaches a table or a path (`test/faults/README.md` F76). */
 const PATH_VALUE = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** Whether a path parameter may reach a table or a path. */

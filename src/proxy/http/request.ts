@@ -68,7 +68,7 @@ function isToken(part: string): boolean {
   return name.toLowerCase() === 'access_token';
 }
 
-/** True when a parameter was given twice, so that nobody knows which one counts (`reliability.md` F87). The token is none. */
+/** True when a parameter was given twice, so that nobody knows which one counts (`test/faults/README.md` F87). The token is none. */
 export function repeatsParameter(request: IncomingMessage): boolean {
   const names = parameters(request).map(([name]) => name);
   return new Set(names).size < names.length;
@@ -211,9 +211,9 @@ export function takeAbsoluteForm(request: IncomingMessage): void {
 }
 const ABSOLUTE = /^https?:\/\/((?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)([/?].*)?$/i;
 
-/** What makes a request one that two readers could read in two ways; null for a sound one (`reliability.md` F78–F83, F88). */
+/** What makes a request one that two readers could read in two ways; null for a sound one (`test/faults/README.md` F78–F83, F88). */
 export function headFault(request: IncomingMessage): HeadFault | null {
-  if (request.method === 'TRACE') return 'method'; // it would echo a token (`reliability.md` F88)
+  if (request.method === 'TRACE') return 'method'; // it would echo a token (`test/faults/README.md` F88)
   if (!TARGET.test(request.url ?? '') && !isAboutServer(request)) return 'target';
   if (request.rawHeaders.length > MAX_HEADERS * 2) return 'too_many_headers';
   if (repeatsHeader(request.rawHeaders)) return 'repeated_header';
@@ -228,7 +228,7 @@ function isAboutServer({ method, url }: IncomingMessage): boolean {
 }
 
 /**
- * Whether a reader could take a header for one that counts once, or for a token: some servers read `_` as `-` (`reliability.md`
+ * Whether a reader could take a header for one that counts once, or for a token: some servers read `_` as `-` (`docs/protocol.md`
  * F82). @param name lower case.
  */
 export function readsAsSingle(name: string): boolean {
@@ -257,7 +257,7 @@ export function isOfThisHop(name: string): boolean {
 
 /**
  * Takes out of a request's headers what must not be carried on: those of this hop alone, and doubles of headers that only
- * count once, spelled with underscores, which some servers read as the same (`reliability.md` F82). Of `connection`,
+ * count once, spelled with underscores, which some servers read as the same (`test/faults/README.md` F82). Of `connection`,
  * `close` and `keep-alive` stay, because the answer's own depends on it.
  */
 export function dropHopByHop(request: IncomingMessage): void {

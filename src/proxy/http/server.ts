@@ -63,7 +63,7 @@ interface Call {
  * call, it takes nobody's place. Of a longer one the gate counts how many are still coming.
  */
 const WAITED_BYTES = 16_384;
-/** Without it a 10 s header timeout would only be looked at every 30 s (`reliability.md` F94). */
+/** Without it a 10 s header timeout would only be looked at every 30 s (`test/faults/README.md` F94). */
 const CHECK_INTERVAL_MS = 1_000;
 
 /** @throws PuenteError bad_setting when the address can't be taken, with the setting to change. */

@@ -33,7 +33,7 @@ export interface WebhookDoor {
 
 /**
  * `POST /webhooks/orders`. 503 when the event can't be kept, or when too many wait, so that upstream sends it again;
- * 401 for an unverified one where the settings want that (`reliability.md` F103, F109, F110). An event about something that
+ * 401 for an unverified one where the settings want that (`test/faults/README.md` F103, F109, F110). An event about something that
  * can't be an order of ours, as the vendor panel's test is, is answered 200 and not kept.
  */
 export function webhookRouter(door: WebhookDoor): RequestHandler {

@@ -144,7 +144,7 @@ function held(detail: string): SendResult {
 const TIMEOUT_MS = 22_000;
 /** The look-up and connecting take no real receiver longer; the rest of the time is for its answer. */
 const MAX_CONNECT_MS = 10_000;
-/** Enough to let an ordinary answer end by itself; the rest is not worth reading (`reliability.md` §3.13). */
+/** Enough to let an ordinary answer end by itself; the rest is not worth reading (`docs/protocol.md` §3.13). */
 const MAX_ANSWER_BYTES = 16 * 1024;
 /** The schedule clamps further, to twice its own pause; this only keeps the number small. */
 const MAX_RETRY_AFTER_MS = 48 * 3_600_000;

@@ -26,7 +26,7 @@ const MAX_URL_CHARACTERS = 2048;
 
 /**
  * Judges a URL before anything is resolved. The parsed form is judged, because the URL standard folds `0x7f.1`,
- * `2130706433` and the like into one spelling (`reliability.md` F113, F116).
+ * `2130706433` and the like into one spelling (`test/faults/README.md` F113, F116).
  * @throws PuenteError blocked_address with a sentence that says what to change.
  */
 export function checkUrl(text: string, policy: OutboundPolicy): URL {
@@ -175,7 +175,7 @@ const ISATAP_MARK = 0x5efe;
 /** Global unicast as assigned by IANA; all else of IPv6 (mapped, compatible, NAT64, translated, local) is refused by default. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** Why an address may not be connected to, in a few words; null when it may (`reliability.md` F113). */
+/** Why an address may not be connected to, in a few words; null when it may (`test/faults/README.md` F113). */
 export function addressRefusal(text: string, allow_private: boolean): string | null {
   const address = readAddress(text);
   if (address === null) return 'is not an IP address';

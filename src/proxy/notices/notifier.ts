@@ -19,7 +19,7 @@ export interface NotifierParts extends AttemptParts {
    * have one place at a time; those of QR sales may each have their own.
    */
   receiver: (notice: Notice) => Promise<Receiver>;
-  /** In flight at most, over all receivers; 50 by `reliability.md` §3.13. */
+  /** In flight at most, over all receivers; 50 by `docs/protocol.md` §3.13. */
   concurrency: number;
   /** In flight at most to one host, so that a slow receiver can't take every place; 2 by the same rule. */
   per_host: number;
@@ -170,7 +170,7 @@ export interface Backlog {
 
 /**
  * Nobody's backlog hides the others, and nothing reads the whole of it: a look costs the same with a hundred notices and
- * with a hundred thousand (`reliability.md` F120). Nor do a merchant's notices for a crowded host hide its others: one
+ * with a hundred thousand (`test/faults/README.md` F120). Nor do a merchant's notices for a crowded host hide its others: one
  * that has to wait is looked behind, a batch at a time.
  */
 export function createBacklog(

@@ -42,7 +42,7 @@ export interface AfterAttempt {
 /**
  * What becomes of a notice after an attempt. A notice held by us (`ours`) is never given up and keeps a flat 15 min;
  * one that the receiver refused follows the schedule and is `dead` only once it is older than the horizon.
- * Source: DESIGN decision 8, `reliability.md` §3.13.
+ * Source: DESIGN decision 8, `docs/protocol.md` §3.13.
  */
 export function afterNoticeAttempt(after: AfterAttempt): { state: Notice['state']; next_attempt_at: number } {
   if (after.outcome === 'delivered') return { state: 'delivered', next_attempt_at: after.now };

@@ -1,4 +1,4 @@
-/** The refund protocol: row first, one at a time, own key, and no repeat before the order was read (`reliability.md` §3.9). */
+/** The refund protocol: row first, one at a time, own key, and no repeat before the order was read (`docs/protocol.md` §3.9). */
 import { createHash } from 'node:crypto';
 import { stringifyJson } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
@@ -35,7 +35,7 @@ export function makeRefund(ports: Ports, call: LegacyCall, link: Link, asked_min
 
 /**
  * An answer about a made refund, and the mark that it has left whole: without it the same call is the repetition of one whose answer
- * was lost for longer (`reliability.md` §3.9).
+ * was lost for longer (`docs/protocol.md` §3.9).
  */
 export function tellRefund(ports: Ports, refund: Refund, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
@@ -94,7 +94,7 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, asked_mino
 
 /**
  * How long ago a refund was asked for: of one that this process was asked for, by the clock that nobody can set. One set
- * forward would make a new refund of a repetition (`reliability.md` F47).
+ * forward would make a new refund of a repetition (`test/faults/README.md` F47).
  */
 function ageOf(ports: Ports, { id, created_at }: Refund): number {
   const age_ms = ports.clock.now() - created_at;

@@ -16,7 +16,7 @@ export type Recognised =
 
 /** How long a refund that nobody heard of waits for its till to repeat itself; a later equal one is a new one. */
 const UNTOLD_FOR_MS = 15 * 60_000;
-/** How long a client's key names the refund it was first sent with, as the vendor remembers its keys (`reliability.md` §3.1). */
+/** How long a client's key names the refund it was first sent with, as the vendor remembers its keys (`docs/protocol.md` §3.1). */
 const KEY_MEMORY_MS = 24 * 60 * 60_000;
 
 /**
@@ -69,7 +69,7 @@ export function isOpen(refund: Refund): boolean {
 }
 
 // What the outcome of a refund means, and what an order says of one whose outcome is not known: pure
-// (`reliability.md` §3.9).
+// (`docs/protocol.md` §3.9).
 
 /** What upstream says of a refund that it made. */
 export type RefundFacts = Required<
@@ -177,4 +177,4 @@ export function factsOf(node: RefundNode, exponent: number): RefundFacts {
   };
 }
 
-// A refund asked for by a till: what is stored before a byte is sent, and afterwards (`reliability.md` §3.9).
+// A refund asked for by a till: what is stored before a byte is sent, and afterwards (`docs/protocol.md` §3.9).

@@ -1,4 +1,4 @@
-/** Settling refunds in doubt by reading their order (`reliability.md` §3.9). */
+/** Settling refunds in doubt by reading their order (`docs/protocol.md` §3.9). */
 import type { Order } from '../../contract/orders.ts';
 import { tickOf } from '../clock.ts';
 import type { Ports } from '../ports.ts';
@@ -66,7 +66,7 @@ async function settleDoubt(ports: Ports, legacy_id: string, order: Order, expone
 
 /**
  * How long looks of this process have not shown it, by the clock that nobody can set: one that was set forward or back
- * closes the window at once, while the refund itself may still be on its way (`reliability.md` F47).
+ * closes the window at once, while the refund itself may still be on its way (`test/faults/README.md` F47).
  */
 function unseenFor({ clock, memory }: Ports, { id }: Refund): number {
   const tick_ms = tickOf(clock);
@@ -75,7 +75,7 @@ function unseenFor({ clock, memory }: Ports, { id }: Refund): number {
   return tick_ms - (since_ms ?? tick_ms);
 }
 
-/** The same key may be sent again for as long as upstream surely remembers it (`reliability.md` §3.5, retry rules). */
+/** The same key may be sent again for as long as upstream surely remembers it (`docs/protocol.md` §3.5, retry rules). */
 export function mayRepeat(ports: Ports, refund: Refund): boolean {
   const age_ms = ports.clock.now() - refund.created_at;
   return age_ms >= 0 && age_ms < ports.settings.create.replay_window_ms;

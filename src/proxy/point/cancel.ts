@@ -1,4 +1,4 @@
-/** The stories of a legacy cancel: refused on the terminal as legacy did, never repeated blindly (`reliability.md` §3.9). */
+/** The stories of a legacy cancel: refused on the terminal as legacy did, never repeated blindly (`docs/protocol.md` §3.9). */
 import type { Order } from '../../contract/orders.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
@@ -115,7 +115,7 @@ async function accepted(ports: Ports, call: LegacyCall, link: Link, order: Order
 
 /**
  * A link that can't be canceled any more; a cancel of ours is a success while its till has not shown that it knows of it: the answer
- * may have been lost (`reliability.md` §3.9, F29).
+ * may have been lost (`docs/protocol.md` §3.9, F29).
  */
 async function finalAnswer(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
   if (link.legacy_state === 'CANCELED') {

@@ -1,4 +1,4 @@
-/** A refund asked for by a till: what is stored before a byte is sent, and afterwards (`reliability.md` §3.9). */
+/** A refund asked for by a till: what is stored before a byte is sent, and afterwards (`docs/protocol.md` §3.9). */
 
 /**
  * SENDING: written, outcome not known yet. IN_DOUBT: the call ended without an outcome. DONE: upstream made it.

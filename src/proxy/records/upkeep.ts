@@ -1,6 +1,6 @@
 /**
  * `enough`; `low`: new sales are refused before the disk is full; `full`: the reserve for sales under way is being used,
- * so that nothing but them is written (`reliability.md` F44, F45).
+ * so that nothing but them is written (`test/faults/README.md` F44, F45).
  */
 export const roomLevels = ['enough', 'low', 'full'] as const;
 export type RoomLevel = (typeof roomLevels)[number];

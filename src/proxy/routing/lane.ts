@@ -31,7 +31,7 @@ type NewWork = Exclude<Named, { kind: 'link' }>;
  * Chooses the lane of a call of the given kind. A merchant on legacy is carried without asking the upstream about its
  * token; whatever reads or changes the map needs an accepted token first, and an id of another merchant is treated as
  * unknown. A unit with live work in one lane is not handed to the other before that is over, whatever the stage is now:
- * the retry of a create in doubt must not become a second charge (`reliability.md` §3.10, DESIGN decision 6).
+ * the retry of a create in doubt must not become a second charge (`docs/protocol.md` §3.10, DESIGN decision 6).
  */
 export async function chooseLane(
   ports: Ports,

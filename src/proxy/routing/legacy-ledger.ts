@@ -1,4 +1,4 @@
-/** The ledger of sales on legacy: a row before a proxied create leaves, then what legacy answered (`reliability.md` §3.10), so that its unit gets no work on orders meanwhile. */
+/** The ledger of sales on legacy: a row before a proxied create leaves, then what legacy answered (`docs/protocol.md` §3.10), so that its unit gets no work on orders meanwhile. */
 import { EXTERNAL_ID, INTENT_ID } from '../../contract/identifiers.ts';
 import { finalIntentStates } from '../../contract/legacy-point.ts';
 import type { Operation } from '../../mapping/tables.ts';

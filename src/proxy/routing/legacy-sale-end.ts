@@ -19,7 +19,7 @@ const SHORTEST_READ_MS = 250;
 
 /**
  * True while legacy may have live work on a unit. What can't be told stays on legacy: a unit never has live work in both
- * lanes, and an unknown outcome is never tried on the other one (`reliability.md` §3.10, DESIGN decision 6).
+ * lanes, and an unknown outcome is never tried on the other one (`docs/protocol.md` §3.10, DESIGN decision 6).
  * @param deadline epoch ms at which the caller has to answer.
  */
 export async function isHeldByLegacy(

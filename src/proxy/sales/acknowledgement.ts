@@ -1,4 +1,4 @@
-/** What shows that a till knows its sale, so that an equal create is a new one (`reliability.md` §3.9); notices: `store/notices.ts`. */
+/** What shows that a till knows its sale, so that an equal create is a new one (`docs/protocol.md` §3.9); notices: `store/notices.ts`. */
 import { PuenteError } from '../../error.ts';
 import type { Ports } from '../ports.ts';
 import type { Link } from './link.ts';
@@ -6,7 +6,7 @@ import { nodesOf } from './order-transition.ts';
 import { changeLink } from './settle.ts';
 
 /**
- * Writes that the till has shown that it knows a sale, so that an equal create is a new one from now on (`reliability.md` §3.9). Where
+ * Writes that the till has shown that it knows a sale, so that an equal create is a new one from now on (`docs/protocol.md` §3.9). Where
  * the store can't write, a read is answered all the same, and this process alone remembers it.
  * @returns the link as stored afterwards.
  */
@@ -48,7 +48,7 @@ export async function noteFound(ports: Ports, link: Link): Promise<void> {
   await Promise.all([markHeard(ports, link), hearRefunds(ports, link)]);
 }
 
-/** An equal refund that comes after this one was read is a new one (`reliability.md` §3.9). */
+/** An equal refund that comes after this one was read is a new one (`docs/protocol.md` §3.9). */
 async function hearRefunds(ports: Ports, { legacy_id, order }: Link): Promise<void> {
   const shows_refund = nodesOf(order).length > 0 || order?.transactions?.payments?.[0]?.refunded_amount !== undefined;
   if (shows_refund)

@@ -1,4 +1,4 @@
-/** Creating a sale, whatever its family (`reliability.md` §3.1–3.4, §3.9): recognise a retry, write the row, send the order, answer. */
+/** Creating a sale, whatever its family (`docs/protocol.md` §3.1–3.4, §3.9): recognise a retry, write the row, send the order, answer. */
 
 import { durationMs } from '../../contract/duration.ts';
 import { PuenteError } from '../../error.ts';
@@ -21,7 +21,7 @@ import { derivedReference, hasRoom, newLink, noRoom, type Sale, spend, usableRef
 import { changeLink } from './settle.ts';
 import { type SendPlan, sendInTurn } from './submit.ts';
 
-// The story of a new sale, whatever its family: row first, then the order, then the answer (`reliability.md` §3.3).
+// The story of a new sale, whatever its family: row first, then the order, then the answer (`docs/protocol.md` §3.3).
 
 /** Upstream is probed every second; what was not written can be tried again. */
 const SOON = { 'retry-after': '1' };
@@ -164,7 +164,7 @@ function namesReference(sent: Extract<Sent, { kind: 'refused' }>): boolean {
   return sent.status === 400 && JSON.stringify(sent.body ?? '').includes('external_reference');
 }
 
-// The row of a new sale: judged by what holds its unit, in the transaction that writes it (`reliability.md` §3.3,
+// The row of a new sale: judged by what holds its unit, in the transaction that writes it (`docs/protocol.md` §3.3,
 // step 1).
 
 /**
@@ -216,7 +216,7 @@ export async function openRow(
 
 /**
  * Ages by the wall clock, or by the one that nobody can set where this process opened the sale and that says less. By a wall clock
- * that was set forward, a retry would be a sale of its own (`reliability.md` F47).
+ * that was set forward, a retry would be a sale of its own (`test/faults/README.md` F47).
  */
 function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWindows {
   const since = ({ legacy_id }: Link, at: number): number => {
@@ -238,7 +238,7 @@ function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWi
   };
 }
 
-// Is a create a new sale, a retry of one, or in the way of one? Pure (`reliability.md` §3.9, `legacy-point.md`
+// Is a create a new sale, a retry of one, or in the way of one? Pure (`docs/protocol.md` §3.9, `legacy-point.md`
 // finding 11).
 
 /** What the judgement needs of time. */

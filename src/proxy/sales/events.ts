@@ -1,4 +1,4 @@
-/** Events: hints to look at an order, never the truth themselves (DESIGN decision 7, `reliability.md` §3.11). */
+/** Events: hints to look at an order, never the truth themselves (DESIGN decision 7, `docs/protocol.md` §3.11). */
 import { ORDER_ID } from '../../contract/identifiers.ts';
 import type { Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';
@@ -17,7 +17,7 @@ const RETRY_MS = 2_000;
 
 /** So often, for about six minutes, an event of an order that is not there is tried. */
 const ABSENT_TRIES = 10;
-/** So often, for about an hour, it is tried at least: its age alone may be a clock that was set forward (`reliability.md` F47). */
+/** So often, for about an hour, it is tried at least: its age alone may be a clock that was set forward (`test/faults/README.md` F47). */
 const FEWEST_TRIES = 60;
 
 /** Links without an order id whose create may have reached upstream. */
@@ -68,7 +68,7 @@ function deservesMore({ memory }: Ports, { verified, sequence }: InboxEvent, { l
   return true;
 }
 
-/** By order id, then by the reference that was sent; never across merchants (`reliability.md` F108). */
+/** By order id, then by the reference that was sent; never across merchants (`test/faults/README.md` F108). */
 async function matchingLink(ports: Ports, event: InboxEvent): Promise<Link | null> {
   const byOrder = event.order_id === null ? null : await ports.store.links.linkByOrder(event.order_id);
   if (byOrder !== null) return event.user_id === null || event.user_id === byOrder.merchant_id ? byOrder : null;

@@ -1,4 +1,4 @@
-/** The link between a legacy id and an order: what is stored, and when (`reliability.md` §3.2). */
+/** The link between a legacy id and an order: what is stored, and when (`docs/protocol.md` §3.2). */
 import { finalIntentStates, type IntentState } from '../../contract/legacy-point.ts';
 import { finalMerchantOrderStates, type MerchantOrderState } from '../../contract/merchant-orders.ts';
 import type { Order } from '../../contract/orders.ts';
@@ -13,7 +13,7 @@ import type { LinkFamily } from '../../mapping/tables.ts';
 export const linkStates = ['SENDING', 'IN_DOUBT', 'LIVE', 'DONE', 'REJECTED', 'NOT_SENT', 'LOST'] as const;
 export type LinkState = (typeof linkStates)[number];
 
-/** What the client may have been told, committed before it is told (`reliability.md` §3.3 e). */
+/** What the client may have been told, committed before it is told (`docs/protocol.md` §3.3 e). */
 export type ClientAnswer = 'none' | 'maybe' | 'error';
 
 /** What legacy clients see of a link: the state of an intent, or of a merchant order. */
@@ -82,7 +82,7 @@ export interface Link {
   acknowledged_at: number | null;
   /**
    * How the till has shown that it knows this sale: `till`: it read, canceled or refunded it; `notice`: its receiver acknowledged a
-   * notice about the outcome, or somebody read what it is about. Null: it has not, so that an equal create is its retry (`reliability.md` §3.9).
+   * notice about the outcome, or somebody read what it is about. Null: it has not, so that an equal create is its retry (`docs/protocol.md` §3.9).
    */
   heard_by: 'till' | 'notice' | null;
   /** Epoch ms when the order's lifetime is over, from its expiration time. */
@@ -154,7 +154,7 @@ const PLAIN = /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3])
 
 /**
  * An RFC 3339 instant with 0–9 fraction digits as comparable text in UTC with nine (`orders-api.md` §1.3);
- * null when it can't be read: then the rank alone decides (`reliability.md` §3.12).
+ * null when it can't be read: then the rank alone decides (`docs/protocol.md` §3.12).
  */
 export function comparableInstant(text: string | undefined): string | null {
   if (text === undefined) return null;

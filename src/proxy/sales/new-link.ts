@@ -130,7 +130,7 @@ function sorted(value: unknown): unknown {
 
 // References upstream: the client's own when it fits and is new, a derived one otherwise (DESIGN decision 5).
 
-/** Marks derived references, so that a restored database recognises its own orders (`reliability.md` §3.2). */
+/** Marks derived references, so that a restored database recognises its own orders (`docs/protocol.md` §3.2). */
 const PREFIX = 'pnt';
 
 /** True when the client's reference may go upstream as it is, were it unused. */
@@ -168,7 +168,7 @@ export interface Sale {
   created(link: Link): Answered;
 }
 
-// Whether there is room for new work: a disk that is nearly full is kept for what is under way (`reliability.md` F44,
+// Whether there is room for new work: a disk that is nearly full is kept for what is under way (`test/faults/README.md` F44,
 // F45).
 
 /**

@@ -38,7 +38,7 @@ export interface Advance {
 }
 
 /**
- * What a freshly read order changes about its link (`reliability.md` §3.12, `isNewer`), and which notices are due: when legacy
+ * What a freshly read order changes about its link (`docs/protocol.md` §3.12, `isNewer`), and which notices are due: when legacy
  * would have announced what is now visible (`legacy-point.md` §3.1, `legacy-qr.md` §5.1).
  */
 export function advance(link: Link, order: Order, tables: Tables, rules: AdvanceRules): Advance {
@@ -102,7 +102,7 @@ function isTimedOut(link: Link, order: Order, rules: AdvanceRules): boolean {
 }
 
 /**
- * Whether the reading is later than what is stored (`reliability.md` §3.12). Two machines of upstream may disagree about the
+ * Whether the reading is later than what is stored (`docs/protocol.md` §3.12). Two machines of upstream may disagree about the
  * time by seconds, so dates decide only where the statuses can't: a final status is later than a live one, a payment later
  * than an end without one, and a refund later than its payment (`orders-api.md` §3.2 knows no way back). Live statuses, and
  * final ones that say the same, are ordered by their dates, and by rank where those are equal or unreadable.

@@ -1,4 +1,4 @@
-/** Orders of ours that no link has: found by the events that nobody matched (`reliability.md` P3). */
+/** Orders of ours that no link has: found by the events that nobody matched (`docs/protocol.md` P3). */
 
 import { durationMs } from '../../contract/duration.ts';
 import { ORDER_ID } from '../../contract/identifiers.ts';
@@ -119,7 +119,7 @@ export async function adoptLost(ports: Ports, event: InboxEvent): Promise<boolea
 }
 
 // Sales that a restored backup does not know: told by the prefix of their reference, and given a link again
-// (`reliability.md` F60).
+// (`test/faults/README.md` F60).
 
 /** Ids carry the moment of their making; the clocks of two machines differ by less. */
 const MARGIN_MS = 60_000;

@@ -1,4 +1,4 @@
-/** Recovery of sales that no request is waiting for: finish, settle, look at, or give up (`reliability.md` §3.7, §3.8). */
+/** Recovery of sales that no request is waiting for: finish, settle, look at, or give up (`docs/protocol.md` §3.7, §3.8). */
 import { say } from '../../locales/sentences.ts';
 import { tickOf } from '../clock.ts';
 import { lookAfterRefunds } from '../payments/refund-follow-up.ts';
@@ -71,7 +71,7 @@ async function finish(ports: Ports, link: Link, due_at: number): Promise<void> {
 
 /**
  * Before a create is given up, the events that named its reference are looked at once more: their order may have been
- * missing for one read only, and nobody else will ask for it (`reliability.md` F28).
+ * missing for one read only, and nobody else will ask for it (`test/faults/README.md` F28).
  */
 async function hearOut(ports: Ports, link: Link): Promise<void> {
   const { clock } = ports;
@@ -94,7 +94,7 @@ async function wait(ports: Ports, link: Link, change: { expires_at?: number }): 
 
 /**
  * When an order is over whose end came while nobody looked; null when somebody did. The wall clock alone can't tell whether
- * that time has passed, or the clock was set forward and the order can still be paid (`reliability.md` F47: no mass expiry):
+ * that time has passed, or the clock was set forward and the order can still be paid (`test/faults/README.md` F47: no mass expiry):
  * so its unit stays held for what was left at the look that was due.
  */
 function unseenEnd(link: Link, due_at: number, now: number): number | null {
@@ -121,7 +121,7 @@ async function look(ports: Ports, link: Link): Promise<void> {
 /**
  * True for an order that can't be paid any more and must not hold its terminal: its time is over, and this process has read
  * again and again that upstream does not know it, or knows something else under its id. Some answers may be a mistake, and so may be the clock by which its time is
- * over (`reliability.md` F28, F47).
+ * over (`test/faults/README.md` F28, F47).
  */
 export function isGone({ clock, memory }: Ports, link: Link): boolean {
   const { unfound, contradicted } = memory.sales;

@@ -1,4 +1,4 @@
-/** Reading an order and moving its link to what it says; and canceling an order, written down first and never repeated blindly (`reliability.md` §3.9). */
+/** Reading an order and moving its link to what it says; and canceling an order, written down first and never repeated blindly (`docs/protocol.md` §3.9). */
 import { type Order, order as orderSchema } from '../../contract/orders.ts';
 import { PuenteError } from '../../error.ts';
 import { tickOf } from '../clock.ts';
@@ -13,7 +13,7 @@ import { applyOrder, changeLink, isContradicted } from './settle.ts';
 
 /**
  * Reads a live link's order and moves the link to it. One read per order at a time; a read younger than `fresh_ms`
- * is good enough unless `force` is set. What can't be read leaves the stored state standing (`reliability.md` F27, F28).
+ * is good enough unless `force` is set. What can't be read leaves the stored state standing (`test/faults/README.md` F27, F28).
  */
 export async function refreshLink(ports: Ports, link: Link, token: Secret, options: ReadOptions = {}): Promise<Link> {
   return (await lookAtLink(ports, link, token, options)).link;
@@ -141,7 +141,7 @@ export function readableOrder(outcome: UpstreamOutcome, order_id: string | null)
 
 // When each order was last read, so that polling tills and floods of events don't become upstream calls.
 
-// The cancel of an order upstream: written down, sent, and never repeated blindly (`reliability.md` §3.9).
+// The cancel of an order upstream: written down, sent, and never repeated blindly (`docs/protocol.md` §3.9).
 
 /** Written down before it is done: after a crash an already canceled order is known to be our doing. */
 export async function markSent(ports: Ports, link: Link): Promise<Link> {

@@ -109,7 +109,7 @@ export async function releaseHeld(ports: Ports, link: Link): Promise<Link> {
   return link.order === null ? link : applyOrder(ports, link, link.order, { released: true });
 }
 
-/** What became of an order nobody was told of, in audit words; null when nothing did (`reliability.md` §3.8). */
+/** What became of an order nobody was told of, in audit words; null when nothing did (`docs/protocol.md` §3.8). */
 function settlementOf(before: Link, after: Link): string | null {
   if (!unclaimed(after) || before.legacy_state === after.legacy_state) return null;
   if (isPaid(after)) return isPaid(before) ? null : say('settled.paid', {}).text;
@@ -149,7 +149,7 @@ function isUnfound({ memory }: Ports, { order_id }: Link): boolean {
 
 /**
  * For how long this process has looked at an order that is shown as CONFIRMATION_REQUIRED and may yet be paid, ms; null when
- * it has looked long enough. The wall clock alone doesn't say that: it may have been set forward (`reliability.md` F47).
+ * it has looked long enough. The wall clock alone doesn't say that: it may have been set forward (`test/faults/README.md` F47).
  */
 function awaitedFor(ports: Ports, link: Link): number | null {
   if (!isReleased(ports, link)) return null;
@@ -161,7 +161,7 @@ function awaitedFor(ports: Ports, link: Link): number | null {
   return isOver && for_ms >= LONGEST_UNSEEN_MS ? null : for_ms;
 }
 
-/** True when no 2xx can have reached the client: the order is nobody's until a retry claims it (`reliability.md` §3.8). */
+/** True when no 2xx can have reached the client: the order is nobody's until a retry claims it (`docs/protocol.md` §3.8). */
 export function unclaimed(link: Link): boolean {
   return link.client_answer !== 'maybe';
 }
@@ -209,7 +209,7 @@ function remember(
   });
 }
 
-/** The audit line of what became of an order nobody was told of (`reliability.md` §3.8). */
+/** The audit line of what became of an order nobody was told of (`docs/protocol.md` §3.8). */
 export function settlementLine(ports: Ports, link: Link, what: string): AuditEntry {
   return {
     at: ports.clock.now(),

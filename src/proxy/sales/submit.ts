@@ -1,4 +1,4 @@
-/** Submitting a stored create to upstream: attempts with one key until the outcome is known, then its commit (`reliability.md` §3.5, §3.6). Requests and recovery share it. */
+/** Submitting a stored create to upstream: attempts with one key until the outcome is known, then its commit (`docs/protocol.md` §3.5, §3.6). Requests and recovery share it. */
 
 import { type Order, order as orderSchema } from '../../contract/orders.ts';
 import type { Ports } from '../ports.ts';
@@ -33,7 +33,7 @@ export interface SendPlan {
 
 /**
  * Runs a link's create to a committed outcome. Must be called inside `runtime.memory.mutex` for this link.
- * What the client may be told is committed before it is told (`reliability.md` §3.3 e).
+ * What the client may be told is committed before it is told (`docs/protocol.md` §3.3 e).
  * @param fresh the link, where nobody can have changed it since it was written; otherwise it is read.
  */
 export async function sendLink(
@@ -47,7 +47,7 @@ export async function sendLink(
   const link = isUnseen(stored) ? await seenSinceCancel(ports, stored, plan) : stored;
   if (link === null) return { kind: 'in_doubt', link: stored, busy: false };
   if (link.state === 'LIVE') return await acknowledge(ports, link, plan);
-  // A retry is the same sale whatever became of it, paid included: a second order would charge twice (`reliability.md` §3.9).
+  // A retry is the same sale whatever became of it, paid included: a second order would charge twice (`docs/protocol.md` §3.9).
   if (link.state === 'DONE' && !wasCanceledByUs(link)) return await acknowledge(ports, link, plan);
   if (link.state !== 'SENDING' && link.state !== 'IN_DOUBT') return { kind: 'over', link };
   const sent_before =
@@ -80,7 +80,7 @@ function isUnseen(link: Link): link is Ordered {
 
 /**
  * An order that nobody was told of, and whose cancel was sent by a process that has died since, is looked at before a retry
- * is told that it is there (`reliability.md` §3.8).
+ * is told that it is there (`docs/protocol.md` §3.8).
  * @returns the link as it is by now; null when its order can't be read.
  */
 async function seenSinceCancel(ports: Ports, link: Ordered, plan: SendPlan): Promise<Link | null> {
@@ -92,7 +92,7 @@ async function seenSinceCancel(ports: Ports, link: Ordered, plan: SendPlan): Pro
 
 /**
  * True while the same key and bytes may be sent again: inside the replay window, before the order's own end, and
- * only when the wall clock can be believed (`reliability.md` §3.5, retry rules).
+ * only when the wall clock can be believed (`docs/protocol.md` §3.5, retry rules).
  */
 export function mayReplay(ports: Ports, link: Link): boolean {
   const now = ports.clock.now();
@@ -144,7 +144,7 @@ async function settleDoubt(ports: Ports, link: Link, told: LinkChange, busy: boo
   return { kind: 'in_doubt', link: saved, busy };
 }
 
-/** Order id, state, what the client will be told, and any notice: one transaction (`reliability.md` §3.3, step 3). */
+/** Order id, state, what the client will be told, and any notice: one transaction (`docs/protocol.md` §3.3, step 3). */
 async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: number, plan: SendPlan): Promise<Sent> {
   const extra = (): Decision => ({
     change: {
@@ -181,7 +181,7 @@ function storedBody(ports: Ports, link: Link): Uint8Array {
   return ports.vault.open(link.sealed_body, 'body');
 }
 
-/** When the completer tries next: 1, 2, 4, 8, 15, 30 s … and up to two fifths more, never sooner (`reliability.md` §3.5, F12). */
+/** When the completer tries next: 1, 2, 4, 8, 15, 30 s … and up to two fifths more, never sooner (`docs/protocol.md` §3.5, F12). */
 function nextReplay(ports: Ports, link: Link): number {
   const pauses_ms = [1_000, 2_000, 4_000, 8_000, 15_000];
   const rounds = Math.max(0, link.attempts - ports.settings.create.attempts + 1);
@@ -189,7 +189,7 @@ function nextReplay(ports: Ports, link: Link): number {
   return ports.clock.now() + Math.round(base_ms * (1 + 0.4 * ports.memory.ids.random()));
 }
 
-// A create under way, and the retries that wait for it: what refuses it refuses all of them (`reliability.md` §3.9).
+// A create under way, and the retries that wait for it: what refuses it refuses all of them (`docs/protocol.md` §3.9).
 
 /**
  * Runs a link's create, or waits for its turn. A retry that was waiting while upstream refused the sale is told the same:
@@ -219,9 +219,9 @@ async function refusalOf(ports: Ports, before: Flight, token: Secret, mine: Sent
   return theirs.kind === 'refused' || theirs.kind === 'not_sent' ? theirs : mine;
 }
 
-// Sends one stored create until its outcome is known or the deadline is over (`reliability.md` §3.5).
+// Sends one stored create until its outcome is known or the deadline is over (`docs/protocol.md` §3.5).
 
-/** Before the second attempt, and before every further one, full jitter (`reliability.md` §3.5). */
+/** Before the second attempt, and before every further one, full jitter (`docs/protocol.md` §3.5). */
 const FIRST_PAUSE_MS = 300;
 const LATER_PAUSE_MS = 1_500;
 /** An attempt with less time than this left would only turn a known outcome into an unknown one. */
@@ -319,7 +319,7 @@ function pause(ports: Ports, attempts: number, verdict: CreateVerdict): number {
   return Math.ceil((attempts === 1 ? FIRST_PAUSE_MS : LATER_PAUSE_MS) * ports.memory.ids.random());
 }
 
-// What the outcome of one create attempt means (`reliability.md` §3.5): pure.
+// What the outcome of one create attempt means (`docs/protocol.md` §3.5): pure.
 
 export type CreateVerdict =
   /** The order exists and is ours. */

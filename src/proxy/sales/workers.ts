@@ -17,7 +17,7 @@ const SHARE = 4;
 const PAGE = 64;
 
 /**
- * @param concurrency how many links are worked on at once (`reliability.md` §3.7: 8).
+ * @param concurrency how many links are worked on at once (`docs/protocol.md` §3.7: 8).
  * @param rests true while the service asked for fewer calls.
  */
 export function startCompleter(

@@ -1,4 +1,4 @@
-/** Log lines as JSON on standard output: a message and fields of the allow list, nothing else (`reliability.md` F132, F133). */
+/** Log lines as JSON on standard output: a message and fields of the allow list, nothing else (`test/faults/README.md` F132, F133). */
 import pino from 'pino';
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { maskText } from '../evidence/redact-text.ts';
@@ -23,9 +23,9 @@ const ALLOWED = [
   'count',
 ] as const satisfies readonly (keyof LogFields)[];
 
-/** A digit run that could be a card number, whether it passes a card's check or not (`reliability.md` F134). */
+/** A digit run that could be a card number, whether it passes a card's check or not (`test/faults/README.md` F134). */
 const CARD_LIKE = /(?<!\d)\d{13,19}(?!\d)/g;
-/** What some terminals obey, or what turns a line around, and JSON leaves as it is (`reliability.md` F132). */
+/** What some terminals obey, or what turns a line around, and JSON leaves as it is (`test/faults/README.md` F132). */
 const UNPRINTABLE = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 /** Longest text of a field; a cause is a sentence, not a dump. */
 const MAX_TEXT = 300;

@@ -1,4 +1,4 @@
-/** Numbers for Prometheus; labels are closed sets, never ids (`reliability.md` F102). */
+/** Numbers for Prometheus; labels are closed sets, never ids (`test/faults/README.md` F102). */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type Admission, sheddingLevels } from '../http/admission.ts';
 import type { Count } from '../log.ts';

@@ -1,4 +1,4 @@
-/** Standard output that blocks no call, however slow its reader is (`reliability.md` F63). */
+/** Standard output that blocks no call, however slow its reader is (`test/faults/README.md` F63). */
 import pino from 'pino';
 
 /** Lines that wait for a slow reader of our output: a quarter of a minute of a busy process. */

@@ -1,4 +1,4 @@
-/** Keeps calls away from an upstream at which nothing works, and lets them back slowly (`reliability.md` P12, F31, F32). */
+/** Keeps calls away from an upstream at which nothing works, and lets them back slowly (`docs/protocol.md` P12, F31, F32). */
 import { claimedMerchant } from '../routing/merchant-identity.ts';
 import type { Secret } from '../vault.ts';
 import { NO_FREE_CONNECTION, type UpstreamClient } from './client.ts';

@@ -176,5 +176,5 @@ function writeRequest(call: UpstreamCall, prefix: string, userAgent: string): Di
   };
 }
 
-/** Segments of the characters that URLs need no escape for; `%` is refused because `%2e%2e` climbs (`reliability.md` §0.4). */
+/** Segments of the characters that URLs need no escape for; `%` is refused because `%2e%2e` climbs (`docs/protocol.md` P8). */
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9._~:@-]+)+$/;

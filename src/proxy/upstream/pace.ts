@@ -1,4 +1,4 @@
-/** Bounds on calls to upstream: how many run at once, payments before reads; and the pace of recovery, so that a backlog does not crowd out payments (`reliability.md` F31, §3.11.4). */
+/** Bounds on calls to upstream: how many run at once, payments before reads; and the pace of recovery, so that a backlog does not crowd out payments (`test/faults/README.md` F31, §3.11.4). */
 
 import type { Clock } from '../clock.ts';
 import { createQueue, type Queue } from '../keyed-mutex.ts';

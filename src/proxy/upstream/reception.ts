@@ -1,4 +1,4 @@
-/** Receives the answer of one upstream call and decides what the call came to when it ends, breaks or is cut; and proves whether its bytes left (`reliability.md` §3.5). */
+/** Receives the answer of one upstream call and decides what the call came to when it ends, breaks or is cut; and proves whether its bytes left (`docs/protocol.md` §3.5). */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -96,7 +96,7 @@ export class Reception {
 
 /**
  * What a complete answer is worth: a success must be JSON, since an order is made of it; an error is an error whatever
- * its body says. Compressed answers were asked not to come (`reliability.md` §3.5).
+ * its body says. Compressed answers were asked not to come (`docs/protocol.md` §3.5).
  */
 function judge(
   status: number,
@@ -134,7 +134,7 @@ function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
 }
 
-// Proves whether the bytes of one request left this process, through undici's diagnostics channels (`reliability.md`
+// Proves whether the bytes of one request left this process, through undici's diagnostics channels (`docs/protocol.md`
 // §3.5).
 
 /** `sent` turns true just before undici hands the request's head to the socket, and never back. */

@@ -36,7 +36,7 @@ export interface UpstreamCall {
 }
 
 /**
- * `answered`: a complete answer. `not_sent`: proved that no byte of the request left (`reliability.md` §3.5).
+ * `answered`: a complete answer. `not_sent`: proved that no byte of the request left (`docs/protocol.md` §3.5).
  * `broken`: bytes left and no complete, valid answer came; the effect is unknown.
  */
 export type UpstreamOutcome =
@@ -54,7 +54,7 @@ export interface Upstream {
 
 /**
  * Name, method and path of a documented call.
- * @param order_id already checked against its pattern, so that it can't change the path (`reliability.md` §0.4).
+ * @param order_id already checked against its pattern, so that it can't change the path (`docs/protocol.md` §0.4).
  */
 export function routeOf(name: UpstreamCallName, order_id = ''): Pick<UpstreamCall, 'name' | 'method' | 'path'> {
   const { method, path } = upstreamRoutes[name];

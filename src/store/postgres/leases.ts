@@ -5,7 +5,7 @@ import { type PostgresReader, readerOn } from './reader.ts';
 
 /** Half of it is longer than any call may take (`notices.timeout_ms`, two minutes at most); a store that lives takes what it still works on again. */
 export const LEASE_SECONDS = 300;
-/** A store that lives says so every few seconds: after so long without a word it is dead, and what it had is free (`reliability.md` P14). */
+/** A store that lives says so every few seconds: after so long without a word it is dead, and what it had is free (`docs/protocol.md` P14). */
 export const SILENT_SECONDS = 15;
 export const HEARTBEAT_MS = 4_000;
 /** So long a stop waits for a beat that is under way, which may take another 4.5 s. */

@@ -11,7 +11,7 @@ import { databaseUnusable, failureOf, textOf } from './pool.ts';
 /** The first with everything that the statements use is 12; 14 is the oldest that its makers still look after. */
 const OLDEST_VERSION = 140_000;
 
-/** Settings that the promises rest on (`reliability.md` §3.14), the values that keep them, and the repair. */
+/** Settings that the promises rest on (`docs/protocol.md` §3.14), the values that keep them, and the repair. */
 const NEEDED: readonly (readonly [name: string, values: readonly string[], repair: string])[] = [
   ['synchronous_commit', ['on', 'remote_apply'], 'Set synchronous_commit to on for this user and database'],
   ['fsync', ['on'], 'Set fsync to on: with it off a power loss takes sales away that were answered'],

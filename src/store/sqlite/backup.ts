@@ -1,4 +1,4 @@
-/** Online backups: a checked copy under another name first, then its manifest, then its own name (`reliability.md` C15). */
+/** Online backups: a checked copy under another name first, then its manifest, then its own name (`docs/protocol.md` §3.4). */
 
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';

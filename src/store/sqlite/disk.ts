@@ -1,4 +1,4 @@
-/** The room on the disk: watched, kept in reserve for sales under way, and told before it is gone (`reliability.md` F44, F45, F62). */
+/** The room on the disk: watched, kept in reserve for sales under way, and told before it is gone (`test/faults/README.md` F44, F45, F62). */
 import { existsSync, statSync, unlinkSync } from 'node:fs';
 import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';

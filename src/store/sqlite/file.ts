@@ -15,7 +15,7 @@ import { putInPlace } from './synchronise.ts';
 import { refuseRestoring, refuseTransferred } from './under-way.ts';
 
 export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
-/** `quick_check` reads the whole file; beyond this size a start would take longer than 2 s (`reliability.md` P14). */
+/** `quick_check` reads the whole file; beyond this size a start would take longer than 2 s (`docs/protocol.md` P14). */
 const QUICK_CHECK_LIMIT_BYTES = 512 * 1024 * 1024;
 
 export interface FileOptions {
@@ -119,7 +119,7 @@ function refuseUnlikelyFile(path: string): void {
   const facts = statSync(path);
   if (!facts.isFile()) throw storeUnusable(path, 'it is not a file', 'Name a file');
   if (facts.size === 0) {
-    // SQLite takes an empty file for a sound empty database (`reliability.md` §3.14), and every link would be gone.
+    // SQLite takes an empty file for a sound empty database (`docs/protocol.md` §3.14), and every link would be gone.
     throw storeUnusable(path, 'it is empty', 'Restore a backup; or remove it if nothing was ever stored in it');
   }
   try {

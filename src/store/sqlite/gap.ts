@@ -1,4 +1,4 @@
-/** A time whose writes a file lacks, written into the file itself: by a restore, or because its log is gone (`reliability.md` F40, F60). */
+/** A time whose writes a file lacks, written into the file itself: by a restore, or because its log is gone (`test/faults/README.md` F40, F60). */
 
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
@@ -23,7 +23,7 @@ export interface Gap {
 /**
  * Keeps the gap for the doctor and for the sales that come back, and for ever in the audit chain. A sale that is open in the
  * file counts as told to its till: it may have been told in the time that is missing, and then nothing may cancel it for
- * being unclaimed (`reliability.md` §3.3 e, §3.8).
+ * being unclaimed (`docs/protocol.md` §3.3 e, §3.8).
  */
 export function writeGap(database: Database.Database, { from, until, action, reason, detail }: Gap): void {
   const remember = database.prepare(

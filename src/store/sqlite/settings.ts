@@ -1,8 +1,8 @@
-/** The SQLite settings that the promises rest on (`reliability.md` §3.14), set on every open and asserted, not trusted. */
+/** The SQLite settings that the promises rest on (`docs/protocol.md` §3.14), set on every open and asserted, not trusted. */
 import type Database from 'better-sqlite3';
 import { storeUnusable } from './failure.ts';
 
-/** The driver waits inside the event loop, so a long timeout would stall everything else (`reliability.md` §3.14). */
+/** The driver waits inside the event loop, so a long timeout would stall everything else (`docs/protocol.md` §3.14). */
 export const BUSY_TIMEOUT_MS = 100;
 /** Keeps a WAL that once grew from holding the disk for ever. */
 const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024;
@@ -43,7 +43,7 @@ export function applySettings(database: Database.Database, path: string): void {
 
 /**
  * Asserts every setting. Call it again after the first write: a fresh WAL file reads FULL and falls to NORMAL at its first
- * write unless FULL was set explicitly (`reliability.md` §0.4).
+ * write unless FULL was set explicitly (`docs/protocol.md` §3.14).
  * @throws PuenteError store_unusable naming the setting.
  */
 export function assertSettings(database: Database.Database, path: string): void {

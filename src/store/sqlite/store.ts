@@ -175,7 +175,7 @@ export function assembleStore(parts: {
 }
 
 /**
- * The reserve of a full disk is for sales under way (`reliability.md` F44): the service sends its events again, and what
+ * The reserve of a full disk is for sales under way (`test/faults/README.md` F44): the service sends its events again, and what
  * is carried to legacy is carried without a note.
  */
 function whereThereIsRoom(

@@ -1,4 +1,4 @@
-/** A move while work is open: a unit is on one side at a time, and a retry never becomes a second charge on the other (`reliability.md` §3.10). */
+/** A move while work is open: a unit is on one side at a time, and a retry never becomes a second charge on the other (`docs/protocol.md` §3.10). */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** A legacy create against every outcome upstream can have: one order at most, and never a 2xx on doubt (`reliability.md` §3.5). */
+/** A legacy create against every outcome upstream can have: one order at most, and never a 2xx on doubt (`docs/protocol.md` §3.5). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, eventually } from '../../kit.ts';
 import { idOf, legacyErrorOf, openShop, type Shop } from './till.ts';

@@ -1,4 +1,4 @@
-/** Retries and second sales: the same one is joined, another one is a new order or busy, never both (`reliability.md` §3.9). */
+/** Retries and second sales: the same one is joined, another one is a new order or busy, never both (`docs/protocol.md` §3.9). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../kit.ts';
 import { idOf, legacyErrorOf, openShop, type Shop } from './till.ts';

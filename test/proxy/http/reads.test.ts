@@ -1,4 +1,4 @@
-/** Reading an intent: few upstream calls, the last state when upstream is away, and never back in time (`reliability.md` §3.12). */
+/** Reading an intent: few upstream calls, the last state when upstream is away, and never back in time (`docs/protocol.md` §3.12). */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/proxy/clock.ts';
 import { ARGENTINA, eventually, POINT, startReceiver } from '../../kit.ts';

@@ -1,4 +1,4 @@
-/** Refunds of which Puente doesn't learn at once what became: exactly one, or none, upstream (`reliability.md` §3.9). */
+/** Refunds of which Puente doesn't learn at once what became: exactly one, or none, upstream (`docs/protocol.md` §3.9). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/proxy/clock.ts';
 import { eventually } from '../../kit.ts';

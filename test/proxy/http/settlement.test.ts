@@ -1,4 +1,4 @@
-/** Orders nobody was told of, and upstream's ways with a repeated key: nothing stays orphaned (`reliability.md` §3.1, §3.8). */
+/** Orders nobody was told of, and upstream's ways with a repeated key: nothing stays orphaned (`docs/protocol.md` §3.1, §3.8). */
 import { afterEach, describe, expect, it } from 'vitest';
 import { verifyAudit } from '../../../src/proxy/audit.ts';
 import { eventually, INTENT, startReceiver } from '../../kit.ts';

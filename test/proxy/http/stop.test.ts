@@ -1,4 +1,4 @@
-/** Stopping: what is under way ends, nothing new begins, and the next start goes on where this one left (`reliability.md` F53). */
+/** Stopping: what is under way ends, nothing new begins, and the next start goes on where this one left (`test/faults/README.md` F53). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';

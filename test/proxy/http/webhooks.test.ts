@@ -1,4 +1,4 @@
-/** Events are hints: whatever comes in, in whatever order, the order itself decides (`reliability.md` §3.11, F103–F112). */
+/** Events are hints: whatever comes in, in whatever order, the order itself decides (`docs/protocol.md` §3.11, F103–F112). */
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';

@@ -1,4 +1,4 @@
-/** The outbound guard over the corpus of `reliability.md` F113–F116, and against resolvers that lie. */
+/** The outbound guard over the corpus of `test/faults/README.md` F113–F116, and against resolvers that lie. */
 import type { LookupAddress } from 'node:dns';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';

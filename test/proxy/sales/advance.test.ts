@@ -1,4 +1,4 @@
-/** From an order to what tills see: never back in time, whatever order the readings come in (`reliability.md` §3.12). */
+/** From an order to what tills see: never back in time, whatever order the readings come in (`docs/protocol.md` §3.12). */
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What one create attempt means, row by row of `reliability.md` §3.5; a 2xx is a success only when the order is ours. */
+/** What one create attempt means, row by row of `docs/protocol.md` §3.5; a 2xx is a success only when the order is ours. */
 import { describe, expect, it } from 'vitest';
 import { judgeCreate } from '../../../src/proxy/sales/submit.ts';
 import { errorCode, type UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';

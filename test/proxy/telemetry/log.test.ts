@@ -1,4 +1,4 @@
-/** What a log line may hold: a message and fields of the allow list, as one line of JSON (`reliability.md` F132 to F134). */
+/** What a log line may hold: a message and fields of the allow list, as one line of JSON (`test/faults/README.md` F132 to F134). */
 import { describe, expect, it } from 'vitest';
 import type { LogFields } from '../../../src/proxy/log.ts';
 import { createLog } from '../../../src/proxy/telemetry/log.ts';

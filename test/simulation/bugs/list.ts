@@ -1,4 +1,4 @@
-/** The seeded bugs of `reliability.md` §5.4: each breaks one rule of the protocol, and the checker must catch it. */
+/** The seeded bugs of `docs/protocol.md` §5.4: each breaks one rule of the protocol, and the checker must catch it. */
 import { readBugs } from './bug.ts';
 import { createBugs } from './creates.ts';
 import { otherBugs } from './others.ts';

@@ -1,4 +1,4 @@
-/** P2 for money: approved payments per sale that a cashier meant are at most one, and no sale that was meant is swallowed (`reliability.md` §3.9). */
+/** P2 for money: approved payments per sale that a cashier meant are at most one, and no sale that was meant is swallowed (`docs/protocol.md` §3.9). */
 import type { LinkRow, Order, SaleFacts, TillCall } from '../history.ts';
 import { type Evidence, isTaken, PAID, type Rule } from './evidence.ts';
 

@@ -1,4 +1,4 @@
-/** P2 and I12 for what is asked back (`reliability.md` §3.9): never more often than it was asked, and what was acknowledged is there. */
+/** P2 and I12 for what is asked back (`docs/protocol.md` §3.9): never more often than it was asked, and what was acknowledged is there. */
 import type { Order, TillCall } from '../history.ts';
 import { type Evidence, isTaken, type Rule } from './evidence.ts';
 
@@ -49,7 +49,7 @@ function moreThanAsked(evidence: Evidence, { id, payment_id, refunds }: Order): 
   return wrong;
 }
 
-/** By the product's clock it came once more when keys are forgotten, as the vendor forgets them (`reliability.md` §3.1). */
+/** By the product's clock it came once more when keys are forgotten, as the vendor forgets them (`docs/protocol.md` §3.1). */
 function isForgotten({ wallAt }: Evidence, ofKey: TillCall[]): boolean {
   const [first] = ofKey;
   return ofKey.some(({ from, to }) => first !== undefined && wallAt(to ?? from) - wallAt(first.from) >= KEY_MEMORY_MS);

@@ -7,7 +7,7 @@ import { type Evidence, isTaken, type Rule, wasHeardOf } from './evidence.ts';
 const COMPLETER_TRIES = 12;
 const TRIES_PER_CALL = 3;
 const WINDOW_MS = 10_000;
-/** The window in which the same bytes may be sent again, as it is set (`reliability.md` §3.5). */
+/** The window in which the same bytes may be sent again, as it is set (`docs/protocol.md` §3.5). */
 const REPLAY_WINDOW_MS = 900_000;
 
 /** I9 and I10, as far as they show here: notices go to receivers alone, and no line or answer shows a secret. */
@@ -152,7 +152,7 @@ function isClear(evidence: Evidence, call: TillCall): boolean {
 }
 
 /**
- * A dynamic code holds no unit, and is in the way of its own retry alone: that one joins it (`reliability.md` §3.9), and is
+ * A dynamic code holds no unit, and is in the way of its own retry alone: that one joins it (`docs/protocol.md` §3.9), and is
  * told so when its outcome was still unknown at the moment of the answer.
  */
 function isOwnCode({ sale }: Evidence, link: LinkRow, { sale: number, unit, row }: TillCall): boolean {
@@ -162,7 +162,7 @@ function isOwnCode({ sale }: Evidence, link: LinkRow, { sale: number, unit, row 
 }
 
 /**
- * While the outcome of a create is in doubt its unit is busy for everybody (`reliability.md` §3.6), and until an event, a
+ * While the outcome of a create is in doubt its unit is busy for everybody (`docs/protocol.md` §3.6), and until an event, a
  * replay or the order's end there is no read that could tell: its order has no id yet. In doubt it is as long as its row
  * says so, and with a reason alone: a try is under way or without a clear answer, or whoever made it has died since.
  */

@@ -1,4 +1,4 @@
-/** What waits by a clock that ran ahead is pulled forward, and nothing else is (`reliability.md` F47). */
+/** What waits by a clock that ran ahead is pulled forward, and nothing else is (`test/faults/README.md` F47). */
 import { expect, it } from 'vitest';
 import type { Attempt } from '../../../src/proxy/records/notices.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';

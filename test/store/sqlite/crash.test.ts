@@ -1,4 +1,4 @@
-/** kill -9 in the middle of committing: every answered write is there afterwards (`reliability.md` P1). */
+/** kill -9 in the middle of committing: every answered write is there afterwards (`docs/protocol.md` P1). */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
