@@ -21,6 +21,14 @@ const ownServers = 'test/crash/database.test.ts';
 const proof = [
   'test/{crash,simulation,faults,docs}/**/*.test.ts',
   'test/scripts/{bench,demo,screenshots,soak}.test.ts',
+  // Each of these takes half a minute or more, most of it waiting: for retries of SDKs, for a server that is away, for every limitation in turn.
+  'test/journeys/{fidelity,limitations,qr-fidelity,qr-limitations,sdk-lost-answer}.test.ts',
+  'test/store/postgres/{outage,together,transfer,workers}.test.ts',
+  'test/store/sqlite/upgrades.test.ts',
+  'test/proxy/shadow/{differential,writes}.test.ts',
+  'test/ops/moves/moves-model.test.ts',
+  'test/ops/console/{languages,many}.test.ts',
+  'test/ops/cli/init*.test.ts',
 ];
 
 export default defineConfig({

@@ -44,6 +44,7 @@ function describedProgram(): ReturnType<typeof puenteProgram> {
   return puenteProgram({
     version: '',
     serve: elsewhere,
+    sandbox: elsewhere,
     restore: elsewhere,
     migrateStore: elsewhere,
     loadInstaller: elsewhere,

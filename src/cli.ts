@@ -27,6 +27,10 @@ const program = puenteProgram({
     const { serve } = await import('./main.ts');
     await serve(notify === undefined ? process.env : { ...process.env, PUENTE_MERCHANTS_NOTICE_URL: notify });
   },
+  sandbox: async (order) => {
+    const { serveSandbox } = await import('./app/sandbox.ts');
+    await serveSandbox(process.env, process.cwd(), order);
+  },
   restore: async (order) => {
     const { restoreBackup } = await import('./store/sqlite/restore.ts');
     return restoreBackup(order);

@@ -8,6 +8,7 @@ export function programHere(): Command {
   return puenteProgram({
     version: '0.0.0',
     serve: elsewhere,
+    sandbox: elsewhere,
     restore: elsewhere,
     migrateStore: elsewhere,
     loadInstaller: elsewhere,

@@ -1,7 +1,14 @@
 /** The sandbox on its own port: one process part that stands in for the new API and the legacy one. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import express, { type ErrorRequestHandler, type NextFunction, type Request, type Response, Router } from 'express';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type NextFunction,
+  type Request,
+  type Response,
+  Router,
+} from 'express';
 import { PuenteError } from '../error.ts';
 import { oauthRouter } from './account/oauth.ts';
 import { storesRouter } from './account/stores.ts';
@@ -54,11 +61,104 @@ const KEEP_ALIVE_MS = 75_000;
 /** Nobody who means it needs longer for the head of a request, or for a body of some kilobytes; and how often that is looked at. */
 const SLOW = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 1_000 };
 
+/** Worlds at most besides the usual one: enough for a test suite, small enough to stay in memory. */
+const MOST_WORLDS = 64;
+const WORLD_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
+
 /** @throws PuenteError bad_setting, also when the port can't be taken. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { now = Date.now, profile, settings } = options;
+  const worlds = createWorlds(options);
+  const server = createServer({ ...SLOW, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true }, worlds.handle);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'EADDRINUSE' ? 'is in use' : `can't be taken (${error.code ?? error.message})`;
+      const address = `${options.host}:${options.port}`;
+      reject(
+        new PuenteError('bad_setting', `sandbox.port: ${address} ${why}; choose another port, or 0 for a free one`),
+      );
+    });
+    server.listen(options.port, options.host, resolve);
+  });
+  const { port } = server.address() as AddressInfo; // a TCP server's address is never text
+  const { world } = worlds.usual;
+  return {
+    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
+    port,
+    world,
+    assumptions: listAssumptions(world.settings).length,
+    async close() {
+      worlds.end();
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+      await worlds.close();
+    },
+  };
+}
+
+/**
+ * Worlds side by side: a request names one with the header `X-Sandbox-World`, or with a path below `/_world/<name>`; without either it
+ * is for the usual one. A world is made by the first request that names it, with the options of all.
+ */
+function createWorlds(options: SandboxOptions) {
+  const usual = openWorld(options);
+  const named = new Map<string, WorldStand>();
+  const all = (): WorldStand[] => [usual, ...named.values()];
+  const admin = Router()
+    .get('/_sandbox/worlds', (_request, response) => void response.json({ worlds: [...named.keys()] }))
+    .delete('/_sandbox/worlds/:name', async (request, response) => {
+      const stand = named.get(request.params.name);
+      if (stand === undefined) return void response.status(404).json({ message: 'There is no such world.' });
+      named.delete(request.params.name);
+      stand.world.close();
+      await stand.close();
+      response.status(204).end();
+    });
+  const find = (name: string): WorldStand | string => {
+    if (!WORLD_NAME.test(name))
+      return 'Name a world with 1 to 64 letters, digits, dots, hyphens and underscores; the first a letter or a digit.';
+    const known = named.get(name);
+    if (known !== undefined) return known;
+    if (named.size >= MOST_WORLDS)
+      return `There are ${MOST_WORLDS} worlds already; remove one with DELETE /_sandbox/worlds/<name>.`;
+    const made = openWorld(options);
+    named.set(name, made);
+    return made;
+  };
+  const outer = express()
+    .disable('x-powered-by')
+    .disable('etag')
+    .set('query parser', false)
+    .use(admin)
+    .use((request, response) => {
+      const [, prefixed, rest] = /^\/_world\/([^/?]+)(.*)$/.exec(request.url) ?? [];
+      if (prefixed !== undefined && rest !== undefined) request.url = rest.startsWith('/') ? rest : `/${rest}`;
+      const name = prefixed ?? request.get('x-sandbox-world');
+      const stand = name === undefined ? usual : find(name);
+      if (typeof stand === 'string') return void response.status(400).json({ message: stand });
+      stand.app(request, response);
+    });
+  return {
+    usual,
+    handle: outer,
+    end: () => {
+      for (const { world } of all()) world.close();
+    },
+    close: async () => void (await Promise.all(all().map((stand) => stand.close()))),
+  };
+}
+
+interface WorldStand {
+  world: World;
+  app: Express;
+  /** Ends webhooks under way; the world has to be closed before. */
+  close(): Promise<void>;
+}
+
+/** One world with everything that is served of it. */
+function openWorld({ now = Date.now, profile, settings, webhook_certificate, log }: SandboxOptions): WorldStand {
   const world = createWorld({ now, profile, settings, random: Math.random });
-  const postman = createPostman(world, options.webhook_certificate ?? null);
+  const postman = createPostman(world, webhook_certificate ?? null);
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -79,33 +179,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   app.use((_request, response) =>
     send(response, paymentsRefusal(404, 'not_found', 'There is nothing at this address')),
   );
-  app.use(answerError(options.log));
-
-  const server = createServer({ ...SLOW, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true }, app);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'is in use' : `can't be taken (${error.code ?? error.message})`;
-      const address = `${options.host}:${options.port}`;
-      reject(
-        new PuenteError('bad_setting', `sandbox.port: ${address} ${why}; choose another port, or 0 for a free one`),
-      );
-    });
-    server.listen(options.port, options.host, resolve);
-  });
-  const { port } = server.address() as AddressInfo; // a TCP server's address is never text
-  return {
-    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
-    port,
-    world,
-    assumptions: listAssumptions(world.settings).length,
-    async close() {
-      world.close();
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-      await postman.close();
-    },
-  };
+  app.use(answerError(log));
+  return { world, app, close: () => postman.close() };
 }
 
 /** The old world: Point, QR with its merchant orders, and the feed that both tell through. */

@@ -54,6 +54,8 @@ export interface ProgramParts {
   version: string;
   /** Starts Puente; only `src/cli.ts` starts a process. */
   serve(options: { notify?: string }): Promise<void>;
+  /** Serves the sandbox by itself until it is told to stop. */
+  sandbox(options: { port?: string; host?: string; profile?: string }): Promise<void>;
   /** Puts a backup in place of a database. */
   restore: Restore;
   /** Carries a database file to a server. */
@@ -67,6 +69,7 @@ export interface ProgramParts {
 export function puenteProgram({
   version,
   serve,
+  sandbox,
   restore,
   migrateStore,
   loadInstaller,
@@ -81,6 +84,7 @@ export function puenteProgram({
   program.commandsGroup('First steps:');
   addInitCommands(program, loadInstaller);
   addServeCommand(program, serve);
+  addSandboxCommand(program, sandbox);
   addDoctorCommands(program, examineOffline);
   addCompletionCommands(program);
   program.commandsGroup('Merchants and their moves:');
@@ -125,6 +129,25 @@ function addServeCommand(program: Command, serve: ProgramParts['serve']): void {
     .option('--notify <url>', 'where notices of merchants without a URL of their own go (merchants.notice_url)')
     .addHelpText('after', SERVE_HELP)
     .action(serve);
+}
+
+const SANDBOX_HELP = `
+It keeps everything in memory, and stops on SIGTERM and SIGINT. Its settings are those of \`sandbox\` in config/default.yaml. Requests with the
+header X-Sandbox-World: <name>, or with paths below /_world/<name>/, meet a world of their own, which the first of them makes.
+
+Examples:
+  puente sandbox
+  puente sandbox --port 9082 --profile field`;
+
+function addSandboxCommand(program: Command, sandbox: ProgramParts['sandbox']): void {
+  program
+    .command('sandbox')
+    .description('start the stand-in for both APIs by itself, without Puente')
+    .option('--port <port>', 'where it listens; 0 takes a free port (sandbox.port)')
+    .option('--host <host>', 'on which address (sandbox.host)')
+    .option('--profile <profile>', 'which service it is: specification or field (sandbox.profile)')
+    .addHelpText('after', SANDBOX_HELP)
+    .action(sandbox);
 }
 
 /** Which options must be given shows in every help. */

@@ -1,0 +1,39 @@
+/** `puente sandbox`: the stand-in for both vendor APIs by itself, without a proxy and a database. */
+import { once } from 'node:events';
+import { loadConfig } from '../config/config.ts';
+import { startSandbox } from '../sandbox/server.ts';
+
+export interface SandboxOrder {
+  port?: string;
+  host?: string;
+  profile?: string;
+}
+
+/**
+ * Serves until SIGTERM or SIGINT.
+ * @throws PuenteError bad_setting when an option is wrong or the port is taken.
+ */
+export async function serveSandbox(environment: NodeJS.ProcessEnv, cwd: string, order: SandboxOrder): Promise<void> {
+  const env = {
+    ...environment,
+    ...(order.port === undefined ? {} : { PUENTE_SANDBOX_PORT: order.port }),
+    ...(order.host === undefined ? {} : { PUENTE_SANDBOX_HOST: order.host }),
+    ...(order.profile === undefined ? {} : { PUENTE_SANDBOX_PROFILE: order.profile }),
+  };
+  const { settings, local_notification_urls, ...rest } = loadConfig({ env, cwd }).sandbox;
+  const sandbox = await startSandbox({ ...rest, settings: { local_notification_urls, ...settings } });
+  process.stdout.write(welcome(sandbox.url, rest.profile, [...sandbox.world.tokens.keys()][0] ?? ''));
+  await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+  await sandbox.close();
+}
+
+function welcome(url: string, profile: string, token: string): string {
+  return `The sandbox stands in for both APIs at ${url} (profile ${profile}); it touches nobody's money.
+
+A first call:
+  curl -s ${url}/terminals/v1/list -H 'Authorization: Bearer ${token}'
+
+What there is:  curl -s ${url}/_sandbox/state
+Side by side:   the header X-Sandbox-World: <name>, or paths below ${url}/_world/<name>/, make worlds that share nothing
+`;
+}

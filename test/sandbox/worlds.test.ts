@@ -1,0 +1,111 @@
+/** Worlds side by side share nothing, and the sandbox as a program of its own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { HOUSE, puente } from '../run-cli.ts';
+import { ARGENTINA, PAX_TERMINAL, tokenOf } from './kit.ts';
+
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = await startSandbox({ port: 0, host: '127.0.0.1' });
+});
+afterAll(() => sandbox.close());
+
+interface Told {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever JSON came and asserts on it
+  body: any;
+}
+
+async function ask(path: string, options: RequestInit = {}): Promise<Told> {
+  const response = await fetch(`${sandbox.url}${path}`, options);
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? null : JSON.parse(text) };
+}
+
+const orders = async (prefix: string): Promise<number> => (await ask(`${prefix}/_sandbox/state`)).body.orders.length;
+const create = (prefix: string, key: string, headers: Record<string, string> = {}): Promise<Told> =>
+  ask(`${prefix}/v1/orders`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${tokenOf(ARGENTINA)}`,
+      'content-type': 'application/json',
+      'x-idempotency-key': key,
+      ...headers,
+    },
+    body: JSON.stringify({
+      type: 'point',
+      external_reference: 'WORLD1',
+      transactions: { payments: [{ amount: '15.00' }] },
+      config: { point: { terminal_id: PAX_TERMINAL } },
+    }),
+  });
+
+describe('worlds', () => {
+  it('are named by a path or a header, and share no order, key, clock or setting', async () => {
+    expect((await create('/_world/one', 'key-1')).status).toBe(201);
+    expect((await create('', 'key-1', { 'x-sandbox-world': 'two' })).status).toBe(201);
+    expect([await orders(''), await orders('/_world/one'), await orders('/_world/two')]).toEqual([0, 1, 1]);
+    await ask('/_world/one/_sandbox/clock', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ advance_ms: 3_600_000 }),
+    });
+    const ends = async (prefix: string) =>
+      (await ask(`${prefix}/_sandbox/state`)).body.orders.map((one: { status: string }) => one.status);
+    expect([await ends('/_world/one'), await ends('/_world/two')]).toEqual([['canceled'], ['created']]);
+    expect((await ask('/_sandbox/worlds')).body).toEqual({ worlds: ['one', 'two'] });
+  });
+
+  it('are removed, and begin anew under the same name', async () => {
+    await create('/_world/gone', 'key-2');
+    expect((await ask('/_sandbox/worlds/gone', { method: 'DELETE' })).status).toBe(204);
+    expect((await ask('/_sandbox/worlds/gone', { method: 'DELETE' })).status).toBe(404);
+    expect(await orders('/_world/gone')).toBe(0);
+  });
+
+  it('have a name of their own, and are bounded', async () => {
+    expect(await ask('/_world/-no/_sandbox/state')).toMatchObject({
+      status: 400,
+      body: { message: expect.stringMatching(/1 to 64 letters/) },
+    });
+    for (let number = (await ask('/_sandbox/worlds')).body.worlds.length; number < 64; number++)
+      await ask(`/_world/w${number}/_sandbox/settings`);
+    expect(await ask('/_world/one-more/_sandbox/state')).toMatchObject({
+      status: 400,
+      body: { message: expect.stringMatching(/64 worlds already; remove one/) },
+    });
+    expect((await ask('/_world/one/_sandbox/state')).status).toBe(200);
+  });
+});
+
+describe('puente sandbox', () => {
+  let child: ChildProcess | null = null;
+  afterAll(() => child?.kill('SIGKILL'));
+
+  it('serves by itself, prints a first call that works, and stops when it is told to', async () => {
+    child = spawn(process.execPath, ['src/cli.ts', 'sandbox', '--port', '0'], {
+      cwd: HOUSE,
+      env: { PATH: process.env.PATH },
+    });
+    let text = '';
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    for (let looks = 0; looks < 300 && !/Side by side/.test(text); looks++)
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    const [, url = '', token = ''] = /curl -s (\S+) -H 'Authorization: (Bearer \S+)'/.exec(text) ?? [];
+    const answer = await fetch(url, { headers: { authorization: token } });
+    expect(await answer.json()).toMatchObject({ data: { terminals: expect.any(Array) } });
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
+  it('says what to do where the port is taken, or the profile is none', async () => {
+    const taken = await puente(['sandbox', '--port', String(sandbox.port)]);
+    expect(taken).toMatchObject({ code: 1, err: expect.stringMatching(/is in use; choose another port, or 0/) });
+    const profile = await puente(['sandbox', '--port', '0', '--profile', 'real']);
+    expect(profile).toMatchObject({ code: 1, err: expect.stringMatching(/sandbox\.profile/) });
+  });
+});
