@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await go(HERE);
     await page.locator('#rollback-reason').fill('tills stand still');
     await page.getByRole('button', { name: 'Roll back' }).click();
-    await page.getByText('Back on legacy.', { exact: false }).first().waitFor();
+    await page.getByText('Rolled back to legacy.', { exact: false }).first().waitFor();
     const lanes = page.locator('#lanes');
     await lanes.getByText('1 on orders, 0 on legacy.').waitFor();
     await lanes.getByText(DEVICE, { exact: false }).waitFor();
