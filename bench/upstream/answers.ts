@@ -28,7 +28,7 @@ export function unitOf(kind: Kind, n: number): string {
   return `BENCH${kind}${String(n).padStart(NUMBER_DIGITS, '0')}`;
 }
 
-/** The order that the upstream makes for that unit: `ORD` and 26 characters of Crockford's alphabet (`orders-api.md` §1.4). */
+/** The order that the upstream makes for that unit: `ORD` and 26 characters of Crockford's alphabet (`docs/field-notes.md` Orders §1.4). */
 export function orderIdOf(kind: Kind, n: number): string {
   return `ORD01BENCH00000000${kind}${String(n).padStart(NUMBER_DIGITS, '0')}`;
 }

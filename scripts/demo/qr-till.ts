@@ -1,4 +1,4 @@
-/** A till with a printed code: it speaks the legacy in-store API (v2) and learns of payments by IPN (`legacy-qr.md` §1.2, §5). */
+/** A till with a printed code: it speaks the legacy in-store API (v2) and learns of payments by IPN (`docs/field-notes.md` QR §1.2, §5). */
 import type { Answer } from '../make-capture/counter.ts';
 import { fieldsOf, type Sale, type Shop } from './shop.ts';
 

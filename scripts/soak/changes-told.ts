@@ -2,7 +2,7 @@
 import { type Books, type Finding, HARMLESS, orderOf, PAID } from './cross-books.ts';
 import type { BookedOrder, LinkFacts } from './history.ts';
 
-/** States that legacy announced (`legacy-point.md` §3.1). */
+/** States that legacy announced (`docs/field-notes.md` Point §3.1). */
 const ANNOUNCED = new Set(['FINISHED', 'ERROR', 'CANCELED']);
 
 export function changesTold(books: Books): Finding {

@@ -157,7 +157,7 @@ function statesEqual(books: Books): Finding {
   return { looked_at: books.database.links.length + books.last_reads.length, violations };
 }
 
-/** An intent's state, or the `order_status` of a merchant order (`legacy-qr.md` §2). */
+/** An intent's state, or the `order_status` of a merchant order (`docs/field-notes.md` QR §2). */
 function shown({ family }: LinkFacts, { status, amount_minor, refunded_minor }: BookedOrder): string | undefined {
   if (family === 'point') return INTENT_STATE[status];
   if (HARMLESS.has(status)) return 'expired';

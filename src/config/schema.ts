@@ -30,7 +30,7 @@ export const SHORTEST_KEY = 32;
 const SHORTEST_TOKEN = 16;
 /** The vendor's secrets are longer; this only catches placeholders. */
 const SHORTEST_WEBHOOK_SECRET = 8;
-/** Tills give up at 10 s (`legacy-point.md`); an answer must leave before. */
+/** Tills give up at 10 s (`docs/field-notes.md`); an answer must leave before. */
 const DEADLINE_LIMIT_MS = 9999;
 /** The vendor forgets keys after 24 h; the hard cap keeps clear of it (`docs/protocol.md` §3.5). */
 const REPLAY_LIMIT_MS = 20 * 3_600_000;

@@ -57,7 +57,7 @@ export function withoutNoise(decimal: string, exponent: number): string {
 /** Decimals of a hundredth: behind those of the smallest unit, and these, noise begins. */
 const NOISE_DECIMALS = 2;
 
-/** A JSON number of any length, or one in quotes, which real clients send (`legacy-qr.md` §1.2). */
+/** A JSON number of any length, or one in quotes, which real clients send (`docs/field-notes.md` QR §1.2). */
 export const writtenAmount = z.custom<string | number | LosslessNumber>((value) => decimalOf(value) !== null);
 
 /** A whole number above zero; `2.0` counts as 2. */

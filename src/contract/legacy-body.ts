@@ -82,7 +82,7 @@ export function readQuery(query: string): URLSearchParams {
 
 // Request headers that mean something on a legacy call of any family; keys are lower-case.
 
-/** `legacy-point.md` §1, header table; `legacy-qr.md` §1.1. */
+/** `docs/field-notes.md` Point §1, header table; `docs/field-notes.md` QR §1.1. */
 export const legacyHeaders = z.object({
   'x-platform-id': z.string().optional(),
   'x-integrator-id': z.string().optional(),

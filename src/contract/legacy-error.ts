@@ -67,7 +67,7 @@ export function namesOf(family: string, detail: string): { code: string; text: s
   return { code: own, text: own };
 }
 
-/** Fields that the reference names otherwise than their place in the request (`legacy-qr.md` §1.2 errors). */
+/** Fields that the reference names otherwise than their place in the request (`docs/field-notes.md` QR §1.2 errors). */
 const ownNames: Readonly<Record<string, string>> = {
   'items.unit_measure': 'unit_measure',
   'items.quantity': 'quantity',

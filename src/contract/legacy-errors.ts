@@ -4,7 +4,7 @@ import { pointErrors } from './legacy-point.ts';
 
 // The error catalogues of merchant orders and of payments with their refunds.
 
-/** `legacy-qr.md` §2 errors; the body of the 404 is not in public material. */
+/** `docs/field-notes.md` QR §2 errors; the body of the 404 is not in public material. */
 export const merchantOrderErrors = {
   ...doorErrors,
   bad_json: { status: 400, error: 'bad_request', message: 'Invalid JSON body' },
@@ -20,7 +20,7 @@ export const merchantOrderErrors = {
   internal: { status: 500, error: 'internal_server_error', message: 'Internal server error' },
 } as const satisfies Catalogue;
 
-/** `legacy-qr.md` §3 errors; `cause` is the number that clients compare. */
+/** `docs/field-notes.md` QR §3 errors; `cause` is the number that clients compare. */
 export const paymentErrors = {
   bad_json: { status: 400, error: 'bad_request', message: 'Invalid JSON body', cause: 1 },
   bad_request: { status: 400, error: 'bad_request', message: 'Bad request', cause: 1 },
@@ -107,7 +107,7 @@ const pointOfSaleErrors = {
   pos_not_found: { status: 404, error: 'pos_obtainment_error', message: 'Point of sale not found' },
 } as const;
 
-/** v1, `legacy-qr.md` §1.1 errors; `invalid_preference_body` is captured, the rest is the reference. */
+/** v1, `docs/field-notes.md` QR §1.1 errors; `invalid_preference_body` is captured, the rest is the reference. */
 export const preferenceErrors = {
   ...pointOfSaleErrors,
   bad_json: { status: 400, error: 'invalid_preference_body', message: 'Invalid preference_body' },
@@ -126,7 +126,7 @@ export const preferenceErrors = {
   },
 } as const satisfies Catalogue;
 
-/** v2, dynamic and hybrid, `legacy-qr.md` §1.2 errors. */
+/** v2, dynamic and hybrid, `docs/field-notes.md` QR §1.2 errors. */
 export const instoreErrors = {
   ...pointOfSaleErrors,
   bad_json: { status: 400, error: 'json_syntax_error', message: 'Invalid JSON body' },
@@ -185,7 +185,7 @@ export function legacyError(family: Family, name: string): LegacyErrorEntry | nu
 }
 
 /**
- * The body of an error in its family's envelope; never an `id` (`legacy-point.md` §1.9, `legacy-qr.md` §1.1 and §3).
+ * The body of an error in its family's envelope; never an `id` (`docs/field-notes.md` Point §1.9, `docs/field-notes.md` QR §1.1 and §3).
  * @param detail fills `{}`.
  */
 export function errorBody(family: Family, entry: LegacyErrorEntry, detail: string): Record<string, unknown> {

@@ -1,11 +1,11 @@
-/** The legacy Point API as tills speak it. Source: `legacy-point.md` §1–3. */
+/** The legacy Point API as tills speak it. Source: `docs/field-notes.md` Point §1–3. */
 import { z } from 'zod';
 import { INTENT_ID, TERMINAL_ID } from './identifiers.ts';
 import { jsonObject, plainNumber, writtenInteger } from './json.ts';
 import { legacyHeaders } from './legacy-body.ts';
 import { NO_ANSWER } from './legacy-error.ts';
 
-/** Final and intermediate states, `legacy-point.md` §2. */
+/** Final and intermediate states, `docs/field-notes.md` Point §2. */
 export const intentStates = [
   'OPEN',
   'ON_TERMINAL',
@@ -33,7 +33,7 @@ const additionalInfo = jsonObject({
   ticket_number: z.string().optional(),
 });
 
-/** `amount` is minor units (two implied decimals), an integer; every other field as in `legacy-point.md` §1.3. */
+/** `amount` is minor units (two implied decimals), an integer; every other field as in `docs/field-notes.md` Point §1.3. */
 export const createIntentBody = z.looseObject({
   amount: z.preprocess(plainNumber, z.int().positive()),
   description: z.string().optional(),
@@ -86,7 +86,7 @@ export const createRefundIntentBody = z.looseObject({
 
 // ---- answers -------------------------------------------------------------------------------------------------
 
-/** Create answer: no `state` (`legacy-point.md` §1.3); `payment_mode` as in the captured SDK fixture. */
+/** Create answer: no `state` (`docs/field-notes.md` Point §1.3); `payment_mode` as in the captured SDK fixture. */
 export const createIntentAnswer = z.object({
   body: z.object({
     id: z.string(),
@@ -99,7 +99,7 @@ export const createIntentAnswer = z.object({
   }),
 });
 
-/** Get answer, `legacy-point.md` §1.4; `payment.id` is a JSON number and present once a payment exists. */
+/** Get answer, `docs/field-notes.md` Point §1.4; `payment.id` is a JSON number and present once a payment exists. */
 export const getIntentAnswer = z.object({
   body: z.object({
     id: z.string(),
@@ -129,7 +129,7 @@ export const listEventsAnswer = z.object({
   }),
 });
 
-/** `pos_id` a number, `store_id` a digit string or null, mode PDV, STANDALONE or SELF_SERVICE (`legacy-point.md` §1.1, PHP SDK note of §4.2). */
+/** `pos_id` a number, `store_id` a digit string or null, mode PDV, STANDALONE or SELF_SERVICE (`docs/field-notes.md` Point §1.1, PHP SDK note of §4.2). */
 export const device = z.object({
   id: z.string(),
   pos_id: z.int(),
@@ -145,11 +145,11 @@ export const listDevicesAnswer = z.object({
 });
 export const changeModeAnswer = z.object({ body: z.object({ operating_mode: z.enum(operatingModes) }) });
 
-/** Error body: `error` a number as a string, a readable `message`, numeric `status`, never an `id` (`legacy-point.md` §1.9, finding 7). */
+/** Error body: `error` a number as a string, a readable `message`, numeric `status`, never an `id` (`docs/field-notes.md` Point §1.9, finding 7). */
 export const legacyError = z.object({ error: z.string(), message: z.string(), status: z.int() });
 export type LegacyError = z.infer<typeof legacyError>;
 
-/** The flat notice body of both Point dialects (`legacy-point.md` §3.1, §3.2). `created_at` is `YYYY-MM-DD HH:MM:SS` in UTC. */
+/** The flat notice body of both Point dialects (`docs/field-notes.md` Point §3.1, §3.2). `created_at` is `YYYY-MM-DD HH:MM:SS` in UTC. */
 export const noticeBody = z.object({
   body: z.object({
     id: z.string(),
@@ -164,7 +164,7 @@ export const noticeBody = z.object({
 });
 
 /**
- * The legacy error catalogue: the status, `error` and text that clients match (`legacy-point.md` §1.9).
+ * The legacy error catalogue: the status, `error` and text that clients match (`docs/field-notes.md` Point §1.9).
  * `{}` in a text is filled with the detail (a property name, a minimum). Codes nobody has seen use the HTTP number.
  */
 export const pointErrors = {

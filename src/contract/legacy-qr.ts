@@ -1,4 +1,4 @@
-/** The legacy in-store QR API as tills speak it: attended v1 and v2, dynamic and hybrid. Source: `legacy-qr.md` §1. */
+/** The legacy in-store QR API as tills speak it: attended v1 and v2, dynamic and hybrid. Source: `docs/field-notes.md` QR §1. */
 import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 import { EXTERNAL_ID } from './identifiers.ts';
@@ -10,7 +10,7 @@ import { legacyHeaders } from './legacy-body.ts';
 const longInteger = z.custom<LosslessNumber>(
   (value) => value instanceof LosslessNumber && /^[1-9]\d{15,255}$/.test(value.value),
 );
-/** Free text up to 256 characters; documentation samples also show a number (`legacy-qr.md` §0 row 1). */
+/** Free text up to 256 characters; documentation samples also show a number (`docs/field-notes.md` QR §0 row 1). */
 const reference = z.union([
   z.string().min(1).max(256),
   writtenInteger.refine((value) => Number(value) >= 0),
@@ -23,7 +23,7 @@ const notificationUrl = z.string().max(500);
 const idText = z.union([z.string(), writtenInteger, longInteger]);
 const currency = z.string().regex(/^[A-Z]{3}$/);
 
-/** v1, `legacy-qr.md` §1.1: no total; the sum of `unit_price × quantity` is the amount. */
+/** v1, `docs/field-notes.md` QR §1.1: no total; the sum of `unit_price × quantity` is the amount. */
 export const preferenceBody = z.looseObject({
   external_reference: reference,
   notification_url: notificationUrl.nullish(),
@@ -45,7 +45,7 @@ export const preferenceBody = z.looseObject({
   payment_methods: jsonObject({ installments: writtenInteger.nullish() }).nullish(),
 });
 
-/** v2, dynamic and hybrid, `legacy-qr.md` §1.2 and §1.3. */
+/** v2, dynamic and hybrid, `docs/field-notes.md` QR §1.2 and §1.3. */
 export const storeOrderBody = z.looseObject({
   external_reference: reference,
   title,
@@ -97,7 +97,7 @@ export const confirmationBody = z.looseObject({ status: z.string(), status_detai
 
 const jsonNumber = z.custom<unknown>();
 
-/** What v1 answers: the object of a checkout preference (`legacy-qr.md` §1.1, answer). */
+/** What v1 answers: the object of a checkout preference (`docs/field-notes.md` QR §1.1, answer). */
 export const preferenceAnswer = z.object({
   body: z.object({
     id: z.string(),
@@ -134,13 +134,13 @@ export const preferenceAnswer = z.object({
   }),
 });
 
-/** What v2 answers to GET: the order as it was sent, without ids and state (`legacy-qr.md` §1.2). */
+/** What v2 answers to GET: the order as it was sent, without ids and state (`docs/field-notes.md` QR §1.2). */
 export const storeOrderAnswer = z.object({ body: z.unknown() });
 
-/** What dynamic and hybrid answer; the id looks like a UUID and is no merchant order (`legacy-qr.md` §1.3). */
+/** What dynamic and hybrid answer; the id looks like a UUID and is no merchant order (`docs/field-notes.md` QR §1.3). */
 export const qrCodeAnswer = z.object({ body: z.object({ in_store_order_id: z.string(), qr_data: z.string() }) });
 
-/** The in-store family tells plural `causes` (`legacy-qr.md` §1.1, errors). */
+/** The in-store family tells plural `causes` (`docs/field-notes.md` QR §1.1, errors). */
 export const instoreError = z.object({
   error: z.string(),
   message: z.string(),

@@ -1,4 +1,4 @@
-/** Merchant orders, which the orders API doesn't have any more. Source: `legacy-qr.md` §2. */
+/** Merchant orders, which the orders API doesn't have any more. Source: `docs/field-notes.md` QR §2. */
 import { z } from 'zod';
 
 /** `order_status`, the finer of the two states; `status` follows from it. */
@@ -86,14 +86,14 @@ export const merchantOrder = z.object({
 
 export const merchantOrderAnswer = z.object({ body: merchantOrder });
 
-/** What legacy answers to a search: `elements`, null when nothing is found (`legacy-qr.md` §2). */
+/** What legacy answers to a search: `elements`, null when nothing is found (`docs/field-notes.md` QR §2). */
 export const merchantOrderSearch = z.object({
   elements: z.array(z.looseObject({ id: z.int() })).nullable(),
   next_offset: z.int(),
   total: z.int(),
 });
 
-/** Filters that clients and SDKs send, `legacy-qr.md` §2. */
+/** Filters that clients and SDKs send, `docs/field-notes.md` QR §2. */
 export const merchantOrderFilters = [
   'status',
   'external_reference',

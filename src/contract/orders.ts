@@ -1,4 +1,4 @@
-/** The orders API, `type: point` and `type: qr`. Source: `interface.md` Order, `orders-api.md` §1–3. */
+/** The orders API, `type: point` and `type: qr`. Source: `interface.md` Order, `docs/field-notes.md` Orders §1–3. */
 import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 import { DURATION, digits, EXTERNAL_ID, ORDER_AMOUNT, ORDER_ID, ORDER_REFERENCE, TERMINAL_ID } from './identifiers.ts';
@@ -110,7 +110,7 @@ export const createQrOrder = z.strictObject({
 
 export const createOrderCall = z.object({ body: createPointOrder });
 export const createQrOrderCall = z.object({ body: createQrOrder });
-/** Whole payment: no body. Part of it: one element with the id of the payment transaction (`orders-api.md` §2). */
+/** Whole payment: no body. Part of it: one element with the id of the payment transaction (`docs/field-notes.md` Orders §2). */
 export const refundOrderCall = z.object({
   path: z.object({ order_id: z.string().regex(ORDER_ID) }),
   body: z
@@ -167,7 +167,7 @@ export const orderRefund = z.object({
   status: z.string().optional(),
 });
 
-/** The answer to a refund: not the whole order, but its state and the new refund (`orders-api.md` §2). */
+/** The answer to a refund: not the whole order, but its state and the new refund (`docs/field-notes.md` Orders §2). */
 export const refundedOrder = z.object({
   id: z.string().regex(ORDER_ID),
   status: z.string(),

@@ -1,16 +1,16 @@
-/** Payments and their refunds, `/v1/payments`. Source: `legacy-qr.md` §3. */
+/** Payments and their refunds, `/v1/payments`. Source: `docs/field-notes.md` QR §3. */
 import { z } from 'zod';
 import { writtenAmount } from './legacy-amount.ts';
 
 const amount = z.custom<unknown>();
 
 /**
- * `order` of a payment: a number written as text, as real answers have it (`legacy-point.md` finding 13). The official SDKs
+ * `order` of a payment: a number written as text, as real answers have it (`docs/field-notes.md` finding 13). The official SDKs
  * read it as a 64-bit integer or as text, and digits in a text fit both.
  */
 const paymentOrder = z.object({ type: z.literal('mercadopago'), id: z.string().regex(/^\d{1,19}$/) });
 
-/** Cancelled has two l here (`legacy-qr.md` §3). */
+/** Cancelled has two l here (`docs/field-notes.md` QR §3). */
 export const paymentStatuses = [
   'pending',
   'approved',
@@ -114,13 +114,13 @@ export const paymentSearch = z.object({
   results: z.array(z.looseObject({})),
 });
 
-/** `POST …/refunds`: nothing and `{}` mean the whole payment (`legacy-qr.md` §3). */
+/** `POST …/refunds`: nothing and `{}` mean the whole payment (`docs/field-notes.md` QR §3). */
 export const refundBody = z.looseObject({ amount: writtenAmount.optional() });
 export const createRefundRequest = z.object({
   path: z.object({ payment_id: z.string().regex(/^\d{1,18}$/) }),
   body: refundBody,
 });
-/** `PUT /collections/{id}`, the refund of the oldest clients: always whole (`legacy-qr.md` §3). */
+/** `PUT /collections/{id}`, the refund of the oldest clients: always whole (`docs/field-notes.md` QR §3). */
 export const refundCollectionRequest = z.object({
   path: z.object({ payment_id: z.string().regex(/^\d{1,18}$/) }),
   body: z.looseObject({ status: z.string() }),
@@ -128,7 +128,7 @@ export const refundCollectionRequest = z.object({
 
 export const refundStatuses = ['approved', 'rejected', 'in_process'] as const;
 
-/** A refund as the service answers it, `legacy-qr.md` §3. */
+/** A refund as the service answers it, `docs/field-notes.md` QR §3. */
 export const refundAnswer = z.object({
   body: z.object({
     id: z.int(),
@@ -146,7 +146,7 @@ export const refundAnswer = z.object({
   }),
 });
 
-/** The payments family tells singular `cause` (`legacy-qr.md` §3, error envelope). */
+/** The payments family tells singular `cause` (`docs/field-notes.md` QR §3, error envelope). */
 export const paymentError = z.object({
   message: z.string(),
   error: z.string(),

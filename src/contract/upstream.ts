@@ -8,13 +8,13 @@ const listedError = z.object({
   details: z.array(z.string()).optional(),
 });
 
-/** The two error envelopes of the service: a list, or flat for token errors (`orders-api.md` §1.5). */
+/** The two error envelopes of the service: a list, or flat for token errors (`docs/field-notes.md` Orders §1.5). */
 export const ordersError = z.union([
   z.object({ errors: z.tuple([listedError], listedError) }),
   z.object({ code: z.string(), message: z.string().optional() }),
 ]);
 
-/** Every documented [status, code], plus live spellings, per upstream call. Sources: `interface.md` Errors, `orders-api.md` §1.6, §2, §3, §5. */
+/** Every documented [status, code], plus live spellings, per upstream call. Sources: `interface.md` Errors, `docs/field-notes.md` Orders §1.6, §2, §3, §5. */
 export const upstreamErrorCodes = {
   create: [
     [400, 'required_properties'],
@@ -118,7 +118,7 @@ export const upstreamErrorCodes = {
 
 /**
  * [status, code] of refusals that say "not yet": the same call works later, mostly within seconds. Without a code the status
- * says it by itself (RFC 8470). Sources: `orders-api.md` §2; the undocumented codes were seen with refunds and cancels of
+ * says it by itself (RFC 8470). Sources: `docs/field-notes.md` Orders §2; the undocumented codes were seen with refunds and cancels of
  * money that was just paid.
  */
 export const notYetErrors: readonly (readonly [number, string | null])[] = [

@@ -33,7 +33,7 @@ export function minorUnits(decimal: unknown, exponent: number): number | undefin
   return minor <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(minor) : undefined;
 }
 
-// The amount of a refund as a till writes it, and the refusals of what is none (`legacy-qr.md` §3, errors 4040 and
+// The amount of a refund as a till writes it, and the refusals of what is none (`docs/field-notes.md` QR §3, errors 4040 and
 // 4041).
 
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -59,17 +59,17 @@ function refusal(error: LegacyErrorName): PuenteError {
 
 // Times as the legacy Point API writes them.
 
-/** Epoch milliseconds to `2023-09-13T18:22:30Z` (`legacy-point.md` §1.6); undefined when it is no time. */
+/** Epoch milliseconds to `2023-09-13T18:22:30Z` (`docs/field-notes.md` Point §1.6); undefined when it is no time. */
 export function instant(at: unknown): string | undefined {
   return typeof at === 'number' && Number.isFinite(at) ? `${new Date(at).toISOString().slice(0, 19)}Z` : undefined;
 }
 
-/** Epoch milliseconds to `2026-01-31 17:10:37` in UTC (`legacy-point.md` §3.1); undefined when it is no time. */
+/** Epoch milliseconds to `2026-01-31 17:10:37` in UTC (`docs/field-notes.md` Point §3.1); undefined when it is no time. */
 export function dateTime(at: unknown): string | undefined {
   return instant(at)?.slice(0, 19).replace('T', ' ');
 }
 
-/** The old APIs answer in UTC−4 whatever the site (`legacy-qr.md` §2). */
+/** The old APIs answer in UTC−4 whatever the site (`docs/field-notes.md` QR §2). */
 const OFFSET_MS = 4 * 3_600_000;
 
 /** An RFC 3339 instant, or epoch milliseconds, as `2026-01-05T10:00:03.000-04:00`; undefined when it is none. */

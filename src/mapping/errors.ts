@@ -10,7 +10,7 @@ import { type Path, propertyName } from './path.ts';
 import type { WrittenErrorRow, WrittenErrors, WrittenStates } from './schema.ts';
 import type { ErrorRow, LinkFamily, MappingContext, OrderState, StateRow, Tables } from './tables.ts';
 
-/** An upstream error, read from whichever envelope it came in (`orders-api.md` §1.5). */
+/** An upstream error, read from whichever envelope it came in (`docs/field-notes.md` Orders §1.5). */
 export interface UpstreamError {
   code: string;
   /** Message and details, one a line. */
@@ -109,7 +109,7 @@ export interface DetailConverter {
 const LEADING_PATH = /^['"`]?([A-Za-z_][\w-]*(?:\[\d+\])?(?:\.[\w-]+(?:\[\d+\])?)*)['"`]?\s*(?::|$)/;
 const QUOTED = /['"`]([\w.[\]-]+)['"`]/;
 const WORD = /[A-Za-z_][\w-]*(?:\[\d+\])?(?:\.[\w-]+(?:\[\d+\])?)*/g;
-/** The limit stands after these words in every live text (`orders-api.md` §10). */
+/** The limit stands after these words in every live text (`docs/field-notes.md` Orders §10). */
 const LIMIT = /equal to\s+(\d+(?:\.\d+)?)/;
 
 export const detailConverters: Readonly<Record<string, DetailConverter>> = {
@@ -176,7 +176,7 @@ export function refusal(
   return new PuenteError('refused', `The request was refused: ${error} ${detail}`.trim(), { facts });
 }
 
-/** What the first thing wrong with a legacy request means to the till that sent it (`legacy-point.md` §1.3, `legacy-qr.md` §1). */
+/** What the first thing wrong with a legacy request means to the till that sent it (`docs/field-notes.md` Point §1.3, `docs/field-notes.md` QR §1). */
 export function sourceRefusal(family: Family, issues: readonly z.core.$ZodIssue[], source: unknown): PuenteError {
   const issue = issues[0] as z.core.$ZodIssue; // a schema that refuses says why
   const path = issue.path as Path; // JSON has no symbol keys
@@ -193,7 +193,7 @@ export function sourceRefusal(family: Family, issues: readonly z.core.$ZodIssue[
   }
   // An empty list is one that is missing.
   if (issue.code === 'too_small' && issue.origin === 'array') return refusal('missing_property', name);
-  // The captured answer to an `items` that is no list names the whole body (`legacy-qr.md` §1.1).
+  // The captured answer to an `items` that is no list names the whole body (`docs/field-notes.md` QR §1.1).
   if (family === 'qr_v1' && issue.code === 'invalid_type' && issue.expected === 'array')
     return refusal('bad_request', '');
   return refusal('invalid_property', name);

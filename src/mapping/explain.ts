@@ -74,10 +74,10 @@ export function explain(tables: LoadedTables, text: string, given: ExplainContex
   }
 }
 
-/** Orders refund what is left as the whole only (`orders-api.md` §2). */
+/** Orders refund what is left as the whole only (`docs/field-notes.md` Orders §2). */
 const WHOLE = 'If that is all that is left of the payment, it is refunded as a whole, without a body.';
 
-/** `legacy-qr.md` §1.2 errors and §6. */
+/** `docs/field-notes.md` QR §1.2 errors and §6. */
 const OWN_POINT_OF_SALE =
   "The point of sale in the path has to be the seller's, and so has the user where there is one; other calls are refused.";
 
@@ -190,7 +190,7 @@ function keysOf(table: WrittenTable): Set<string> {
   return keys;
 }
 
-/** How the code shows follows from the path and its method (`orders-api.md` §7.2). */
+/** How the code shows follows from the path and its method (`docs/field-notes.md` Orders §7.2). */
 function modeOf({ method, path }: Operation): string {
   if (!path.endsWith('/qrs')) return 'static';
   return method === 'POST' ? 'dynamic' : 'hybrid';

@@ -23,7 +23,7 @@ export const fieldTable = z.strictObject({
 });
 export type WrittenTable = z.infer<typeof fieldTable>;
 
-/** What a change is announced as: the Point notice, or the topics of IPN (`legacy-qr.md` §5.1). */
+/** What a change is announced as: the Point notice, or the topics of IPN (`docs/field-notes.md` QR §5.1). */
 export const noticeTopics = ['point', 'payment', 'merchant_order'] as const;
 export type NoticeTopic = (typeof noticeTopics)[number];
 

@@ -126,9 +126,9 @@ export interface StateRow {
   rank: number;
   /** The order itself can't change any more, but for `processed` and `refunded`. */
   final: boolean;
-  /** Held back from clients until it can't move any more: `action_required` (`legacy-point.md` §2). */
+  /** Held back from clients until it can't move any more: `action_required` (`docs/field-notes.md` Point §2). */
   held: boolean;
-  /** How legacy announced this state (`legacy-point.md` §3.1, `legacy-qr.md` §5.1), in the order of sending. */
+  /** How legacy announced this state (`docs/field-notes.md` Point §3.1, `docs/field-notes.md` QR §5.1), in the order of sending. */
   notices: readonly NoticeTopic[];
   /** The row that said so, as `table#row`. */
   row: string;

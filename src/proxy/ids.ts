@@ -52,7 +52,7 @@ export function takeRandom(count: number): Uint8Array {
   return pool.slice(used - count, used);
 }
 
-// Numbers that Puente mints where legacy had one and the orders API has none; real ones are far below (`legacy-qr.md`
+// Numbers that Puente mints where legacy had one and the orders API has none; real ones are far below (`docs/field-notes.md`
 // §0 row 5).
 
 /**
@@ -101,7 +101,7 @@ const FIRST_DERIVED_ORDER = 900_000_000_000_000_000n;
 const LARGEST_INTEGER = 2n ** 63n - 1n;
 
 /**
- * The number that a payment's `order` names, as text (`legacy-point.md` finding 13): the merchant order of a QR sale; of a
+ * The number that a payment's `order` names, as text (`docs/field-notes.md` finding 13): the merchant order of a QR sale; of a
  * Point sale upstream's own, or one that follows from the payment's number, so that it is always the same.
  * @param real_id `order.id` of the real payment; undefined where there is none.
  */

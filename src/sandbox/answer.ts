@@ -1,4 +1,4 @@
-/** How the sandbox answers: one JSON text per answer, and the error envelopes of each family of paths (`orders-api.md` §1.5). */
+/** How the sandbox answers: one JSON text per answer, and the error envelopes of each family of paths (`docs/field-notes.md` Orders §1.5). */
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { decodeUtf8, type Json, parseJson } from '../contract/json.ts';
 import { isOtherSyntax } from '../contract/legacy-body.ts';

@@ -9,15 +9,15 @@ export const paymentAssumptions = {
   order_payments: z
     .enum(['readable', 'hidden'])
     .default('readable')
-    .describe('Whether the payments API knows payments made by orders, or says 404 (legacy-qr.md §3, §11).'),
+    .describe('Whether the payments API knows payments made by orders, or says 404 (docs/field-notes.md QR §3, §11).'),
   order_payment_refunds: z
     .enum(['refused', 'allowed'])
     .default('refused')
-    .describe('Whether the payments API refunds payments made by orders, or says 2063 (legacy-qr.md §3).'),
+    .describe('Whether the payments API refunds payments made by orders, or says 2063 (docs/field-notes.md QR §3).'),
   refund_key_required: z
     .boolean()
     .default(false)
-    .describe('Whether POST …/refunds without X-Idempotency-Key is refused with 4292 (legacy-qr.md §3).'),
+    .describe('Whether POST …/refunds without X-Idempotency-Key is refused with 4292 (docs/field-notes.md QR §3).'),
   payment_refund_days: z
     .int()
     .min(1)
@@ -26,11 +26,15 @@ export const paymentAssumptions = {
   refund_too_old_code: z
     .union([z.literal(2024), z.literal(15016)])
     .default(2024)
-    .describe('Which of the two documented numbers says that a payment is too old to be refunded (legacy-qr.md §3).'),
+    .describe(
+      'Which of the two documented numbers says that a payment is too old to be refunded (docs/field-notes.md QR §3).',
+    ),
   payment_refund_status: z
     .enum(['approved', 'in_process'])
     .default('approved')
-    .describe('Status of a new refund; in_process becomes approved after simulated_step_ms (legacy-qr.md §3).'),
+    .describe(
+      'Status of a new refund; in_process becomes approved after simulated_step_ms (docs/field-notes.md QR §3).',
+    ),
   chargeback_payment: z
     .enum(['payment_id', 'payments'])
     .default('payment_id')
@@ -38,7 +42,9 @@ export const paymentAssumptions = {
   store_create_status: z
     .union([z.literal(200), z.literal(201)])
     .default(200)
-    .describe('HTTP status of a new store or till; the pages say 200, and no capture shows it (legacy-qr.md §4).'),
+    .describe(
+      'HTTP status of a new store or till; the pages say 200, and no capture shows it (docs/field-notes.md QR §4).',
+    ),
   invoice_external_reference: z
     .enum(['text', 'number'])
     .default('text')
@@ -50,10 +56,10 @@ export const paymentAssumptions = {
   invoice_canceled: z
     .enum(['canceled', 'cancelled'])
     .default('canceled')
-    .describe('Spelling of the canceled status of invoices and their payments (orders-api.md §9).'),
+    .describe('Spelling of the canceled status of invoices and their payments (docs/field-notes.md Orders §9).'),
 };
 
-/** Failed details a Point transaction can show (`orders-api.md` §3.2); the last one is the simulator's own. */
+/** Failed details a Point transaction can show (`docs/field-notes.md` Orders §3.2); the last one is the simulator's own. */
 export const failedDetails = [
   'failed',
   'bad_filled_card_data',
@@ -74,71 +80,71 @@ const assumptionFields = {
   error_codes: z
     .enum(['documented', 'live'])
     .default('documented')
-    .describe('Spelling of error codes where the pages and the live service differ (orders-api.md §1.6).'),
+    .describe('Spelling of error codes where the pages and the live service differ (docs/field-notes.md Orders §1.6).'),
   order_ids: z
     .enum(['ORD', 'ORDTST'])
     .default('ORD')
-    .describe('Prefix of order ids; test credentials give ORDTST (orders-api.md §1.4).'),
+    .describe('Prefix of order ids; test credentials give ORDTST (docs/field-notes.md Orders §1.4).'),
   order_id_letters: z
     .enum(['alphanumeric', 'crockford'])
     .default('alphanumeric')
     .describe(
-      'Which 26 characters make a valid order id: letters and digits of any kind (interface.md, Order), or those of a ULID (orders-api.md §1.4).',
+      'Which 26 characters make a valid order id: letters and digits of any kind (interface.md, Order), or those of a ULID (docs/field-notes.md Orders §1.4).',
     ),
   missing_token: z
     .enum(['unauthorized', 'gateway'])
     .default('unauthorized')
     .describe(
-      'A call on orders without Authorization: 401 unauthorized (interface.md, Authentication), or the 403 of a gateway (orders-api.md §1.5).',
+      'A call on orders without Authorization: 401 unauthorized (interface.md, Authentication), or the 403 of a gateway (docs/field-notes.md Orders §1.5).',
     ),
   amounts: z
     .enum(['two_or_none', 'as_seen'])
     .default('two_or_none')
     .describe(
-      'Decimals of amounts: two or none everywhere (interface.md, Order), those of a currency without decimals being zeros; or as seen: one too on Point, and none where the currency has none (orders-api.md §10, §11).',
+      'Decimals of amounts: two or none everywhere (interface.md, Order), those of a currency without decimals being zeros; or as seen: one too on Point, and none where the currency has none (docs/field-notes.md Orders §10, §11).',
     ),
   minimum_amounts: z
     .enum(['none', 'as_seen'])
     .default('none')
     .describe(
-      'Smallest amount of an order: none (interface.md has no such limit), or those seen live (orders-api.md §10).',
+      'Smallest amount of an order: none (interface.md has no such limit), or those seen live (docs/field-notes.md Orders §10).',
     ),
   item_limits: z
     .enum(['none', 'as_seen'])
     .default('none')
     .describe(
-      'Limits of items that interface.md does not have: none, or 10 items, 10 categories and 30 characters of a code (orders-api.md §1.2).',
+      'Limits of items that interface.md does not have: none, or 10 items, 10 categories and 30 characters of a code (docs/field-notes.md Orders §1.2).',
     ),
   installments_cost: z
     .enum(['point_pro', 'as_seen'])
     .default('point_pro')
     .describe(
-      'Where default_installments_cost is taken: on Point Pro 2 and 3 alone (interface.md, Order), or on every terminal, and spelt installments_cost too (orders-api.md §1.2).',
+      'Where default_installments_cost is taken: on Point Pro 2 and 3 alone (interface.md, Order), or on every terminal, and spelt installments_cost too (docs/field-notes.md Orders §1.2).',
     ),
   old_orders: z
     .enum(['readable', 'not_found'])
     .default('readable')
     .describe(
-      'GET of an order that is older than 3 months: read as any other (interface.md has no such limit), or 404 (orders-api.md §3.2).',
+      'GET of an order that is older than 3 months: read as any other (interface.md has no such limit), or 404 (docs/field-notes.md Orders §3.2).',
     ),
   country_code: z
     .enum(['alpha3', 'alpha2'])
     .default('alpha3')
-    .describe('Form of country_code in orders (orders-api.md §1.3).'),
+    .describe('Form of country_code in orders (docs/field-notes.md Orders §1.3).'),
   date_fraction_digits: z
     .int()
     .min(0)
     .max(9)
     .default(3)
-    .describe('Fraction digits of dates in orders; examples have 3 and 9 (orders-api.md §1.3).'),
+    .describe('Fraction digits of dates in orders; examples have 3 and 9 (docs/field-notes.md Orders §1.3).'),
   paid_status_detail: z
     .enum(['accredited', 'processed'])
     .default('accredited')
-    .describe('Order status_detail of a paid order (orders-api.md §3.2).'),
+    .describe('Order status_detail of a paid order (docs/field-notes.md Orders §3.2).'),
   failed_status_detail: z
     .enum(failedDetails)
     .default('bad_filled_card_data')
-    .describe('Transaction status_detail of a failed order when none was asked for (orders-api.md §6).'),
+    .describe('Transaction status_detail of a failed order when none was asked for (docs/field-notes.md Orders §6).'),
   failed_payment: z
     .enum(['rejected', 'none'])
     .default('rejected')
@@ -147,12 +153,14 @@ const assumptionFields = {
     .enum(['canceled', 'expired'])
     .default('canceled')
     .describe(
-      'Status of a Point order whose time is over: canceled automatically (interface.md, Order status), or expired (orders-api.md §3.2).',
+      'Status of a Point order whose time is over: canceled automatically (interface.md, Order status), or expired (docs/field-notes.md Orders §3.2).',
     ),
   action_required: z
     .enum(['final', 'moves_on'])
     .default('final')
-    .describe('Whether action_required never changes again, or may still be settled (orders-api.md §3.2).'),
+    .describe(
+      'Whether action_required never changes again, or may still be settled (docs/field-notes.md Orders §3.2).',
+    ),
   replay: z
     .enum(['saved', 'current', 'conflict', 'saved_500', 'forgets'])
     .default('saved')
@@ -162,11 +170,13 @@ const assumptionFields = {
   replay_status: z
     .union([z.literal(200), z.literal(201)])
     .default(201)
-    .describe('HTTP status of a replayed create (orders-api.md §13).'),
+    .describe('HTTP status of a replayed create (docs/field-notes.md Orders §13).'),
   replay_cancels: z
     .enum(['conflict', 'saved'])
     .default('conflict')
-    .describe('Same key again on a cancel: 409 (interface.md, Errors), or the saved answer (orders-api.md §1.1).'),
+    .describe(
+      'Same key again on a cancel: 409 (interface.md, Errors), or the saved answer (docs/field-notes.md Orders §1.1).',
+    ),
   replay_refunds: z
     .enum(['saved', 'conflict'])
     .default('saved')
@@ -193,7 +203,7 @@ const assumptionFields = {
   total_refund_status: z
     .enum(['processing', 'processed'])
     .default('processing')
-    .describe('Status of the refund node of a total refund (orders-api.md §2).'),
+    .describe('Status of the refund node of a total refund (docs/field-notes.md Orders §2).'),
   processing_refund_ends: z
     .enum(['processed', 'failed'])
     .default('processed')
@@ -203,7 +213,7 @@ const assumptionFields = {
   partial_refund_action: z
     .enum(['order.refunded', 'order.processed', 'none'])
     .default('order.refunded')
-    .describe('Webhook action of a partial refund, whose name nobody has seen (orders-api.md §4.1).'),
+    .describe('Webhook action of a partial refund, whose name nobody has seen (docs/field-notes.md Orders §4.1).'),
   max_refunds: z
     .int()
     .min(1)
@@ -214,13 +224,13 @@ const assumptionFields = {
     .min(0)
     .default(200)
     .describe(
-      'Virtual time between at_terminal and the final state of a simulated event; the pages say within 10 s (orders-api.md §6).',
+      'Virtual time between at_terminal and the final state of a simulated event; the pages say within 10 s (docs/field-notes.md Orders §6).',
     ),
   cancel_confirmation: z
     .enum(['at_once', 'automatic', 'by_hand'])
     .default('at_once')
     .describe(
-      'A cancel at the terminal: 200 and canceled at once (interface.md, Order status); or 202, and the terminal confirms by itself after cancel_step_ms or waits for the person (orders-api.md §3.1).',
+      'A cancel at the terminal: 200 and canceled at once (interface.md, Order status); or 202, and the terminal confirms by itself after cancel_step_ms or waits for the person (docs/field-notes.md Orders §3.1).',
     ),
   cancel_step_ms: z
     .int()
@@ -243,29 +253,34 @@ const assumptionFields = {
     .enum(['lower', 'verbatim', 'none', 'bad'])
     .default('lower')
     .describe(
-      'Casing of the id in the signed manifest; "none" sends no signature, "bad" a false one (orders-api.md §4.2).',
+      'Casing of the id in the signed manifest; "none" sends no signature, "bad" a false one (docs/field-notes.md Orders §4.2).',
     ),
-  signature_ts_unit: z.enum(['ms', 's']).default('ms').describe('Unit of ts in X-Signature (orders-api.md §4.2).'),
+  signature_ts_unit: z
+    .enum(['ms', 's'])
+    .default('ms')
+    .describe('Unit of ts in X-Signature (docs/field-notes.md Orders §4.2).'),
   webhook_amounts: z
     .enum(['plain', 'two_decimals'])
     .default('plain')
-    .describe('Amounts in webhooks: without decimals where there are no cents, or as in GET (orders-api.md §4.1).'),
+    .describe(
+      'Amounts in webhooks: without decimals where there are no cents, or as in GET (docs/field-notes.md Orders §4.1).',
+    ),
   webhook_user_id: z
     .enum(['string', 'number'])
     .default('string')
-    .describe('JSON type of user_id in webhooks (orders-api.md §4.1).'),
+    .describe('JSON type of user_id in webhooks (docs/field-notes.md Orders §4.1).'),
   webhook_timeout_ms: z
     .int()
     .min(1)
     .default(22_000)
-    .describe('Real time a webhook receiver has to answer 200 or 201 (orders-api.md §4.3).'),
+    .describe('Real time a webhook receiver has to answer 200 or 201 (docs/field-notes.md Orders §4.3).'),
   ...qrOrderAssumptions,
   legacy_expiry_ms: z
     .int()
     .min(1000)
     .default(900_000)
     .describe(
-      'Virtual time after which a legacy intent that nobody takes up is ABANDONED; the pages say "a certain time" (legacy-point.md §2).',
+      'Virtual time after which a legacy intent that nobody takes up is ABANDONED; the pages say "a certain time" (docs/field-notes.md Point §2).',
     ),
   ...legacyQrAssumptions,
   ...paymentAssumptions,
@@ -304,20 +319,20 @@ export type Profile = (typeof profiles)[number];
 
 /** What the field does differently, each with where that is told; the defaults of `assumptions.ts` are the specification. */
 const field = {
-  error_codes: 'live', // orders-api.md §1.6
-  order_ids: 'ORDTST', // orders-api.md §1.4: what test credentials get
-  order_id_letters: 'crockford', // orders-api.md §1.4
-  date_fraction_digits: 9, // orders-api.md §1.3
-  missing_token: 'gateway', // orders-api.md §1.5
-  amounts: 'as_seen', // orders-api.md §10, §11
-  minimum_amounts: 'as_seen', // orders-api.md §10
-  item_limits: 'as_seen', // orders-api.md §1.2
-  installments_cost: 'as_seen', // orders-api.md §1.2
-  qr_installments: 'accepted', // orders-api.md §1.2
-  old_orders: 'not_found', // orders-api.md §3.2
-  point_expiry: 'expired', // orders-api.md §3.2
-  cancel_confirmation: 'automatic', // orders-api.md §3.1
-  replay_cancels: 'saved', // orders-api.md §1.1: the same key and body give back what they made
+  error_codes: 'live', // docs/field-notes.md Orders §1.6
+  order_ids: 'ORDTST', // docs/field-notes.md Orders §1.4: what test credentials get
+  order_id_letters: 'crockford', // docs/field-notes.md Orders §1.4
+  date_fraction_digits: 9, // docs/field-notes.md Orders §1.3
+  missing_token: 'gateway', // docs/field-notes.md Orders §1.5
+  amounts: 'as_seen', // docs/field-notes.md Orders §10, §11
+  minimum_amounts: 'as_seen', // docs/field-notes.md Orders §10
+  item_limits: 'as_seen', // docs/field-notes.md Orders §1.2
+  installments_cost: 'as_seen', // docs/field-notes.md Orders §1.2
+  qr_installments: 'accepted', // docs/field-notes.md Orders §1.2
+  old_orders: 'not_found', // docs/field-notes.md Orders §3.2
+  point_expiry: 'expired', // docs/field-notes.md Orders §3.2
+  cancel_confirmation: 'automatic', // docs/field-notes.md Orders §3.1
+  replay_cancels: 'saved', // docs/field-notes.md Orders §1.1: the same key and body give back what they made
   source_news_ipn: 'ipn', // legacy-qr.md finding 10
 } as const satisfies Partial<Settings>;
 

@@ -71,7 +71,7 @@ export function authenticate(world: World, request: Request): Caller {
   return merchant === undefined ? { refused: unknownToken } : { merchant };
 }
 
-/** For the older families, which speak the older envelope and take the token in the query too (`legacy-qr.md` §6). */
+/** For the older families, which speak the older envelope and take the token in the query too (`docs/field-notes.md` QR §6). */
 export function authenticatePayments(world: World, request: Request): Caller {
   const token = bearerToken(request) ?? queryOf(request).get('access_token');
   if (token === null || token === '') return { refused: olderRefusal('Must provide your access_token to proceed') };
@@ -85,7 +85,7 @@ export function queryOf(request: Request): URLSearchParams {
   return readQuery(query);
 }
 
-/** 401 with cause 5, as captured for a missing token (`legacy-qr.md` §3). */
+/** 401 with cause 5, as captured for a missing token (`docs/field-notes.md` QR §3). */
 export function olderRefusal(message: string): Answer {
   const entry = { ...paymentErrors.unauthorized, message };
   return json(entry.status, errorBody('payments', entry, ''));

@@ -7,11 +7,11 @@ export interface Site {
   country_alpha3: string;
   country_alpha2: string;
   currency: string;
-  /** Decimals of the currency (`orders-api.md` §10). */
+  /** Decimals of the currency (`docs/field-notes.md` Orders §10). */
   exponent: 0 | 2;
-  /** Whether the orders API has terminals there (`orders-api.md` §5). */
+  /** Whether the orders API has terminals there (`docs/field-notes.md` Orders §5). */
   has_terminals: boolean;
-  /** Smallest order amount seen live, in minor units; null where nobody has seen one (`orders-api.md` §10). */
+  /** Smallest order amount seen live, in minor units; null where nobody has seen one (`docs/field-notes.md` Orders §10). */
   minimum_minor: number | null;
 }
 
@@ -37,7 +37,7 @@ export interface Store {
 export interface PointOfSale {
   id: number;
   merchant_id: string;
-  /** Null for a till that was made without one; such a till can't take QR orders of the orders API (`legacy-qr.md` §4). */
+  /** Null for a till that was made without one; such a till can't take QR orders of the orders API (`docs/field-notes.md` QR §4). */
   external_id: string | null;
   store_id: string;
 }
@@ -104,7 +104,7 @@ export interface Terminal {
   /** Null for a terminal without a store and point of sale. */
   pos: PointOfSale | null;
   operating_mode: OperatingMode;
-  /** `old` software ignores `x-allow-cancelable-status` (`orders-api.md` §3.1). */
+  /** `old` software ignores `x-allow-cancelable-status` (`docs/field-notes.md` Orders §3.1). */
   software: 'current' | 'old';
   occupation: Occupation | null;
 }

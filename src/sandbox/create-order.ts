@@ -1,4 +1,4 @@
-/** `POST /v1/orders`: the checks in their order, then one order at a terminal or a till. Source: `interface.md` Errors, `orders-api.md` §1. */
+/** `POST /v1/orders`: the checks in their order, then one order at a terminal or a till. Source: `interface.md` Errors, `docs/field-notes.md` Orders §1. */
 
 import { hash, randomUUID } from 'node:crypto';
 import type { Request } from 'express';
@@ -195,7 +195,7 @@ function alreadyQueued(world: World): Problem {
   return { status: 409, code, message: 'There is already a queued order for the terminal' };
 }
 
-// A checked request made into an order that nobody has seen yet. Source: `orders-api.md` §1.3, §1.4.
+// A checked request made into an order that nobody has seen yet. Source: `docs/field-notes.md` Orders §1.3, §1.4.
 
 export function newPointOrder(
   world: World,
@@ -339,7 +339,7 @@ export const keyAlreadyUsed: Problem = {
 export const orderNotFound: Problem = { status: 404, code: 'order_not_found', message: 'Order not found.' };
 
 /**
- * The spelling depends on the setting `error_codes` (`orders-api.md` §1.6). Documented are two, one for each type of
+ * The spelling depends on the setting `error_codes` (`docs/field-notes.md` Orders §1.6). Documented are two, one for each type of
  * order; a bad id has no type, so a merchant who can only have QR orders gets theirs.
  */
 export function badOrderId(world: World, merchant: Merchant): Problem {

@@ -8,7 +8,7 @@ export function isoDate(time_ms: number, fraction_digits: number): string {
   return `${text.slice(0, 20)}${text.slice(20, 23).padEnd(9, '0').slice(0, fraction_digits)}Z`;
 }
 
-/** The older families write the time of UTC-4, whatever the site (`legacy-qr.md` §2). */
+/** The older families write the time of UTC-4, whatever the site (`docs/field-notes.md` QR §2). */
 const OLDER_OFFSET_MS = -4 * 3_600_000;
 
 /** `2026-01-05T10:00:03.000-04:00` */
@@ -16,7 +16,7 @@ export function offsetDate(time_ms: number): string {
   return `${isoDate(time_ms + OLDER_OFFSET_MS, 3).slice(0, -1)}-04:00`;
 }
 
-// Moments in searches: ISO 8601, or `NOW` with steps before or after it (`legacy-qr.md` §3, used filters).
+// Moments in searches: ISO 8601, or `NOW` with steps before or after it (`docs/field-notes.md` QR §3, used filters).
 
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?(Z|[ +-]\d{2}:?\d{2})?$/;
 const RELATIVE = /^NOW((?:[ +-]\d{1,6}(?:SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)S?)*)$/;

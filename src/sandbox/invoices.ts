@@ -1,4 +1,4 @@
-/** `GET /authorized_payments/search` and `/{id}`: the invoices of subscriptions. Source: `interface.md` Endpoints, `orders-api.md` §9. */
+/** `GET /authorized_payments/search` and `/{id}`: the invoices of subscriptions. Source: `interface.md` Endpoints, `docs/field-notes.md` Orders §9. */
 import { type Request, Router } from 'express';
 import { z } from 'zod';
 import { type Answer, json, readBody, send } from './answer.ts';
@@ -27,7 +27,7 @@ export function invoicesRouter(world: World): Router {
   ]);
 }
 
-/** All parameters travel in the query, and none is mandatory (`orders-api.md` §9). */
+/** All parameters travel in the query, and none is mandatory (`docs/field-notes.md` Orders §9). */
 const searchInvoices: OlderHandler = (call) => {
   const page = pageOf(call.query, DEFAULT_LIMIT, (name) => refuse('invalid_property', name));
   const wanted = Object.entries(filters).flatMap(([name, read]) => {
@@ -69,7 +69,7 @@ function render({ merchant, world }: OlderCall, invoice: Invoice): object {
 }
 
 // A subscription invoice ("authorized payment") as the sandbox keeps it and shows it. Source: `interface.md` Invoice,
-// `orders-api.md` §9.
+// `docs/field-notes.md` Orders §9.
 
 /** Every field of the table; where the pages contradict themselves, the settings decide. */
 export function renderInvoice(invoice: Invoice, { site }: Merchant, settings: Settings): object {
@@ -109,7 +109,7 @@ export function recordAttempt(world: World, invoice: Invoice): void {
   const payment: Payment = {
     id,
     merchant_id: invoice.merchant_id,
-    // The payments API spells it with two l (`legacy-qr.md` §3).
+    // The payments API spells it with two l (`docs/field-notes.md` QR §3).
     status: status === 'canceled' ? 'cancelled' : status,
     status_detail,
     amount_minor: invoice.amount_minor,

@@ -21,7 +21,7 @@ export function minorUnits(text: string, exponent: Exponent): number | null {
 
 /**
  * As `minorUnits`, but with the decimals that the setting `amounts` allows.
- * @param type of the order: where pages differ, Point takes one decimal too (`orders-api.md` §11).
+ * @param type of the order: where pages differ, Point takes one decimal too (`docs/field-notes.md` Orders §11).
  */
 export function parseAmount(
   text: string,
@@ -49,7 +49,7 @@ export function plainAmountText(minor: number, exponent: Exponent): string {
 
 // Amounts as the older families write them: JSON numbers, with the decimals that the site's currency has.
 
-/** Minor units as a number: 15250 is 152.5 in pesos of Argentina, and 15250 in pesos of Chile (`orders-api.md` §10). */
+/** Minor units as a number: 15250 is 152.5 in pesos of Argentina, and 15250 in pesos of Chile (`docs/field-notes.md` Orders §10). */
 export function amountNumber(minor: number, site: Site): number {
   return minor / 10 ** site.exponent; // one division of whole numbers, so the nearest double, which prints as written
 }
@@ -66,4 +66,4 @@ export function minorOf(value: unknown, site: Site): number | null {
   return digits.length > site.exponent ? null : Number(whole + digits.padEnd(site.exponent, '0'));
 }
 
-// A payment, its refunds and its chargeback as the sandbox keeps them. Source: `legacy-qr.md` §3.
+// A payment, its refunds and its chargeback as the sandbox keeps them. Source: `docs/field-notes.md` QR §3.

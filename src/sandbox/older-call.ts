@@ -23,7 +23,7 @@ export type OlderHandler = (call: OlderCall) => Answer;
 
 export type OlderRoute = readonly ['get' | 'post' | 'put' | 'delete', string, OlderHandler];
 
-/** Bodies of GET and DELETE are read and dropped; a trailing slash changes nothing (`legacy-qr.md` §3). */
+/** Bodies of GET and DELETE are read and dropped; a trailing slash changes nothing (`docs/field-notes.md` QR §3). */
 export function olderRouter(world: World, routes: readonly OlderRoute[]): Router {
   const router = Router();
   for (const [method, path, handler] of routes) {

@@ -87,7 +87,7 @@ function preferredType(order: Order): string {
 }
 
 // A QR order at its till: what a buyer who scans the code can do with it. Source: `interface.md` States,
-// `orders-api.md` §3.
+// `docs/field-notes.md` Orders §3.
 
 /** A new order shows on its till or in its own code, and starts its expiry. */
 export function showOrder(desk: Desk, order: Order, place: AtTill, lifetime_ms: number): void {
@@ -166,7 +166,7 @@ function showDetail(desk: Desk, order: Order, status_detail: string): void {
 }
 
 // The text that a QR code shows: EMVCo fields with a checksum, as the service's own codes have them. Source:
-// `legacy-qr.md` §1.3, EMVCo merchant-presented QR specification.
+// `docs/field-notes.md` QR §1.3, EMVCo merchant-presented QR specification.
 
 /** One code for one payment. `reference` is the part that the wallet looks the payment up by: 36 letters live. */
 export function qrData(site: Site, reference: string, total_minor: number, seller: string): string {

@@ -1,4 +1,4 @@
-/** What a create of a Point order may say, and the checks that both types of order share. Source: `interface.md` Order, `orders-api.md` §1.2. */
+/** What a create of a Point order may say, and the checks that both types of order share. Source: `interface.md` Order, `docs/field-notes.md` Orders §1.2. */
 
 import { durationMs } from '../contract/duration.ts';
 import { isWithinCharacters, POINT_PRO_ID } from '../contract/identifiers.ts';
@@ -51,7 +51,7 @@ export const commonProperties: ObjectProperty['properties'] = {
 
 export const one = (): number => 1;
 
-/** Who bears the cost of installments; the second spelling is in no table of `interface.md` (`orders-api.md` §1.2). */
+/** Who bears the cost of installments; the second spelling is in no table of `interface.md` (`docs/field-notes.md` Orders §1.2). */
 export const installmentsCost: Record<string, Property> = {
   default_installments_cost: { kind: 'string', check: oneOf('seller', 'buyer') },
   installments_cost: {
@@ -138,7 +138,7 @@ export function isAmount(type: 'point' | 'qr') {
     parseAmount(value, site.exponent, type, settings.amounts) !== null;
 }
 
-/** A check that it is more than nothing, and where there is a minimum, no less; with its message (`orders-api.md` §10). */
+/** A check that it is more than nothing, and where there is a minimum, no less; with its message (`docs/field-notes.md` Orders §10). */
 export function isPayable(type: 'point' | 'qr') {
   return (value: string, { site, settings }: Circumstances): boolean | string => {
     const minor = parseAmount(value, site.exponent, type, settings.amounts);

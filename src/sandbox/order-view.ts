@@ -1,4 +1,4 @@
-/** An order as answers and webhooks show it. Source: `interface.md` Order, `orders-api.md` §1.3, §3.2, §4.1. */
+/** An order as answers and webhooks show it. Source: `interface.md` Order, `docs/field-notes.md` Orders §1.3, §3.2, §4.1. */
 import type { Settings } from './assumptions.ts';
 import type { Merchant } from './cast.ts';
 import { isoDate } from './dates.ts';
@@ -41,7 +41,7 @@ export function renderOrder(order: Order, settings: Settings): object {
   };
 }
 
-/** `total_paid_amount` was seen in a live GET of a QR order (`orders-api.md` §3.2). */
+/** `total_paid_amount` was seen in a live GET of a QR order (`docs/field-notes.md` Orders §3.2). */
 function renderTotals(order: Order, place: AtTill): object {
   const { exponent } = order.merchant.site;
   const paid_minor = order.transaction.paid_minor;

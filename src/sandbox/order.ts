@@ -1,4 +1,4 @@
-/** An order of either type as the sandbox keeps it. Source: `interface.md` Order, `orders-api.md` §1.3, §3.2. */
+/** An order of either type as the sandbox keeps it. Source: `interface.md` Order, `docs/field-notes.md` Orders §1.3, §3.2. */
 
 import { PuenteError } from '../error.ts';
 import type { TerminalOptions } from './cast.ts';
@@ -29,7 +29,7 @@ export interface Desk {
   announce(order: Order, action: string): void;
 }
 
-/** Transitions of `orders-api.md` §3.2; `action_required` moves on only if the setting says so. */
+/** Transitions of `docs/field-notes.md` Orders §3.2; `action_required` moves on only if the setting says so. */
 const transitions: Readonly<Record<'point' | 'qr', Partial<Record<OrderStatus, readonly OrderStatus[]>>>> = {
   point: {
     created: ['at_terminal', 'canceled', 'expired'],
@@ -226,7 +226,7 @@ export function newUlid(world: World): string {
   return text;
 }
 
-/** `ORD` and 26 characters; `ORDTST` for orders of test credentials, where the settings make such orders (`orders-api.md` §1.4). */
+/** `ORD` and 26 characters; `ORDTST` for orders of test credentials, where the settings make such orders (`docs/field-notes.md` Orders §1.4). */
 export function isOrderId(text: string, { order_ids, order_id_letters }: World['settings']): boolean {
   const [, suffix = ''] = (order_ids === 'ORD' ? /^ORD(.*)$/ : /^ORD(?:TST)?(.*)$/).exec(text) ?? [];
   return (order_id_letters === 'alphanumeric' ? /^[0-9A-Za-z]{26}$/ : /^[0-9A-HJKMNP-TV-Z]{26}$/).test(suffix);

@@ -1,4 +1,4 @@
-/** `/v1/orders`: create, get and cancel, with every documented refusal. Source: `interface.md` Endpoints and Errors, `orders-api.md` §1–3. */
+/** `/v1/orders`: create, get and cancel, with every documented refusal. Source: `interface.md` Endpoints and Errors, `docs/field-notes.md` Orders §1–3. */
 
 import { type Request, type Response, Router } from 'express';
 import { type Answer, json, readBody, refusal, send } from './answer.ts';
@@ -58,7 +58,7 @@ export function ordersRouter(desk: Desk): Router {
   return router;
 }
 
-/** `orders-api.md` §3.2: only orders younger than 3 months (setting `old_orders`). */
+/** `docs/field-notes.md` Orders §3.2: only orders younger than 3 months (setting `old_orders`). */
 const READABLE_MS = 92 * 24 * 60 * 60 * 1000;
 
 function getOrder(world: World, merchant: Merchant, id: string): Answer {
@@ -107,13 +107,13 @@ function cancelOrder(desk: Desk, merchant: Merchant, request: Request): Answer {
   return answer;
 }
 
-/** The header must have exactly this value, and old terminals don't know it (`orders-api.md` §3.1). */
+/** The header must have exactly this value, and old terminals don't know it (`docs/field-notes.md` Orders §3.1). */
 function isAllowedThere(world: World, order: Order, place: AtTerminal, request: Request): boolean {
   const terminal = world.terminal(order.merchant.user_id, place.terminal_id);
   return request.get('x-allow-cancelable-status') === 'at_terminal' && terminal?.software === 'current';
 }
 
-/** The 202 of `orders-api.md` §3.1: the terminal confirms later, unless the payment wins. */
+/** The 202 of `docs/field-notes.md` Orders §3.1: the terminal confirms later, unless the payment wins. */
 function requestCancel(desk: Desk, order: Order): void {
   const { clock, settings } = desk.world;
   if (order.transaction.status_detail === 'cancellation_requested') return;

@@ -55,7 +55,7 @@ export function createPeople() {
 
 // The part of the control door that changes what a merchant may do: its token, and the agreements behind it.
 
-// Who is calling: bearer tokens, and the answers to a missing, malformed or unknown one (`orders-api.md` §1.5).
+// Who is calling: bearer tokens, and the answers to a missing, malformed or unknown one (`docs/field-notes.md` Orders §1.5).
 
 // The idempotency memory: 24 hours per merchant and key, in the five variants of `docs/protocol.md` §3.1.
 
@@ -112,4 +112,4 @@ export function createKeyMemory(clock: Clock, settings: Settings): KeyMemory {
   }
 }
 
-// Ids of orders, payments and refunds: a prefix and a ULID (`orders-api.md` §1.4).
+// Ids of orders, payments and refunds: a prefix and a ULID (`docs/field-notes.md` Orders §1.4).

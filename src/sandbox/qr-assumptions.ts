@@ -5,29 +5,31 @@ export const qrOrderAssumptions = {
     .enum(['independent', 'refused'])
     .default('independent')
     .describe(
-      'A second static or hybrid order on a till: both stay open and its code shows the newest, or 409 (orders-api.md §1.6).',
+      'A second static or hybrid order on a till: both stay open and its code shows the newest, or 409 (docs/field-notes.md Orders §1.6).',
     ),
   qr_in_mexico: z
     .enum(['refused', 'accepted'])
     .default('refused')
     .describe(
-      'QR orders in Mexico: the QR pages list ARS, BRL, CLP and UYU, yet some are published for Mexico (orders-api.md §10).',
+      'QR orders in Mexico: the QR pages list ARS, BRL, CLP and UYU, yet some are published for Mexico (docs/field-notes.md Orders §10).',
     ),
   qr_installments: z
     .enum(['refused', 'accepted'])
     .default('refused')
     .describe(
-      'Instalments in QR orders (config.payment_method): for Point alone (interface.md, Order), or taken, because a QR page knows installments_cost (orders-api.md §1.2).',
+      'Instalments in QR orders (config.payment_method): for Point alone (interface.md, Order), or taken, because a QR page knows installments_cost (docs/field-notes.md Orders §1.2).',
     ),
   qr_refund_days: z
     .union([z.literal(360), z.literal(180)])
     .default(360)
-    .describe('Days in which a QR payment can be refunded: the error page says 360, the guide 180 (orders-api.md §2).'),
+    .describe(
+      'Days in which a QR payment can be refunded: the error page says 360, the guide 180 (docs/field-notes.md Orders §2).',
+    ),
   qr_signature: z
     .enum(['bad', 'as_point'])
     .default('bad')
     .describe(
-      'Signature of webhooks about QR orders: one that never validates, as seen live, or as for Point (orders-api.md §4.2).',
+      'Signature of webhooks about QR orders: one that never validates, as seen live, or as for Point (docs/field-notes.md Orders §4.2).',
     ),
 };
 
@@ -37,30 +39,32 @@ export const legacyQrAssumptions = {
     .min(1000)
     .default(600_000)
     .describe(
-      'Virtual time after which a legacy QR order without a lifetime of its own is over; documented for v1 alone (legacy-qr.md §1.1).',
+      'Virtual time after which a legacy QR order without a lifetime of its own is over; documented for v1 alone (docs/field-notes.md QR §1.1).',
     ),
   legacy_qr_preference_status: z
     .union([z.literal(200), z.literal(201)])
     .default(200)
-    .describe('HTTP status of a v1 create (legacy-qr.md §11).'),
+    .describe('HTTP status of a v1 create (docs/field-notes.md QR §11).'),
   legacy_qr_code_status: z
     .union([z.literal(200), z.literal(201)])
     .default(201)
-    .describe('HTTP status of a dynamic or hybrid create (legacy-qr.md §1.3).'),
+    .describe('HTTP status of a dynamic or hybrid create (docs/field-notes.md QR §1.3).'),
   legacy_qr_delete_empty: z
     .union([z.literal(204), z.literal(400), z.literal(404)])
     .default(204)
-    .describe('HTTP status of DELETE on a till without an order (legacy-qr.md §1.2).'),
+    .describe('HTTP status of DELETE on a till without an order (docs/field-notes.md QR §1.2).'),
   legacy_qr_locked: z
     .enum(['refused', 'replaced'])
     .default('refused')
     .describe(
-      'PUT, POST or DELETE on a till whose order is being paid: refused, or done as if nobody were paying (legacy-qr.md §10).',
+      'PUT, POST or DELETE on a till whose order is being paid: refused, or done as if nobody were paying (docs/field-notes.md QR §10).',
     ),
   legacy_qr_nameless_till: z
     .enum(['refused', 'accepted'])
     .default('refused')
-    .describe('A v1 call by the internal number of a till without external id: 404, or as any till (legacy-qr.md §4).'),
+    .describe(
+      'A v1 call by the internal number of a till without external id: 404, or as any till (docs/field-notes.md QR §4).',
+    ),
   merchant_order_birth: z
     .enum(['creation', 'payment'])
     .default('creation')
@@ -68,7 +72,7 @@ export const legacyQrAssumptions = {
   merchant_order_sort: z
     .enum(['newest_first', 'oldest_first'])
     .default('newest_first')
-    .describe('Order of the elements of a merchant order search, which no page tells (legacy-qr.md §2).'),
+    .describe('Order of the elements of a merchant order search, which no page tells (docs/field-notes.md QR §2).'),
   ipn_resource_base: z
     .url({ protocol: /^https?$/ })
     .default('https://api.mercadolibre.com')

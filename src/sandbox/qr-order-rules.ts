@@ -1,4 +1,4 @@
-/** A create of a QR order: its shape, and the rules between its fields. Source: `interface.md` Order, `orders-api.md` §1.2, reference qr-code-ca/orders/create-order. */
+/** A create of a QR order: its shape, and the rules between its fields. Source: `interface.md` Order, `docs/field-notes.md` Orders §1.2, reference qr-code-ca/orders/create-order. */
 
 import { isWithinCharacters } from '../contract/identifiers.ts';
 import type { Json } from '../contract/json.ts';
@@ -129,11 +129,11 @@ function checkWithdrawal(request: QrOrderRequest, merchant: Merchant): Problem |
   };
 }
 
-// Every field that a QR order may have, with its own rule. Source: `interface.md` Order, `orders-api.md` §1.2.
+// Every field that a QR order may have, with its own rule. Source: `interface.md` Order, `docs/field-notes.md` Orders §1.2.
 
 /** `interface.md` Limits: 3600 hours. */
 const MAX_EXPIRATION_MS = 3600 * 3_600_000;
-/** Limits of items that were seen (`orders-api.md` §1.2); the specification has none (setting `item_limits`). */
+/** Limits of items that were seen (`docs/field-notes.md` Orders §1.2); the specification has none (setting `item_limits`). */
 const MAX_ITEMS = 10;
 const MAX_CATEGORIES = 10;
 const MAX_CODE = 30;

@@ -28,7 +28,7 @@ export interface Transaction {
   id: string;
   amount_minor: number;
   status: OrderStatus;
-  /** Null on creation: a new Point order shows none (`orders-api.md` §1.3). */
+  /** Null on creation: a new Point order shows none (`docs/field-notes.md` Orders §1.3). */
   status_detail: string | null;
   reference_id: number | null;
   paid_minor: number | null;

@@ -1,4 +1,4 @@
-/** `POST /v1/orders/{id}/refund`: total without a body, partial with one. Source: `orders-api.md` §2. */
+/** `POST /v1/orders/{id}/refund`: total without a body, partial with one. Source: `docs/field-notes.md` Orders §2. */
 import type { Request } from 'express';
 import type { Json } from '../contract/json.ts';
 import { type Answer, bodyJson, json, type Problem, refusal } from './answer.ts';
@@ -49,7 +49,7 @@ export function refundOrder(desk: Desk, merchant: Merchant, request: Request): A
   return answer;
 }
 
-/** `orders-api.md` §2: a refusal that only QR has. */
+/** `docs/field-notes.md` Orders §2: a refusal that only QR has. */
 const invalidOwner: Problem = {
   status: 400,
   code: 'invalid_order_owner',
@@ -123,7 +123,7 @@ const pointPeriodOver: Problem = {
   code: 'refund_period_exceeded',
   message: 'The refund period of 90 days is over',
 };
-/** The name that QR has for it (`orders-api.md` §2). */
+/** The name that QR has for it (`docs/field-notes.md` Orders §2). */
 const qrPeriodOver: Problem = {
   status: 400,
   code: 'in_store_payment_refund_order',
@@ -176,10 +176,10 @@ function checkPart(order: Order, part: Part): Problem | null {
   return null;
 }
 
-/** Wallets take partial refunds too (`orders-api.md` §2); the other names are not published. */
+/** Wallets take partial refunds too (`docs/field-notes.md` Orders §2); the other names are not published. */
 const walletMethods = ['qr', 'account_money', 'prepaid_card', 'digital_wallet'];
 
-// What a refund does to an order and to the payment behind it. Source: `orders-api.md` §2.
+// What a refund does to an order and to the payment behind it. Source: `docs/field-notes.md` Orders §2.
 
 /**
  * Refunds a part of the payment in minor units, or with null whatever is left, the withdrawn cash included. The caller

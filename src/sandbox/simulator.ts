@@ -1,4 +1,4 @@
-/** `POST /v1/orders/{id}/events`: the vendor's own simulator of a terminal. Source: `orders-api.md` §6. */
+/** `POST /v1/orders/{id}/events`: the vendor's own simulator of a terminal. Source: `docs/field-notes.md` Orders §6. */
 import type { Request } from 'express';
 import { z } from 'zod';
 import { type Answer, bodyJson, refusal } from './answer.ts';

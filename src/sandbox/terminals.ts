@@ -1,4 +1,4 @@
-/** `/terminals/v1`: the list, and the change of operating mode with every documented refusal. Source: `interface.md` Terminal, `orders-api.md` §5. */
+/** `/terminals/v1`: the list, and the change of operating mode with every documented refusal. Source: `interface.md` Terminal, `docs/field-notes.md` Orders §5. */
 
 import { type Request, type Response, Router } from 'express';
 import type { Json } from '../contract/json.ts';
@@ -28,7 +28,7 @@ export function terminalsRouter(world: World): Router {
   return router;
 }
 
-/** Page size: 1 to 50, 50 when nothing is said; more is clamped, not refused (`orders-api.md` §5). */
+/** Page size: 1 to 50, 50 when nothing is said; more is clamped, not refused (`docs/field-notes.md` Orders §5). */
 const MAX_LIMIT = 50;
 
 /** Only 401 and 500 are documented, so odd filters and pages are taken for absent ones. */
@@ -114,7 +114,7 @@ function readSetup(body: Json): Setup | { problem: Problem } {
   return { id, operating_mode };
 }
 
-/** Models whose mode can be set, by country (`orders-api.md` §5). */
+/** Models whose mode can be set, by country (`docs/field-notes.md` Orders §5). */
 const supportedModels: Readonly<Record<SiteId, readonly string[]>> = {
   MLA: ['PAX_A910', 'NEWLAND_N950', 'INGENICO_MOVE2500'],
   MLB: ['PAX_A910', 'NEWLAND_N950', 'INGENICO_MOVE2500', 'GERTEC_MP35P'],
@@ -123,14 +123,14 @@ const supportedModels: Readonly<Record<SiteId, readonly string[]>> = {
   MLU: [], // never reached: the site is refused first
 };
 
-/** Terminals are only in Argentina, Brazil, Chile and Mexico (`orders-api.md` §5). */
+/** Terminals are only in Argentina, Brazil, Chile and Mexico (`docs/field-notes.md` Orders §5). */
 export const unsupportedSite: Problem = {
   status: 400,
   code: 'unsupported_site',
   message: 'The country of the account is not supported',
 };
 const invalidPayload: Problem = { status: 400, code: 'invalid_payload', message: 'The payload is not valid' };
-/** The only error without a code (`orders-api.md` §5). */
+/** The only error without a code (`docs/field-notes.md` Orders §5). */
 const onlyOneInPdv: Problem = { status: 412, message: 'Only one pos-store with PDV mode ON or SUSPENDED is allowed' };
 
 function unsupported(details: string[]): Problem {

@@ -1,4 +1,4 @@
-/** The signed `order` webhook: its address, body and headers. Source: `orders-api.md` §4. */
+/** The signed `order` webhook: its address, body and headers. Source: `docs/field-notes.md` Orders §4. */
 import { createHmac, randomBytes, randomUUID, X509Certificate } from 'node:crypto';
 import { checkServerIdentity, rootCertificates } from 'node:tls';
 import { Agent, type buildConnector, request } from 'undici';
@@ -18,7 +18,7 @@ export function createWebhooks(world: World, postman: Postman): (order: Order, a
     const url = new URL(webhook_url);
     url.searchParams.set('data.id', order.id);
     url.searchParams.set('type', 'order');
-    // Seen in a live delivery about a QR order (`orders-api.md` §4.1).
+    // Seen in a live delivery about a QR order (`docs/field-notes.md` Orders §4.1).
     if (order.place.type === 'qr') url.searchParams.set('data.external_reference', order.external_reference);
     const letter = {
       url: url.href,
@@ -106,7 +106,7 @@ export interface Postman {
 /** `interface.md` IPN: every 15 minutes; after the third attempt the interval grows, here by doubling. */
 const RETRY_MS = 15 * 60 * 1000;
 const EVEN_RETRIES = 3;
-/** One vendor text says up to about a day (`orders-api.md` §4.3). */
+/** One vendor text says up to about a day (`docs/field-notes.md` Orders §4.3). */
 const MAX_RETRY_MS = 24 * 60 * 60 * 1000;
 
 /** @param certificate PEM of a receiver that is trusted as it is, beside everybody whom a public authority has signed. */
@@ -171,7 +171,7 @@ function trusting(certificate: string): buildConnector.BuildOptions {
   };
 }
 
-// The old notification feed: IPN calls, and their webhook forms for whoever asks for those. Source: `legacy-qr.md`
+// The old notification feed: IPN calls, and their webhook forms for whoever asks for those. Source: `docs/field-notes.md`
 // §5.1, §5.3.
 
 /** `interface.md` Events; `point_integration_ipn` has a feed of its own (`legacy/notices.ts`). */
@@ -212,7 +212,7 @@ export function announceFeed(feed: Feed, notice: FeedNotice): void {
   feed.postman.deliver(isWebhook ? webhook(feed.world, notice, url, account.secret) : ipn(feed.world, notice, url));
 }
 
-/** Samples of the pages lack a scheme (`www.…`, `legacy-qr.md` §1.1); null for what can't be called at all. */
+/** Samples of the pages lack a scheme (`www.…`, `docs/field-notes.md` QR §1.1); null for what can't be called at all. */
 function callableUrl(text: string | null): URL | null {
   if (text === null) return null;
   const url = URL.parse(/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`);
@@ -250,7 +250,7 @@ function ipn(world: World, { topic, id, change }: FeedNotice, url: URL): Letter 
 
 /**
  * The headers of an attempt at an IPN: the live signature is there and verifies with no key at all (`interface.md`
- * Authentication 6, `legacy-qr.md` finding 7).
+ * Authentication 6, `docs/field-notes.md` finding 7).
  */
 export function unverifiableSignature(world: World): () => Record<string, string> {
   const request_id = randomUUID();
@@ -286,7 +286,7 @@ function webhook(world: World, notice: FeedNotice, url: URL, secret: string): Le
   };
 }
 
-/** A merchant order has its id at the root and no `data.id`; everything else has it in `data` (`legacy-qr.md` §5.3). */
+/** A merchant order has its id at the root and no `data.id`; everything else has it in `data` (`docs/field-notes.md` QR §5.3). */
 function webhookBody(world: World, notice: FeedNotice, type: string): object {
   const { id, merchant, change, status, topic } = notice;
   const common = {
@@ -306,7 +306,7 @@ function webhookBody(world: World, notice: FeedNotice, type: string): object {
   return { id: event_id, ...common, action: `${topic}.${change}`, data: { id: String(id) } };
 }
 
-/** Unit of `ts` as for order webhooks, since pages and captures differ (`legacy-qr.md` finding 9). */
+/** Unit of `ts` as for order webhooks, since pages and captures differ (`docs/field-notes.md` finding 9). */
 function signature(world: World, id: string, secret: string): Record<string, string> {
   const now_ms = world.clock.realNow();
   const ts = world.settings.signature_ts_unit === 'ms' ? now_ms : Math.floor(now_ms / 1000);

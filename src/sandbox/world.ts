@@ -74,9 +74,9 @@ export interface World {
 
 /** Bounds of the logs: enough for a whole test or demo, small enough to stay in memory under load. */
 const LOG_LINES = 2000;
-/** Payment numbers have eleven or twelve digits live (`orders-api.md` §1.4). */
+/** Payment numbers have eleven or twelve digits live (`docs/field-notes.md` Orders §1.4). */
 const FIRST_PAYMENT_ID = 131_000_000_001;
-/** Merchant orders have eleven digits live (`legacy-qr.md` §2). */
+/** Merchant orders have eleven digits live (`docs/field-notes.md` QR §2). */
 const FIRST_MERCHANT_ORDER_ID = 40_100_000_001;
 /** Refund numbers have ten digits in published examples. */
 const FIRST_REFUND_ID = 1_900_000_001;

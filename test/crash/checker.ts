@@ -111,7 +111,7 @@ const INTENT_STATE: Record<string, string> = {
   canceled: 'CANCELED',
   expired: 'ABANDONED',
 };
-/** States that legacy announced (`legacy-point.md` §3.1); ABANDONED is not among them. */
+/** States that legacy announced (`docs/field-notes.md` Point §3.1); ABANDONED is not among them. */
 const ANNOUNCED = new Set(['FINISHED', 'ERROR', 'CANCELED']);
 /** Orders that cost nobody anything and hold no terminal. */
 const HARMLESS = new Set(['canceled', 'expired', 'failed']);

@@ -272,7 +272,7 @@ function paidOrderOf(books: Books, sale: number): BookedOrder | undefined {
   return books.ordersOf.get(sale)?.find(({ status }) => PAID.has(status));
 }
 
-/** What receivers read of a webhook, by how the order ended (`legacy-qr.md` §2). */
+/** What receivers read of a webhook, by how the order ended (`docs/field-notes.md` QR §2). */
 function closing(order_status: string): string | null {
   if (order_status === 'payment_required') return null;
   return order_status === 'expired' ? 'expired' : 'closed';

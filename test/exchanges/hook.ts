@@ -1,4 +1,4 @@
-/** The webhook of the orders API, signed as the vendor signs it (`orders-api.md` §4.2). */
+/** The webhook of the orders API, signed as the vendor signs it (`docs/field-notes.md` Orders §4.2). */
 import { createHmac, randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { App } from '../../src/app/app.ts';

@@ -1,4 +1,4 @@
-/** A till that behaves as Odoo's `pos_mercado_pago` does; written from `legacy-point.md` §4.1, finding 3 and finding 9. */
+/** A till that behaves as Odoo's `pos_mercado_pago` does; written from `docs/field-notes.md` Point §4.1, finding 3 and finding 9. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

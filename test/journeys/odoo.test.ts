@@ -1,4 +1,4 @@
-/** A till in Odoo's style, which only works when signed webhooks come and tell the truth (`legacy-point.md` §4.1). */
+/** A till in Odoo's style, which only works when signed webhooks come and tell the truth (`docs/field-notes.md` Point §4.1). */
 import { randomUUID } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** Tills and receivers as public code has them (`legacy-qr.md` §2 "What integrators actually check", §7). */
+/** Tills and receivers as public code has them (`docs/field-notes.md` QR §2 "What integrators actually check", §7). */
 import { type Answer, call, type Delivery } from '../kit.ts';
 
 type Json = Record<string, unknown>;

@@ -1,4 +1,4 @@
-/** The legacy QR families as tills use them: paths, and bodies that each site accepts. Source: `legacy-qr.md` §1. */
+/** The legacy QR families as tills use them: paths, and bodies that each site accepts. Source: `docs/field-notes.md` QR §1. */
 import { ARGENTINA, BRAZIL, CHILE, URUGUAY } from '../kit.ts';
 import type { QrStep } from './qr-till-script.ts';
 

@@ -87,7 +87,7 @@ export function newQrTill(world: QrWorld, shows_payer = false): QrTill {
   };
 }
 
-/** Notices of the same moment overtake each other on the way, in the live service too (`legacy-qr.md` §5.1). */
+/** Notices of the same moment overtake each other on the way, in the live service too (`docs/field-notes.md` QR §5.1). */
 function rank({ query, text }: Delivery): string {
   return `${query.get('topic')} ${query.get('id')?.padStart(20, '0')} ${text}`;
 }

@@ -328,7 +328,7 @@ describe('payments and users', () => {
       external_reference: expect.stringContaining('sale-'),
       payment_type_id: 'credit_card',
       installments: 3,
-      // The number of the merchant order, as text: `legacy-qr.md` §3.
+      // The number of the merchant order, as text: `docs/field-notes.md` QR §3.
       order: { type: 'mercadopago', id: expect.stringMatching(/^\d+$/) },
     });
     expect((await kit.call('GET', `/v1/payments/${reference_id}`, { merchant: BRAZIL })).status).toBe(404);

@@ -90,7 +90,7 @@ function failed(detail: string): SendResult {
   return { outcome: 'theirs', status: null, detail, retry_after_ms: null };
 }
 
-/** The kinds of notices: the flat intent, the feed's `topic` and `id`, and webhooks (`legacy-point.md` §3.1, `legacy-qr.md` §5.1, §5.3). */
+/** The kinds of notices: the flat intent, the feed's `topic` and `id`, and webhooks (`docs/field-notes.md` Point §3.1, `docs/field-notes.md` QR §5.1, §5.3). */
 function readNotice({ url, body }: NoticeRequest): Pick<Delivery, 'topic' | 'subject' | 'state'> {
   const query = new URL(url).searchParams;
   const topic = query.get('topic') ?? query.get('type') ?? '';

@@ -106,7 +106,7 @@ function isPaid(status: unknown): boolean {
 
 // Converters of merchant orders: an order and the till's own body to what the orders API doesn't have any more.
 
-/** What `order_status` says of the two states that `status` has beside opened (`legacy-qr.md` §2). */
+/** What `order_status` says of the two states that `status` has beside opened (`docs/field-notes.md` QR §2). */
 const STATUS: Readonly<Record<string, 'closed' | 'expired'>> = {
   paid: 'closed',
   partially_reverted: 'closed',
@@ -231,7 +231,7 @@ interface AskedItem {
   quantity?: unknown;
 }
 
-/** v1 has no total of its own, which tells the two bodies apart (`legacy-qr.md` §1.1). */
+/** v1 has no total of its own, which tells the two bodies apart (`docs/field-notes.md` QR §1.1). */
 function itemsOf(asked: Asked, currency: string): unknown[] {
   const is_v2 = asked.total_amount !== undefined;
   return (asked.items ?? []).map((item) => ({

@@ -18,7 +18,7 @@ const MAX_DESCRIPTION = 150;
 /** Shortest and longest life of a Point order, seconds (`interface.md`, Limits: PT30S and PT3H). */
 const MIN_LIFE_S = 30;
 const MAX_LIFE_S = 3 * 60 * 60;
-/** Largest page of `/terminals/v1/list`; larger limits are clamped there too (`orders-api.md` §5). */
+/** Largest page of `/terminals/v1/list`; larger limits are clamped there too (`docs/field-notes.md` Orders §5). */
 const MAX_PAGE = 50;
 
 /** By the name a row uses. */
@@ -169,7 +169,7 @@ function operatingMode(value: unknown): Converted {
   return { value: 'STANDALONE', loss: `legacy knows PDV and STANDALONE only; ${String(value)} shows as STANDALONE` };
 }
 
-/** CANCELED, ERROR and the like are told without a payment (`legacy-point.md` §2). */
+/** CANCELED, ERROR and the like are told without a payment (`docs/field-notes.md` Point §2). */
 function announcesPayment(context: MappingContext): boolean {
   return context.state === 'FINISHED' || context.state === 'CONFIRMATION_REQUIRED';
 }

@@ -8,15 +8,15 @@ import type { MappingContext } from '../tables.ts';
 import { type Converted, type Converter, cutText, exponentOf, type Given, NOTHING, wholeNumber } from './converter.ts';
 import { type Asked, sponsorOf } from './payments.ts';
 
-// The limits of items in a QR order, and what becomes of a sale that has more than ten (`orders-api.md` §1.2).
+// The limits of items in a QR order, and what becomes of a sale that has more than ten (`docs/field-notes.md` Orders §1.2).
 
 /** Longest title and longest description (`interface.md`, Order). */
 export const MAX_TITLE = 150;
 /** Longest measure (`interface.md`, Order). */
 export const MAX_MEASURE = 10;
-/** Longest code (`orders-api.md` §1.2). */
+/** Longest code (`docs/field-notes.md` Orders §1.2). */
 export const MAX_CODE = 30;
-/** Most items of an order (`orders-api.md` §1.2). */
+/** Most items of an order (`docs/field-notes.md` Orders §1.2). */
 const MAX_ITEMS = 10;
 
 /** An item as this table writes it. */
@@ -48,16 +48,16 @@ export function foldItems(value: unknown, exponent: number): Converted {
 /** ` +` and a number of items that a body of 64 KiB can't outgrow. */
 const SUFFIX_ROOM = 8;
 
-// How long a QR order lives: the header of v1 in seconds, the date of v2, and the limits of orders (`legacy-qr.md`
+// How long a QR order lives: the header of v1 in seconds, the date of v2, and the limits of orders (`docs/field-notes.md`
 // §10).
 
 /** Shortest and longest life of a QR order, seconds (`interface.md`, Limits: 30 s and 3600 h). */
 export const MIN_LIFE_S = 30;
 export const MAX_LIFE_S = 3600 * 3600;
-/** What v1 lived without a header, seconds (`legacy-qr.md` §1.1). */
+/** What v1 lived without a header, seconds (`docs/field-notes.md` QR §1.1). */
 export const V1_LIFE_S = 600;
 
-/** ISO 8601 with an offset; tills send milliseconds, and offsets with and without a colon (`legacy-qr.md` §1.2). */
+/** ISO 8601 with an offset; tills send milliseconds, and offsets with and without a colon (`docs/field-notes.md` QR §1.2). */
 const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})$/;
 
 /** Whole seconds in a header, as a duration. */

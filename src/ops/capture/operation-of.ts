@@ -34,7 +34,7 @@ export function matcherOf(operations: readonly Operation[]): (method: string, pa
   };
 }
 
-/** Legacy took some paths with a slash at the end (`legacy-qr.md` §2, §3). */
+/** Legacy took some paths with a slash at the end (`docs/field-notes.md` QR §2, §3). */
 function pathsOf({ family, path }: Operation): string[] {
   const mayEndSo = family === 'payments' || /^\/merchant_orders\/./.test(path);
   return mayEndSo ? [path, `${path}/`] : [path];

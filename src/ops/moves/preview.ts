@@ -273,7 +273,7 @@ function sumOf(open: readonly Open[]): Omit<OpenUnit, 'unit'> {
   };
 }
 
-/** An order that waits for an action is held as not final for a grace after its lifetime (`legacy-point.md` §2). */
+/** An order that waits for an action is held as not final for a grace after its lifetime (`docs/field-notes.md` Point §2). */
 function safeToClose(open: readonly Open[], grace_ms: number, now: number): number | null {
   if (open.length === 0) return now;
   const end = open.reduce((last, { ends_at }) => Math.max(last, ends_at), 0) + grace_ms;

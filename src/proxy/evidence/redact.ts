@@ -108,7 +108,7 @@ function jsonInside(text: string): unknown {
   }
 }
 
-/** Tills also write addresses without a scheme (`legacy-qr.md` §1.1). */
+/** Tills also write addresses without a scheme (`docs/field-notes.md` QR §1.1). */
 function originOnly(text: string): string {
   const whole = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
   const url = URL.canParse(whole) ? new URL(whole) : null;

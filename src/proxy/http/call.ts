@@ -82,7 +82,7 @@ export function errorAnswer(
     });
   }
   const told_s = retry_after_ms === null ? null : Math.ceil(retry_after_ms / 1000);
-  // Official clients wait as long as they are told, and a second when nobody tells them (`legacy-point.md` §1.9).
+  // Official clients wait as long as they are told, and a second when nobody tells them (`docs/field-notes.md` Point §1.9).
   const wait_s = told_s ?? (passes || row.error === 'too_many_requests' ? 1 : null);
   return refused(
     call.operation.family,

@@ -181,7 +181,7 @@ function noteHeaders(call: Ongoing, request: Handled[0]): string[] {
   return names;
 }
 
-/** Where a body is optional nothing at all counts as `{}`, as the refund of a whole payment is asked for (`legacy-qr.md` §3). */
+/** Where a body is optional nothing at all counts as `{}`, as the refund of a whole payment is asked for (`docs/field-notes.md` QR §3). */
 async function readJson(door: LegacyDoor, { family, body: wanted }: Operation, request: Handled[0]): Promise<unknown> {
   const bytes = await peekBody(request, door.body_limit_bytes);
   if (wanted === 'optional' && bytes.length === 0) return {};

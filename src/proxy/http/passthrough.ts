@@ -241,7 +241,7 @@ function failure(error: Error, request: IncomingMessage): ReturnType<typeof refu
   return refused(family, harmless ? 'bad_gateway' : 'outcome_unknown');
 }
 
-/** Whose envelope the callers of a path know; everything that is not named speaks as payments do (`legacy-qr.md` §3). */
+/** Whose envelope the callers of a path know; everything that is not named speaks as payments do (`docs/field-notes.md` QR §3). */
 const FAMILIES: readonly (readonly [string, Family])[] = [
   ['/point/', 'point'],
   ['/mpmobile/', 'qr_v1'],

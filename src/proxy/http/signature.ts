@@ -1,4 +1,4 @@
-/** Checks the signature of an `order` webhook over every casing and time unit in use. Source: `orders-api.md` §4.2. */
+/** Checks the signature of an `order` webhook over every casing and time unit in use. Source: `docs/field-notes.md` Orders §4.2. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Secret } from '../vault.ts';
 

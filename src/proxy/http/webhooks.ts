@@ -134,7 +134,7 @@ function readEvent(body: Buffer, query: URLSearchParams): OrderEvent | null {
   const event: OrderEvent = parsed.success ? parsed.data : {};
   const type = event.type ?? query.get('type') ?? undefined;
   const isOurs = type === undefined || type.startsWith('order');
-  // The panel's simulator sends a query id unrelated to the body's; the body names the order (`legacy-point.md` §3.3).
+  // The panel's simulator sends a query id unrelated to the body's; the body names the order (`docs/field-notes.md` Point §3.3).
   const id = orderId(event.data?.id) ?? orderId(query.get('data.id')) ?? (isOurs ? anyOrderId(body) : undefined);
   const said = event.data?.external_reference ?? query.get('data.external_reference') ?? undefined;
   const reference = said !== undefined && ORDER_REFERENCE.test(said) ? said : undefined;

@@ -140,7 +140,7 @@ function held(detail: string): SendResult {
 
 // Sends one notice: a guarded POST without redirects, judged by its status alone.
 
-/** The legacy contract gives a receiver 22 s (`legacy-point.md` §3.2). */
+/** The legacy contract gives a receiver 22 s (`docs/field-notes.md` Point §3.2). */
 const TIMEOUT_MS = 22_000;
 /** The look-up and connecting take no real receiver longer; the rest of the time is for its answer. */
 const MAX_CONNECT_MS = 10_000;

@@ -1,4 +1,4 @@
-/** Building the request of a notice in the dialect of its merchant: Point intents, and payments or merchant orders as IPN or webhook (`legacy-qr.md` §5.1). */
+/** Building the request of a notice in the dialect of its merchant: Point intents, and payments or merchant orders as IPN or webhook (`docs/field-notes.md` QR §5.1). */
 import { createHash, createHmac } from 'node:crypto';
 import { z } from 'zod';
 import { callableUrl } from '../../contract/identifiers.ts';
@@ -25,7 +25,7 @@ export interface NoticeRequest {
 interface NoticeFacts {
   /** The merchant's URL; its own query stays in front. */
   url: string;
-  /** The legacy id; signed and sent in its own case (`legacy-point.md` finding 3). */
+  /** The legacy id; signed and sent in its own case (`docs/field-notes.md` finding 3). */
   intent_id: string;
   /** The flat intent, JSON text. */
   body: string;
@@ -41,7 +41,7 @@ export type NoticeInput =
 
 /**
  * The request of one notice. `point_integration_wh` is signed with the merchant's own secret; the signature of
- * `point_integration_ipn` verifies with no key. Source: `legacy-point.md` §3.1, §3.2, finding 3.
+ * `point_integration_ipn` verifies with no key. Source: `docs/field-notes.md` Point §3.1, §3.2, finding 3.
  */
 export function noticeRequest(input: NoticeInput): NoticeRequest {
   const { url, body, intent_id } = input;
@@ -108,7 +108,7 @@ export function withQuery(url: string, query: string): string {
   return /[?&]$/.test(url) ? url + query : `${url}&${query}`;
 }
 
-/** The value of `x-signature` (`legacy-point.md` finding 3, `legacy-qr.md` §5.3). `ts` in the unit that the form has. */
+/** The value of `x-signature` (`docs/field-notes.md` finding 3, `docs/field-notes.md` QR §5.3). `ts` in the unit that the form has. */
 export function signature(signed: { id: string; request_id: string; ts: number }, secret: Secret): string {
   const manifest = `id:${signed.id};request-id:${signed.request_id};ts:${signed.ts};`;
   const digest = createHmac('sha256', secret.reveal()).update(manifest).digest('hex');
@@ -117,7 +117,7 @@ export function signature(signed: { id: string; request_id: string; ts: number }
 
 /**
  * The `x-signature` of an IPN: it has the form of a signature, which receivers may ask for, and verifies with no key, as
- * the vendor's own did (`interface.md` Authentication 6, `legacy-qr.md` §5.1). It is made without a secret.
+ * the vendor's own did (`interface.md` Authentication 6, `docs/field-notes.md` QR §5.1). It is made without a secret.
  * @param timestamp_ms epoch ms of the attempt.
  */
 export function unverifiableSignature(request_id: string, timestamp_ms: number): string {
@@ -129,7 +129,7 @@ function intentSignature({ intent_id, request_id, timestamp_ms }: NoticeFacts, s
   return signature({ id: intent_id, request_id, ts: timestamp_ms }, secret);
 }
 
-// Builds the request of a notice of a payment or a merchant order: IPN (`legacy-qr.md` §5.1) or webhook (§5.3).
+// Builds the request of a notice of a payment or a merchant order: IPN (`docs/field-notes.md` QR §5.1) or webhook (§5.3).
 
 /** What `announce.ts` keeps of the moment at which the news arose. */
 export const feedFacts = z.object({
@@ -178,7 +178,7 @@ function webhook(notice: Notice, { url, secret }: FeedReceiver, timestamp_ms: nu
   const facts = feedFacts.parse(JSON.parse(notice.body));
   const type = topic === 'payment' ? 'payment' : 'topic_merchant_order_wh';
   const body = topic === 'payment' ? paymentBody(notice, facts) : merchantOrderBody(notice, facts);
-  // Real deliveries carry seconds, and the official SDK reads them so (`legacy-qr.md` §0 row 9).
+  // Real deliveries carry seconds, and the official SDK reads them so (`docs/field-notes.md` QR §0 row 9).
   const ts = Math.floor(timestamp_ms / 1000);
   return {
     url: withQuery(url, `data.id=${subject}&type=${type}`),
@@ -224,7 +224,7 @@ function numberOf(notice: Notice): number {
   return Number.parseInt(notice.id.slice(-12), 16);
 }
 
-/** `status` of a merchant order follows from its `order_status` (`legacy-qr.md` §2). */
+/** `status` of a merchant order follows from its `order_status` (`docs/field-notes.md` QR §2). */
 function statusOf(order_status: MerchantOrderState): 'opened' | 'closed' | 'expired' {
   if (order_status === 'expired') return 'expired';
   return finalMerchantOrderStates.includes(order_status) ? 'closed' : 'opened';

@@ -1,4 +1,4 @@
-/** Reading a payment: the real one with the till’s own reference, or what its order says (`legacy-qr.md` §3). */
+/** Reading a payment: the real one with the till’s own reference, or what its order says (`docs/field-notes.md` QR §3). */
 
 import { payment as paymentSchema } from '../../contract/payments.ts';
 import type { MappingContext } from '../../mapping/tables.ts';

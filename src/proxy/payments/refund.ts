@@ -26,7 +26,7 @@ export async function createRefund(ports: Ports, call: LegacyCall): Promise<Lega
   return tellRefund(ports, refund, answered(201, body));
 }
 
-/** `PUT /collections/{id}` with `{"status":"refunded"}`: always whole, answered with the payment (`legacy-qr.md` §3). */
+/** `PUT /collections/{id}` with `{"status":"refunded"}`: always whole, answered with the payment (`docs/field-notes.md` QR §3). */
 export async function refundCollection(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   if (call.link === null) return { kind: 'carry' };
   const { status } = call.body as { status?: unknown }; // as above

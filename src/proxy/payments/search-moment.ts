@@ -1,4 +1,4 @@
-/** Moments as clients write them in searches of the old APIs (`legacy-qr.md` §3, used filters). */
+/** Moments as clients write them in searches of the old APIs (`docs/field-notes.md` QR §3, used filters). */
 
 /** Clients forget to encode the plus of an offset, and it arrives as a space. */
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?(?:(Z)|([ +-])(\d{2}):?(\d{2}))?$/;

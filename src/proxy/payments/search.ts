@@ -1,4 +1,4 @@
-/** The story of searching payments: what legacy finds, with ours as the till knows them, as one list (`legacy-qr.md` §0 row 18). */
+/** The story of searching payments: what legacy finds, with ours as the till knows them, as one list (`docs/field-notes.md` QR §0 row 18). */
 
 import { isExactNumber } from '../../contract/json.ts';
 import { paymentSearch } from '../../contract/payments.ts';
@@ -177,7 +177,7 @@ function failure(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): Prom
   return isError ? asUpstreamSays(ports, call, outcome) : { kind: 'carry' };
 }
 
-// What a search of payments asks for, and whether a payment of ours is meant: pure (`legacy-qr.md` §3, used filters).
+// What a search of payments asks for, and whether a payment of ours is meant: pure (`docs/field-notes.md` QR §3, used filters).
 
 export type ShownPayment = Record<string, unknown>;
 
@@ -264,7 +264,7 @@ function rankOf(value: unknown): number | string {
   return Number.isNaN(at) ? text : at;
 }
 
-// The stories of the oldest SDKs' reads: a payment, and a search of payments, as collections (`legacy-qr.md` §3).
+// The stories of the oldest SDKs' reads: a payment, and a search of payments, as collections (`docs/field-notes.md` QR §3).
 
 /** `GET /collections/{id}` and `/collections/notifications/{id}`: the payment; errors as `/v1/payments/{id}` tells them. */
 export async function getCollection(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {

@@ -24,7 +24,7 @@ export async function cancelIntent(ports: Ports, call: LegacyCall): Promise<Lega
 
 /**
  * `DELETE …/payment-intents/{id}` without the device: no legacy route, but a client calls it and puts up with 404 alone
- * (`legacy-point.md` §1.5). It cancels what can be canceled and answers 404 otherwise (LIM-05).
+ * (`docs/field-notes.md` Point §1.5). It cancels what can be canceled and answers 404 otherwise (LIM-05).
  */
 export async function cancelWithoutDevice(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { link } = call;
@@ -99,7 +99,7 @@ async function judgeCancel(
 
 /**
  * 200 canceled; or 202: the terminal was asked, and says for itself what becomes of it, which may be a payment
- * (`orders-api.md` §3.1). The till is told what the order says in the end, and that it is not known where the end does not
+ * (`docs/field-notes.md` Orders §3.1). The till is told what the order says in the end, and that it is not known where the end does not
  * come in time.
  */
 async function accepted(ports: Ports, call: LegacyCall, link: Link, order: Order): Promise<LegacyAnswer> {

@@ -84,7 +84,7 @@ async function isNotified({ store, clock }: Ports, { legacy_id }: Link, deadline
 }
 
 /**
- * What the till sees of a created intent: no `state`, the fields as it sent them (`legacy-point.md` §1.3). 201 as the
+ * What the till sees of a created intent: no `state`, the fields as it sent them (`docs/field-notes.md` Point §1.3). 201 as the
  * official SDKs' live tests want it, for a retry that is joined too; every other Point call is answered 200.
  */
 function createdAnswer(ports: Ports, call: LegacyCall, link: Link): Answered {

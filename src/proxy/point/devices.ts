@@ -10,7 +10,7 @@ import { routeOf, sendUntilReady, type UpstreamCall, type UpstreamOutcome } from
 /** Both calls may be repeated without harm: a list is a read, and setting a mode twice sets it once. */
 const ATTEMPTS = 2;
 
-/** `GET …/devices`: `GET /terminals/v1/list` with the same paging and filters (`legacy-point.md` §1.1). */
+/** `GET …/devices`: `GET /terminals/v1/list` with the same paging and filters (`docs/field-notes.md` Point §1.1). */
 export async function listDevices(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { value } = translate(ports, call);
   const outcome = await send(ports, call, {
@@ -30,7 +30,7 @@ export async function listDevices(ports: Ports, call: LegacyCall): Promise<Legac
 }
 
 /**
- * `PATCH …/devices/{id}`: `PATCH /terminals/v1/setup` with one terminal (`legacy-point.md` §1.2). Tills put their terminals into PDV
+ * `PATCH …/devices/{id}`: `PATCH /terminals/v1/setup` with one terminal (`docs/field-notes.md` Point §1.2). Tills put their terminals into PDV
  * without being asked (Odoo does at every start), and the service would take a kiosk's terminal out of SELF_SERVICE for them: its
  * mode is looked up first, and kept (LIM-71).
  */

@@ -1,4 +1,4 @@
-/** The story of the history of intents: Puente's own final states and those of legacy, as one list (`legacy-point.md` §1.6). */
+/** The story of the history of intents: Puente's own final states and those of legacy, as one list (`docs/field-notes.md` Point §1.6). */
 import { z } from 'zod';
 import { listEventsRequest } from '../../contract/legacy-point.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
@@ -8,7 +8,7 @@ import type { Ports } from '../ports.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
 import { markShown } from './read.ts';
 
-/** Longest span of an events list (`legacy-point.md` §1.6). */
+/** Longest span of an events list (`docs/field-notes.md` Point §1.6). */
 const MAX_EVENT_DAYS = 30;
 const DAY_MS = 86_400_000;
 /** More events than a till can show; a terminal makes a few hundred sales a day. */

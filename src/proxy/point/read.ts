@@ -21,7 +21,7 @@ export async function getIntent(ports: Ports, call: LegacyCall): Promise<LegacyA
   return answered(200, value.body);
 }
 
-/** `GET …/payment-intents/{id}/events`: the last state under the name `status` (`legacy-point.md` §1.7). */
+/** `GET …/payment-intents/{id}/events`: the last state under the name `status` (`docs/field-notes.md` Point §1.7). */
 export async function lastStatus(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const link = await currentLink(ports, call);
   if (link === null) return refused('point', 'intent_not_found');
@@ -70,7 +70,7 @@ function contextOf(ports: Ports, call: LegacyCall, link: Link): MappingContext {
 
 // The limitations that a till meets by being shown an intent as its order is.
 
-/** What orders say of a payment that failed by an error, not by a refusal (`orders-api.md`, details of Point transactions). */
+/** What orders say of a payment that failed by an error, not by a refusal (`docs/field-notes.md`, details of Point transactions). */
 const BY_ERROR = 'processing_error';
 
 /**
@@ -93,7 +93,7 @@ export function markShown(ports: Ports, { order, legacy_state, payment_id }: Lin
 
 /**
  * `POST …/devices/{device}/refund`: refused with the way out for a payment that was made by an order, because orders
- * refund without the terminal; a payment that is not ours is carried to legacy (`legacy-point.md` §1.8).
+ * refund without the terminal; a payment that is not ours is carried to legacy (`docs/field-notes.md` Point §1.8).
  */
 export async function refundIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const body = createRefundIntentBody.safeParse(call.body);

@@ -9,7 +9,7 @@ import { pointOfSaleOf } from './point-of-sale.ts';
 
 /**
  * `DELETE` of v1, v2 and hybrid: 204 without a body, also where there is nothing, which satisfies the clients that
- * expect 400 there and those that expect 404 (`legacy-qr.md` §1.2).
+ * expect 400 there and those that expect 404 (`docs/field-notes.md` QR §1.2).
  */
 export async function cancelPointOfSale(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const place = await pointOfSaleOf(ports, call);

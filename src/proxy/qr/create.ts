@@ -16,17 +16,17 @@ import { clearPointOfSale, inTurn } from './clear.ts';
 import { keepCall, keptBody } from './held-body.ts';
 import { pointOfSaleOf } from './point-of-sale.ts';
 
-/** v1 `POST` and `PUT /mpmobile/instore/qr/…`: 200 with the object of a preference (`legacy-qr.md` §1.1). */
+/** v1 `POST` and `PUT /mpmobile/instore/qr/…`: 200 with the object of a preference (`docs/field-notes.md` QR §1.1). */
 export function createPreference(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   return createQr(ports, call, 'static', (link) => answered(200, answerBody(ports, call, link)));
 }
 
-/** v2 `PUT …/orders`: exactly 204 without a body (`legacy-qr.md` §0 row 2). */
+/** v2 `PUT …/orders`: exactly 204 without a body (`docs/field-notes.md` QR §0 row 2). */
 export function createStoreOrder(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   return createQr(ports, call, 'static', () => answered(204, undefined));
 }
 
-/** `POST …/qrs`: 201 with the text to render (`legacy-qr.md` §1.3). */
+/** `POST …/qrs`: 201 with the text to render (`docs/field-notes.md` QR §1.3). */
 export function createDynamicCode(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   return createQr(ports, call, 'dynamic', (link) => {
     // Without its code nobody could ever pay it.
@@ -108,7 +108,7 @@ export function saleContext(ports: Ports, call: LegacyCall, link: Link): Record<
   };
 }
 
-// The story of confirming a cash withdrawal, which an order does not wait for. Source: `legacy-qr.md` §1.4.
+// The story of confirming a cash withdrawal, which an order does not wait for. Source: `docs/field-notes.md` QR §1.4.
 
 /** What the till may say, and the reasons it may give. */
 const detailsOf: Readonly<Record<string, readonly string[]>> = {

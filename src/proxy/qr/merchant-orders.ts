@@ -1,4 +1,4 @@
-/** Merchant orders, which the orders API does not have: reading one, and searching (`legacy-qr.md` §2). */
+/** Merchant orders, which the orders API does not have: reading one, and searching (`docs/field-notes.md` QR §2). */
 import type { z } from 'zod';
 import { decimalOf } from '../../contract/legacy-amount.ts';
 import { type merchantOrder, type merchantOrderFilters, merchantOrderSearch } from '../../contract/merchant-orders.ts';
@@ -16,7 +16,7 @@ import { saleContext } from './create.ts';
 
 export type MerchantOrder = z.infer<typeof merchantOrder>;
 
-/** `GET /merchant_orders/{id}`: the full shape, of a live sale as its order is now (`legacy-qr.md` §2). */
+/** `GET /merchant_orders/{id}`: the full shape, of a live sale as its order is now (`docs/field-notes.md` QR §2). */
 export async function getMerchantOrder(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { link: named } = call;
   if (named === null) return { kind: 'carry' };
@@ -55,7 +55,7 @@ export function renderMerchantOrder(ports: Ports, call: LegacyCall, link: Link, 
   return value.body as MerchantOrder; // the table has just checked it
 }
 
-// The story of searching merchant orders: what legacy finds and what ours are, as one list (`legacy-qr.md` §2).
+// The story of searching merchant orders: what legacy finds and what ours are, as one list (`docs/field-notes.md` QR §2).
 
 /** Of our own sales a search looks at so many at most, newest first: a day of a busy shop, rendered in milliseconds (LIM-41). */
 const OURS_AT_MOST = 1_000;
@@ -92,7 +92,7 @@ export async function searchMerchantOrders(ports: Ports, call: LegacyCall): Prom
   return answered(200, { elements: page, next_offset: search.offset + page.length, total });
 }
 
-/** Not an empty list (`legacy-qr.md` §2). */
+/** Not an empty list (`docs/field-notes.md` QR §2). */
 const NOTHING_FOUND = { elements: null, next_offset: 0, total: 0 };
 
 /** Our own sales that the search means, newest first. */
@@ -196,7 +196,7 @@ function createdAt(element: LegacyElement | undefined): number {
   return Date.parse(String(element?.date_created));
 }
 
-// What a search for merchant orders asks for, and which of ours it means (`legacy-qr.md` §2, search parameters).
+// What a search for merchant orders asks for, and which of ours it means (`docs/field-notes.md` QR §2, search parameters).
 
 /** Published nowhere; other searches of the service have it. */
 const DEFAULT_LIMIT = 50;

@@ -1,4 +1,4 @@
-/** Points of sale: which one a call is about, and what its internal number stands for (`legacy-qr.md`). */
+/** Points of sale: which one a call is about, and what its internal number stands for (`docs/field-notes.md`). */
 
 import { z } from 'zod';
 import { EXTERNAL_ID, USER_ID } from '../../contract/identifiers.ts';
@@ -40,7 +40,7 @@ function refuse(answer: Answered): PointOfSale {
   return { kind: 'refused', answer };
 }
 
-// What the internal number of a point of sale stands for: asked of the service once, and remembered (`legacy-qr.md`
+// What the internal number of a point of sale stands for: asked of the service once, and remembered (`docs/field-notes.md`
 // §4).
 
 /** What of `GET /pos/{id}` matters here. */

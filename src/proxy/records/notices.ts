@@ -1,7 +1,7 @@
 /** What the store keeps of notices: what each tells, how it stands, and the log of their delivery. */
 import type { NoticeTopic } from '../../mapping/schema.ts';
 
-/** `point`: as the merchant's Point dialect says when it is sent. `ipn`, `webhook`: of a QR sale (`legacy-qr.md` §5). */
+/** `point`: as the merchant's Point dialect says when it is sent. `ipn`, `webhook`: of a QR sale (`docs/field-notes.md` QR §5). */
 export type NoticeForm = 'point' | 'ipn' | 'webhook';
 
 /** A notification to be told to a merchant: which state of which link, with the facts as they were at that moment. */
@@ -12,7 +12,7 @@ export interface NewNotice {
   form: NoticeForm;
   /** The intent, payment or merchant order it is about. */
   subject: string;
-  /** Topic `point`: the flat intent body. Otherwise the facts of the webhook form, JSON text (`legacy-qr.md` §5.3). */
+  /** Topic `point`: the flat intent body. Otherwise the facts of the webhook form, JSON text (`docs/field-notes.md` QR §5.3). */
   body: string;
   created_at: number;
   next_attempt_at: number;

@@ -16,7 +16,7 @@ export interface Refund {
   merchant_id: string;
   /** Digits. */
   payment_id: string;
-  /** HMAC of the client's own key: two equal partial refunds are two, unless the key says otherwise (`legacy-qr.md` §3). */
+  /** HMAC of the client's own key: two equal partial refunds are two, unless the key says otherwise (`docs/field-notes.md` QR §3). */
   client_key: string | null;
   /** Hash of the payment and the amount that the till asked for, however it wrote them. */
   fingerprint: string;

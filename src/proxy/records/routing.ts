@@ -20,7 +20,7 @@ export interface LegacySale {
   id: string;
   merchant_id: string;
   family: LinkFamily;
-  /** A refund that the terminal carries out occupies it as a sale does (`legacy-point.md` §1.8). */
+  /** A refund that the terminal carries out occupies it as a sale does (`docs/field-notes.md` Point §1.8). */
   work: 'sale' | 'refund';
   /** With the slot `ANY_POINT_OF_SALE`: the number of the point of sale. */
   unit: string;

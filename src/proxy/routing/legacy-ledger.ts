@@ -151,7 +151,7 @@ async function endDoubtsBefore(ports: Ports, row: LegacySale): Promise<void> {
 
 /**
  * The id that legacy gave: an intent, a preference (`<collector>-<uuid>`), or an in-store order; null where it gives none
- * (v2, `legacy-qr.md` §0 row 2), undefined where it must have given one that nobody can read.
+ * (v2, `docs/field-notes.md` QR §0 row 2), undefined where it must have given one that nobody can read.
  */
 function legacyIdOf(row: LegacySale, { operation }: CarriedCreate, body: unknown): string | null | undefined {
   const { id, in_store_order_id } = objectOf(body);
@@ -239,7 +239,7 @@ async function slotOfNumber(
   return lookup.kind === 'known' ? slotOf('qr', lookup.external_pos_id) : ANY_POINT_OF_SALE;
 }
 
-/** `state` of an intent, or `status` of its last event (`legacy-point.md` §1.4, §1.7). */
+/** `state` of an intent, or `status` of its last event (`docs/field-notes.md` Point §1.4, §1.7). */
 function showsFinalState(body: unknown): boolean {
   if (body === null || typeof body !== 'object') return false;
   const { state, status } = body as { state?: unknown; status?: unknown }; // any JSON object

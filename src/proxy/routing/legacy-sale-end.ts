@@ -91,7 +91,7 @@ function questionOf(sale: LegacySale): Question | null {
 
 const intentAnswer = z.object({ state: z.enum(intentStates) });
 
-/** An intent in a final state leaves its terminal; one that legacy doesn't know holds nothing (`legacy-point.md` §1.4, §1.8, §2). */
+/** An intent in a final state leaves its terminal; one that legacy doesn't know holds nothing (`docs/field-notes.md` Point §1.4, §1.8, §2). */
 function aboutIntent(legacy_id: string, work: LegacySale['work']): Question {
   const kind = work === 'refund' ? 'refund' : 'payment-intents';
   return {
@@ -105,7 +105,7 @@ function aboutIntent(legacy_id: string, work: LegacySale['work']): Question {
   };
 }
 
-/** What a till shows, and 404 when it shows nothing: paid, taken away or expired (`legacy-qr.md` §1.2). */
+/** What a till shows, and 404 when it shows nothing: paid, taken away or expired (`docs/field-notes.md` QR §1.2). */
 function aboutTill(merchant_id: string, unit: string): Question {
   return {
     call: { name: 'legacy_till', path: `/instore/qr/seller/collectors/${merchant_id}/pos/${unit}/orders` },
@@ -119,7 +119,7 @@ const preferenceOrders = z.object({
 
 /**
  * What v1 made is asked for as its merchant order, because nobody has said that the read of v2 shows it: over when all
- * that were made for it are. None is no answer: it is born with the payment at the latest (`legacy-qr.md` §0 row 11, §2).
+ * that were made for it are. None is no answer: it is born with the payment at the latest (`docs/field-notes.md` QR §0 row 11, §2).
  */
 function aboutPreference(preference_id: string): Question {
   return {
@@ -142,7 +142,7 @@ function isNotFound(outcome: UpstreamOutcome): boolean {
   return body !== null && typeof body === 'object' && ('error' in body || 'code' in body);
 }
 
-/** True for the id of a v1 sale: `<collector>-<uuid>` (`legacy-qr.md` §1.1, answer). */
+/** True for the id of a v1 sale: `<collector>-<uuid>` (`docs/field-notes.md` QR §1.1, answer). */
 export function isPreference(merchant_id: string, id: unknown): id is string {
   return typeof id === 'string' && id.startsWith(`${merchant_id}-`) && INTENT_ID.test(id.slice(merchant_id.length + 1));
 }
@@ -171,9 +171,9 @@ export async function narrow(ports: Ports, sale: LegacySale, token: Secret): Pro
 
 // How long a sale born on legacy holds its unit there when nobody says that it is over.
 
-/** `X-Ttl-Store-Preference` (`legacy-qr.md` §1.1). */
+/** `X-Ttl-Store-Preference` (`docs/field-notes.md` QR §1.1). */
 const TTL_SECONDS = /^[1-9]\d{0,8}$/;
-/** What v1 sales live for when their till says nothing (`legacy-qr.md` §1.1). */
+/** What v1 sales live for when their till says nothing (`docs/field-notes.md` QR §1.1). */
 const V1_LIFETIME_MS = 600_000;
 /** The longest lifetime that is believed of a token nobody has proved: longer than a shop is open. */
 const UNPROVEN_LIFETIME_MS = 24 * 3_600_000;

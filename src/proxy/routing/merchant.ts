@@ -46,7 +46,7 @@ export type Brownout = z.infer<typeof brownout>;
 export const dialects = ['point_integration_ipn', 'point_integration_wh'] as const;
 export type Dialect = (typeof dialects)[number];
 
-/** How a QR sale is told when its URL doesn't say: `ipn`, `webhook`, or `both` as two deliveries (`legacy-qr.md` §5). */
+/** How a QR sale is told when its URL doesn't say: `ipn`, `webhook`, or `both` as two deliveries (`docs/field-notes.md` QR §5). */
 export const qrNotices = ['ipn', 'webhook', 'both'] as const;
 export type QrNotices = (typeof qrNotices)[number];
 
@@ -92,11 +92,11 @@ export const merchantSettings = z.strictObject({
   dialect: z.enum(dialects).nullable().default(null),
   qr_notices: z.enum(qrNotices).nullable().default(null),
   point_payment_notices: z.enum(pointPaymentNotices).nullable().default(null),
-  /** How a declined payment shows (`legacy-point.md` finding 1): `error` is safe with naive tills, `finished` is faithful. */
+  /** How a declined payment shows (`docs/field-notes.md` finding 1): `error` is safe with naive tills, `finished` is faithful. */
   declined: z.enum(['error', 'finished']).nullable().default(null),
   /** Send `x-allow-cancelable-status: at_terminal` with a cancel (DESIGN decision 11). */
   cancel_on_terminal: z.boolean().nullable().default(null),
-  /** What happens with a voucher preference, which orders don't know (`legacy-point.md` §5). */
+  /** What happens with a voucher preference, which orders don't know (`docs/field-notes.md` Point §5). */
   voucher: z.enum(['refuse', 'drop']).nullable().default(null),
 });
 export type MerchantSettings = z.infer<typeof merchantSettings>;

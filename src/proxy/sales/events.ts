@@ -58,7 +58,7 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
 }
 
 /**
- * Signatures of in-store QR events don't fit (`orders-api.md` §4.2), so one unsigned event of each create in doubt is worth
+ * Signatures of in-store QR events don't fit (`docs/field-notes.md` Orders §4.2), so one unsigned event of each create in doubt is worth
  * more tries; any number of them can be forged, and the others wait for the create's end.
  */
 function deservesMore({ memory }: Ports, { verified, sequence }: InboxEvent, { legacy_id, state }: Link): boolean {

@@ -50,7 +50,7 @@ export interface Link {
   held: HeldFields;
   /** Minor units. */
   amount_minor: number;
-  /** QR: minted, numeric, and above every real one (`legacy-qr.md` §0 row 5). */
+  /** QR: minted, numeric, and above every real one (`docs/field-notes.md` QR §0 row 5). */
   merchant_order_id: number | null;
   /** QR: where this sale's notices go, sealed, because such URLs may carry secrets; null: to the merchant's URL. */
   sealed_notice_url: Uint8Array | null;
@@ -153,7 +153,7 @@ const RFC3339 = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[
 const PLAIN = /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?Z$/;
 
 /**
- * An RFC 3339 instant with 0–9 fraction digits as comparable text in UTC with nine (`orders-api.md` §1.3);
+ * An RFC 3339 instant with 0–9 fraction digits as comparable text in UTC with nine (`docs/field-notes.md` Orders §1.3);
  * null when it can't be read: then the rank alone decides (`docs/protocol.md` §3.12).
  */
 export function comparableInstant(text: string | undefined): string | null {

@@ -114,7 +114,7 @@ export function spend({ memory }: Ports, merchant_id: string, reference: string)
   memory.sales.spent.set(`${merchant_id} ${reference}`, true);
 }
 
-/** Method, path and canonical body: what makes two calls the same request (`legacy-point.md` finding 11). */
+/** Method, path and canonical body: what makes two calls the same request (`docs/field-notes.md` finding 11). */
 export function fingerprintOf(call: LegacyCall): string {
   const text = `${call.operation.method} ${call.target} ${stringifyJson(sorted(call.body))}`;
   return hash('sha256', text, 'base64url');

@@ -39,7 +39,7 @@ export interface Advance {
 
 /**
  * What a freshly read order changes about its link (`docs/protocol.md` §3.12, `isNewer`), and which notices are due: when legacy
- * would have announced what is now visible (`legacy-point.md` §3.1, `legacy-qr.md` §5.1).
+ * would have announced what is now visible (`docs/field-notes.md` Point §3.1, `docs/field-notes.md` QR §5.1).
  */
 export function advance(link: Link, order: Order, tables: Tables, rules: AdvanceRules): Advance {
   const row = rowOf(link, order, tables, rules);
@@ -91,7 +91,7 @@ const CLOCK_DIFFERENCE_MS = 5_000;
 
 /**
  * A Point order that nobody paid is canceled automatically when its time is over (`interface.md`, Order status), where
- * others saw `expired` (`orders-api.md` §3.2): legacy showed ABANDONED, and announced nothing. A cancel says who asked for it.
+ * others saw `expired` (`docs/field-notes.md` Orders §3.2): legacy showed ABANDONED, and announced nothing. A cancel says who asked for it.
  */
 function isTimedOut(link: Link, order: Order, rules: AdvanceRules): boolean {
   if (link.family !== 'point' || order.status !== 'canceled') return false;
@@ -104,7 +104,7 @@ function isTimedOut(link: Link, order: Order, rules: AdvanceRules): boolean {
 /**
  * Whether the reading is later than what is stored (`docs/protocol.md` §3.12). Two machines of upstream may disagree about the
  * time by seconds, so dates decide only where the statuses can't: a final status is later than a live one, a payment later
- * than an end without one, and a refund later than its payment (`orders-api.md` §3.2 knows no way back). Live statuses, and
+ * than an end without one, and a refund later than its payment (`docs/field-notes.md` Orders §3.2 knows no way back). Live statuses, and
  * final ones that say the same, are ordered by their dates, and by rank where those are equal or unreadable.
  */
 function isNewer(
@@ -141,7 +141,7 @@ function visibleState(link: Link, order: Order, row: StateRow, expires_at: numbe
   const shows = row.shows as LegacyState; // proved by `check`
   if (link.family !== 'point') return shows;
   if (row.held && holdIsOver(order, expires_at, rules)) return 'CONFIRMATION_REQUIRED';
-  // FINISHED without a payment to look at breaks tills that read `payment.id` (`legacy-point.md` §2, failed).
+  // FINISHED without a payment to look at breaks tills that read `payment.id` (`docs/field-notes.md` Point §2, failed).
   if (order.status === 'failed' && shows === 'FINISHED' && paymentId(order) === null) return 'ERROR';
   return shows;
 }
@@ -169,7 +169,7 @@ function stateInstant(version: string | null, now: number): number {
   return version === null ? now : Math.min(instantMs(version), now);
 }
 
-/** The number of the processed payment: `reference_id`, not `id` (`legacy-point.md` §1.4). */
+/** The number of the processed payment: `reference_id`, not `id` (`docs/field-notes.md` Point §1.4). */
 function paymentId(order: Order): string | null {
   const reference = order.transactions?.payments?.[0]?.reference_id;
   return reference !== undefined && /^\d+$/.test(reference) ? reference : null;
@@ -220,7 +220,7 @@ export function refundedMinor(order: Order | null, exponent: number): number {
   return minorUnits(order?.transactions?.payments?.[0]?.refunded_amount, exponent) ?? 0;
 }
 
-/** The flat body of a Point notice for a link in its current state, JSON text in the order of `legacy-point.md` §3.1. */
+/** The flat body of a Point notice for a link in its current state, JSON text in the order of `docs/field-notes.md` Point §3.1. */
 function intentNotice(link: Link, order: Order, tables: Tables, rules: AdvanceRules): News {
   const { value } = tables.notice(order, {
     intent_id: link.legacy_id,
@@ -240,7 +240,7 @@ export function endOfMerchantOrder(link: Link, next: Link, now: number): News[] 
   return link.order === null ? [] : feedNotice('merchant_order', link, next, now);
 }
 
-/** IPN bodies are made when they are sent; here are the facts that the webhook form tells (`legacy-qr.md` §5.3). */
+/** IPN bodies are made when they are sent; here are the facts that the webhook form tells (`docs/field-notes.md` QR §5.3). */
 function feedNotice(topic: NumberedTopic, link: Link, next: Link, now: number): News[] {
   const subject = topic === 'payment' ? next.payment_id : next.merchant_order_id;
   if (subject === null) return [];

@@ -243,7 +243,7 @@ export type SaleTerms = Pick<Link, 'merchant_id' | 'family' | 'unit' | 'referenc
  * The first thing in which an order is not the one that the sale asked for; null when nothing contradicts. What the order
  * does not name says nothing. A tip, a cash withdrawal or the buyer's installment costs make `paid_amount` larger than
  * the sale, and a discount makes it smaller, which the order then names (interface.md, Order: `paid_amount` and
- * `discounts.type`; `orders-api.md` §3.2): less, without a discount and without a refund, is none of these.
+ * `discounts.type`; `docs/field-notes.md` Orders §3.2): less, without a discount and without a refund, is none of these.
  * @param exponent decimals of the merchant's currency.
  */
 export function contradictionIn(sale: SaleTerms, order: Order, exponent: number): Contradiction | null {

@@ -29,7 +29,7 @@ export function predict(order: unknown, facts: Omit<OrderFacts, 'type'>): Predic
   return null;
 }
 
-/** The error body in which the service would say it (`orders-api.md` §1.5). */
+/** The error body in which the service would say it (`docs/field-notes.md` Orders §1.5). */
 export function predictedBody({ code, message, path }: Prediction): unknown {
   return { errors: [{ code, message, ...(path === '' ? {} : { details: [path.replaceAll('[]', '[0]')] }) }] };
 }

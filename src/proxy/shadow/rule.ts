@@ -71,8 +71,8 @@ interface SiteFacts {
 }
 
 /**
- * Terminals: `orders-api.md` §10. QR: the currencies of `interface.md`, Order; Mexico's is not among them.
- * Least amounts: refusals that were seen live (`orders-api.md` §10).
+ * Terminals: `docs/field-notes.md` Orders §10. QR: the currencies of `interface.md`, Order; Mexico's is not among them.
+ * Least amounts: refusals that were seen live (`docs/field-notes.md` Orders §10).
  */
 const sites: Readonly<Record<string, SiteFacts>> = {
   MLA: { has_terminals: true, has_qr: true, minimum_minor: 1500 },

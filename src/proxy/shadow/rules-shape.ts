@@ -13,7 +13,7 @@ interface Property {
 
 const ORDER = 'interface.md Order';
 /** Accepted beside what `interface.md` says, because public fact has them (DESIGN, order of authority). */
-const PUBLIC = 'orders-api.md §1.2';
+const PUBLIC = 'docs/field-notes.md Orders §1.2';
 /** The vendor's page of cash withdrawals; `interface.md` has the sum and not the name. */
 const CASH = 'interface.md Order, total_amount; reference qr-code-ca/orders/create-order';
 
@@ -202,7 +202,7 @@ export const siteRules: readonly Rule[] = [
     code: 'unsupported_site',
     holds: (_order, { site }) => siteFacts(site)?.has_terminals !== false,
     why: 'Orders on terminals exist in Argentina, Brazil, Chile and Mexico.',
-    source: 'interface.md Errors; orders-api.md §10',
+    source: 'interface.md Errors; docs/field-notes.md Orders §10',
   },
   {
     path: '',
@@ -211,7 +211,7 @@ export const siteRules: readonly Rule[] = [
     code: 'unsupported_site',
     holds: (_order, { site }) => siteFacts(site)?.has_qr !== false,
     why: 'Orders by QR exist where the currency is ARS, BRL, CLP or UYU.',
-    source: 'interface.md Order, currency; orders-api.md §10',
+    source: 'interface.md Order, currency; docs/field-notes.md Orders §10',
   },
 ];
 

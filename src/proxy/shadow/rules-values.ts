@@ -42,7 +42,7 @@ const rows: readonly ValueRule[] = [
     of: 'both',
     holds: (value, facts) => isAmount(value, facts),
     why: 'An amount is a decimal text with two decimals or none, as the currency has them.',
-    source: 'interface.md Order; orders-api.md §11',
+    source: 'interface.md Order; docs/field-notes.md Orders §11',
   },
   {
     path: 'transactions.payments[].amount',
@@ -50,7 +50,7 @@ const rows: readonly ValueRule[] = [
     holds: (value, facts) => (minorUnits(value, facts.exponent) ?? 0) >= minimumOf(facts),
     says: (facts) => `Must be greater than or equal to ${decimalText(minimumOf(facts), facts.exponent)}`,
     why: 'An amount is not below the least one of its site, and never nothing.',
-    source: 'orders-api.md §10',
+    source: 'docs/field-notes.md Orders §10',
   },
   {
     path: 'marketplace_fee',
@@ -190,7 +190,7 @@ const qrRows: readonly QrRule[] = [
     path: 'items[].external_code',
     holds: (value) => isWithinCharacters(String(value), 30),
     why: 'The code of an item has at most 30 characters.',
-    source: 'orders-api.md §1.2',
+    source: 'docs/field-notes.md Orders §1.2',
   },
   {
     path: 'discounts.payment_methods[].new_total_amount',

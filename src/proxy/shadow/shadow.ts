@@ -166,7 +166,7 @@ export function askedOf(tables: Tables, task: ShadowTask): Asked {
   return { operation, source, context };
 }
 
-/** What the story of a QR sale refuses before any table: a path that is not the caller's, or names no till (`legacy-qr.md` §1.2). */
+/** What the story of a QR sale refuses before any table: a path that is not the caller's, or names no till (`docs/field-notes.md` QR §1.2). */
 export function pathRefusal(
   { family, kind }: Operation,
   { exchange, request }: ShadowTask,
@@ -191,7 +191,7 @@ function referenceFor({ kind }: Operation, { exchange, request }: ShadowTask): s
   return typeof text === 'string' && fitsUpstream(text) ? text : derivedReference(exchange.id);
 }
 
-/** How the code shows, by the story (`orders-api.md` §7.2). */
+/** How the code shows, by the story (`docs/field-notes.md` Orders §7.2). */
 function modeOf({ story }: Operation): 'static' | 'dynamic' | 'hybrid' {
   if (story === 'create_dynamic_code') return 'dynamic';
   return story === 'create_hybrid_code' ? 'hybrid' : 'static';

@@ -61,7 +61,7 @@ export function routeOf(name: UpstreamCallName, order_id = ''): Pick<UpstreamCal
   return { name, method, path: path.replace(':order_id', order_id) };
 }
 
-/** The first error code of either envelope (`orders-api.md` §1.5); null when there is none. */
+/** The first error code of either envelope (`docs/field-notes.md` Orders §1.5); null when there is none. */
 export function errorCode(body: unknown): string | null {
   const parsed = ordersError.safeParse(body);
   if (!parsed.success) return null;

@@ -87,7 +87,7 @@ function exchange(
 function issue(world: World, merchant: Merchant, refresh_token: string): object {
   const { application_id, user_id } = merchant;
   const at = new Date(world.clock.now()).toISOString();
-  const stamp = `${at.slice(5, 7)}${at.slice(8, 10)}${at.slice(11, 13)}`; // MMddHH (`legacy-qr.md` §6)
+  const stamp = `${at.slice(5, 7)}${at.slice(8, 10)}${at.slice(11, 13)}`; // MMddHH (`docs/field-notes.md` QR §6)
   const access_token = `APP_USR-${application_id}-${stamp}-${randomBytes(16).toString('hex')}-${user_id}`;
   world.tokens.set(access_token, merchant);
   world.oauth_tokens.add(access_token);

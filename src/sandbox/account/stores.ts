@@ -1,4 +1,4 @@
-/** Stores: create, change, delete, search and read. Source: `legacy-qr.md` §4. */
+/** Stores: create, change, delete, search and read. Source: `docs/field-notes.md` QR §4. */
 import type { Router } from 'express';
 import type { Json } from '../../contract/json.ts';
 import { json } from '../answer.ts';
@@ -136,7 +136,7 @@ function isOwn(merchant: Merchant, store: Store): boolean {
   return store.merchant_id === merchant.user_id;
 }
 
-/** Longest name of a store, and longest external id (`legacy-qr.md` §4; the name's is not published and taken from tills). */
+/** Longest name of a store, and longest external id (`docs/field-notes.md` QR §4; the name's is not published and taken from tills). */
 const MAX_NAME = 45;
 const MAX_EXTERNAL_ID = 60;
 
@@ -158,7 +158,7 @@ const rules = {
   location: [{ code: 'INVALID_LOCATION', holds: isJsonObject }],
 };
 
-/** The parts of the address come back as one line (`legacy-qr.md` §4). */
+/** The parts of the address come back as one line (`docs/field-notes.md` QR §4). */
 function renderLocation(location: JsonObject): object {
   const text = (name: string): string => String(location[name] ?? '');
   const street = `${text('street_name')} ${text('street_number')}`.trim();

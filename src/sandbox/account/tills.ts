@@ -1,4 +1,4 @@
-/** Tills ("points of sale"): create, list, read, change and delete. Source: `legacy-qr.md` §4. */
+/** Tills ("points of sale"): create, list, read, change and delete. Source: `docs/field-notes.md` QR §4. */
 import { randomUUID } from 'node:crypto';
 import type { Router } from 'express';
 import { isWithinCharacters } from '../../contract/identifiers.ts';
@@ -191,7 +191,7 @@ const rules = {
   ],
 };
 
-/** `store_id` is text although its id is a number (`legacy-qr.md` §4). */
+/** `store_id` is text although its id is a number (`docs/field-notes.md` QR §4). */
 function renderTill(world: World, till: PointOfSale, details: TillDetails): object {
   const picture = `https://qr.example/${till.id}/${details.uuid}`;
   return {
@@ -213,7 +213,7 @@ function renderTill(world: World, till: PointOfSale, details: TillDetails): obje
   };
 }
 
-// Fields of stores and tills: one check and one upper-case error code per field. Source: `legacy-qr.md` §4, reference
+// Fields of stores and tills: one check and one upper-case error code per field. Source: `docs/field-notes.md` QR §4, reference
 // pages of `/pos` and `/users/{user_id}/stores`.
 
 export interface FieldRule {
@@ -246,7 +246,7 @@ export function accountFault(code: string, detail = ''): PuenteError {
 
 /**
  * A path's user id must be the token's owner.
- * @throws PuenteError refused: INVALID_USER_ID, or 403 for somebody else's (`legacy-qr.md` §6).
+ * @throws PuenteError refused: INVALID_USER_ID, or 403 for somebody else's (`docs/field-notes.md` QR §6).
  */
 export function checkOwner(call: OlderCall): void {
   const user_id = call.path('user');
@@ -273,7 +273,7 @@ export function isWithin(length: number): (value: Json) => boolean {
   return (value) => typeof value !== 'string' || isWithinCharacters(value, length);
 }
 
-// `GET /users/me`: whose token it is. Source: `legacy-qr.md` §4; fields of the official SDK's type.
+// `GET /users/me`: whose token it is. Source: `docs/field-notes.md` QR §4; fields of the official SDK's type.
 
 /** Invented: the cast has been there for a while. */
 const REGISTERED_AT_MS = Date.UTC(2024, 0, 15, 12);

@@ -22,7 +22,7 @@ export interface LegacyCall {
   query: URLSearchParams;
   /** Value of a request header, by lower-case name. */
   header(name: string): string | undefined;
-  /** Raw bytes; empty on GET and DELETE, whose bodies the live service ignores (`legacy-point.md` finding 9). */
+  /** Raw bytes; empty on GET and DELETE, whose bodies the live service ignores (`docs/field-notes.md` finding 9). */
   body: Uint8Array;
 }
 
@@ -34,7 +34,7 @@ export interface LegacyReply {
 
 export type Handler = (call: LegacyCall) => LegacyReply;
 
-/** A refusal with its legacy body; `{}` in the text is filled with `detail` (`legacy-point.md` §1.9). */
+/** A refusal with its legacy body; `{}` in the text is filled with `detail` (`docs/field-notes.md` Point §1.9). */
 export function refusal(error: LegacyError, detail = ''): PuenteError {
   const message = error.message.replace('{}', detail);
   return new PuenteError('refused', message, { facts: { status: error.status, error: error.error } });

@@ -1,4 +1,4 @@
-/** Payment intents: create, get and cancel. Source: `legacy-point.md` §1.3 to §1.5. */
+/** Payment intents: create, get and cancel. Source: `docs/field-notes.md` Point §1.3 to §1.5. */
 import { randomUUID } from 'node:crypto';
 import { isExactNumber, type Json } from '../../contract/json.ts';
 import { createIntentBody, type IntentState, operatingModes, pointErrors } from '../../contract/legacy-point.ts';
@@ -20,7 +20,7 @@ import type { PaymentIntent, PaymentPreference } from './state.ts';
 /** `POST …/devices/{device}/payment-intents`: 201, because published clients take nothing else for a created intent. */
 export const createIntent: Handler = (call) => {
   const request = readCreate(call.body, call.merchant.site.site_id);
-  // What the live service answers for a device in STANDALONE is unknown (`legacy-point.md` §7); it is accepted here.
+  // What the live service answers for a device in STANDALONE is unknown (`docs/field-notes.md` Point §7); it is accepted here.
   const terminal = deviceOf(call, pointErrors.not_device_owner);
   const repeated = repeatedCreate(call);
   if (repeated !== null) return created(repeated);
@@ -60,7 +60,7 @@ export const getIntent: Handler = (call) => {
   };
 };
 
-/** `DELETE …/devices/{device}/payment-intents/{id}`: only while OPEN (`legacy-point.md` §1.5, `orders-api.md` §7.1 for "101"). */
+/** `DELETE …/devices/{device}/payment-intents/{id}`: only while OPEN (`docs/field-notes.md` Point §1.5, `docs/field-notes.md` Orders §7.1 for "101"). */
 export const cancelIntent: Handler = (call) => {
   const intent = call.state.intents.get(call.path('intent').toLowerCase());
   const known = intent?.merchant.user_id === call.merchant.user_id && intent.terminal.id === call.path('device');
@@ -118,7 +118,7 @@ const TTL_SECONDS = /^[1-9]\d{0,6}$/;
 
 /**
  * The intent of an equal create with an equal key, while it is open: the memory ends with the intent, because official
- * clients repeat one key for every later sale (`legacy-point.md` finding 11).
+ * clients repeat one key for every later sale (`docs/field-notes.md` finding 11).
  */
 function repeatedCreate(call: LegacyCall): PaymentIntent | null {
   const known = call.state.keyed_creates.get(keyOf(call) ?? '');
@@ -131,7 +131,7 @@ function keyOf(call: LegacyCall): string | null {
   return key === undefined || key === '' ? null : `${call.merchant.user_id}/${call.path('device')}/${key}`;
 }
 
-// What a create of a payment intent may say, by site. Source: `legacy-point.md` §1.3.
+// What a create of a payment intent may say, by site. Source: `docs/field-notes.md` Point §1.3.
 
 interface CreateRequest {
   amount_minor: number;
@@ -181,7 +181,7 @@ export function readCreate(bytes: Uint8Array, site: SiteId): CreateRequest {
   };
 }
 
-/** What Mexico takes; `notification_url` has no effect, yet a client sends it (`legacy-point.md` §1.3). */
+/** What Mexico takes; `notification_url` has no effect, yet a client sends it (`docs/field-notes.md` Point §1.3). */
 const KNOWN = ['amount', 'additional_info', 'notification_url'];
 const KNOWN_ADDITIONAL_INFO = ['external_reference', 'print_on_terminal', 'ticket_number'];
 
@@ -233,7 +233,7 @@ function demand(holds: boolean, property: string): void {
   if (!holds) throw refusal(pointErrors.invalid_property, property);
 }
 
-// History of intents: the events list and the last status. Source: `legacy-point.md` §1.6, §1.7.
+// History of intents: the events list and the last status. Source: `docs/field-notes.md` Point §1.6, §1.7.
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** The longest range that may be asked for. */
@@ -270,9 +270,9 @@ function dayStart(text: string | null): number {
   return time_ms;
 }
 
-// Devices: the list, and the change of operating mode. Source: `legacy-point.md` §1.1, §1.2.
+// Devices: the list, and the change of operating mode. Source: `docs/field-notes.md` Point §1.1, §1.2.
 
-/** Largest and usual page; the orders API clamps to the same number (`orders-api.md` §5). */
+/** Largest and usual page; the orders API clamps to the same number (`docs/field-notes.md` Orders §5). */
 const MAX_PAGE = 50;
 
 /** `GET /point/integration-api/devices`. */
@@ -317,7 +317,7 @@ function rivalInPdv(terminals: readonly Terminal[], terminal: Terminal): boolean
   );
 }
 
-/** `store_id` null rather than empty: an empty text breaks the PHP SDK (`legacy-point.md` §4.2). The old API knows two modes. */
+/** `store_id` null rather than empty: an empty text breaks the PHP SDK (`docs/field-notes.md` Point §4.2). The old API knows two modes. */
 function shown(terminal: Terminal): object {
   return {
     id: terminal.id,

@@ -1,4 +1,4 @@
-/** The legacy state machine: what a person at the terminal, a cancel and the clock do to an intent. Source: `legacy-point.md` §2. */
+/** The legacy state machine: what a person at the terminal, a cancel and the clock do to an intent. Source: `docs/field-notes.md` Point §2. */
 
 import { randomUUID } from 'node:crypto';
 import {
@@ -52,7 +52,7 @@ export function queueWork(world: World, work: TerminalWork, kind: WorkKind, life
   });
 }
 
-/** @returns false, and does nothing, unless the work is OPEN: later it can only be canceled on the terminal (`legacy-point.md` §1.5). */
+/** @returns false, and does nothing, unless the work is OPEN: later it can only be canceled on the terminal (`docs/field-notes.md` Point §1.5). */
 export function cancelOpen(world: World, work: TerminalWork, kind: WorkKind): boolean {
   if (stateOf(work) !== 'OPEN') return false;
   end(world, work, kind, 'CANCELED');
@@ -106,7 +106,7 @@ function reach(world: World, work: TerminalWork, state: IntentState): void {
 
 // What the actions at the terminal mean for a payment intent: the payment that is made, and the notice that is told.
 
-/** A declined card ends in FINISHED too, with a rejected payment (`legacy-point.md` finding 1). */
+/** A declined card ends in FINISHED too, with a rejected payment (`docs/field-notes.md` finding 1). */
 const moves: Readonly<Record<TerminalAction, Move>> = {
   pick_up: { latest: 'OPEN', through: 'ON_TERMINAL', end: null },
   process: { latest: 'ON_TERMINAL', through: 'PROCESSING', end: null },
@@ -126,7 +126,7 @@ export function paymentKind(world: World, state: LegacyState, intent: PaymentInt
         const detail = options.status_detail ?? world.settings.failed_status_detail;
         record(world, intent, options, 'rejected', `cc_rejected_${detail}`);
       }
-      // The number is all that is told of it: its outcome must be read on the terminal (`legacy-point.md` §2).
+      // The number is all that is told of it: its outcome must be read on the terminal (`docs/field-notes.md` Point §2).
       if (action === 'confirm_needed') intent.payment_id = world.nextPaymentId();
     },
     ended(final) {
@@ -175,7 +175,7 @@ function record(
 /** The card that is used when the person at the terminal names none. */
 const usualMethods: Readonly<Record<string, string>> = { credit_card: 'master', debit_card: 'debmaster' };
 
-// Refund intents, which run on the terminal that took the payment. Source: `legacy-point.md` §1.8.
+// Refund intents, which run on the terminal that took the payment. Source: `docs/field-notes.md` Point §1.8.
 
 /** Documented nowhere; said as for a payment intent. */
 const refundNotFound: LegacyError = { status: 404, error: '404', message: "Refund intent doesn't exist" };

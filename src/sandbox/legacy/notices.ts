@@ -1,4 +1,4 @@
-/** The legacy notifications of payment intents, told until they are acknowledged. Source: `legacy-point.md` §3.1, §3.2. */
+/** The legacy notifications of payment intents, told until they are acknowledged. Source: `docs/field-notes.md` Point §3.1, §3.2. */
 import { createHmac, randomUUID } from 'node:crypto';
 import { stringifyJson } from '../../contract/json.ts';
 import type { IntentState } from '../../contract/legacy-point.ts';
@@ -64,7 +64,7 @@ function targetUrl(target: string, topic: NoticeTarget['topic'], intent_id: stri
   return url.href;
 }
 
-/** The id of the body signs, not a query value (`legacy-point.md` finding 3). */
+/** The id of the body signs, not a query value (`docs/field-notes.md` finding 3). */
 function signature(target: NoticeTarget, intent_id: string, now_ms: number): Record<string, string> {
   const request_id = randomUUID();
   const manifest = `id:${intent_id};request-id:${request_id};ts:${now_ms};`;

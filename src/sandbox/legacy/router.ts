@@ -15,7 +15,7 @@ import { cancelIntent, changeMode, createIntent, getIntent, lastStatus, listDevi
 import { cancelRefund, createRefund, getRefund } from './lifecycle.ts';
 import { createLegacyState, integratorOf, type LegacyState } from './state.ts';
 
-// The integrator record: which channels hear of device restarts and mode changes. Source: `legacy-point.md` §1.8.
+// The integrator record: which channels hear of device restarts and mode changes. Source: `docs/field-notes.md` Point §1.8.
 
 /** `GET /point/integration-api/integrator`. */
 export const getIntegrator: Handler = ({ world, state, merchant }) => {
@@ -49,7 +49,7 @@ export const changeIntegrator: Handler = ({ world, state, merchant, body }) => {
 
 const base = '/point/integration-api';
 
-/** Every route of `legacy-point.md` §1; the events list stands before the intent whose id could read `events`. */
+/** Every route of `docs/field-notes.md` Point §1; the events list stands before the intent whose id could read `events`. */
 const routes: readonly (readonly ['get' | 'post' | 'patch' | 'delete', string, Handler])[] = [
   ['get', '/devices', listDevices],
   ['patch', '/devices/:device', changeMode],
@@ -68,7 +68,7 @@ const routes: readonly (readonly ['get' | 'post' | 'patch' | 'delete', string, H
 /**
  * The legacy API and its control routes on one world. The world's terminals and payments are shared with the orders API.
  * @param state shared with whoever tells the same merchants of other things.
- * Everything else under `/point/` is answered with 404 "111" (`legacy-point.md` §1.1, §1.9); other paths are left alone.
+ * Everything else under `/point/` is answered with 404 "111" (`docs/field-notes.md` Point §1.1, §1.9); other paths are left alone.
  */
 export function legacyRouter(world: World, state = createLegacyState(world, createPostman(world))): Router {
   world.addView('legacy', () => legacyView(state));
@@ -110,7 +110,7 @@ function errorAnswer(error: unknown): Answer {
   return answerOf(pointErrors.internal);
 }
 
-/** Keys in the order of the catalogue's bodies; never an `id` (`legacy-point.md` §1.9). */
+/** Keys in the order of the catalogue's bodies; never an `id` (`docs/field-notes.md` Point §1.9). */
 function answerOf({ error, message, status }: LegacyError): Answer {
   return { status, body: stringifyJson({ error, message, status }) };
 }

@@ -21,7 +21,7 @@ export interface PaymentIntent extends TerminalWork {
   paid: Payment | null;
 }
 
-/** `payment` of a create: what the till would like to be paid with (MLB only, `legacy-point.md` §1.3). */
+/** `payment` of a create: what the till would like to be paid with (MLB only, `docs/field-notes.md` Point §1.3). */
 export interface PaymentPreference {
   type?: string | undefined;
   installments?: number | undefined;

@@ -1,4 +1,4 @@
-/** Refunds through the payments API, whole or in parts. Source: `legacy-qr.md` §3. */
+/** Refunds through the payments API, whole or in parts. Source: `docs/field-notes.md` QR §3. */
 import { isExactNumber, type Json } from '../../contract/json.ts';
 import { decimalOf } from '../../contract/legacy-amount.ts';
 import type { LegacyErrorEntry } from '../../contract/legacy-errors.ts';
@@ -15,7 +15,7 @@ import type { World } from '../world.ts';
 import { renderPayment, renderRefund } from './view.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** The reference lists this number for a key header that is missing (`legacy-qr.md` §3). */
+/** The reference lists this number for a key header that is missing (`docs/field-notes.md` QR §3). */
 const keyMissing: LegacyErrorEntry = {
   status: 400,
   error: 'bad_request',
@@ -119,7 +119,7 @@ function checkRefund(world: World, payment: Payment, part_minor: number | null):
   if (part_minor > leftOf(payment)) throw refuse('amount_maximum');
 }
 
-/** Cards and wallets, as on the orders side (`orders-api.md` §2); vouchers and payments with a tip are only refunded whole. */
+/** Cards and wallets, as on the orders side (`docs/field-notes.md` Orders §2); vouchers and payments with a tip are only refunded whole. */
 const partialTypes: readonly string[] = [
   'credit_card',
   'debit_card',
@@ -149,7 +149,7 @@ function refundPayment(desk: Desk, payment: Payment, part_minor: number | null):
   return made;
 }
 
-/** A part leaves the payment approved (`legacy-qr.md` §3). */
+/** A part leaves the payment approved (`docs/field-notes.md` QR §3). */
 function giveBack(world: World, payment: Payment, amount_minor: number): PaymentRefund {
   const now_ms = world.clock.now();
   const status = world.settings.payment_refund_status;

@@ -1,4 +1,4 @@
-/** The payments family: `/v1/payments`, its search, its refunds and chargebacks. Source: `legacy-qr.md` §3. */
+/** The payments family: `/v1/payments`, its search, its refunds and chargebacks. Source: `docs/field-notes.md` QR §3. */
 import type { Router } from 'express';
 import { type Answer, json } from '../answer.ts';
 import { parseMoment } from '../dates.ts';
@@ -46,7 +46,7 @@ export function paymentsRouter(desk: Desk): Router {
 const getPayment: OlderHandler = (call) => json(200, renderPayment(call.world, paymentOf(call)));
 const getCollection: OlderHandler = (call) => json(200, renderCollection(call.world, paymentOf(call)));
 
-// `GET /v1/payments/search`: filters, a range of time, sorting and paging. Source: `legacy-qr.md` §3.
+// `GET /v1/payments/search`: filters, a range of time, sorting and paging. Source: `docs/field-notes.md` QR §3.
 
 /** The page of a search that asks for none; not published. */
 const DEFAULT_LIMIT = 30;

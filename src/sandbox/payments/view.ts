@@ -1,4 +1,4 @@
-/** A payment and a refund as the payments API shows them. Source: `legacy-qr.md` §3, field lists. */
+/** A payment and a refund as the payments API shows them. Source: `docs/field-notes.md` QR §3, field lists. */
 import { hash } from 'node:crypto';
 import type { Merchant } from '../cast.ts';
 import { offsetDate } from '../dates.ts';
@@ -173,8 +173,8 @@ function renderFees(payment: Payment, amount: (minor: number) => number) {
 }
 
 /**
- * Digits in a text, whatever the payment was made for, as in recorded answers (`legacy-point.md` finding 13). That of a legacy QR
- * order leads to its merchant order (`legacy-qr.md` §2).
+ * Digits in a text, whatever the payment was made for, as in recorded answers (`docs/field-notes.md` finding 13). That of a legacy QR
+ * order leads to its merchant order (`docs/field-notes.md` QR §2).
  */
 function renderOrderOf({ origin, merchant_order_id }: Payment): { type: string; id: string } {
   return { type: 'mercadopago', id: merchant_order_id === null ? inventedOrder(origin.id) : String(merchant_order_id) };
@@ -186,7 +186,7 @@ function inventedOrder(origin_id: string): string {
   return String(2_000_000_000_000_000_000n + digits);
 }
 
-/** The values of `type` are not published; clients read the field (`legacy-qr.md` §3). */
+/** The values of `type` are not published; clients read the field (`docs/field-notes.md` QR §3). */
 function renderPlace(world: World, payment: Payment): object {
   const { kind, id } = payment.origin;
   if (kind === 'invoice') {

@@ -11,6 +11,7 @@ import { programHere } from '../../program.ts';
 /** Commands that work without a running Puente. */
 const LOCAL = [
   'serve',
+  'sandbox',
   'restore',
   'migrate-store',
   'check',

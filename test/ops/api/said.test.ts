@@ -13,7 +13,7 @@ const SOURCES = join(import.meta.dirname, '../../..', 'src');
 
 /** Not met on the ops door: files that commands read, calls of tills, and faults of ours. */
 const OTHERS =
-  /^(?:proxy\/(?:http\/|upstream\/|shadow\/|sales\/(?:create|settle|room))|ops\/(?:cli\/|capture\/|report\/diff|doctor\/))/;
+  /^(?:proxy\/(?:http\/|upstream\/|shadow\/|sales\/(?:create|settle|new-link|room))|ops\/(?:cli\/|capture\/|report\/diff|doctor\/))/;
 
 const words = loadWords();
 const why = { reason: 'a test asks for it' };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
 /** A quarter of the exchanges alone takes more: the sums below are made in passing, or the child dies. */
-const HEAP_MB = 24;
+const HEAP_MB = 32;
 
 it('their sums agree, from a heap that could not hold them [F130]', () => {
   const child = spawnSync(

@@ -1,4 +1,4 @@
-/** A legacy cancel against every outcome upstream can have (`legacy-point.md` §1.5, `docs/protocol.md` §3.9). */
+/** A legacy cancel against every outcome upstream can have (`docs/field-notes.md` Point §1.5, `docs/protocol.md` §3.9). */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ARGENTINA, eventually, POINT } from '../../kit.ts';
 import { idOf, LEFT_IN_DOUBT, legacyErrorOf, openShop, type Shop } from './till.ts';

@@ -1,4 +1,4 @@
-/** Searches for merchant orders: ours by every filter, and ours beside those that legacy still has (`legacy-qr.md` §2). */
+/** Searches for merchant orders: ours by every filter, and ours beside those that legacy still has (`docs/field-notes.md` QR §2). */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { MerchantOrder } from '../../../src/proxy/qr/merchant-orders.ts';
 import { eventually } from '../../kit.ts';

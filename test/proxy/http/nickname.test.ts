@@ -1,4 +1,4 @@
-/** The seller's name in merchant orders and refunds: while it can't be learned nothing waits for it (`legacy-qr.md` §2, §3). */
+/** The seller's name in merchant orders and refunds: while it can't be learned nothing waits for it (`docs/field-notes.md` QR §2, §3). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openPayments, type RefundShown, refund, refundsAsked, sellByQr } from './payment-sale.ts';
 import type { QrShop } from './qr-till.ts';

@@ -1,4 +1,4 @@
-/** Old notices for new outcomes: the state is committed before a receiver can ask for it (`legacy-point.md` §3). */
+/** Old notices for new outcomes: the state is committed before a receiver can ask for it (`docs/field-notes.md` Point §3). */
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { NoticeView } from '../../../src/ops/notices.ts';

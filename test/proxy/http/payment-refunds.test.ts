@@ -1,4 +1,4 @@
-/** Refunds of payments that orders made: whole, in parts, repeated, and of unknown outcome (`legacy-qr.md` §3, `docs/protocol.md` §3.9). */
+/** Refunds of payments that orders made: whole, in parts, repeated, and of unknown outcome (`docs/field-notes.md` QR §3, `docs/protocol.md` §3.9). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

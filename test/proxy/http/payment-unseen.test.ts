@@ -1,4 +1,4 @@
-/** Payments whose sale has not seen them yet, because their event is late or lost: ours all the same (`legacy-qr.md` §3). */
+/** Payments whose sale has not seen them yet, because their event is late or lost: ours all the same (`docs/field-notes.md` QR §3). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, BRAZIL, call, tokenOf } from '../../kit.ts';
 import { freshReference, openPayments, payment, refund, search, TELLS_NOBODY } from './payment-sale.ts';

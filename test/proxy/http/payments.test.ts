@@ -1,4 +1,4 @@
-/** Payments of sales that orders made, read through the doors (`legacy-qr.md` §3). */
+/** Payments of sales that orders made, read through the doors (`docs/field-notes.md` QR §3). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, BRAZIL, call, tokenOf } from '../../kit.ts';
 import { openPayments, type PaymentShown, payment, sellAtTerminal, sellByQr } from './payment-sale.ts';

@@ -1,4 +1,4 @@
-/** The old notices of QR sales, through the whole house: what is told, where, in which form, and what a receiver reads (`legacy-qr.md` §5). */
+/** The old notices of QR sales, through the whole house: what is told, where, in which form, and what a receiver reads (`docs/field-notes.md` QR §5). */
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ARGENTINA, type Delivery, eventually, type Receiver, startReceiver } from '../../kit.ts';

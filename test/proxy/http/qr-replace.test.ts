@@ -1,4 +1,4 @@
-/** One order at a time on a till's code: replaced, retried, locked, in doubt (`legacy-qr.md` §1.2, `docs/protocol.md` §3.9). */
+/** One order at a time on a till's code: replaced, retried, locked, in doubt (`docs/field-notes.md` QR §1.2, `docs/protocol.md` §3.9). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { openQrShop, orderPath, preference, preferencePath, type QrShop, storeOrder } from './qr-till.ts';
 import { LEFT_IN_DOUBT } from './till.ts';

@@ -128,7 +128,7 @@ export function idOf(answer: Answer): string {
   return id;
 }
 
-/** Every refusal has the legacy shape and never an id (`legacy-point.md` §1.9). */
+/** Every refusal has the legacy shape and never an id (`docs/field-notes.md` Point §1.9). */
 export function legacyErrorOf(answer: Answer): { error: string; message: string; status: number } {
   const body = answer.body as { error: string; message: string; status: number; id?: unknown };
   if (

@@ -1,4 +1,4 @@
-/** The IPN feed at a real receiver: `interface.md` Events, `legacy-qr.md` §5.1 to §5.3, rule by rule. */
+/** The IPN feed at a real receiver: `interface.md` Events, `docs/field-notes.md` QR §5.1 to §5.3, rule by rule. */
 import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Heard, MINUTE_MS, PAX, type Receiver, startReceiver } from './kit.ts';

@@ -1,4 +1,4 @@
-/** Merchant orders: `legacy-qr.md` §2, rule by rule. */
+/** Merchant orders: `docs/field-notes.md` QR §2, rule by rule. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { merchantOrderAnswer, merchantOrderSearch } from '../../../src/contract/merchant-orders.ts';
 import {

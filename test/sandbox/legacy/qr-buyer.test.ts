@@ -1,4 +1,4 @@
-/** What a buyer does with a legacy QR order, and what it leaves behind: `legacy-qr.md` §2, finding 12. */
+/** What a buyer does with a legacy QR order, and what it leaves behind: `docs/field-notes.md` QR §2, finding 12. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { codePath, openShop, preference, type Shop, storeOrder, TILL_NUMBER, v1Path, v2Path } from './qr-kit.ts';
 

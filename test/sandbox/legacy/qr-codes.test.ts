@@ -1,4 +1,4 @@
-/** Dynamic and hybrid codes, cash withdrawal and its confirmation: `legacy-qr.md` §1.3 and §1.4, rule by rule. */
+/** Dynamic and hybrid codes, cash withdrawal and its confirmation: `docs/field-notes.md` QR §1.3 and §1.4, rule by rule. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { qrCodeAnswer } from '../../../src/contract/legacy-qr.ts';
 import { ARGENTINA, BRAZIL, codePath, openShop, preference, type Shop, storeOrder, v1Path, v2Path } from './qr-kit.ts';

@@ -1,4 +1,4 @@
-/** v1 attended orders: `legacy-qr.md` §1.1, rule by rule. */
+/** v1 attended orders: `docs/field-notes.md` QR §1.1, rule by rule. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { instoreError, preferenceAnswer } from '../../../src/contract/legacy-qr.ts';
 import {

@@ -1,4 +1,4 @@
-/** v2 attended orders: `legacy-qr.md` §1.2, rule by rule. */
+/** v2 attended orders: `docs/field-notes.md` QR §1.2, rule by rule. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { instoreError } from '../../../src/contract/legacy-qr.ts';
 import {

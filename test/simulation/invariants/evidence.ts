@@ -40,7 +40,7 @@ const INTENT_STATE: Readonly<Record<string, string>> = {
   action_required: 'CONFIRMATION_REQUIRED',
 };
 
-/** The same of a QR order, as a merchant order shows it (`legacy-qr.md` §2). */
+/** The same of a QR order, as a merchant order shows it (`docs/field-notes.md` QR §2). */
 export function merchantOrderStateOf({ status, refunds }: Order): string | undefined {
   return status === 'processed' && refunds.length > 0 ? 'partially_reverted' : QR_STATE[status];
 }
@@ -53,7 +53,7 @@ const QR_STATE: Readonly<Record<string, string>> = {
   expired: 'expired',
 };
 
-/** States that legacy announced (`legacy-point.md` §3.1); ABANDONED is not among them. */
+/** States that legacy announced (`docs/field-notes.md` Point §3.1); ABANDONED is not among them. */
 export const ANNOUNCED: ReadonlySet<string> = new Set(['FINISHED', 'ERROR', 'CANCELED', 'CONFIRMATION_REQUIRED']);
 export const PAID: ReadonlySet<string> = new Set(['processed', 'refunded']);
 /** Orders that cost nobody anything and hold no unit. */

@@ -63,7 +63,7 @@ interface Due {
   from: number;
 }
 
-/** What the row's last state calls for (`legacy-qr.md` §5: birth, payment, end, and each refund as news of its payment). */
+/** What the row's last state calls for (`docs/field-notes.md` QR §5: birth, payment, end, and each refund as news of its payment). */
 function dueOf(evidence: Evidence, link: LinkRow): Due[] {
   const { family, legacy_id, legacy_state: state } = link;
   if (family === 'point') return ANNOUNCED.has(state) ? [{ topic: 'point', subject: legacy_id, state, from: 0 }] : [];

@@ -8,7 +8,7 @@ import type { Merchant, PointOfSale } from '../../cast.ts';
 import { isObject } from '../call.ts';
 import type { QrState } from './state.ts';
 
-/** `qr_v1` and `qr` tell `causes`, merchant orders tell `cause` (`legacy-qr.md` §1.1, §2). */
+/** `qr_v1` and `qr` tell `causes`, merchant orders tell `cause` (`docs/field-notes.md` QR §1.1, §2). */
 export type QrFamily = 'qr_v1' | 'qr' | 'merchant_orders';
 
 export interface QrCall {
@@ -48,7 +48,7 @@ export function refuse(family: QrFamily, name: LegacyErrorName, detail = '', err
   });
 }
 
-/** @throws PuenteError refused: in v1 every body that is no object is an `invalid_preference_body` (`legacy-qr.md` §1.1). */
+/** @throws PuenteError refused: in v1 every body that is no object is an `invalid_preference_body` (`docs/field-notes.md` QR §1.1). */
 export function objectBody({ family, body }: QrCall): { [key: string]: Json } {
   let value: Json;
   try {
@@ -60,7 +60,7 @@ export function objectBody({ family, body }: QrCall): { [key: string]: Json } {
   return value;
 }
 
-/** @throws PuenteError refused, unless the path's user is a number and the owner of the token (`legacy-qr.md` §1.2, §6). */
+/** @throws PuenteError refused, unless the path's user is a number and the owner of the token (`docs/field-notes.md` QR §1.2, §6). */
 export function demandOwner(call: QrCall): void {
   const user_id = call.path('user');
   if (!/^\d+$/.test(user_id)) throw refuse(call.family, 'invalid_collector');
@@ -68,7 +68,7 @@ export function demandOwner(call: QrCall): void {
 }
 
 /** The till of the path, by external id and, where the path has one, the store's external id.
- * @throws PuenteError refused: 404 also for an internal number where the external id belongs (`legacy-qr.md` §1.2).
+ * @throws PuenteError refused: 404 also for an internal number where the external id belongs (`docs/field-notes.md` QR §1.2).
  */
 export function namedTill(call: QrCall): PointOfSale {
   const { world } = call.state;
@@ -85,7 +85,7 @@ export function namedTill(call: QrCall): PointOfSale {
   return till;
 }
 
-/** The till of a path that has nothing but its internal number (`legacy-qr.md` §1.1).
+/** The till of a path that has nothing but its internal number (`docs/field-notes.md` QR §1.1).
  * @throws PuenteError refused.
  */
 export function numberedTill(call: QrCall): PointOfSale {

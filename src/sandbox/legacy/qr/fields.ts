@@ -16,7 +16,7 @@ export interface FieldReader {
   text(name: string, max: number): string;
   /** A text of at most `max` characters; null when it is missing or null. */
   optionalText(name: string, max: number): string | null;
-  /** A text or a whole number, told as text; null when missing (samples show both, `legacy-qr.md` §1.1). */
+  /** A text or a whole number, told as text; null when missing (samples show both, `docs/field-notes.md` QR §1.1). */
   optionalId(name: string, max: number): string | null;
   /** Minor units and the decimal text as sent; more decimals than the currency has are refused, unless they are zeros. */
   amount(name: string): { minor: number; text: string };

@@ -1,4 +1,4 @@
-/** The life of a legacy QR order: shown, replaced, taken away, over. Source: `legacy-qr.md` §1.2, §2, §10. */
+/** The life of a legacy QR order: shown, replaced, taken away, over. Source: `docs/field-notes.md` QR §1.2, §2, §10. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { errorBody, legacyError } from '../../../contract/legacy-errors.ts';
@@ -93,7 +93,7 @@ function leave(state: QrState, order: QrOrder): void {
   state.world.payables.delete(order.id);
 }
 
-// How long a legacy QR order lives: the header of v1, the date of v2. Source: `legacy-qr.md` §1.1, §1.2.
+// How long a legacy QR order lives: the header of v1, the date of v2. Source: `docs/field-notes.md` QR §1.1, §1.2.
 
 const TTL_SECONDS = /^[1-9]\d{0,8}$/;
 
@@ -115,7 +115,7 @@ export function lifetimeUntil(call: QrCall, expiration_date: string | null): num
   return left_ms;
 }
 
-// What a buyer does with a legacy QR order: pay, be declined, begin, go back. Source: `legacy-qr.md` §2, finding 12.
+// What a buyer does with a legacy QR order: pay, be declined, begin, go back. Source: `docs/field-notes.md` QR §2, finding 12.
 
 /** @throws PuenteError refused, when the order is over, or `unlock` finds nobody paying. */
 export function actAsBuyer(state: QrState, order: QrOrder, action: BuyerAction, options: BuyerOptions): void {
@@ -182,7 +182,7 @@ function recordPayment(
 /** What is used when the buyer names a kind of payment alone. */
 const usualMethods: Readonly<Record<string, string>> = { credit_card: 'master', debit_card: 'debmaster' };
 
-// `POST /instore/orders/{merchant_order_id}/confirmation`: whether the buyer got the cash. Source: `legacy-qr.md`
+// `POST /instore/orders/{merchant_order_id}/confirmation`: whether the buyer got the cash. Source: `docs/field-notes.md`
 // §1.4.
 
 /** 204. After `canceled` and `fail` the buyer has the whole payment back, since there was no cash. */
@@ -230,7 +230,7 @@ function giveBack({ world }: QrState, order: QrOrder): void {
   world.paymentChanged(payment);
 }
 
-// DELETE of what a till shows, the same for both attended families. Source: `legacy-qr.md` §1.1, §1.2.
+// DELETE of what a till shows, the same for both attended families. Source: `docs/field-notes.md` QR §1.1, §1.2.
 
 /** 204, also on an empty till unless the setting `legacy_qr_delete_empty` says otherwise. @throws PuenteError refused, while it is being paid. */
 export function takeOff(call: QrCall, till: PointOfSale): QrReply {

@@ -1,4 +1,4 @@
-/** `GET /merchant_orders/{id}` and the three spellings of the search. Source: `legacy-qr.md` §2. */
+/** `GET /merchant_orders/{id}` and the three spellings of the search. Source: `docs/field-notes.md` QR §2. */
 
 import type { Json } from '../../../contract/json.ts';
 import { jsonNumber } from '../../../contract/legacy-amount.ts';
@@ -86,7 +86,7 @@ function count(query: URLSearchParams, name: string, otherwise: number): number 
   return Number(value);
 }
 
-// A merchant order as it is now: its two states, its sums and its full shape. Source: `legacy-qr.md` §2.
+// A merchant order as it is now: its two states, its sums and its full shape. Source: `docs/field-notes.md` QR §2.
 
 /** One invented buyer pays everything. */
 export const PAYER_ID = 700_900_001;
@@ -180,7 +180,7 @@ function renderPayment(payment: Payment, order: QrOrder): object {
   };
 }
 
-// The integrator that an order names: a user id, and not the seller's own. Source: `legacy-qr.md` §1.1 errors.
+// The integrator that an order names: a user id, and not the seller's own. Source: `docs/field-notes.md` QR §1.1 errors.
 
 /**
  * Integrators are not in the cast, so any other number passes; a merchant of the cast must be of the same site.

@@ -1,4 +1,4 @@
-/** What the merchant is told of legacy QR orders and of payments. Source: `interface.md` Events, `legacy-qr.md` §2, §5. */
+/** What the merchant is told of legacy QR orders and of payments. Source: `interface.md` Events, `docs/field-notes.md` QR §2, §5. */
 
 import type { Payment } from '../../records.ts';
 import { announceFeed, type FeedChange } from '../../webhooks.ts';

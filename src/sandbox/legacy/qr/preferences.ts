@@ -1,4 +1,4 @@
-/** v1: attended orders, which answer with the object of a checkout preference. Source: `legacy-qr.md` §1.1. */
+/** v1: attended orders, which answer with the object of a checkout preference. Source: `docs/field-notes.md` QR §1.1. */
 
 import type { Json } from '../../../contract/json.ts';
 import { jsonNumber, quantityOf } from '../../../contract/legacy-amount.ts';
@@ -19,7 +19,7 @@ export const createPreference: QrHandler = (call) => {
   return { status: call.state.world.settings.legacy_qr_preference_status, body: renderPreference(order) };
 };
 
-/** `GET …`: what the till shows; the shape of this answer is not public (`legacy-qr.md` §11). */
+/** `GET …`: what the till shows; the shape of this answer is not public (`docs/field-notes.md` QR §11). */
 export const getPreference: QrHandler = (call) => {
   if (call.path('user') !== '') demandOwner(call);
   const order = call.state.shown.get(tillOf(call).id);
@@ -76,7 +76,7 @@ function renderPreference(order: QrOrder): object {
   };
 }
 
-// The body of a v1 order: items without a total. Source: `legacy-qr.md` §1.1.
+// The body of a v1 order: items without a total. Source: `docs/field-notes.md` QR §1.1.
 
 export const MAX_TEXT = 256;
 export const MAX_URL = 500;
@@ -148,7 +148,7 @@ function readItem({ merchant: { site } }: QrCall, item: JsonObject): { item: QrI
   };
 }
 
-/** A whole number; fractions are refused as the old service did (`legacy-qr.md` §8). */
+/** A whole number; fractions are refused as the old service did (`docs/field-notes.md` QR §8). */
 export function readQuantity(value: Json | undefined, refuseField: RefuseField): number {
   if (value === undefined || value === null) throw refuseField('missing_property', 'quantity');
   const quantity = quantityOf(value);

@@ -1,4 +1,4 @@
-/** The legacy in-store QR families and merchant orders as an Express router. Source: `legacy-qr.md` §1, §2. */
+/** The legacy in-store QR families and merchant orders as an Express router. Source: `docs/field-notes.md` QR §1, §2. */
 import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
 import { stringifyJson } from '../../../contract/json.ts';
 import { errorBody, legacyError } from '../../../contract/legacy-errors.ts';

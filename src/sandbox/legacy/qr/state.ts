@@ -91,7 +91,7 @@ export function createQrState(world: World, feed: Feed): QrState {
   return state;
 }
 
-/** The `id` of the v1 answer and `preference_id` of a merchant order: `<collector>-<uuid>` (`legacy-qr.md` §1.1). */
+/** The `id` of the v1 answer and `preference_id` of a merchant order: `<collector>-<uuid>` (`docs/field-notes.md` QR §1.1). */
 export function preferenceId(order: QrOrder): string {
   return `${order.merchant.user_id}-${order.id}`;
 }

@@ -1,4 +1,4 @@
-/** v2: attended orders, which are put, got as they were sent, and deleted; and dynamic and hybrid codes. Source: `legacy-qr.md` §1.2, §1.3. */
+/** v2: attended orders, which are put, got as they were sent, and deleted; and dynamic and hybrid codes. Source: `docs/field-notes.md` QR §1.2, §1.3. */
 
 import type { Json } from '../../../contract/json.ts';
 import { qrData } from '../../order-at-unit.ts';
@@ -48,7 +48,7 @@ function createCode(call: Parameters<QrHandler>[0], mode: QrMode): ReturnType<Qr
   };
 }
 
-// The body of a v2, dynamic or hybrid order: items with totals, and cash. Source: `legacy-qr.md` §1.2, §1.3.
+// The body of a v2, dynamic or hybrid order: items with totals, and cash. Source: `docs/field-notes.md` QR §1.2, §1.3.
 
 /**
  * @param demandsUrl whether `notification_url` must be a URL, as the dynamic POST alone does.
