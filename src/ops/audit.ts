@@ -21,12 +21,17 @@ const LIMIT = `a whole number from 1 to ${MOST_LISTED} is needed; reach older li
 
 /** The query of `GET /api/audit`; lines written in [since, until). */
 export const auditQuery = z.strictObject({
-  /** A merchant id or a legacy id. */
-  subject: z.string().min(1).max(200).exactOptional(),
-  action: z.string().min(1).max(100).exactOptional(),
-  since: instant.exactOptional(),
-  until: instant.exactOptional(),
-  limit: z.coerce.number({ error: LIMIT }).int(LIMIT).min(1, LIMIT).max(MOST_LISTED, LIMIT).default(DEFAULT_LIMIT),
+  subject: z.string().min(1).max(200).exactOptional().describe('of this merchant or legacy id'),
+  action: z.string().min(1).max(100).exactOptional().describe('of this kind, such as stage'),
+  since: instant.exactOptional().describe('made then or later, such as 2026-01-31T09:00:00Z'),
+  until: instant.exactOptional().describe('made before then'),
+  limit: z.coerce
+    .number({ error: LIMIT })
+    .int(LIMIT)
+    .min(1, LIMIT)
+    .max(MOST_LISTED, LIMIT)
+    .default(DEFAULT_LIMIT)
+    .describe('at most so many'),
 });
 export type AuditQuery = z.infer<typeof auditQuery>;
 

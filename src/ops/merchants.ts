@@ -24,7 +24,7 @@ import { Secret } from '../proxy/vault.ts';
 import { reason } from './api/person.ts';
 
 /** The precondition of a change: the merchant as the operator saw it. */
-export const revision = z.int().nonnegative();
+export const revision = z.int().nonnegative().describe('refuse unless it is still at this revision');
 const unknown = z.enum(unknownPolicies).nullable().optional();
 
 /** Refuses to be printed from the moment that it is read. */
@@ -40,23 +40,23 @@ function secretText(shortest: number, longest: number) {
 export const merchantChange = z.strictObject({
   reason,
   revision,
-  /** Kept sealed; shown again without its path and query. */
-  notice_url: secretText(0, 2048).nullable().optional(),
-  dialect: z.enum(dialects).nullable().optional(),
-  /** How QR sales are told from now on; what waits already keeps its form. */
-  qr_notices: z.enum(qrNotices).nullable().optional(),
-  /** Whether its Point sales are told by topic `payment` too, from now on; what waits already goes on. */
-  point_payment_notices: z.enum(pointPaymentNotices).nullable().optional(),
-  declined: z.enum(['error', 'finished']).nullable().optional(),
-  cancel_on_terminal: z.boolean().nullable().optional(),
-  voucher: z.enum(['refuse', 'drop']).nullable().optional(),
-  /** Whether its safety stop judges, and acts. */
-  safety_stop: z.enum(safetyModes).nullable().optional(),
-  unknown_endpoint: unknown,
-  unknown_field: unknown,
-  unknown_header: unknown,
-  /** Keep its exchanges with their redacted messages, for replay. */
-  capture: z.boolean().nullable().optional(),
+  /** Kept sealed. */
+  notice_url: secretText(0, 2048).nullable().optional().describe('where its notices go; shown without path and query'),
+  dialect: z.enum(dialects).nullable().optional().describe('form of its Point notices'),
+  qr_notices: z.enum(qrNotices).nullable().optional().describe('form of the notices of its new QR sales'),
+  point_payment_notices: z
+    .enum(pointPaymentNotices)
+    .nullable()
+    .optional()
+    .describe('whether its new Point sales are notified by topic payment too'),
+  declined: z.enum(['error', 'finished']).nullable().optional().describe('how a declined payment shows'),
+  cancel_on_terminal: z.boolean().nullable().optional().describe('let a cancel reach an order that is on the terminal'),
+  voucher: z.enum(['refuse', 'drop']).nullable().optional().describe('what a voucher preference does'),
+  safety_stop: z.enum(safetyModes).nullable().optional().describe('whether its safety stop judges, and acts'),
+  unknown_endpoint: unknown.describe('what becomes of calls that no table knows'),
+  unknown_field: unknown.describe('the same for fields of translated bodies'),
+  unknown_header: unknown.describe('the same for headers of translated calls'),
+  capture: z.boolean().nullable().optional().describe('keep its exchanges with redacted messages, for replay'),
   /** Headers that tell the makers of its tills; what it leaves out is not told. */
   deprecation: merchantSettings.shape.deprecation
     .unwrap()

@@ -25,17 +25,26 @@ export const noticeStates = [
 const instant = z.iso
   .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
   .transform((text) => Date.parse(text));
-const merchant = z.string().regex(USER_ID, "the vendor's user id is needed, digits only");
+const since = instant.describe('made then or later, such as 2026-01-31T09:00:00Z');
+const until = instant.describe('made before then');
+const topic = z.enum(noticeTopics).describe('of this topic');
+const merchant = z.string().regex(USER_ID, "the vendor's user id is needed, digits only").describe('of this merchant');
 const LIMIT = `a whole number from 1 to ${MOST_LISTED} is needed; reach older notices with until`;
 
 /** The query of `GET /api/notices`; `since` and `until` are when a notice was made, [since, until). */
 export const noticeQuery = z.strictObject({
   merchant: merchant.exactOptional(),
-  state: z.enum(noticeStates).exactOptional(),
-  topic: z.enum(noticeTopics).exactOptional(),
-  since: instant.exactOptional(),
-  until: instant.exactOptional(),
-  limit: z.coerce.number({ error: LIMIT }).int(LIMIT).min(1, LIMIT).max(MOST_LISTED, LIMIT).default(DEFAULT_LIMIT),
+  state: z.enum(noticeStates).exactOptional().describe('only in this state'),
+  topic: topic.exactOptional(),
+  since: since.exactOptional(),
+  until: until.exactOptional(),
+  limit: z.coerce
+    .number({ error: LIMIT })
+    .int(LIMIT)
+    .min(1, LIMIT)
+    .max(MOST_LISTED, LIMIT)
+    .default(DEFAULT_LIMIT)
+    .describe('at most so many'),
 });
 export type NoticeQuery = z.infer<typeof noticeQuery>;
 
@@ -45,15 +54,17 @@ export const replayOne = z.strictObject({ reason });
 /** The body of `POST /api/notices/replay`. Without `states` what was not delivered is meant. */
 export const replayMany = z.strictObject({
   merchant: merchant.exactOptional(),
-  topic: z.enum(noticeTopics).exactOptional(),
-  since: instant,
-  until: instant,
-  states: z.array(z.enum(noticeStates)).min(1).default(['pending', 'dead']),
+  topic: topic.exactOptional(),
+  since,
+  until,
+  states: z.array(z.enum(noticeStates)).min(1).default(['pending', 'dead']).describe('only in these states'),
   reason,
-  /** Only says how many there are, and how many were delivered and are left out. */
-  dry_run: z.boolean().default(false),
-  /** What a dry run said: another number by now is refused. */
-  expected: z.int().min(0).exactOptional(),
+  dry_run: z.boolean().default(false).describe('only count them'),
+  expected: z
+    .int()
+    .min(0)
+    .exactOptional()
+    .describe('what the dry run counted; refused when there are not as many by now'),
 });
 export type ReplayMany = z.infer<typeof replayMany>;
 

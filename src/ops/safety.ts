@@ -17,7 +17,11 @@ export const RESET = 'safety reset';
 const MOST_LISTED = 50;
 
 /** The body of `POST /api/merchants/:id/safety/reset`. */
-export const resetAsk = z.strictObject({ kind: z.enum(routedKinds), reason, revision });
+export const resetAsk = z.strictObject({
+  kind: z.enum(routedKinds).describe('of this kind of work'),
+  reason,
+  revision,
+});
 export type ResetAsk = z.infer<typeof resetAsk>;
 
 /** A safety stop that stands. */

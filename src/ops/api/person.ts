@@ -29,4 +29,4 @@ export const BY_ITSELF = 'puente';
 
 /** What is said to whoever leaves it out, or is too short or long about it. */
 export const SAY_WHY = 'say why, in 3 to 500 characters; it stands in the audit line';
-export const reason = z.string(SAY_WHY).trim().min(3, SAY_WHY).max(500, SAY_WHY);
+export const reason = z.string(SAY_WHY).trim().min(3, SAY_WHY).max(500, SAY_WHY).describe('why, for the audit trail');

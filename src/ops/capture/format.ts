@@ -126,13 +126,18 @@ const instant = z.iso
 
 /** The query of `GET /api/exchanges`; `captured=true` leaves out exchanges of which no messages were kept. */
 export const exchangesQuery = z.strictObject({
-  merchant: z.string().regex(USER_ID, "the vendor's user id is needed, digits only").exactOptional(),
-  since: instant.exactOptional(),
-  until: instant.exactOptional(),
+  merchant: z
+    .string()
+    .regex(USER_ID, "the vendor's user id is needed, digits only")
+    .exactOptional()
+    .describe('of this merchant alone'),
+  since: instant.exactOptional().describe('of calls that came then or later, such as 2026-01-31T09:00:00Z'),
+  until: instant.exactOptional().describe('of calls that came before then'),
   captured: z
     .enum(['true', 'false'])
     .default('false')
-    .transform((word) => word === 'true'),
+    .transform((word) => word === 'true')
+    .describe('only those whose messages were kept'),
 });
 
 /** Read together; below a megabyte, messages and all. */

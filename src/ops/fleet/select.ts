@@ -25,16 +25,23 @@ export const fleetVerdicts = [...verdicts, 'unjudged'] as const;
 
 /** The query of `GET /api/fleet`. */
 export const fleetQuery = z.strictObject({
-  /** Part of a merchant's id. */
-  search: z.string().max(64).default(''),
-  stage: z.enum(stages).exactOptional(),
-  readiness: z.enum(fleetVerdicts).exactOptional(),
-  /** Only those with a safety stop, faults, creates in doubt, blockers after shadow, or a move that waits. */
-  attention: z.enum(['true', 'false']).default('false'),
-  sort: z.enum(fleetSorts).default('attention'),
-  order: z.enum(['usual', 'reversed']).default('usual'),
-  page: z.coerce.number().int().min(1).default(1),
-  per_page: z.coerce.number().int().min(1).max(MOST_PER_PAGE).default(PER_PAGE),
+  search: z.string().max(64).default('').describe("only those with this in their merchant's id"),
+  stage: z.enum(stages).exactOptional().describe('only those on this stage'),
+  readiness: z.enum(fleetVerdicts).exactOptional().describe('only those with this verdict'),
+  attention: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe('only those with a safety stop, faults, creates in doubt, blockers after shadow, or a move that waits'),
+  sort: z.enum(fleetSorts).default('attention').describe('in this order'),
+  order: z.enum(['usual', 'reversed']).default('usual').describe('the other way round'),
+  page: z.coerce.number().int().min(1).default(1).describe('this page'),
+  per_page: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(MOST_PER_PAGE)
+    .default(PER_PAGE)
+    .describe(`so many on a page, at most ${MOST_PER_PAGE}`),
 });
 export type FleetQuery = z.infer<typeof fleetQuery>;
 

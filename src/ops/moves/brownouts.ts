@@ -29,8 +29,8 @@ export const brownoutAsk = z.strictObject({
     .array(z.string().regex(USER_ID, "the vendor's user id is needed, digits only"))
     .min(1)
     .max(MOST_MERCHANTS),
-  from: instant,
-  until: instant,
+  from: instant.describe('when it begins, such as 2026-01-31T09:00:00Z'),
+  until: instant.describe('when it ends, not included'),
   reason,
 });
 export type BrownoutAsk = z.infer<typeof brownoutAsk>;

@@ -44,8 +44,12 @@ export const bulkAsk = z
     target: moveTarget.partial({ stage: true }),
     items: z.array(item).min(1).max(MOST_ITEMS).exactOptional(),
     where: selection.exactOptional(),
-    /** Moves a UTC day; the setting `moves.bulk_per_day` when it is left out. */
-    per_day: z.int().min(1).max(100_000).exactOptional(),
+    per_day: z
+      .int()
+      .min(1)
+      .max(100_000)
+      .exactOptional()
+      .describe('moves a UTC day (default: the setting moves.bulk_per_day)'),
     reason,
   })
   .refine(

@@ -24,8 +24,8 @@ export const proposalStates = [
 
 /** The query of `GET /api/moves`. */
 export const proposalQuery = z.strictObject({
-  merchant: z.string().min(1).max(40).exactOptional(),
-  state: z.enum(proposalStates).exactOptional(),
+  merchant: z.string().min(1).max(40).exactOptional().describe('of this merchant'),
+  state: z.enum(proposalStates).exactOptional().describe('only in this state'),
 });
 
 /** The body of an approval or a refusal. */

@@ -25,17 +25,18 @@ export const FOLLOW = 'follow';
 
 /** Where a merchant, or one kind of its work, is to go. Shared by single, proposed and bulk moves. */
 export const moveTarget = z.strictObject({
-  /** `null`, with a kind alone: the kind follows the merchant's stage again. */
-  stage: z.enum(stages).nullable(),
-  /** Percent of the units, for stage canary; left out it stays as it is. */
-  share: share.unwrap().exactOptional(),
-  /** Slots whose new work goes to orders on canary, and those whose doesn't, whatever the share. Lists replace lists. */
-  units_in: units_in.unwrap().exactOptional(),
-  units_out: units_in.unwrap().exactOptional(),
-  /** Moves this kind alone. */
-  kind: z.enum(routedKinds).exactOptional(),
-  /** An approver moves without the evidence that is missing; the audit says what was. */
-  override: z.boolean().default(false),
+  stage: z
+    .enum(stages)
+    .nullable()
+    .describe("where to; `null`, with a kind alone: it follows the merchant's stage again"),
+  share: share.unwrap().exactOptional().describe('percent of the units, on canary; left out it stays as it is'),
+  units_in: units_in
+    .unwrap()
+    .exactOptional()
+    .describe('units that are on orders whatever the share, such as point:<terminal> or qr:<pos>; replaces the list'),
+  units_out: units_in.unwrap().exactOptional().describe('units that are not, whatever the share; replaces the list'),
+  kind: z.enum(routedKinds).exactOptional().describe('move this kind of work alone'),
+  override: z.boolean().default(false).describe('as an approver, do without the evidence that is missing'),
 });
 export type MoveTarget = z.infer<typeof moveTarget>;
 

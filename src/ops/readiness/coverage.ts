@@ -18,8 +18,8 @@ export type CoverageState = (typeof coverageStates)[number];
 
 /** The query of `GET /api/merchants/:id/coverage`. */
 export const coverageQuery = z.strictObject({
-  state: z.enum(coverageStates).exactOptional(),
-  operation: z.string().min(1).max(100).exactOptional(),
+  state: z.enum(coverageStates).exactOptional().describe('only in this state'),
+  operation: z.string().min(1).max(100).exactOptional().describe('of this operation, even if it was never called'),
 });
 export type CoverageQuery = z.infer<typeof coverageQuery>;
 
@@ -133,8 +133,8 @@ export const lossWeights = ['money', 'identity', 'other'] as const satisfies rea
 /** The query of `GET /api/losses`. */
 export const lossQuery = z.strictObject({
   merchant: merchantId.exactOptional(),
-  weight: z.enum(lossWeights).exactOptional(),
-  operation: z.string().min(1).max(100).exactOptional(),
+  weight: z.enum(lossWeights).exactOptional().describe('only of this weight'),
+  operation: z.string().min(1).max(100).exactOptional().describe('of this operation'),
 });
 export type LossQuery = z.infer<typeof lossQuery>;
 

@@ -20,7 +20,10 @@ export const differenceKinds = ['verdict', 'error', 'value'] as const satisfies 
 /** What a person may say; `new` comes by itself, when it is seen again or when an acceptance has ended. */
 export const judgements = ['explained', 'accepted', 'fixed'] as const satisfies readonly DifferenceGroup['state'][];
 
-export const merchantId = z.string().regex(USER_ID, "the vendor's user id is needed, digits only");
+export const merchantId = z
+  .string()
+  .regex(USER_ID, "the vendor's user id is needed, digits only")
+  .describe('of this merchant');
 const instant = z.iso
   .datetime({ offset: true, error: 'an instant such as 2026-12-31T00:00:00Z is needed' })
   .transform((text) => Date.parse(text));
@@ -29,20 +32,28 @@ const LIMIT = `a whole number from 1 to ${MOST_LISTED} is needed`;
 /** The query of `GET /api/differences`. */
 export const differenceQuery = z.strictObject({
   merchant: merchantId.exactOptional(),
-  state: z.enum(differenceStates).exactOptional(),
-  what: z.enum(differenceKinds).exactOptional(),
-  operation: z.string().min(1).max(100).exactOptional(),
-  limit: z.coerce.number({ error: LIMIT }).int(LIMIT).min(1, LIMIT).max(MOST_LISTED, LIMIT).default(DEFAULT_LIMIT),
+  state: z.enum(differenceStates).exactOptional().describe('only in this state'),
+  what: z.enum(differenceKinds).exactOptional().describe('verdict, error, or a value of an answer'),
+  operation: z.string().min(1).max(100).exactOptional().describe('of this operation, such as point.create_intent'),
+  limit: z.coerce
+    .number({ error: LIMIT })
+    .int(LIMIT)
+    .min(1, LIMIT)
+    .max(MOST_LISTED, LIMIT)
+    .default(DEFAULT_LIMIT)
+    .describe('at most so many'),
 });
 export type DifferenceQuery = z.infer<typeof differenceQuery>;
 
 /** The body of `PUT /api/differences/:merchant/:signature`. */
 export const differenceJudgement = z.strictObject({
   state: z.enum(judgements),
-  /** When it becomes new again; needed for `accepted`, and for nothing else. */
-  accepted_until: instant.nullable().default(null),
+  accepted_until: instant
+    .nullable()
+    .default(null)
+    .describe('when it becomes new again; needed for accepted, at most 90 days away'),
   note: reason,
-  revision: z.int().nonnegative(),
+  revision: z.int().nonnegative().describe('refuse unless it is still at this revision'),
 });
 export type DifferenceJudgement = z.infer<typeof differenceJudgement>;
 

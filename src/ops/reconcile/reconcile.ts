@@ -23,11 +23,20 @@ const DEFAULT_SINCE_MS = 24 * 3_600_000;
 
 /** The body of `POST /api/reconcile`. Without `apply` nothing is changed. */
 export const reconcileAsk = z.strictObject({
-  merchant: z.string().regex(USER_ID, "the vendor's user id is needed, digits only").exactOptional(),
-  /** Links changed since; open ones are looked at whatever their age. */
-  since: z.iso.datetime({ offset: true }).exactOptional(),
-  apply: z.boolean().default(false),
-  reason: reason.exactOptional(),
+  merchant: z
+    .string()
+    .regex(USER_ID, "the vendor's user id is needed, digits only")
+    .exactOptional()
+    .describe('of this merchant alone'),
+  since: z.iso
+    .datetime({ offset: true })
+    .exactOptional()
+    .describe('links changed since (default: the last 24 hours); open ones are always looked at'),
+  apply: z
+    .boolean()
+    .default(false)
+    .describe('repair what is safe: read stale links, adopt orphans, give up what was not found for twenty minutes'),
+  reason: reason.exactOptional().describe('why, for the audit trail; needed to apply'),
 });
 export type ReconcileAsk = z.infer<typeof reconcileAsk>;
 

@@ -132,10 +132,14 @@ const instant = z.iso
 
 /** The query of `GET /api/incidents`; [since, until), the last thirty days unless it is said. */
 export const incidentQuery = z.strictObject({
-  merchant: z.string().regex(USER_ID, "the vendor's user id is needed, digits only").exactOptional(),
-  since: instant.exactOptional(),
-  until: instant.exactOptional(),
-  limit: z.coerce.number().int().min(1).max(MOST_LISTED).default(DEFAULT_LIMIT),
+  merchant: z
+    .string()
+    .regex(USER_ID, "the vendor's user id is needed, digits only")
+    .exactOptional()
+    .describe('of this merchant'),
+  since: instant.exactOptional().describe('then or later, such as 2026-01-31T09:00:00Z (default: thirty days ago)'),
+  until: instant.exactOptional().describe('before then'),
+  limit: z.coerce.number().int().min(1).max(MOST_LISTED).default(DEFAULT_LIMIT).describe('at most so many'),
 });
 
 /** Newest first, and how many older ones of the period are not listed. @throws PuenteError bad_request for an empty period. */

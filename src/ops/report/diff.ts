@@ -170,11 +170,15 @@ const instant = z.iso
  * [before_since, before_until), which unless it is said is as long and ends where the other begins.
  */
 export const compareQuery = z.strictObject({
-  merchant: z.string().regex(USER_ID, "the vendor's user id is needed, digits only").exactOptional(),
-  since: instant.exactOptional(),
-  until: instant.exactOptional(),
-  before_since: instant.exactOptional(),
-  before_until: instant.exactOptional(),
+  merchant: z
+    .string()
+    .regex(USER_ID, "the vendor's user id is needed, digits only")
+    .exactOptional()
+    .describe('one merchant; all of them without'),
+  since: instant.exactOptional().describe('the later period: from (default: seven days before its end)'),
+  until: instant.exactOptional().describe('to, not included (default: now)'),
+  before_since: instant.exactOptional().describe('the earlier period: from (default: as long as the later one)'),
+  before_until: instant.exactOptional().describe('to, not included (default: where the later one begins)'),
 });
 
 /** Both are made now: verdicts and stages are those of today on both sides. @throws PuenteError bad_request for an empty period. */

@@ -267,12 +267,19 @@ export type ReportPart = (typeof reportParts)[number];
 
 /** The query of `GET /api/report`. `part` is for CSV: one list of the report, or every exchange as it was kept; `language` for HTML, what programs read has one. */
 export const reportQuery = z.strictObject({
-  merchant: z.string().regex(USER_ID, "the vendor's user id is needed, digits only").exactOptional(),
-  since: instant.exactOptional(),
-  until: instant.exactOptional(),
-  format: z.enum(['json', 'csv', 'html']).default('json'),
-  part: z.enum(['exchanges', ...reportParts]).default('traffic'),
-  language: z.enum(languages).default('en'),
+  merchant: z
+    .string()
+    .regex(USER_ID, "the vendor's user id is needed, digits only")
+    .exactOptional()
+    .describe('one merchant; all of them without'),
+  since: instant.exactOptional().describe('from (default: seven days before the end)'),
+  until: instant.exactOptional().describe('to, not included (default: now)'),
+  format: z.enum(['json', 'csv', 'html']).default('json').describe('form of the file'),
+  part: z
+    .enum(['exchanges', ...reportParts])
+    .default('traffic')
+    .describe('with csv: which list'),
+  language: z.enum(languages).default('en').describe('with html: in which language people read it'),
 });
 export type ReportQuery = z.infer<typeof reportQuery>;
 

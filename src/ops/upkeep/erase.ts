@@ -12,10 +12,12 @@ export const ERASE = 'erase';
 
 /** The body of `POST /api/merchants/:id/erase`. Without `apply` it is only counted. */
 export const eraseAsk = z.strictObject({
-  apply: z.boolean().default(false),
-  reason: reason.exactOptional(),
-  /** Give up notices that were never delivered; without it they keep the merchant from being erased. */
-  drop_notices: z.boolean().default(false),
+  apply: z.boolean().default(false).describe('erase; this can not be undone'),
+  reason: reason.exactOptional().describe('why, for the audit trail; needed to apply'),
+  drop_notices: z
+    .boolean()
+    .default(false)
+    .describe('give up notices that were never delivered, which otherwise keep it from being erased'),
 });
 export type EraseAsk = z.infer<typeof eraseAsk>;
 
