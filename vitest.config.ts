@@ -19,7 +19,8 @@ const onField = 'test/journeys/{sdk,sdk-lost-answer,sdk-qr,odoo,reset,qr-journey
 const ownServers = 'test/crash/database.test.ts';
 /** What takes longer than a developer waits: faults, kills and simulated days, and what the docs and the tools of this house do. */
 const proof = [
-  'test/{crash,simulation,faults,docs}/**/*.test.ts',
+  'test/{crash,simulation,faults}/**/*.test.ts',
+  'test/docs/{blocks,commands,named}.test.ts',
   'test/scripts/{bench,demo,screenshots,soak}.test.ts',
   // Each of these takes half a minute or more, most of it waiting: for retries of SDKs, for a server that is away, for every limitation in turn.
   'test/journeys/{fidelity,limitations,qr-fidelity,qr-limitations,sdk-lost-answer}.test.ts',

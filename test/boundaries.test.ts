@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const house = fileURLToPath(new URL('..', import.meta.url));
 
-/** What each folder may see besides itself and libraries (DESIGN, The house). */
+/** What each folder may see besides itself and libraries (`docs/architecture.md` The parts). */
 const maySee: Record<string, readonly string[]> = {
   contract: ['error'],
   locales: ['error'],

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { createProxyMiddleware } from 'http-proxy-middleware';
 
-/** Bounded as Puente's own legacy lane is; without a keep-alive agent the library is four times slower (`performance.md`). */
+/** Bounded as Puente's own legacy lane is; without a keep-alive agent the library is four times slower (measured). */
 const MAX_SOCKETS = 256;
 
 const target = process.argv[2];

@@ -149,7 +149,7 @@ export function fieldsOf({ status, body }: Answer): Record<string, unknown> {
   return body as Record<string, unknown>; // every legacy read gives an object
 }
 
-/** HMAC over `id:{id};request-id:{X-Request-Id};ts:{ts};`, the intent id in its own case (`docs/field-notes.md` finding 3). */
+/** HMAC over `id:{id};request-id:{X-Request-Id};ts:{ts};`, the intent id in its own case (`docs/field-notes.md` Point finding 3). */
 function isSigned(incoming: IncomingMessage, id: string, secret: string): boolean {
   const [, ts = '', v1 = ''] = /^ts=(\d+),v1=([0-9a-f]{64})$/.exec(String(incoming.headers['x-signature'])) ?? [];
   if (v1 === '') return false;

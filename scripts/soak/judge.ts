@@ -48,7 +48,7 @@ const RULES: readonly [string, string, (books: Books) => Finding][] = [
   ['house', 'the file and the audit chain are whole, and the process ended cleanly', houseInOrder],
 ];
 
-/** `interface.md`, Versioning: what a till sees of an order, with the policy that a declined payment is an ERROR. */
+/** `docs/field-notes.md` Spec Versioning: what a till sees of an order, with the policy that a declined payment is an ERROR. */
 const INTENT_STATE: Readonly<Record<string, string>> = {
   created: 'OPEN',
   at_terminal: 'ON_TERMINAL',

@@ -93,7 +93,7 @@ async function endLegacySales({ store, clock }: Ports): Promise<number> {
   return ended;
 }
 
-/** The key of the settings; the sandbox makes one in the data directory and says so (DESIGN decision 9). */
+/** The key of the settings; the sandbox makes one in the data directory and says so (`docs/architecture.md` Decision 9). */
 export function secretKey(config: Config, remarks: string[]): Secret {
   if (config.secret_key !== null) return config.secret_key;
   const path = join(config.data_dir, 'sandbox.key');

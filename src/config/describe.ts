@@ -122,7 +122,7 @@ function shown(value: unknown): string {
   return /^https?:/i.test(value) ? shownUrl(value) : value;
 }
 
-// The settings that decide what the specification leaves open, with their values in force (DESIGN decision 14).
+// The settings that decide what the specification leaves open, with their values in force (`docs/architecture.md` Decision 14).
 
 /** Sections whose settings change what tills see or what is promised; addresses and secrets are in none of them. */
 const SECTIONS: readonly string[] = [

@@ -30,11 +30,11 @@ export const SHORTEST_KEY = 32;
 const SHORTEST_TOKEN = 16;
 /** The vendor's secrets are longer; this only catches placeholders. */
 const SHORTEST_WEBHOOK_SECRET = 8;
-/** Tills give up at 10 s (`docs/field-notes.md`); an answer must leave before. */
+/** Tills give up at 10 s (`docs/field-notes.md` Point §4.3); an answer must leave before. */
 const DEADLINE_LIMIT_MS = 9999;
 /** The vendor forgets keys after 24 h; the hard cap keeps clear of it (`docs/protocol.md` §3.5). */
 const REPLAY_LIMIT_MS = 20 * 3_600_000;
-/** A point order lives 30 s to 3 h (`interface.md`). */
+/** A point order lives 30 s to 3 h (`docs/field-notes.md` Spec Limits). */
 const ORDER_LIFETIME_MS = { least: 30_000, most: 3 * 3_600_000 };
 
 const host = () => line('an IP address or a host name');

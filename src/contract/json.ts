@@ -11,7 +11,7 @@ const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
  * Parses JSON text. Integers up to 15 digits become numbers; every other number keeps its source text as a
- * `LosslessNumber`, so that no amount ever passes through a double (DESIGN decision 4).
+ * `LosslessNumber`, so that no amount ever passes through a double (`docs/architecture.md` Decision 4).
  * @throws SyntaxError for bad JSON, a key given twice with different values, a key that could reach a prototype, or nesting over 32.
  */
 export function parseJson(text: string): Json {

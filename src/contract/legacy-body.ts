@@ -1,4 +1,4 @@
-/** Reads the body of a legacy request: JSON as tills send it, under whatever type, packed or not (DESIGN decision 12). */
+/** Reads the body of a legacy request: JSON as tills send it, under whatever type, packed or not (`docs/architecture.md` Decision 12). */
 import { gunzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { decodeUtf8, type Json, parseJson } from './json.ts';

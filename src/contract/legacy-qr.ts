@@ -10,7 +10,7 @@ import { legacyHeaders } from './legacy-body.ts';
 const longInteger = z.custom<LosslessNumber>(
   (value) => value instanceof LosslessNumber && /^[1-9]\d{15,255}$/.test(value.value),
 );
-/** Free text up to 256 characters; documentation samples also show a number (`docs/field-notes.md` QR §0 row 1). */
+/** Free text up to 256 characters; documentation samples also show a number (`docs/field-notes.md` QR finding 1). */
 const reference = z.union([
   z.string().min(1).max(256),
   writtenInteger.refine((value) => Number(value) >= 0),

@@ -1,4 +1,4 @@
-/** The orders API, `type: point` and `type: qr`. Source: `interface.md` Order, `docs/field-notes.md` Orders §1–3. */
+/** The orders API, `type: point` and `type: qr`. Source: `docs/field-notes.md` Spec Order, `docs/field-notes.md` Orders §1–3. */
 import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 import { DURATION, digits, EXTERNAL_ID, ORDER_AMOUNT, ORDER_ID, ORDER_REFERENCE, TERMINAL_ID } from './identifiers.ts';
@@ -55,7 +55,7 @@ export type QrMode = (typeof qrModes)[number];
 
 /**
  * What a create of a QR order may carry; strict. With a cash withdrawal `total_amount` is the sum of `payments` and
- * `cash_outs` (interface.md, Order; field name: reference qr-code-ca/orders/create-order).
+ * `cash_outs` (docs/field-notes.md Spec Order; field name: reference qr-code-ca/orders/create-order).
  */
 export const createQrOrder = z.strictObject({
   type: z.literal('qr'),

@@ -5,7 +5,7 @@ import { writtenAmount } from './legacy-amount.ts';
 const amount = z.custom<unknown>();
 
 /**
- * `order` of a payment: a number written as text, as real answers have it (`docs/field-notes.md` finding 13). The official SDKs
+ * `order` of a payment: a number written as text, as real answers have it (`docs/field-notes.md` Point finding 13). The official SDKs
  * read it as a 64-bit integer or as text, and digits in a text fit both.
  */
 const paymentOrder = z.object({ type: z.literal('mercadopago'), id: z.string().regex(/^\d{1,19}$/) });

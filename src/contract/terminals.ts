@@ -1,4 +1,4 @@
-/** Terminals of the orders API. Source: `interface.md` Terminal, `docs/field-notes.md` Orders §5. */
+/** Terminals of the orders API. Source: `docs/field-notes.md` Spec Terminal, `docs/field-notes.md` Orders §5. */
 import { z } from 'zod';
 import { digits, TERMINAL_ID } from './identifiers.ts';
 
@@ -40,7 +40,7 @@ export const setupTerminalAnswer = z.object({ terminals: z.array(terminalSetUp).
 
 /**
  * The answer to a setup in the shape of the reference, whichever it came in: a list of one terminal, with the `data` that the
- * list of terminals has or without, or the terminal itself (`docs/field-notes.md` Orders §5, `peers.md`).
+ * list of terminals has or without, or the terminal itself (`docs/field-notes.md` Orders §5).
  * @returns as Zod's `safeParse` does.
  */
 export function parseSetupAnswer(body: unknown): z.ZodSafeParseResult<z.infer<typeof setupTerminalAnswer>> {

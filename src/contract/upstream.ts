@@ -1,4 +1,4 @@
-/** The calls of the orders API: where each goes, and the errors that it documents. Source: `interface.md` Endpoints and Errors. */
+/** The calls of the orders API: where each goes, and the errors that it documents. Source: `docs/field-notes.md` Spec Endpoints and Errors. */
 import { z } from 'zod';
 import { digits } from './identifiers.ts';
 
@@ -14,7 +14,7 @@ export const ordersError = z.union([
   z.object({ code: z.string(), message: z.string().optional() }),
 ]);
 
-/** Every documented [status, code], plus live spellings, per upstream call. Sources: `interface.md` Errors, `docs/field-notes.md` Orders §1.6, §2, §3, §5. */
+/** Every documented [status, code], plus live spellings, per upstream call. Sources: `docs/field-notes.md` Spec Errors, `docs/field-notes.md` Orders §1.6, §2, §3, §5. */
 export const upstreamErrorCodes = {
   create: [
     [400, 'required_properties'],
@@ -132,7 +132,7 @@ export const notYetErrors: readonly (readonly [number, string | null])[] = [
 
 export type UpstreamCallName = keyof typeof upstreamErrorCodes;
 
-/** Where each upstream call goes; parameters as in Express. Source: `interface.md` Endpoints. */
+/** Where each upstream call goes; parameters as in Express. Source: `docs/field-notes.md` Spec Endpoints. */
 export const upstreamRoutes: Readonly<Record<UpstreamCallName, { method: 'GET' | 'POST' | 'PATCH'; path: string }>> = {
   create: { method: 'POST', path: '/v1/orders' },
   get: { method: 'GET', path: '/v1/orders/:order_id' },

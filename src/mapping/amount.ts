@@ -1,4 +1,4 @@
-/** Money between minor units and decimal strings, exact (DESIGN decision 4): BigInt and text, never a double. */
+/** Money between minor units and decimal strings, exact (`docs/architecture.md` Decision 4): BigInt and text, never a double. */
 import { isExactNumber } from '../contract/json.ts';
 import { decimalOf, withoutNoise } from '../contract/legacy-amount.ts';
 import type { LegacyErrorName } from '../contract/legacy-errors.ts';

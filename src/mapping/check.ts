@@ -1,4 +1,4 @@
-/** The proofs: what must hold of the tables before the process may listen (DESIGN decision 3). */
+/** The proofs: what must hold of the tables before the process may listen (`docs/architecture.md` Decision 3). */
 
 import { type Family, legacyError } from '../contract/legacy-errors.ts';
 import { upstreamErrorCodes, upstreamRoutes } from '../contract/upstream.ts';

@@ -13,7 +13,9 @@ export const contextSchema = z.object({
   reference: z
     .string()
     .optional()
-    .describe('The external reference that goes upstream, derived or verbatim (DESIGN decision 5); on create.'),
+    .describe(
+      'The external reference that goes upstream, derived or verbatim (`docs/architecture.md` Decision 5); on create.',
+    ),
   voucher: z
     .enum(['refuse', 'drop'])
     .optional()

@@ -89,7 +89,7 @@ export const operationsFile = z.strictObject({
       path: z.string().startsWith('/'),
       /** Whose errors and envelope it has. */
       family,
-      /** What a merchant is moved by (DESIGN, Words: Stage). */
+      /** What a merchant is moved by (`docs/glossary.md` Stage). */
       kind: z.enum(['devices', 'intents', 'qr', 'payments']),
       story: name,
       /** The call that is made of it. */

@@ -41,7 +41,7 @@ export interface Operation {
   /** Table names; null where the call has no translated request or answer. */
   request: string | null;
   answer: string | null;
-  /** `json`: a JSON body is required; `optional`: there may be none; `dropped`: it is ignored (DESIGN decision 12). */
+  /** `json`: a JSON body is required; `optional`: there may be none; `dropped`: it is ignored (`docs/architecture.md` Decision 12). */
   body: 'json' | 'optional' | 'dropped';
   /** In shadow it is read on both sides, and the answers are compared. */
   double_read: boolean;
@@ -197,7 +197,7 @@ export interface Tables {
    * A volatile field is not told, and neither is one that both sides leave out.
    */
   compare(operation: Operation, legacy: unknown, orders: unknown): ComparedField[];
-  /** Numbered departures from legacy behaviour (DESIGN decision 11). */
+  /** Numbered departures from legacy behaviour (`docs/architecture.md` Decision 11). */
   limitations: readonly Limitation[];
   /** Rows in words, as `explain` shows them; ids that this revision does not have are left out. */
   describe(fired: readonly string[]): RowDescription[];

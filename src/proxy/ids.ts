@@ -7,7 +7,7 @@ import type { Link } from './sales/link.ts';
 export const RANDOM_BYTES = 10;
 
 /**
- * A UUID version 7: time-ordered, so that the index stays dense (`performance.md`), and a lower-case UUID as legacy ids are.
+ * A UUID version 7: time-ordered, so that the index stays dense, and a lower-case UUID as legacy ids are.
  * @param now epoch ms; @param random `RANDOM_BYTES` of them; of more the first are used.
  */
 export function uuidV7(now: number, random: Uint8Array): string {
@@ -53,7 +53,7 @@ export function takeRandom(count: number): Uint8Array {
 }
 
 // Numbers that Puente mints where legacy had one and the orders API has none; real ones are far below (`docs/field-notes.md`
-// §0 row 5).
+// QR finding 5).
 
 /**
  * Minted merchant orders start here. Real numbers have eleven or twelve digits and grow by a few thousand million a
@@ -101,7 +101,7 @@ const FIRST_DERIVED_ORDER = 900_000_000_000_000_000n;
 const LARGEST_INTEGER = 2n ** 63n - 1n;
 
 /**
- * The number that a payment's `order` names, as text (`docs/field-notes.md` finding 13): the merchant order of a QR sale; of a
+ * The number that a payment's `order` names, as text (`docs/field-notes.md` Point finding 13): the merchant order of a QR sale; of a
  * Point sale upstream's own, or one that follows from the payment's number, so that it is always the same.
  * @param real_id `order.id` of the real payment; undefined where there is none.
  */

@@ -45,9 +45,9 @@ import type {
 import type { AcceptedToken, Merchant, MerchantWithToken, RoutedKind, Trip } from './routing/merchant.ts';
 import type { Link, LinkChange } from './sales/link.ts';
 
-/** Parked events kept at most; beyond it verified ones push out unverified ones, which leave no trace, oldest first (§3.11.5). */
+/** Parked events kept at most; beyond it verified ones push out unverified ones, which leave no trace, oldest first (§3.11, step 5). */
 export const PARKED_EVENTS_LIMIT = 10_000;
-/** An event that no link matched for so long is reported, not tried (`docs/protocol.md` §3.11.5). */
+/** An event that no link matched for so long is reported, not tried (`docs/protocol.md` §3.11, step 5). */
 export const PARKED_FOR_MS = 72 * 60 * 60_000;
 /** The longest pause between two tries of an event. */
 export const LONGEST_EVENT_WAIT_MS = 60_000;
@@ -229,7 +229,7 @@ export interface RefundStore {
 
 /** The inbox: events are committed before they are acknowledged. */
 export interface EventStore {
-  /** Commits an event to the inbox; an identical hint that is still unread is merged (`docs/protocol.md` §3.11.2). */
+  /** Commits an event to the inbox; an identical hint that is still unread is merged (`docs/protocol.md` §3.11, step 2). */
   receiveEvent(event: NewEvent): Promise<void>;
   /** Pending events whose next attempt is due, oldest first; parked ones wait for their link, and expire. */
   dueEvents(now: number, limit: number): Promise<InboxEvent[]>;

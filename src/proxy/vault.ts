@@ -80,7 +80,7 @@ export interface Vault {
 
 /**
  * Makes the vault from the key text: 32 bytes as hex or base64, or a passphrase of at least 32 characters.
- * @throws PuenteError bad_setting when it is neither (DESIGN decision 9).
+ * @throws PuenteError bad_setting when it is neither (`docs/architecture.md` Decision 9).
  */
 export function createVault(key: Secret): Vault {
   const root = readKey(key.reveal().trim());

@@ -1,4 +1,4 @@
-/** Every choice of the sandbox as a typed setting: by default what `interface.md` specifies, or our own choice where it is silent; `profile.ts` has what the field does differently. `GET /_sandbox/settings` shows each with its sentence. */
+/** Every choice of the sandbox as a typed setting: by default what the specification says (`docs/field-notes.md` Spec), or our own choice where it is silent; the profile `field` below has what was seen to differ. `GET /_sandbox/settings` shows each with its sentence. */
 import { z } from 'zod';
 import { legacyQrAssumptions, qrOrderAssumptions } from './qr-assumptions.ts';
 
@@ -38,7 +38,9 @@ export const paymentAssumptions = {
   chargeback_payment: z
     .enum(['payment_id', 'payments'])
     .default('payment_id')
-    .describe('How a chargeback names its payment; interface.md shows no shape, the other fields are the SDK type.'),
+    .describe(
+      'How a chargeback names its payment; the specification shows no shape, the other fields are the SDK type.',
+    ),
   store_create_status: z
     .union([z.literal(200), z.literal(201)])
     .default(200)
@@ -48,11 +50,11 @@ export const paymentAssumptions = {
   invoice_external_reference: z
     .enum(['text', 'number'])
     .default('text')
-    .describe('JSON type of an invoice external_reference made of digits (interface.md, Invoice).'),
+    .describe('JSON type of an invoice external_reference made of digits (docs/field-notes.md Spec Invoice).'),
   invoice_amount: z
     .enum(['number', 'text'])
     .default('number')
-    .describe('JSON type of an invoice transaction_amount (interface.md, Invoice).'),
+    .describe('JSON type of an invoice transaction_amount (docs/field-notes.md Spec Invoice).'),
   invoice_canceled: z
     .enum(['canceled', 'cancelled'])
     .default('canceled')
@@ -89,43 +91,43 @@ const assumptionFields = {
     .enum(['alphanumeric', 'crockford'])
     .default('alphanumeric')
     .describe(
-      'Which 26 characters make a valid order id: letters and digits of any kind (interface.md, Order), or those of a ULID (docs/field-notes.md Orders §1.4).',
+      'Which 26 characters make a valid order id: letters and digits of any kind (docs/field-notes.md Spec Order), or those of a ULID (docs/field-notes.md Orders §1.4).',
     ),
   missing_token: z
     .enum(['unauthorized', 'gateway'])
     .default('unauthorized')
     .describe(
-      'A call on orders without Authorization: 401 unauthorized (interface.md, Authentication), or the 403 of a gateway (docs/field-notes.md Orders §1.5).',
+      'A call on orders without Authorization: 401 unauthorized (docs/field-notes.md Spec Authentication), or the 403 of a gateway (docs/field-notes.md Orders §1.5).',
     ),
   amounts: z
     .enum(['two_or_none', 'as_seen'])
     .default('two_or_none')
     .describe(
-      'Decimals of amounts: two or none everywhere (interface.md, Order), those of a currency without decimals being zeros; or as seen: one too on Point, and none where the currency has none (docs/field-notes.md Orders §10, §11).',
+      'Decimals of amounts: two or none everywhere (docs/field-notes.md Spec Order), those of a currency without decimals being zeros; or as seen: one too on Point, and none where the currency has none (docs/field-notes.md Orders §10, §11).',
     ),
   minimum_amounts: z
     .enum(['none', 'as_seen'])
     .default('none')
     .describe(
-      'Smallest amount of an order: none (interface.md has no such limit), or those seen live (docs/field-notes.md Orders §10).',
+      'Smallest amount of an order: none (the specification has no such limit), or those seen live (docs/field-notes.md Orders §10).',
     ),
   item_limits: z
     .enum(['none', 'as_seen'])
     .default('none')
     .describe(
-      'Limits of items that interface.md does not have: none, or 10 items, 10 categories and 30 characters of a code (docs/field-notes.md Orders §1.2).',
+      'Limits of items that the specification does not have: none, or 10 items, 10 categories and 30 characters of a code (docs/field-notes.md Orders §1.2).',
     ),
   installments_cost: z
     .enum(['point_pro', 'as_seen'])
     .default('point_pro')
     .describe(
-      'Where default_installments_cost is taken: on Point Pro 2 and 3 alone (interface.md, Order), or on every terminal, and spelt installments_cost too (docs/field-notes.md Orders §1.2).',
+      'Where default_installments_cost is taken: on Point Pro 2 and 3 alone (docs/field-notes.md Spec Order), or on every terminal, and spelt installments_cost too (docs/field-notes.md Orders §1.2).',
     ),
   old_orders: z
     .enum(['readable', 'not_found'])
     .default('readable')
     .describe(
-      'GET of an order that is older than 3 months: read as any other (interface.md has no such limit), or 404 (docs/field-notes.md Orders §3.2).',
+      'GET of an order that is older than 3 months: read as any other (the specification has no such limit), or 404 (docs/field-notes.md Orders §3.2).',
     ),
   country_code: z
     .enum(['alpha3', 'alpha2'])
@@ -148,12 +150,14 @@ const assumptionFields = {
   failed_payment: z
     .enum(['rejected', 'none'])
     .default('rejected')
-    .describe('Whether a failed order carries the reference_id of a rejected payment (legacy-point.md finding 1).'),
+    .describe(
+      'Whether a failed order carries the reference_id of a rejected payment (docs/field-notes.md Point finding 1).',
+    ),
   point_expiry: z
     .enum(['canceled', 'expired'])
     .default('canceled')
     .describe(
-      'Status of a Point order whose time is over: canceled automatically (interface.md, Order status), or expired (docs/field-notes.md Orders §3.2).',
+      'Status of a Point order whose time is over: canceled automatically (docs/field-notes.md Spec Order status), or expired (docs/field-notes.md Orders §3.2).',
     ),
   action_required: z
     .enum(['final', 'moves_on'])
@@ -175,7 +179,7 @@ const assumptionFields = {
     .enum(['conflict', 'saved'])
     .default('conflict')
     .describe(
-      'Same key again on a cancel: 409 (interface.md, Errors), or the saved answer (docs/field-notes.md Orders §1.1).',
+      'Same key again on a cancel: 409 (docs/field-notes.md Spec Errors), or the saved answer (docs/field-notes.md Orders §1.1).',
     ),
   replay_refunds: z
     .enum(['saved', 'conflict'])
@@ -195,7 +199,7 @@ const assumptionFields = {
   reference_unique: z
     .enum(['among_all', 'among_live', 'not_checked'])
     .default('among_all')
-    .describe('Which orders of the merchant an external_reference must differ from (interface.md, Order).'),
+    .describe('Which orders of the merchant an external_reference must differ from (docs/field-notes.md Spec Order).'),
   key_check: z
     .enum(['before_queue', 'after_queue'])
     .default('before_queue')
@@ -208,7 +212,7 @@ const assumptionFields = {
     .enum(['processed', 'failed'])
     .default('processed')
     .describe(
-      'How a refund in status processing ends after simulated_step_ms; failed gives the money back to the seller, and the order is paid as before. The way to failed is not shown (interface.md, Transaction and refund status).',
+      'How a refund in status processing ends after simulated_step_ms; failed gives the money back to the seller, and the order is paid as before. The way to failed is not shown (docs/field-notes.md Spec Refund status).',
     ),
   partial_refund_action: z
     .enum(['order.refunded', 'order.processed', 'none'])
@@ -230,7 +234,7 @@ const assumptionFields = {
     .enum(['at_once', 'automatic', 'by_hand'])
     .default('at_once')
     .describe(
-      'A cancel at the terminal: 200 and canceled at once (interface.md, Order status); or 202, and the terminal confirms by itself after cancel_step_ms or waits for the person (docs/field-notes.md Orders §3.1).',
+      'A cancel at the terminal: 200 and canceled at once (docs/field-notes.md Spec Order status); or 202, and the terminal confirms by itself after cancel_step_ms or waits for the person (docs/field-notes.md Orders §3.1).',
     ),
   cancel_step_ms: z
     .int()
@@ -312,12 +316,12 @@ export function listAssumptions(settings: Settings): Assumption[] {
     }));
 }
 
-// The two services that the sandbox can be: what `interface.md` specifies, and what was seen in the field.
+// The two services that the sandbox can be: what the specification says, and what was seen in the field.
 
 export const profiles = ['specification', 'field'] as const;
 export type Profile = (typeof profiles)[number];
 
-/** What the field does differently, each with where that is told; the defaults of `assumptions.ts` are the specification. */
+/** What the field does differently, each with its source; the defaults of `assumptions.ts` are the specification. */
 const field = {
   error_codes: 'live', // docs/field-notes.md Orders §1.6
   order_ids: 'ORDTST', // docs/field-notes.md Orders §1.4: what test credentials get
@@ -333,7 +337,7 @@ const field = {
   point_expiry: 'expired', // docs/field-notes.md Orders §3.2
   cancel_confirmation: 'automatic', // docs/field-notes.md Orders §3.1
   replay_cancels: 'saved', // docs/field-notes.md Orders §1.1: the same key and body give back what they made
-  source_news_ipn: 'ipn', // legacy-qr.md finding 10
+  source_news_ipn: 'ipn', // docs/field-notes.md QR finding 10
 } as const satisfies Partial<Settings>;
 
 /** The settings that a profile decides, to be laid below those that were set one by one. */

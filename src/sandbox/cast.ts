@@ -22,9 +22,9 @@ export interface Merchant {
   /** Invented; the control door shows it, so that a first call can be copied. */
   access_token: string;
   application_id: string;
-  /** Whether the application behind its OAuth tokens is known as a marketplace (`interface.md` Errors). */
+  /** Whether the application behind its OAuth tokens is known as a marketplace (`docs/field-notes.md` Spec Errors). */
   has_marketplace: boolean;
-  /** Whether it has the agreement for cash withdrawals (`interface.md` Errors, `seller_configuration`). */
+  /** Whether it has the agreement for cash withdrawals (`docs/field-notes.md` Spec Errors, `seller_configuration`). */
   may_hand_out_cash: boolean;
 }
 

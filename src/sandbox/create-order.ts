@@ -1,4 +1,4 @@
-/** `POST /v1/orders`: the checks in their order, then one order at a terminal or a till. Source: `interface.md` Errors, `docs/field-notes.md` Orders §1. */
+/** `POST /v1/orders`: the checks in their order, then one order at a terminal or a till. Source: `docs/field-notes.md` Spec Errors, `docs/field-notes.md` Orders §1. */
 
 import { hash, randomUUID } from 'node:crypto';
 import type { Request } from 'express';
@@ -154,13 +154,13 @@ function isOver(order: Order): boolean {
   return !['created', 'at_terminal', 'action_required'].includes(order.status);
 }
 
-/** Point where there are terminals; QR in the countries of the currency enum, and Mexico only by setting (`interface.md` Order). */
+/** Point where there are terminals; QR in the countries of the currency enum, and Mexico only by setting (`docs/field-notes.md` Spec Order). */
 function isSiteSupported(world: World, { site }: Merchant, isQr: boolean): boolean {
   if (!isQr) return site.has_terminals;
   return site.site_id !== 'MLM' || world.settings.qr_in_mexico === 'accepted';
 }
 
-/** Only tokens of OAuth, and only those of an application that is a marketplace (`interface.md` Errors, Authentication 4). */
+/** Only tokens of OAuth, and only those of an application that is a marketplace (`docs/field-notes.md` Spec Errors, Authentication 4). */
 function checkMarketplace(world: World, merchant: Merchant, body: Fields, token: string): Problem | null {
   const details = ['marketplace_fee'];
   if (body.marketplace_fee === undefined) return null;

@@ -1,4 +1,4 @@
-/** `GET /authorized_payments/search` and `/{id}`: the invoices of subscriptions. Source: `interface.md` Endpoints, `docs/field-notes.md` Orders §9. */
+/** `GET /authorized_payments/search` and `/{id}`: the invoices of subscriptions. Source: `docs/field-notes.md` Spec Endpoints, `docs/field-notes.md` Orders §9. */
 import { type Request, Router } from 'express';
 import { z } from 'zod';
 import { type Answer, json, readBody, send } from './answer.ts';
@@ -68,7 +68,7 @@ function render({ merchant, world }: OlderCall, invoice: Invoice): object {
   return renderInvoice(invoice, merchant, world.settings);
 }
 
-// A subscription invoice ("authorized payment") as the sandbox keeps it and shows it. Source: `interface.md` Invoice,
+// A subscription invoice ("authorized payment") as the sandbox keeps it and shows it. Source: `docs/field-notes.md` Spec Invoice,
 // `docs/field-notes.md` Orders §9.
 
 /** Every field of the table; where the pages contradict themselves, the settings decide. */
@@ -98,7 +98,7 @@ export function renderInvoice(invoice: Invoice, { site }: Merchant, settings: Se
   };
 }
 
-// The payment behind an invoice: listeners are told of it and the payments API reads it (`interface.md` Events, topic
+// The payment behind an invoice: listeners are told of it and the payments API reads it (`docs/field-notes.md` Spec Events, topic
 // `payment`).
 
 /** Keeps the payment of this attempt, if there is one, as the payments API knows it, and tells of it. */

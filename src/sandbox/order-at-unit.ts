@@ -86,7 +86,7 @@ function preferredType(order: Order): string {
   return typeof wanted === 'string' ? wanted : 'credit_card';
 }
 
-// A QR order at its till: what a buyer who scans the code can do with it. Source: `interface.md` States,
+// A QR order at its till: what a buyer who scans the code can do with it. Source: `docs/field-notes.md` Spec States,
 // `docs/field-notes.md` Orders §3.
 
 /** A new order shows on its till or in its own code, and starts its expiry. */
@@ -105,7 +105,7 @@ export function showOrder(desk: Desk, order: Order, place: AtTill, lifetime_ms: 
 
 type Outcome = (desk: Desk, order: Order, place: AtTill, options: BuyerOptions) => void;
 
-/** Rejected attempts leave no trace in the order, which waits for an approved one (`interface.md` States). */
+/** Rejected attempts leave no trace in the order, which waits for an approved one (`docs/field-notes.md` Spec States). */
 const tillOutcomes: Readonly<Record<BuyerAction, Outcome>> = {
   pay,
   decline: unlock,

@@ -1,4 +1,4 @@
-/** What a create of a Point order may say, and the checks that both types of order share. Source: `interface.md` Order, `docs/field-notes.md` Orders §1.2. */
+/** What a create of a Point order may say, and the checks that both types of order share. Source: `docs/field-notes.md` Spec Order, `docs/field-notes.md` Orders §1.2. */
 
 import { durationMs } from '../contract/duration.ts';
 import { isWithinCharacters, POINT_PRO_ID } from '../contract/identifiers.ts';
@@ -22,7 +22,7 @@ export interface PointOrderRequest {
   integration_data?: Record<string, Json>;
 }
 
-/** `interface.md` Limits: PT30S to PT3H, PT15M when nothing is said. */
+/** `docs/field-notes.md` Spec Limits: PT30S to PT3H, PT15M when nothing is said. */
 export const DEFAULT_EXPIRATION = 'PT15M';
 const MAX_EXPIRATION_MS = 3 * 3_600_000;
 
@@ -51,7 +51,7 @@ export const commonProperties: ObjectProperty['properties'] = {
 
 export const one = (): number => 1;
 
-/** Who bears the cost of installments; the second spelling is in no table of `interface.md` (`docs/field-notes.md` Orders §1.2). */
+/** Who bears the cost of installments; the second spelling is not in the specification (`docs/field-notes.md` Orders §1.2). */
 export const installmentsCost: Record<string, Property> = {
   default_installments_cost: { kind: 'string', check: oneOf('seller', 'buyer') },
   installments_cost: {
@@ -148,7 +148,7 @@ export function isPayable(type: 'point' | 'qr') {
   };
 }
 
-/** `interface.md` Limits: 30 seconds for both types; the longest differs. */
+/** `docs/field-notes.md` Spec Limits: 30 seconds for both types; the longest differs. */
 const MIN_EXPIRATION_MS = 30_000;
 
 /** A check that the text is a duration of 30 seconds to this long. */
@@ -173,7 +173,7 @@ export function checkSponsor(body: Fields): Problem | undefined {
 }
 
 // A tree of the properties that a request may have, and the documented refusal of whatever does not fit it. Source:
-// `interface.md` Errors.
+// `docs/field-notes.md` Spec Errors.
 
 export type Fields = { [key: string]: Json };
 

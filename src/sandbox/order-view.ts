@@ -1,4 +1,4 @@
-/** An order as answers and webhooks show it. Source: `interface.md` Order, `docs/field-notes.md` Orders §1.3, §3.2, §4.1. */
+/** An order as answers and webhooks show it. Source: `docs/field-notes.md` Spec Order, `docs/field-notes.md` Orders §1.3, §3.2, §4.1. */
 import type { Settings } from './assumptions.ts';
 import type { Merchant } from './cast.ts';
 import { isoDate } from './dates.ts';

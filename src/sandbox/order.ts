@@ -1,4 +1,4 @@
-/** An order of either type as the sandbox keeps it. Source: `interface.md` Order, `docs/field-notes.md` Orders §1.3, §3.2. */
+/** An order of either type as the sandbox keeps it. Source: `docs/field-notes.md` Spec Order, `docs/field-notes.md` Orders §1.3, §3.2. */
 
 import { PuenteError } from '../error.ts';
 import type { TerminalOptions } from './cast.ts';

@@ -1,4 +1,4 @@
-/** `/v1/orders`: create, get and cancel, with every documented refusal. Source: `interface.md` Endpoints and Errors, `docs/field-notes.md` Orders §1–3. */
+/** `/v1/orders`: create, get and cancel, with every documented refusal. Source: `docs/field-notes.md` Spec Endpoints and Errors, `docs/field-notes.md` Orders §1–3. */
 
 import { type Request, type Response, Router } from 'express';
 import { type Answer, json, readBody, refusal, send } from './answer.ts';

@@ -59,7 +59,7 @@ export function createPeople() {
 
 // The idempotency memory: 24 hours per merchant and key, in the five variants of `docs/protocol.md` §3.1.
 
-/** `interface.md` Limits: key memory of 24 hours. */
+/** `docs/field-notes.md` Spec Limits: key memory of 24 hours. */
 const MEMORY_MS = 24 * 60 * 60 * 1000;
 const MINUTE_MS = 60_000;
 

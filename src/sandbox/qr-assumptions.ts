@@ -17,7 +17,7 @@ export const qrOrderAssumptions = {
     .enum(['refused', 'accepted'])
     .default('refused')
     .describe(
-      'Instalments in QR orders (config.payment_method): for Point alone (interface.md, Order), or taken, because a QR page knows installments_cost (docs/field-notes.md Orders §1.2).',
+      'Instalments in QR orders (config.payment_method): for Point alone (docs/field-notes.md Spec Order), or taken, because a QR page knows installments_cost (docs/field-notes.md Orders §1.2).',
     ),
   qr_refund_days: z
     .union([z.literal(360), z.literal(180)])
@@ -68,7 +68,9 @@ export const legacyQrAssumptions = {
   merchant_order_birth: z
     .enum(['creation', 'payment'])
     .default('creation')
-    .describe('Whether a merchant order is made with its QR order or at the first payment (legacy-qr.md finding 11).'),
+    .describe(
+      'Whether a merchant order is made with its QR order or at the first payment (docs/field-notes.md QR finding 11).',
+    ),
   merchant_order_sort: z
     .enum(['newest_first', 'oldest_first'])
     .default('newest_first')
@@ -76,17 +78,17 @@ export const legacyQrAssumptions = {
   ipn_resource_base: z
     .url({ protocol: /^https?$/ })
     .default('https://api.mercadolibre.com')
-    .describe('Host of the resource URL in merchant_order notices (legacy-qr.md finding 3).'),
+    .describe('Host of the resource URL in merchant_order notices (docs/field-notes.md QR finding 3).'),
   local_notification_urls: z
     .enum(['not_called', 'called'])
     .default('not_called')
     .describe(
-      'Whether notifications go to localhost and 127.0.0.1, which interface.md says must not be used (Events, IPN); webhooks about orders go where webhook_url says.',
+      'Whether notifications go to localhost and 127.0.0.1, which the specification says must not be used (docs/field-notes.md Spec IPN); webhooks about orders go where webhook_url says.',
     ),
   source_news_ipn: z
     .enum(['webhooks', 'ipn'])
     .default('webhooks')
     .describe(
-      'What source_news=ipn in a notification_url means: by webhook only (interface.md, Events, IPN), or by IPN only as the guide says (legacy-qr.md finding 10).',
+      'What source_news=ipn in a notification_url means: by webhook only (docs/field-notes.md Spec IPN), or by IPN only as the guide says (docs/field-notes.md QR finding 10).',
     ),
 };

@@ -1,4 +1,4 @@
-/** A create of a QR order: its shape, and the rules between its fields. Source: `interface.md` Order, `docs/field-notes.md` Orders §1.2, reference qr-code-ca/orders/create-order. */
+/** A create of a QR order: its shape, and the rules between its fields. Source: `docs/field-notes.md` Spec Order, `docs/field-notes.md` Orders §1.2, reference qr-code-ca/orders/create-order. */
 
 import { isWithinCharacters } from '../contract/identifiers.ts';
 import type { Json } from '../contract/json.ts';
@@ -118,7 +118,7 @@ function checkDiscounts(request: QrOrderRequest): Problem | undefined {
   };
 }
 
-/** Only sellers with an agreement may hand out cash (`interface.md` Errors). */
+/** Only sellers with an agreement may hand out cash (`docs/field-notes.md` Spec Errors). */
 function checkWithdrawal(request: QrOrderRequest, merchant: Merchant): Problem | undefined {
   if (request.transactions.cash_outs === undefined || merchant.may_hand_out_cash) return undefined;
   return {
@@ -129,9 +129,9 @@ function checkWithdrawal(request: QrOrderRequest, merchant: Merchant): Problem |
   };
 }
 
-// Every field that a QR order may have, with its own rule. Source: `interface.md` Order, `docs/field-notes.md` Orders §1.2.
+// Every field that a QR order may have, with its own rule. Source: `docs/field-notes.md` Spec Order, `docs/field-notes.md` Orders §1.2.
 
-/** `interface.md` Limits: 3600 hours. */
+/** `docs/field-notes.md` Spec Limits: 3600 hours. */
 const MAX_EXPIRATION_MS = 3600 * 3_600_000;
 /** Limits of items that were seen (`docs/field-notes.md` Orders §1.2); the specification has none (setting `item_limits`). */
 const MAX_ITEMS = 10;
@@ -141,7 +141,7 @@ const asSeen =
   (most: number) =>
   ({ item_limits }: Circumstances['settings']): number =>
     item_limits === 'as_seen' ? most : Number.POSITIVE_INFINITY;
-/** `interface.md` Order: up to 4 methods. */
+/** `docs/field-notes.md` Spec Order: up to 4 methods. */
 const MAX_DISCOUNTS = 4;
 
 const isPositiveAmount = (value: string, { site, settings }: Circumstances): boolean =>
@@ -191,7 +191,7 @@ const methodDiscount: ObjectProperty = {
   },
 };
 
-/** `interface.md` has them for Point; a page of the vendor refuses discounts beside `installments_cost`, so QR knows it there (reference qr-code-ca/orders/create-order). */
+/** The specification has them for Point (`docs/field-notes.md` Spec Order); a page of the vendor refuses discounts beside `installments_cost`, so QR knows it there (reference qr-code-ca/orders/create-order). */
 const installments: ObjectProperty = {
   kind: 'object',
   isKnown: ({ qr_installments }) => qr_installments === 'accepted',

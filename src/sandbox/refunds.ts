@@ -112,7 +112,7 @@ function checkState(world: World, order: Order): Problem | null {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** `interface.md` Limits, from the payment on: Point 90 days, QR 360 days, QR with a cash withdrawal 72 hours. */
+/** `docs/field-notes.md` Spec Limits, from the payment on: Point 90 days, QR 360 days, QR with a cash withdrawal 72 hours. */
 function refundWindow(world: World, { place }: Order): number {
   if (place.type === 'point') return 90 * DAY_MS;
   return place.withdrawal === null ? world.settings.qr_refund_days * DAY_MS : 72 * HOUR_MS;

@@ -1,4 +1,4 @@
-/** `/terminals/v1`: the list, and the change of operating mode with every documented refusal. Source: `interface.md` Terminal, `docs/field-notes.md` Orders §5. */
+/** `/terminals/v1`: the list, and the change of operating mode with every documented refusal. Source: `docs/field-notes.md` Spec Terminal, `docs/field-notes.md` Orders §5. */
 
 import { type Request, type Response, Router } from 'express';
 import type { Json } from '../contract/json.ts';

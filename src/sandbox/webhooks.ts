@@ -103,7 +103,7 @@ export interface Postman {
   close(): Promise<void>;
 }
 
-/** `interface.md` IPN: every 15 minutes; after the third attempt the interval grows, here by doubling. */
+/** `docs/field-notes.md` Spec IPN: every 15 minutes; after the third attempt the interval grows, here by doubling. */
 const RETRY_MS = 15 * 60 * 1000;
 const EVEN_RETRIES = 3;
 /** One vendor text says up to about a day (`docs/field-notes.md` Orders §4.3). */
@@ -172,9 +172,9 @@ function trusting(certificate: string): buildConnector.BuildOptions {
 }
 
 // The old notification feed: IPN calls, and their webhook forms for whoever asks for those. Source: `docs/field-notes.md`
-// §5.1, §5.3.
+// QR §5.1, §5.3.
 
-/** `interface.md` Events; `point_integration_ipn` has a feed of its own (`legacy/notices.ts`). */
+/** `docs/field-notes.md` Spec Events; `point_integration_ipn` has a feed of its own (`legacy/notices.ts`). */
 export const feedTopics = ['payment', 'chargebacks', 'merchant_order', 'delivery_cancellation'] as const;
 export type FeedTopic = (typeof feedTopics)[number];
 export type FeedChange = 'created' | 'updated';
@@ -219,7 +219,7 @@ function callableUrl(text: string | null): URL | null {
   return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') ? url : null;
 }
 
-/** Local addresses, with or without a port, must not be used (`interface.md` Events), unless the setting has them called. */
+/** Local addresses, with or without a port, must not be used (`docs/field-notes.md` Spec Events), unless the setting has them called. */
 export function isCalled({ settings }: World, { hostname }: URL): boolean {
   return settings.local_notification_urls === 'called' || !['localhost', '127.0.0.1'].includes(hostname);
 }
@@ -249,8 +249,8 @@ function ipn(world: World, { topic, id, change }: FeedNotice, url: URL): Letter 
 }
 
 /**
- * The headers of an attempt at an IPN: the live signature is there and verifies with no key at all (`interface.md`
- * Authentication 6, `docs/field-notes.md` finding 7).
+ * The headers of an attempt at an IPN: the live signature is there and verifies with no key at all (`docs/field-notes.md`
+ * Spec Authentication 6, `docs/field-notes.md` QR finding 7).
  */
 export function unverifiableSignature(world: World): () => Record<string, string> {
   const request_id = randomUUID();
@@ -306,7 +306,7 @@ function webhookBody(world: World, notice: FeedNotice, type: string): object {
   return { id: event_id, ...common, action: `${topic}.${change}`, data: { id: String(id) } };
 }
 
-/** Unit of `ts` as for order webhooks, since pages and captures differ (`docs/field-notes.md` finding 9). */
+/** Unit of `ts` as for order webhooks, since pages and captures differ (`docs/field-notes.md` QR finding 9). */
 function signature(world: World, id: string, secret: string): Record<string, string> {
   const now_ms = world.clock.realNow();
   const ts = world.settings.signature_ts_unit === 'ms' ? now_ms : Math.floor(now_ms / 1000);

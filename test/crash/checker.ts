@@ -101,7 +101,7 @@ export interface Violation {
   text: string;
 }
 
-/** `interface.md`, Versioning: what a till sees of an order, with the policy that a declined payment is an ERROR. */
+/** `docs/field-notes.md` Spec Versioning: what a till sees of an order, with the policy that a declined payment is an ERROR. */
 const INTENT_STATE: Record<string, string> = {
   created: 'OPEN',
   at_terminal: 'ON_TERMINAL',

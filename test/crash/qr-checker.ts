@@ -1,6 +1,6 @@
 /**
  * The checker of QR sales and refunds: the tills' log × the upstream's books × the notices × the reads at the end. It
- * knows nothing of Puente's code; the two APIs' states are written out once more here (`interface.md` Versioning).
+ * knows nothing of Puente's code; the two APIs' states are written out once more here (`docs/field-notes.md` Spec Versioning).
  */
 import type { BookedOrder, QrHistory, RefundAsk, SaleFacts, TillCall } from './qr-history.ts';
 

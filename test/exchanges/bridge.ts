@@ -145,7 +145,7 @@ async function ask({ app }: World, { legacy_request, legacy_answer }: Exchange, 
   const body = fill(legacy_request.text ?? legacy_request.body, names);
   const answer = await call(app.public_url + path, {
     method: legacy_request.method,
-    // A token in the query is the only one (`docs/field-notes.md` QR §0 row 13).
+    // A token in the query is the only one (`docs/field-notes.md` QR finding 13).
     token: legacy_request.query?.access_token === undefined ? tokenOf(scene.merchant) : null,
     ...(body === undefined ? {} : { body }),
     ...(legacy_request.headers === undefined ? {} : { headers: fill(legacy_request.headers, names) }),
@@ -210,7 +210,7 @@ function heardBy({ received }: Receiver, merchant: string): Delivery[] {
   return received.filter((one) => one.path.split('/')[2] === merchant);
 }
 
-/** `docs/field-notes.md` finding 3: the id in its own case, the request id, and the time. */
+/** `docs/field-notes.md` Point finding 3: the id in its own case, the request id, and the time. */
 function signatureOf({ headers, query }: Delivery): string {
   const ts = /^ts=(\d+)/.exec(String(headers['x-signature']))?.[1];
   const manifest = `id:${query.get('data.id')};request-id:${headers['x-request-id']};ts:${ts};`;

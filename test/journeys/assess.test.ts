@@ -151,7 +151,7 @@ describe('a capture of ten thousand calls in stage shadow', () => {
       '700100600',
     ]);
     expect(view.verdict).toBe('blocked');
-    // Mexico's QR sales have no counterpart in orders (`interface.md` Order, currency).
+    // Mexico's QR sales have no counterpart in orders (`docs/field-notes.md` Spec Order, currency).
     expect(view.merchants[2]?.readiness.blockers.map(({ what }) => what).join()).toMatch(/unsupported_site/);
     const told = JSON.stringify(view) + readFileSync(capture.file, 'utf8');
     for (const secret of ['c4n4ry', 'marta.canary', '5031755734530604', 'APP_USR-']) expect(told).not.toContain(secret);

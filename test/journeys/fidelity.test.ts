@@ -1,4 +1,4 @@
-/** One till script against the legacy API and through Puente: what a till sees is the same (DESIGN decision 11). */
+/** One till script against the legacy API and through Puente: what a till sees is the same (`docs/architecture.md` Decision 11). */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { profiles } from '../../src/sandbox/assumptions.ts';
 import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';

@@ -285,7 +285,7 @@ describe('other countries', () => {
   });
 });
 
-describe('the idempotency key that the SDK keeps and sends again (legacy-point.md finding 11)', () => {
+describe('the idempotency key that the SDK keeps and sends again (docs/field-notes.md Point finding 11)', () => {
   const device_id = SECOND_DEVICE;
   const request = { amount: 2500 };
 

@@ -1,4 +1,4 @@
-/** Event rules of `interface.md` that no other suite shows: local addresses, chargebacks by webhook, orders in the old feeds, subscriptions. */
+/** Event rules of the specification that no other suite shows: local addresses, chargebacks by webhook, orders in the old feeds, subscriptions. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Heard, type Receiver, startReceiver } from './legacy/kit.ts';
 import { ARGENTINA, openShop, type Shop, storeOrder, v2Path } from './legacy/qr-kit.ts';

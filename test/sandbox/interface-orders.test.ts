@@ -1,4 +1,4 @@
-/** Rows of `interface.md` about orders that no other suite shows: values at their limits, the whole order, and who calls. */
+/** Rows of the specification about orders that no other suite shows: values at their limits, the whole order, and who calls. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   ARGENTINA,

@@ -1,4 +1,4 @@
-/** Transitions of `interface.md` that other facts contradict or that are not shown: the form of the table is a setting. */
+/** Transitions of the specification that other facts contradict or that are not shown: the form of the table is a setting. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ARGENTINA, codeOf } from './kit.ts';
 import { openQrKit, type QrKit } from './qr-kit.ts';

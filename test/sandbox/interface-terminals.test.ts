@@ -1,4 +1,4 @@
-/** Rows of `interface.md` about terminals and invoices that no other suite shows. */
+/** Rows of the specification about terminals and invoices that no other suite shows. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ARGENTINA, type Kit, openKit, PAX_TERMINAL, VIRTUAL_TERMINAL } from './kit.ts';
 

@@ -1,4 +1,4 @@
-/** The mapping of `interface.md` Versioning, shown where both APIs stand side by side: the same story told to each. */
+/** The mapping of `docs/field-notes.md` Spec Versioning, shown where both APIs stand side by side: the same story told to each. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { PAX_TERMINAL, VIRTUAL_TERMINAL } from './kit.ts';
 import { ARGENTINA, preference, v1Path } from './legacy/qr-kit.ts';

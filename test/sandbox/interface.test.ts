@@ -1,4 +1,4 @@
-/** The walk through `interface.md`: every row of every table names the tests that show it, and all of them exist and run. */
+/** The walk through the specification (`docs/field-notes.md` Spec): every row of every table names the tests that show it, and all of them exist and run. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';

@@ -7,7 +7,7 @@ import type { SimulatedClock } from './clock.ts';
 import type { Delivery } from './history.ts';
 import type { ReceiverMood } from './steps.ts';
 
-/** Patience of the product (`interface.md` IPN). */
+/** Patience of the product (`docs/field-notes.md` Spec IPN). */
 const PATIENCE_MS = 22_000;
 const FASTEST_MS = 5;
 const SLOWEST_MS = 300;

@@ -13,9 +13,9 @@ import {
   wholeNumber,
 } from './converter.ts';
 
-/** Longest description the orders API takes (`interface.md`, Limits). */
+/** Longest description the orders API takes (`docs/field-notes.md` Spec Limits). */
 const MAX_DESCRIPTION = 150;
-/** Shortest and longest life of a Point order, seconds (`interface.md`, Limits: PT30S and PT3H). */
+/** Shortest and longest life of a Point order, seconds (`docs/field-notes.md` Spec Limits: PT30S and PT3H). */
 const MIN_LIFE_S = 30;
 const MAX_LIFE_S = 3 * 60 * 60;
 /** Largest page of `/terminals/v1/list`; larger limits are clamped there too (`docs/field-notes.md` Orders §5). */

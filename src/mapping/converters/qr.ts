@@ -10,9 +10,9 @@ import { type Asked, sponsorOf } from './payments.ts';
 
 // The limits of items in a QR order, and what becomes of a sale that has more than ten (`docs/field-notes.md` Orders §1.2).
 
-/** Longest title and longest description (`interface.md`, Order). */
+/** Longest title and longest description (`docs/field-notes.md` Spec Order). */
 export const MAX_TITLE = 150;
-/** Longest measure (`interface.md`, Order). */
+/** Longest measure (`docs/field-notes.md` Spec Order). */
 export const MAX_MEASURE = 10;
 /** Longest code (`docs/field-notes.md` Orders §1.2). */
 export const MAX_CODE = 30;
@@ -49,9 +49,9 @@ export function foldItems(value: unknown, exponent: number): Converted {
 const SUFFIX_ROOM = 8;
 
 // How long a QR order lives: the header of v1 in seconds, the date of v2, and the limits of orders (`docs/field-notes.md`
-// §10).
+// QR §10).
 
-/** Shortest and longest life of a QR order, seconds (`interface.md`, Limits: 30 s and 3600 h). */
+/** Shortest and longest life of a QR order, seconds (`docs/field-notes.md` Spec Limits: 30 s and 3600 h). */
 export const MIN_LIFE_S = 30;
 export const MAX_LIFE_S = 3600 * 3600;
 /** What v1 lived without a header, seconds (`docs/field-notes.md` QR §1.1). */

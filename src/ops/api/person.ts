@@ -1,4 +1,4 @@
-/** Who acts on the ops API, with which role (DESIGN decision 13), and the reason that every change needs. */
+/** Who acts on the ops API, with which role (`docs/architecture.md` Decision 13), and the reason that every change needs. */
 import { z } from 'zod';
 
 /** Each role may do what the ones before it may. */

@@ -65,7 +65,7 @@ export async function replayOf(entries: AsyncIterable<Entry>, tools: ReplayTools
   };
 }
 
-/** Nothing is green by default (`peers.md` §5 row 7). @param remarks of the reader, all of them about a file that is cut. */
+/** Nothing is green by default. @param remarks of the reader, all of them about a file that is cut. */
 function doubtsOf({ lines, replayed, left_out, unreadable }: ReplaySums, remarks: readonly string[]): string[] {
   return [
     ...(replayed === 0 ? [`none of ${lines} calls was replayed`] : []),

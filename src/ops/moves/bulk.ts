@@ -211,7 +211,7 @@ export interface StopSeen {
 
 /**
  * The next step. A safety stop that came after the start ends all of it: what moved one merchant into trouble may move the
- * next (`peers.md` §4 row 10). An older one refuses its own merchant alone.
+ * next. An older one refuses its own merchant alone.
  * @param now epoch ms; the budget is of the UTC day.
  */
 export function nextStep(bulk: BulkMove, stops: readonly StopSeen[], now: number): BulkStep {

@@ -1,4 +1,4 @@
-/** Judges a move: may it be made, what is missing, who has to agree, and what it would touch: pure (DESIGN, A toggle). */
+/** Judges a move: may it be made, what is missing, who has to agree, and what it would touch: pure (`docs/architecture.md` A move). */
 
 import { heard, say } from '../../locales/sentences.ts';
 import type { MerchantSettings, RoutedKind, Stage } from '../../proxy/routing/merchant.ts';

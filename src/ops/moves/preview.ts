@@ -79,7 +79,7 @@ export function previewMove(rules: RoutingRules, before: Merchant, after: Mercha
   };
 }
 
-/** A unit with open work stays on its side until that is over (DESIGN, Words: Unit), so it moves later, or was there already. */
+/** A unit with open work stays on its side until that is over (`docs/glossary.md` Unit), so it moves later, or was there already. */
 function unitMoves(rules: RoutingRules, before: Merchant, after: Merchant, facts: Facts): UnitMove[] {
   const held = new Map(facts.open.flatMap((sale) => (sale.slot === null ? [] : [[sale.slot, sale] as const])));
   return slotsOf(facts).flatMap((slot): UnitMove[] => {
@@ -145,8 +145,7 @@ function unitsSaid(from: Routing, to: Routing): Spoken[] {
   });
 }
 
-// What is still open on each side after a move: per unit how many, since when, and when the last can be over
-// (`peers.md` §4 row 6).
+// What is still open on each side after a move: per unit how many, since when, and when the last can be over.
 
 /** Open sales that are told unit by unit; a merchant with more has them counted all the same, up to this number. */
 const MOST_OPEN = 10_000;

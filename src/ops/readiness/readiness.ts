@@ -1,4 +1,4 @@
-/** May this merchant move? Blocked, ready, or inconclusive; never green by default (`peers.md` §5 row 7). */
+/** May this merchant move? Blocked, ready, or inconclusive; never green by default. */
 
 import type { Tables } from '../../mapping/tables.ts';
 import { targetOf } from '../../proxy/notices/request.ts';

@@ -1,4 +1,4 @@
-/** What changed between two reports, with the tables and decisions in between (`peers.md` §4 row 13). */
+/** What changed between two reports, with the tables and decisions in between. */
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError, type Said, type Spoken } from '../../error.ts';

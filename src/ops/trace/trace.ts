@@ -1,4 +1,4 @@
-/** One sale in one story: till calls, rules that fired, upstream calls, states, events, notices, refunds, losses (`peers.md` §5 row 11). */
+/** One sale in one story: till calls, rules that fired, upstream calls, states, events, notices, refunds, losses. */
 import { PuenteError, type Said } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { decimalText } from '../../mapping/amount.ts';

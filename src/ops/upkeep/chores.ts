@@ -128,7 +128,7 @@ export interface RetentionSettings {
   tokens_ms: number;
 }
 
-/** Events that are over: the vendor sends none again after it (`docs/protocol.md` §3.11.2). */
+/** Events that are over: the vendor sends none again after it (`docs/protocol.md` §3.11, step 2). */
 export const EVENTS_KEPT_MS = 7 * 86_400_000;
 
 /** Rows of a kind in one step: payments wait behind it for some milliseconds at most. */

@@ -1,4 +1,4 @@
-/** An exchange: one answered call, with what it did and what was learnt from it; the unit of all evidence (DESIGN, Words). */
+/** An exchange: one answered call, with what it did and what was learnt from it; the unit of all evidence (`docs/glossary.md` Exchange). */
 
 import type { MarkedLimitation } from '../../mapping/limitations.ts';
 import type { Loss, Operation } from '../../mapping/tables.ts';
@@ -34,7 +34,7 @@ export interface UpstreamNote {
 export interface ShadowFinding {
   /** `accepted`; `refused_here`: a table refuses it; `refused_there`: the service would. */
   verdict: 'accepted' | 'refused_here' | 'refused_there';
-  /** Upstream status and exact code (`interface.md` Errors) for `refused_there`; else null. */
+  /** Upstream status and exact code (`docs/field-notes.md` Spec Errors) for `refused_there`; else null. */
   status: number | null;
   code: string | null;
   /** Legacy error that the till would be told; null when accepted. */

@@ -3,7 +3,7 @@ import { errorBody, type Family, type LegacyErrorName, legacyError } from '../..
 import { PuenteError } from '../../error.ts';
 
 export type LegacyAnswer =
-  /** A body that is undefined is sent as no body at all: v2 tills take nothing else on their 204 (`docs/field-notes.md` QR §0 row 2). */
+  /** A body that is undefined is sent as no body at all: v2 tills take nothing else on their 204 (`docs/field-notes.md` QR finding 2). */
   | {
       kind: 'answer';
       status: number;

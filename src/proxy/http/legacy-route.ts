@@ -179,7 +179,7 @@ export function pathValues(parameters: Record<string, string | string[]>): Recor
 
 /**
  * Official clients end some paths of payments with a slash, and legacy took it on all of them, and on merchant orders
- * (`docs/field-notes.md` QR §2, §3). It took it on sales too (DESIGN decision 12), and work on a unit that went by unseen could be a
+ * (`docs/field-notes.md` QR §2, §3). It took it on sales too (`docs/architecture.md` Decision 12), and work on a unit that went by unseen could be a
  * second charge.
  */
 function pathsOf({ family, path }: Operation): string[] {

@@ -1,4 +1,4 @@
-/** Proxies a call to the legacy upstream: request and answer as they came, streaming both ways (DESIGN decision 2). */
+/** Proxies a call to the legacy upstream: request and answer as they came, streaming both ways (`docs/architecture.md` Decision 2). */
 import {
   type ClientRequest,
   Agent as HttpAgent,
@@ -44,7 +44,7 @@ export interface Passthrough {
  * @param calls that the gate lets in: with fewer sockets one merchant's slow calls would keep the others waiting here.
  */
 export function createPassthrough(target: string, calls: number, log: Log): Passthrough {
-  // Without a keep-alive agent the library opens a connection per request and is four times slower (`performance.md`).
+  // Without a keep-alive agent the library opens a connection per request and is four times slower (measured).
   const options = { keepAlive: true, maxSockets: calls };
   const agent = target.startsWith('https:') ? new HttpsAgent(options) : new HttpAgent(options);
   /** In place of an answer that can't be passed on, of which nothing may be left. */
@@ -140,7 +140,7 @@ function writeHeaders(onward: ClientRequest, { rawHeaders, method }: IncomingMes
   if (trailer !== undefined && onward.hasHeader('transfer-encoding')) onward.setHeader(trailer.name, trailer.values);
 }
 
-/** A token in a header of its own goes on as legacy takes every token; that header is never sent on (DESIGN decision 12). */
+/** A token in a header of its own goes on as legacy takes every token; that header is never sent on (`docs/architecture.md` Decision 12). */
 function liftToken(onward: ClientRequest, request: IncomingMessage): void {
   if (request.headers['x-access-token'] === undefined) return;
   onward.removeHeader('x-access-token');

@@ -1,4 +1,4 @@
-/** Reading a legacy request: strict where a guess could cost money, tolerant where legacy was (DESIGN decision 12). */
+/** Reading a legacy request: strict where a guess could cost money, tolerant where legacy was (`docs/architecture.md` Decision 12). */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { type BodyFault, legacyHeaders, readLegacyBody, readQuery } from '../../contract/legacy-body.ts';
 import { PuenteError } from '../../error.ts';
@@ -228,8 +228,8 @@ function isAboutServer({ method, url }: IncomingMessage): boolean {
 }
 
 /**
- * Whether a reader could take a header for one that counts once, or for a token: some servers read `_` as `-` (`docs/protocol.md`
- * F82). @param name lower case.
+ * Whether a reader could take a header for one that counts once, or for a token: some servers read `_` as `-`
+ * (`test/faults/README.md` F82). @param name lower case.
  */
 export function readsAsSingle(name: string): boolean {
   const plain = name.replaceAll('_', '-');

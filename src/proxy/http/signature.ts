@@ -17,7 +17,7 @@ export interface SignedDelivery {
 /**
  * Checks a delivery. `timestamp_ms` is the sender's time, epoch ms, also when the check fails; null when unreadable.
  * The body is not part of what is signed, so a body that names another order than the query is not verified.
- * There is no time window: a replay is only a hint to read again (`docs/protocol.md` §3.11.6). Never throws.
+ * There is no time window: a replay is only a hint to read again (`docs/protocol.md` §3.11, step 6). Never throws.
  */
 export function verifyOrderSignature(delivery: SignedDelivery): { verified: boolean; timestamp_ms: number | null } {
   const parts = readHeader(delivery.signature_header);

@@ -23,7 +23,7 @@ export function inForms(news: readonly News[], forms: readonly FeedForm[]): NewN
  * The forms of a QR sale's notices.
  * @param url where they will go as far as is known now; null when nothing is set yet.
  * @param setting the merchant's `qr_notices`; `source_news` in the URL is stronger.
- * @param ipn_means `notices.source_news_ipn`: the guides and the specification contradict each other (`docs/field-notes.md` QR §0 row 10).
+ * @param ipn_means `notices.source_news_ipn`: the guides and the specification contradict each other (`docs/field-notes.md` QR finding 10).
  */
 export function qrForms(url: string | null, setting: QrNotices, ipn_means: FeedForm): readonly FeedForm[] {
   const query = url?.split('?').slice(1).join('?') ?? '';

@@ -25,7 +25,7 @@ export interface NoticeRequest {
 interface NoticeFacts {
   /** The merchant's URL; its own query stays in front. */
   url: string;
-  /** The legacy id; signed and sent in its own case (`docs/field-notes.md` finding 3). */
+  /** The legacy id; signed and sent in its own case (`docs/field-notes.md` Point finding 3). */
   intent_id: string;
   /** The flat intent, JSON text. */
   body: string;
@@ -108,7 +108,7 @@ export function withQuery(url: string, query: string): string {
   return /[?&]$/.test(url) ? url + query : `${url}&${query}`;
 }
 
-/** The value of `x-signature` (`docs/field-notes.md` finding 3, `docs/field-notes.md` QR §5.3). `ts` in the unit that the form has. */
+/** The value of `x-signature` (`docs/field-notes.md` Point finding 3, `docs/field-notes.md` QR §5.3). `ts` in the unit that the form has. */
 export function signature(signed: { id: string; request_id: string; ts: number }, secret: Secret): string {
   const manifest = `id:${signed.id};request-id:${signed.request_id};ts:${signed.ts};`;
   const digest = createHmac('sha256', secret.reveal()).update(manifest).digest('hex');
@@ -117,7 +117,7 @@ export function signature(signed: { id: string; request_id: string; ts: number }
 
 /**
  * The `x-signature` of an IPN: it has the form of a signature, which receivers may ask for, and verifies with no key, as
- * the vendor's own did (`interface.md` Authentication 6, `docs/field-notes.md` QR §5.1). It is made without a secret.
+ * the vendor's own did (`docs/field-notes.md` Spec Authentication 6, `docs/field-notes.md` QR §5.1). It is made without a secret.
  * @param timestamp_ms epoch ms of the attempt.
  */
 export function unverifiableSignature(request_id: string, timestamp_ms: number): string {
@@ -178,7 +178,7 @@ function webhook(notice: Notice, { url, secret }: FeedReceiver, timestamp_ms: nu
   const facts = feedFacts.parse(JSON.parse(notice.body));
   const type = topic === 'payment' ? 'payment' : 'topic_merchant_order_wh';
   const body = topic === 'payment' ? paymentBody(notice, facts) : merchantOrderBody(notice, facts);
-  // Real deliveries carry seconds, and the official SDK reads them so (`docs/field-notes.md` QR §0 row 9).
+  // Real deliveries carry seconds, and the official SDK reads them so (`docs/field-notes.md` QR finding 9).
   const ts = Math.floor(timestamp_ms / 1000);
   return {
     url: withQuery(url, `data.id=${subject}&type=${type}`),

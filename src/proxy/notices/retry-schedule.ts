@@ -4,7 +4,7 @@ import type { Attempt, Notice } from '../records/notices.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Pause after attempt 1, 2, 3 …; the last one repeats for ever. Three times 15 min, then growing (DESIGN decision 8). */
+/** Pause after attempt 1, 2, 3 …; the last one repeats for ever. Three times 15 min, then growing (`docs/architecture.md` Decision 8). */
 const PAUSES_MS: readonly number[] = [
   15 * MINUTE_MS,
   15 * MINUTE_MS,
@@ -42,7 +42,7 @@ export interface AfterAttempt {
 /**
  * What becomes of a notice after an attempt. A notice held by us (`ours`) is never given up and keeps a flat 15 min;
  * one that the receiver refused follows the schedule and is `dead` only once it is older than the horizon.
- * Source: DESIGN decision 8, `docs/protocol.md` §3.13.
+ * Source: `docs/architecture.md` Decision 8, `docs/protocol.md` §3.13.
  */
 export function afterNoticeAttempt(after: AfterAttempt): { state: Notice['state']; next_attempt_at: number } {
   if (after.outcome === 'delivered') return { state: 'delivered', next_attempt_at: after.now };

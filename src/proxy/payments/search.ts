@@ -1,4 +1,4 @@
-/** The story of searching payments: what legacy finds, with ours as the till knows them, as one list (`docs/field-notes.md` QR §0 row 18). */
+/** The story of searching payments: what legacy finds, with ours as the till knows them, as one list (`docs/field-notes.md` QR finding 18). */
 
 import { isExactNumber } from '../../contract/json.ts';
 import { paymentSearch } from '../../contract/payments.ts';

@@ -7,12 +7,12 @@ import type { Link } from '../sales/link.ts';
 import { isReleased } from '../sales/settle.ts';
 import { errorCode } from '../upstream/upstream.ts';
 
-/** An order lives a day at most (`docs/field-notes.md` Orders §2.1), and an intent no longer. */
+/** A Point order lives three hours at most (`docs/field-notes.md` Spec Limits); a day is safely longer. */
 const LONGEST_LIFE_MS = 86_400_000;
 /** Sales of a merchant that are looked through, newest first: a day of a busy shop. */
 const MOST_SALES = 500;
 
-/** True for the refusal of a create whose terminal has something queued; the service spells the code in two ways (`docs/field-notes.md` Orders §2.2). */
+/** True for the refusal of a create whose terminal has something queued; the service spells the code in two ways (`docs/field-notes.md` Orders §1.6). */
 export function isTerminalHeld(status: number, body: unknown): boolean {
   return status === 409 && errorCode(body)?.startsWith('already_queued_order') === true;
 }

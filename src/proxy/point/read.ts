@@ -70,7 +70,7 @@ function contextOf(ports: Ports, call: LegacyCall, link: Link): MappingContext {
 
 // The limitations that a till meets by being shown an intent as its order is.
 
-/** What orders say of a payment that failed by an error, not by a refusal (`docs/field-notes.md`, details of Point transactions). */
+/** What orders say of a payment that failed by an error, not by a refusal (`docs/field-notes.md` Orders §3.2, details of Point transactions). */
 const BY_ERROR = 'processing_error';
 
 /**

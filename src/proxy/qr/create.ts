@@ -21,7 +21,7 @@ export function createPreference(ports: Ports, call: LegacyCall): Promise<Legacy
   return createQr(ports, call, 'static', (link) => answered(200, answerBody(ports, call, link)));
 }
 
-/** v2 `PUT …/orders`: exactly 204 without a body (`docs/field-notes.md` QR §0 row 2). */
+/** v2 `PUT …/orders`: exactly 204 without a body (`docs/field-notes.md` QR finding 2). */
 export function createStoreOrder(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   return createQr(ports, call, 'static', () => answered(204, undefined));
 }

@@ -1,4 +1,4 @@
-/** Points of sale: which one a call is about, and what its internal number stands for (`docs/field-notes.md`). */
+/** Points of sale: which one a call is about, and what its internal number stands for (`docs/field-notes.md` QR §4). */
 
 import { z } from 'zod';
 import { EXTERNAL_ID, USER_ID } from '../../contract/identifiers.ts';
@@ -41,7 +41,7 @@ function refuse(answer: Answered): PointOfSale {
 }
 
 // What the internal number of a point of sale stands for: asked of the service once, and remembered (`docs/field-notes.md`
-// §4).
+// QR §4).
 
 /** What of `GET /pos/{id}` matters here. */
 const pointOfSale = z.looseObject({ external_id: z.string().nullish() });

@@ -163,7 +163,7 @@ export interface VerdictRow {
   sample: string;
 }
 
-/** `inconclusive` is a result: too little was seen, so nothing is green by default (`peers.md` §3 group 3). */
+/** `inconclusive` is a result: too little was seen, so nothing is green by default. */
 export const verdicts = ['ready', 'blocked', 'inconclusive'] as const;
 export type Verdict = (typeof verdicts)[number];
 

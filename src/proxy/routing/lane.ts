@@ -1,4 +1,4 @@
-/** The lane of a call: new work follows the stage of the merchant, an existing id the lane it was created on (DESIGN, Words: Lane). */
+/** The lane of a call: new work follows the stage of the merchant, an existing id the lane it was created on (`docs/glossary.md` Lane). */
 
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { CommonErrorName } from '../../contract/legacy-errors.ts';
@@ -31,7 +31,7 @@ type NewWork = Exclude<Named, { kind: 'link' }>;
  * Chooses the lane of a call of the given kind. A merchant on legacy is carried without asking the upstream about its
  * token; whatever reads or changes the map needs an accepted token first, and an id of another merchant is treated as
  * unknown. A unit with live work in one lane is not handed to the other before that is over, whatever the stage is now:
- * the retry of a create in doubt must not become a second charge (`docs/protocol.md` §3.10, DESIGN decision 6).
+ * the retry of a create in doubt must not become a second charge (`docs/protocol.md` §3.10, `docs/architecture.md` Decision 6).
  */
 export async function chooseLane(
   ports: Ports,
@@ -203,7 +203,7 @@ function noteId(ports: Ports, named: Named): void {
   draft.legacy_id = named.link?.legacy_id ?? named.legacy_id ?? null;
 }
 
-// The lane of a call about a unit: whatever is live there decides before the stage does (DESIGN decision 6).
+// The lane of a call about a unit: whatever is live there decides before the stage does (`docs/architecture.md` Decision 6).
 
 /**
  * True for work that belongs on orders: what is live on its unit decides, on either side; then the stage.
@@ -238,7 +238,7 @@ export async function isStillOnOrders(ports: Ports, call: LegacyCall, slot: stri
   return isUnitOnOrders(ports, merchant, call.token, { slot, work: 'look' }, call.operation.kind);
 }
 
-/** The longest lifetime of a Point order (`interface.md`, Limits); who repeats an unanswered QR sale does so far earlier. */
+/** The longest lifetime of a Point order (`docs/field-notes.md` Spec Limits); who repeats an unanswered QR sale does so far earlier. */
 const LONGEST_LIFETIME_MS = 3 * 60 * 60_000;
 
 /**
@@ -283,7 +283,7 @@ export async function isOnLegacyAlone(
   return (await ports.store.legacy_sales.heldByLegacy(merchant_id, slot, ports.clock.now(), which)) !== null;
 }
 
-// What the path of an operation is about: looked up before the lane is chosen (DESIGN, Words: Lane).
+// What the path of an operation is about: looked up before the lane is chosen (`docs/glossary.md` Lane).
 
 type PathValues = Readonly<Record<string, string>>;
 /** Reads the map at most; asks nobody. */

@@ -151,7 +151,7 @@ async function endDoubtsBefore(ports: Ports, row: LegacySale): Promise<void> {
 
 /**
  * The id that legacy gave: an intent, a preference (`<collector>-<uuid>`), or an in-store order; null where it gives none
- * (v2, `docs/field-notes.md` QR §0 row 2), undefined where it must have given one that nobody can read.
+ * (v2, `docs/field-notes.md` QR finding 2), undefined where it must have given one that nobody can read.
  */
 function legacyIdOf(row: LegacySale, { operation }: CarriedCreate, body: unknown): string | null | undefined {
   const { id, in_store_order_id } = objectOf(body);

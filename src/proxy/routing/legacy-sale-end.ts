@@ -19,7 +19,7 @@ const SHORTEST_READ_MS = 250;
 
 /**
  * True while legacy may have live work on a unit. What can't be told stays on legacy: a unit never has live work in both
- * lanes, and an unknown outcome is never tried on the other one (`docs/protocol.md` §3.10, DESIGN decision 6).
+ * lanes, and an unknown outcome is never tried on the other one (`docs/protocol.md` §3.10, `docs/architecture.md` Decision 6).
  * @param deadline epoch ms at which the caller has to answer.
  */
 export async function isHeldByLegacy(
@@ -119,7 +119,7 @@ const preferenceOrders = z.object({
 
 /**
  * What v1 made is asked for as its merchant order, because nobody has said that the read of v2 shows it: over when all
- * that were made for it are. None is no answer: it is born with the payment at the latest (`docs/field-notes.md` QR §0 row 11, §2).
+ * that were made for it are. None is no answer: it is born with the payment at the latest (`docs/field-notes.md` QR finding 11, §2).
  */
 function aboutPreference(preference_id: string): Question {
   return {

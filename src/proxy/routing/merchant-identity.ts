@@ -1,4 +1,4 @@
-/** Whose token this is: known only once the upstream has accepted it (DESIGN, Words: Merchant). */
+/** Whose token this is: known only once the upstream has accepted it (`docs/glossary.md` Merchant). */
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import type { CommonErrorName } from '../../contract/legacy-errors.ts';
@@ -61,7 +61,7 @@ export async function distrust(ports: Ports, token: Secret): Promise<void> {
 
 /**
  * The merchant's token for work after the call has ended: the configured credential, else the token seen last
- * (DESIGN decision 9); null when there is none.
+ * (`docs/architecture.md` Decision 9); null when there is none.
  */
 export async function credentialOf(ports: Ports, merchant_id: string): Promise<Secret | null> {
   const merchant = await ports.store.merchants.merchant(merchant_id);

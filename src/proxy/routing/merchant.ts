@@ -1,7 +1,7 @@
 /** A merchant and the settings an operator may give it; what is not set follows `config/default.yaml`. */
 import { z } from 'zod';
 
-/** Where a merchant's new work goes (DESIGN, Words: Stage), in the order of a migration. */
+/** Where a merchant's new work goes (`docs/glossary.md` Stage), in the order of a migration. */
 export const stages = ['legacy', 'shadow', 'canary', 'orders'] as const;
 export type Stage = (typeof stages)[number];
 
@@ -92,9 +92,9 @@ export const merchantSettings = z.strictObject({
   dialect: z.enum(dialects).nullable().default(null),
   qr_notices: z.enum(qrNotices).nullable().default(null),
   point_payment_notices: z.enum(pointPaymentNotices).nullable().default(null),
-  /** How a declined payment shows (`docs/field-notes.md` finding 1): `error` is safe with naive tills, `finished` is faithful. */
+  /** How a declined payment shows (`docs/field-notes.md` Point finding 1): `error` is safe with naive tills, `finished` is faithful. */
   declined: z.enum(['error', 'finished']).nullable().default(null),
-  /** Send `x-allow-cancelable-status: at_terminal` with a cancel (DESIGN decision 11). */
+  /** Send `x-allow-cancelable-status: at_terminal` with a cancel (`docs/architecture.md` Decision 11). */
   cancel_on_terminal: z.boolean().nullable().default(null),
   /** What happens with a voucher preference, which orders don't know (`docs/field-notes.md` Point §5). */
   voucher: z.enum(['refuse', 'drop']).nullable().default(null),
@@ -128,7 +128,7 @@ export interface Merchant {
   sealed_notice_url: Uint8Array | null;
   /** The merchant's own webhook secret, sealed; signs `point_integration_wh` notices and the webhooks of QR sales. */
   sealed_notice_secret: Uint8Array | null;
-  /** A configured credential, sealed; first choice for work after the call has ended (DESIGN decision 9). */
+  /** A configured credential, sealed; first choice for work after the call has ended (`docs/architecture.md` Decision 9). */
   sealed_credential: Uint8Array | null;
   /** Safety stops that stand; reset by hand, apart from the operator's intent in `settings`. */
   trips: Partial<Record<RoutedKind, Trip>>;

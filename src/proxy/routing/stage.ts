@@ -53,7 +53,7 @@ export function isOnOrders(
   return bucketOf(rules.routing.canary_salt, merchant_id, slot) < share * (BUCKETS / 100);
 }
 
-/** True when its legacy work is also translated on paper (DESIGN, Three paths). */
+/** True when its legacy work is also translated on paper (`docs/glossary.md` Stage). */
 export function isShadowed(stage: Stage): boolean {
   return stage === 'shadow' || stage === 'canary';
 }

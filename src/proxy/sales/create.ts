@@ -239,7 +239,7 @@ function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWi
 }
 
 // Is a create a new sale, a retry of one, or in the way of one? Pure (`docs/protocol.md` §3.9, `docs/field-notes.md`
-// finding 11).
+// Point finding 11).
 
 /** What the judgement needs of time. */
 export interface RetryWindows {
@@ -268,7 +268,7 @@ export function retriedSale({ unheard }: Met, candidate: Link, windows: RetryWin
 /**
  * The receiver of notices and the till are two programs: while a client library waits for an answer that was lost, and repeats the
  * create by itself with its key, the receiver may acknowledge the payment. The official one repeats after 1 s, three times
- * (`docs/field-notes.md`, published clients). Later, or without a key, nobody can tell a repetition from the next equal sale.
+ * (`docs/field-notes.md` Point §4.2). Later, or without a key, nobody can tell a repetition from the next equal sale.
  */
 export const CLIENT_PATIENCE_MS = 15_000;
 

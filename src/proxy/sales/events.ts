@@ -1,4 +1,4 @@
-/** Events: hints to look at an order, never the truth themselves (DESIGN decision 7, `docs/protocol.md` §3.11). */
+/** Events: hints to look at an order, never the truth themselves (`docs/architecture.md` Decision 7, `docs/protocol.md` §3.11). */
 import { ORDER_ID } from '../../contract/identifiers.ts';
 import type { Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';

@@ -31,7 +31,7 @@ export interface HeldFields {
 }
 
 export interface Link {
-  /** UUID v7: looks like a legacy intent id and is time-ordered (`performance.md`). QR: the `in_store_order_id`. */
+  /** UUID v7: looks like a legacy intent id and is time-ordered, so the index stays dense. QR: the `in_store_order_id`. */
   legacy_id: string;
   merchant_id: string;
   lane: 'orders';
@@ -40,7 +40,7 @@ export interface Link {
   unit: string;
   /** What only one live link may hold: `point:<terminal>`, `qr:<point of sale>`; null for a dynamic QR, which holds nothing. */
   slot: string | null;
-  /** HMAC of the client's own idempotency key; only recognises a retry, never forwarded (finding 11). */
+  /** HMAC of the client's own idempotency key; only recognises a retry, never forwarded (`docs/field-notes.md` Point finding 11). */
   client_key: string | null;
   /** Hash of method, path and canonical body of the legacy request. */
   fingerprint: string;
@@ -50,7 +50,7 @@ export interface Link {
   held: HeldFields;
   /** Minor units. */
   amount_minor: number;
-  /** QR: minted, numeric, and above every real one (`docs/field-notes.md` QR §0 row 5). */
+  /** QR: minted, numeric, and above every real one (`docs/field-notes.md` QR finding 5). */
   merchant_order_id: number | null;
   /** QR: where this sale's notices go, sealed, because such URLs may carry secrets; null: to the merchant's URL. */
   sealed_notice_url: Uint8Array | null;
@@ -136,7 +136,7 @@ export function unitOf(slot: string): string {
   return slot.slice(slot.indexOf(':') + 1);
 }
 
-/** The slot of a unit: one live link at a time (DESIGN, Words: Unit). */
+/** The slot of a unit: one live link at a time (`docs/glossary.md` Unit). */
 export function slotOf(family: LinkFamily, unit: string): string {
   return `${family}:${unit}`;
 }

@@ -1,4 +1,4 @@
-/** Does a link say what its order says? Pure: one comparison, one typed mismatch (`peers.md` group 5). */
+/** Does a link say what its order says? Pure: one comparison, one typed mismatch. */
 import type { Order } from '../../contract/orders.ts';
 import { say } from '../../locales/sentences.ts';
 import type { Tables } from '../../mapping/tables.ts';

@@ -114,7 +114,7 @@ export function spend({ memory }: Ports, merchant_id: string, reference: string)
   memory.sales.spent.set(`${merchant_id} ${reference}`, true);
 }
 
-/** Method, path and canonical body: what makes two calls the same request (`docs/field-notes.md` finding 11). */
+/** Method, path and canonical body: what makes two calls the same request (`docs/field-notes.md` Point finding 11). */
 export function fingerprintOf(call: LegacyCall): string {
   const text = `${call.operation.method} ${call.target} ${stringifyJson(sorted(call.body))}`;
   return hash('sha256', text, 'base64url');
@@ -128,7 +128,7 @@ function sorted(value: unknown): unknown {
   return copy;
 }
 
-// References upstream: the client's own when it fits and is new, a derived one otherwise (DESIGN decision 5).
+// References upstream: the client's own when it fits and is new, a derived one otherwise (`docs/architecture.md` Decision 5).
 
 /** Marks derived references, so that a restored database recognises its own orders (`docs/protocol.md` §3.2). */
 const PREFIX = 'pnt';

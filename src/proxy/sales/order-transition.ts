@@ -90,7 +90,7 @@ export function rowOf(link: Link, order: Order, tables: Tables, rules: AdvanceRu
 const CLOCK_DIFFERENCE_MS = 5_000;
 
 /**
- * A Point order that nobody paid is canceled automatically when its time is over (`interface.md`, Order status), where
+ * A Point order that nobody paid is canceled automatically when its time is over (`docs/field-notes.md` Spec Order status), where
  * others saw `expired` (`docs/field-notes.md` Orders §3.2): legacy showed ABANDONED, and announced nothing. A cancel says who asked for it.
  */
 function isTimedOut(link: Link, order: Order, rules: AdvanceRules): boolean {

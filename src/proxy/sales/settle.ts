@@ -64,7 +64,7 @@ interface Applied {
 /**
  * Moves a link to what a freshly read order says, with its notices, in one transaction. An order that contradicts the sale
  * is reported instead, and the link stays as it is (`isContradicted`).
- * The state is committed before any notice can be sent (DESIGN decision 7).
+ * The state is committed before any notice can be sent (`docs/architecture.md` Decision 7).
  */
 export async function applyOrder(
   ports: Ports,
@@ -242,7 +242,7 @@ export type SaleTerms = Pick<Link, 'merchant_id' | 'family' | 'unit' | 'referenc
 /**
  * The first thing in which an order is not the one that the sale asked for; null when nothing contradicts. What the order
  * does not name says nothing. A tip, a cash withdrawal or the buyer's installment costs make `paid_amount` larger than
- * the sale, and a discount makes it smaller, which the order then names (interface.md, Order: `paid_amount` and
+ * the sale, and a discount makes it smaller, which the order then names (docs/field-notes.md Spec Order: `paid_amount` and
  * `discounts.type`; `docs/field-notes.md` Orders §3.2): less, without a discount and without a refund, is none of these.
  * @param exponent decimals of the merchant's currency.
  */

@@ -203,7 +203,7 @@ function told(
 // The only thing a shadow may ask of the outside: a read. Its type has no method, no body and no key, so no create
 // fits into it.
 
-/** The calls of the orders API that read (`interface.md` Endpoints), and a read of the legacy API. */
+/** The calls of the orders API that read (`docs/field-notes.md` Spec Endpoints), and a read of the legacy API. */
 export const readNames = ['get', 'terminals_list', 'legacy_read'] as const;
 export type ReadName = (typeof readNames)[number];
 

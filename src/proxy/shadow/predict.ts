@@ -79,7 +79,7 @@ function told(rule: Rule, culprit: string, facts: OrderFacts): Prediction {
   return { status, code, path, message, detail: `${path === '' ? 'order' : path}: ${why}` };
 }
 
-// Every rule of `interface.md` for a create on the orders API that can be told from the order alone, in the order in
+// Every rule of the specification (`docs/field-notes.md` Spec) for a create on the orders API that can be told from the order alone, in the order in
 // which they are judged.
 
 /**

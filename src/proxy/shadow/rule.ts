@@ -1,6 +1,6 @@
 /** What a rule of the orders API is, as a row, and what is known beside the order when it is judged. */
 
-/** Codes of `interface.md`, Errors, POST /v1/orders, that an order can be refused with whatever else is going on. */
+/** Codes of `docs/field-notes.md` Spec Errors, POST /v1/orders, that an order can be refused with whatever else is going on. */
 export type PredictedCode =
   | 'bad_request'
   | 'empty_required_header'
@@ -71,7 +71,7 @@ interface SiteFacts {
 }
 
 /**
- * Terminals: `docs/field-notes.md` Orders §10. QR: the currencies of `interface.md`, Order; Mexico's is not among them.
+ * Terminals: `docs/field-notes.md` Orders §10. QR: the currencies of `docs/field-notes.md` Spec Order; Mexico's is not among them.
  * Least amounts: refusals that were seen live (`docs/field-notes.md` Orders §10).
  */
 const sites: Readonly<Record<string, SiteFacts>> = {

@@ -11,11 +11,11 @@ interface Property {
   source: string;
 }
 
-const ORDER = 'interface.md Order';
-/** Accepted beside what `interface.md` says, because public fact has them (DESIGN, order of authority). */
+const ORDER = 'docs/field-notes.md Spec Order';
+/** Accepted besides what the specification has, because they were seen in public requests (`docs/field-notes.md` Orders §1.2). */
 const PUBLIC = 'docs/field-notes.md Orders §1.2';
-/** The vendor's page of cash withdrawals; `interface.md` has the sum and not the name. */
-const CASH = 'interface.md Order, total_amount; reference qr-code-ca/orders/create-order';
+/** The vendor's page of cash withdrawals; the specification has the sum and not the name. */
+const CASH = 'docs/field-notes.md Spec Order, total_amount; reference qr-code-ca/orders/create-order';
 
 const properties: readonly Property[] = [
   { path: 'type', of: 'both', type: 'text', required: true, source: ORDER },
@@ -74,13 +74,13 @@ const objects: readonly Property[] = [
 
 /** The elements that a list may have, where they are counted. */
 const counted: readonly Pick<Rule, 'path' | 'of' | 'code' | 'why' | 'source' | 'holds'>[] = [
-  least('transactions.payments', 1, 'An order has exactly one payment.', 'interface.md Limits'),
+  least('transactions.payments', 1, 'An order has exactly one payment.', 'docs/field-notes.md Spec Limits'),
   least('transactions.cash_outs', 1, 'An order has one withdrawal or none.', CASH, 'qr'),
-  most('transactions.payments', 1, 'An order has exactly one payment.', 'interface.md Limits', 'both'),
+  most('transactions.payments', 1, 'An order has exactly one payment.', 'docs/field-notes.md Spec Limits', 'both'),
   most('transactions.cash_outs', 1, 'An order has one withdrawal or none.', CASH),
   most('items', 10, 'An order has ten items at most.', PUBLIC),
   most('items[].external_categories', 10, 'An item has ten categories at most.', PUBLIC),
-  most('discounts.payment_methods', 4, 'Four methods at most have a discount.', 'interface.md Limits'),
+  most('discounts.payment_methods', 4, 'Four methods at most have a discount.', 'docs/field-notes.md Spec Limits'),
 ];
 
 /** By code in the order of judging: an object that is empty lacks everything, which its own code says. */
@@ -171,7 +171,7 @@ export const wholeRules: readonly Rule[] = [
     code: 'empty_required_header',
     holds: (_order, { has_key }) => has_key,
     why: 'A create needs the header X-Idempotency-Key.',
-    source: 'interface.md Endpoints',
+    source: 'docs/field-notes.md Spec Endpoints',
   },
   {
     path: '',
@@ -180,7 +180,7 @@ export const wholeRules: readonly Rule[] = [
     code: 'bad_request',
     holds: isObject,
     why: 'An order is a JSON object.',
-    source: 'interface.md Errors',
+    source: 'docs/field-notes.md Spec Errors',
   },
   {
     path: 'type',
@@ -190,7 +190,7 @@ export const wholeRules: readonly Rule[] = [
     // A type that is no text is told as one of the wrong type, with all other properties.
     holds: (value) => value === 'point' || value === 'qr' || typeof value !== 'string',
     why: 'An order is of type point or qr.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
 ];
 
@@ -202,7 +202,7 @@ export const siteRules: readonly Rule[] = [
     code: 'unsupported_site',
     holds: (_order, { site }) => siteFacts(site)?.has_terminals !== false,
     why: 'Orders on terminals exist in Argentina, Brazil, Chile and Mexico.',
-    source: 'interface.md Errors; docs/field-notes.md Orders §10',
+    source: 'docs/field-notes.md Spec Errors; docs/field-notes.md Orders §10',
   },
   {
     path: '',
@@ -211,7 +211,7 @@ export const siteRules: readonly Rule[] = [
     code: 'unsupported_site',
     holds: (_order, { site }) => siteFacts(site)?.has_qr !== false,
     why: 'Orders by QR exist where the currency is ARS, BRL, CLP or UYU.',
-    source: 'interface.md Order, currency; docs/field-notes.md Orders §10',
+    source: 'docs/field-notes.md Spec Order, currency; docs/field-notes.md Orders §10',
   },
 ];
 
@@ -224,7 +224,7 @@ export const serviceRules: readonly Rule[] = [
     code: 'sponsor_id_not_valid',
     holds: (value) => /^\d{1,20}$/.test(String(value)),
     why: 'A sponsor is the user id of an account, which is digits.',
-    source: 'interface.md Errors',
+    source: 'docs/field-notes.md Spec Errors',
   },
   {
     path: 'transactions.cash_outs',
@@ -233,7 +233,7 @@ export const serviceRules: readonly Rule[] = [
     code: 'seller_configuration',
     holds: (_value, { may_hand_out_cash }) => may_hand_out_cash !== false,
     why: 'Only a seller with the agreement for it hands out cash.',
-    source: 'interface.md Errors',
+    source: 'docs/field-notes.md Spec Errors',
   },
   {
     path: 'marketplace_fee',
@@ -242,7 +242,7 @@ export const serviceRules: readonly Rule[] = [
     code: 'marketplace_not_valid',
     holds: (_value, { is_oauth }) => is_oauth !== false,
     why: 'A fee is for tokens that came from OAuth.',
-    source: 'interface.md Authentication 4',
+    source: 'docs/field-notes.md Spec Authentication 4',
   },
   {
     path: 'marketplace_fee',
@@ -251,6 +251,6 @@ export const serviceRules: readonly Rule[] = [
     code: 'marketplace_fee_not_allowed',
     holds: (_value, { is_marketplace }) => is_marketplace !== false,
     why: 'A fee is for the application of a marketplace.',
-    source: 'interface.md Errors',
+    source: 'docs/field-notes.md Spec Errors',
   },
 ];

@@ -5,7 +5,7 @@ import { isWithinCharacters, POINT_PRO_ID } from '../../contract/identifiers.ts'
 import { decimalText, minorUnits } from '../../mapping/amount.ts';
 import { type Fields, isObject, type OrderFacts, type Rule, siteFacts } from './rule.ts';
 
-/** A code that has a table of its own in `interface.md`, Errors, is not here. */
+/** A code that has a table of its own in `docs/field-notes.md` Spec Errors, is not here. */
 type ValueRule = Omit<Rule, 'status' | 'code'>;
 
 /** Shortest life of both types, and the longest of each. */
@@ -18,14 +18,14 @@ const rows: readonly ValueRule[] = [
     of: 'both',
     holds: (value) => /^[A-Za-z0-9_-]{1,64}$/.test(String(value)),
     why: 'A reference has 1 to 64 letters, digits, hyphens and underscores.',
-    source: 'interface.md Limits',
+    source: 'docs/field-notes.md Spec Limits',
   },
   {
     path: 'description',
     of: 'both',
     holds: (value) => isWithinCharacters(String(value), 150),
     why: 'A description has at most 150 characters.',
-    source: 'interface.md Limits',
+    source: 'docs/field-notes.md Spec Limits',
   },
   {
     path: 'expiration_time',
@@ -35,14 +35,14 @@ const rows: readonly ValueRule[] = [
       return life_ms !== null && life_ms >= MIN_LIFE_MS && life_ms <= MAX_LIFE_MS[type];
     },
     why: 'A lifetime is an ISO 8601 duration of PT30S to PT3H on a terminal, and to 3600 hours by QR.',
-    source: 'interface.md Limits',
+    source: 'docs/field-notes.md Spec Limits',
   },
   {
     path: 'transactions.payments[].amount',
     of: 'both',
     holds: (value, facts) => isAmount(value, facts),
     why: 'An amount is a decimal text with two decimals or none, as the currency has them.',
-    source: 'interface.md Order; docs/field-notes.md Orders §11',
+    source: 'docs/field-notes.md Spec Order; docs/field-notes.md Orders §11',
   },
   {
     path: 'transactions.payments[].amount',
@@ -57,56 +57,56 @@ const rows: readonly ValueRule[] = [
     of: 'both',
     holds: (value, facts) => isAmount(value, facts),
     why: 'A fee is a decimal text with two decimals or none, as the currency has them.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'config.point.terminal_id',
     of: 'point',
     holds: (value) => /^[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__[A-Za-z0-9-]+$/.test(String(value)),
     why: 'The id of a terminal is its type and its serial with two underscores between them.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'config.point.print_on_terminal',
     of: 'point',
     holds: (value) => value === 'seller_ticket' || value === 'no_ticket',
     why: 'A terminal prints seller_ticket or no_ticket.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'config.payment_method.default_type',
     of: 'point',
     holds: (value) => value === 'credit_card' || value === 'debit_card' || value === 'qr',
     why: 'A terminal is asked for credit_card, debit_card or qr.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'config.payment_method.default_installments',
     of: 'point',
     holds: (value) => Number(value) >= 1,
     why: 'A payment has at least one installment.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'config.payment_method.default_installments',
     of: 'point',
     holds: (_value, _facts, order) => defaultType(order) === 'credit_card',
     why: 'Installments are chosen beforehand with default_type credit_card only.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'config.payment_method.default_installments_cost',
     of: 'point',
     holds: (value) => value === 'seller' || value === 'buyer',
     why: 'The seller or the buyer bears the cost of installments.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'config.payment_method.default_installments_cost',
     of: 'point',
     holds: (_value, _facts, { config }) => POINT_PRO_ID.test(terminalOf(config)),
     why: 'Who bears the cost of installments can be said on Point Pro 2 and Point Pro 3 alone.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
 ];
 
@@ -142,49 +142,49 @@ const qrRows: readonly QrRule[] = [
     path: 'total_amount',
     holds: isAmount,
     why: 'A total is a decimal text with two decimals or none, as the currency has them.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'transactions.cash_outs[].amount',
     holds: (value, facts) => isAmount(value, facts) && isPositive(value, facts),
     why: 'A withdrawal is a decimal text above nothing, with two decimals or none.',
-    source: 'interface.md Order, total_amount',
+    source: 'docs/field-notes.md Spec Order, total_amount',
   },
   {
     path: 'config.qr.external_pos_id',
     holds: (value) => value !== '',
     why: 'A point of sale is named by its external id.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'config.qr.mode',
     holds: (value) => value === 'static' || value === 'dynamic' || value === 'hybrid',
     why: 'A code shows static, dynamic or hybrid.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'items[].title',
     holds: isText(150),
     why: 'The title of an item has 1 to 150 characters.',
-    source: 'interface.md Limits',
+    source: 'docs/field-notes.md Spec Limits',
   },
   {
     path: 'items[].unit_price',
     holds: isAmount,
     why: 'A price is a decimal text with two decimals or none, as the currency has them.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'items[].quantity',
     holds: (value) => Number(value) >= 1,
     why: 'The quantity of an item is one or more.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'items[].unit_measure',
     holds: isText(10),
     why: 'The measure of an item has 1 to 10 characters.',
-    source: 'interface.md Limits',
+    source: 'docs/field-notes.md Spec Limits',
   },
   {
     path: 'items[].external_code',
@@ -196,25 +196,25 @@ const qrRows: readonly QrRule[] = [
     path: 'discounts.payment_methods[].new_total_amount',
     holds: (value, facts) => isAmount(value, facts) && isPositive(value, facts),
     why: 'A new total is a decimal text above nothing, with two decimals or none.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'discounts.payment_methods[].type',
     holds: (value) => ['debit_card', 'credit_card', 'account_money', 'prepaid_card'].includes(String(value)),
     why: 'Discounts are for debit_card, credit_card, account_money and prepaid_card.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'integration_data.integrator_id',
     holds: (value) => /^dev_./.test(String(value)),
     why: 'By QR the id of an integrator begins with dev_.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'total_amount',
     holds: (value, facts, order) => minorUnits(value, facts.exponent) === sumOf(order.transactions, LISTS, facts),
     why: 'The total is the sum of the payment and the withdrawal.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
   {
     path: 'discounts.payment_methods[].new_total_amount',
@@ -223,14 +223,14 @@ const qrRows: readonly QrRule[] = [
       return minor <= sumOf(transactions, LISTS, facts) && minor >= sumOf(transactions, ['cash_outs'], facts);
     },
     why: 'A discount makes the total no greater, and takes nothing off the withdrawal.',
-    source: 'interface.md Order, total_amount and discounts',
+    source: 'docs/field-notes.md Spec Order, total_amount and discounts',
   },
   {
     path: 'discounts',
     code: 'bad_request',
     holds: (_value, _facts, order) => !hasCategories(order),
     why: 'Discounts and categories of items do not go together; no code is named for it, so it is the general one.',
-    source: 'interface.md Order',
+    source: 'docs/field-notes.md Spec Order',
   },
 ];
 

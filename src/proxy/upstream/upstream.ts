@@ -54,7 +54,7 @@ export interface Upstream {
 
 /**
  * Name, method and path of a documented call.
- * @param order_id already checked against its pattern, so that it can't change the path (`docs/protocol.md` §0.4).
+ * @param order_id already checked against its pattern, so that it can't change the path (`docs/protocol.md` P8).
  */
 export function routeOf(name: UpstreamCallName, order_id = ''): Pick<UpstreamCall, 'name' | 'method' | 'path'> {
   const { method, path } = upstreamRoutes[name];

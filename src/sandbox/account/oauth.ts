@@ -1,4 +1,4 @@
-/** `POST /oauth/token` for the cast: an authorization code or a refresh token becomes an access token. Source: `interface.md` Authentication 4, the official SDK's types. */
+/** `POST /oauth/token` for the cast: an authorization code or a refresh token becomes an access token. Source: `docs/field-notes.md` Spec Authentication 4, the official SDK's types. */
 import { randomBytes } from 'node:crypto';
 import { type Request, Router } from 'express';
 import { type Answer, bodyBytes, bodyJson, json, readBody, send } from '../answer.ts';

@@ -22,7 +22,7 @@ export interface LegacyCall {
   query: URLSearchParams;
   /** Value of a request header, by lower-case name. */
   header(name: string): string | undefined;
-  /** Raw bytes; empty on GET and DELETE, whose bodies the live service ignores (`docs/field-notes.md` finding 9). */
+  /** Raw bytes; empty on GET and DELETE, whose bodies the live service ignores (`docs/field-notes.md` Point finding 9). */
   body: Uint8Array;
 }
 
@@ -79,7 +79,7 @@ export function deviceOf(call: LegacyCall, error: LegacyError): Terminal {
 // A request of any legacy family in the parts that its handlers read, and whose it is.
 
 export interface Parts {
-  /** Owner of the token, which old clients also put into the query (DESIGN decision 12); undefined when it is nobody's. */
+  /** Owner of the token, which old clients also put into the query (`docs/architecture.md` Decision 12); undefined when it is nobody's. */
   merchant: Merchant | undefined;
   /** A named part of the path; empty when the route has none of that name. */
   path(name: string): string;

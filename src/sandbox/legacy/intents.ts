@@ -118,7 +118,7 @@ const TTL_SECONDS = /^[1-9]\d{0,6}$/;
 
 /**
  * The intent of an equal create with an equal key, while it is open: the memory ends with the intent, because official
- * clients repeat one key for every later sale (`docs/field-notes.md` finding 11).
+ * clients repeat one key for every later sale (`docs/field-notes.md` Point finding 11).
  */
 function repeatedCreate(call: LegacyCall): PaymentIntent | null {
   const known = call.state.keyed_creates.get(keyOf(call) ?? '');
@@ -310,7 +310,7 @@ export const changeMode: Handler = (call) => {
   return { status: 200, body: { operating_mode: mode } };
 };
 
-/** Only one terminal per point of sale may be in PDV (`interface.md` Terminal). */
+/** Only one terminal per point of sale may be in PDV (`docs/field-notes.md` Spec Terminal). */
 function rivalInPdv(terminals: readonly Terminal[], terminal: Terminal): boolean {
   return terminals.some(
     (other) => other !== terminal && other.pos?.id === terminal.pos?.id && other.operating_mode === 'PDV',

@@ -106,7 +106,7 @@ function reach(world: World, work: TerminalWork, state: IntentState): void {
 
 // What the actions at the terminal mean for a payment intent: the payment that is made, and the notice that is told.
 
-/** A declined card ends in FINISHED too, with a rejected payment (`docs/field-notes.md` finding 1). */
+/** A declined card ends in FINISHED too, with a rejected payment (`docs/field-notes.md` Point finding 1). */
 const moves: Readonly<Record<TerminalAction, Move>> = {
   pick_up: { latest: 'OPEN', through: 'ON_TERMINAL', end: null },
   process: { latest: 'ON_TERMINAL', through: 'PROCESSING', end: null },

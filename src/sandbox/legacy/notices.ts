@@ -64,7 +64,7 @@ function targetUrl(target: string, topic: NoticeTarget['topic'], intent_id: stri
   return url.href;
 }
 
-/** The id of the body signs, not a query value (`docs/field-notes.md` finding 3). */
+/** The id of the body signs, not a query value (`docs/field-notes.md` Point finding 3). */
 function signature(target: NoticeTarget, intent_id: string, now_ms: number): Record<string, string> {
   const request_id = randomUUID();
   const manifest = `id:${intent_id};request-id:${request_id};ts:${now_ms};`;

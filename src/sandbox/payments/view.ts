@@ -173,7 +173,7 @@ function renderFees(payment: Payment, amount: (minor: number) => number) {
 }
 
 /**
- * Digits in a text, whatever the payment was made for, as in recorded answers (`docs/field-notes.md` finding 13). That of a legacy QR
+ * Digits in a text, whatever the payment was made for, as in recorded answers (`docs/field-notes.md` Point finding 13). That of a legacy QR
  * order leads to its merchant order (`docs/field-notes.md` QR §2).
  */
 function renderOrderOf({ origin, merchant_order_id }: Payment): { type: string; id: string } {

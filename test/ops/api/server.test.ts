@@ -1,4 +1,4 @@
-/** The ops door: nothing without the token, every change with a reason, a revision and an audit line (DESIGN decision 13, F123–F128). */
+/** The ops door: nothing without the token, every change with a reason, a revision and an audit line (`docs/architecture.md` Decision 13, F123–F128). */
 import supertest from 'supertest';
 import { afterEach, describe, expect, it } from 'vitest';
 import { verifyAudit } from '../../../src/proxy/audit.ts';

@@ -1,4 +1,4 @@
-/** A token's look proves nothing: only what the upstream accepted reads, cancels, creates or learns (DESIGN, Words: Merchant). */
+/** A token's look proves nothing: only what the upstream accepted reads, cancels, creates or learns (`docs/glossary.md` Merchant). */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What Puente does not translate is carried to the legacy upstream byte for byte, streaming both ways (DESIGN, Words: Lane). */
+/** What Puente does not translate is carried to the legacy upstream byte for byte, streaming both ways (`docs/glossary.md` Lane). */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';

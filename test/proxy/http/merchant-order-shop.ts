@@ -6,7 +6,7 @@ import { type Answer, ARGENTINA, type Bench, call, startBench, tokenOf } from '.
 /** The tills of every merchant of the cast. */
 export const TILL = 'SUC001POS001';
 export const OTHER_TILL = 'SUC001POS002';
-/** Real numbers have eleven or twelve digits (`docs/field-notes.md` QR §0 row 5). */
+/** Real numbers have eleven or twelve digits (`docs/field-notes.md` QR finding 5). */
 export const ABOVE_REAL_ONES = 1_000_000_000_000;
 /** Long after every test: only what a call causes is read. */
 export const NEVER = { PUENTE_RECONCILE_QR_INTERVAL_MS: '3600000', PUENTE_RECONCILE_MAX_INTERVAL_MS: '3600000' };

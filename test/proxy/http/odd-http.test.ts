@@ -1,4 +1,4 @@
-/** Odd HTTP: what legacy tolerated is tolerated, everything that leaves a guess is refused before anything is sent (DESIGN decision 12). */
+/** Odd HTTP: what legacy tolerated is tolerated, everything that leaves a guess is refused before anything is sent (`docs/architecture.md` Decision 12). */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, POINT, tokenOf } from '../../kit.ts';

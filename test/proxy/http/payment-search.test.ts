@@ -1,4 +1,4 @@
-/** The search that tills poll: one list of what legacy finds and what only Puente can name (`docs/field-notes.md` QR §0 row 18 and §3). */
+/** The search that tills poll: one list of what legacy finds and what only Puente can name (`docs/field-notes.md` QR finding 18 and §3). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, call, eventually, tokenOf } from '../../kit.ts';
 import { freshReference, openPayments, payment, refund, search, sellAtTerminal, sellByQr } from './payment-sale.ts';

@@ -1,4 +1,4 @@
-/** HTTP as real tills send it to the QR families, and what is too odd for any (DESIGN decision 12, `docs/field-notes.md` QR §0 row 13). */
+/** HTTP as real tills send it to the QR families, and what is too odd for any (`docs/architecture.md` Decision 12, `docs/field-notes.md` QR finding 13). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, tokenOf } from '../../kit.ts';
 import { codePath, openQrShop, orderPath, preference, preferencePath, type QrShop, storeOrder } from './qr-till.ts';

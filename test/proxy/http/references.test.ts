@@ -1,4 +1,4 @@
-/** A till's reference goes upstream when it fits and is new; it always comes back byte for byte (DESIGN decision 5). */
+/** A till's reference goes upstream when it fits and is new; it always comes back byte for byte (`docs/architecture.md` Decision 5). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, call, eventually, INTENT, type Receiver, startReceiver, tokenOf, topicOf } from '../../kit.ts';
 import { idOf, LEFT_IN_DOUBT, openShop, type Shop } from './till.ts';

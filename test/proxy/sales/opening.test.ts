@@ -1,4 +1,4 @@
-/** Is a create the retry of a sale, or a new one (`docs/protocol.md` §3.9, `docs/field-notes.md` finding 11)? */
+/** Is a create the retry of a sale, or a new one (`docs/protocol.md` §3.9, `docs/field-notes.md` Point finding 11)? */
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
 import { CLIENT_PATIENCE_MS, retriedSale } from '../../../src/proxy/sales/create.ts';

@@ -17,7 +17,7 @@ let kit: Kit;
 let number = 0;
 
 beforeAll(async () => {
-  // The rules warn of all that either profile refuses: of what the field was seen to refuse, and of what `interface.md` has
+  // The rules warn of all that either profile refuses: of what the field was seen to refuse, and of what the specification has
   // for Point, or for some terminals, alone.
   const stricter = { error_codes: 'documented', qr_installments: 'refused', installments_cost: 'point_pro' };
   kit = await openKit(stricter, 'field');
@@ -57,7 +57,7 @@ async function each<T>(all: readonly T[], work: (one: T) => Promise<void>): Prom
   await Promise.all(Array.from({ length: AT_ONCE }, run));
 }
 
-/** A type that is no text: the sandbox judges every such order as one of Point, `interface.md` has a code for the wrong type. */
+/** A type that is no text: the sandbox judges every such order as one of Point, the specification has a code for the wrong type. */
 const isJudgedAsPoint = (order: unknown) => {
   const { type, config } = order as Json;
   return (

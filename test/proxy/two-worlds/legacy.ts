@@ -107,7 +107,7 @@ export function createLegacySide(worlds: Worlds, merchant_id: string, tills: Rea
   };
 }
 
-/** The merchant order of a v1 sale that has ended; none before, as it may be (`docs/field-notes.md` QR §0 row 11). */
+/** The merchant order of a v1 sale that has ended; none before, as it may be (`docs/field-notes.md` QR finding 11). */
 function found(sold: Sold | undefined, query: Record<string, string> = {}): unknown {
   const ended = sold?.state === 'paid' || sold?.state === 'over';
   if (!ended) return { elements: null, next_offset: 0, total: 0 };

@@ -1,4 +1,4 @@
-/** Plays one sequence on the real stories and a real store, and judges it (DESIGN decision 6, `peers.md` §5 rows 1 and 3). */
+/** Plays one sequence on the real stories and a real store, and judges it (`docs/architecture.md` Decision 6). */
 
 import { PuenteError } from '../../../src/error.ts';
 import type { Ports } from '../../../src/proxy/ports.ts';

@@ -1,4 +1,4 @@
-/** The IPN feed at a real receiver: `interface.md` Events, `docs/field-notes.md` QR §5.1 to §5.3, rule by rule. */
+/** The IPN feed at a real receiver: `docs/field-notes.md` Spec Events, `docs/field-notes.md` QR §5.1 to §5.3, rule by rule. */
 import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Heard, MINUTE_MS, PAX, type Receiver, startReceiver } from './kit.ts';
@@ -240,7 +240,7 @@ describe('source_news', () => {
     expect((await heard()).map(({ body }) => body.action)).toEqual(['payment.updated']);
   });
 
-  it('ipn: webhook alone as interface.md says, or IPN alone as the guide says, by the setting', async () => {
+  it('ipn: webhook alone as the specification says, or IPN alone as the guide says, by the setting', async () => {
     shop.sandbox.world.configure({ source_news_ipn: 'ipn' });
     const url = `${receiver.url}?source_news=ipn`;
     await put(url);

@@ -1,4 +1,4 @@
-/** Odd HTTP that the old service tolerated on its QR and merchant-order paths: DESIGN decision 12, `docs/field-notes.md` finding 13. */
+/** Odd HTTP that the old service tolerated on its QR and merchant-order paths: `docs/architecture.md` Decision 12, `docs/field-notes.md` QR finding 13. */
 import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { tokenOf } from '../kit.ts';

@@ -22,7 +22,7 @@ export interface Evidence extends History {
 /** One rule: every sentence is a violation. */
 export type Rule = (evidence: Evidence) => string[];
 
-/** `interface.md`, Versioning: what a till sees of an order of type point. */
+/** `docs/field-notes.md` Spec Versioning: what a till sees of an order of type point. */
 export function intentStateOf(order: Order, declined: 'error' | 'finished'): string | undefined {
   if (order.status === 'failed') return declined === 'finished' && order.payment_id !== null ? 'FINISHED' : 'ERROR';
   // Nobody canceled it: its time was over.

@@ -183,7 +183,7 @@ function recordPayment(
 const usualMethods: Readonly<Record<string, string>> = { credit_card: 'master', debit_card: 'debmaster' };
 
 // `POST /instore/orders/{merchant_order_id}/confirmation`: whether the buyer got the cash. Source: `docs/field-notes.md`
-// §1.4.
+// QR §1.4.
 
 /** 204. After `canceled` and `fail` the buyer has the whole payment back, since there was no cash. */
 export const confirmCashOut: QrHandler = (call) => {

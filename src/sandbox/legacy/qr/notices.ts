@@ -1,4 +1,4 @@
-/** What the merchant is told of legacy QR orders and of payments. Source: `interface.md` Events, `docs/field-notes.md` QR §2, §5. */
+/** What the merchant is told of legacy QR orders and of payments. Source: `docs/field-notes.md` Spec Events, `docs/field-notes.md` QR §2, §5. */
 
 import type { Payment } from '../../records.ts';
 import { announceFeed, type FeedChange } from '../../webhooks.ts';
@@ -28,7 +28,7 @@ export function bearMerchantOrder(state: QrState, order: QrOrder): boolean {
 
 /**
  * Tells of every payment that is made, refunded or charged back: to its QR order's URL, and the account's otherwise.
- * Payments of orders are left out: the old topics are not compatible with orders (`interface.md`, Orders webhook).
+ * Payments of orders are left out: the old topics are not compatible with orders (`docs/field-notes.md` Spec Orders webhook).
  */
 export function announcePayments(state: QrState): void {
   const told = new Set<number>();
