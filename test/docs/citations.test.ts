@@ -11,7 +11,7 @@ const files = execFileSync('git', ['ls-files', 'src', 'test', 'mappings', 'bench
   encoding: 'utf8',
 })
   .split('\n')
-  .filter((name) => /\.(?:ts|js|yaml|yml|sql|conf|cfg|service)$/.test(name));
+  .filter((name) => /\.(?:ts|js|yaml|yml|sql|conf|cfg|service)$/.test(name) && !name.endsWith('citations.test.ts'));
 
 /** Pages whose sections are cited, and the kinds of sections that they have. */
 const SECTION = '§\\d+(?:\\.\\d+)*';
@@ -90,8 +90,6 @@ describe.each(Object.keys(pages) as Page[])('citations of %s', (page) => {
 
 it('nothing cites a page that is not in the repository', () => {
   const elsewhere = /\b(?:interface|legacy-point|legacy-qr|orders-api|peers|performance|reliability)\.md\b|\bDESIGN\b/;
-  const citing = files.filter(
-    (name) => !name.endsWith('citations.test.ts') && elsewhere.test(readFileSync(join(HOUSE, name), 'utf8')),
-  );
+  const citing = files.filter((name) => elsewhere.test(readFileSync(join(HOUSE, name), 'utf8')));
   expect(citing).toEqual([]);
 });
