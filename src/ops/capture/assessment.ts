@@ -1,6 +1,7 @@
 /** An assessment of captured calls as people and scripts see it: data, and one HTML file. */
 import type { Tables } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
+import { type Content, type Html, html, plainTable } from '../html.ts';
 import {
   type CoverageCellView,
   type LossView,
@@ -15,16 +16,7 @@ import { type DifferenceView, viewDifferences } from '../readiness/differences.t
 import { saidOf } from '../readiness/facts.ts';
 import type { EvidenceSource, ReadinessView } from '../readiness/readiness.ts';
 import type { Finding, Readiness } from '../readiness/verdict.ts';
-import {
-  escaped,
-  type Html,
-  htmlPage,
-  htmlSection,
-  htmlTable,
-  htmlVerdict,
-  raw,
-  type ShownFinding,
-} from '../report/page.ts';
+import { htmlPage, htmlSection, htmlVerdict } from '../report/page.ts';
 import type { Assessment, AssessmentSums } from './assess.ts';
 
 export interface AssessedMerchant {
@@ -109,90 +101,83 @@ function worst(merchants: readonly AssessedMerchant[]): Verdict {
 
 // An assessment as one HTML file, for those who decide before a single call was routed.
 
-const NONE = 'None in this capture.';
-
 /** @param file how the capture is called, for the title. */
 export function assessmentHtml(view: AssessmentView, file: string): string {
-  const { sums, remarks, unreadable } = view;
-  const counts: [string, number][] = [
-    ['Lines', sums.lines],
-    ['Assessed', sums.assessed],
-    ['Of no operation: carried as they are', sums.no_operation],
-    ['Unreadable', sums.unreadable],
-    ['Creates translated on paper', sums.shadowed],
-    ['Captured without an answer', sums.unanswered],
-  ];
+  const { sums, remarks, unreadable, merchants, tables_revision } = view;
+  const counts = {
+    Lines: sums.lines,
+    Assessed: sums.assessed,
+    'Of no operation: proxied as they are': sums.no_operation,
+    Unreadable: sums.unreadable,
+    'Creates translated on paper': sums.shadowed,
+    'Captured without an answer': sums.unanswered,
+  };
+  const bad = unreadable.map(({ line, why }) => ({ Line: line, Why: why }));
   return htmlPage('en', `Assessment of ${file}`, [
-    `<header><h1>Assessment of ${escaped(file)}</h1><p>Tables ${escaped(view.tables_revision)}. Nothing was sent anywhere.</p>${remarks.map((remark) => `<p>${escaped(remark)}</p>`).join('')}</header>`,
-    htmlSection('The capture', htmlTable(['What', 'Calls'], counts), 'Every line is in one of these.', NONE),
-    htmlSection(
-      'Lines that could not be read',
-      htmlTable(
-        ['Line', 'Why'],
-        unreadable.map(({ line, why }) => [line, why]),
-      ),
-      'The first of them.',
-      NONE,
+    html`<header><h1>Assessment of ${file}</h1><p>Tables ${tables_revision}. Nothing was sent anywhere.</p>${remarks.map((remark) => html`<p>${remark}</p>`)}</header>`,
+    listed(
+      'The capture',
+      'Every line is in one of these.',
+      Object.entries(counts).map(([name, calls]) => ({ What: name, Calls: calls })),
     ),
-    ...view.merchants.map(merchantSections),
+    listed('Lines that could not be read', 'The first of them.', bad),
+    merchants.map(merchantSections),
   ]);
 }
 
-function merchantSections(merchant: AssessedMerchant): string {
+const NONE = 'None in this capture.';
+
+function listed(title: string, lead: string, rows: readonly Record<string, Content>[]): Html {
+  const table = plainTable(Object.keys(rows[0] ?? {}), rows.map(Object.values<Content>));
+  return htmlSection(title, table, lead, NONE);
+}
+
+function merchantSections(merchant: AssessedMerchant): Content {
   const { merchant_id, readiness, losses, differences, unknowns, verdicts, coverage } = merchant;
   return [
     htmlSection(`Merchant ${merchant_id}`, verdictOf(readiness), 'What this traffic says about the next move.', NONE),
-    htmlSection(
+    listed(
       'What would have become of its creates',
-      htmlTable(
-        ['Operation', 'Verdict', 'Code', 'The till would be told', 'Why', 'Calls'],
-        verdicts.map((one) => [
-          one.operation,
-          one.verdict,
-          one.code ?? '',
-          one.error ?? '',
-          one.detail ?? '',
-          one.count,
-        ]),
-      ),
       'Each was translated and judged by the rules of the orders API.',
-      NONE,
+      verdicts.map(({ operation, verdict, code, error, detail, count }) => ({
+        Operation: operation,
+        Verdict: verdict,
+        Code: code,
+        'The till would be told': error,
+        Why: detail,
+        Calls: count,
+      })),
     ),
-    htmlSection(
+    listed(
       'Losses',
-      htmlTable(
-        ['Weight', 'Operation', 'Field', 'Calls', 'Why', "For the till's maker"],
-        losses.map((one) => [one.weight, one.operation, one.field, one.count, one.why, one.advice]),
-      ),
       'Fields that would not reach the order, money first.',
-      NONE,
+      losses.map(({ weight, operation, field, count, why, advice }) => {
+        const words = { Why: why, "For the till's maker": advice };
+        return { Weight: weight, Operation: operation, Field: field, Calls: count, ...words };
+      }),
     ),
-    htmlSection(
+    listed(
       'Differences',
-      htmlTable(
-        ['Operation', 'What', 'Legacy', 'Orders', 'Calls'],
-        differences.map((one) => [
-          one.operation,
-          `${one.what} ${one.path}`.trim(),
-          one.legacy,
-          saidOf(one.orders),
-          one.count,
-        ]),
-      ),
       'Where orders would not have said what legacy said.',
-      NONE,
+      differences.map(({ operation, what, path, legacy, orders, count }) => {
+        const sides = { Legacy: legacy, Orders: saidOf(orders) };
+        return { Operation: operation, What: `${what} ${path}`.trim(), ...sides, Calls: count };
+      }),
     ),
-    htmlSection(
+    listed(
       'Unknown endpoints, fields and headers',
-      htmlTable(
-        ['What', 'Name', 'Calls'],
-        unknowns.map((one) => [one.what, one.name, one.count]),
-      ),
       'No table knows them.',
-      NONE,
+      unknowns.map(({ what, name, count }) => ({ What: what, Name: name, Calls: count })),
     ),
-    coverageSection(coverage),
-  ].join('\n');
+    listed(
+      'Coverage',
+      'Every field of the operations that were called. Carried: such calls came, and nothing of them was translated.',
+      coverage.map(({ operation, field, equal, different, state }) => {
+        const counts = { Equal: equal, Different: different, State: state.replace('_', ' ') };
+        return { Operation: operation, Field: field, ...counts };
+      }),
+    ),
+  ].map((section) => html`${section}\n`);
 }
 
 const VERDICTS: Readonly<Record<Verdict, string>> = {
@@ -202,24 +187,9 @@ const VERDICTS: Readonly<Record<Verdict, string>> = {
 };
 
 function verdictOf({ verdict, blockers, unproven, remarks }: AssessedMerchant['readiness']): Html {
-  const shown = ({ what, command }: Finding): ShownFinding => {
-    return { what: { html: raw(escaped(what)), letters: what.length }, command };
-  };
   return htmlVerdict(verdict, VERDICTS[verdict], [
-    ['In the way', blockers.map(shown)],
-    ['Not proven', unproven.map(shown)],
-    ['Worth knowing', remarks.map(shown)],
+    ['In the way', blockers],
+    ['Not proven', unproven],
+    ['Worth knowing', remarks],
   ]);
-}
-
-function coverageSection(coverage: AssessedMerchant['coverage']): string {
-  return htmlSection(
-    'Coverage',
-    htmlTable(
-      ['Operation', 'Field', 'Equal', 'Different', 'State'],
-      coverage.map((one) => [one.operation, one.field, one.equal, one.different, one.state.replace('_', ' ')]),
-    ),
-    'Every field of the operations that were called. Carried: such calls came, and nothing of them was translated.',
-    NONE,
-  );
 }

@@ -1,219 +1,214 @@
-/** The charts of a period: in whatever language, the same ones in the console and in reports. */
+/** The charts of a period, each with the table that says the same in numbers; the same ones in the console and in reports. */
 import type { Words } from '../../locales/words.ts';
-import {
-  type CallDay,
-  callSpans,
-  type Day,
-  type Figures,
-  type LostField,
-  type NoticeDay,
-  noticeSpans,
-  rangeOf,
-  type VerdictCounts,
-  verdictSpans,
-  type Waits,
-} from './figures.ts';
+import { type Html, html } from '../html.ts';
+import type { LossLine, NoticeLine, Report } from '../report/report.ts';
 import { type ChartData, groupedColumns, type Series, stackedColumns, stackedRows } from './svg.ts';
 
 /** Fields that a chart shows; its table has them all. */
 const MOST_FIELDS = 15;
 
-/** Every text that the charts need. */
-export type ChartText =
-  | 'none'
-  | 'day'
-  | 'calls'
-  | 'legacy'
-  | 'orders'
-  | 'faults'
-  | 'traffic.title'
-  | 'traffic.summary'
-  | 'waits.title'
-  | 'waits.summary'
-  | 'waits.unit'
-  | 'waits.range'
-  | 'losses.title'
-  | 'losses.summary'
-  | 'losses.field'
-  | 'losses.real'
-  | 'losses.paper'
-  | 'notices.title'
-  | 'notices.summary'
-  | 'notices.unit'
-  | 'notices.delivered'
-  | 'notices.waiting'
-  | 'notices.stuck'
-  | 'notices.dead'
-  | 'readiness.title'
-  | 'readiness.summary'
-  | 'readiness.unit'
-  | 'readiness.ready'
-  | 'readiness.inconclusive'
-  | 'readiness.blocked';
-
-/** A reader's language. */
-export interface ChartWords {
-  t(text: ChartText, values?: Record<string, string | number>): string;
-  number(value: number): string;
-  /** @param day UTC, ISO 8601. */
-  day(day: string): string;
+/** What charts are drawn of. */
+export interface Figures extends Pick<Report, 'days' | 'waits' | 'notice_days' | 'readiness_days'> {
+  losses: readonly Pick<LossLine, 'operation' | 'path' | 'count' | 'would_be_count'>[];
 }
 
-/** A chart with the table that says the same in numbers. */
 export interface Chart {
   data: ChartData;
   table: { head: readonly string[]; rows: readonly (readonly (string | number)[])[] };
-  /** SVG text. @param width pixels. */
-  draw(width?: number): string;
+  /** SVG. @param width pixels. */
+  draw(width?: number): Html;
 }
 
 export const chartNames = ['traffic', 'waits', 'notices', 'readiness', 'losses'] as const;
 export type ChartName = (typeof chartNames)[number];
 
-export function chartsOf(figures: Figures, words: ChartWords): Record<ChartName, Chart> {
+export function chartsOf(figures: Figures, words: Words): Record<ChartName, Chart> {
   return {
-    traffic: trafficChart(callSpans(figures.days), words),
+    traffic: trafficChart(daySums(figures.days), words),
     waits: waitChart(figures.waits, words),
-    notices: noticeChart(noticeSpans(figures.notice_days), words),
-    readiness: readinessChart(verdictSpans(figures.readiness_days), words),
+    notices: noticeChart(daySums(figures.notice_days), words),
+    readiness: readinessChart(withoutGaps(figures.readiness_days).slice(-MOST_BARS), words),
     losses: lossChart(figures.losses, words),
   };
 }
 
-function trafficChart(days: readonly CallDay[], words: ChartWords): Chart {
+/** A chart at two widths, pixels, so that letters keep their size: the style sheet shows the one that there is room for. */
+export function picturesOf({ draw }: Pick<Chart, 'draw'>, wide: number): Html {
+  return html`<div class="wide">${draw(wide)}</div><div class="narrow">${draw(NARROW)}</div>`;
+}
+
+const NARROW = 300;
+
+function trafficChart(days: Figures['days'], words: Words): Chart {
   const { t, number } = words;
   const sum = (of: 'legacy' | 'orders' | 'faults'): string => number(sumOf(days.map((day) => day[of])));
-  const period = { since: nameOf(words, days[0]), until: nameOf(words, days.at(-1)) };
-  const data = {
-    ...textOf(words, 'traffic', { legacy: sum('legacy'), orders: sum('orders'), faults: sum('faults'), ...period }),
-    unit: t('calls'),
-    marks: days.map((day) => nameOf(words, day)),
-    series: [
-      { name: t('legacy'), kind: 'legacy', values: days.map(({ legacy }) => legacy) },
-      { name: t('orders'), kind: 'orders', values: days.map(({ orders, faults }) => orders - faults) },
-      { name: t('faults'), kind: 'fault', values: days.map(({ faults }) => faults) },
-    ],
-  } satisfies ChartData;
-  const rows = days.map((day) => [nameOf(words, day), day.legacy, day.orders, day.faults]);
-  return {
-    data,
-    table: tableOf([t('day'), t('legacy'), t('orders'), t('faults')], rows),
-    draw: drawnBy(stackedColumns, data),
-  };
+  const marks = days.map(({ day }) => words.day(day));
+  const counts = { legacy: sum('legacy'), orders: sum('orders'), faults: sum('faults') };
+  const series: Series[] = [
+    { name: t('chart.legacy'), kind: 'legacy', values: days.map(({ legacy }) => legacy) },
+    { name: t('chart.orders'), kind: 'orders', values: days.map(({ orders, faults }) => orders - faults) },
+    { name: t('chart.faults'), kind: 'fault', values: days.map(({ faults }) => faults) },
+  ];
+  const period = { since: marks[0] ?? '', until: marks.at(-1) ?? '' };
+  const data = dataOf(words, 'traffic', { ...counts, ...period }, t('chart.calls'), marks, series);
+  const rows = days.map(({ day, legacy, orders, faults }) => [words.day(day), legacy, orders, faults]);
+  return chart(stackedColumns, data, t('chart.day'), rows);
 }
 
 /** Shares, because one lane may have a hundred times the calls of the other. */
-function waitChart(waits: readonly Waits[], words: ChartWords): Chart {
+function waitChart(waits: Figures['waits'], words: Words): Chart {
   const { t } = words;
-  const [legacy, orders] = [sumOf(waits.map((one) => one.legacy)), sumOf(waits.map((one) => one.orders))];
-  const share = (calls: number, all: number): number => (all === 0 ? 0 : Math.round((calls / all) * 1_000) / 10);
+  const counts = { legacy: sumOf(waits.map(({ legacy }) => legacy)), orders: sumOf(waits.map(({ orders }) => orders)) };
+  const marks = waits.map(({ from_ms, up_to_ms }) => `${from_ms}–${up_to_ms}`);
+  const series = (['legacy', 'orders'] as const).map((lane): Series => {
+    const share = (calls: number): number => Math.round((calls / Math.max(1, counts[lane])) * 1_000) / 10;
+    return { name: t(`chart.${lane}`), kind: lane, values: waits.map((one) => share(one[lane])) };
+  });
+  const data = dataOf(words, 'waits', counts, t('chart.waits.unit'), marks, series);
+  const rows = waits.map(({ legacy, orders }, nth) => [marks[nth] ?? '', legacy, orders]);
+  return chart(groupedColumns, data, t('chart.waits.range'), rows);
+}
+
+function noticeChart(days: Figures['notice_days'], words: Words): Chart {
+  const marks = days.map(({ day }) => words.day(day));
+  const sums = sumsOf(days);
+  const data = dataOf(words, 'notices', sums, words.t('chart.notices.unit'), marks, deliveries(words, days));
+  return chart(stackedColumns, data, words.t('chart.day'));
+}
+
+/** Notices by topic; the list of topics is its table. */
+export function topicChart(notices: readonly NoticeLine[], words: Words): Chart {
+  const { t, number } = words;
   const data: ChartData = {
-    ...textOf(words, 'waits', { legacy, orders }),
-    unit: t('waits.unit'),
-    marks: waits.map(rangeOf),
-    series: [
-      { name: t('legacy'), kind: 'legacy', values: waits.map((one) => share(one.legacy, legacy)) },
-      { name: t('orders'), kind: 'orders', values: waits.map((one) => share(one.orders, orders)) },
-    ],
+    title: t('report.topics.title'),
+    summary: t('chart.notices.summary', sumsOf(notices)),
+    none: t('chart.none'),
+    unit: t('report.topics.unit'),
+    number,
+    marks: notices.map(({ topic }) => topic),
+    series: deliveries(words, notices),
   };
-  const rows = waits.map((one) => [rangeOf(one), one.legacy, one.orders]);
-  const head = [t('waits.range'), t('legacy'), t('orders')];
-  return { data, table: tableOf(head, rows), draw: drawnBy(groupedColumns, data) };
+  return chart(stackedRows, data, '');
 }
 
-function noticeChart(days: readonly NoticeDay[], words: ChartWords): Chart {
+type Deliveries = readonly Omit<NoticeLine, 'topic' | 'retried'>[];
+
+function sumsOf(lines: Deliveries): { made: number; delivered: number } {
+  return { made: sumOf(lines.map(({ made }) => made)), delivered: sumOf(lines.map(({ delivered }) => delivered)) };
+}
+
+function deliveries({ t }: Words, lines: Deliveries): Series[] {
+  return [
+    { name: t('chart.notices.delivered'), kind: 'good', values: lines.map(({ delivered }) => delivered) },
+    { name: t('chart.notices.waiting'), kind: 'paper', values: lines.map(({ pending, stuck }) => pending - stuck) },
+    { name: t('chart.notices.stuck'), kind: 'waiting', values: lines.map(({ stuck }) => stuck) },
+    { name: t('chart.notices.dead'), kind: 'bad', values: lines.map(({ dead }) => dead) },
+  ];
+}
+
+function readinessChart(days: Figures['readiness_days'], words: Words): Chart {
   const { t } = words;
-  const delivered = sumOf(days.map((day) => day.delivered));
-  const series = [
-    { name: t('notices.delivered'), kind: 'good', values: days.map((day) => day.delivered) },
-    { name: t('notices.waiting'), kind: 'paper', values: days.map(({ pending, stuck }) => pending - stuck) },
-    { name: t('notices.stuck'), kind: 'waiting', values: days.map(({ stuck }) => stuck) },
-    { name: t('notices.dead'), kind: 'bad', values: days.map(({ dead }) => dead) },
-  ] satisfies Series[];
-  return ofDays(days, series, words, {
-    ...textOf(words, 'notices', { delivered, made: sumOf(days.map(({ made }) => made)) }),
-    unit: t('notices.unit'),
-  });
+  const { day = null, ready = 0, inconclusive = 0, blocked = 0 } = days.at(-1) ?? {};
+  const facts = { day: day === null ? '' : words.day(day), ready, inconclusive, blocked };
+  const marks = days.map((one) => words.day(one.day));
+  const series: Series[] = [
+    { name: t('chart.readiness.ready'), kind: 'good', values: days.map((one) => one.ready) },
+    { name: t('chart.readiness.inconclusive'), kind: 'waiting', values: days.map((one) => one.inconclusive) },
+    { name: t('chart.readiness.blocked'), kind: 'bad', values: days.map((one) => one.blocked) },
+  ];
+  const data = dataOf(words, 'readiness', facts, t('chart.readiness.unit'), marks, series);
+  return chart(stackedColumns, data, t('chart.day'));
 }
 
-function readinessChart(days: readonly VerdictCounts[], words: ChartWords): Chart {
-  const { t } = words;
-  const last = days.at(-1);
-  const of = (verdict: 'ready' | 'inconclusive' | 'blocked'): number => last?.[verdict] ?? 0;
-  const counts = { ready: of('ready'), inconclusive: of('inconclusive'), blocked: of('blocked') };
-  const series = [
-    { name: t('readiness.ready'), kind: 'good', values: days.map((day) => day.ready) },
-    { name: t('readiness.inconclusive'), kind: 'waiting', values: days.map((day) => day.inconclusive) },
-    { name: t('readiness.blocked'), kind: 'bad', values: days.map((day) => day.blocked) },
-  ] satisfies Series[];
-  return ofDays(days, series, words, {
-    ...textOf(words, 'readiness', { day: nameOf(words, last), ...counts }),
-    unit: t('readiness.unit'),
-  });
-}
-
-function lossChart(losses: readonly LostField[], words: ChartWords): Chart {
+function lossChart(losses: Figures['losses'], words: Words): Chart {
   const { t } = words;
   const shown = losses.slice(0, MOST_FIELDS);
-  const data: ChartData = {
-    ...textOf(words, 'losses', { more: losses.length - shown.length }),
-    unit: t('calls'),
-    marks: shown.map(({ operation, path }) => `${operation} ${path}`),
-    series: [
-      { name: t('losses.real'), kind: 'bad', values: shown.map(({ count }) => count) },
-      { name: t('losses.paper'), kind: 'paper', values: shown.map(({ would_be_count }) => would_be_count) },
-    ],
-  };
-  const rows = losses.map((one) => [`${one.operation} ${one.path}`, one.count, one.would_be_count]);
-  const head = [t('losses.field'), t('losses.real'), t('losses.paper')];
-  return { data, table: tableOf(head, rows), draw: drawnBy(stackedRows, data) };
+  const nameOf = ({ operation, path }: Figures['losses'][number]): string => `${operation} ${path}`;
+  const series: Series[] = [
+    { name: t('chart.losses.real'), kind: 'bad', values: shown.map(({ count }) => count) },
+    { name: t('chart.losses.paper'), kind: 'paper', values: shown.map(({ would_be_count }) => would_be_count) },
+  ];
+  const more = losses.length - shown.length;
+  const data = dataOf(words, 'losses', { more }, t('chart.calls'), shown.map(nameOf), series);
+  const rows = losses.map((one) => [nameOf(one), one.count, one.would_be_count]);
+  return chart(stackedRows, data, t('chart.losses.field'), rows);
 }
 
-type Text = Pick<ChartData, 'title' | 'summary' | 'none' | 'number'>;
-
-function textOf({ t, number }: ChartWords, of: ChartName, values: Record<string, string | number>): Text {
-  return { title: t(`${of}.title`), summary: t(`${of}.summary`, values), none: t('none'), number };
+function dataOf(
+  { t, number }: Words,
+  name: ChartName,
+  facts: Record<string, string | number>,
+  unit: string,
+  marks: string[],
+  series: Series[],
+): ChartData {
+  const title = t(`chart.${name}.title`);
+  return { title, summary: t(`chart.${name}.summary`, facts), none: t('chart.none'), unit, number, marks, series };
 }
 
-/** A chart whose table has the very series that it shows. */
-function ofDays(days: readonly Day[], series: Series[], words: ChartWords, text: Text & { unit: string }): Chart {
-  const marks = days.map((day) => nameOf(words, day));
-  const data: ChartData = { ...text, marks, series };
-  const rows = marks.map((day, nth) => [day, ...series.map(({ values }) => values[nth] ?? 0)]);
-  const head = [words.t('day'), ...series.map(({ name }) => name)];
-  return { data, table: tableOf(head, rows), draw: drawnBy(stackedColumns, data) };
-}
-
-/** Names that are small beside a bar begin large at the head of a column. */
-function tableOf(names: readonly string[], rows: Chart['table']['rows']): Chart['table'] {
-  return { head: names.map((name) => name.slice(0, 1).toUpperCase() + name.slice(1)), rows };
-}
-
-function drawnBy(form: (data: ChartData, width?: number) => string, data: ChartData): Chart['draw'] {
-  return (width) => form(data, width);
-}
-
-/** '' for no day. */
-function nameOf({ day: name }: ChartWords, one: Day | undefined): string {
-  return one === undefined ? '' : name(one.day);
+/** @param first names the column of the marks. @param rows of the table, where it says more than the chart. */
+function chart(
+  form: (data: ChartData, width?: number) => Html,
+  data: ChartData,
+  first: string,
+  rows: Chart['table']['rows'] = data.marks.map((mark, nth) => [
+    mark,
+    ...data.series.map(({ values }) => values[nth] ?? 0),
+  ]),
+): Chart {
+  // Names that are small beside a bar begin large at the head of a column.
+  const head = [first, ...data.series.map(({ name }) => name)].map(
+    (name) => name.slice(0, 1).toUpperCase() + name.slice(1),
+  );
+  return { data, table: { head, rows }, draw: (width) => form(data, width) };
 }
 
 function sumOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0);
 }
 
+// Days as they are drawn and listed.
+
+const DAY_MS = 86_400_000;
+/** More bars than pixels could not be told apart; then days are put together. */
+const MOST_BARS = 120;
+
+/** Days without gaps, neighbours summed where there are more days than bars: each sum by its first day. */
+export function daySums<Line extends { day: string }>(days: readonly Line[]): Line[] {
+  const all = withoutGaps(days);
+  const size = Math.ceil(all.length / MOST_BARS);
+  const spans: Line[] = [];
+  for (const [nth, day] of all.entries()) {
+    const sum = nth % size === 0 ? undefined : spans.pop();
+    spans.push(sum === undefined ? day : withCounts(day, sum.day, (name) => Number(sum[name]) + Number(day[name])));
+  }
+  return spans;
+}
+
+/** Days between two others count 0, so that time keeps its measure. */
+function withoutGaps<Line extends { day: string }>(days: readonly Line[]): Line[] {
+  return days.flatMap((one, nth) => {
+    const before = Date.parse(days[nth - 1]?.day ?? one.day);
+    const between: Line[] = [];
+    for (let at = before + DAY_MS; at < Date.parse(one.day); at += DAY_MS)
+      between.push(withCounts(one, new Date(at).toISOString().slice(0, 10), () => 0));
+    return [...between, one];
+  });
+}
+
+function withCounts<Line extends { day: string }>(like: Line, day: string, of: (name: keyof Line) => number): Line {
+  const counts = Object.keys(like).map((name) => [name, of(name as keyof Line)]); // a key of the line
+  return { ...like, ...Object.fromEntries(counts), day };
+}
+
 /**
  * The colours of charts, for a page's style sheet: a chart carries none inside, so that a strict policy lets it be. Neighbours in
  * a bar differ in lightness, too, so that they can be told apart on grey paper.
  */
-export const CHART_STYLE = `
+export const CHART_STYLE = html`
 .chart { display: block; max-width: 100%; height: auto; margin: .6rem 0; --chart-legacy: #b08a4a; --chart-orders: #1f6f8b; --chart-fault: #8f1d17; --chart-good: #2f855a; --chart-waiting: #d9b44a; --chart-paper: #9aa5b1; }
 .chart .legacy { fill: var(--chart-legacy); } .chart .orders { fill: var(--chart-orders); } .chart .fault, .chart .bad { fill: var(--chart-fault); }
 .chart .good { fill: var(--chart-good); } .chart .waiting { fill: var(--chart-waiting); } .chart .paper { fill: var(--chart-paper); }
 @media screen and (prefers-color-scheme: dark) { .chart { --chart-legacy: #dcbd85; --chart-orders: #3f9dbd; --chart-fault: #ff6f61; --chart-good: #3fa873; --chart-waiting: #f0d788; --chart-paper: #8793a0; } }
 @media print { .chart { break-inside: avoid; print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 `;
-
-export function chartWords({ t, number, day }: Words): ChartWords {
-  return { t: (text, values) => t(`chart.${text}`, values), number, day };
-}

@@ -1,5 +1,6 @@
 /** Bar charts as plain SVG: upright bars along days or classes, lying bars of named things. The same data give the same bytes. */
 import { printable } from '../../locales/says.ts';
+import { type Content, type Html, html } from '../html.ts';
 
 /** Width where nobody asks for another; a page may show the chart smaller. Pixels, as all sizes here. */
 const WIDTH = 720;
@@ -40,12 +41,12 @@ export interface ChartData {
 }
 
 /** SVG of one upright bar for each mark, the series stacked. At most 200 marks: more bars than pixels can't be told apart. */
-export function stackedColumns(data: ChartData, width = WIDTH): string {
+export function stackedColumns(data: ChartData, width = WIDTH): Html {
   return columns(data, width, true);
 }
 
 /** SVG of upright bars, those of one mark side by side. At most 40 marks. */
-export function groupedColumns(data: ChartData, width = WIDTH): string {
+export function groupedColumns(data: ChartData, width = WIDTH): Html {
   return columns(data, width, false);
 }
 
@@ -55,7 +56,7 @@ const [LEFT, RIGHT] = [56, 24];
 /** At most of a mark, so that one day alone is no block; and of a name of twelve letters with room beside it. */
 const [WIDEST_MARK, NAME_WIDTH] = [90, 94];
 
-function columns(data: ChartData, width: number, is_stacked: boolean): string {
+function columns(data: ChartData, width: number, is_stacked: boolean): Html {
   if (isEmpty(data)) return framed(`${data.title}. ${data.none}`, width, 40, text(0, 25, data.none));
   const { marks, series, number } = data;
   const legend = legendOf(series, width);
@@ -77,8 +78,8 @@ function columns(data: ChartData, width: number, is_stacked: boolean): string {
   );
   return chart(data, width, COLUMNS_HEIGHT, legend, [
     group(grid),
-    group(numbers, 'text-anchor="end" font-variant="tabular-nums"'),
-    group(names, 'text-anchor="middle"'),
+    group(numbers, html` text-anchor="end" font-variant="tabular-nums"`),
+    group(names, html` text-anchor="middle"`),
     group(drawn),
   ]);
 }
@@ -92,7 +93,7 @@ const [NAME_GAP, SUM_ROOM, WIDE] = [6, 60, 480];
  * SVG of one lying bar for each mark, the series one behind the other, and their sum. At most 40 marks.
  * A name that is too long for a line takes up to three; its title has it whole.
  */
-export function stackedRows(data: ChartData, width = WIDTH): string {
+export function stackedRows(data: ChartData, width = WIDTH): Html {
   if (isEmpty(data)) return framed(`${data.title}. ${data.none}`, width, 40, text(0, 25, data.none));
   const { marks, series, number } = data;
   const is_wide = width >= WIDE;
@@ -116,19 +117,19 @@ export function stackedRows(data: ChartData, width = WIDTH): string {
   const titles = names.map((lines, mark) => {
     const first = middle(mark) - ((lines.length - 1) * NAME_LINE) / 2;
     const spans = lines.map(
-      (one, nth) => `<tspan x="${left - NAME_GAP}" y="${round(first + nth * NAME_LINE)}">${escaped(one)}</tspan>`,
+      (one, nth) => html`<tspan x="${left - NAME_GAP}" y="${round(first + nth * NAME_LINE)}">${one}</tspan>`,
     );
-    return `<text>${spans.join('')}<title>${escaped(marks[mark] ?? '')}</title></text>`;
+    return html`<text>${spans}<title>${marks[mark] ?? ''}</title></text>`;
   });
   const ticks = ticksOf(most, is_wide ? 5 : 1);
   const grid = ticks.map((value) => line(xOf(value), top, xOf(value), floor));
   const numbers = ticks.map((value) => text(xOf(value), floor + 18, number(value)));
   return chart(data, width, floor + BOTTOM, legend, [
     group(grid),
-    group(numbers, 'text-anchor="middle" font-variant="tabular-nums"'),
-    group(titles, 'class="name" text-anchor="end"'),
+    group(numbers, html` text-anchor="middle" font-variant="tabular-nums"`),
+    group(titles, html` class="name" text-anchor="end"`),
     group(drawn),
-    group(sums, 'class="sum"'),
+    group(sums, html` class="sum"`),
   ]);
 }
 
@@ -142,17 +143,17 @@ function chart(
   width: number,
   height: number,
   legend: ReturnType<typeof legendOf>,
-  parts: readonly string[],
-): string {
-  const unit = `<text class="unit" x="0" y="${legend.height + 18}">${escaped(data.unit)}</text>`;
+  parts: readonly Html[],
+): Html {
+  const unit = html`<text class="unit" x="0" y="${legend.height + 18}">${data.unit}</text>`;
   const name = `${data.title}. ${data.summary}`.trimEnd();
-  return framed(name, width, height, [...parts, unit, legend.drawn].join(''));
+  return framed(name, width, height, [parts, unit, legend.drawn]);
 }
 
-function framed(name: string, width: number, height: number, inside: string): string {
-  const size = `viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"`;
-  const font = `font-family="system-ui, sans-serif" font-size="${FONT_SIZE}" fill="currentColor"`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" class="chart" ${size} ${font} role="img" aria-label="${escaped(name)}">${inside}</svg>`;
+function framed(name: string, width: number, height: number, inside: Content): Html {
+  const size = html`viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"`;
+  const font = html`font-family="system-ui, sans-serif" font-size="${FONT_SIZE}" fill="currentColor"`;
+  return html`<svg xmlns="http://www.w3.org/2000/svg" class="chart" ${size} ${font} role="img" aria-label="${name}">${inside}</svg>`;
 }
 
 /** Bars without those of 0; `mark` and `nth` are positions in `marks` and `series`, the title is shown by the pointer. */
@@ -182,43 +183,37 @@ function ticksOf(most: number, steps: number): number[] {
 }
 
 /** In as many lines as the width asks for. */
-function legendOf(series: readonly Series[], width: number): { drawn: string; height: number } {
-  const parts: string[] = [];
+function legendOf(series: readonly Series[], width: number): { drawn: Html; height: number } {
+  const parts: Html[] = [];
   let [x, y] = [0, 0];
   for (const { name, kind } of series) {
     const size = Math.ceil(16 + [...name].length * LETTER);
     if (x > 0 && x + size > width) [x, y] = [0, y + LEGEND_LINE];
-    parts.push(`<rect class="${kind}" x="${x}" y="${y + 4}" width="11" height="11"/>`, text(x + 16, y + 14, name));
+    parts.push(html`<rect class="${kind}" x="${x}" y="${y + 4}" width="11" height="11"/>`, text(x + 16, y + 14, name));
     x += size + 18;
   }
-  return { drawn: group(parts, 'class="legend"'), height: y + LEGEND_LINE };
+  return { drawn: group(parts, html` class="legend"`), height: y + LEGEND_LINE };
 }
 
-function group(parts: readonly string[], attributes = ''): string {
-  return `<g${attributes === '' ? '' : ` ${attributes}`}>${parts.join('')}</g>`;
+function group(parts: readonly Html[], attributes: Content = null): Html {
+  return html`<g${attributes}>${parts}</g>`;
 }
 
-function rect(kind: Kind, x: number, y: number, width: number, height: number, title: string): string {
-  const place = `x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"`;
-  return `<rect class="${kind}" ${place}><title>${escaped(title)}</title></rect>`;
+function rect(kind: Kind, x: number, y: number, width: number, height: number, title: string): Html {
+  const place = html`x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}"`;
+  return html`<rect class="${kind}" ${place}><title>${title}</title></rect>`;
 }
 
-function line(x1: number, y1: number, x2: number, y2: number): string {
-  return `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" stroke="currentColor" stroke-opacity="0.15"/>`;
+function line(x1: number, y1: number, x2: number, y2: number): Html {
+  return html`<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" stroke="currentColor" stroke-opacity="0.15"/>`;
 }
 
-function text(x: number, y: number, content: string): string {
-  return `<text x="${round(x)}" y="${round(y)}">${escaped(content)}</text>`;
+function text(x: number, y: number, content: string): Html {
+  return html`<text x="${round(x)}" y="${round(y)}">${content}</text>`;
 }
 
 function round(value: number): number {
   return Math.round(value * 100) / 100;
-}
-
-/** What tills call their fields stands in charts, too: what XML can't hold is replaced. */
-function escaped(content: string): string {
-  const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-  return printable(content).replace(/[&<>"]/g, (letter) => entities[letter] ?? letter);
 }
 
 /** Of one name: an operation, and the two halves of a field's path, where the chart is narrow. */

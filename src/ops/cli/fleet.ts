@@ -5,7 +5,7 @@ import type { AuditView, ChainReport } from '../audit.ts';
 import type { FleetView } from '../fleet/fleet.ts';
 import type { FleetLine, LanePulse } from '../fleet/line.ts';
 import { fleetSorts, fleetVerdicts } from '../fleet/select.ts';
-import { factText } from '../report/html-tables.ts';
+import { factText } from '../report/html.ts';
 import type { DecisionLine } from '../report/report.ts';
 import { callOps } from './ops-client.ts';
 import { common, exitCodes, type Output, plain, print, tableOf, wholeNumber } from './output.ts';

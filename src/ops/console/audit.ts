@@ -3,15 +3,16 @@
 import { actionOf } from '../../locales/says.ts';
 import type { Words } from '../../locales/words.ts';
 import { auditActions, auditView, chainReport, incidentsView } from '../api/fleet.ts';
-import { type Content, type Html, html, type Page, says, type Visit } from './kit.ts';
-import { decisionTable, detailOf, options, row, section, subjectLink, table, timeOf } from './parts.ts';
+import { type Content, type Html, html, says, timeOf } from '../html.ts';
+import { given, type Page, type Visit } from './kit.ts';
+import { decisionTable, detailOf, options, section, subjectLink, table } from './parts.ts';
 
 export const auditPage: Page = {
   path: '/audit',
   async show(visit) {
     const { words, query } = visit;
     const { t } = words;
-    const asked = named({ subject: query.subject, action: query.action });
+    const asked = given({ subject: query.subject, action: query.action });
     const { lines } = await visit.ask('GET /api/audit', auditView, { query: { ...asked, limit: 200 } });
     const content = html`${await chain(visit)}
 <form class="filters" action="/audit" method="get">
@@ -34,24 +35,21 @@ export const incidentPage: Page = {
   async show(visit) {
     const { words, query } = visit;
     const { t } = words;
-    const found = await visit.ask('GET /api/incidents', incidentsView, { query: named({ merchant: query.merchant }) });
-    const rows = found.incidents.map(({ sequence, at, action, subject, reason, said, before, after, evidence }) =>
-      row(
-        sequence,
-        timeOf(words, at),
-        actionOf(words, action),
-        subjectLink(action, subject),
-        says(words, reason, said),
-        detailOf(words, { before, after, evidence }),
-      ),
-    );
-    const head = ['sequence', 'at', 'action', 'subject', 'reason', 'detail'].map((key) => t(`audit.${key}`));
+    const found = await visit.ask('GET /api/incidents', incidentsView, { query: given({ merchant: query.merchant }) });
+    const rows = found.incidents.map(({ sequence, at, action, subject, reason, said, before, after, evidence }) => ({
+      sequence: String(sequence),
+      at: timeOf(words, at),
+      action: actionOf(words, action),
+      subject: subjectLink(action, subject),
+      reason: says(words, reason, said),
+      detail: detailOf(words, { before, after, evidence }),
+    }));
     const more = found.left_out > 0 ? html`<p>${t('incidents.left_out', { count: found.left_out })}</p>` : '';
     const content = html`<p class="lead">${t('incidents.lead')}</p>
 <form class="filters" action="/incidents" method="get">
 <p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" inputmode="numeric" value="${query.merchant ?? ''}"></p>
 <p><button>${t('board.show')}</button></p></form>
-${table(t('nav.incidents'), head, rows, t('incidents.none'))}${more}`;
+${table(words, 'audit', t('nav.incidents'), rows, t('incidents.none'))}${more}`;
     return { title: t('nav.incidents'), content };
   },
 };
@@ -75,19 +73,10 @@ async function chain(visit: Visit): Promise<Html> {
 
 async function verdict({ words, query, ask }: Visit): Promise<Content> {
   const { t } = words;
-  const expected = named({ expect_sequence: query.sequence, expect_hash: query.hash });
+  const expected = given({ expect_sequence: query.sequence, expect_hash: query.hash });
   const { intact, lines, head, broken } = await ask('GET /api/audit/verify', chainReport, { query: expected });
   const mark = head === null ? '' : html`<p>${t('chain.head')} <code>${head.sequence}:${head.hash}</code></p>`;
   if (intact)
     return html`<div class="notice good" role="status"><p><strong>${t('chain.intact', { count: lines })}</strong></p>${mark}</div>`;
   return html`<div class="notice bad" role="alert"><p><strong>${t('chain.broken', { sequence: broken?.sequence ?? 0 })}</strong></p><p>${says(words, broken?.reason ?? null, broken?.said ?? null)}</p>${mark}</div>`;
-}
-
-/** What a form left empty is not asked for. */
-function named(values: Record<string, string | undefined>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(values).flatMap(([name, value]): [string, string][] =>
-      value === undefined || value.trim() === '' ? [] : [[name, value.trim()]],
-    ),
-  );
 }

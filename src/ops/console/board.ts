@@ -3,8 +3,9 @@ import type { z } from 'zod';
 import { actionOf } from '../../locales/says.ts';
 import type { Words } from '../../locales/words.ts';
 import { fleetView } from '../api/fleet.ts';
-import { type Content, type Html, html, linkTo, merchantPath, type Page, says, type Visit } from './kit.ts';
-import { badge, durationOf, namedRow, options, spark, table, timeOf } from './parts.ts';
+import { type Content, type Html, html, type Row, says, timeOf } from '../html.ts';
+import { given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
+import { badge, durationOf, options, spark, table } from './parts.ts';
 
 type FleetView = z.infer<typeof fleetView>;
 
@@ -17,7 +18,7 @@ const ASKED = ['search', 'stage', 'readiness', 'attention', 'sort', 'order', 'pa
 export const board: Page = {
   path: '/',
   async show(visit) {
-    const asked = askedOf(visit);
+    const asked = given(Object.fromEntries(ASKED.map((name) => [name, visit.query[name]])));
     const view = await visit.ask('GET /api/fleet', fleetView, { query: asked });
     const { t } = visit.words;
     const content = view.totals.merchants === 0 ? welcome(visit) : html`${filters(visit)}${live(visit, view, asked)}`;
@@ -64,12 +65,7 @@ function live(visit: Visit, view: FleetView, asked: Record<string, string>): Htm
   return html`<div id="board"${trigger}>
 ${totals(visit, view)}
 <p class="fresh">${t('board.at', { at: words.time(view.at) })} <a href="${linkTo('/', { ...asked, live: is_paused ? undefined : 'off' })}">${t(is_paused ? 'board.resume' : 'board.pause')}</a></p>
-${table(
-  t('board.title'),
-  HEAD.map((key) => t(key)),
-  rows,
-  t('board.none'),
-)}
+${table(words, 'board', t('board.title'), rows, t('board.none'), true)}
 ${pager(visit, view, asked)}
 </div>`;
 }
@@ -95,48 +91,27 @@ function pager({ words: { t } }: Visit, { page, pages, found }: FleetView, asked
 <span>${t('board.page', { page, pages, found })}</span>${link(page + 1, 'board.later')}</nav>`;
 }
 
-/** What the form leaves empty is not asked for. */
-function askedOf({ query }: Visit): Record<string, string> {
-  return Object.fromEntries(
-    ASKED.flatMap((name): [string, string][] => {
-      const value = query[name] ?? '';
-      return value === '' ? [] : [[name, value]];
-    }),
-  );
-}
-
 // One merchant's row of the board.
 
 export type FleetLine = z.infer<typeof fleetView>['merchants'][number];
 type Pulse = NonNullable<FleetLine['health']['legacy']>;
 
-/** Keys of the columns' names. */
-export const HEAD = [
-  'board.merchant',
-  'board.stage',
-  'board.legacy',
-  'board.orders',
-  'board.open',
-  'board.readiness',
-  'board.incident',
-] as const;
-
-export function boardRow(words: Words, line: FleetLine): Html {
+function boardRow(words: Words, line: FleetLine): Row {
   const { merchant_id, site, health } = line;
-  return namedRow(
-    HEAD.map((key) => words.t(key)),
-    html`<a href="${merchantPath(merchant_id)}">${merchant_id}</a>${site === null ? '' : html` <span class="site">${site}</span>`}`,
-    stageCell(words, line),
-    pulse(words, 'legacy', health.legacy),
-    pulse(words, 'orders', health.orders),
-    openCell(words, line),
-    readinessCell(words, line),
-    incidentCell(words, line),
-  );
+  const where = site === null ? null : html` <span class="site">${site}</span>`;
+  return {
+    merchant: html`<a href="${merchantPath(merchant_id)}">${merchant_id}</a>${where}`,
+    stage: stageCell(words, line),
+    legacy: pulse(words, 'legacy', health.legacy),
+    orders: pulse(words, 'orders', health.orders),
+    open: openCell(words, line),
+    readiness: readinessCell(words, line),
+    incident: incidentCell(words, line),
+  };
 }
 
 /** Where new work goes; a stop and what differs from the merchant's own stage are named beside it. */
-export function stageCell({ t, number }: Words, { intended, share, apart, stopped, waiting_moves }: FleetLine): Html {
+function stageCell({ t, number }: Words, { intended, share, apart, stopped, waiting_moves }: FleetLine): Html {
   const own = intended === 'canary' ? `${t('stage.canary')} ${number(share)} %` : t(`stage.${intended}`);
   return html`${badge(intended, own)}${apart.map(
     (one) => html` <span class="apart">${t(`kind.${one.kind}`)}: ${t(`stage.${one.stage}`)}</span>`,

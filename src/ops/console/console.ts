@@ -7,6 +7,7 @@ import { sameOriginOnly } from '../api/access.ts';
 import { callersFault, pageRefusals, setRefusal } from '../api/errors.ts';
 import type { ConsoleParts } from '../api/parts.ts';
 import { isStreamed, sendStream, untilGone } from '../api/stream.ts';
+import { type Html, html } from '../html.ts';
 import { auditPage, incidentPage } from './audit.ts';
 import { board } from './board.ts';
 import { doorRouter, requireFormToken } from './door.ts';
@@ -15,8 +16,6 @@ import {
   type Download,
   type Form,
   fieldsOf,
-  type Html,
-  html,
   type Kit,
   languageOf,
   type Page,
@@ -117,7 +116,7 @@ async function answer(kit: Kit, page: Page, visit: Visit, request: Request, resp
   if (refused !== null) setRefusal(response, refused);
   // A form that was refused is shown under its own path, which nobody can look at.
   const here = request.method === 'GET' ? request.originalUrl : '/';
-  await sendPage(response, layout(kit.files, { ...visit, refused }, here, shown));
+  sendPage(response, layout(kit.files, { ...visit, refused }, here, shown));
 }
 
 /** What a page can't be shown for is told in its place. */
@@ -216,7 +215,7 @@ export function tellBrowser(kit: Kit): ErrorRequestHandler {
       said = alert(own.t('broken.says', { id: request_id }));
     }
     const content = html`${said}<p><a href="/">${own.t('nav.fleet')}</a></p>`;
-    sendPage(response, bareLayout(files, own, '/', token, { title: own.t('refused.title'), content })).catch(next);
+    sendPage(response, bareLayout(files, own, '/', token, { title: own.t('refused.title'), content }));
   };
 }
 

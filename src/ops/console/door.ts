@@ -4,7 +4,8 @@ import { type Request, type Response, Router } from 'express';
 import { PuenteError } from '../../error.ts';
 import { SESSION_MS } from '../api/access.ts';
 import { pageRefusals, setRefusal } from '../api/errors.ts';
-import { fieldsOf, html, type Kit, LANGUAGE_COOKIE, languageOf, ownPath, sendPage, sessionOf } from './kit.ts';
+import { html } from '../html.ts';
+import { fieldsOf, type Kit, LANGUAGE_COOKIE, languageOf, ownPath, sendPage, sessionOf } from './kit.ts';
 import { bareLayout, formToken, refusal } from './layout.ts';
 
 const YEAR_MS = 366 * 86_400_000;
@@ -34,7 +35,7 @@ export function requireFormToken(kit: Kit, request: Request): void {
 }
 
 /** The token is looked at once and kept nowhere: what the browser gets is a session's cookie. */
-async function signIn(kit: Kit, request: Request, response: Response): Promise<void> {
+function signIn(kit: Kit, request: Request, response: Response): void {
   try {
     requireFormToken(kit, request);
     const { token = '', next } = fieldsOf(request.body);
@@ -44,11 +45,11 @@ async function signIn(kit: Kit, request: Request, response: Response): Promise<v
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
     setRefusal(response, error);
-    await showSignIn(kit, request, response, error);
+    showSignIn(kit, request, response, error);
   }
 }
 
-async function showSignIn(kit: Kit, request: Request, response: Response, refused: PuenteError | null): Promise<void> {
+function showSignIn(kit: Kit, request: Request, response: Response, refused: PuenteError | null): void {
   const words = kit.words[languageOf(request)];
   const { t } = words;
   const next = ownPath(fieldsOf(request.query).next ?? fieldsOf(request.body).next);
@@ -61,8 +62,7 @@ async function showSignIn(kit: Kit, request: Request, response: Response, refuse
   <button>${t('sign.in')}</button>
 </form>
 <p class="hint">${t('sign.hint')}</p>`;
-  const page = bareLayout(kit.files, words, request.originalUrl, token, { title: t('sign.title'), content });
-  await sendPage(response, page);
+  sendPage(response, bareLayout(kit.files, words, request.originalUrl, token, { title: t('sign.title'), content }));
 }
 
 /** A browser that came by HTTPS, through somebody's proxy, says so in its Origin, and must keep the cookie for HTTPS. */

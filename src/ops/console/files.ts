@@ -41,7 +41,7 @@ interface Kept {
 export function consoleFiles(): ConsoleFiles {
   const htmx = require.resolve('htmx.org/dist/htmx.min.js');
   const sheets = SHEETS.map((name) => readFileSync(join(import.meta.dirname, name)));
-  const style = kept('console', 'css', 'text/css', Buffer.from(CHART_STYLE), ...sheets);
+  const style = kept('console', 'css', 'text/css', Buffer.from(String(CHART_STYLE)), ...sheets);
   const icon = kept('puente', 'svg', 'image/svg+xml', readFileSync(join(import.meta.dirname, 'puente.svg')));
   const script = kept('htmx', 'js', 'text/javascript', readFileSync(htmx));
   const files = new Map([style, script, icon].map((file) => [file.path, file]));

@@ -1,14 +1,12 @@
 /** What every request of the console needs, made once. */
 import type { Request, Response } from 'express';
-import { html, raw as unescaped } from 'hono/html';
 import type { z } from 'zod';
 import type { PuenteError } from '../../error.ts';
 import { loadWords } from '../../locales/load.ts';
-import { type Part, partsOf, writtenPart } from '../../locales/says.ts';
 import { type Language, languages, type Words } from '../../locales/words.ts';
-import type { Said } from '../api/errors.ts';
 import type { Asked, ConsoleParts, RowName } from '../api/parts.ts';
 import type { Person } from '../api/router.ts';
+import type { Html } from '../html.ts';
 import { type ConsoleFiles, consoleFiles } from './files.ts';
 
 export interface Kit {
@@ -29,9 +27,9 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /** Sends a page with its policy. Without a referrer a browser would name no origin for the page's own forms either. */
-export async function sendPage(response: Response, page: Html): Promise<void> {
+export function sendPage(response: Response, page: Html): void {
   response.set({ 'Content-Security-Policy': POLICY, 'Referrer-Policy': 'same-origin' });
-  response.type('text/html; charset=utf-8').send(await textOf(page));
+  response.type('text/html; charset=utf-8').send(String(page));
 }
 
 /** The language that somebody has chosen, else the browser's first that there is, else English. */
@@ -133,72 +131,19 @@ export interface Download {
   queryOf(query: Fields, language: Language): Record<string, string>;
 }
 
-/** A path with a query; what is undefined or empty is left out. */
-export function linkTo(path: string, query: Record<string, string | number | undefined> = {}): string {
-  const named = Object.entries(query).flatMap(([name, value]): [string, string][] =>
-    value === undefined || value === '' ? [] : [[name, String(value)]],
-  );
-  return named.length === 0 ? path : `${path}?${new URLSearchParams(named)}`;
+/** A path with a query; empty fields are left out. */
+export function linkTo(path: string, query: Parameters<typeof given>[0] = {}): string {
+  const text = new URLSearchParams(given(query)).toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+/** The fields that are not empty. */
+export function given(values: Record<string, string | number | undefined>): Record<string, string> {
+  const pairs = Object.entries(values).map(([name, value = '']) => [name, String(value).trim()] as const);
+  return Object.fromEntries(pairs.filter(([, value]) => value !== ''));
 }
 
 /** The path of a merchant's page, or of what is below it. */
 export function merchantPath(id: string, below = ''): string {
   return `/merchants/${encodeURIComponent(id)}${below}`;
-}
-
-// Pages are written as templates that escape every value; only what is a template itself goes in as it is.
-
-export { html };
-
-/** Markup that is made elsewhere, and escaped there: the pictures of charts. */
-export function raw(markup: string): Html {
-  return html`${unescaped(markup)}`;
-}
-
-/** A piece of a page. */
-export type Html = ReturnType<typeof html>;
-/** What may stand between two tags; nothing for null. */
-export type Content = Html | Html[] | string | number | null;
-
-/** The text of a whole page. */
-export async function textOf(page: Html): Promise<string> {
-  return String(await page);
-}
-
-// What Puente says, on a page: what has no words in the page's language stays English, and is marked so.
-
-/** @param text the API's sentence. @param said its code; null when it has none. */
-export function says(words: Words, text: string | null, said: Said | null): Content {
-  return text === null ? '' : html`${partsOf(words, text, said).map((part) => content(part))}`;
-}
-
-/** A text of several sentences. @param between what stands between two of them. */
-export function saysAll(words: Words, text: string, said: readonly Said[], between = ' '): Content {
-  if (said.length === 0) return written(words, text);
-  if (words.language === 'en') return text;
-  return html`${said.map((one, index) => html`${index === 0 ? '' : between}${says(words, text, one)}`)}`;
-}
-
-/** What a refusal says, with the command that repairs it. */
-export function refuses(words: Words, text: string, said: readonly Said[]): Content {
-  if (said.length === 0) return written(words, text);
-  if (words.language === 'en') return withCode(text);
-  const parts = said.map((one) => partsOf(words, text, one));
-  return html`${parts.map((each, index) => html`${index === 0 ? '' : ' '}${each.map((part) => content(part, withCode))}`)}`;
-}
-
-/** What a table, a setting or the register says. A screen reader reads as English what nobody has translated. */
-export function written(words: Words, text: string): Content {
-  return content(writtenPart(words, text), withCode);
-}
-
-/** @param shown what becomes of a text; facts that a till sent stay as they are, whatever is in them. */
-function content(part: Part, shown: (text: string) => Content = (text) => text): Content {
-  return typeof part === 'string' ? shown(part) : html`<span lang="en">${shown(part.english)}</span>`;
-}
-
-/** Names of settings, commands and paths stand between backticks, as in Markdown. */
-function withCode(text: string): Content {
-  const pieces = text.split(/`([^`]+)`/);
-  return html`${pieces.map((piece, index) => (index % 2 === 0 ? piece : html`<code>${piece}</code>`))}`;
 }

@@ -1,8 +1,9 @@
 /** What stands on every page: the head, the way to the other pages, the search, who is signed in, and what was refused or done. */
 import type { PuenteError } from '../../error.ts';
 import { languages, type Words } from '../../locales/words.ts';
+import { type Content, type Html, html, saysAll, withCode } from '../html.ts';
 import type { ConsoleFiles } from './files.ts';
-import { type Content, type Html, html, refuses, type Shown, type Visit } from './kit.ts';
+import type { Shown, Visit } from './kit.ts';
 
 /** The places of the head, in their order: path and key of the name. */
 const PLACES = [
@@ -70,7 +71,7 @@ export function formToken(value: string): Html {
 /** What was refused and why, in the reader's language: the API's sentences name the repair. */
 export function refusal(words: Words, { code, message, said }: PuenteError): Html {
   return html`<div class="notice bad" role="alert"><p><strong>${words.named(`refused.${code}`, words.t('refused.other'))}</strong></p>
-<p>${refuses(words, message, said)}</p></div>`;
+<p>${saysAll(words, message, said, ' ', withCode)}</p></div>`;
 }
 
 function frame({ style, script, icon }: ConsoleFiles, { language, t }: Words, title: string, body: Content): Html {

@@ -1,6 +1,6 @@
 /** The merchant page: what is asked most stands first; every part can be reached by a link. */
 
-import { z } from 'zod';
+import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { coverageView, differencesView, lossesView, readinessView } from '../api/evidence.ts';
@@ -8,23 +8,11 @@ import { auditView, fleetView } from '../api/fleet.ts';
 import { merchantView } from '../api/merchants.ts';
 import { drainView, moveView, proposalsView, safetyView } from '../api/moves.ts';
 import { noticesView } from '../api/notices.ts';
+import { type Content, code, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
 import { type FleetLine, pulse } from './board.ts';
-import {
-  type Content,
-  type Fields,
-  type Form,
-  type Html,
-  html,
-  linkTo,
-  merchantPath,
-  type Page,
-  says,
-  saysAll,
-  type Visit,
-  written,
-} from './kit.ts';
+import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { noticeTable } from './notices.ts';
-import { badge, changeForm, decisionTable, hidden, options, row, section, table, timeOf } from './parts.ts';
+import { badge, changeForm, decisionTable, hidden, options, section, table } from './parts.ts';
 import { chartSlot, merchantCharts } from './reports.ts';
 import { readiness, safety, stageControl, targetIn, waitingMoves } from './stage-control.ts';
 
@@ -118,82 +106,61 @@ function onward({ words: { t }, path }: Visit): Html {
 
 // What operators do on the merchant page: each form is one operation of the API.
 
-const DONE = z.unknown();
-
-const move: Form = {
-  path: '/merchants/:id/stage',
-  page: merchantPage,
-  async send(visit, fields) {
-    const id = idOf(visit);
+export const merchantForms: readonly Form[] = [
+  form('/stage', async (visit, path, fields) => {
     const body = { ...targetOf(visit, fields), reason: fields.reason, revision: Number(fields.revision) };
-    const { result } = await visit.ask('PUT /api/merchants/:id/stage', moveView, { path: { id }, body });
-    return done(visit, result);
-  },
-};
-
-const rollBack: Form = {
-  path: '/merchants/:id/rollback',
-  page: merchantPage,
-  async send(visit, { reason }) {
-    await visit.ask('POST /api/merchants/:id/rollback', DONE, { path: { id: idOf(visit) }, body: { reason } });
-    return done(visit, 'rolled_back');
-  },
-};
-
-const resetStop: Form = {
-  path: '/merchants/:id/safety',
-  page: merchantPage,
-  async send(visit, { kind, reason, revision }) {
-    const body = { kind, reason, revision: Number(revision) };
-    await visit.ask('POST /api/merchants/:id/safety/reset', DONE, { path: { id: idOf(visit) }, body });
-    return done(visit, 'reset');
-  },
-};
-
-const judge: Form = {
-  path: '/merchants/:id/differences/:signature',
-  page: merchantPage,
-  async send(visit, { state, until = '', note, revision }) {
+    return (await visit.ask('PUT /api/merchants/:id/stage', moveView, { path, body })).result;
+  }),
+  form('/rollback', async ({ tell }, path, { reason }) => {
+    await tell('POST /api/merchants/:id/rollback', { path, body: { reason } });
+    return 'rolled_back';
+  }),
+  form('/safety', async ({ tell }, path, { kind, reason, revision }) => {
+    await tell('POST /api/merchants/:id/safety/reset', { path, body: { kind, reason, revision: Number(revision) } });
+    return 'reset';
+  }),
+  form('/differences/:signature', async (visit, { id }, { state, until = '', note, revision }) => {
     const accepted_until = state === 'accepted' && until !== '' ? `${until}T00:00:00Z` : null;
-    await visit.ask('PUT /api/differences/:merchant/:signature', DONE, {
-      path: { merchant: idOf(visit), signature: visit.path.signature ?? '' },
+    await visit.tell('PUT /api/differences/:merchant/:signature', {
+      path: { merchant: id, signature: visit.path.signature ?? '' },
       body: { state, accepted_until, note, revision: Number(revision) },
     });
-    return done(visit, 'judged');
-  },
-};
+    return 'judged';
+  }),
+  form('/moves/:move/approve', async ({ tell, path }, _of, { reason }) => {
+    await tell('POST /api/moves/:id/approve', { path: { id: path.move ?? '' }, body: { reason } });
+    return 'approved';
+  }),
+  form('/moves/:move/decline', async ({ tell, path }, _of, { reason }) => {
+    await tell('POST /api/moves/:id/decline', { path: { id: path.move ?? '' }, body: { reason } });
+    return 'declined';
+  }),
+];
 
-const approve: Form = {
-  path: '/merchants/:id/moves/:move/approve',
-  page: merchantPage,
-  async send(visit, { reason }) {
-    await visit.ask('POST /api/moves/:id/approve', DONE, { path: { id: visit.path.move ?? '' }, body: { reason } });
-    return done(visit, 'approved');
-  },
-};
-
-const decline: Form = {
-  path: '/merchants/:id/moves/:move/decline',
-  page: merchantPage,
-  async send(visit, { reason }) {
-    await visit.ask('POST /api/moves/:id/decline', DONE, { path: { id: visit.path.move ?? '' }, body: { reason } });
-    return done(visit, 'declined');
-  },
-};
-
-export const merchantForms: readonly Form[] = [move, rollBack, resetStop, judge, approve, decline];
+/** @param send returns the key of what was done (`done.…`). */
+function form(below: string, send: (visit: Visit, path: { id: string }, fields: Fields) => Promise<string>): Form {
+  return {
+    path: `/merchants/:id${below}`,
+    page: merchantPage,
+    async send(visit, fields) {
+      const id = visit.path.id ?? '';
+      return `${merchantPath(id)}?done=${await send(visit, { id }, fields)}`;
+    },
+  };
+}
 
 /** The body of a move, of the same fields as its preview. */
 function targetOf({ query }: Visit, sent: Fields): Record<string, unknown> {
   const { stage, share, kind, units_in, units_out, override } = targetIn({ query, sent });
-  return {
+  const target = {
     stage: stage === 'follow' ? null : stage,
-    ...(share === undefined ? {} : { share: Number(share) }),
-    ...(kind === undefined ? {} : { kind }),
-    ...(units_in === undefined ? {} : { units_in: slotsOf(units_in) }),
-    ...(units_out === undefined ? {} : { units_out: slotsOf(units_out) }),
+    share: share === undefined ? undefined : Number(share),
+    kind,
+    units_in: units_in === undefined ? undefined : slotsOf(units_in),
+    units_out: units_out === undefined ? undefined : slotsOf(units_out),
     override: override === 'true',
   };
+  return Object.fromEntries(Object.entries(target).filter(([, value]) => value !== undefined));
 }
 
 function slotsOf(text: string): string[] {
@@ -201,14 +168,6 @@ function slotsOf(text: string): string[] {
     .split(',')
     .map((slot) => slot.trim())
     .filter((slot) => slot !== '');
-}
-
-function idOf({ path }: Visit): string {
-  return path.id ?? '';
-}
-
-function done(visit: Visit, what: string): string {
-  return `${merchantPath(idOf(visit))}?done=${what}`;
 }
 
 // The head of the merchant page: where it stands now, kind by kind.
@@ -251,27 +210,19 @@ type DrainView = z.infer<typeof drainView>;
 export function lanes({ words, path }: Visit, line: FleetLine | null, drain: DrainView): Html {
   const { t } = words;
   const { orders, legacy, safe_to_close_at } = drain;
+  const unitRow = (lane: 'orders' | 'legacy', unit: DrainView['legacy']['units'][number], notices: number | null) => ({
+    unit: unit.unit,
+    lane: badge(lane, t(`stage.${lane}`)),
+    open: unit.open,
+    oldest: timeOf(words, unit.oldest_at),
+    latest_end: timeOf(words, unit.latest_end_at),
+    in_doubt: unit.in_doubt === 0 ? 0 : badge('warn', String(unit.in_doubt)),
+    notices,
+  });
   const rows = [
     ...orders.units.map((unit) => unitRow('orders', unit, unit.notices_pending)),
     ...legacy.units.map((unit) => unitRow('legacy', unit, null)),
   ];
-  function unitRow(
-    lane: 'orders' | 'legacy',
-    unit: DrainView['legacy']['units'][number],
-    waiting: number | null,
-  ): Html {
-    const doubt: Content = unit.in_doubt === 0 ? '0' : badge('warn', String(unit.in_doubt));
-    return row(
-      unit.unit,
-      badge(lane, t(`stage.${lane}`)),
-      unit.open,
-      timeOf(words, unit.oldest_at),
-      timeOf(words, unit.latest_end_at),
-      doubt,
-      waiting,
-    );
-  }
-  const head = ['unit', 'lane', 'open', 'oldest', 'latest_end', 'in_doubt', 'notices'].map((key) => t(`lanes.${key}`));
   // What lives on beyond its lifetime has no end that could be told.
   const end =
     safe_to_close_at === null
@@ -285,7 +236,7 @@ export function lanes({ words, path }: Visit, line: FleetLine | null, drain: Dra
 <div><h3>${t('board.orders')}</h3>${pulse(words, 'orders', line?.health.orders ?? null)}</div></div>
 <h3>${t('lanes.open_now')}</h3>
 <p>${t('lanes.counts', { orders: orders.open, legacy: legacy.open })} ${end}</p>
-${rows.length === 0 ? '' : table(t('lanes.open_now'), head, rows, '')}
+${rows.length === 0 ? null : table(words, 'lanes', t('lanes.open_now'), rows)}
 </section>`;
 }
 
@@ -301,24 +252,18 @@ const STATES = ['equal', 'different', 'seen', 'carried', 'never_seen'] as const;
 export function losses(words: Words, found: readonly Loss[]): Html {
   const { t } = words;
   const rows = found.map(
-    ({ field, operation, weight, real_count, would_be_count, last_at, why, advice, advice_said }) =>
-      row(
-        html`<code>${field}</code>`,
-        badge(weight === 'other' ? 'shadow' : 'warn', t(`weight.${weight}`)),
-        operation,
-        real_count,
-        would_be_count,
-        timeOf(words, last_at),
-        html`${written(words, why)}<details><summary>${t('losses.advice')}</summary>${says(words, advice, advice_said)}</details>`,
-      ),
+    ({ field, operation, weight, real_count, would_be_count, last_at, why, advice, advice_said }) => ({
+      field: code(field),
+      weight: badge(weight === 'other' ? 'shadow' : 'warn', t(`weight.${weight}`)),
+      operation,
+      real: real_count,
+      paper: would_be_count,
+      last: timeOf(words, last_at),
+      why: html`${written(words, why)}<details><summary>${t('losses.advice')}</summary>${says(words, advice, advice_said)}</details>`,
+    }),
   );
-  const head = ['field', 'weight', 'operation', 'real', 'paper', 'last', 'why'].map((key) => t(`losses.${key}`));
-  return section(
-    'losses',
-    t('merchant.losses'),
-    table(t('merchant.losses'), head, rows, t('losses.none')),
-    t('losses.lead'),
-  );
+  const shown = table(words, 'losses', t('merchant.losses'), rows, t('losses.none'));
+  return section('losses', t('merchant.losses'), shown, t('losses.lead'));
 }
 
 export function differences(visit: Visit, found: readonly Difference[]): Html {
@@ -326,17 +271,16 @@ export function differences(visit: Visit, found: readonly Difference[]): Html {
   const { t } = words;
   const rows = found.map((one) => {
     const { operation, path, legacy, orders, state, count, last_at, note, sample, accepted_until } = one;
-    return row(
-      html`${operation}<br><code>${path === '' ? t('differences.whole') : path}</code>`,
-      html`<div class="lines"><span>${t('stage.legacy')}: <code>${legacy}</code></span><span>${t('stage.orders')}: <code>${orders}</code></span></div>`,
-      html`${count}<br><a href="/trace?id=${encodeURIComponent(sample)}">${t('finding.sample')}</a>`,
-      timeOf(words, last_at),
-      html`${badge(state === 'new' ? 'bad' : 'good', t(`difference.${state}`))} ${timeOf(words, accepted_until)} ${note}`,
-      judgeForm(visit, one),
-    );
+    return {
+      where: html`${operation}<br>${code(path === '' ? t('differences.whole') : path)}`,
+      sides: html`<div class="lines"><span>${t('stage.legacy')}: <code>${legacy}</code></span><span>${t('stage.orders')}: <code>${orders}</code></span></div>`,
+      count: html`${count}<br><a href="${linkTo('/trace', { id: sample })}">${t('finding.sample')}</a>`,
+      last: timeOf(words, last_at),
+      state: html`${badge(state === 'new' ? 'bad' : 'good', t(`difference.${state}`))} ${timeOf(words, accepted_until)} ${note}`,
+      judge: judgeForm(visit, one),
+    };
   });
-  const head = ['where', 'sides', 'count', 'last', 'state', 'judge'].map((key) => t(`differences.${key}`));
-  const shown = table(t('merchant.differences'), head, rows, t('differences.none'));
+  const shown = table(words, 'differences', t('merchant.differences'), rows, t('differences.none'));
   return section('differences', t('merchant.differences'), shown, t('differences.lead'));
 }
 
@@ -360,17 +304,22 @@ function judgeForm(visit: Visit, { merchant_id, signature, revision, operation }
 export function coverage(words: Words, cells: readonly Cell[]): Html {
   const { t } = words;
   const operations = [...new Set(cells.map(({ operation }) => operation))];
-  const head = ['field', 'state', 'equal', 'different', 'last'].map((key) => t(`coverage.${key}`));
   const parts = operations.map((name) => {
     const own = cells.filter(({ operation }) => operation === name);
     const counts = STATES.map((state) => [state, own.filter((one) => one.state === state).length] as const);
-    const rows = own.map(({ field, state, equal, different, last_at }) =>
-      row(html`<code>${field}</code>`, badge(state, t(`coverage.${state}`)), equal, different, timeOf(words, last_at)),
-    );
+    const rows = own.map(({ field, state, equal, different, last_at }) => {
+      return {
+        field: code(field),
+        state: badge(state, t(`coverage.${state}`)),
+        equal,
+        different,
+        last: timeOf(words, last_at),
+      };
+    });
     const sums = counts
       .filter(([, count]) => count > 0)
       .map(([state, count]) => html` ${badge(state, `${t(`coverage.${state}`)} ${count}`)}`);
-    return html`<details><summary><strong>${name}</strong>${sums}</summary>${table(name, head, rows, '')}</details>`;
+    return html`<details><summary><strong>${name}</strong>${sums}</summary>${table(words, 'coverage', name, rows)}</details>`;
   });
   const content = parts.length === 0 ? html`<p class="none">${t('coverage.none')}</p>` : html`${parts}`;
   return section('coverage', t('merchant.coverage'), content, t('coverage.lead'));

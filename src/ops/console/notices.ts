@@ -2,33 +2,31 @@
 import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
 import { noticesView, noticeView, replayedView } from '../api/notices.ts';
-import { type Fields, type Form, type Html, html, linkTo, merchantPath, type Page, says, type Visit } from './kit.ts';
-import { badge, changeForm, durationOf, hidden, options, reasonField, row, section, table, timeOf } from './parts.ts';
+import { type Html, html, says, timeOf } from '../html.ts';
+import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
+import { badge, changeForm, durationOf, hidden, options, reasonField, section, table } from './parts.ts';
 
 type Notice = z.infer<typeof noticesView>['notices'][number];
 
 const STATES = ['pending', 'delivered', 'dead', 'superseded'] as const;
-/** What the log may be asked for. */
-const ASKED = ['merchant', 'state', 'since', 'until'] as const;
 
 export function noticeTable(words: Words, notices: readonly Notice[]): Html {
   const { t } = words;
   const rows = notices.map(
-    ({ id, merchant, topic, subject, state, attempts, created_at, last_attempt, next_attempt_at }) =>
-      row(
-        html`<a href="/notices/${encodeURIComponent(id)}">${topic} ${subject}</a>`,
-        html`<a href="${merchantPath(merchant)}">${merchant}</a>`,
-        badge(state, t(`notice.${state}`)),
-        attempts,
-        timeOf(words, created_at),
+    ({ id, merchant, topic, subject, state, attempts, created_at, last_attempt, next_attempt_at }) => ({
+      subject: html`<a href="/notices/${encodeURIComponent(id)}">${topic} ${subject}</a>`,
+      merchant: html`<a href="${merchantPath(merchant)}">${merchant}</a>`,
+      state: badge(state, t(`notice.${state}`)),
+      attempts,
+      made: timeOf(words, created_at),
+      last:
         last_attempt === null
-          ? ''
-          : html`${last_attempt.status ?? ''} ${says(words, last_attempt.detail, last_attempt.said)}`,
-        timeOf(words, next_attempt_at),
-      ),
+          ? null
+          : html`${last_attempt.status} ${says(words, last_attempt.detail, last_attempt.said)}`,
+      next: timeOf(words, next_attempt_at),
+    }),
   );
-  const head = ['subject', 'merchant', 'state', 'attempts', 'made', 'last', 'next'].map((key) => t(`notices.${key}`));
-  return table(t('nav.notices'), head, rows, t('notices.none'));
+  return table(words, 'notices', t('nav.notices'), rows, t('notices.none'));
 }
 
 export const noticeList: Page = {
@@ -36,14 +34,15 @@ export const noticeList: Page = {
   async show(visit) {
     const { words, query } = visit;
     const { t } = words;
-    const asked = Object.fromEntries(ASKED.flatMap((name) => instantOrText(name, query[name] ?? '')));
+    const { merchant, state, since = '', until = '' } = query;
+    const asked = given({ merchant, state, since: instantOf(since), until: instantOf(until) });
     const { notices } = await visit.ask('GET /api/notices', noticesView, { query: asked });
     const states = STATES.map((one) => [one, t(`notice.${one}`)] as const);
     const content = html`<form class="filters" action="/notices" method="get">
-<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" value="${query.merchant ?? ''}" inputmode="numeric"></p>
-<p><label for="state">${t('notices.state')}</label><select id="state" name="state">${options([['', t('board.any')], ...states], query.state ?? '')}</select></p>
-<p><label for="since">${t('form.since')}</label><input id="since" name="since" type="datetime-local" value="${query.since ?? ''}"></p>
-<p><label for="until">${t('form.until')}</label><input id="until" name="until" type="datetime-local" value="${query.until ?? ''}"></p>
+<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" value="${merchant ?? null}" inputmode="numeric"></p>
+<p><label for="state">${t('notices.state')}</label><select id="state" name="state">${options([['', t('board.any')], ...states], state ?? '')}</select></p>
+<p><label for="since">${t('form.since')}</label><input id="since" name="since" type="datetime-local" value="${since}"></p>
+<p><label for="until">${t('form.until')}</label><input id="until" name="until" type="datetime-local" value="${until}"></p>
 <p><button>${t('board.show')}</button></p></form>
 ${noticeTable(words, notices)}
 ${await replayWindow(visit)}`;
@@ -57,17 +56,14 @@ export const noticePage: Page = {
     const { words, path } = visit;
     const { t } = words;
     const one = await visit.ask('GET /api/notices/:id', noticeView, { path: { id: path.id ?? '' } });
-    const tries = one.tries.map(({ at, duration_ms, outcome, status, detail, said, url }) =>
-      row(
-        timeOf(words, at),
-        badge(outcome === 'delivered' ? 'good' : 'bad', t(`attempt.${outcome}`)),
-        status,
-        durationOf(words, duration_ms),
-        url,
-        says(words, detail, said),
-      ),
-    );
-    const head = ['at', 'outcome', 'status', 'duration', 'url', 'detail'].map((key) => t(`attempts.${key}`));
+    const tries = one.tries.map(({ at, duration_ms, outcome, status, detail, said, url }) => ({
+      at: timeOf(words, at),
+      outcome: badge(outcome === 'delivered' ? 'good' : 'bad', t(`attempt.${outcome}`)),
+      status,
+      duration: durationOf(words, duration_ms),
+      url,
+      detail: says(words, detail, said),
+    }));
     const content = html`<dl class="facts">
 <dt>${t('notices.state')}</dt><dd>${badge(one.state, t(`notice.${one.state}`))}${one.replayed ? html` ${t('notices.replayed')}` : ''}</dd>
 <dt>${t('board.merchant')}</dt><dd><a href="${merchantPath(one.merchant)}">${one.merchant}</a></dd>
@@ -75,7 +71,7 @@ export const noticePage: Page = {
 <dt>${t('notices.sale')}</dt><dd><a href="${linkTo('/trace', { id: one.legacy_id })}">${one.legacy_id}</a></dd>
 <dt>${t('notices.made')}</dt><dd>${timeOf(words, one.created_at)}</dd>
 <dt>${t('notices.next')}</dt><dd>${timeOf(words, one.next_attempt_at)}</dd></dl>
-${section('attempts', t('notices.attempts'), table(t('notices.attempts'), head, tries, t('attempts.none')))}
+${section('attempts', t('notices.attempts'), table(words, 'attempts', t('notices.attempts'), tries, t('attempts.none')))}
 ${section('replay', t('replay.title'), changeForm(visit, `/notices/${encodeURIComponent(one.id)}/replay`, html`${reasonField(visit, 'replay-reason')}<button>${t('replay.go')}</button>`), t('replay.lead'))}`;
     return { title: t('notices.one', { id: one.id }), content };
   },
@@ -113,8 +109,8 @@ async function counted({ ask }: Visit, fields: Fields): Promise<number> {
   return (await ask('POST /api/notices/replay', replayedView, { body })).notices;
 }
 
-function windowOf({ reason, merchant = '', since = '', until = '' }: Fields) {
-  return { ...(merchant === '' ? {} : { merchant }), since: instantOf(since), until: instantOf(until), reason };
+function windowOf({ reason, merchant, since = '', until = '' }: Fields) {
+  return { ...given({ merchant }), since: instantOf(since), until: instantOf(until), reason };
 }
 
 export const noticeForms: readonly Form[] = [replayMany, replayOne];
@@ -142,11 +138,6 @@ async function confirmation(visit: Visit, asked: Fields): Promise<Html> {
   const window = ['merchant', 'since', 'until', 'reason'].map((name) => hidden(name, asked[name] ?? ''));
   const form = html`${window}${hidden('counted', 'true')}${hidden('expected', count)}<button>${t('replay.go_many')}</button>`;
   return html`<div class="notice warn" role="status"><p>${t('replay.would', { count })}</p>${changeForm(visit, '/notices/replay', form)}</div>`;
-}
-
-function instantOrText(name: string, value: string): [string, string][] {
-  if (value === '') return [];
-  return [[name, name === 'since' || name === 'until' ? instantOf(value) : value]];
 }
 
 /** A browser's field says no zone; the console says UTC everywhere. */

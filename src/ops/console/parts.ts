@@ -4,7 +4,8 @@ import type { z } from 'zod';
 import { actionOf } from '../../locales/says.ts';
 import type { Words } from '../../locales/words.ts';
 import type { auditView } from '../api/fleet.ts';
-import { type Content, type Html, html, linkTo, merchantPath, says, type Visit } from './kit.ts';
+import { type Content, type Html, html, type Row, says, tableOf, timeOf } from '../html.ts';
+import { linkTo, merchantPath, type Visit } from './kit.ts';
 import { formToken } from './layout.ts';
 
 const SPARK_WIDTH = 80;
@@ -13,11 +14,6 @@ const SPARK_HEIGHT = 18;
 /** A stage, or a verdict, as a word with a colour; the word says it all. */
 export function badge(kind: string, text: string): Html {
   return html`<span class="badge ${kind}">${text}</span>`;
-}
-
-/** An instant; empty for null. */
-export function timeOf(words: Words, at: string | null): Content {
-  return at === null ? '' : html`<time datetime="${at}">${words.time(at)}</time>`;
 }
 
 /** A duration in whole milliseconds, or in seconds from ten on. */
@@ -36,22 +32,21 @@ export function spark(counts: readonly number[], kind: string, label: string): H
   return html`<svg class="spark ${kind}" role="img" aria-label="${label}" viewBox="0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}" width="${SPARK_WIDTH}" height="${SPARK_HEIGHT}">${bars}</svg>`;
 }
 
-/** A table with a head, in a frame that scrolls by itself when the page is narrow; the sentence when there are no rows. */
-export function table(label: string, head: readonly string[], rows: readonly Html[], none: string): Html {
-  if (rows.length === 0) return html`<p class="none">${none}</p>`;
-  return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0"><table>
-<thead><tr>${head.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
-<tbody>${rows}</tbody></table></div>`;
+/** A table in a frame that scrolls by itself when the page is narrow; the sentence when there are no rows. @param prefix as for `tableOf`. */
+export function table(
+  words: Words,
+  prefix: string,
+  label: string,
+  rows: readonly Row[],
+  none = '',
+  is_named = false,
+): Html {
+  return framed(label, tableOf(words, prefix, rows, is_named), none);
 }
 
-/** Cells of a row: the first is its name. */
-export function row(first: Content, ...cells: Content[]): Html {
-  return html`<tr><th scope="row">${first}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
-}
-
-/** As above, each cell with the name of its column, for narrow screens. @param names of all columns, that of the first too. */
-export function namedRow(names: readonly string[], first: Content, ...cells: Content[]): Html {
-  return html`<tr><th scope="row">${first}</th>${cells.map((cell, nth) => html`<td data-name="${names[nth + 1] ?? ''}"><div>${cell}</div></td>`)}</tr>`;
+export function framed(label: string, content: Html | null, none: string): Html {
+  if (content === null) return html`<p class="none">${none}</p>`;
+  return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">${content}</div>`;
 }
 
 /** A part of a page under a heading that a link can lead to. */
@@ -91,20 +86,16 @@ function tenths(value: number): number {
 type AuditLine = z.infer<typeof auditView>['lines'][number];
 
 export function decisionTable(words: Words, lines: readonly AuditLine[]): Html {
-  const { t } = words;
-  const rows = lines.map(({ sequence, at, who, action, subject, reason, said, detail }) =>
-    row(
-      sequence,
-      timeOf(words, at),
-      who,
-      actionOf(words, action),
-      subjectLink(action, subject),
-      said === null ? reason : says(words, reason, said),
-      detailOf(words, detail),
-    ),
-  );
-  const head = ['sequence', 'at', 'who', 'action', 'subject', 'reason', 'detail'].map((key) => t(`audit.${key}`));
-  return table(t('merchant.decisions'), head, rows, t('audit.none'));
+  const rows = lines.map(({ sequence, at, who, action, subject, reason, said, detail }) => ({
+    sequence: String(sequence),
+    at: timeOf(words, at),
+    who,
+    action: actionOf(words, action),
+    subject: subjectLink(action, subject),
+    reason: said === null ? reason : says(words, reason, said),
+    detail: detailOf(words, detail),
+  }));
+  return table(words, 'audit', words.t('merchant.decisions'), rows, words.t('audit.none'));
 }
 
 /** A merchant's page, or the trace of a sale; a bulk move has neither. */

@@ -4,22 +4,11 @@ import type { Words } from '../../locales/words.ts';
 import type { Said } from '../api/errors.ts';
 import { assumptionsView, limitationsView } from '../api/evidence.ts';
 import { comparisonView, figuresView } from '../api/report.ts';
-import { type Chart, type ChartName, chartNames, chartsOf, chartWords } from '../charts/charts.ts';
+import { type Chart, type ChartName, chartNames, chartsOf, picturesOf } from '../charts/charts.ts';
 import { isEmpty } from '../charts/svg.ts';
-import {
-  type Content,
-  type Download,
-  type Html,
-  html,
-  linkTo,
-  merchantPath,
-  type Page,
-  raw,
-  says,
-  type Visit,
-  written,
-} from './kit.ts';
-import { badge, decisionTable, row, section, table, timeOf } from './parts.ts';
+import { type Content, code, type Html, html, plainTable, says, timeOf, written } from '../html.ts';
+import { type Download, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
+import { badge, decisionTable, framed, section, table } from './parts.ts';
 
 type Comparison = z.infer<typeof comparisonView>;
 
@@ -83,15 +72,12 @@ function files({ t }: Words, { before_since: _since, before_until: _until, ...as
 async function comparison({ words, ask }: Visit, asked: Record<string, string>): Promise<Html> {
   const { t } = words;
   const found: Comparison = await ask('GET /api/report/compare', comparisonView, { query: asked });
-  const rows = found.changes.map(({ part, line, before, after, before_said, after_said }) =>
-    row(
-      html`${badge('shadow', words.named(`reports.${part}`, part))} ${line}`,
-      shown(words, before, before_said),
-      shown(words, after, after_said),
-      difference(words, before, after),
-    ),
-  );
-  const head = ['line', 'before', 'after', 'change'].map((key) => t(`reports.${key}`));
+  const rows = found.changes.map(({ part, line, before, after, before_said, after_said }) => ({
+    line: html`${badge('shadow', words.named(`reports.${part}`, part))} ${line}`,
+    before: shown(words, before, before_said),
+    after: shown(words, after, after_said),
+    change: difference(words, before, after),
+  }));
   const decided = [...found.decisions, ...found.incidents].map(({ before, after, evidence, ...line }) => {
     return { ...line, hash: '', detail: { before, after, ...evidence } };
   });
@@ -101,7 +87,7 @@ async function comparison({ words, ask }: Visit, asked: Record<string, string>):
     since: words.time(found.b.period.since),
     until: words.time(found.b.period.until),
   });
-  return html`${section('comparison', t('reports.comparison'), table(t('reports.comparison'), head, rows, t('reports.same')), periods)}
+  return html`${section('comparison', t('reports.comparison'), table(words, 'reports', t('reports.comparison'), rows, t('reports.same')), periods)}
 ${section('between', t('reports.between'), decisionTable(words, decided))}`;
 }
 
@@ -140,21 +126,13 @@ function startOf(day: string | undefined, later_days: number): string | undefine
   return Number.isNaN(at) ? undefined : new Date(at + later_days * DAY_MS).toISOString();
 }
 
-function given(values: Record<string, string | undefined>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(values).flatMap(([name, value]): [string, string][] =>
-      value === undefined || value === '' ? [] : [[name, value]],
-    ),
-  );
-}
-
 // The charts of a merchant or the fleet: a part of other pages that is asked for by itself, because it takes longer
 // than they do.
 
 type Figures = z.infer<typeof figuresView>;
 
-/** Drawn twice, so that letters keep their size: the style sheet shows the one that the screen has room for. Pixels. */
-const WIDTHS = { wide: 620, narrow: 300 } as const;
+/** Pixels of a chart where there is room. */
+const CHART_WIDTH = 620;
 
 /** Stands in the page until the charts come; without scripts it leads to them. @param path of their own page. */
 export function chartSlot({ t }: Words, path: string): Html {
@@ -180,9 +158,8 @@ export const merchantChartPage: Page = {
 export async function charts({ words, ask, signal }: Visit, asked: Record<string, string>): Promise<Html> {
   const { t } = words;
   const figures = await ask('GET /api/report/figures', figuresView, { query: asked, signal });
-  const drawn = chartsOf(figures, chartWords(words));
-  const shown: Html[] = [];
-  for (const name of chartNames) shown.push(await figure(words, name, drawn[name]));
+  const drawn = chartsOf(figures, words);
+  const shown = chartNames.map((name) => figure(words, name, drawn[name]));
   return section('charts', t('charts.title'), html`<div class="charts">${shown}</div>`, lead(words, figures));
 }
 
@@ -196,23 +173,12 @@ function lead(words: Words, { period, calls_since, readiness_since }: Figures): 
 }
 
 /** A picture with its caption, and the table that says the same; a sentence where there is nothing to draw. */
-async function figure(
-  { t, number }: Words,
-  name: ChartName,
-  { data, table: { head, rows }, draw }: Chart,
-): Promise<Html> {
+function figure({ t, number }: Words, name: ChartName, { data, table: { head, rows }, draw }: Chart): Html {
   if (isEmpty(data))
     return html`<figure id="chart-${name}"><figcaption><h3>${data.title}</h3></figcaption><p class="none">${data.none}</p></figure>`;
-  const cells = rows.map(([first = '', ...rest]) =>
-    row(first, ...rest.map((cell) => (typeof cell === 'number' ? number(cell) : cell))),
-  );
-  const pictures = [
-    html`<div class="wide">${raw(await draw(WIDTHS.wide))}</div>`,
-    html`<div class="narrow">${raw(await draw(WIDTHS.narrow))}</div>`,
-  ];
   return html`<figure id="chart-${name}"><figcaption><h3>${data.title}</h3><p class="small">${data.summary}</p></figcaption>
-${pictures}
-<details><summary>${t('charts.figures')}<span class="unseen">: ${data.title}</span></summary>${table(data.title, head, cells, '')}</details></figure>`;
+${picturesOf({ draw }, CHART_WIDTH)}
+<details><summary>${t('charts.figures')}<span class="unseen">: ${data.title}</span></summary>${framed(data.title, plainTable(head, rows, number), '')}</details></figure>`;
 }
 
 // The register: where a till sees something else than before, and what is taken for granted.
@@ -222,16 +188,13 @@ export const limitationPage: Page = {
   async show({ words, ask }) {
     const { t } = words;
     const { limitations } = await ask('GET /api/limitations', limitationsView);
-    const rows = limitations.map(({ id, title, effect, workaround, operations }) =>
-      row(
-        html`<span class="whole" id="${id}">${id}</span>`,
-        html`<strong>${written(words, title)}</strong><br>${written(words, effect)}`,
-        written(words, workaround),
-        html`<details><summary>${operations.length}</summary><span class="small">${operations.join(', ')}</span></details>`,
-      ),
-    );
-    const head = ['id', 'effect', 'workaround', 'operations'].map((key) => t(`limitation.${key}`));
-    const content = html`<p class="lead">${t('limitation.lead')}</p>${table(t('nav.limitations'), head, rows, t('limitation.none'))}`;
+    const rows = limitations.map(({ id, title, effect, workaround, operations }) => ({
+      id: html`<span class="whole" id="${id}">${id}</span>`,
+      effect: html`<strong>${written(words, title)}</strong><br>${written(words, effect)}`,
+      workaround: written(words, workaround),
+      operations: html`<details><summary>${operations.length}</summary><span class="small">${operations.join(', ')}</span></details>`,
+    }));
+    const content = html`<p class="lead">${t('limitation.lead')}</p>${table(words, 'limitation', t('nav.limitations'), rows, t('limitation.none'))}`;
     return { title: t('nav.limitations'), content };
   },
 };
@@ -241,11 +204,10 @@ export const assumptionPage: Page = {
   async show({ words, ask }) {
     const { t } = words;
     const { assumptions } = await ask('GET /api/assumptions', assumptionsView);
-    const rows = assumptions.map(({ name, value, sentence: why }) =>
-      row(html`<code>${name}</code>`, html`<code>${value}</code>`, written(words, why)),
-    );
-    const head = ['name', 'value', 'why'].map((key) => t(`assumption.${key}`));
-    const content = html`<p class="lead">${t('assumption.lead')}</p>${table(t('nav.assumptions'), head, rows, t('assumption.none'))}`;
+    const rows = assumptions.map(({ name, value, sentence }) => {
+      return { name: code(name), value: code(value), why: written(words, sentence) };
+    });
+    const content = html`<p class="lead">${t('assumption.lead')}</p>${table(words, 'assumption', t('nav.assumptions'), rows, t('assumption.none'))}`;
     return { title: t('nav.assumptions'), content };
   },
 };

@@ -5,9 +5,10 @@ import type { Words } from '../../locales/words.ts';
 import type { finding, readinessView } from '../api/evidence.ts';
 import type { merchantView } from '../api/merchants.ts';
 import { type judgementView, previewView, type proposalView, type safetyView } from '../api/moves.ts';
-import { type Content, type Fields, type Html, html, merchantPath, says, saysAll, type Visit } from './kit.ts';
+import { type Content, type Html, html, plainTable, says, saysAll, timeOf, code as typed } from '../html.ts';
+import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
-import { badge, changeForm, hidden, options, reasonField, row, section, table, timeOf } from './parts.ts';
+import { badge, changeForm, framed, hidden, options, reasonField, section, table } from './parts.ts';
 
 type MerchantView = z.infer<typeof merchantView>;
 type ProposalView = z.infer<typeof proposalView>;
@@ -130,18 +131,13 @@ function verdictOf({ t }: Words, { allowed, kind, needs, overridden }: Judgement
 function units(words: Words, { preview }: Judgement): Content {
   const { t } = words;
   if (preview.units.length === 0) return null;
-  const rows = preview.units
-    .slice(0, SHOWN_UNITS)
-    .map(({ slot, to, when, why, why_said, until }) =>
-      row(
-        slot,
-        badge(to, t(`stage.${to}`)),
-        t(`preview.${when}`),
-        html`${says(words, why, why_said)} ${timeOf(words, until)}`,
-      ),
-    );
-  const head = [t('preview.unit'), t('preview.to'), t('preview.when'), t('preview.why')];
-  return html`<details><summary>${t('preview.unit_list')}</summary>${table(t('preview.unit_list'), head, rows, '')}</details>`;
+  const rows = preview.units.slice(0, SHOWN_UNITS).map(({ slot, to, when, why, why_said, until }) => ({
+    unit: slot,
+    to: badge(to, t(`stage.${to}`)),
+    when: t(`preview.${when}`),
+    why: html`${says(words, why, why_said)} ${timeOf(words, until)}`,
+  }));
+  return html`<details><summary>${t('preview.unit_list')}</summary>${table(words, 'preview', t('preview.unit_list'), rows)}</details>`;
 }
 
 // Why a merchant is not green: what blocks, what is not proven, and the next step for each.
@@ -183,9 +179,9 @@ export function findingList(words: Words, findings: readonly Finding[], kind: st
 function nextStep({ t }: Words, { code, command, sample }: Finding): Content {
   const place = PLACES[code];
   const steps = [
-    command === null ? null : html`<code>${command}</code>`,
+    typed(command),
     place === undefined ? null : html`<a href="${place}">${t('finding.here')}</a>`,
-    sample === null ? null : html`<a href="/trace?id=${encodeURIComponent(sample)}">${t('finding.sample')}</a>`,
+    sample === null ? null : html`<a href="${linkTo('/trace', { id: sample })}">${t('finding.sample')}</a>`,
   ].filter((one) => one !== null);
   return steps.length === 0
     ? null
@@ -208,17 +204,14 @@ export function safety(visit: Visit, { merchant_id, mode, trips, now, history, r
     }) => html`<div class="notice bad"><p><strong>${t('safety.stands', { kind: t(`kind.${kind}`) })}</strong> ${timeOf(words, at)}</p><p>${says(words, why, said)}</p>
 ${changeForm(visit, merchantPath(merchant_id, '/safety'), html`${hidden('kind', kind)}${hidden('revision', revision)}${reasonField(visit, `reset-${kind}`)}<button>${t('safety.reset')}</button>`)}</div>`,
   );
-  const counted = now.map(({ kind, calls, faults, slow }) => row(t(`kind.${kind}`), calls, faults, slow));
-  const past = history.map(({ at, kind, stopped, why, said }) =>
-    row(
-      timeOf(words, at),
-      named(`kind.${kind}`, kind),
-      t(stopped ? 'safety.stopped' : 'safety.would'),
-      says(words, why, said),
-    ),
-  );
+  const counted = now.map(({ kind, calls, faults, slow }) => ({ kind: t(`kind.${kind}`), calls, faults, slow }));
+  const past = history.map(({ at, kind, stopped, why, said }) => {
+    const what = t(stopped ? 'safety.stopped' : 'safety.would');
+    return [timeOf(words, at), named(`kind.${kind}`, kind), what, says(words, why, said)];
+  });
+  const head = [t('safety.at'), t('safety.kind'), t('safety.what'), t('preview.why')];
   const content = html`<p>${t(`safety.${mode}`)}</p>${stops}
-${table(t('safety.now'), [t('safety.kind'), t('safety.calls'), t('safety.faults'), t('safety.slow')], counted, t('safety.nothing'))}
-${past.length === 0 ? '' : html`<details><summary>${t('safety.past', { count: past.length })}</summary>${table(t('safety.title'), [t('safety.at'), t('safety.kind'), t('safety.what'), t('preview.why')], past, '')}</details>`}`;
+${table(words, 'safety', t('safety.now'), counted, t('safety.nothing'))}
+${past.length === 0 ? '' : html`<details><summary>${t('safety.past', { count: past.length })}</summary>${framed(t('safety.title'), plainTable(head, past), '')}</details>`}`;
   return section('safety', t('safety.title'), content);
 }

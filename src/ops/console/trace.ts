@@ -3,8 +3,9 @@ import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { callView, tracesView } from '../api/trace.ts';
-import { type Content, type Html, html, merchantPath, type Page, says, saysAll, type Visit, written } from './kit.ts';
-import { badge, durationOf, section, timeOf } from './parts.ts';
+import { type Content, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
+import { given, merchantPath, type Page, type Visit } from './kit.ts';
+import { badge, durationOf, section } from './parts.ts';
 
 type Trace = z.infer<typeof tracesView>['traces'][number];
 type Sale = NonNullable<Trace['sale']>;
@@ -30,8 +31,7 @@ export const tracePage: Page = {
     const { t } = words;
     const { id = '', merchant } = query;
     if (id.trim() === '') return { title: t('trace.title'), content: html`<p class="lead">${t('trace.hint')}</p>` };
-    const asked = { id: id.trim(), ...(merchant === undefined || merchant === '' ? {} : { merchant }) };
-    const { traces } = await visit.ask('GET /api/trace', tracesView, { query: asked });
+    const { traces } = await visit.ask('GET /api/trace', tracesView, { query: given({ id, merchant }) });
     const stories = await Promise.all(traces.map((trace, nth) => story(visit, trace, nth)));
     const several = traces.length > 1 ? html`<p class="lead">${t('trace.several', { count: traces.length })}</p>` : '';
     return { title: t('trace.title'), content: html`${several}${stories}` };

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import type { Ports } from '../../proxy/ports.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
-import type { VerdictCounts } from '../charts/figures.ts';
 import { knownMerchants } from '../merchants.ts';
+import type { VerdictCounts } from '../report/report.ts';
 import { merchantReadiness, mismatchesOnce } from './readiness.ts';
 
 const DAY_MS = 86_400_000;

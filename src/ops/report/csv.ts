@@ -1,7 +1,7 @@
 /** A part of a report as CSV that a spreadsheet opens and never runs (`test/faults/README.md` F129). */
+import { printable } from '../../locales/says.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
-import { withoutControls } from './page.ts';
 import type { Report, ReportPart } from './report.ts';
 
 const DECISION = ['sequence', 'at', 'who', 'action', 'subject', 'reason', 'before', 'after', 'evidence', 'said'];
@@ -131,7 +131,7 @@ function cell(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   const risky = (FORMULA.test(text) && !NUMBER.test(text)) || LEADING_CONTROL.test(text);
   const safe = risky ? `'${text}` : text;
-  return `"${withoutControls(safe).replaceAll('"', '""')}"`;
+  return `"${printable(safe).replaceAll('"', '""')}"`;
 }
 
 /** Sums of outcomes become columns of their own. */

@@ -1,22 +1,26 @@
 /** Makes a report: one pass over the exchanges of the period in pages, and what the store knows beside. */
 
+import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { Ports } from '../../proxy/ports.ts';
 import { type ExchangeFilter, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import type { ExchangeStore } from '../../proxy/store.ts';
 import { verifyAuditStream } from '../audit.ts';
-import type { VerdictCounts } from '../charts/figures.ts';
-import { readinessDays } from '../readiness/days.ts';
-import { viewReadiness } from '../readiness/readiness.ts';
+import type { Figures } from '../charts/charts.ts';
+import { readinessDays, readinessSince } from '../readiness/days.ts';
+import { merchantReadiness, viewReadiness } from '../readiness/readiness.ts';
 import { decisionLines } from './decisions.ts';
 import {
   type Assumption,
   type AuditProof,
+  askOf,
   type DecisionLine,
   REPORT_SCHEMA,
   type Report,
   type ReportAsk,
+  reportQuery,
+  type VerdictCounts,
 } from './report.ts';
 import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
 import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
@@ -182,4 +186,58 @@ function verdictOf({ evidence: { evidence } }: DecisionLine): Verdict | null {
 function countsOf(found: readonly Verdict[]): Record<Verdict, number> {
   const of = (verdict: Verdict): number => found.filter((one) => one === verdict).length;
   return { ready: of('ready'), blocked: of('blocked'), inconclusive: of('inconclusive') };
+}
+
+// The figures of a period that charts are drawn of: a part of the report, without what takes long to judge or to
+// prove.
+
+export const figuresQuery = reportQuery.pick({ merchant: true, since: true, until: true });
+export type FiguresQuery = z.infer<typeof figuresQuery>;
+
+export interface FiguresView extends Figures, Pick<Report, 'merchant_id' | 'made_at' | 'period'> {
+  /** ISO 8601, the oldest call of any merchant that is still kept: nothing before it can be shown; null for none. */
+  calls_since: string | null;
+  /** UTC day of the first verdict that is kept; null for none. */
+  readiness_since: string | null;
+}
+
+/**
+ * Reports and figures wait for one another, and payments for none of them.
+ * @param signal aborted when nobody waits for it any more; then it rejects with the signal's reason.
+ * @throws PuenteError bad_request when the period is empty.
+ */
+export function viewFigures(ports: Ports, query: FiguresQuery, signal: AbortSignal): Promise<FiguresView> {
+  const ask = askOf(ports, query);
+  requirePeriod(ask);
+  return ports.memory.mutex.run('report', () => gatherFigures(ports, ask, signal));
+}
+
+async function gatherFigures(ports: Ports, ask: ReportAsk, signal: AbortSignal): Promise<FiguresView> {
+  signal.throwIfAborted();
+  await ports.evidence.settled();
+  const tally = await tallyOf(ports.store.exchanges, ask, signal);
+  const notices = await noticeLines(ports, ask, signal);
+  const { decisions } = await decisionLines(ports, ask, signal);
+  const today = await verdictNow(ports, ask.merchant_id);
+  const [oldest] = await ports.store.exchanges.exchanges({}, 0, 1);
+  return {
+    merchant_id: ask.merchant_id,
+    made_at: new Date(ports.clock.now()).toISOString(),
+    period: { since: new Date(ask.since).toISOString(), until: new Date(ask.until).toISOString() },
+    calls_since: oldest === undefined ? null : new Date(oldest.at).toISOString(),
+    readiness_since: await readinessSince(ports),
+    days: dayLines(tally),
+    waits: waitLines(tally),
+    losses: lossLines(ports, tally).map(({ operation, path, count, would_be_count }) => {
+      return { operation, path, count, would_be_count };
+    }),
+    notice_days: notices.days,
+    readiness_days: await readinessDays(ports, ask, verdictDays(decisions.lines), today),
+  };
+}
+
+/** Null for all: thousands take too long to judge while somebody waits for a page. */
+async function verdictNow(ports: Ports, merchant_id: string | null): Promise<Record<Verdict, number> | null> {
+  if (merchant_id === null) return null;
+  return { ready: 0, blocked: 0, inconclusive: 0, [(await merchantReadiness(ports, merchant_id)).verdict]: 1 };
 }

@@ -1,134 +1,277 @@
 /** A report as one HTML file, in its reader's language: no script, no network, no font to load; it opens offline and prints well. */
 import type { Said } from '../../error.ts';
+import { actionOf } from '../../locales/says.ts';
 import { heard } from '../../locales/sentences.ts';
 import type { Words } from '../../locales/words.ts';
-import type { Finding } from '../readiness/verdict.ts';
-import { drawCharts, type ReportCharts } from './charts.ts';
+import { OTHERS } from '../../mapping/tables.ts';
+import { chartsOf, picturesOf, topicChart } from '../charts/charts.ts';
 import {
-  assumptionTable,
-  differenceTable,
-  errorTable,
-  findingTable,
-  latencyTable,
-  limitationTable,
-  lineTable,
-  lossTable,
-  merchantTable,
-  noticeTable,
-  shadowTable,
-  told,
-  trafficTable,
-  unseenTable,
-} from './html-tables.ts';
-import { escaped, type Html, htmlPage, htmlSection, htmlVerdict, raw, type ShownFinding } from './page.ts';
+  type Content,
+  code,
+  type Html,
+  html,
+  plainTable,
+  type Row,
+  recorded,
+  says,
+  tableOf,
+  timeOf,
+  written,
+} from '../html.ts';
+import type { Finding } from '../readiness/verdict.ts';
+import { htmlPage, htmlSection, htmlVerdict, type ShownFinding } from './page.ts';
 import type { CutList, LossLine, Report } from './report.ts';
+import { OWN_VALUE } from './sections.ts';
+import { MORE_FIELDS, NO_OPERATION } from './tally.ts';
+
+/** Pixels of a chart where there is room. */
+const CHART_WIDTH = 720;
 
 /**
  * The whole file.
  * @param advised the code of a loss's advice, which the tables know; null where it is not known, and the advice stays English.
  */
-export async function reportHtml(
+export function reportHtml(
   report: Report,
   words: Words,
   advised: (loss: LossLine) => Said | null = () => null,
-): Promise<string> {
+): string {
   const { t } = words;
-  const charts = await drawCharts(report, words);
   const id = report.merchant_id;
   const title = id === null ? t('report.title.fleet') : t('report.title.merchant', { id });
   return htmlPage(words.language, title, [
     header(report, words, title),
     brokenChain(report, words),
     verdict(report, words),
-    ...sections(report, words, charts, lossTable(words, report, advised)),
+    ...sections(report, words, advised),
     footer(report, words),
   ]);
 }
 
-function sections(report: Report, words: Words, charts: ReportCharts, losses: Html): string[] {
-  const drawn = (chart: 'readiness' | 'traffic' | 'waits' | 'notices'): Html =>
-    raw(charts[chart].picture + charts[chart].table);
-  const part = (name: string, content: Html, more = '', counts = {}): string => {
-    const lead = words.t(`report.lead.${name}`, counts) + more;
-    return htmlSection(words.t(`report.section.${name}`), content, lead, words.t('report.none'));
-  };
-  const cut = (list: CutList): string => cutOf(report, words, list);
-  // Of a merchant the verdict has its findings already.
-  const in_the_way = report.merchant_id === null ? part('findings', findingTable(words, report), cut('findings')) : '';
+function sections(report: Report, words: Words, advised: (loss: LossLine) => Said | null): Content[] {
+  const { t } = words;
+  const rows = rowsOf(report, words, advised);
+  const table = (list: keyof typeof rows): Html | null => tableOf(words, 'report.head', rows[list]);
+  const part = (name: string, content: Content, more = '', counts = {}): Html =>
+    htmlSection(t(`report.section.${name}`), content, t(`report.lead.${name}`, counts) + more, t('report.none'));
+  const listed = (list: keyof typeof rows, more = '', counts = {}): Html => part(list, table(list), more, counts);
+  const charts = chartsOf(report, words);
+  const drawn = (name: string, { draw, table: { head, rows: lines } }: (typeof charts)['waits']): Html =>
+    part(name, [picturesOf({ draw }, CHART_WIDTH), plainTable(head, lines, words.number)]);
+  const cut = (list: CutList): string =>
+    report.left_out[list] === 0 ? '' : ` ${t('report.cut', { count: report.left_out[list] })}`;
+  const { uncounted: count } = report.exchanges;
   return [
-    part('merchants', merchantTable(words, report), '', report.verdicts),
-    in_the_way,
-    part('readiness_days', drawn('readiness')),
-    part('days', drawn('traffic')),
-    part('traffic', trafficTable(words, report)),
-    part('waits', drawn('waits')),
-    part('latency', latencyTable(words, report)),
-    part('errors', errorTable(words, report)),
-    part('losses', raw(charts.losses.picture + losses)),
-    part('differences', differenceTable(words, report), cut('differences')),
-    part('shadow', shadowTable(words, report)),
-    part('notices', raw(charts.topics + noticeTable(words, report))),
-    part('notice_days', drawn('notices')),
-    part('incidents', lineTable(words, report.incidents), cut('incidents')),
-    part('decisions', lineTable(words, report.decisions), cut('decisions')),
-    part('limitations', limitationTable(words, report), uncounted(report, words)),
-    part('unseen', unseenTable(words, report)),
-    part('assumptions', assumptionTable(words, report)),
+    listed('merchants', '', report.verdicts),
+    // Of a merchant the verdict has its findings already.
+    report.merchant_id === null ? listed('findings', cut('findings')) : null,
+    drawn('readiness_days', charts.readiness),
+    drawn('days', charts.traffic),
+    listed('traffic'),
+    drawn('waits', charts.waits),
+    listed('latency'),
+    listed('errors'),
+    part('losses', [picturesOf(charts.losses, CHART_WIDTH), table('losses')]),
+    listed('differences', cut('differences')),
+    listed('shadow'),
+    part('notices', [picturesOf(topicChart(report.notices, words), CHART_WIDTH), table('notices')]),
+    drawn('notice_days', charts.notices),
+    listed('incidents', cut('incidents')),
+    listed('decisions', cut('decisions')),
+    listed('limitations', count === 0 ? '' : ` ${t('report.uncounted', { count })}`),
+    listed('unseen'),
+    listed('assumptions'),
   ];
 }
 
-function header({ period, made_at, exchanges, tables_revision }: Report, words: Words, title: string): string {
+/** The lists of a report as rows, each cell by the key of its column's name (`report.head`). */
+function rowsOf(report: Report, words: Words, advised: (loss: LossLine) => Said | null) {
+  const { t } = words;
+  const limitation = ({ id, title, effect, workaround }: Report['limitations'][number]) => {
+    return {
+      number: id,
+      what: written(words, title),
+      effect: written(words, effect),
+      way_around: written(words, workaround),
+    };
+  };
+  return {
+    merchants: report.merchants.map(({ stage, ...one }) => ({
+      merchant: nameOf(words, one.merchant_id),
+      site: one.site,
+      stage: stage === 'canary' ? t('report.canary', { share: words.number(one.share) }) : t(`stage.${stage}`),
+      safety_stop: one.stopped ? t('report.stopped') : null,
+      verdict: t(`verdict.${one.verdict}`),
+      in_the_way: one.blockers,
+      calls: one.calls,
+      faults: one.faults,
+      losses: one.losses,
+      open_differences: one.open_differences,
+    })),
+    findings: report.findings.map(({ merchant_id, what, said, command }) => {
+      return { merchant: merchant_id, what: says(words, what, said), command: code(command) };
+    }),
+    ...callRows(report, words, advised),
+    incidents: report.incidents.map((line) => auditRow(words, line)),
+    decisions: report.decisions.map((line) => auditRow(words, line)),
+    limitations: report.limitations.flatMap(({ hits, calls, ...one }) =>
+      hits === null ? [] : [{ ...limitation({ ...one, hits, calls }), hits, calls }],
+    ),
+    // What tills may have met without anybody seeing it.
+    unseen: report.limitations
+      .filter(({ hits }) => hits === null)
+      .map((one) => ({ ...limitation(one), uncounted: written(words, one.unseen ?? ''), calls: one.calls })),
+    assumptions: report.assumptions.map(({ name, value, sentence }) => ({
+      setting: code(name),
+      value: value.endsWith(OWN_VALUE)
+        ? t('report.own_value', { value: value.slice(0, -OWN_VALUE.length) })
+        : code(value),
+      purpose: written(words, sentence),
+    })),
+  } satisfies Record<string, Row[]>;
+}
+
+function callRows(report: Report, words: Words, advised: (loss: LossLine) => Said | null) {
+  const { t } = words;
+  return {
+    traffic: report.traffic.map(({ calls, outcomes: { ok, business, auth, fault }, ...one }) => {
+      return { ...laneOf(words, one), calls, good: ok, business, token: auth, faults: fault };
+    }),
+    latency: report.latency.map(({ calls, p50_ms, p95_ms, p99_ms, max_ms, ...one }) => {
+      const shares = { half_ms: p50_ms, most_ms: p95_ms, nearly_all_ms: p99_ms, longest_ms: max_ms };
+      return { ...laneOf(words, one), calls, ...shares };
+    }),
+    errors: report.errors.map(({ status, error, calls, sample, ...one }) => {
+      return { ...laneOf(words, one), status, error: nameOf(words, error), calls, exchange: sample };
+    }),
+    losses: report.losses.map((one) => ({
+      weight: t(`weight.${one.weight}`),
+      operation: one.operation,
+      field: nameOf(words, one.path),
+      lost: one.count,
+      on_paper: one.would_be_count,
+      why: one.why === MORE_FIELDS ? t('report.more_fields') : written(words, one.why),
+      advice: says(words, one.advice, advised(one)),
+    })),
+    differences: report.differences.map(({ merchant_id, operation, what, path, legacy, orders, ...one }) => ({
+      merchant: merchant_id,
+      operation,
+      what: `${t(`report.difference.${what}`)} ${path}`.trimEnd(),
+      legacy: code(legacy),
+      orders: code(orders),
+      state: t(`difference.${one.state}`),
+      calls: one.count,
+      last: timeOf(words, one.last_at),
+    })),
+    shadow: report.shadow.map(({ operation, verdict, code: refusal, error, count }) => {
+      const refused = { code: code(refusal), told: code(error) };
+      return { operation, verdict: t(`report.shadow.${verdict}`), ...refused, calls: count };
+    }),
+    notices: report.notices.map(({ topic, made, delivered, retried, pending, stuck, dead }) => {
+      return { topic, made, delivered, retried, waiting: pending, stuck, given_up: dead };
+    }),
+  };
+}
+
+/** Operations, and the two sums that are none. */
+function laneOf({ t }: Words, { operation, lane }: { operation: string; lane: string }) {
+  const names: Readonly<Record<string, string>> = {
+    all: t('report.operation.all'),
+    [NO_OPERATION]: t('report.operation.none'),
+  };
+  return { operation: names[operation] ?? operation, lane: t(`stage.${lane}`) };
+}
+
+function nameOf({ t }: Words, name: string): string {
+  return name === OTHERS ? t('report.others') : name;
+}
+
+/** What a person gave as a reason stays as it was written. */
+function auditRow(
+  words: Words,
+  { at, who, action, subject, reason, said, sequence, ...facts }: Report['decisions'][number],
+) {
+  return {
+    at: timeOf(words, at),
+    who,
+    what: actionOf(words, action),
+    of: subject,
+    why: said === null ? reason : says(words, reason, said),
+    before: recorded(words, factText(facts.before)),
+    after: recorded(words, factText(facts.after)),
+    evidence: recorded(words, factText(facts.evidence)),
+    // Numbers of lines are names: no language groups their digits.
+    line: String(sequence),
+  };
+}
+
+function header({ period, made_at, exchanges, tables_revision }: Report, words: Words, title: string): Html {
   const { t, time } = words;
   const { shadow, evidence } = exchanges.shed;
   const shed = shadow + evidence === 0 ? t('report.shed.none') : t('report.shed.some', { shadow, evidence });
   const times = { since: time(period.since), until: time(period.until), made_at: time(made_at) };
-  return `<header>
-<h1>${escaped(title)}</h1>
-<p>${escaped(t('report.made', { ...times, revision: tables_revision }))}
-${escaped(t('report.exchanges', { count: exchanges.count }))} ${escaped(shed)}</p>
+  return html`<header>
+<h1>${title}</h1>
+<p>${t('report.made', { ...times, revision: tables_revision })}
+${t('report.exchanges', { count: exchanges.count })} ${shed}</p>
 </header>`;
 }
 
 /** Said first: nothing below that rests on the chain is proven any more. */
-function brokenChain({ audit: { broken, lines } }: Report, words: Words): string {
-  if (broken === null) return '';
+function brokenChain({ audit: { broken, lines } }: Report, words: Words): Content {
+  if (broken === null) return null;
   const { t } = words;
   const { text, said } = heard(broken.reason);
-  const at = escaped(t('report.broken.at', { sequence: String(broken.sequence) }));
-  const why = told(words, text, said).html;
-  return `<section><h2>${escaped(t('report.broken.title'))}</h2><p class="verdict blocked">${at} ${why}. ${escaped(t('report.broken.so', { lines }))}</p></section>`;
+  const at = t('report.broken.at', { sequence: String(broken.sequence) });
+  return html`<section><h2>${t('report.broken.title')}</h2><p class="verdict blocked">${at} ${says(words, text, said)}. ${t('report.broken.so', { lines })}</p></section>`;
 }
 
-function verdict({ readiness }: Report, words: Words): string {
-  if (readiness === null) return '';
+function verdict({ readiness }: Report, words: Words): Content {
+  if (readiness === null) return null;
   const { t } = words;
-  const shown = ({ what, said, command }: Finding): ShownFinding => ({ what: told(words, what, said), command });
-  const lists = [
+  const shown = ({ what, said, command }: Finding): ShownFinding => ({ what: says(words, what, said), command });
+  const found = htmlVerdict(readiness.verdict, t(`report.verdict.${readiness.verdict}`), [
     [t('readiness.blockers'), readiness.blockers.map(shown)],
     [t('readiness.unproven'), readiness.unproven.map(shown)],
     [t('report.remarks'), readiness.remarks.map(shown)],
-  ] as const;
-  const found = htmlVerdict(readiness.verdict, t(`report.verdict.${readiness.verdict}`), lists);
-  return `<section><h2>${escaped(t('report.section.verdict'))}</h2>${found}</section>`;
+  ]);
+  return html`<section><h2>${t('report.section.verdict')}</h2>${found}</section>`;
 }
 
-function cutOf({ left_out }: Report, { t }: Words, list: CutList): string {
-  return left_out[list] === 0 ? '' : ` ${t('report.cut', { count: left_out[list] })}`;
-}
-
-function uncounted({ exchanges: { uncounted: count } }: Report, { t }: Words): string {
-  return count === 0 ? '' : ` ${t('report.uncounted', { count })}`;
-}
-
-/** Numbers of lines are names: no language groups their digits. */
-function footer({ exchanges, audit_head, audit }: Report, { t }: Words): string {
+function footer({ exchanges, audit_head, audit }: Report, { t }: Words): Html {
   const made = { first: String(exchanges.first_sequence), last: String(exchanges.last_sequence) };
   const sequence = String(audit_head.sequence);
   const checked =
     audit.broken === null
       ? t('report.footer.intact', { lines: audit.lines, sequence })
       : t('report.footer.broken', { at: String(audit.broken.sequence), sequence });
-  const hash = escaped(audit_head.hash);
-  return `<footer><p>${escaped(t('report.footer.made', made))} ${escaped(checked)} <code>${hash}</code>.
-${escaped(t('report.footer.proof'))} <code>puente audit verify --expect ${sequence}:${hash}</code></p></footer>`;
+  return html`<footer><p>${t('report.footer.made', made)} ${checked} <code>${audit_head.hash}</code>.
+${t('report.footer.proof')} <code>puente audit verify --expect ${sequence}:${audit_head.hash}</code></p></footer>`;
+}
+
+// A fact of the audit chain in words that people read; scripts read the JSON.
+
+/** `verdict ready, samples 120, target (stage orders, share none)`; '' for nothing. */
+export function factText(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value !== 'object') return plain(value);
+  return factParts(value).join(', ');
+}
+
+function factParts(value: object): string[] {
+  if (Array.isArray(value)) return value.map(inside);
+  return Object.entries(value).map(([name, part]) => `${name.replaceAll('_', ' ')} ${inside(part)}`);
+}
+
+function inside(value: unknown): string {
+  if (value === null || value === undefined) return 'none';
+  if (typeof value !== 'object') return plain(value) || 'empty';
+  const parts = factParts(value);
+  return parts.length === 0 ? 'none' : `(${parts.join(', ')})`;
+}
+
+/** Yes and no, and numbers with two decimals at most. */
+function plain(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return typeof value === 'number' ? String(Math.round(value * 100) / 100) : String(value);
 }

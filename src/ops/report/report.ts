@@ -8,7 +8,6 @@ import type { Exchange, Outcome } from '../../proxy/evidence/exchange.ts';
 import type { Ports } from '../../proxy/ports.ts';
 import type { DifferenceState, LossSeen, Verdict } from '../../proxy/records/evidence.ts';
 import type { Stage } from '../../proxy/routing/merchant.ts';
-import type { NoticeDay, VerdictCounts } from '../charts/figures.ts';
 import type { ReadinessView } from '../readiness/readiness.ts';
 import type { Finding } from '../readiness/verdict.ts';
 
@@ -106,6 +105,11 @@ export interface NoticeLine {
   stuck: number;
   dead: number;
 }
+
+/** Notices that were made on a UTC day, as they stand now. */
+export type NoticeDay = { day: string } & Pick<NoticeLine, 'made' | 'delivered' | 'pending' | 'stuck' | 'dead'>;
+/** Merchants by their verdict on a UTC day. */
+export type VerdictCounts = { day: string } & Record<Verdict, number>;
 
 /** A line of the audit chain, as decision or incident. */
 export interface DecisionLine {

@@ -8,7 +8,6 @@ import type { Verdict } from '../../proxy/records/evidence.ts';
 import type { NoticeSum } from '../../proxy/records/notices.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import type { NoticeDay } from '../charts/figures.ts';
 import { adviceOn } from '../readiness/coverage.ts';
 import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
 import type { Readiness } from '../readiness/verdict.ts';
@@ -19,6 +18,7 @@ import type {
   LimitationLine,
   LossLine,
   MerchantLine,
+  NoticeDay,
   NoticeLine,
   ReportAsk,
 } from './report.ts';

@@ -5,7 +5,7 @@ import { PuenteError } from '../../../src/error.ts';
 import { loadWords } from '../../../src/locales/load.ts';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
 import { parsed } from '../../../src/ops/api/router.ts';
-import { html, saysAll, textOf } from '../../../src/ops/console/kit.ts';
+import { html, saysAll } from '../../../src/ops/html.ts';
 
 const words = loadWords();
 
@@ -63,9 +63,9 @@ describe('what is wrong with what was sent', () => {
     expect(refusals.length).toBeGreaterThan(5);
     const distinct = new Map(refusals.map((refusal) => [refusal.message, refusal]));
     for (const { message, said } of distinct.values()) {
-      expect(await textOf(html`${saysAll(words.en, message, said)}`)).toBe(await textOf(html`${message}`));
+      expect(String(html`${saysAll(words.en, message, said)}`)).toBe(String(html`${message}`));
       for (const own of [words.es, words.pt]) {
-        const text = await textOf(html`${saysAll(own, message, said)}`);
+        const text = String(html`${saysAll(own, message, said)}`);
         expect([message, text.includes('lang="en"'), text.length > 10]).toEqual([message, false, true]);
       }
     }
@@ -88,12 +88,12 @@ describe('what is wrong with what was sent', () => {
   it('is said in the words of each language', async () => {
     const schema = z.strictObject({ share: z.number('a share is a percentage from 0 to 100'), id: z.string().max(1) });
     const refusal = refusalOf(schema, { id: 'no', shar: 5, other: 1 });
-    const text = (own: (typeof words)['es']): Promise<string> =>
-      textOf(html`${saysAll(own, refusal?.message ?? '', refusal?.said ?? [])}`);
-    expect(await text(words.es)).toBe(
+    const text = (own: (typeof words)['es']): string =>
+      String(html`${saysAll(own, refusal?.message ?? '', refusal?.said ?? [])}`);
+    expect(text(words.es)).toBe(
       'share: una porción es un porcentaje de 0 a 100. id: es demasiado largo: admite 1 carácter o menos. shar y other no son campos conocidos; se admite share e id.',
     );
-    expect(await text(words.pt)).toBe(
+    expect(text(words.pt)).toBe(
       'share: uma fração é uma porcentagem de 0 a 100. id: é longo demais: aceita 1 caractere ou menos. shar e other não são campos conhecidos; aceita-se share e id.',
     );
   });
@@ -101,7 +101,7 @@ describe('what is wrong with what was sent', () => {
   it('stays English, and is marked so, where a schema says it in words that nobody knows', async () => {
     const refusal = refusalOf(z.strictObject({ at: z.string('say when') }), {});
     expect(refusal?.message).toBe('at: say when');
-    expect(await textOf(html`${saysAll(words.es, 'at: say when', refusal?.said ?? [])}`)).toBe(
+    expect(String(html`${saysAll(words.es, 'at: say when', refusal?.said ?? [])}`)).toBe(
       'at: <span lang="en">say when</span>.',
     );
   });

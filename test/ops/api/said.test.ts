@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Said } from '../../../src/error.ts';
 import { loadWords } from '../../../src/locales/load.ts';
-import { html, saysAll, textOf } from '../../../src/ops/console/kit.ts';
+import { html, saysAll } from '../../../src/ops/html.ts';
 import { storeFailed } from '../../../src/store/engine.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, MEXICO, URUGUAY } from '../../kit.ts';
 import { type MovesBench, startMoves } from '../moves/kit.ts';
@@ -34,7 +34,7 @@ interface Refusal {
 /** The codes of a refusal that is said in each language, with nothing in it that is left in English. */
 async function codesOf({ message, said = [] }: Refusal): Promise<string[]> {
   for (const own of [words.es, words.pt]) {
-    const text = await textOf(html`${saysAll(own, message, said)}`);
+    const text = String(html`${saysAll(own, message, said)}`);
     // A cause in somebody else's words is marked as English, and nothing else.
     const unmarked = text.replace(/<span lang="en">E[A-Z]+<\/span>/, '');
     expect([message, unmarked.includes('lang="en"'), text === message]).toEqual([message, false, false]);

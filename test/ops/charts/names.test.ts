@@ -56,7 +56,7 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
         series: [{ name: 'lost', kind: 'bad', values: marks.map((_, nth) => 1_000_000 * (nth + 1)) }],
       };
       await page.setViewportSize({ width, height: 800 });
-      const svg = await stackedRows(data, width);
+      const svg = stackedRows(data, width);
       await page.setContent(`<style>body { margin: 0; font-family: system-ui } ${CHART_STYLE}</style>${svg}`);
       const names = (await page.evaluate(NAMES)) as { title: string; shown: string; box: Box }[]; // the form of the script
       expect(names.map(({ title }) => title)).toEqual(marks);

@@ -3,50 +3,50 @@ import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../src/error.ts';
 import { loadWords } from '../../../src/locales/load.ts';
 import { heard, quoted, say } from '../../../src/locales/sentences.ts';
-import { html, says, textOf } from '../../../src/ops/console/kit.ts';
 import { subjectLink } from '../../../src/ops/console/parts.ts';
+import { html, says } from '../../../src/ops/html.ts';
 
 const words = loadWords();
 
 describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
-  const told = (code: string, facts: Record<string, Fact>): Promise<string> =>
-    textOf(html`${says(words[language], 'in English', { code, facts })}`);
+  const told = (code: string, facts: Record<string, Fact>): string =>
+    String(html`${says(words[language], 'in English', { code, facts })}`);
 
   it('shows each fact once and whole, also one that holds the mark of a sentence within', async () => {
-    const text = await told('bulk.stopped', { merchant: '7\u00000\u0000 till', why: quoted('tills stand still') });
+    const text = told('bulk.stopped', { merchant: '7\u00000\u0000 till', why: quoted('tills stand still') });
     expect(text).toContain('7\ufffd0\ufffd till');
     expect(text.split('<span lang="en">tills stand still</span>')).toHaveLength(2);
   });
 
   it('marks as English what a side said in words of its own', async () => {
     const facts = { operation: 'create', count: 2, detail: '400 property_value\u0000: too long' };
-    const text = await told('difference.legacy_answered', facts);
+    const text = told('difference.legacy_answered', facts);
     expect(text).toContain('<span lang="en">400 property_value\ufffd: too long</span>');
-    expect(await told('step.paper_refused_here', { error: 'bad_request', detail: null })).not.toContain('lang="en"');
+    expect(told('step.paper_refused_here', { error: 'bad_request', detail: null })).not.toContain('lang="en"');
   });
 
   it('says the states, calls and amounts of a trace in words of the language', async () => {
-    const state = await told('step.state', { state: 'DONE', order_status: 'processed', legacy_state: 'FINISHED' });
+    const state = told('step.state', { state: 'DONE', order_status: 'processed', legacy_state: 'FINISHED' });
     expect(state).toMatch(/ terminada, .* processed; .* FINISHED$/);
     const refund = { state: 'DONE', sum: '1234567.50 ARS', number: '19', order: null };
-    expect(await told('step.refund_ended', refund)).toMatch(/ (hecha|feito), 1\.234\.567,50 ARS \(/);
-    expect(await told('step.refund_asked', { sum: null })).not.toContain('none');
+    expect(told('step.refund_ended', refund)).toMatch(/ (hecha|feito), 1\.234\.567,50 ARS \(/);
+    expect(told('step.refund_asked', { sum: null })).not.toContain('none');
     const asked = { name: 'users_me', status: 200, code: null, took_ms: 1 };
-    expect(await told('step.asked', asked)).toMatch(/de quién es el token|de quem é o token/);
+    expect(told('step.asked', asked)).toMatch(/de quién es el token|de quem é o token/);
     const event = { action: 'order.processed', verified: true, state: 'done' };
-    expect(await told('step.event', event)).toContain('atendido');
+    expect(told('step.event', event)).toContain('atendido');
   });
 
   it('says what two reports have beside one another', async () => {
-    expect(await told('compared.difference', { state: 'accepted', count: 3 })).toMatch(/^(aceptada|aceita), 3$/);
+    expect(told('compared.difference', { state: 'accepted', count: 3 })).toMatch(/^(aceptada|aceita), 3$/);
     const facts = { stage: 'shadow', share: null, stopped: false, verdict: 'ready', blockers: 1 };
-    expect(await told('compared.merchant', facts)).toMatch(/^sombra, (listo|pronto), 1 bloque/);
+    expect(told('compared.merchant', facts)).toMatch(/^sombra, (listo|pronto), 1 bloque/);
     const stopped = { ...facts, stage: 'canary', share: 5, stopped: true };
-    expect(await told('compared.merchant', stopped)).toMatch(/^can.rio 5 %, parada de segur/);
+    expect(told('compared.merchant', stopped)).toMatch(/^can.rio 5 %, parada de segur/);
   });
 
   it('puts a sentence within in its place', async () => {
-    const text = await told('settled.given_up', { why: heard('The receiver answered 503.') });
+    const text = told('settled.given_up', { why: heard('The receiver answered 503.') });
     expect(text).toContain('503');
     expect(text).not.toContain('\ufffd');
     expect(text).not.toContain('\u0000');
@@ -62,7 +62,7 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
     } as const;
     const { text, said } = say('rule', { ...parts, converter: 'amount_text', otherwise: '0' });
     expect(text).toBe('body.amount (reads body.cash) → body.total by amount_text, otherwise 0');
-    expect(await told(said.code, said.facts)).toMatch(
+    expect(told(said.code, said.facts)).toMatch(
       /^body\.amount \(l\S+ body\.cash\) → body\.total co[nm] amount_text, \D+ 0$/,
     );
     const dropped = say('rule', {
@@ -75,14 +75,14 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
       otherwise: null,
     });
     expect(dropped.text).toBe('drop body.amount, note → –');
-    expect(await told('rule', dropped.said.facts)).toMatch(/omit.* body\.amount, .* → –$/);
+    expect(told('rule', dropped.said.facts)).toMatch(/omit.* body\.amount, .* → –$/);
   });
 
   it('says an advice with the reasons that tables give, each with its full stop once', async () => {
     const why = quoted('Only Brazil has a description on intents; orders limit its length');
     const todo = quoted('Keep descriptions to 150 characters; what is longer is cut.');
     const { said } = say('loss_advice', { field: 'body.description', call: 'POST /x', count: 2, why, todo });
-    const text = await told(said.code, said.facts);
+    const text = told(said.code, said.facts);
     expect(text).toContain('body.description');
     expect(text).toMatch(/[a-z]\. Man[^.]*\.$/);
     expect(text).not.toContain('lang="en"');
@@ -97,7 +97,7 @@ describe('what a line of the audit trail is about', () => {
     ['bulk move done', id, null],
     ['backup', 'puente.db', null],
   ])('%s: is a link where there is a page of it', async (action, subject, href) => {
-    const text = await textOf(html`${subjectLink(action, subject)}`);
+    const text = String(html`${subjectLink(action, subject)}`);
     expect(text).toBe(href === null ? subject : `<a href="${href}">${subject}</a>`);
   });
 });

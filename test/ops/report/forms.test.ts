@@ -3,12 +3,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { loadWords } from '../../../src/locales/load.ts';
-import { callSpans } from '../../../src/ops/charts/figures.ts';
+import { daySums } from '../../../src/ops/charts/charts.ts';
 import { csvLine, reportCsv } from '../../../src/ops/report/csv.ts';
 import { diffReports, readReport } from '../../../src/ops/report/diff.ts';
 import { verdictDays } from '../../../src/ops/report/gather.ts';
-import { reportHtml } from '../../../src/ops/report/html.ts';
-import { factText } from '../../../src/ops/report/html-tables.ts';
+import { factText, reportHtml } from '../../../src/ops/report/html.ts';
 import {
   addDuration,
   addExchange,
@@ -161,8 +160,8 @@ it('quantiles are never below the true value, and at most an eighth above', () =
 it('days without a call are listed between others, and neighbours put together where there are too many', () => {
   const on = (day: string) => ({ day, legacy: 2, orders: 1, faults: 1 });
   const empty = { day: '2026-03-01', legacy: 0, orders: 0, faults: 0 };
-  expect(callSpans([on('2026-02-28'), on('2026-03-02')])).toEqual([on('2026-02-28'), empty, on('2026-03-02')]);
-  const year = callSpans([on('2026-01-01'), on('2026-12-31')]);
+  expect(daySums([on('2026-02-28'), on('2026-03-02')])).toEqual([on('2026-02-28'), empty, on('2026-03-02')]);
+  const year = daySums([on('2026-01-01'), on('2026-12-31')]);
   expect(year).toHaveLength(92);
   expect(year[0]).toEqual(on('2026-01-01'));
   expect(year.at(-1)).toMatchObject({ day: '2026-12-31', legacy: 2 });

@@ -1,0 +1,132 @@
+/** HTML from templates, for console pages, reports and charts: a value is escaped unless it is a template itself. */
+import type { Said } from '../error.ts';
+import { type Part, partsOf, printable, writtenPart } from '../locales/says.ts';
+import type { Words } from '../locales/words.ts';
+
+/** Escaped markup. Only `html` makes one, so that no text from outside can pass for it. */
+class Markup {
+  readonly #text: string;
+  constructor(text: string) {
+    this.#text = text;
+  }
+  toString(): string {
+    return this.#text;
+  }
+}
+export type Html = Markup;
+/** What may stand in a template; null is nothing. */
+export type Content = Html | string | number | null | readonly Content[];
+
+export function html(pieces: TemplateStringsArray, ...values: readonly Content[]): Html {
+  return new Markup(String.raw({ raw: pieces }, ...values.map(escaped)));
+}
+
+/** Control characters, which could drive a terminal that prints the file, are replaced (`test/faults/README.md` F132). */
+function escaped(value: Content): string {
+  if (value === null) return '';
+  if (value instanceof Markup) return String(value);
+  if (typeof value === 'object') return value.map(escaped).join('');
+  return printable(String(value)).replace(/[&<>"']/g, (letter) => ENTITIES[letter] ?? letter);
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+// Sentences in the reader's language. A text without a translation is marked as English, for screen readers.
+
+/** @param text the API's sentence. @param said its code; null when it has none. */
+export function says(words: Words, text: string | null, said: Said | null): Content {
+  return text === null ? null : partsOf(words, text, said).map((part) => marked(words, part));
+}
+
+/** A text of several sentences. @param between stands between two of them. @param shown makes the HTML of a text. */
+export function saysAll(
+  words: Words,
+  text: string,
+  said: readonly Said[],
+  between = ' ',
+  shown: (text: string) => Content = (one) => one,
+): Content {
+  if (said.length === 0) return written(words, text);
+  if (words.language === 'en') return shown(text);
+  const sentences = said.map((one) => partsOf(words, text, one).map((part) => marked(words, part, shown)));
+  return sentences.map((sentence, nth) => [nth === 0 ? null : between, sentence]);
+}
+
+/** A text of tables, settings or the register. */
+export function written(words: Words, text: string): Content {
+  return marked(words, writtenPart(words, text), withCode);
+}
+
+/** Facts as they were recorded: names and values of programs have no other language. */
+export function recorded(words: Words, text: string): Content {
+  return text === '' ? null : marked(words, { english: text });
+}
+
+/** @param shown is not used for facts that a till sent: they stay as they are. */
+function marked({ language }: Words, part: Part, shown: (text: string) => Content = (text) => text): Content {
+  if (typeof part === 'string') return shown(part);
+  return language === 'en' ? shown(part.english) : html`<span lang="en">${shown(part.english)}</span>`;
+}
+
+/** Names of settings, commands and paths stand between backticks, as in Markdown. */
+export function withCode(text: string): Content {
+  return text.split(/`([^`]+)`/).map((piece, nth) => (nth % 2 === 0 ? piece : code(piece)));
+}
+
+/** A text to type, or a program's own; nothing for ''. */
+export function code(text: string | null): Content {
+  return text === null || text === '' ? null : html`<code>${text}</code>`;
+}
+
+/** An instant, RFC 3339, as the language writes it; nothing for null. */
+export function timeOf(words: Words, at: string | null): Content {
+  return at === null ? null : html`<time datetime="${at}">${words.time(at)}</time>`;
+}
+
+// Tables: the first cell of a row is its name; numbers stand to the right, as the language writes them.
+
+/** Cells by the names of their columns, in order. */
+export type Row = Readonly<Record<string, Content>>;
+
+/** A table of rows that share their columns; null without rows. @param prefix of the keys of the columns' names. */
+export function tableOf(words: Words, prefix: string, rows: readonly Row[], is_named = false): Html | null {
+  const head = Object.keys(rows[0] ?? {}).map((name) => words.t(`${prefix}.${name}`));
+  return plainTable(head, rows.map(Object.values<Content>), words.number, is_named);
+}
+
+/** @param number writes a number. @param is_named each cell has the name of its column too, for narrow screens. */
+export function plainTable(
+  head: readonly string[],
+  rows: readonly (readonly Content[])[],
+  number: (value: number) => string = String,
+  is_named = false,
+): Html | null {
+  if (rows.length === 0) return null;
+  const isNumeric = (column: number): boolean => rows.every((row) => typeof row[column] === 'number');
+  const shown = (cell: Content | undefined): Content => (typeof cell === 'number' ? number(cell) : (cell ?? null));
+  const titles = head.map((name, nth) => html`<th scope="col"${isNumeric(nth) ? NUMBER : null}>${name}</th>`);
+  const cellOf = (cell: Content, nth: number): Html =>
+    is_named
+      ? html`<td data-name="${head[nth + 1] ?? ''}"><div>${shown(cell)}</div></td>`
+      : html`<td${typeof cell === 'number' ? NUMBER : isLong(cell) ? TEXT : null}>${shown(cell)}</td>`;
+  const lines = rows.map(
+    ([name, ...cells]) => html`<tr><th scope="row">${shown(name)}</th>${cells.map(cellOf)}</tr>\n`,
+  );
+  return html`<table><thead><tr>${titles}</tr></thead>\n<tbody>${lines}</tbody></table>`;
+}
+
+const NUMBER = html` class="number"`;
+const TEXT = html` class="text"`;
+/** Characters beyond which a text is prose, or a value, and not a name: the longest operation and UUIDs are shorter. */
+const LONGEST_NAME = 40;
+
+/** Long texts may break anywhere, short ones only between words. */
+function isLong(cell: Content): boolean {
+  return escaped(cell).replaceAll(/<[^>]*>|&#?\w+;/g, (tag) => (tag.startsWith('&') ? 'x' : '')).length > LONGEST_NAME;
+}
