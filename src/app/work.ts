@@ -14,7 +14,7 @@ import type { Notice } from '../proxy/records/notices.ts';
 import { startCompleter, startReconciler } from '../proxy/sales/workers.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
 import type { Telemetry } from '../proxy/telemetry/port.ts';
-import { paceUpstream } from '../proxy/upstream/pace.ts';
+import { paceUpstream } from '../proxy/upstream/client.ts';
 import { Secret } from '../proxy/vault.ts';
 import { backupEvery_ms } from './open-store.ts';
 

@@ -1,13 +1,17 @@
 /** What the proxy's stories use: each takes the part that it needs. Everything here is handed in by `app/`. */
-import type { Tables } from '../mapping/tables.ts';
+import type { Tables, Loss, Translated } from '../mapping/tables.ts';
 import type { Clock } from './clock.ts';
-import type { Evidence, ExchangeDraft } from './evidence/exchange.ts';
-import type { Count, Log } from './log.ts';
+import { type Evidence, type ExchangeDraft, markLimitation, noteUnknown } from './evidence/exchange.ts';
+import type { Count, Log, LogFields } from './log.ts';
 import type { ProcessMemory } from './process-memory.ts';
 import type { CoreSettings } from './settings.ts';
 import type { Store } from './store.ts';
-import type { Upstream } from './upstream/upstream.ts';
+import type { Upstream, UpstreamCall, UpstreamOutcome } from './upstream/upstream.ts';
 import type { Vault } from './vault.ts';
+import { parseJson } from '../contract/json.ts';
+import { PuenteError } from '../error.ts';
+import { readError, refusal } from '../mapping/errors.ts';
+import { markedInCode } from '../mapping/limitations.ts';
 
 export interface Ports {
   store: Store;
@@ -36,4 +40,147 @@ export interface NoticePort {
   mayCall(url: string): boolean;
   /** Notices were committed: deliver them now. */
   waiting(): void;
+}
+
+// The ports of one call: what its tables and clients do for it is noted in its exchange, and its log lines name its sale.
+
+/** @returns the same ports, for work that is done for the exchange of this draft. */
+export function forExchange(ports: Ports, draft: ExchangeDraft): Ports {
+  const { tables, upstreams, log } = ports;
+  return {
+    ...ports,
+    exchange: draft,
+    tables: notingTables(tables, draft),
+    upstreams: { orders: notingUpstream(upstreams.orders, draft), legacy: notingUpstream(upstreams.legacy, draft) },
+    log: namingLog(log, draft),
+  };
+}
+
+/** Calls and rows kept of one exchange; a page of a search makes the most, and what comes after a hundred tells nothing new. */
+const MAX_NOTES = 100;
+/** Longest code of an upstream error that is kept; documented ones are below 60 characters. */
+const MAX_CODE = 80;
+
+/** Tables that do the same, and note which rows fired, what was lost, and which fields no row knows. */
+function notingTables(tables: Tables, draft: ExchangeDraft): Tables {
+  const fired = <Answer extends { fired: readonly string[] }>(translated: Answer): Answer => {
+    note(draft.fired, translated.fired);
+    return translated;
+  };
+  return {
+    ...tables,
+    request: (operation, source, context) => {
+      try {
+        const translated = fired(tables.request(operation, source, context));
+        noteLosses(draft, translated);
+        return translated;
+      } catch (error) {
+        noteRefusal(draft, error);
+        throw error;
+      }
+    },
+    answer: (operation, source, context) => fired(tables.answer(operation, source, context)),
+    payment: (source, context) => fired(tables.payment(source, context)),
+    collection: (source, context) => fired(tables.collection(source, context)),
+    state: (family, order, declined) => {
+      const row = tables.state(family, order, declined);
+      note(draft.fired, [row.row]);
+      return row;
+    },
+    error: (family, call, status, body, context) => {
+      const row = tables.error(family, call, status, body, context);
+      note(draft.fired, [row.row]);
+      return row;
+    },
+  };
+}
+
+/** A client that does the same, puts what a payment needs first, and notes each call; the messages themselves only while the merchant is captured. */
+function notingUpstream(upstream: Upstream, draft: ExchangeDraft): Upstream {
+  return {
+    isShut: (method, token) => upstream.isShut?.(method, token) ?? false,
+    async send(call) {
+      const started_ms = performance.now();
+      const outcome = await upstream.send({ for_payment: draft.is_payment === true, ...call });
+      noteCall(draft, call, outcome, started_ms);
+      return outcome;
+    },
+  };
+}
+
+/** A log whose lines name the sale that the work at hand is about, unless they name one themselves. */
+function namingLog(log: Log, draft: ExchangeDraft): Log {
+  const about = (fields?: LogFields): LogFields | undefined => {
+    const { legacy_id } = draft;
+    return legacy_id === null ? fields : { legacy_id, ...fields };
+  };
+  return {
+    debug: (message, fields) => log.debug(message, about(fields)),
+    info: (message, fields) => log.info(message, about(fields)),
+    warn: (message, fields) => log.warn(message, about(fields)),
+    error: (message, fields) => log.error(message, about(fields)),
+  };
+}
+
+function noteCall(draft: ExchangeDraft, call: UpstreamCall, outcome: UpstreamOutcome, started_ms: number): void {
+  if (draft.upstream.length >= MAX_NOTES) return;
+  const status = outcome.kind === 'answered' ? outcome.status : null;
+  const code = outcome.kind === 'answered' && outcome.status >= 400 ? readError(outcome.body).code : '';
+  draft.upstream.push({
+    name: call.name,
+    status,
+    code: code === '' ? null : code.slice(0, MAX_CODE),
+    duration_ms: performance.now() - started_ms,
+    began_ms: started_ms - draft.started_tick_ms,
+  });
+  if (draft.rules?.captured !== true) return;
+  draft.sent.push({
+    method: call.method,
+    path: call.query === undefined ? call.path : `${call.path}?${new URLSearchParams(call.query)}`,
+    body: sentBody(call),
+    status,
+    answer: outcome.kind === 'answered' ? outcome.body : null,
+  });
+}
+
+function sentBody(call: UpstreamCall): unknown {
+  if (call.body === undefined) return undefined;
+  const text = Buffer.from(call.body).toString('utf8');
+  try {
+    return parseJson(text);
+  } catch {
+    return text; // a call is never broken by being noted
+  }
+}
+
+/** @throws PuenteError refused where the merchant's setting refuses fields that no row knows. */
+function noteLosses(draft: ExchangeDraft, { losses }: Translated): void {
+  if (losses.length === 0) return;
+  // A create that is translated once more, with another reference, loses the same again: it is one call.
+  const known = new Set(draft.losses.map(placeOf));
+  for (const loss of losses) if (!known.has(placeOf(loss))) draft.losses.push(loss);
+  const unknown = losses.filter((loss) => loss.unknown === true);
+  for (const loss of unknown) noteUnknown(draft, 'field', loss.path);
+  const [first] = unknown;
+  if (first !== undefined && draft.rules?.unknown_field === 'refuse') {
+    throw refusal('additional_property', first.path.replace(/^body\./, ''));
+  }
+}
+
+/** A table that refuses names its row, or the field that no row knows, and the limitation that the till meets by it. */
+function noteRefusal(draft: ExchangeDraft, error: unknown): void {
+  if (!(error instanceof PuenteError) || error.code !== 'refused') return;
+  const { row, error: name, detail, limitation } = error.facts;
+  const met = markedInCode.find((id) => id === limitation);
+  if (met !== undefined) markLimitation(draft, met);
+  if (typeof row === 'string') note(draft.fired, [row]);
+  else if (name === 'additional_property' && typeof detail === 'string') noteUnknown(draft, 'field', `body.${detail}`);
+}
+
+function placeOf({ table, path }: Loss): string {
+  return `${table} ${path}`;
+}
+
+function note(kept: string[], rows: readonly string[]): void {
+  for (const row of rows) if (kept.length < MAX_NOTES * 2 && !kept.includes(row)) kept.push(row);
 }

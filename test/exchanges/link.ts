@@ -2,7 +2,7 @@
 import { order as orderSchema } from '../../src/contract/orders.ts';
 import { minorUnits } from '../../src/mapping/amount.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
-import type { News } from '../../src/proxy/notices/forms.ts';
+import type { News } from '../../src/proxy/notices/resolve.ts';
 import type { Ports } from '../../src/proxy/ports.ts';
 import { keepCall, referenceOf } from '../../src/proxy/qr/held-body.ts';
 import { type Link, slotOf } from '../../src/proxy/sales/link.ts';

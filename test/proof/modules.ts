@@ -32,7 +32,7 @@ export const groups: readonly Group[] = [
       'src/contract/legacy-amount.ts',
       'src/contract/json.ts',
       'src/proxy/payments/refund-decisions.ts',
-      'src/proxy/payments/refund-recovery.ts',
+      'src/proxy/payments/refund-decisions.ts',
       'src/proxy/payments/make-refund.ts',
     ],
     tests: [
@@ -69,7 +69,7 @@ export const groups: readonly Group[] = [
       'src/proxy/sales/settle.ts',
       'src/proxy/sales/refresh.ts',
       'src/proxy/sales/recover.ts',
-      'src/proxy/qr/clear.ts',
+      'src/proxy/qr/cancel.ts',
       'src/proxy/sales/events.ts',
       'src/proxy/routing/lane.ts',
       'src/proxy/notices/retry-schedule.ts',

@@ -3,9 +3,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
 import type { LegacyCall } from '../../src/proxy/http/call.ts';
-import { refused } from '../../src/proxy/http/legacy-answer.ts';
+import { refused } from '../../src/proxy/http/answer.ts';
 import { type Made, makeRefund, tellRefund } from '../../src/proxy/payments/make-refund.ts';
-import { hasDoubt, lookAtOrder, mayRepeat } from '../../src/proxy/payments/refund-recovery.ts';
+import { hasDoubt, lookAtOrder, mayRepeat } from '../../src/proxy/payments/refund-decisions.ts';
 import type { Refund } from '../../src/proxy/records/refunds.ts';
 import { LATE_EFFECT_MS } from '../../src/proxy/records/routing.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';

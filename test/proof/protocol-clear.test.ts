@@ -1,7 +1,7 @@
 /** A till's live order is taken away, for a cancel and before the next one: what frees the till, and what keeps it (LIM-22). */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { refused } from '../../src/proxy/http/legacy-answer.ts';
-import { clearPointOfSale, inTurn } from '../../src/proxy/qr/clear.ts';
+import { refused } from '../../src/proxy/http/answer.ts';
+import { clearPointOfSale, inTurn } from '../../src/proxy/qr/cancel.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { MERCHANT, NOON, newLink, orderId } from '../store/contract/harness.ts';
 import {

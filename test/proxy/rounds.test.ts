@@ -1,7 +1,7 @@
 /** What was handed over before a moment: waited for, while more keeps coming. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { createRounds } from '../../src/proxy/rounds.ts';
+import { createRounds } from '../../src/proxy/keyed-mutex.ts';
 
 it('waits for what had begun when it was asked, in whatever order it ends, and for nothing later', async () => {
   const rounds = createRounds();

@@ -1,7 +1,7 @@
 /** `puente reconcile`: links against the upstream, dry first, then repaired. */
 import type { Command } from 'commander';
 import { PuenteError } from '../../error.ts';
-import type { Mismatch } from '../../proxy/sales/mismatch.ts';
+import type { Mismatch } from '../../proxy/sales/orphans.ts';
 import type { ReconcileNews } from '../reconcile/reconcile.ts';
 import { linesOfOps } from './ops-client.ts';
 import { common, exitCodes, type Output, print, startProgress, tableOf } from './output.ts';

@@ -18,7 +18,7 @@ import {
   type Trip,
   type UnknownPolicy,
 } from '../../proxy/routing/merchant.ts';
-import type { MismatchKind } from '../../proxy/sales/mismatch.ts';
+import type { MismatchKind } from '../../proxy/sales/orphans.ts';
 import type { EvidenceReader } from '../../proxy/store.ts';
 
 /** What no evidence says; null for what nobody knows, as in an assessment of a file alone. */

@@ -7,7 +7,7 @@ import type { Verdict } from '../../proxy/records/evidence.ts';
 import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import type { MismatchKind } from '../../proxy/sales/mismatch.ts';
+import type { MismatchKind } from '../../proxy/sales/orphans.ts';
 import type { EvidenceReader } from '../../proxy/store.ts';
 import { RESET } from '../safety.ts';
 import { blockersOf, remarksOf } from './blockers.ts';

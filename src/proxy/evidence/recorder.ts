@@ -1,5 +1,5 @@
 /** Takes finished exchanges off the request path: shadows them, evaluates them, writes them; under load the shadow goes first. */
-import { createRounds, nextTurn } from '../rounds.ts';
+import { createRounds, nextTurn } from '../keyed-mutex.ts';
 import type { Evidence, Exchange, ShadowTask } from './exchange.ts';
 import { type Found, nothingFound } from './findings.ts';
 import { createShadow, exchangeOf, foundOf, type ShadowParts } from './shadow-worker.ts';

@@ -5,7 +5,7 @@ import { fieldsThatCame } from '../../mapping/fields.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import type { Clock } from '../clock.ts';
 import type { Count, Log } from '../log.ts';
-import { createGauge } from '../rounds.ts';
+import { createGauge } from '../keyed-mutex.ts';
 import { type DoubleReadTools, doubleRead, isDoubleRead, readOnly } from '../shadow/double-read.ts';
 import { compareCreate, hasShadow, type ShadowTools, shadowOf } from '../shadow/shadow.ts';
 import type { Upstream } from '../upstream/upstream.ts';

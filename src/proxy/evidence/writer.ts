@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts';
 import { steadyTime } from '../clock-watch.ts';
 import type { Count, Log, LogFields } from '../log.ts';
 import type { RecordedExchange } from '../records/evidence.ts';
-import { nextTurn } from '../rounds.ts';
+import { nextTurn } from '../keyed-mutex.ts';
 import type { Store } from '../store.ts';
 import type { Exchange } from './exchange.ts';
 import { createEvaluation, type Found } from './findings.ts';

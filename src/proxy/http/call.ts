@@ -8,7 +8,7 @@ import { distrust } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
 import { errorCode, isNotYet, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
-import { type Answered, type LegacyAnswer, refused } from './legacy-answer.ts';
+import { type Answered, type LegacyAnswer, refused } from './answer.ts';
 
 export interface LegacyCall {
   operation: Operation;

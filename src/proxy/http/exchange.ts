@@ -6,13 +6,13 @@ import type { RequestHandler } from 'express';
 import { decodeUtf8, parseJson } from '../../contract/json.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import { type ExchangeDraft, openDraft } from '../evidence/exchange.ts';
-import { forExchange } from '../evidence/noting.ts';
-import type { Ports } from '../ports.ts';
-import { createRounds } from '../rounds.ts';
+import { forExchange, type Ports } from '../ports.ts';
+import { createRounds } from '../keyed-mutex.ts';
 import type { CarriedSale } from '../routing/legacy-ledger.ts';
 import type { Merchant, Stage, UnknownPolicy } from '../routing/merchant.ts';
 import { claimedMerchant, rememberedMerchant } from '../routing/merchant-identity.ts';
 import type { Secret } from '../vault.ts';
+import { CALL_ID, type Identified } from './answer.ts';
 import { singleHeaders } from './request.ts';
 
 /** What is known of a call by now. */
@@ -94,6 +94,7 @@ export function createExchanges(
     open: (request, response, next) => {
       const call = openCall(ports);
       (request as Called)[CALL] = call;
+      (request as Identified)[CALL_ID] = call.id;
       response.once('close', () => {
         call.closed_at = ports.clock.now();
         call.closed_tick_ms = performance.now();
@@ -119,11 +120,6 @@ export function ongoingOf(request: IncomingMessage): Ongoing {
   const call = (request as Called)[CALL];
   if (call === undefined) throw new Error('the request came by no door that opens exchanges');
   return call;
-}
-
-/** By what a call is found again (`puente trace`); null for a request of a door without exchanges. */
-export function callIdOf(request: IncomingMessage): string | null {
-  return (request as Called)[CALL]?.id ?? null;
 }
 
 /** Settles when the call of a request has been served; at once for a request that opened no exchange. */

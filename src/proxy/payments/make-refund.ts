@@ -6,7 +6,7 @@ import { say } from '../../locales/sentences.ts';
 import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
-import { type Answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { type Answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import type { Refund } from '../records/refunds.ts';
 import { markHeard } from '../sales/acknowledgement.ts';
@@ -15,9 +15,16 @@ import { needRoom } from '../sales/new-link.ts';
 import { type Sums, sumsOf } from '../sales/order-transition.ts';
 import { reportContradiction } from '../sales/settle.ts';
 import { routeOf, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
-import { isEverything, judgeRefund, type Recognised, recognise } from './refund-decisions.ts';
-import { expectRefund } from './refund-follow-up.ts';
-import { type LookPlan, lookAtOrder, mayRepeat } from './refund-recovery.ts';
+import {
+  isEverything,
+  judgeRefund,
+  type Recognised,
+  recognise,
+  type LookPlan,
+  lookAtOrder,
+  mayRepeat,
+  expectRefund,
+} from './refund-decisions.ts';
 
 export type Made = { kind: 'made'; refund: Refund; link: Link } | { kind: 'answer'; answer: LegacyAnswer };
 

@@ -4,7 +4,7 @@ import { payment as paymentSchema } from '../../contract/payments.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
-import { type Answered, answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import { isMintedPayment, orderNumberOf } from '../ids.ts';
 import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
@@ -13,7 +13,7 @@ import type { Link } from '../sales/link.ts';
 import { readLink } from '../sales/refresh.ts';
 import { paymentContradictionIn, reportContradiction } from '../sales/settle.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
-import { hasDoubt, lookAtOrder } from './refund-recovery.ts';
+import { hasDoubt, lookAtOrder } from './refund-decisions.ts';
 import { refundsOfOrder, withOwnDates } from './refund-view.ts';
 
 /** `GET /v1/payments/{id}`; the service's errors are told as they came. */

@@ -2,7 +2,7 @@
 import type { Order } from '../../contract/orders.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
-import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { markHeard } from '../sales/acknowledgement.ts';
 import type { Link } from '../sales/link.ts';

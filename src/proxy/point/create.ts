@@ -2,7 +2,7 @@
 
 import { tickOf } from '../clock.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
-import { type Answered, answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { openSale } from '../sales/create.ts';
 import type { HeldFields, Link } from '../sales/link.ts';

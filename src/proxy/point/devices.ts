@@ -3,7 +3,7 @@ import { listTerminalsAnswer, parseSetupAnswer } from '../../contract/terminals.
 import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
-import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { routeOf, sendUntilReady, type UpstreamCall, type UpstreamOutcome } from '../upstream/upstream.ts';
 

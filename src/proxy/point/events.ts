@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { listEventsRequest } from '../../contract/legacy-point.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
-import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import { asUpstreamSays } from '../payments/read.ts';
 import type { Ports } from '../ports.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';

@@ -4,7 +4,7 @@ import { createRefundIntentBody } from '../../contract/legacy-point.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
-import { answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import type { Merchant } from '../routing/merchant.ts';
 import { markRead } from '../sales/acknowledgement.ts';

@@ -7,12 +7,12 @@ import { minorUnits } from '../../mapping/amount.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/call.ts';
-import { type Answered, answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { openSale } from '../sales/create.ts';
 import { isPaid, type Link, slotOf } from '../sales/link.ts';
 import { refreshLink } from '../sales/refresh.ts';
-import { clearPointOfSale, inTurn } from './clear.ts';
+import { clearPointOfSale, inTurn } from './cancel.ts';
 import { keepCall, keptBody } from './held-body.ts';
 import { pointOfSaleOf } from './point-of-sale.ts';
 

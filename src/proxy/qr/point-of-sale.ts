@@ -5,7 +5,7 @@ import { EXTERNAL_ID, USER_ID } from '../../contract/identifiers.ts';
 import type { Family, LegacyErrorName } from '../../contract/legacy-errors.ts';
 import { type ExchangeDraft, markLimitation } from '../evidence/exchange.ts';
 import type { LegacyCall } from '../http/call.ts';
-import { type Answered, refused } from '../http/legacy-answer.ts';
+import { type Answered, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Secret } from '../vault.ts';

@@ -6,7 +6,7 @@ import type { Loss } from '../../mapping/tables.ts';
 import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { errorAnswer, type LegacyCall } from '../http/call.ts';
-import { type Answered, type LegacyAnswer, refused } from '../http/legacy-answer.ts';
+import { type Answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import { isTerminalHeld, noteFreeTerminal, reportHeldTerminal } from '../point/held-terminal.ts';
 import type { Ports } from '../ports.ts';
 import type { Sent } from '../process-memory.ts';

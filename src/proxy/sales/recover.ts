@@ -1,7 +1,7 @@
 /** Recovery of sales that no request is waiting for: finish, settle, look at, or give up (`docs/protocol.md` §3.7, §3.8). */
 import { say } from '../../locales/sentences.ts';
 import { tickOf } from '../clock.ts';
-import { lookAfterRefunds } from '../payments/refund-follow-up.ts';
+import { lookAfterRefunds } from '../payments/refund-decisions.ts';
 import type { Ports } from '../ports.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
 import { PARKED_FOR_MS } from '../store.ts';

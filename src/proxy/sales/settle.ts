@@ -5,7 +5,7 @@ import { say } from '../../locales/sentences.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { AuditEntry } from '../audit.ts';
 import { tickOf } from '../clock.ts';
-import { inForms, type News, pointPaymentForms, qrForms } from '../notices/forms.ts';
+import { inForms, type News, pointPaymentForms, qrForms } from '../notices/resolve.ts';
 import { targetOf } from '../notices/request.ts';
 import type { Ports } from '../ports.ts';
 import type { NewNotice } from '../records/notices.ts';

@@ -13,7 +13,7 @@ import { idKinds } from '../../../src/ops/trace/find.ts';
 import { auditActions } from '../../../src/proxy/audit.ts';
 import { legacySaleStates } from '../../../src/proxy/records/routing.ts';
 import { linkStates } from '../../../src/proxy/sales/link.ts';
-import { mismatchKinds } from '../../../src/proxy/sales/mismatch.ts';
+import { mismatchKinds } from '../../../src/proxy/sales/orphans.ts';
 
 /** Who says something to people. */
 const HOUSES = ['ops/console', 'locales', 'ops/report', 'ops/charts'].map((name) =>

@@ -1,6 +1,6 @@
 /** What is kept of a payment that was read to learn whose it is: thousands are, for an hour. */
 import { expect, it } from 'vitest';
-import { createCache } from '../../../src/proxy/cache.ts';
+import { createCache } from '../../../src/proxy/lru.ts';
 import { findUnseenPayment } from '../../../src/proxy/payments/owner.ts';
 import type { Ports } from '../../../src/proxy/ports.ts';
 import { Secret } from '../../../src/proxy/vault.ts';

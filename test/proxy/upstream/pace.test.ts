@@ -1,6 +1,6 @@
 /** Calls that nobody waits for: evenly spaced whoever makes them, and at rest while the service asks for that. */
 import { expect, it } from 'vitest';
-import { paceUpstream } from '../../../src/proxy/upstream/pace.ts';
+import { paceUpstream } from '../../../src/proxy/upstream/client.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 

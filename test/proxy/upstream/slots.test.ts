@@ -1,6 +1,6 @@
 /** The queue before the pool: who is served next, and who has left. */
 import { expect, it } from 'vitest';
-import { createSlots, type SlotKind, type TimeLimit } from '../../../src/proxy/upstream/pace.ts';
+import { createSlots, type SlotKind, type TimeLimit } from '../../../src/proxy/upstream/client.ts';
 
 /** A time that is over when `end` is called. */
 function limitOf(): TimeLimit & { end(): void } {
