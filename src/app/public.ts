@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
 import { type Admission, admissionGate } from '../proxy/http/admission.ts';
 import { createAfter } from '../proxy/http/after-answer.ts';
-import { errorAnswer, sendAnswer, refused } from '../proxy/http/answer.ts';
+import { errorAnswer, refused, sendAnswer } from '../proxy/http/answer.ts';
 import { createExchanges, type Exchanges } from '../proxy/http/exchange.ts';
 import { legacyRouter } from '../proxy/http/legacy.ts';
 import { familyOf, type Passthrough } from '../proxy/http/passthrough.ts';

@@ -1,5 +1,10 @@
 /** What the proxy's stories use: each takes the part that it needs. Everything here is handed in by `app/`. */
-import type { Tables, Loss, Translated } from '../mapping/tables.ts';
+
+import { parseJson } from '../contract/json.ts';
+import { PuenteError } from '../error.ts';
+import { readError, refusal } from '../mapping/errors.ts';
+import { markedInCode } from '../mapping/limitations.ts';
+import type { Loss, Tables, Translated } from '../mapping/tables.ts';
 import type { Clock } from './clock.ts';
 import { type Evidence, type ExchangeDraft, markLimitation, noteUnknown } from './evidence/exchange.ts';
 import type { Count, Log, LogFields } from './log.ts';
@@ -8,10 +13,6 @@ import type { CoreSettings } from './settings.ts';
 import type { Store } from './store.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from './upstream/upstream.ts';
 import type { Vault } from './vault.ts';
-import { parseJson } from '../contract/json.ts';
-import { PuenteError } from '../error.ts';
-import { readError, refusal } from '../mapping/errors.ts';
-import { markedInCode } from '../mapping/limitations.ts';
 
 export interface Ports {
   store: Store;

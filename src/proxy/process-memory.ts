@@ -1,10 +1,10 @@
 /** What one process remembers beside its store: sales under way, tokens, reads; bounded, and lost without harm when the process ends. */
 import { randomUUID } from 'node:crypto';
 import type { LinkFamily } from '../mapping/tables.ts';
-import { type Cache, createCache, createPassing, createRecent, type Passing, type Recent } from './lru.ts';
 import { type Failpoint, noFailpoint } from './failpoint.ts';
 import { createMint, RANDOM_BYTES, takeRandom, uuidV7 } from './ids.ts';
 import { createSerial, type Serial } from './keyed-mutex.ts';
+import { type Cache, createCache, createPassing, createRecent, type Passing, type Recent } from './lru.ts';
 import { ANY_POINT_OF_SALE } from './records/routing.ts';
 import type { Link } from './sales/link.ts';
 import type { Secret } from './vault.ts';

@@ -3,8 +3,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';
-import type { LegacyCall } from '../../src/proxy/http/call.ts';
 import type { LegacyAnswer } from '../../src/proxy/http/answer.ts';
+import type { LegacyCall } from '../../src/proxy/http/call.ts';
 import { createIntent } from '../../src/proxy/point/create.ts';
 import { getIntent } from '../../src/proxy/point/read.ts';
 import { createDynamicCode } from '../../src/proxy/qr/create.ts';

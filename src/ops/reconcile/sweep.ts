@@ -3,7 +3,7 @@ import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { Ports } from '../../proxy/ports.ts';
 import type { InboxEvent } from '../../proxy/records/notices.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { type Mismatch, adopt, findOrphan } from '../../proxy/sales/orphans.ts';
+import { adopt, findOrphan, type Mismatch } from '../../proxy/sales/orphans.ts';
 import { compare } from './reconcile.ts';
 
 const SECOND_MS = 1_000;

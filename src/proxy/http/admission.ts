@@ -7,7 +7,7 @@ import type { Count } from '../log.ts';
 import { createRecent } from '../lru.ts';
 import type { Ports } from '../ports.ts';
 import type { Store } from '../store.ts';
-import { sendAnswer, refused } from './answer.ts';
+import { refused, sendAnswer } from './answer.ts';
 import { workOf } from './exchange.ts';
 import { familyOf } from './passthrough.ts';
 import { isHeldBack, readToken } from './request.ts';

@@ -1,7 +1,7 @@
 /** Writing legacy answers, and telling errors in the legacy shape: no internals, never an `id`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { stringifyJson } from '../../contract/json.ts';
-import { type Family, errorBody, type LegacyErrorName, legacyError } from '../../contract/legacy-errors.ts';
+import { errorBody, type Family, type LegacyErrorName, legacyError } from '../../contract/legacy-errors.ts';
 import { PuenteError } from '../../error.ts';
 import type { Log } from '../log.ts';
 

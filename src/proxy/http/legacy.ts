@@ -13,7 +13,7 @@ import { provenMerchant } from '../routing/token-ownership.ts';
 import type { Observe } from '../telemetry/metrics.ts';
 import type { Secret } from '../vault.ts';
 import { isPayment } from './admission.ts';
-import { errorAnswer, sendAnswer, type Answered, type LegacyAnswer, refused } from './answer.ts';
+import { type Answered, errorAnswer, type LegacyAnswer, refused, sendAnswer } from './answer.ts';
 import { nameMerchant, type Ongoing, ongoingOf, policyOf, setMerchant } from './exchange.ts';
 import { isPathValue, narrowRouters, pathValues, slotNamed } from './legacy-route.ts';
 import { carryBytes, carryOperation, markDeprecated } from './proxy-legacy.ts';

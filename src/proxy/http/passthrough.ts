@@ -11,9 +11,8 @@ import type { RequestHandler } from 'express';
 import { createProxyMiddleware, debugProxyErrorsPlugin, proxyEventsPlugin } from 'http-proxy-middleware';
 import type { Family } from '../../contract/legacy-errors.ts';
 import type { Log } from '../log.ts';
-import { sendAnswer } from './answer.ts';
+import { refused, sendAnswer } from './answer.ts';
 import { watchCall } from './exchange.ts';
-import { refused } from './legacy-answer.ts';
 import {
   askForBody,
   dropHopByHop,

@@ -11,7 +11,7 @@ import { type Merchant, routedKinds } from '../routing/merchant.ts';
 import { brownoutOf, brownoutWait_s } from '../routing/stage.ts';
 import { askWhose } from '../routing/token-ownership.ts';
 import type { Secret } from '../vault.ts';
-import { errorAnswer, sendAnswer, type Answered, refused } from './answer.ts';
+import { type Answered, errorAnswer, refused, sendAnswer } from './answer.ts';
 import { nameCaller, type Ongoing, ongoingOf, policyOf } from './exchange.ts';
 import { plainTarget, unroutedOf } from './legacy-route.ts';
 import { familyOf } from './passthrough.ts';

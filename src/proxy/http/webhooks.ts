@@ -4,7 +4,7 @@ import { ORDER_ID, ORDER_REFERENCE, USER_ID } from '../../contract/identifiers.t
 import { decodeUtf8 } from '../../contract/json.ts';
 import type { Ports } from '../ports.ts';
 import type { Secret } from '../vault.ts';
-import { sendAnswer, answered } from './answer.ts';
+import { answered, sendAnswer } from './answer.ts';
 import { peekBody, singleHeaders } from './request.ts';
 import { verifyOrderSignature } from './signature.ts';
 

@@ -5,8 +5,8 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
-import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
 import { type Answered, type LegacyAnswer, refused } from '../http/answer.ts';
+import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
 import type { Ports } from '../ports.ts';
 import type { Refund } from '../records/refunds.ts';
 import { markHeard } from '../sales/acknowledgement.ts';
@@ -16,14 +16,14 @@ import { type Sums, sumsOf } from '../sales/order-transition.ts';
 import { reportContradiction } from '../sales/settle.ts';
 import { routeOf, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import {
+  expectRefund,
   isEverything,
   judgeRefund,
-  type Recognised,
-  recognise,
   type LookPlan,
   lookAtOrder,
   mayRepeat,
-  expectRefund,
+  type Recognised,
+  recognise,
 } from './refund-decisions.ts';
 
 export type Made = { kind: 'made'; refund: Refund; link: Link } | { kind: 'answer'; answer: LegacyAnswer };

@@ -1,17 +1,17 @@
 /** Decisions about refunds, pure: new, repeated or conflicting; what an outcome means; what an order says of one in doubt. */
 import { type Order, refundedOrder } from '../../contract/orders.ts';
 import { minorUnits } from '../../mapping/amount.ts';
-import type { Refund, RefundChange } from '../records/refunds.ts';
-import { nodesOf, type RefundNode, type Sums, sumOf, sumsOf } from '../sales/order-transition.ts';
-import { errorCode, saysNotYet, type UpstreamOutcome } from '../upstream/upstream.ts';
 import { tickOf } from '../clock.ts';
 import type { Ports } from '../ports.ts';
+import type { Refund, RefundChange } from '../records/refunds.ts';
 import { LATE_EFFECT_MS } from '../records/routing.ts';
+import { credentialOf } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
+import { nodesOf, type RefundNode, type Sums, sumOf, sumsOf } from '../sales/order-transition.ts';
 import { readOrder } from '../sales/refresh.ts';
 import { applyOrder, changeLink } from '../sales/settle.ts';
+import { errorCode, saysNotYet, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
-import { credentialOf } from '../routing/merchant-identity.ts';
 
 export type Recognised =
   | { kind: 'new' }

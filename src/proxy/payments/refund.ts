@@ -1,6 +1,6 @@
 import { askedAmount } from '../../mapping/amount.ts';
-import type { LegacyCall } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
+import type { LegacyCall } from '../http/call.ts';
 import type { Ports } from '../ports.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';
 import { noteRead } from '../sales/acknowledgement.ts';

@@ -1,8 +1,8 @@
 /** The story of the history of intents: Puente's own final states and those of legacy, as one list (`docs/field-notes.md` Point §1.6). */
 import { z } from 'zod';
 import { listEventsRequest } from '../../contract/legacy-point.ts';
-import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
+import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { asUpstreamSays } from '../payments/read.ts';
 import type { Ports } from '../ports.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';

@@ -1,14 +1,15 @@
 /** Removing the order of a point of sale: for a cancel, and before the next order, because legacy replaced it and orders refuses. */
+
+import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
-import { answered, type LegacyAnswer, type Answered, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { isStillOnOrders } from '../routing/lane.ts';
-import { slotOf, type Link } from '../sales/link.ts';
-import { pointOfSaleOf } from './point-of-sale.ts';
+import { type Link, slotOf } from '../sales/link.ts';
 import { markSent, readableOrder, refreshLink, sendCancel } from '../sales/refresh.ts';
 import { applyOrder } from '../sales/settle.ts';
 import { sendLink } from '../sales/submit.ts';
 import { errorCode } from '../upstream/upstream.ts';
+import { pointOfSaleOf } from './point-of-sale.ts';
 
 /**
  * `DELETE` of v1, v2 and hybrid: 204 without a body, also where there is nothing, which satisfies the clients that

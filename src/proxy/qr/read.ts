@@ -1,7 +1,7 @@
 /** The story of reading what a till has, which the orders API can only do by the order. */
 
-import type { LegacyCall } from '../http/call.ts';
 import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
+import type { LegacyCall } from '../http/call.ts';
 import type { Ports } from '../ports.ts';
 import { isStillOnOrders } from '../routing/lane.ts';
 import { slotOf } from '../sales/link.ts';

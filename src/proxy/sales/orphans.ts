@@ -5,6 +5,7 @@ import { ORDER_ID } from '../../contract/identifiers.ts';
 import type { Order } from '../../contract/orders.ts';
 import { say } from '../../locales/sentences.ts';
 import { minorUnits } from '../../mapping/amount.ts';
+import type { Tables } from '../../mapping/tables.ts';
 import type { Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';
 import type { RestoredGap } from '../records/upkeep.ts';
@@ -12,10 +13,9 @@ import { credentialOf } from '../routing/merchant-identity.ts';
 import { noteId } from './create.ts';
 import { type Link, type LinkState, slotOf } from './link.ts';
 import { derivedReference, legacyIdOf } from './new-link.ts';
+import { type AdvanceRules, advance, rowOf } from './order-transition.ts';
 import { readOrder } from './refresh.ts';
 import { applyOrder, contradictionIn, mismatchKindOf } from './settle.ts';
-import type { Tables } from '../../mapping/tables.ts';
-import { type AdvanceRules, advance, rowOf } from './order-transition.ts';
 
 /** Creates that were given up or refused, whose order may exist all the same. */
 const ADOPTABLE: readonly LinkState[] = ['LOST', 'REJECTED', 'NOT_SENT', 'IN_DOUBT'];

@@ -1,7 +1,7 @@
 import { openDraft } from '../evidence/exchange.ts';
-import { forExchange, type Ports } from '../ports.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import { createPassing } from '../lru.ts';
+import { forExchange, type Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';
 import type { Telemetry, Worked } from '../telemetry/port.ts';
 import { handleEvent } from './events.ts';

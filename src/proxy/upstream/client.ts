@@ -1,10 +1,10 @@
 import { type Dispatcher, Pool } from 'undici';
 import { PuenteError } from '../../error.ts';
-import { createRounds, createQueue, type Queue } from '../keyed-mutex.ts';
+import type { Clock } from '../clock.ts';
+import { createQueue, createRounds, type Queue } from '../keyed-mutex.ts';
 import { sideBySide } from '../side-by-side.ts';
 import { Reception, type SentMark, watchSending } from './reception.ts';
 import { readRetryAfter, type Upstream, type UpstreamCall, type UpstreamOutcome } from './upstream.ts';
-import type { Clock } from '../clock.ts';
 
 /** A larger answer is not ours to read; the largest real one, a page of terminals, is below 100 KiB (F21). */
 const MAX_ANSWER_BYTES = 1024 * 1024;

@@ -4,8 +4,8 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { AUDIT_GENESIS, type AuditEntry, chainHash } from '../../proxy/audit.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';
-import { createPassing } from '../../proxy/lru.ts';
 import { createRounds } from '../../proxy/keyed-mutex.ts';
+import { createPassing } from '../../proxy/lru.ts';
 import {
   type CommitResult,
   type Locks,

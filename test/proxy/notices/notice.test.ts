@@ -1,9 +1,9 @@
 /** The request of a notice in each dialect and form, which forms are wanted, and the turns that merchants take. */
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type FeedForm, inForms, type News, pointPaymentForms, qrForms } from '../../../src/proxy/notices/resolve.ts';
 import { shownUrl } from '../../../src/proxy/notices/guard.ts';
 import { feedNoticeRequest, inTurns, noticeRequest } from '../../../src/proxy/notices/request.ts';
+import { type FeedForm, inForms, type News, pointPaymentForms, qrForms } from '../../../src/proxy/notices/resolve.ts';
 import type { Notice } from '../../../src/proxy/records/notices.ts';
 import type { Dialect, PointPaymentNotices, QrNotices } from '../../../src/proxy/routing/merchant.ts';
 import { Secret } from '../../../src/proxy/vault.ts';

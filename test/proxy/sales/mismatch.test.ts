@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
-import { judgeLink, judgeUnknown } from '../../../src/proxy/sales/orphans.ts';
 import type { AdvanceRules } from '../../../src/proxy/sales/order-transition.ts';
+import { judgeLink, judgeUnknown } from '../../../src/proxy/sales/orphans.ts';
 
 const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));
 const BORN = Date.parse('2026-03-01T12:00:00Z');
