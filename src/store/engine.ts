@@ -20,8 +20,9 @@ import type {
   Store,
   UpkeepStore,
 } from '../proxy/store.ts';
-import { LIVE } from './columns.ts';
-import { HOLDING, type WriteName } from './writes.ts';
+import { HOLDING, LIVE, type Value, type WriteName } from './writes.ts';
+
+export type { Value };
 
 /** A prepared read of rows of one form; an engine that is asked in this process answers at once. */
 export interface Read<Values extends Value[], Row> {
@@ -55,8 +56,6 @@ export interface Writer {
 }
 
 // Units of work and what they come to.
-
-export type Value = string | number | null | Uint8Array;
 
 /** One statement, named so that its text does not travel; `changes` is how many rows it must change, if that matters. */
 export interface Step {

@@ -5,7 +5,6 @@ import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import type { Holdings, OpenWork } from '../proxy/records/upkeep.ts';
-import { LIVE } from './columns.ts';
 import {
   merchantLock,
   type Read,
@@ -16,24 +15,12 @@ import {
   type Writer,
 } from './engine.ts';
 import { linkSteps } from './retention.ts';
-import { AWAITS_IN_BULK, HOLDING, OVER, type WriteName } from './writes.ts';
+import { AWAITS_IN_BULK, HOLDING, LIVE, OVER, SUM_TABLES, type WriteName } from './writes.ts';
 
 /** Rows of one step: payments wait behind it for some milliseconds. */
 const STEP_ROWS = 500;
 /** Rows looked at in one go of what is kept in the order of arrival, not of merchants: the inbox, and sales born on legacy. */
 const SLICE_ROWS = 20_000;
-const SUM_TABLES = [
-  'traffic',
-  'seen_units',
-  'ledger',
-  'coverage',
-  'differences',
-  'unknowns',
-  'verdicts',
-  'readiness_days',
-] as const;
-const SUMS = ['traffic', 'units', 'ledger', 'coverage', 'differences', 'unknowns', 'verdicts', 'readiness'] as const;
-
 type EraseMethods = Pick<StoreMethods, 'holdings' | 'openWork' | 'eraseMerchant'>;
 
 export function eraseMethods(
@@ -92,7 +79,7 @@ export function eraseMethods(
 /** Tokens hang on the merchant, and sums must not outlive it. */
 function lastUnit(merchant_id: string, is_known: boolean, audit: AuditEntry): Unit {
   const steps: Step[] = [
-    ...SUMS.map((name) => step(`erase_${name}`, merchant_id)),
+    ...SUM_TABLES.map((table) => step(`erase_${table}`, merchant_id)),
     step('erase_proposals', merchant_id),
     step('erase_tokens', merchant_id),
     { ...step('erase_merchant', merchant_id), changes: is_known ? 1 : 0 },

@@ -14,6 +14,8 @@ import {
   type Writer,
   whereOf,
 } from './engine.ts';
+import { jsonOf, valuesIn } from './rows.ts';
+import { EXCHANGE } from './writes.ts';
 
 /** Rows looked at in one go where the filter may pass few of them: some 10 ms, so that nothing waits longer for it. */
 const SLICE_ROWS = 20_000;
@@ -142,17 +144,7 @@ export function tidierOf(
 
 // Rows of exchanges, and how they become what the core knows; empty lists are nulls, which cost nothing to read.
 
-const jsonColumns = [
-  'upstream',
-  'losses',
-  'lost',
-  'unknown',
-  'shadow',
-  'signatures',
-  'messages',
-  'limitations',
-] as const;
-type JsonColumn = (typeof jsonColumns)[number];
+type JsonColumn = 'upstream' | 'losses' | 'lost' | 'unknown' | 'shadow' | 'signatures' | 'messages' | 'limitations';
 
 export type ExchangeRow = Omit<StoredExchange, JsonColumn | 'fired'> & Record<JsonColumn | 'fired', string | null>;
 
@@ -189,34 +181,23 @@ export function manyAtOnce(batch: readonly RecordedExchange[]): Step[] {
   });
 }
 
-/** One row of `insert_exchanges`, in its order. */
+const exchangeValues = valuesIn(EXCHANGE);
+
+/** One row of `insert_exchanges`. */
 function valuesOf(exchange: RecordedExchange): Value[] {
-  return [
-    exchange.id,
-    exchange.at,
-    exchange.merchant_id,
-    exchange.operation,
-    exchange.kind,
-    exchange.lane,
-    exchange.stage,
-    exchange.unit,
-    exchange.legacy_id,
-    exchange.status,
-    exchange.error,
-    exchange.outcome,
-    exchange.duration_ms,
-    exchange.tables_revision,
-    listAs(exchange.upstream),
-    firedText(exchange.fired),
-    listAs(exchange.losses),
-    listAs(exchange.lost),
-    listAs(exchange.unknown),
-    exchange.shadow === null ? null : JSON.stringify(exchange.shadow),
-    listAs([...new Set(exchange.differences.map((one) => one.signature))]),
-    exchange.messages === null ? null : stringifyJson(exchange.messages),
+  return exchangeValues({
+    ...exchange,
+    upstream: listAs(exchange.upstream),
+    fired: firedText(exchange.fired),
+    losses: listAs(exchange.losses),
+    lost: listAs(exchange.lost),
+    unknown: listAs(exchange.unknown),
+    shadow: jsonOf(exchange.shadow),
+    signatures: listAs([...new Set(exchange.differences.map((one) => one.signature))]),
+    messages: exchange.messages === null ? null : stringifyJson(exchange.messages),
     // An empty list says that they were counted.
-    exchange.limitations === null ? null : JSON.stringify(exchange.limitations),
-  ];
+    limitations: jsonOf(exchange.limitations),
+  });
 }
 
 function listAs(list: readonly unknown[]): string | null {

@@ -5,10 +5,9 @@ import { PuenteError } from '../error.ts';
 import { RANDOM_BYTES, takeRandom, uuidV7 } from '../proxy/ids.ts';
 import type { NewNotice } from '../proxy/records/notices.ts';
 import type { Link } from '../proxy/sales/link.ts';
-import { FINAL, LINK, LIVE, RETRIABLE } from './columns.ts';
 import { noticesLock, type Reader, type Step, type StoreMethods, type Value, type Writer } from './engine.ts';
-import { exactBytes, jsonOf, type LinkRow, linkOf, oneOf } from './rows.ts';
-import { OVER } from './writes.ts';
+import { exactBytes, jsonOf, type LinkRow, linkOf, oneOf, valuesIn } from './rows.ts';
+import { FINAL, LINK, LINK_CHANGE, LIVE, OVER, RETRIABLE } from './writes.ts';
 
 type LinkMethods = Pick<
   StoreMethods,
@@ -116,33 +115,13 @@ function unparking({ reference_sent, order_id }: Link, at: number): Step {
   return { write: 'unpark', values: [at, order_id, reference_sent] };
 }
 
+const changeValues = valuesIn(LINK_CHANGE);
+
 /** The values of `update_link`; large columns travel only when they changed. */
 function valuesOfChange(next: Link, link: Link): Value[] {
-  const bodyChanged = next.sealed_body !== link.sealed_body;
-  const orderChanged = next.order !== link.order;
-  return [
-    next.state,
-    next.attempts,
-    next.first_sent_at,
-    next.client_answer,
-    next.order_id,
-    next.order_version,
-    next.payment_id,
-    next.legacy_state,
-    next.legacy_state_at,
-    next.cancel,
-    next.acknowledged_at,
-    next.heard_by,
-    next.expires_at,
-    next.next_check_at,
-    next.updated_at,
-    bodyChanged ? 1 : 0,
-    bodyChanged ? exactBytes(next.sealed_body) : null,
-    orderChanged ? 1 : 0,
-    orderChanged ? jsonOf(next.order) : null,
-    link.legacy_id,
-    link.revision,
-  ];
+  const body = next.sealed_body === link.sealed_body ? [0, null] : [1, exactBytes(next.sealed_body)];
+  const order = next.order === link.order ? [0, null] : [1, jsonOf(next.order)];
+  return [...changeValues(next), ...body, ...order, link.legacy_id, link.revision];
 }
 
 /** A notice takes the place of undelivered ones of the same topic and id. */

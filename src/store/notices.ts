@@ -3,7 +3,6 @@
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
-import { NOTICE } from './columns.ts';
 import {
   type Condition,
   filteredReads,
@@ -17,6 +16,7 @@ import {
   whereOf,
 } from './engine.ts';
 import { type NoticeRow, noticeOf } from './rows.ts';
+import { NOTICE } from './writes.ts';
 
 export function noticeMethods(writer: Writer): Pick<StoreMethods, 'hastenNotices' | 'recordAttempt'> {
   return {

@@ -3,7 +3,6 @@ import { PuenteError } from '../error.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../proxy/records/routing.ts';
 import type { Link } from '../proxy/sales/link.ts';
 import type { Met, Opening } from '../proxy/store.ts';
-import { LINK, LIVE } from './columns.ts';
 import {
   type Locks,
   merchantLock,
@@ -15,9 +14,9 @@ import {
   slotLock,
   type Writer,
 } from './engine.ts';
-import { SALE, valuesOfSale } from './routing.ts';
+import { valuesOfSale } from './routing.ts';
 import { type LinkRow, oneOf, valuesOfLink } from './rows.ts';
-import { HOLDING, NEWEST_RETRIABLE } from './writes.ts';
+import { HOLDING, LINK, LIVE, NEWEST_RETRIABLE, SALE } from './writes.ts';
 
 /**
  * Each lost race means that another sale of the unit was committed, or ended between the refusal and the look: five in a row

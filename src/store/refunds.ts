@@ -3,6 +3,8 @@
 import { PuenteError } from '../error.ts';
 import type { Refund, RefundChange } from '../proxy/records/refunds.ts';
 import type { Reader, StoreMethods, Writer } from './engine.ts';
+import { valuesIn } from './rows.ts';
+import { REFUND, REFUND_CHANGE } from './writes.ts';
 
 /** Each lost race means that another refund of the payment was committed; more in a row is a fault, not traffic. */
 const OPENING_ATTEMPTS = 5;
@@ -30,7 +32,7 @@ export function refundMethods(
         const earlier = await ofLink.all(refund.legacy_id);
         const decision = decide(earlier);
         if (decision !== 'open') return { opened: false, refund: decision };
-        const values = [...valuesOf(refund), refund.legacy_id, earlier.length];
+        const values = [...refundValues(refund), refund.legacy_id, earlier.length];
         const result = await writer.commit({ steps: [{ write: 'insert_refund', values, changes: 1 }] });
         if (result.kind === 'done') return { opened: true, refund };
         cause = result.kind === 'constraint' ? result.text : 'another one was opened';
@@ -49,39 +51,13 @@ export function refundMethods(
     },
     async saveRefund(refund, change: RefundChange) {
       const next: Refund = { ...refund, updated_at: now(), ...change, revision: refund.revision + 1 };
-      const { state, upstream_id, reference_id, refunded_minor, upstream_status, told_at, heard_at, updated_at } = next;
-      const values = [state, upstream_id, reference_id, refunded_minor, upstream_status, told_at, heard_at, updated_at];
-      const result = await writer.commit({
-        steps: [{ write: 'update_refund', values: [...values, refund.id, refund.revision], changes: 1 }],
-      });
+      const values = [...changeValues(next), refund.id, refund.revision];
+      const result = await writer.commit({ steps: [{ write: 'update_refund', values, changes: 1 }] });
       if (result.kind === 'done') return next;
       throw new PuenteError('conflict', `The refund ${refund.id} was changed by somebody else: read it again.`);
     },
   };
 }
 
-/** The values of `insert_refund`, in its order. */
-function valuesOf(refund: Refund) {
-  return [
-    refund.id,
-    refund.number,
-    refund.legacy_id,
-    refund.merchant_id,
-    refund.payment_id,
-    refund.client_key,
-    refund.fingerprint,
-    refund.amount_minor,
-    refund.refunded_before_minor,
-    refund.idempotency_key,
-    refund.state,
-    refund.upstream_id,
-    refund.reference_id,
-    refund.refunded_minor,
-    refund.upstream_status,
-    refund.told_at,
-    refund.heard_at,
-    refund.created_at,
-    refund.updated_at,
-    refund.revision,
-  ];
-}
+const refundValues = valuesIn(REFUND);
+const changeValues = valuesIn(REFUND_CHANGE);

@@ -5,7 +5,7 @@ import type { RetentionKind, RetentionLimits } from '../proxy/records/upkeep.ts'
 import { LONGEST_EVENT_WAIT_MS } from '../proxy/store.ts';
 import { type Reader, type Step, type StoreMethods, storeFailed, type Value, type Writer } from './engine.ts';
 import { oldLinks } from './links.ts';
-import type { ScheduleWrite, WriteName } from './writes.ts';
+import type { WriteName } from './writes.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -117,7 +117,7 @@ function oldNotices(state: string): string {
 
 // Pulls forward what waits by a clock that ran ahead.
 
-const EVERYTHING: readonly ScheduleWrite[] = ['pull_links', 'pull_events', 'pull_notices'];
+const EVERYTHING = ['pull_links', 'pull_events', 'pull_notices'] as const;
 
 export function scheduleMethods(reader: Reader, writer: Writer): Pick<StoreMethods, 'pullForward' | 'newestMoment'> {
   const newest = reader.prepare<[], { at: number | null }>(

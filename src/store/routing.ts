@@ -21,11 +21,8 @@ import {
   type Writer,
   whereOf,
 } from './engine.ts';
-import { HOLDING } from './writes.ts';
-
-/** The columns of a LegacySale; `sequence` stays with the store. */
-export const SALE = `id, merchant_id, family, work, unit, slot, legacy_id, client_reference, state, unproven_token,
-  ends_at, created_at, updated_at`;
+import { valuesIn } from './rows.ts';
+import { BULK, BULK_CHANGE, HOLDING, PROPOSAL, SALE } from './writes.ts';
 
 type SaleMethods = Pick<
   StoreMethods,
@@ -101,24 +98,8 @@ function valuesOfChange(change: LegacySaleChange, now: number): Value[] {
   ];
 }
 
-/** The values of `insert_legacy_sale`, in its order and before its guard. */
-export function valuesOfSale(sale: LegacySale): Value[] {
-  return [
-    sale.id,
-    sale.merchant_id,
-    sale.family,
-    sale.work,
-    sale.unit,
-    sale.slot,
-    sale.legacy_id,
-    sale.client_reference,
-    sale.state,
-    sale.unproven_token,
-    sale.ends_at,
-    sale.created_at,
-    sale.updated_at,
-  ];
-}
+/** The first values of `insert_legacy_sale`. */
+export const valuesOfSale = valuesIn(SALE);
 
 // Moves of merchants: those that wait for a second person, and many in a row.
 
@@ -136,23 +117,10 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number): 
   );
   return {
     async saveProposal(one, audit) {
-      const { id, merchant_id, reason, proposed_by, proposed_at, expires_at, state, decided_by, decided_at } = one;
-      const move = JSON.stringify(one.move);
-      const values = [
-        id,
-        merchant_id,
-        move,
-        reason,
-        proposed_by,
-        proposed_at,
-        expires_at,
-        state,
-        decided_by,
-        decided_at,
-      ];
-      const result = await writer.commit(unitOf({ write: 'save_proposal', values, changes: 1 }, audit, id));
+      const values = proposalValues({ ...one, move: JSON.stringify(one.move) });
+      const result = await writer.commit(unitOf({ write: 'save_proposal', values, changes: 1 }, audit, one.id));
       if (result.kind === 'done') return;
-      throw new PuenteError('conflict', say('refusal.proposal_decided', { id }));
+      throw new PuenteError('conflict', say('refusal.proposal_decided', { id: one.id }));
     },
     proposal: async (id) => (await proposal.all(id)).map(proposalOf)[0] ?? null,
     async proposals(filter, limit) {
@@ -174,7 +142,7 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number): 
   };
 }
 
-const PROPOSAL = 'id, merchant_id, move, reason, proposed_by, proposed_at, expires_at, state, decided_by, decided_at';
+const proposalValues = valuesIn(PROPOSAL);
 interface ProposalRow extends Omit<Proposal, 'move'> {
   move: string;
 }
@@ -183,7 +151,6 @@ function proposalOf(row: ProposalRow): Proposal {
   return { ...row, move: JSON.parse(row.move) };
 }
 
-const BULK = 'id, move, reason, who, per_day, items, state, detail, created_at, updated_at, revision';
 interface BulkRow extends Omit<BulkMove, 'move' | 'items'> {
   move: string;
   items: string;
@@ -193,15 +160,13 @@ function bulkOf(row: BulkRow): BulkMove {
   return { ...row, move: JSON.parse(row.move), items: JSON.parse(row.items) };
 }
 
+const bulkValues = valuesIn(BULK);
+const bulkChange = valuesIn(BULK_CHANGE);
+
 function bulkStep(one: BulkMove, expected_revision: number, updated_at: number): Step {
-  const { id, reason, who, per_day, state, detail, created_at } = one;
-  const [move, items] = [JSON.stringify(one.move), JSON.stringify(one.items)];
-  if (expected_revision === 0) {
-    const values = [id, move, reason, who, per_day, items, state, detail, created_at, updated_at];
-    return { write: 'insert_bulk_move', values, changes: 1 };
-  }
-  const values = [per_day, items, state, detail, updated_at, id, expected_revision];
-  return { write: 'update_bulk_move', values, changes: 1 };
+  const row = { ...one, move: JSON.stringify(one.move), items: JSON.stringify(one.items), updated_at, revision: 1 };
+  if (expected_revision === 0) return { write: 'insert_bulk_move', values: bulkValues(row), changes: 1 };
+  return { write: 'update_bulk_move', values: [...bulkChange(row), one.id, expected_revision], changes: 1 };
 }
 
 /** Of two that change one row at a time the one that asked first is the one that did. */

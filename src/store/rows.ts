@@ -1,4 +1,4 @@
-/** Rows of the tables, and how they become what the core knows. */
+/** Rows of the tables, and how they become records and are made of them. */
 import { parseJson, stringifyJson } from '../contract/json.ts';
 import type { InboxEvent, Notice } from '../proxy/records/notices.ts';
 import {
@@ -8,7 +8,7 @@ import {
   merchantSettings,
 } from '../proxy/routing/merchant.ts';
 import type { HeldFields, Link } from '../proxy/sales/link.ts';
-import type { Value } from './engine.ts';
+import { LINK, namesIn, type Value } from './writes.ts';
 
 export interface LinkRow extends Omit<Link, 'held' | 'order'> {
   held: string;
@@ -31,46 +31,28 @@ export function oneOf(row: LinkRow | undefined): Link | null {
   return row === undefined ? null : linkOf(row);
 }
 
-/** The values of `insert_link`, in its order. */
+type ColumnOf<List extends string> = List extends `${infer First},${infer Rest}`
+  ? Name<First> | ColumnOf<Rest>
+  : Name<List>;
+type Name<Text extends string> = Text extends ` ${infer Rest}` | `\n${infer Rest}` ? Name<Rest> : Text;
+
+/** What makes the values of a row, in the order of the columns. */
+export function valuesIn<Columns extends string>(columns: Columns) {
+  const names = namesIn(columns) as ColumnOf<Columns>[]; // the same split as the type's
+  return (row: Readonly<Record<ColumnOf<Columns>, Value>>): Value[] => names.map((name) => row[name]);
+}
+
+const linkValues = valuesIn(LINK);
+
+/** The first values of `insert_link`. */
 export function valuesOfLink(link: Link): Value[] {
-  return [
-    link.legacy_id,
-    link.merchant_id,
-    link.lane,
-    link.family,
-    link.unit,
-    link.slot,
-    link.client_key,
-    link.fingerprint,
-    link.reference_sent,
-    link.client_reference,
-    stringifyJson(link.held),
-    link.amount_minor,
-    link.merchant_order_id,
-    exactBytes(link.sealed_notice_url),
-    link.idempotency_key,
-    exactBytes(link.sealed_body),
-    link.tables_revision,
-    link.state,
-    link.attempts,
-    link.first_sent_at,
-    link.boot_id,
-    link.client_answer,
-    link.order_id,
-    jsonOf(link.order),
-    link.order_version,
-    link.payment_id,
-    link.legacy_state,
-    link.legacy_state_at,
-    link.cancel,
-    link.acknowledged_at,
-    link.heard_by,
-    link.expires_at,
-    link.next_check_at,
-    link.created_at,
-    link.updated_at,
-    link.revision,
-  ];
+  return linkValues({
+    ...link,
+    held: stringifyJson(link.held),
+    order_json: jsonOf(link.order),
+    sealed_notice_url: exactBytes(link.sealed_notice_url),
+    sealed_body: exactBytes(link.sealed_body),
+  });
 }
 
 export interface MerchantRow extends Omit<Merchant, 'settings' | 'trips'> {

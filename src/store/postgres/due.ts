@@ -2,10 +2,9 @@
 
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { LINK, NOTICE } from '../columns.ts';
 import type { StoreMethods, Value, Writer } from '../engine.ts';
-import { SALE } from '../routing.ts';
 import { type EventRow, eventOf, type LinkRow, linkOf, type NoticeRow, noticeOf } from '../rows.ts';
+import { LINK, NOTICE, SALE } from '../writes.ts';
 import { claimOf, isFree } from './leases.ts';
 import type { AwaitedRead, PostgresReader } from './reader.ts';
 

@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';
-import { coverOpener } from '../covered.ts';
 import { type Read, type Reader, type ReadKind, storeFailed, type Value } from '../engine.ts';
+import { COVERED_COLUMNS } from '../writes.ts';
 import { type Parameter, type Statement, statementOf } from './dialect.ts';
 import {
   ANSWER_GRACE_MS,
@@ -38,7 +38,14 @@ export function readerOn(
   { statement_timeout_ms }: Pick<PoolSettings, 'statement_timeout_ms'>,
   cover: Cover = noCover,
 ): PostgresReader {
-  const open = coverOpener(cover);
+  /** Opens what is covered in a row, in place. */
+  const open = (row: Row): Row => {
+    for (const name of COVERED_COLUMNS) {
+      const value = row[name];
+      if (typeof value === 'string') row[name] = cover.open(value);
+    }
+    return row;
+  };
   const lookups = createLookups(pool, { statement_timeout_ms, open });
   const search = async ({ name, text, parametersOf }: Statement, values: readonly Value[]): Promise<Rows> => {
     const asked = await withConnection(pool, (client) => client.query({ name, text, values: parametersOf(values) }));

@@ -2,7 +2,7 @@
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import { AUDIT_GENESIS, type AuditEntry, chainHash } from '../../proxy/audit.ts';
+import type { AuditEntry } from '../../proxy/audit.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';
 import { createRounds } from '../../proxy/keyed-mutex.ts';
 import { createPassing } from '../../proxy/lru.ts';
@@ -15,7 +15,7 @@ import {
   type Value,
   type Writer,
 } from '../engine.ts';
-import type { WriteName } from '../writes.ts';
+import { valuesOfAudit, type WriteName } from '../writes.ts';
 import { type Statement, statementOf } from './dialect.ts';
 import { failureOf, inOneWrite, textOf, withConnection } from './pool.ts';
 import { postgresWrites } from './writes.ts';
@@ -118,13 +118,7 @@ async function commitAudited(
   try {
     const results = await allOf(asked);
     const last: { sequence: number; hash: string } | undefined = results.at(-1)?.rows[0];
-    const detail = JSON.stringify(entry.detail);
-    // Hashed as it will be read back: what JSON can't hold must not be in the hash either.
-    const line = { ...entry, detail: JSON.parse(detail), sequence: (last?.sequence ?? 0) + 1 };
-    const { sequence, at, who, action, subject, reason } = line;
-    const hash = chainHash(last?.hash ?? AUDIT_GENESIS, line);
-    const values = [sequence, at, who, action, subject, reason, detail, hash];
-    await allOf([ask(client, statements.plain('insert_audit'), values), client.query('COMMIT')]);
+    await allOf([ask(client, statements.plain('insert_audit'), valuesOfAudit(last, entry)), client.query('COMMIT')]);
     return { kind: 'done' };
   } catch (error) {
     await client.query('ROLLBACK').catch(() => undefined);

@@ -1,9 +1,9 @@
 /** Commits groups of units on one connection: the writer thread's work, and a simulation's, which has no second thread. */
 import type Database from 'better-sqlite3';
-import { AUDIT_GENESIS, type AuditEntry, chainHash } from '../../proxy/audit.ts';
+import type { AuditEntry } from '../../proxy/audit.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';
 import type { Unit, UnitResult, Value } from '../engine.ts';
-import { neededRow, type WriteName, writes } from '../writes.ts';
+import { valuesOfAudit, type Write, type WriteName, writes } from '../writes.ts';
 import { prepareCovered } from './cover.ts';
 import { failureOf, textOf } from './failure.ts';
 
@@ -75,33 +75,19 @@ function runUnit(connection: Connection, unit: Unit): { result: UnitResult; half
 }
 
 /** The chain is read and written inside the unit, so it can't fork, and a unit that is undone leaves no gap. */
-function appendAudit(connection: Connection, entry: AuditEntry): void {
-  const last = connection.lastAudit.get();
-  const detail = JSON.stringify(entry.detail);
-  // Hashed as it will be read back: what JSON can't hold must not be in the hash either.
-  const line = { ...entry, detail: JSON.parse(detail), sequence: (last?.sequence ?? 0) + 1 };
-  const hash = chainHash(last?.hash ?? AUDIT_GENESIS, line);
-  connection.statements.insert_audit.run(
-    line.sequence,
-    line.at,
-    line.who,
-    line.action,
-    line.subject,
-    line.reason,
-    detail,
-    hash,
-  );
+function appendAudit({ lastAudit, statements }: Connection, entry: AuditEntry): void {
+  statements.insert_audit.run(...valuesOfAudit(lastAudit.get(), entry));
 }
 
-interface Write {
+interface PreparedWrite {
   run(...values: Value[]): Database.RunResult;
 }
 
-function preparedWrite(database: Database.Database, sql: string, cover: Cover, needed: string | undefined): Write {
+function preparedWrite(database: Database.Database, { sql, needs }: Write, cover: Cover): PreparedWrite {
   const { statement, covered } = prepareCovered(database, sql, cover);
-  const run: Write['run'] = (...values) => statement.run(...covered(values));
-  if (needed === undefined) return { run };
-  const look = database.prepare(needed);
+  const run: PreparedWrite['run'] = (...values) => statement.run(...covered(values));
+  if (needs === undefined) return { run };
+  const look = database.prepare(needs);
   return { run: (...values) => (look.get() === undefined ? NO_ROW : run(...values)) };
 }
 
@@ -111,13 +97,9 @@ export type Connection = ReturnType<typeof prepareCommits>;
 
 /** Prepares every write on a connection whose settings are in force. */
 export function prepareCommits(database: Database.Database, cover: Cover = noCover) {
-  const needs: Partial<Record<string, string>> = neededRow;
-  const prepared = Object.entries(writes).map(([name, sql]) => [
-    name,
-    preparedWrite(database, sql, cover, needs[name]),
-  ]);
+  const prepared = Object.entries(writes).map(([name, write]) => [name, preparedWrite(database, write, cover)]);
   // The keys are exactly those of `writes`, which the type of Object.entries can't say.
-  const statements = Object.fromEntries(prepared) as Record<WriteName, Write>;
+  const statements = Object.fromEntries(prepared) as Record<WriteName, PreparedWrite>;
   return {
     database,
     statements,

@@ -1,8 +1,8 @@
 /** Covering as SQL says it: `cover(text)` and `cover_order(json)` for what is written and looked up, and the columns that are opened when rows are read. */
 import type Database from 'better-sqlite3';
 import type { Cover } from '../../proxy/cover.ts';
-import { COVERED_COLUMNS } from '../covered.ts';
 import type { Value } from '../engine.ts';
+import { COVERED_COLUMNS } from '../writes.ts';
 
 /** Prepares a statement of which SQLite sees the values covered already; NULL stays NULL. */
 export function prepareCovered<Row>(
@@ -41,7 +41,7 @@ export function rowOpener(statement: Database.Statement<never[], unknown>, cover
   const names = statement
     .columns()
     .map(({ name }) => name)
-    .filter((name) => COVERED_COLUMNS.some((covered) => covered === name));
+    .filter((name) => COVERED_COLUMNS.includes(name));
   if (names.length === 0) return (row) => row;
   return (row) => {
     const values = row as Record<string, unknown>; // a row of the driver is a plain object of its columns

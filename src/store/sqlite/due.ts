@@ -3,8 +3,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { StoreMethods } from '../engine.ts';
-import { SALE } from '../routing.ts';
 import { type EventRow, eventOf, type LinkRow, linkOf, type NoticeRow, noticeOf } from '../rows.ts';
+import { SALE } from '../writes.ts';
 import type { WriteQueue } from './group-commit.ts';
 import type { Reader } from './reader.ts';
 

@@ -3,8 +3,8 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { say } from '../../locales/sentences.ts';
-import { AUDIT_GENESIS, type AuditAction, chainHash } from '../../proxy/audit.ts';
-import { LIVE } from '../columns.ts';
+import type { AuditAction } from '../../proxy/audit.ts';
+import { LIVE, valuesOfAudit, writes } from '../writes.ts';
 
 /** What `meta` says while a writer has the file, and after it has left it in order. */
 export const RUN = { name: 'run', open: 'open', closed: 'closed' } as const;
@@ -26,32 +26,18 @@ export interface Gap {
  * being unclaimed (`docs/protocol.md` §3.3 e, §3.8).
  */
 export function writeGap(database: Database.Database, { from, until, action, reason, detail }: Gap): void {
-  const remember = database.prepare(
-    'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
-  );
+  const remember = database.prepare(writes.remember.sql);
   const last = database
     .prepare<[], { sequence: number; hash: string }>('SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1')
     .get();
-  const line = {
-    sequence: (last?.sequence ?? 0) + 1,
-    at: until,
-    who: 'puente',
-    action,
-    subject: 'puente',
-    reason,
-    detail: { ...detail, missing_from: new Date(from).toISOString(), missing_until: new Date(until).toISOString() },
-  };
-  const insert = database.prepare(
-    'INSERT INTO audit (sequence, at, who, action, subject, reason, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-  );
-  const hash = chainHash(last?.hash ?? AUDIT_GENESIS, line);
+  const missing = { missing_from: new Date(from).toISOString(), missing_until: new Date(until).toISOString() };
+  const line = { at: until, who: 'puente', action, subject: 'puente', reason, detail: { ...detail, ...missing } };
   database.transaction(() => {
     remember.run('restored_from', String(from));
     remember.run('restored_at', String(until));
     remember.run(RUN.name, RUN.closed);
     database.exec(`UPDATE links SET client_answer = 'maybe' WHERE client_answer <> 'maybe' AND ${LIVE}`);
-    const { sequence, at, who, subject } = line;
-    insert.run(sequence, at, who, action, subject, reason, JSON.stringify(line.detail), hash);
+    database.prepare(writes.insert_audit.sql).run(...valuesOfAudit(last, line));
   })();
 }
 

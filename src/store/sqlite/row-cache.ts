@@ -2,22 +2,18 @@
 
 import { createPassing, createRecent } from '../../proxy/lru.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { LINK } from '../columns.ts';
-import type { Step, StoreMethods, Unit } from '../engine.ts';
-import { type WriteName, writes } from '../writes.ts';
-
-/** Rows, and what is told by them: which link a merchant order is, which a reference names, until when legacy may hold a unit of a merchant. */
-export type KnownKind = 'merchant' | 'token' | 'link' | 'merchant_order' | 'reference' | 'held_until';
+import type { StoreMethods, Unit } from '../engine.ts';
+import { type CachedKind, referenceKey, writes } from '../writes.ts';
 
 export interface KnownRows {
   /** What was read last, while nothing that is being written could have changed it. That somebody is not there is kept of merchants and tokens alone. */
-  get<Row>(kind: KnownKind, key: string, read: () => Promise<Row | null>): Promise<Row | null>;
+  get<Row>(kind: CachedKind, key: string, read: () => Promise<Row | null>): Promise<Row | null>;
   /** Hands on the commit of a unit; until one that may change such rows has ended, they are read from the file. */
   during<Result>(unit: Unit, commit: Promise<Result>): Promise<Result>;
 }
 
 /** So many are kept of each, those in use lately; of links fewer, because an order hangs on each of them, or many ids on a reference. */
-const LIMITS: Readonly<Record<KnownKind, number>> = {
+const LIMITS: Readonly<Record<CachedKind, number>> = {
   merchant: 10_000,
   token: 10_000,
   link: 1_000,
@@ -37,7 +33,7 @@ export function createKnownRows(): KnownRows {
     held_until: keptRows(LIMITS.held_until),
   };
   return {
-    get<Row>(kind: KnownKind, key: string, read: () => Promise<Row | null>): Promise<Row | null> {
+    get<Row>(kind: CachedKind, key: string, read: () => Promise<Row | null>): Promise<Row | null> {
       const rows = kept[kind];
       if (rows.isChanging(key)) return read();
       // A kind's rows are all of one form; kept as the promise that is answered, none has to be made for each read.
@@ -46,7 +42,8 @@ export function createKnownRows(): KnownRows {
     },
     during(unit, commit) {
       const changes: Change[] = [];
-      for (const step of unit.steps) changes.push(...changesOf(step)); // `flatMap` takes three times as long
+      for (const { write, values } of unit.steps)
+        for (const { kind, keyOf } of writes[write].invalidates) changes.push({ kind, key: keyOf?.(values) ?? null });
       if (changes.length === 0) return commit;
       for (const { kind, key } of changes) kept[kind].begin(key);
       const end = (): void => {
@@ -59,8 +56,14 @@ export function createKnownRows(): KnownRows {
   };
 }
 
+/** Rows that a unit changes; a null key means all of the kind. */
+interface Change {
+  kind: CachedKind;
+  key: string | null;
+}
+
 async function readAnew<Row>(
-  kind: KnownKind,
+  kind: CachedKind,
   rows: Kept,
   key: string,
   read: () => Promise<Row | null>,
@@ -73,42 +76,8 @@ async function readAnew<Row>(
 }
 
 /** Openings of links are many, and none of them would find a link known that was missing. */
-function isKept(kind: KnownKind, row: unknown): boolean {
+function isKept(kind: CachedKind, row: unknown): boolean {
   return row !== null || kind === 'merchant' || kind === 'token';
-}
-
-/** Rows that a step may change; a null key means any of the kind. */
-interface Change {
-  kind: KnownKind;
-  key: string | null;
-}
-
-const ANY: readonly (readonly [RegExp, Change])[] = [
-  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) (?:merchants|tokens)\b/, { kind: 'merchant', key: null }],
-  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) (?:merchants|tokens)\b/, { kind: 'token', key: null }],
-  // A new one has never been read.
-  [/\b(?:UPDATE|DELETE FROM) links\b/, { kind: 'link', key: null }],
-  [/\b(?:UPDATE|DELETE FROM) links\b/, { kind: 'merchant_order', key: null }],
-  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) links\b/, { kind: 'reference', key: null }],
-  [/\b(?:INSERT INTO|UPDATE|DELETE FROM) legacy_sales\b/, { kind: 'held_until', key: null }],
-];
-const LINK_COLUMNS = LINK.split(/,\s*/);
-const MERCHANT_AT = LINK_COLUMNS.indexOf('merchant_id');
-const REFERENCE_AT = LINK_COLUMNS.indexOf('client_reference');
-const byWrite = new Map(
-  Object.entries(writes).map(([name, sql]) => [
-    name as WriteName, // the keys are those of `writes`
-    ANY.filter(([changes]) => changes.test(sql)).map(([, change]) => change),
-  ]),
-);
-
-function changesOf({ write, values }: Step): readonly Change[] {
-  // By far the commonest, once or twice for each sale: it ends in `WHERE legacy_id = ? AND revision = ?`. No reference changes.
-  if (write === 'update_link') return [{ kind: 'link', key: String(values.at(-2)) }];
-  if (write === 'hear_notice') return [{ kind: 'link', key: String(values[0]) }];
-  if (write === 'insert_link')
-    return [{ kind: 'reference', key: referenceKey(values[MERCHANT_AT], values[REFERENCE_AT]) }];
-  return byWrite.get(write) ?? [];
 }
 
 /** Rows of one kind, and which of them are being changed. */
@@ -143,11 +112,6 @@ function keptRows(limit: number) {
 }
 
 type Kept = ReturnType<typeof keptRows>;
-
-/** A merchant's id has no blank in it; of a reference the file holds what UTF-8 can. */
-export function referenceKey(merchant_id: unknown, reference: unknown): string {
-  return `${merchant_id} ${String(reference).toWellFormed()}`;
-}
 
 // The reads that tills repeat, done in the file only when what they tell is not known.
 

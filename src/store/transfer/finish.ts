@@ -3,8 +3,9 @@
 import { createHash, type Hash } from 'node:crypto';
 import { PuenteError } from '../../error.ts';
 import { verifyAuditStream } from '../../ops/audit.ts';
-import { AUDIT_GENESIS, type ChainMark, chainHash } from '../../proxy/audit.ts';
+import type { ChainMark } from '../../proxy/audit.ts';
 import { TRANSFER } from '../postgres/prepare.ts';
+import { valuesOfAudit } from '../writes.ts';
 import { type CarriedTable, keyOf, type Row, type Shape, textOf } from './rows.ts';
 import type { Source } from './source.ts';
 import type { Target } from './target.ts';
@@ -76,20 +77,12 @@ function remember(target: Target, name: string, value: string): Promise<unknown>
 }
 
 async function appendAudit(target: Target, head: ChainMark | null, now: number): Promise<void> {
-  const line = {
-    sequence: (head?.sequence ?? 0) + 1,
-    at: now,
-    who: 'puente',
-    action: 'store transferred',
-    subject: 'puente',
-    reason: 'puente migrate-store',
-    detail: { from: 'sqlite', to: target.location },
-  };
-  const { sequence, at, who, action, subject, reason, detail } = line;
-  const hash = chainHash(head?.hash ?? AUDIT_GENESIS, line);
+  const detail = { from: 'sqlite', to: target.location };
+  const reason = 'puente migrate-store';
+  const line = { at: now, who: 'puente', action: 'store transferred', subject: 'puente', reason, detail } as const;
   await target.run(
     'INSERT INTO audit (sequence, at, who, action, subject, reason, detail, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)',
-    [sequence, at, who, action, subject, reason, JSON.stringify(detail), hash],
+    valuesOfAudit(head ?? undefined, line),
   );
 }
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Unit } from '../../../src/store/engine.ts';
 import { createKnownRows } from '../../../src/store/sqlite/row-cache.ts';
+import { type CachedKind, type Write, writes } from '../../../src/store/writes.ts';
 
 const unitOf = (write: Unit['steps'][number]['write']): Unit => ({ steps: [{ write, values: [] }] });
 
@@ -159,5 +160,37 @@ describe('known links', () => {
     expect(await look('a', null)).toBeNull();
     await rows.during(unitOf('insert_link'), Promise.resolve());
     expect(await look('a')).toEqual({ id: 'a' });
+  });
+});
+
+describe('what a write changes is declared beside it', () => {
+  /** Kinds that hang on the rows of a table. */
+  const hanging: Readonly<Record<string, readonly CachedKind[]>> = {
+    merchants: ['merchant', 'token'],
+    tokens: ['merchant', 'token'],
+    links: ['link', 'merchant_order', 'reference'],
+    legacy_sales: ['held_until'],
+  };
+  /** Writes that change less than all facts about a link. */
+  const narrow: Readonly<Record<string, readonly CachedKind[]>> = {
+    insert_link: ['reference'],
+    update_link: ['link'],
+    hear_notice: ['link'],
+  };
+  const undeclared = (all: Readonly<Record<string, Write>>): string[] =>
+    Object.entries(all).flatMap(([name, { sql, invalidates }]) => {
+      const tables = [...sql.matchAll(/\b(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)/g)].map(([, table]) => table ?? '');
+      const wanted = narrow[name] ?? tables.flatMap((table) => hanging[table] ?? []);
+      const declared = invalidates.map(({ kind }) => kind);
+      return declared.toSorted().join() === [...new Set(wanted)].toSorted().join() ? [] : [name];
+    });
+
+  it('for every write, neither less nor more', () => {
+    expect(undeclared(writes)).toEqual([]);
+  });
+
+  it.each(Object.keys(hanging))('and a write of %s without a declaration is found', (table) => {
+    const silent: Write = { sql: `UPDATE ${table} SET id = ?`, invalidates: [] };
+    expect(undeclared({ ...writes, silent })).toEqual(['silent']);
   });
 });

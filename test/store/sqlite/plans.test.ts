@@ -73,7 +73,7 @@ describe('plans', () => {
     ['erase_tokens', ['tokens_latest (merchant_id=?)'], ['SCAN tokens']],
     ['erase_proposals', ['proposals_by_merchant (merchant_id=?)'], ['SCAN proposals']],
   ] as const)('%s goes straight to its rows, however many there are', (name, ways, never) => {
-    const plan = planOf(writes[name], Array(writes[name].split('?').length - 1).fill(null));
+    const plan = planOf(writes[name].sql, Array(writes[name].sql.split('?').length - 1).fill(null));
     for (const way of ways) expect(plan).toContain(way);
     for (const scan of never) expect(plan).not.toContain(scan);
   });
@@ -99,13 +99,13 @@ describe('plans', () => {
     const finished = planOf(FINISHED_LINKS, [MERCHANT, NOON, NOON, 1]);
     expect(finished).toContain('links_finished (merchant_id=? AND legacy_state_at>? AND legacy_state_at<?)');
     expect(finished).not.toContain('MULTI-INDEX OR');
-    const same = planOf(writes.insert_link, Array(writes.insert_link.split('?').length - 1).fill(null));
+    const same = planOf(writes.insert_link.sql, Array(writes.insert_link.sql.split('?').length - 1).fill(null));
     expect(same).toContain('links_unheard (merchant_id=? AND fingerprint=? AND <expr>=?)');
     expect(same).toContain('links_unacknowledged (merchant_id=? AND fingerprint=?)');
   });
 
   it('parked events are looked for among those that are parked, with statistics and without', () => {
-    const ways = () => planOf(writes.unpark, [NOON, null, null]);
+    const ways = () => planOf(writes.unpark.sql, [NOON, null, null]);
     const searched = [
       'events USING COVERING INDEX events_parked_order (order_id=?)',
       'events USING COVERING INDEX events_parked_reference (reference=?)',
@@ -121,7 +121,7 @@ describe('plans', () => {
           .join(';'),
       );
       const plan = bare.prepare<unknown[], { detail: string }>(
-        `EXPLAIN QUERY PLAN ${writes.unpark.replace('cover(?)', '?')}`,
+        `EXPLAIN QUERY PLAN ${writes.unpark.sql.replace('cover(?)', '?')}`,
       );
       const told = plan.all(NOON, null, null).map(({ detail }) => detail);
       for (const way of searched) expect(told.join('\n')).toContain(way);
@@ -132,9 +132,9 @@ describe('plans', () => {
 
   it('an opening looks for the other lane by one probe of an index', () => {
     const parameters = (sql: string) => Array(sql.split('?').length - 1).fill(null);
-    const ofLink = planOf(writes.insert_link, parameters(writes.insert_link));
+    const ofLink = planOf(writes.insert_link.sql, parameters(writes.insert_link.sql));
     expect(ofLink).toContain('INDEX legacy_sales_holding (merchant_id=? AND slot=? AND ends_at>?)');
-    const ofSale = planOf(writes.insert_legacy_sale, parameters(writes.insert_legacy_sale));
+    const ofSale = planOf(writes.insert_legacy_sale.sql, parameters(writes.insert_legacy_sale.sql));
     expect(ofSale).toContain('INDEX links_live (merchant_id=? AND slot>? AND slot<?)');
   });
 });
