@@ -4,10 +4,7 @@ import { PuenteError } from '../error.ts';
 import type { AuditLine } from '../proxy/audit.ts';
 import { filteredReads, type Reader, type StoreMethods, type Writer, whereOf } from './engine.ts';
 
-export function auditMethods(
-  reader: Reader,
-  writer: Writer,
-): Pick<StoreMethods, 'appendAudit' | 'audits' | 'auditsAfter' | 'auditsOf'> {
+export function auditMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const newest = reader.prepare<[number], LineRow>('SELECT * FROM audit ORDER BY sequence DESC LIMIT ?');
   const after = reader.prepare<[number, number], LineRow>(
@@ -31,7 +28,7 @@ export function auditMethods(
       const sql = `SELECT * FROM audit WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
       return (await run<LineRow>(sql, [...values, limit])).map(lineOf);
     },
-  };
+  } satisfies Partial<StoreMethods>;
 }
 
 interface LineRow extends Omit<AuditLine, 'detail'> {

@@ -39,6 +39,16 @@ export interface Reader {
 }
 
 /**
+ * Prepares a read of due rows, each handed to one store only where several share them.
+ * @param select in SQLite's words, up to its last condition; the limit comes after its values.
+ */
+export type HandOut = <Values extends Value[], Row>(
+  what: 'link' | 'notice' | 'event',
+  select: string,
+  order: string,
+) => (...values: [...Values, limit: number]) => Promise<Row[]> | Row[];
+
+/**
  * `lookup`: a few rows by a key, which change nothing and which calls of tills ask for all the time. An engine over a network
  * may ask for many of them at once, and answer the same question once, with rows that nobody can change.
  */

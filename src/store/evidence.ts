@@ -100,12 +100,15 @@ function withDifferences(one: RecordedExchange, names: NameKeeper): RecordedExch
 
 // What was found in exchanges: the loss ledger, coverage, differences, unknown names and shadow verdicts.
 
-type FindingMethods = Pick<
-  StoreMethods,
-  'ledger' | 'coverage' | 'differences' | 'unknowns' | 'verdicts' | 'saveDifference'
->;
+export function evidenceMethods(reader: Reader, writer: Writer) {
+  return {
+    ...findingMethods(reader, writer),
+    ...readinessDayMethods(reader, writer),
+    ...trafficMethods(reader, writer),
+  };
+}
 
-export function findingMethods(reader: Reader, writer: Writer): FindingMethods {
+function findingMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const of = <Row>(table: string, merchant_id: string | undefined, order: string) => {
     const { where, values } = whereOf([['merchant_id = ?', merchant_id]]);
@@ -141,7 +144,7 @@ export function findingMethods(reader: Reader, writer: Writer): FindingMethods {
       if (result.kind === 'done') return group;
       throw new PuenteError('conflict', say('refusal.difference_changed', { signature, expected: revision }));
     },
-  };
+  } satisfies Partial<StoreMethods>;
 }
 
 const MONEY_FIRST = `CASE weight WHEN 'money' THEN 0 WHEN 'identity' THEN 1 ELSE 2 END, count DESC, merchant_id, operation, path`;
@@ -160,10 +163,7 @@ function verdictOf(row: VerdictRow): VerdictRow {
 // Verdicts by day: what was judged, and how many merchants had which.
 
 /** Days are half open: [since, until). */
-export function readinessDayMethods(
-  reader: Reader,
-  writer: Writer,
-): Pick<StoreMethods, 'keepReadiness' | 'readinessDays' | 'readinessSince' | 'judgedOn'> {
+function readinessDayMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const first = reader.prepare<[], { day: number | null }>('SELECT min(day) AS day FROM readiness_days');
   const judged = reader.prepare<[number], { merchant_id: string }>(
@@ -188,7 +188,7 @@ export function readinessDayMethods(
     },
     readinessSince: async () => (await first.get())?.day ?? null,
     judgedOn: async (day) => (await judged.all(day)).map(({ merchant_id }) => merchant_id),
-  };
+  } satisfies Partial<StoreMethods>;
 }
 
 // What was called: calls by day, the units that were named, and what could not be kept.
@@ -202,10 +202,7 @@ const CALLED = `WITH RECURSIVE called (id) AS (
   ) SELECT id FROM called WHERE id IS NOT NULL`;
 
 /** Days are half open: [since, until). */
-export function trafficMethods(
-  reader: Reader,
-  writer: Writer,
-): Pick<StoreMethods, 'traffic' | 'calledMerchants' | 'units' | 'noteShed' | 'shed'> {
+function trafficMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const called = reader.prepare<[], { id: string }>(CALLED);
   const units = reader.prepare<[string], SeenUnit>('SELECT * FROM seen_units WHERE merchant_id = ? ORDER BY slot');
@@ -231,5 +228,5 @@ export function trafficMethods(
       await writer.commit({ steps: [{ write: 'add_shed', values: [Math.floor(at / DAY_MS), reason, count] }] });
     },
     shed: async (since_day, until_day) => (await shed.get(since_day, until_day)) ?? { shadow: 0, evidence: 0 },
-  };
+  } satisfies Partial<StoreMethods>;
 }

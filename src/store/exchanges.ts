@@ -22,9 +22,7 @@ const SLICE_ROWS = 20_000;
 /** As `place_exchanges` counts. */
 const HOUR_MS = 60 * 60_000;
 
-export function exchangeMethods(
-  reader: Reader,
-): Pick<StoreMethods, 'lastExchange' | 'exchange' | 'exchanges' | 'calls'> {
+export function exchangeMethods(reader: Reader) {
   const byId = reader.prepare<[string], ExchangeRow>('SELECT * FROM exchanges WHERE id = ?');
   const newest = reader.prepare<[], { last: number }>('SELECT coalesce(max(sequence), 0) AS last FROM exchanges');
   return {
@@ -36,7 +34,7 @@ export function exchangeMethods(
       'sequence, at, merchant_id, lane, outcome, duration_ms',
       (row) => row,
     ),
-  };
+  } satisfies Partial<StoreMethods>;
 }
 
 /** Where an exchange of a filter can be: sequences in (`after`, `last`]. */

@@ -5,27 +5,19 @@ import { PuenteError } from '../error.ts';
 import { RANDOM_BYTES, takeRandom, uuidV7 } from '../proxy/ids.ts';
 import type { NewNotice } from '../proxy/records/notices.ts';
 import type { Link } from '../proxy/sales/link.ts';
-import { noticesLock, type Reader, type Step, type StoreMethods, type Value, type Writer } from './engine.ts';
+import {
+  type HandOut,
+  noticesLock,
+  type Reader,
+  type Step,
+  type StoreMethods,
+  type Value,
+  type Writer,
+} from './engine.ts';
 import { exactBytes, jsonOf, type LinkRow, linkOf, oneOf, valuesIn } from './rows.ts';
 import { FINAL, LINK, LINK_CHANGE, LIVE, OVER, RETRIABLE } from './writes.ts';
 
-type LinkMethods = Pick<
-  StoreMethods,
-  | 'saveLink'
-  | 'link'
-  | 'liveLink'
-  | 'hasWork'
-  | 'linkByOrder'
-  | 'linkByReference'
-  | 'linkByPayment'
-  | 'liveSlots'
-  | 'linkByMerchantOrder'
-  | 'linksByClientReference'
-  | 'linksOf'
-  | 'finishedLinks'
->;
-
-export function linkMethods(reader: Reader, writer: Writer, now: () => number): LinkMethods {
+export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
   const reads = prepareReads(reader);
   return {
     async saveLink(link, change, extra = {}) {
@@ -60,8 +52,26 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number): 
       (await reads.ofMerchant.all(merchant_id, from, to, limit)).map(linkOf),
     finishedLinks: async (merchant_id, from, to, limit) =>
       (await reads.finished.all(merchant_id, from, to, limit)).map(linkOf),
-  };
+    liveLinks: async (merchant_id, limit) =>
+      (await (merchant_id === null ? reads.live.all(limit) : reads.liveOf.all(merchant_id, limit))).map(linkOf),
+    linksChangedSince: async (since, after, limit) =>
+      (await reads.changed.all(since, after?.updated_at ?? since, after?.legacy_id ?? '', limit)).map(linkOf),
+    async linkHistory(legacy_id) {
+      const known = await reads.past.all(legacy_id);
+      // A link from before the history began has its present state only.
+      return known.length > 0 ? known : (await reads.byId.all(legacy_id)).map(presentOf);
+    },
+  } satisfies Partial<StoreMethods>;
 }
+
+type Past = Awaited<ReturnType<StoreMethods['linkHistory']>>[number];
+
+function presentOf(row: LinkRow): Past {
+  const { updated_at: at, state, legacy_state, order } = linkOf(row);
+  return { at, state, legacy_state, order_status: order?.status ?? null };
+}
+
+const OLDEST_FIRST = 'ORDER BY created_at, legacy_id LIMIT ?';
 
 export const FINISHED_LINKS = `SELECT ${LINK} FROM links WHERE merchant_id = ? AND ${FINAL} AND legacy_state_at >= ?
   AND legacy_state_at < ? ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`;
@@ -107,6 +117,45 @@ function prepareReads(reader: Reader) {
       `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot = ? AND ${LIVE}`,
       'lookup',
     ),
+    live: reader.prepare<[number], LinkRow>(`SELECT ${LINK} FROM links WHERE ${LIVE} ${OLDEST_FIRST}`),
+    liveOf: reader.prepare<[string, number], LinkRow>(
+      `SELECT ${LINK} FROM links WHERE merchant_id = ? AND ${LIVE} ${OLDEST_FIRST}`,
+    ),
+    changed: reader.prepare<[number, number, string, number], LinkRow>(
+      `SELECT ${LINK} FROM links WHERE updated_at >= (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?))
+       ORDER BY updated_at, legacy_id LIMIT (SELECT ?)`,
+    ),
+    past: reader.prepare<[string], Past>(
+      'SELECT at, state, legacy_state, order_status FROM link_states WHERE legacy_id = ? ORDER BY revision',
+    ),
+  };
+}
+
+// Links that are due: creates in doubt hold their terminals and go first; half of the places are left to the others.
+
+const IN_DOUBT = `state IN ('SENDING', 'IN_DOUBT')`;
+
+export function dueLinkMethods(handOut: HandOut): Pick<StoreMethods, 'dueLinks'> {
+  const dueWhere = (index: string, which: string) =>
+    handOut<[number, string], LinkRow>(
+      'link',
+      `SELECT ${LINK} FROM links INDEXED BY ${index} WHERE ${which} AND next_check_at IS NOT NULL
+       AND next_check_at <= (SELECT ?) AND merchant_id NOT IN (SELECT value FROM json_each(?))`,
+      'next_check_at',
+    );
+  const reads = { inDoubt: dueWhere('links_in_doubt', IN_DOUBT), others: dueWhere('links_due', `NOT (${IN_DOUBT})`) };
+  return {
+    async dueLinks(at, limit, except_merchants = []) {
+      const except = JSON.stringify(except_merchants);
+      const find = async (which: keyof typeof reads, most: number): Promise<Link[]> =>
+        most <= 0 ? [] : (await reads[which](at, except, most)).map(linkOf);
+      const half = Math.ceil(limit / 2);
+      const doubtful = await find('inDoubt', half);
+      const others = await find('others', limit - doubtful.length);
+      const room = limit - doubtful.length - others.length;
+      const more = doubtful.length < half || room === 0 ? doubtful : await find('inDoubt', half + room);
+      return [...more.slice(0, limit - others.length), ...others];
+    },
   };
 }
 
@@ -181,42 +230,4 @@ export function oldLinks(reader: Reader): (before: number, limit: number) => Pro
     }
     return free;
   };
-}
-
-// Links as operators look at them: what is live, what has changed since, and how one came to its state.
-
-type Past = Awaited<ReturnType<StoreMethods['linkHistory']>>[number];
-
-export function linkHistoryMethods(
-  reader: Reader,
-): Pick<StoreMethods, 'liveLinks' | 'linksChangedSince' | 'linkHistory'> {
-  const OLDEST_FIRST = 'ORDER BY created_at, legacy_id LIMIT ?';
-  const live = reader.prepare<[number], LinkRow>(`SELECT ${LINK} FROM links WHERE ${LIVE} ${OLDEST_FIRST}`);
-  const liveOf = reader.prepare<[string, number], LinkRow>(
-    `SELECT ${LINK} FROM links WHERE merchant_id = ? AND ${LIVE} ${OLDEST_FIRST}`,
-  );
-  const changed = reader.prepare<[number, number, string, number], LinkRow>(
-    `SELECT ${LINK} FROM links WHERE updated_at >= (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?))
-       ORDER BY updated_at, legacy_id LIMIT (SELECT ?)`,
-  );
-  const past = reader.prepare<[string], Past>(
-    'SELECT at, state, legacy_state, order_status FROM link_states WHERE legacy_id = ? ORDER BY revision',
-  );
-  // A link of before the history began has its present state only.
-  const present = reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE legacy_id = ?`);
-  return {
-    liveLinks: async (merchant_id, limit): Promise<Link[]> =>
-      (await (merchant_id === null ? live.all(limit) : liveOf.all(merchant_id, limit))).map(linkOf),
-    linksChangedSince: async (since, after, limit) =>
-      (await changed.all(since, after?.updated_at ?? since, after?.legacy_id ?? '', limit)).map(linkOf),
-    async linkHistory(legacy_id) {
-      const known = await past.all(legacy_id);
-      return known.length > 0 ? known : (await present.all(legacy_id)).map(presentOf);
-    },
-  };
-}
-
-function presentOf(row: LinkRow): Past {
-  const { updated_at: at, state, legacy_state, order } = linkOf(row);
-  return { at, state, legacy_state, order_status: order?.status ?? null };
 }

@@ -6,15 +6,12 @@ import { type AcceptedToken, type Merchant, merchantSettings } from '../proxy/ro
 import { merchantLock, type Reader, type Step, type StoreMethods, type Writer } from './engine.ts';
 import { exactBytes, type MerchantRow, merchantOf, tokenOf } from './rows.ts';
 
-type TokenMethods = Pick<StoreMethods, 'merchantWithToken' | 'acceptToken' | 'token' | 'latestToken' | 'forgetToken'>;
-type MerchantMethods = TokenMethods & Pick<StoreMethods, 'merchant' | 'merchants' | 'saveMerchant' | 'saveTrips'>;
-
 const TOKEN = 'fingerprint, merchant_id, sealed_token, accepted_until, seen_at';
 const TOKEN_BY_FINGERPRINT = `SELECT ${TOKEN} FROM tokens WHERE fingerprint = ?`;
 /** What a merchant starts with: nothing set, everything follows the defaults. */
 const UNSET = JSON.stringify(merchantSettings.parse({}));
 
-export function merchantMethods(reader: Reader, writer: Writer, now: () => number): MerchantMethods {
+export function merchantMethods(reader: Reader, writer: Writer, now: () => number) {
   const byId = reader.prepare<[string], MerchantRow>('SELECT * FROM merchants WHERE id = ?', 'lookup');
   const all = reader.prepare<[], MerchantRow>('SELECT * FROM merchants ORDER BY id');
   const tripsOf = async (id: string): Promise<Merchant['trips']> => {
@@ -60,10 +57,10 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
       if (result.kind !== 'done') throw movedOn(merchant_id, revision);
       return { ...before, trips: after, revision: revision + 1, updated_at };
     },
-  };
+  } satisfies Partial<StoreMethods>;
 }
 
-function tokenMethods(reader: Reader, writer: Writer, now: () => number): TokenMethods {
+function tokenMethods(reader: Reader, writer: Writer, now: () => number) {
   const byFingerprint = reader.prepare<[string], AcceptedToken>(TOKEN_BY_FINGERPRINT, 'lookup');
   const latest = reader.prepare<[string], AcceptedToken>(
     `SELECT ${TOKEN} FROM tokens WHERE merchant_id = (SELECT ?) ORDER BY accepted_until > 0 DESC, seen_at DESC, rowid DESC LIMIT 1`,
@@ -104,7 +101,7 @@ function tokenMethods(reader: Reader, writer: Writer, now: () => number): TokenM
       if (row === undefined) return null;
       return { merchant: merchantOf(row), accepted_until: row.accepted_until, is_free: false };
     },
-  };
+  } satisfies Partial<StoreMethods>;
 }
 
 function movedOn(id: string, revision: number): PuenteError {

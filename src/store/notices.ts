@@ -1,4 +1,4 @@
-/** Notices: what came of an attempt, and who is to be told at once. */
+/** Notices: which are due, what each attempt came to, and the log of their delivery. */
 
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
@@ -6,6 +6,7 @@ import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum } from '../proxy/re
 import {
   type Condition,
   filteredReads,
+  type HandOut,
   listOf,
   noticesLock,
   type Reader,
@@ -18,7 +19,66 @@ import {
 import { type NoticeRow, noticeOf } from './rows.ts';
 import { NOTICE } from './writes.ts';
 
-export function noticeMethods(writer: Writer): Pick<StoreMethods, 'hastenNotices' | 'recordAttempt'> {
+const DUE = `state = 'pending' AND next_attempt_at <= (SELECT ?)`;
+const OLDEST_FIRST = 'next_attempt_at, created_at, sequence';
+const BY_MERCHANT = 'notices INDEXED BY notices_due_by_merchant';
+const DUE_OF_MERCHANT = `SELECT ${NOTICE} FROM ${BY_MERCHANT} WHERE merchant_id = (SELECT ?) AND ${DUE}`;
+/** A place in the order of notices that is before all of them. */
+const BEFORE_ALL = { next_attempt_at: Number.MIN_SAFE_INTEGER, created_at: 0, sequence: 0, id: '' };
+
+export type FirstOfEach = (ids: readonly string[], now: number, each: number) => Promise<NoticeRow[]> | NoticeRow[];
+
+/**
+ * Each read names its index: by its own estimates SQLite reads the whole backlog and sorts it, for every look.
+ * @param prepareFirst prepares the read of the oldest due notices of each merchant; its values are the merchant and the time.
+ */
+export function dueNoticeMethods(
+  reader: Reader,
+  handOut: HandOut,
+  prepareFirst: (select: string, order: string) => FirstOfEach,
+) {
+  const due = handOut<[number], NoticeRow>(
+    'notice',
+    `SELECT ${NOTICE} FROM notices INDEXED BY notices_due WHERE ${DUE}`,
+    OLDEST_FIRST,
+  );
+  // From one merchant to the next through the index, never through its notices.
+  const waiting = reader.prepare<[string, string, number], { id: string }>(
+    `WITH RECURSIVE merchant (id) AS (
+       SELECT min(merchant_id) FROM ${BY_MERCHANT} WHERE state = 'pending' AND merchant_id > (SELECT ?)
+       UNION ALL
+       SELECT (SELECT min(merchant_id) FROM ${BY_MERCHANT} WHERE state = 'pending' AND merchant_id > merchant.id)
+       FROM merchant WHERE id IS NOT NULL)
+     SELECT id FROM merchant WHERE id IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?)) LIMIT (SELECT ?)`,
+  );
+  const firstOfEach = prepareFirst(DUE_OF_MERCHANT, OLDEST_FIRST);
+  const behind = handOut<[string, number, number, number, number, string], NoticeRow>(
+    'notice',
+    `${DUE_OF_MERCHANT} AND (next_attempt_at, created_at, sequence, id) > ((SELECT ?), (SELECT ?), (SELECT ?), (SELECT ?))`,
+    `${OLDEST_FIRST}, id`,
+  );
+  return {
+    dueNotices: async (now, limit) => (await due(now, limit)).map(noticeOf),
+    async dueNoticesInTurn({ now, after_merchant, merchants, each, except_merchants }) {
+      const found = await waiting.all(after_merchant, JSON.stringify(except_merchants), merchants);
+      const ids = found.map(({ id }) => id);
+      return {
+        notices: (await firstOfEach(ids, now, each)).map(noticeOf),
+        last_merchant: ids.length < merchants ? null : (ids.at(-1) ?? null),
+      };
+    },
+    async dueNoticesBehind({ now, merchant_id, after, limit }) {
+      const { next_attempt_at, created_at, sequence, id } = after ?? BEFORE_ALL;
+      return (await behind(merchant_id, now, next_attempt_at, created_at, sequence, id, limit)).map(noticeOf);
+    },
+  } satisfies Partial<StoreMethods>;
+}
+
+export function noticeMethods(reader: Reader, writer: Writer) {
+  const run = filteredReads(reader);
+  const attempts = reader.prepare<[string], Attempt>(
+    'SELECT at, duration_ms, outcome, status, detail, url FROM notice_attempts WHERE notice_id = ? ORDER BY rowid',
+  );
   return {
     async hastenNotices(merchant_id, now) {
       await writer.commit({ steps: [{ write: 'hasten_notices', values: [now, merchant_id, now] }] });
@@ -44,19 +104,6 @@ export function noticeMethods(writer: Writer): Pick<StoreMethods, 'hastenNotices
       if (result.kind === 'done') return;
       throw new PuenteError('conflict', `The notice ${notice.id} was changed by another attempt: read it again.`);
     },
-  };
-}
-
-// The delivery log: which notices there are, what every attempt came to, and asking for some again.
-
-type LogMethods = Pick<StoreMethods, 'notices' | 'notice' | 'countNotices' | 'sumNotices' | 'replayNotices'>;
-
-export function noticeLogMethods(reader: Reader, writer: Writer): LogMethods {
-  const run = filteredReads(reader);
-  const attempts = reader.prepare<[string], Attempt>(
-    'SELECT at, duration_ms, outcome, status, detail, url FROM notice_attempts WHERE notice_id = ? ORDER BY rowid',
-  );
-  return {
     async notices(filter, limit) {
       const { where, values } = conditionsOf(filter);
       const sql = `${LOGGED} WHERE ${where} ORDER BY created_at DESC, notices.rowid DESC LIMIT ?`;
@@ -93,7 +140,7 @@ export function noticeLogMethods(reader: Reader, writer: Writer): LogMethods {
       if (result.kind === 'done') return;
       throw new PuenteError('store_failed', say('store.not_replayed', { detail: result.kind }));
     },
-  };
+  } satisfies Partial<StoreMethods>;
 }
 
 interface CountRow {

@@ -12,11 +12,7 @@ const OPENING_ATTEMPTS = 5;
 /** The rule that a payment has one open refund, as the engines name it. */
 const ANOTHER_IS_OPEN = /refunds\.legacy_id|refunds_open/;
 
-export function refundMethods(
-  reader: Reader,
-  writer: Writer,
-  now: () => number,
-): Pick<StoreMethods, 'openRefund' | 'hearRefunds' | 'saveRefund' | 'refunds' | 'refund'> {
+export function refundMethods(reader: Reader, writer: Writer, now: () => number) {
   const ofLink = reader.prepare<[string], Refund>(
     'SELECT * FROM refunds WHERE legacy_id = (SELECT ?) ORDER BY created_at, id',
   );
@@ -56,7 +52,7 @@ export function refundMethods(
       if (result.kind === 'done') return next;
       throw new PuenteError('conflict', `The refund ${refund.id} was changed by somebody else: read it again.`);
     },
-  };
+  } satisfies Partial<StoreMethods>;
 }
 
 const refundValues = valuesIn(REFUND);

@@ -24,11 +24,6 @@ import {
 import { valuesIn } from './rows.ts';
 import { BULK, BULK_CHANGE, HOLDING, PROPOSAL, SALE } from './writes.ts';
 
-type SaleMethods = Pick<
-  StoreMethods,
-  'saveLegacySale' | 'legacySale' | 'openLegacySales' | 'legacySalesByReference' | 'tidyLegacySales'
->;
-
 /** @returns until when legacy may hold a unit of a merchant, by what is written now; epoch ms, 0 for a merchant that has nothing there. */
 export function heldUntilRead(reader: Reader): (merchant_id: string) => Promise<number> {
   const read = reader.prepare<[string], { ends_at: number }>(
@@ -38,7 +33,7 @@ export function heldUntilRead(reader: Reader): (merchant_id: string) => Promise<
   return async (merchant_id) => (await read.get(merchant_id))?.ends_at ?? 0;
 }
 
-export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number): SaleMethods {
+export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number) {
   const byLegacy = reader.prepare<[string], LegacySale>(
     `SELECT ${SALE} FROM legacy_sales WHERE legacy_id = (SELECT ?) ORDER BY sequence DESC LIMIT 1`,
   );
@@ -76,7 +71,7 @@ export function legacySaleMethods(reader: Reader, writer: Writer, now: () => num
       if (result.kind === 'done') return gone.length;
       throw new PuenteError('store_failed', 'Old sales born on legacy were not deleted: try again.');
     },
-  };
+  } satisfies Partial<StoreMethods>;
 }
 
 /** What was being carried when the last process ended is in doubt. @param now epoch ms. */
@@ -103,12 +98,7 @@ export const valuesOfSale = valuesIn(SALE);
 
 // Moves of merchants: those that wait for a second person, and many in a row.
 
-type MoveMethods = Pick<
-  StoreMethods,
-  'saveProposal' | 'proposal' | 'proposals' | 'saveBulkMove' | 'bulkMove' | 'bulkMoves'
->;
-
-export function moveMethods(reader: Reader, writer: Writer, now: () => number): MoveMethods {
+export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
   const run = filteredReads(reader);
   const proposal = reader.prepare<[string], ProposalRow>(`SELECT ${PROPOSAL} FROM proposals WHERE id = ?`);
   const bulk = reader.prepare<[string], BulkRow>(`SELECT ${BULK} FROM bulk_moves WHERE id = ?`);
@@ -139,7 +129,7 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number): 
     },
     bulkMove: async (id) => (await bulk.all(id)).map(bulkOf)[0] ?? null,
     bulkMoves: async (states, limit) => (await bulks.all(JSON.stringify(states), limit)).map(bulkOf),
-  };
+  } satisfies Partial<StoreMethods>;
 }
 
 const proposalValues = valuesIn(PROPOSAL);

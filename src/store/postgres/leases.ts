@@ -53,8 +53,8 @@ export function claimOf(what: Leased, key: string, chosen: string): string {
       ON CONFLICT (what, id) DO UPDATE SET holder = excluded.holder, until = excluded.until
       WHERE leases.holder = excluded.holder OR leases.until <= clock_timestamp() OR (${HOLDER_IS_SILENT})
       RETURNING id)
-    SELECT chosen.* FROM chosen JOIN (SELECT id FROM held UNION ALL SELECT id FROM taken) AS mine
-      ON mine.id = CAST(chosen.${key} AS TEXT)`;
+    SELECT chosen.* FROM chosen JOIN (SELECT id FROM held UNION ALL SELECT id FROM taken) AS mine (lease)
+      ON mine.lease = CAST(chosen.${key} AS TEXT)`;
 }
 
 export interface Leases {

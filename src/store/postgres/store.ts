@@ -6,19 +6,12 @@ import { createCover, noCover } from '../../proxy/cover.ts';
 import type { Failpoint } from '../../proxy/failpoint.ts';
 import type { Store } from '../../proxy/store.ts';
 import type { Secret } from '../../proxy/vault.ts';
-import { auditMethods } from '../audit-lines.ts';
-import { countMethods, portsOf, type StoreMethods, type Upkeep } from '../engine.ts';
-import { eventLogMethods, eventMethods, tidyInbox } from '../events.ts';
-import { findingMethods, readinessDayMethods, recordingMethods, trafficMethods } from '../evidence.ts';
-import { exchangeMethods, manyAtOnce } from '../exchanges.ts';
-import { linkHistoryMethods, linkMethods } from '../links.ts';
-import { merchantMethods } from '../merchants.ts';
-import { noticeLogMethods, noticeMethods } from '../notices.ts';
-import { openingMethods } from '../openings.ts';
-import { refundMethods } from '../refunds.ts';
-import { scheduleMethods } from '../retention.ts';
-import { doubtLegacySales, legacySaleMethods, moveMethods } from '../routing.ts';
-import { anyMerchantMethods, dueLinkMethods, dueNoticeMethods, inboxMethods } from './due.ts';
+import { portsOf, type StoreMethods, type Upkeep } from '../engine.ts';
+import { tidyInbox } from '../events.ts';
+import { manyAtOnce } from '../exchanges.ts';
+import { sharedMethods } from '../methods.ts';
+import { doubtLegacySales } from '../routing.ts';
+import { anyMerchantMethods, firstOfEachTo, handOutTo, inboxMethods } from './due.ts';
 import { type Leases, openLeases } from './leases.ts';
 import { type Health, openPool, type PoolSettings, watchHealth, withConnection } from './pool.ts';
 import { locationOf, postgresMigrations, prepareDatabase } from './prepare.ts';
@@ -100,32 +93,20 @@ function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leas
     await leases.release().catch(() => undefined);
     await pool.end();
   };
-  const openings = openingMethods(reader, writer);
+  const shared = sharedMethods({
+    reader,
+    writer,
+    now,
+    room: upkeep.room,
+    rowsOf: manyAtOnce,
+    handOut: handOutTo(reader, holder),
+    prepareFirst: (select, order) => firstOfEachTo(reader, holder, select, order),
+  });
   return portsOf({
-    ...withUnit(merchantMethods(reader, writer, now), openings),
-    ...linkMethods(reader, writer, now),
-    ...dueLinkMethods(reader, holder),
-    ...eventMethods(writer),
+    ...withUnit(shared),
     ...inboxMethods(reader, writer, holder),
-    ...noticeMethods(writer),
-    ...dueNoticeMethods(reader, holder),
-    ...noticeLogMethods(reader, writer),
-    ...refundMethods(reader, writer, now),
-    ...openings,
-    ...legacySaleMethods(reader, writer, now),
-    ...linkHistoryMethods(reader),
     ...anyMerchantMethods(reader),
-    ...eventLogMethods(reader),
-    ...moveMethods(reader, writer, now),
-    ...auditMethods(reader, writer),
-    ...recordingMethods(reader, writer, upkeep.room, manyAtOnce),
-    ...exchangeMethods(reader),
     ...spanMethods(reader, writer, now),
-    ...trafficMethods(reader, writer),
-    ...readinessDayMethods(reader, writer),
-    ...findingMethods(reader, writer),
-    ...countMethods(reader),
-    ...scheduleMethods(reader, writer),
     ...upkeep,
     healthy: health.healthy,
     close: () => {
@@ -136,19 +117,16 @@ function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leas
 }
 
 /**
- * The unit is looked at in the same round trip: a call that goes to orders would ask next; for one that stays on legacy it is a
- * statement more.
+ * The unit is looked at in the same round trip: a call that is routed to orders would ask next; for one that stays on legacy it
+ * is a statement more.
  */
-function withUnit<Methods extends Pick<StoreMethods, 'merchantWithToken'>>(
-  methods: Methods,
-  { heldByLegacy }: Pick<StoreMethods, 'heldByLegacy'>,
-): Methods {
+function withUnit<Methods extends Pick<StoreMethods, 'merchantWithToken' | 'heldByLegacy'>>(methods: Methods): Methods {
   return {
     ...methods,
     async merchantWithToken(merchant_id, fingerprint, unit) {
       const [seen, held] = await Promise.all([
         methods.merchantWithToken(merchant_id, fingerprint, unit),
-        unit === null ? null : heldByLegacy(merchant_id, unit.slot, unit.now),
+        unit === null ? null : methods.heldByLegacy(merchant_id, unit.slot, unit.now),
       ]);
       return seen === null ? null : { ...seen, is_free: unit !== null && held === null };
     },

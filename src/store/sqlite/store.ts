@@ -7,21 +7,14 @@ import { createCover, noCover } from '../../proxy/cover.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
 import type { Room } from '../../proxy/records/upkeep.ts';
 import type { Store } from '../../proxy/store.ts';
-import { auditMethods } from '../audit-lines.ts';
-import { countMethods, portsOf, type StoreMethods, storeFailed } from '../engine.ts';
-import { eventLogMethods, eventMethods, tidyInbox } from '../events.ts';
-import { findingMethods, readinessDayMethods, recordingMethods, trafficMethods } from '../evidence.ts';
-import { exchangeMethods, rowByRow, tidierOf } from '../exchanges.ts';
-import { linkHistoryMethods, linkMethods } from '../links.ts';
-import { merchantMethods } from '../merchants.ts';
+import { portsOf, type StoreMethods, storeFailed } from '../engine.ts';
+import { tidyInbox } from '../events.ts';
+import { rowByRow, tidierOf } from '../exchanges.ts';
+import { sharedMethods } from '../methods.ts';
 import { readMigrations } from '../migrations.ts';
-import { noticeLogMethods, noticeMethods } from '../notices.ts';
-import { openingMethods } from '../openings.ts';
-import { refundMethods } from '../refunds.ts';
-import { scheduleMethods } from '../retention.ts';
-import { doubtLegacySales, heldUntilRead, legacySaleMethods, moveMethods } from '../routing.ts';
+import { doubtLegacySales, heldUntilRead } from '../routing.ts';
 import type { DiskSettings } from './disk.ts';
-import { anyMerchantMethods, dueLinkMethods, dueNoticeMethods, inboxMethods } from './due.ts';
+import { anyMerchantMethods, firstOfEachFrom, handOutFrom, inboxMethods } from './due.ts';
 import { MIGRATIONS_DIRECTORY, prepareFile, realPathOf, type SealNoticeUrl, takeInstanceLock } from './file.ts';
 import { startWriterThread, WriteQueue } from './group-commit.ts';
 import { openReader, type Reader } from './reader.ts';
@@ -127,8 +120,16 @@ export function assembleStore(parts: {
     () => void queue.commit(tidyInbox(now())).catch(() => undefined),
     TIDY_INTERVAL_MS,
   ).unref();
+  const shared = sharedMethods({
+    reader,
+    writer: queue,
+    now,
+    room: upkeep.room,
+    rowsOf: rowByRow,
+    handOut: handOutFrom(reader),
+    prepareFirst: (select, order) => firstOfEachFrom(reader, select, order),
+  });
   const inbox = inboxMethods(reader, queue);
-  const openings = openingMethods(reader, queue);
   let closing: Promise<void> | null = null;
   const close = async () => {
     clearInterval(tidying);
@@ -138,34 +139,12 @@ export function assembleStore(parts: {
     parts.release();
   };
   return portsOf({
-    ...withKnownRows(
-      { ...merchantMethods(reader, queue, now), ...linkMethods(reader, queue, now), ...openings },
-      heldUntilRead(reader),
-      () => queue.known(),
-    ),
+    ...withKnownRows(shared, heldUntilRead(reader), () => queue.known()),
     ...inbox,
-    ...eventMethods(queue),
-    ...dueLinkMethods(reader),
-    ...dueNoticeMethods(reader),
-    ...noticeMethods(queue),
-    ...noticeLogMethods(reader, queue),
-    ...refundMethods(reader, queue, now),
-    ...legacySaleMethods(reader, queue, now),
-    ...linkHistoryMethods(reader),
     ...anyMerchantMethods(reader),
-    ...eventLogMethods(reader),
-    ...moveMethods(reader, queue, now),
-    ...auditMethods(reader, queue),
-    ...recordingMethods(reader, queue, upkeep.room, rowByRow),
-    ...exchangeMethods(reader),
     tidyExchanges: tidierOf(reader, queue),
-    ...trafficMethods(reader, queue),
-    ...readinessDayMethods(reader, queue),
-    ...findingMethods(reader, queue),
-    ...countMethods(reader),
-    ...scheduleMethods(reader, queue),
     ...upkeep,
-    ...whereThereIsRoom({ ...inbox, ...openings }, upkeep.room),
+    ...whereThereIsRoom({ ...inbox, ...shared }, upkeep.room),
     healthy: () => queue.healthy(),
     close: () => {
       closing ??= close();
