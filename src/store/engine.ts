@@ -5,6 +5,7 @@ import type { Failure } from '../locales/sentences/storage.ts';
 import { say } from '../locales/sentences.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import type { OpenCount } from '../proxy/records/routing.ts';
+import type { RestoredGap } from '../proxy/records/upkeep.ts';
 import type {
   AuditStore,
   EventStore,
@@ -185,6 +186,26 @@ export type StoreMethods = MerchantStore &
 
 /** What an engine looks after in its own way; counts and clocks are the same for all. */
 export type Upkeep = Omit<UpkeepStore, 'counts' | 'pullForward' | 'newestMoment'>;
+
+/** What the rows of `meta` say of an installation, which does not change while its store is open. */
+export function factsIn(meta: ReadonlyMap<string, string>) {
+  const from = Number(meta.get('restored_from') ?? Number.NaN);
+  const until = Number(meta.get('restored_at') ?? Number.NaN);
+  const gap: RestoredGap | null = Number.isNaN(from) || Number.isNaN(until) ? null : { from, until };
+  return { instance_id: meta.get('instance_id') ?? '', created_at: Number(meta.get('created_at') ?? 0), gap };
+}
+
+/** Of a store that makes no backups itself. */
+export function noBackups(refused: ReturnType<typeof say>): Pick<Upkeep, 'backup' | 'backups' | 'trimBackups'> {
+  return {
+    // biome-ignore lint/correctness/useYield: there is nothing to report before it is refused
+    async *backup() {
+      throw new PuenteError('refused', refused);
+    },
+    backups: async () => [],
+    trimBackups: async () => [],
+  };
+}
 
 /** The ports of a store, of one object with all of its methods. */
 export function portsOf(methods: StoreMethods & Pick<Store, 'healthy' | 'close'>): Store {

@@ -1,6 +1,6 @@
-/** Forgetting a merchant: counted first, deleted in steps, and at last the bytes leave the file and its log. */
+/** Erases a merchant: its rows are counted, deleted in steps, and at last the bytes leave the file and its log. */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
@@ -21,40 +21,26 @@ import { AWAITS_IN_BULK, HOLDING, LIVE, OVER, SUM_TABLES, type WriteName } from 
 const STEP_ROWS = 500;
 /** Rows looked at in one go of what is kept in the order of arrival, not of merchants: the inbox, and sales born on legacy. */
 const SLICE_ROWS = 20_000;
-type EraseMethods = Pick<StoreMethods, 'holdings' | 'openWork' | 'eraseMerchant'>;
-
-export function eraseMethods(
-  reader: Reader,
-  writer: Writer,
-  now: () => number,
-  emptyLog: () => Promise<void>,
-): EraseMethods {
-  // It is rarely asked for, and a start should not pay for it.
+export function eraseMethods(reader: Reader, writer: Writer, now: () => number, emptyLog: () => Promise<void>) {
+  // It is rarely used, and a start should not pay for it.
   let prepared: Reads | null = null;
   const readsNow = (): Reads => {
     prepared ??= prepareReads(reader);
     return prepared;
   };
-  const holdings = (merchant_id: string): Promise<Holdings> => countAll(readsNow(), merchant_id);
   const commit = async (unit: Unit): Promise<void> => {
     const result = await writer.commit(unit);
     if (result.kind !== 'done') throw began();
   };
   return {
-    holdings,
-    openWork: async (merchant_id) =>
-      (await readsNow().open.get(
-        merchant_id,
-        merchant_id,
-        merchant_id,
-        now(),
-        merchant_id,
-        merchant_id,
-        merchant_id,
-      )) ?? nothing,
+    holdings: (merchant_id) => countAll(readsNow(), merchant_id),
+    async openWork(merchant_id) {
+      const before: [string, string, string, number] = [merchant_id, merchant_id, merchant_id, now()];
+      return (await readsNow().open.get(...before, merchant_id, merchant_id, merchant_id)) ?? NO_WORK;
+    },
     async eraseMerchant(merchant_id, audit) {
       const reads = readsNow();
-      const gone = await holdings(merchant_id);
+      const gone = await countAll(reads, merchant_id);
       for await (const keys of listsOf(reads.links, merchant_id))
         await commit({ steps: linkSteps(keys, 'erase_links') });
       const at = now();
@@ -73,7 +59,7 @@ export function eraseMethods(
       await emptyLog();
       return gone;
     },
-  };
+  } satisfies Partial<StoreMethods>;
 }
 
 /** Tokens hang on the merchant, and sums must not outlive it. */
@@ -114,23 +100,24 @@ async function* slicesOf({ ends, rows }: Slices, merchant_id: string): AsyncGene
   for (let after = (first ?? 1) - 1; after < (last ?? 0); after += SLICE_ROWS) {
     const keys = (await rows.all(after, after + SLICE_ROWS, merchant_id)).map(({ key }) => key);
     if (keys.length > 0) yield keys;
-    await nextTurn();
+    await nextTick();
   }
 }
 
 async function countAll(reads: Reads, merchant_id: string): Promise<Holdings> {
-  const [events, legacy_sales] = [await countOf(reads.events, merchant_id), await countOf(reads.sales, merchant_id)];
-  const count = async (of: keyof typeof counted): Promise<number> =>
-    (await reads.counts[of].get(merchant_id))?.count ?? 0;
+  const slices = {
+    events: await countOf(reads.events, merchant_id),
+    legacy_sales: await countOf(reads.sales, merchant_id),
+  };
+  const count = async (of: Counted): Promise<number> => (await reads.counts[of].get(merchant_id))?.count ?? 0;
   let sums = 0;
   for (const table of SUM_TABLES) sums += await count(table);
   return {
     links: await count('links'),
     refunds: await count('refunds'),
     notices: await count('notices'),
-    legacy_sales,
     exchanges: await count('exchanges'),
-    events,
+    ...slices,
     tokens: await count('tokens'),
     sums,
     proposals: await count('proposals'),
@@ -147,38 +134,36 @@ async function countOf(slices: Slices, merchant_id: string): Promise<number> {
 /** As `JSON.stringify` and SQLite write it: to read each line of each bulk move would hold up the calls meanwhile. */
 const NAMED_IN_BULK = `instr(items, '"merchant_id":"' || ? || '"') > 0`;
 
-/** What a merchant's rows are counted by. */
-const counted = {
-  links: 'FROM links WHERE merchant_id = ?',
-  // Through their links, because refunds have no index of merchants.
-  refunds: 'FROM refunds WHERE legacy_id IN (SELECT legacy_id FROM links WHERE merchant_id = ?)',
-  notices: 'FROM notices WHERE merchant_id = ?',
-  exchanges: 'FROM exchanges WHERE merchant_id = ?',
-  tokens: 'FROM tokens WHERE merchant_id = ?',
-  traffic: 'FROM traffic WHERE merchant_id = ?',
-  seen_units: 'FROM seen_units WHERE merchant_id = ?',
-  ledger: 'FROM ledger WHERE merchant_id = ?',
-  coverage: 'FROM coverage WHERE merchant_id = ?',
-  differences: 'FROM differences WHERE merchant_id = ?',
-  unknowns: 'FROM unknowns WHERE merchant_id = ?',
-  verdicts: 'FROM verdicts WHERE merchant_id = ?',
-  readiness_days: 'FROM readiness_days WHERE merchant_id = ?',
-  proposals: 'FROM proposals WHERE merchant_id = ?',
-  bulk_moves: `FROM bulk_moves WHERE ${NAMED_IN_BULK}`,
-} as const;
+const COUNTED = [
+  'links',
+  'refunds',
+  'notices',
+  'exchanges',
+  'tokens',
+  ...SUM_TABLES,
+  'proposals',
+  'bulk_moves',
+] as const;
+type Counted = (typeof COUNTED)[number];
 
-const nothing: OpenWork = { links: 0, refunds: 0, legacy_sales: 0, notices: 0, proposals: 0, bulk_moves: 0 };
+/** Refunds through their links, because they have no index of merchants. */
+function isOfMerchant(table: Counted): string {
+  if (table === 'refunds') return 'legacy_id IN (SELECT legacy_id FROM links WHERE merchant_id = ?)';
+  return table === 'bulk_moves' ? NAMED_IN_BULK : 'merchant_id = ?';
+}
+
+const NO_WORK: OpenWork = { links: 0, refunds: 0, legacy_sales: 0, notices: 0, proposals: 0, bulk_moves: 0 };
 
 type Reads = ReturnType<typeof prepareReads>;
 
 function prepareReads(reader: Reader) {
-  const counts = Object.entries(counted).map(([name, sql]) => [
-    name,
-    reader.prepare<[string], { count: number }>(`SELECT count(*) AS count ${sql}`),
-  ]);
+  const countOf = (table: Counted) =>
+    reader.prepare<[string], { count: number }>(`SELECT count(*) AS count FROM ${table} WHERE ${isOfMerchant(table)}`);
   return {
-    // The keys are exactly those of `counted`, which the type of Object.entries can't say.
-    counts: Object.fromEntries(counts) as Record<keyof typeof counted, Read<[string], { count: number }>>,
+    counts: Object.fromEntries(COUNTED.map((table) => [table, countOf(table)])) as Record<
+      Counted,
+      ReturnType<typeof countOf>
+    >, // one each
     merchant: reader.prepare<[string], { id: string }>('SELECT id FROM merchants WHERE id = ?'),
     links: reader.prepare<[string, number], { key: string }>(
       `SELECT legacy_id AS key FROM links WHERE merchant_id = (SELECT ?) AND ${OVER} LIMIT ?`,

@@ -119,7 +119,7 @@ function oldNotices(state: string): string {
 
 const EVERYTHING = ['pull_links', 'pull_events', 'pull_notices'] as const;
 
-export function scheduleMethods(reader: Reader, writer: Writer): Pick<StoreMethods, 'pullForward' | 'newestMoment'> {
+export function scheduleMethods(reader: Reader, writer: Writer) {
   const newest = reader.prepare<[], { at: number | null }>(
     `SELECT max(moment.at) AS at FROM (SELECT max(updated_at) AS at FROM links
        UNION ALL SELECT max(created_at) FROM notices
@@ -134,5 +134,5 @@ export function scheduleMethods(reader: Reader, writer: Writer): Pick<StoreMetho
       const result = await writer.commit({ steps: EVERYTHING.map((write) => ({ write, values: [now] })) });
       if (result.kind !== 'done') throw storeFailed('failed', 'what waits could not be moved');
     },
-  };
+  } satisfies Partial<StoreMethods>;
 }

@@ -178,12 +178,12 @@ function verdictsOf(batch: Attributed[], names: NameKeeper): Value[][] {
 // The arithmetic of sums: keyed sums of one batch, the span of their times, and the exchange that shows one.
 
 /** Sums by key; a row is the key's parts and what the sum lists after them. */
-export interface Sums<Sum> {
+interface Sums<Sum> {
   of(key: Value[], start: () => Sum): Sum;
   rows(values: (sum: Sum) => Value[]): Value[][];
 }
 
-export function newSums<Sum>(): Sums<Sum> {
+function newSums<Sum>(): Sums<Sum> {
   const sums = new Map<string, { key: Value[]; sum: Sum }>();
   return {
     of(written, start) {
@@ -201,31 +201,31 @@ export function newSums<Sum>(): Sums<Sum> {
 }
 
 /** Epoch ms of the first and the last call. */
-export interface Span {
+interface Span {
   first_at: number;
   last_at: number;
 }
 
-export function spanFrom(at: number): Span {
+function spanFrom(at: number): Span {
   return { first_at: at, last_at: at };
 }
 
-export function widen(span: Span, at: number): void {
+function widen(span: Span, at: number): void {
   span.first_at = Math.min(span.first_at, at);
   span.last_at = Math.max(span.last_at, at);
 }
 
 /** The exchange that shows a finding, and the tables it was found with. */
-export interface Shown {
+interface Shown {
   sample: string;
   tables_revision: string;
 }
 
-export function shownBy(exchange: RecordedExchange): Shown {
+function shownBy(exchange: RecordedExchange): Shown {
   return { sample: exchange.id, tables_revision: exchange.tables_revision };
 }
 
 /** Each key once; the last of its items stands for it. */
-export function onceEach<Item>(items: readonly Item[], keyOf: (item: Item) => string[]): Item[] {
+function onceEach<Item>(items: readonly Item[], keyOf: (item: Item) => string[]): Item[] {
   return [...new Map(items.map((item) => [JSON.stringify(keyOf(item)), item])).values()];
 }

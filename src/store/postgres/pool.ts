@@ -1,5 +1,5 @@
 /** The connections to the server: so many at most, each replaced when it broke, and nothing of the address ever shown. */
-import { DatabaseError, Pool, type PoolClient, types } from 'pg';
+import { Client, type CustomTypesConfig, DatabaseError, Pool, type PoolClient, types } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { type Failure, storeFailed } from '../engine.ts';
 import { restored } from './dialect.ts';
@@ -22,6 +22,19 @@ const INT8 = 20;
 /** Only sums of them are of this type. */
 const NUMERIC = 1700;
 const TEXT = 25;
+
+/** One connection, not open yet. Without a listener one that breaks would end the process. */
+export function clientFor(
+  url: string,
+  connect_timeout_ms: number,
+  application_name: string,
+  types?: CustomTypesConfig,
+): Client {
+  const limits = { connectionTimeoutMillis: connect_timeout_ms, application_name };
+  const client = new Client({ connectionString: url, ...limits, ...(types === undefined ? {} : { types }) });
+  client.on('error', () => undefined);
+  return client;
+}
 
 export function openPool(url: string, settings: PoolSettings): Pool {
   const { connections, connect_timeout_ms, statement_timeout_ms } = settings;
@@ -158,6 +171,17 @@ export function failureOf(error: unknown): Exclude<Failure, 'busy' | 'fatal'> | 
   if (INTEGRITY.test(code)) return 'constraint';
   if (FULL.test(code)) return 'full';
   return GONE.test(code) ? 'gone' : 'failed';
+}
+
+/**
+ * The error of a read or a statement, as the domain error that it becomes; itself when it is a fault of this program.
+ * `gone` for a statement that the server does not know: it was broken off with the one before it.
+ */
+export function failedBecause(error: unknown): unknown {
+  if (error instanceof PuenteError) return error;
+  const failure = isUnprepared(error) ? 'gone' : failureOf(error);
+  if (failure === null) return error;
+  return storeFailed(failure === 'conflict' || failure === 'again' ? 'failed' : failure, textOf(error), error);
 }
 
 /** The server never heard the statement's text, because it failed for whoever sent it with theirs before on the same connection. */

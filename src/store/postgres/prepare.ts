@@ -2,11 +2,11 @@
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
-import { databaseUnusable, failureOf, textOf } from './pool.ts';
+import { clientFor, databaseUnusable, failureOf, textOf } from './pool.ts';
 
 /** The first with everything that the statements use is 12; 14 is the oldest that its makers still look after. */
 const OLDEST_VERSION = 140_000;
@@ -41,12 +41,7 @@ export interface PrepareOptions {
  */
 export async function prepareDatabase(options: PrepareOptions): Promise<void> {
   const { url, location, connect_timeout_ms, migrations, now, failpoint } = options;
-  const client = new Client({
-    connectionString: url,
-    connectionTimeoutMillis: connect_timeout_ms,
-    application_name: 'puente',
-  });
-  client.on('error', () => undefined);
+  const client = clientFor(url, connect_timeout_ms, 'puente');
   try {
     await client.connect();
     await refuseSettings(client, location);

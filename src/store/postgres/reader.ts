@@ -1,18 +1,17 @@
 /** Reads: each one prepared statement; a search takes a round trip of its own, lookups go together (`lookups.ts`). */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
-import { PuenteError } from '../../error.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';
-import { type Read, type Reader, type ReadKind, storeFailed, type Value } from '../engine.ts';
+import type { Read, Reader, ReadKind, Value } from '../engine.ts';
 import { COVERED_COLUMNS } from '../writes.ts';
 import { type Parameter, type Statement, statementOf } from './dialect.ts';
 import {
   ANSWER_GRACE_MS,
+  failedBecause,
   failureOf,
   inOneWrite,
   isUnprepared,
   type PoolSettings,
-  textOf,
   withConnection,
 } from './pool.ts';
 
@@ -72,14 +71,6 @@ async function rowsOf(ask: () => Promise<Rows>): Promise<Rows> {
   return ask().catch((error: unknown) => {
     throw failedBecause(error);
   });
-}
-
-function failedBecause(error: unknown): unknown {
-  if (error instanceof PuenteError) return error;
-  // Twice, because the one before it was broken off twice.
-  const failure = isUnprepared(error) ? 'gone' : failureOf(error);
-  if (failure === null) return error;
-  return storeFailed(failure === 'conflict' || failure === 'again' ? 'failed' : failure, textOf(error), error);
 }
 
 // Reads by a key that are asked for in one turn of the process: they go to the server together, and the same question

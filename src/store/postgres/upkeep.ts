@@ -1,15 +1,14 @@
 /** What keeps a database in order that its server looks after: its condition, and what Puente leaves to those who run it. */
 
-import { Client } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { RestoredGap, Room } from '../../proxy/records/upkeep.ts';
+import type { Room } from '../../proxy/records/upkeep.ts';
 import type { UpkeepStore } from '../../proxy/store.ts';
-import type { StoreMethods, Upkeep, Writer } from '../engine.ts';
+import { factsIn, noBackups, type StoreMethods, type Upkeep, type Writer } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
 import { tidierOf } from '../exchanges.ts';
 import { retentionMethods } from '../retention.ts';
-import { textOf } from './pool.ts';
+import { clientFor, textOf } from './pool.ts';
 import { locationOf, refuseSettings } from './prepare.ts';
 import type { PostgresReader } from './reader.ts';
 
@@ -30,12 +29,7 @@ export async function openUpkeep(reader: PostgresReader, writer: Writer, options
     ...eraseMethods(reader, writer, options.now, async () => undefined),
     ...retentionMethods(reader, writer),
     ...conditionMethods(reader, options, facts),
-    // biome-ignore lint/correctness/useYield: there is nothing to tell before it is refused
-    async *backup() {
-      throw new PuenteError('refused', say('store.backup_elsewhere', {}));
-    },
-    backups: async () => [],
-    trimBackups: async () => [],
+    ...noBackups(say('store.backup_elsewhere', {})),
   };
 }
 
@@ -87,23 +81,11 @@ function integrityOf(reader: PostgresReader): UpkeepStore['integrity'] {
   };
 }
 
-/** What does not change while the store is open. */
 async function factsOf(reader: PostgresReader) {
   const rows = await reader.prepare<[], { name: string; value: string }>('SELECT name, value FROM meta').all();
-  const meta = new Map(rows.map(({ name, value }) => [name, value]));
-  const version = await reader
-    .prepare<[], { version: string }>(`SELECT current_setting('server_version') AS version`)
-    .get();
-  // Of a file that was restored before its rows were carried here.
-  const from = Number(meta.get('restored_from') ?? Number.NaN);
-  const until = Number(meta.get('restored_at') ?? Number.NaN);
-  const gap: RestoredGap | null = Number.isNaN(from) || Number.isNaN(until) ? null : { from, until };
-  return {
-    instance_id: meta.get('instance_id') ?? '',
-    created_at: Number(meta.get('created_at') ?? 0),
-    version: version?.version ?? '',
-    gap,
-  };
+  const server = reader.prepare<[], { version: string }>(`SELECT current_setting('server_version') AS version`);
+  const { version = '' } = (await server.get()) ?? {};
+  return { version, ...factsIn(new Map(rows.map(({ name, value }) => [name, value]))) };
 }
 
 // Deleting old exchanges: whole spans of time at once, and the few rows that lie in none.
@@ -157,12 +139,7 @@ export async function examineServer(
   connect_timeout_ms: number,
 ): Promise<{ location: string; wrong: string | null }> {
   const location = locationOf(url);
-  const client = new Client({
-    connectionString: url,
-    connectionTimeoutMillis: connect_timeout_ms,
-    application_name: 'puente doctor',
-  });
-  client.on('error', () => undefined);
+  const client = clientFor(url, connect_timeout_ms, 'puente doctor');
   try {
     await client.connect();
     await refuseSettings(client, location);

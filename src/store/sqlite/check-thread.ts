@@ -1,6 +1,6 @@
 /** The check thread: reads a whole database file for faults, while its store goes on. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { checkFile } from './check.ts';
+import { checkFile } from './examine.ts';
 
 const { path } = workerData as { path: string }; // as `checkInThread` sends it
 parentPort?.postMessage(checkFile(path));

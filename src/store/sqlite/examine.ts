@@ -1,10 +1,10 @@
 /** A look at the database of a Puente that is not running: nothing is changed, and nothing is assumed. */
 import { rmSync, statSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
 import type { ExaminedFile } from '../../ops/doctor/doctor.ts';
 import { readMigrations } from '../migrations.ts';
-import { checkFile } from './check.ts';
 import { textOf } from './failure.ts';
 import { APPLICATION_ID, MIGRATIONS_DIRECTORY, takeInstanceLock, versionOf } from './file.ts';
 import { logState, RUN } from './gap.ts';
@@ -62,4 +62,30 @@ function lookInto(path: string): Looked {
     database.close();
     for (const suffix of made) rmSync(path + suffix, { force: true });
   }
+}
+
+// Whether a database file is sound.
+
+/** Reads every page. @returns `ok`, or what is wrong with the file. */
+export function checkFile(path: string): string {
+  try {
+    const database = new Database(path, { readonly: true, fileMustExist: true });
+    try {
+      return String(database.pragma('quick_check(1)', { simple: true }));
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    return textOf(error);
+  }
+}
+
+/** The same in a thread, because it takes too long for the one that answers tills. */
+export function checkInThread(path: string): Promise<string> {
+  return new Promise((resolve) => {
+    const thread = new Worker(new URL('./check-thread.ts', import.meta.url), { workerData: { path }, execArgv: [] });
+    thread.once('message', (verdict: string) => resolve(verdict));
+    thread.once('error', (error) => resolve(error.message));
+    thread.once('exit', () => resolve('the check did not end'));
+  });
 }

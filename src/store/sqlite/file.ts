@@ -12,7 +12,7 @@ import { storeUnusable, unusableBecause } from './failure.ts';
 import { logState, settleLog } from './gap.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
 import { putInPlace } from './synchronise.ts';
-import { refuseRestoring, refuseTransferred } from './under-way.ts';
+import { refuseUnderWay } from './under-way.ts';
 
 export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
 /** `quick_check` reads the whole file; beyond this size a start would take longer than 2 s (`docs/protocol.md` P14). */
@@ -40,8 +40,7 @@ export interface FileOptions {
 export function prepareFile(options: FileOptions): void {
   const { path } = options;
   try {
-    refuseRestoring(path);
-    refuseTransferred(path);
+    refuseUnderWay(path);
     if (sizeOf(path) === null) createFile(options);
     refuseUnlikelyFile(path);
     const log = logState(path);

@@ -7,8 +7,8 @@ import { say } from '../../locales/sentences.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
 import type { Heap } from '../../proxy/records/upkeep.ts';
 import { type CommitResult, storeFailed, type Unit, type UnitResult } from '../engine.ts';
+import { type FromWriter, pack, type ToWriter, type WriterSetup } from './commit.ts';
 import { storeUnusable } from './failure.ts';
-import { type FromWriter, pack, type ToWriter, type WriterSetup } from './messages.ts';
 import { createKnownRows, type KnownRows } from './row-cache.ts';
 
 /** A bound on one commit, so that nobody waits for the work of a whole backlog. */

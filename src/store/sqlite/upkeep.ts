@@ -1,16 +1,15 @@
 /** The condition of a store's file, and everything that keeps it in order, as the store's methods. */
 
 import { statSync } from 'node:fs';
-import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { Failpoint } from '../../proxy/failpoint.ts';
-import type { RestoredGap, Room, StoreCondition } from '../../proxy/records/upkeep.ts';
-import type { StoreMethods, Upkeep } from '../engine.ts';
+import type { Room, StoreCondition } from '../../proxy/records/upkeep.ts';
+import { factsIn, noBackups, type StoreMethods, type Upkeep } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
 import { retentionMethods } from '../retention.ts';
 import { backupMethods, sweepBackups } from './backup.ts';
-import { checkInThread } from './check.ts';
 import { type DiskSettings, watchDisk } from './disk.ts';
+import { checkInThread } from './examine.ts';
 import type { WriteQueue } from './group-commit.ts';
 import type { Reader } from './reader.ts';
 
@@ -79,12 +78,7 @@ export function upkeepInMemory(reader: Reader, queue: WriteQueue, now: () => num
     ...conditionMethods(reader, ':memory:', schemaOf(reader), room),
     writerHeap: () => queue.writerHeap(),
     integrity: async () => 'ok',
-    // biome-ignore lint/correctness/useYield: there is nothing to tell before it is refused
-    async *backup() {
-      throw new PuenteError('refused', say('store.backup_of_memory', {}));
-    },
-    backups: async () => [],
-    trimBackups: async () => [],
+    ...noBackups(say('store.backup_of_memory', {})),
     stop: async () => undefined,
   };
 }
@@ -132,17 +126,8 @@ function schemaOf(reader: Reader): number {
   return row?.user_version ?? 0;
 }
 
-/** What does not change while the file is open. */
 function factsOf(reader: Reader) {
-  const meta = reader.prepare<[string], { value: string }>('SELECT value FROM meta WHERE name = ?');
-  const version = reader.prepare<[], { version: string }>('SELECT sqlite_version() AS version').get()?.version;
-  const from = Number(meta.get('restored_from')?.value ?? Number.NaN);
-  const until = Number(meta.get('restored_at')?.value ?? Number.NaN);
-  const gap: RestoredGap | null = Number.isNaN(from) || Number.isNaN(until) ? null : { from, until };
-  return {
-    instance_id: meta.get('instance_id')?.value ?? '',
-    created_at: Number(meta.get('created_at')?.value ?? 0),
-    version: version ?? '',
-    gap,
-  };
+  const rows = reader.prepare<[], { name: string; value: string }>('SELECT name, value FROM meta').all();
+  const { version = '' } = reader.prepare<[], { version: string }>('SELECT sqlite_version() AS version').get() ?? {};
+  return { version, ...factsIn(new Map(rows.map(({ name, value }) => [name, value]))) };
 }

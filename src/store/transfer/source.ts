@@ -13,7 +13,7 @@ import {
   takeInstanceLock,
   versionOf,
 } from '../sqlite/file.ts';
-import { refuseRestoring } from '../sqlite/under-way.ts';
+import { refuseUnderWay, restoringNote } from '../sqlite/under-way.ts';
 import { type Cell, namesOf, type Row, type Shape } from './rows.ts';
 
 /** Rows in one step at most: what is carried, and what is lost when a transfer is cut off. */
@@ -61,7 +61,7 @@ export function openSource(file: string, is_final: boolean, key_mark: string): S
     lock?.release();
   };
   try {
-    refuseRestoring(path);
+    if (restoringNote(path) !== null) refuseUnderWay(path);
     database = new Database(path, { readonly: true, fileMustExist: true, timeout: WAIT_MS });
     database.defaultSafeIntegers(true);
     const meta = refuseUnfit(database, path, key_mark);

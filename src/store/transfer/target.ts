@@ -1,9 +1,7 @@
 /** The database that rows are carried to: reads and writes of whole steps, each write one transaction. */
-import { Client, types } from 'pg';
-import { PuenteError } from '../../error.ts';
-import { storeFailed } from '../engine.ts';
+import { types } from 'pg';
 import { restored } from '../postgres/dialect.ts';
-import { databaseUnusable, failureOf, textOf } from '../postgres/pool.ts';
+import { clientFor, databaseUnusable, failedBecause, textOf } from '../postgres/pool.ts';
 import {
   type CarriedTable,
   type Cell,
@@ -47,13 +45,7 @@ export interface Target {
 
 /** @throws PuenteError store_unusable when the server can't be reached. */
 export async function openTarget(url: string, location: string, connect_timeout_ms: number): Promise<Target> {
-  const client = new Client({
-    connectionString: url,
-    connectionTimeoutMillis: connect_timeout_ms,
-    application_name: 'puente migrate-store',
-    types: { getTypeParser: parserOf },
-  });
-  client.on('error', () => undefined);
+  const client = clientFor(url, connect_timeout_ms, 'puente migrate-store', { getTypeParser: parserOf });
   const run: Target['run'] = async (sql, values = []) => {
     try {
       return (await client.query<Record<string, string | null>>(sql, values)).rows;
@@ -213,11 +205,4 @@ function parserOf(type: number, format?: 'text' | 'binary') {
   if (type === BYTEA) return types.getTypeParser(type, format);
   if (type === FLOAT8) return (text: string) => String(Number(text));
   return type === TEXT ? restored : (text: string) => text;
-}
-
-function failedBecause(error: unknown): unknown {
-  if (error instanceof PuenteError) return error;
-  const failure = failureOf(error);
-  if (failure === null) return error;
-  return storeFailed(failure === 'conflict' || failure === 'again' ? 'failed' : failure, textOf(error), error);
 }

@@ -2,7 +2,7 @@
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import type { Unit } from '../../../src/store/engine.ts';
-import { pack, unpack } from '../../../src/store/sqlite/messages.ts';
+import { pack, unpack } from '../../../src/store/sqlite/commit.ts';
 
 const UNITS: Unit[] = [
   { steps: [] },

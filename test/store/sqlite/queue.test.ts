@@ -3,8 +3,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { type Failpoint, noFailpoint } from '../../../src/proxy/failpoint.ts';
 import type { Unit } from '../../../src/store/engine.ts';
+import type { FromWriter } from '../../../src/store/sqlite/commit.ts';
 import { type Committer, WriteQueue } from '../../../src/store/sqlite/group-commit.ts';
-import type { FromWriter } from '../../../src/store/sqlite/messages.ts';
 
 function stand(failpoint: Failpoint = noFailpoint, core: Committer['core'] = 'shared') {
   const posted: number[] = [];
