@@ -13,9 +13,9 @@ import {
   opened,
 } from './harness.ts';
 
-export function anyMerchantTests(current: () => Harness): void {
+export function anyMerchantTests(harness: Harness): void {
+  const { store } = harness;
   it('finds the newest links with a reference, whoever has them', async () => {
-    const { store } = current();
     const at = (minutes: number, merchant_id: string) =>
       finished(store, { merchant_id, client_reference: 'mesa 4', created_at: NOON + minutes * MINUTE_MS });
     const made = [await at(1, MERCHANT), await at(4, MERCHANT), await at(2, OTHER_MERCHANT), await at(3, '9')];
@@ -26,7 +26,6 @@ export function anyMerchantTests(current: () => Harness): void {
   });
 
   it('counts what is open on both sides and what waits to be told, by merchant', async () => {
-    const { store } = current();
     const link = await opened(store);
     await store.links.saveLink(
       link,
@@ -46,7 +45,6 @@ export function anyMerchantTests(current: () => Harness): void {
   });
 
   it('finds the newest sales born on legacy with a reference, of merchants without a row too', async () => {
-    const { store } = current();
     const sales = [MERCHANT, '1', MERCHANT].map((merchant_id, nth) =>
       newSale({ merchant_id, unit: `PAX_A910__${nth}`, client_reference: 'mesa 4' }),
     );
@@ -57,7 +55,6 @@ export function anyMerchantTests(current: () => Harness): void {
   });
 
   it('finds a refund by each of its names', async () => {
-    const { store } = current();
     const link = await finished(store);
     const { refund } = await store.refunds.openRefund(
       {
@@ -96,7 +93,6 @@ export function anyMerchantTests(current: () => Harness): void {
   });
 
   it('counts notices by topic, state and attempts, of a period and of a merchant', async () => {
-    const { store } = current();
     const failed = { at: NOON, duration_ms: 3, outcome: 'theirs', status: 500, detail: 'no', url: null } as const;
     for (const merchant_id of [MERCHANT, OTHER_MERCHANT]) {
       const link = await finished(store, { merchant_id });

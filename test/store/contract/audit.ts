@@ -3,9 +3,9 @@ import { expect, it } from 'vitest';
 import { verifyAudit } from '../../../src/proxy/audit.ts';
 import { auditOf, type Harness, MERCHANT, newMerchant, opened } from './harness.ts';
 
-export function auditTests(current: () => Harness): void {
+export function auditTests(harness: Harness): void {
+  const { store } = harness;
   it('chains lines that are written at the same moment, without gaps', async () => {
-    const { store } = current();
     await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
         store.merchants.saveMerchant(newMerchant({ id: String(index + 1) }), 0, auditOf(`action ${index}`)),
@@ -17,12 +17,11 @@ export function auditTests(current: () => Harness): void {
   });
 
   it('goes on with the chain after a restart and after a refused change', async () => {
-    let { store } = current();
     await store.merchants.saveMerchant(newMerchant(), 0, auditOf('first'));
     await expect(store.merchants.saveMerchant(newMerchant(), 0, auditOf('refused'))).rejects.toMatchObject({
       code: 'conflict',
     });
-    store = await current().reopen();
+    await harness.reopen();
     const link = await opened(store);
     await store.links.saveLink(
       link,
@@ -36,7 +35,6 @@ export function auditTests(current: () => Harness): void {
   });
 
   it('hashes a detail as it will be read back', async () => {
-    const { store } = current();
     const detail = { z: 1, a: { y: undefined, when: new Date(0), list: [undefined, 2], text: 'ñ "quoted"' } };
     await store.merchants.saveMerchant(newMerchant(), 0, auditOf('first', detail));
     const lines = await store.audit.audits(10);
@@ -46,7 +44,6 @@ export function auditTests(current: () => Harness): void {
   });
 
   it('shows a changed, a missing and a swapped line', async () => {
-    const { store } = current();
     for (const revision of [0, 1, 2, 3]) {
       await store.merchants.saveMerchant(newMerchant(), revision, auditOf(`change ${revision}`));
     }

@@ -6,11 +6,11 @@ import { auditOf, DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHAN
 const LATER = NOON + MINUTE_MS;
 const { signature } = newDifference();
 
-export function differenceTests(current: () => Harness): void {
-  itIsJudged(current);
+export function differenceTests(harness: Harness): void {
+  const { store } = harness;
+  itIsJudged(harness);
 
   it('groups by merchant and signature: count, first, last, the latest sample and its tables', async () => {
-    const { store } = current();
     const first = newExchange({ differences: [newDifference(), newDifference()] });
     const last = newExchange({
       at: LATER,
@@ -45,19 +45,14 @@ export function differenceTests(current: () => Harness): void {
   });
 }
 
-function itIsJudged(current: () => Harness): void {
-  const seen = () => current().store.exchanges.recordExchanges([newExchange({ differences: [newDifference()] })]);
+function itIsJudged(harness: Harness): void {
+  const { store } = harness;
+  const seen = () => store.exchanges.recordExchanges([newExchange({ differences: [newDifference()] })]);
   const judged = (state: 'new' | 'explained' | 'accepted' | 'fixed', revision: number, until: number | null = null) => {
     const change = { state, accepted_until: until, note: 'asked the maker', who: 'ana' };
-    return current().store.evidence.saveDifference(
-      MERCHANT,
-      signature,
-      change,
-      revision,
-      auditOf(`difference.${state}`),
-    );
+    return store.evidence.saveDifference(MERCHANT, signature, change, revision, auditOf(`difference.${state}`));
   };
-  const group = async (now = NOON) => (await current().store.evidence.differences({}, now))[0];
+  const group = async (now = NOON) => (await store.evidence.differences({}, now))[0];
 
   it('is judged from the revision that was read, with an audit line', async () => {
     await seen();
@@ -66,8 +61,8 @@ function itIsJudged(current: () => Harness): void {
     expect(await group()).toEqual(saved);
     await expect(judged('fixed', 1)).rejects.toMatchObject({ code: 'conflict' });
     expect(await group()).toEqual(saved);
-    expect((await current().store.audit.audits(9)).map(({ action }) => action)).toEqual(['difference.explained']);
-    const nobody = current().store.evidence.saveDifference(OTHER_MERCHANT, signature, saved, 1, auditOf('none'));
+    expect((await store.audit.audits(9)).map(({ action }) => action)).toEqual(['difference.explained']);
+    const nobody = store.evidence.saveDifference(OTHER_MERCHANT, signature, saved, 1, auditOf('none'));
     await expect(nobody).rejects.toMatchObject({ code: 'not_found' });
   });
 
@@ -96,7 +91,7 @@ function itIsJudged(current: () => Harness): void {
     expect(await group(until - 1)).toMatchObject({ state: 'accepted', accepted_until: until });
     expect(await group(until)).toMatchObject({ state: 'new', accepted_until: until });
     const listed = async (states: ('new' | 'accepted')[], now: number) =>
-      (await current().store.evidence.differences({ merchant_id: MERCHANT, states }, now)).length;
+      (await store.evidence.differences({ merchant_id: MERCHANT, states }, now)).length;
     expect([await listed(['new'], until - 1), await listed(['accepted'], until - 1)]).toEqual([0, 1]);
     expect([await listed(['new'], until), await listed(['accepted'], until)]).toEqual([1, 0]);
     expect([await listed(['new', 'accepted'], until), await listed([], until)]).toEqual([1, 0]);

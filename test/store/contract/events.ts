@@ -9,33 +9,31 @@ const WHENEVER = Number.MAX_SAFE_INTEGER;
 /** Twenty thousand units, one by one on a server that shares a machine. */
 const LONG_MS = 240_000;
 
-export function eventTests(current: () => Harness): void {
-  itParks(current);
-  itKeepsTheOrder(current);
+export function eventTests(harness: Harness): void {
+  const { store } = harness;
+  itParks(harness);
+  itKeepsTheOrder(harness);
 
   it('keeps an event as it came, through a restart', async () => {
     const event = newEvent();
-    await current().store.events.receiveEvent(event);
-    const [kept, ...rest] = await (await current().reopen()).events.dueEvents(NOON, 10);
+    await store.events.receiveEvent(event);
+    const [kept, ...rest] = await (await harness.reopen()).events.dueEvents(NOON, 10);
     expect(kept).toMatchObject({ ...event, state: 'pending', attempts: 0 });
     expect(rest).toEqual([]);
   });
 
   it('merges an identical hint that is still unread', async () => {
-    const { store } = current();
     await Promise.all(Array.from({ length: 50 }, () => store.events.receiveEvent(newEvent())));
     expect(await store.events.dueEvents(NOON, 100)).toHaveLength(1);
   });
 
   it('merges hints that name no order, too', async () => {
-    const { store } = current();
     await store.events.receiveEvent(newEvent({ order_id: null, reference: null }));
     await store.events.receiveEvent(newEvent({ order_id: null, reference: null }));
     expect(await store.events.dueEvents(NOON, 100)).toHaveLength(1);
   });
 
   it('keeps hints that differ in order, reference, sender, action or proof', async () => {
-    const { store } = current();
     await store.events.receiveEvent(newEvent());
     await store.events.receiveEvent(newEvent({ order_id: orderId(2) }));
     await store.events.receiveEvent(newEvent({ order_id: null }));
@@ -47,7 +45,6 @@ export function eventTests(current: () => Harness): void {
   });
 
   it('does not merge into a hint that was handed out, because it may have been read before this change', async () => {
-    const { store } = current();
     await store.events.receiveEvent(newEvent());
     const [first] = await store.events.dueEvents(NOON, 10);
     await store.events.receiveEvent(newEvent());
@@ -59,7 +56,6 @@ export function eventTests(current: () => Harness): void {
   });
 
   it('lists due events by their next attempt, and changes only what is named', async () => {
-    const { store } = current();
     for (const order of [1, 2, 3]) await store.events.receiveEvent(newEvent({ order_id: orderId(order) }));
     const [first, second] = await store.events.dueEvents(NOON, 2);
     if (first === undefined || second === undefined) throw new Error('two events are due');
@@ -72,20 +68,20 @@ export function eventTests(current: () => Harness): void {
   });
 }
 
-function itKeepsTheOrder(current: () => Harness): void {
+function itKeepsTheOrder(harness: Harness): void {
+  const { store } = harness;
   it('lists what came in one moment in the order in which it came, through a restart [F48]', async () => {
-    const { store } = current();
     const orders = Array.from({ length: 40 }, (_, index) => orderId((index * 17) % 40));
     for (const order_id of orders) await store.events.receiveEvent(newEvent({ order_id }));
     expect((await store.events.dueEvents(NOON, 100)).map(({ order_id }) => order_id)).toEqual(orders);
-    const again = await current().reopen();
+    const again = await harness.reopen();
     expect((await again.events.dueEvents(NOON, 100)).map(({ order_id }) => order_id)).toEqual(orders);
   });
 }
 
-function itParks(current: () => Harness): void {
+function itParks(harness: Harness): void {
+  const { store } = harness;
   it('parks an event and makes it pending again when its order or its reference appears', async () => {
-    const { store } = current();
     await park(store, { order_id: orderId(1), reference: 'a' });
     await park(store, { order_id: orderId(2), reference: 'b' });
     await park(store, { order_id: null, reference: null });
@@ -100,7 +96,6 @@ function itParks(current: () => Harness): void {
   });
 
   it('leaves events parked when a link changes without learning its order, unless they are recalled', async () => {
-    const { store } = current();
     await park(store, { order_id: orderId(1), reference: 'a' });
     const link = await opened(store, { reference_sent: 'a' });
     const doubt = await store.links.saveLink(link, { state: 'IN_DOUBT' });
@@ -113,7 +108,6 @@ function itParks(current: () => Harness): void {
   it('keeps a bounded number parked: verified events push out unverified ones, oldest first [F109]', {
     timeout: LONG_MS,
   }, async () => {
-    const { store } = current();
     const before = PARKED_EVENTS_LIMIT - 1;
     // Dated today: on a slow machine the store looks meanwhile at what has waited too long.
     const received_at = Date.now();

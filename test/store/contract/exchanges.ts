@@ -3,8 +3,9 @@ import { expect, it } from 'vitest';
 import { accepted, messages, newDifference, newExchange, newLoss } from './evidence-kit.ts';
 import { DAY_MS, type Harness, MERCHANT, NOON } from './harness.ts';
 
-export function exchangeTests(current: () => Harness): void {
-  itTidies(current);
+export function exchangeTests(harness: Harness): void {
+  const { store } = harness;
+  itTidies(harness);
 
   it('keeps an exchange as it was, through a restart', async () => {
     const full = newExchange({
@@ -28,8 +29,8 @@ export function exchangeTests(current: () => Harness): void {
       differences: [newDifference(), newDifference(), newDifference({ signature: '00000000000000a2' })],
     });
     const bare = newExchange({ merchant_id: null, operation: null, kind: null, unit: null });
-    await current().store.exchanges.recordExchanges([full, bare]);
-    const store = await current().reopen();
+    await store.exchanges.recordExchanges([full, bare]);
+    await harness.reopen();
     const { cells, differences, compared, ...rest } = full;
     const signatures = ['00000000000000a1', '00000000000000a2'];
     expect(await store.exchanges.exchange(full.id)).toEqual({ ...rest, sequence: 1, signatures });
@@ -44,7 +45,6 @@ export function exchangeTests(current: () => Harness): void {
   });
 
   it('numbers them in the order of the batch, and says the newest', async () => {
-    const { store } = current();
     expect(await store.exchanges.lastExchange()).toBe(0);
     const batch = [1, 2, 3].map(() => newExchange());
     await store.exchanges.recordExchanges(batch);
@@ -54,7 +54,6 @@ export function exchangeTests(current: () => Harness): void {
   });
 
   it('keeps all of a large batch, whatever hours it tells of', async () => {
-    const { store } = current();
     const HOUR_MS = 3_600_000;
     const batch = Array.from({ length: 450 }, (_, index) => newExchange({ at: NOON + (index % 3) * HOUR_MS + index }));
     await store.exchanges.recordExchanges(batch);
@@ -65,7 +64,6 @@ export function exchangeTests(current: () => Harness): void {
   });
 
   it('leaves out what it knows already, in every sum too', async () => {
-    const { store } = current();
     const parts = { lost: [newLoss()], differences: [newDifference()], shadow: { ...accepted, fired: [], losses: [] } };
     const hits = { unknown: [{ what: 'field', name: 'body.tip' } as const] };
     const cells = [{ operation: 'point.create', field: 'body.amount', outcome: 'equal' } as const];
@@ -88,7 +86,6 @@ export function exchangeTests(current: () => Harness): void {
   });
 
   it('counts once what many tell at the same time', async () => {
-    const { store } = current();
     const batch = Array.from({ length: 30 }, () => newExchange());
     await Promise.all(Array.from({ length: 8 }, (_, index) => store.exchanges.recordExchanges(batch.slice(index))));
     expect(await store.evidence.traffic({})).toMatchObject([{ calls: 30 }]);
@@ -96,7 +93,6 @@ export function exchangeTests(current: () => Harness): void {
   });
 
   it('keeps nothing of a batch that can not be kept, and goes on', async () => {
-    const { store } = current();
     const broken = newExchange({ at: Number.NaN });
     await expect(store.exchanges.recordExchanges([newExchange(), broken])).rejects.toMatchObject({
       code: 'store_failed',
@@ -108,7 +104,6 @@ export function exchangeTests(current: () => Harness): void {
   });
 
   it('counts what could not be kept, by day and reason', async () => {
-    const { store } = current();
     const day = Math.floor(NOON / DAY_MS);
     await store.exchanges.noteShed('shadow', 5, NOON);
     await store.exchanges.noteShed('shadow', 2, NOON + 1);
@@ -119,9 +114,9 @@ export function exchangeTests(current: () => Harness): void {
   });
 }
 
-function itTidies(current: () => Harness): void {
+function itTidies(harness: Harness): void {
+  const { store } = harness;
   it('deletes what is old, erases old messages, never more than asked, and keeps the sums', async () => {
-    const { store } = current();
     const batch = [0, 1, 2, 3, 4, 5].map((day) => newExchange({ at: NOON + day * DAY_MS, messages }));
     await store.exchanges.recordExchanges(batch);
     const tidy = (limit: number) => store.exchanges.tidyExchanges(NOON + 2 * DAY_MS, NOON + 4 * DAY_MS, limit);
@@ -141,11 +136,10 @@ function itTidies(current: () => Harness): void {
   });
 
   it('never gives a number twice, even when the newest are gone', async () => {
-    const { store } = current();
     await store.exchanges.recordExchanges([newExchange(), newExchange()]);
     await store.exchanges.tidyExchanges(NOON + 1, 0, 10);
     const next = newExchange();
-    await (await current().reopen()).exchanges.recordExchanges([next]);
-    expect(await current().store.exchanges.exchange(next.id)).toMatchObject({ sequence: 3 });
+    await (await harness.reopen()).exchanges.recordExchanges([next]);
+    expect(await store.exchanges.exchange(next.id)).toMatchObject({ sequence: 3 });
   });
 }

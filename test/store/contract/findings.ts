@@ -8,17 +8,17 @@ import { auditOf, DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, newMerchant, 
 const DAY = Math.floor(NOON / DAY_MS);
 const LATER = NOON + MINUTE_MS;
 
-export function findingTests(current: () => Harness): void {
-  itCountsCalls(current);
-  itCountsFields(current);
-  itCountsSharedFields(current);
-  itCountsUnknownNames(current);
-  itBoundsWhatTillsName(current);
-  itCountsVerdicts(current);
-  itKeepsReadiness(current);
+export function findingTests(harness: Harness): void {
+  const { store } = harness;
+  itCountsCalls(harness);
+  itCountsFields(harness);
+  itCountsSharedFields(harness);
+  itCountsUnknownNames(harness);
+  itBoundsWhatTillsName(harness);
+  itCountsVerdicts(harness);
+  itKeepsReadiness(harness);
 
   it('counts a call of nobody, or of no operation, in no sum but the unknown names', async () => {
-    const { store } = current();
     const shadow = { ...accepted, fired: [], losses: [] };
     const cells = [{ operation: 'point.create', field: 'body.amount', outcome: 'equal' } as const];
     const found = {
@@ -47,9 +47,9 @@ export function findingTests(current: () => Harness): void {
   });
 }
 
-function itCountsCalls(current: () => Harness): void {
+function itCountsCalls(harness: Harness): void {
+  const { store } = harness;
   it('counts calls by merchant, UTC day, operation, lane and outcome', async () => {
-    const { store } = current();
     const midnight = (DAY + 1) * DAY_MS;
     await store.exchanges.recordExchanges([
       newExchange({ at: midnight - 1 }),
@@ -81,7 +81,6 @@ function itCountsCalls(current: () => Harness): void {
   });
 
   it('knows the units that were named, since when, until when, and on which lane last', async () => {
-    const { store } = current();
     const unit = 'point:A';
     await store.exchanges.recordExchanges([
       newExchange({ unit, at: LATER, lane: 'orders' }),
@@ -99,9 +98,9 @@ function itCountsCalls(current: () => Harness): void {
   });
 }
 
-function itCountsFields(current: () => Harness): void {
+function itCountsFields(harness: Harness): void {
+  const { store } = harness;
   it('sums losses by field: calls, not entries, and those on paper apart', async () => {
-    const { store } = current();
     const first = newExchange({ lost: [newLoss(), newLoss()] });
     const real = newExchange({
       at: LATER,
@@ -142,7 +141,6 @@ function itCountsFields(current: () => Harness): void {
   });
 
   it('puts money first however often the rest was lost', async () => {
-    const { store } = current();
     const other = { lost: [newLoss({ weight: 'other', path: 'body.print' })] };
     await store.exchanges.recordExchanges([newExchange(other), newExchange(other), newExchange({ lost: [newLoss()] })]);
     expect((await store.evidence.ledger()).map(({ weight, count }) => [weight, count])).toEqual([
@@ -152,7 +150,6 @@ function itCountsFields(current: () => Harness): void {
   });
 
   it('counts a field once a call, as different when a call shows it both ways', async () => {
-    const { store } = current();
     const cell = (field: string, outcome: 'equal' | 'different') => ({ operation: 'qr.create', field, outcome });
     await store.exchanges.recordExchanges([
       newExchange({
@@ -170,9 +167,9 @@ function itCountsFields(current: () => Harness): void {
   });
 }
 
-function itCountsSharedFields(current: () => Harness): void {
+function itCountsSharedFields(harness: Harness): void {
+  const { store } = harness;
   it('counts a list of fields that calls share once for each of them, and by whose they are', async () => {
-    const { store } = current();
     const title = { operation: 'qr.create', field: 'title', outcome: 'equal' } as const;
     const cells = Object.freeze([title]) as RecordedExchange['cells']; // as `proxy/evidence/evaluation.ts` shares it
     await store.exchanges.recordExchanges([
@@ -191,9 +188,9 @@ function itCountsSharedFields(current: () => Harness): void {
   });
 }
 
-function itCountsUnknownNames(current: () => Harness): void {
+function itCountsUnknownNames(harness: Harness): void {
+  const { store } = harness;
   it('counts every hit of an unknown name, most frequent first', async () => {
-    const { store } = current();
     const tip = { what: 'field', name: 'body.tip' } as const;
     const shop = { what: 'header', name: 'x-shop' } as const;
     await store.exchanges.recordExchanges([
@@ -209,7 +206,6 @@ function itCountsUnknownNames(current: () => Harness): void {
   });
 
   it('keeps 500 names a merchant and kind, counts the rest under one, and goes on counting those it knows', async () => {
-    const { store } = current();
     const hits = (from: number, to: number) =>
       Array.from({ length: to - from }, (_, index) => ({ what: 'field', name: `body.f${from + index}` }) as const);
     await store.exchanges.recordExchanges([
@@ -231,7 +227,8 @@ function itCountsUnknownNames(current: () => Harness): void {
   });
 }
 
-function itBoundsWhatTillsName(current: () => Harness): void {
+function itBoundsWhatTillsName(harness: Harness): void {
+  const { store } = harness;
   const list = <Item>(from: number, to: number, make: (index: number) => Item): Item[] =>
     Array.from({ length: to - from }, (_, index) => make(from + index));
   const lost = (index: number) => newLoss({ path: `body.f${index}`, weight: 'other', unknown: true });
@@ -240,7 +237,6 @@ function itBoundsWhatTillsName(current: () => Harness): void {
   };
 
   it('keeps 1,000 lost fields a merchant that no table knows, and counts the rest as one; what tables know has its own', async () => {
-    const { store } = current();
     const calls = (from: number, to: number) => [
       newExchange({ lost: list(from, to, lost), cells: list(from, to, cell) }),
     ];
@@ -264,7 +260,6 @@ function itBoundsWhatTillsName(current: () => Harness): void {
   });
 
   it('keeps 10,000 units a merchant, none of them longer than a unit is', async () => {
-    const { store } = current();
     const calls = (from: number, to: number) => list(from, to, (index) => newExchange({ unit: `point:T${index}` }));
     await store.exchanges.recordExchanges(calls(0, 9_000));
     await store.exchanges.recordExchanges(calls(8_990, 10_030));
@@ -277,7 +272,6 @@ function itBoundsWhatTillsName(current: () => Harness): void {
   });
 
   it('keeps 500 groups of differences a merchant; an exchange names the group under which its own is counted', async () => {
-    const { store } = current();
     const differences = list(0, 510, (index) => newDifference({ signature: index.toString(16).padStart(16, '0') }));
     await store.exchanges.recordExchanges(differences.map((one) => newExchange({ differences: [one] })));
     const groups = await store.evidence.differences({ merchant_id: MERCHANT }, NOON);
@@ -289,7 +283,6 @@ function itBoundsWhatTillsName(current: () => Harness): void {
   });
 
   it('sums what is stored equal: names of which half a character differs', async () => {
-    const { store } = current();
     const halves = ['body.z\ud800', 'body.z\udc00', 'body.z\ufffd'];
     const call = newExchange({
       lost: halves.map((path) => newLoss({ path, unknown: true })),
@@ -315,9 +308,9 @@ function itBoundsWhatTillsName(current: () => Harness): void {
   });
 }
 
-function itCountsVerdicts(current: () => Harness): void {
+function itCountsVerdicts(harness: Harness): void {
+  const { store } = harness;
   it('sums shadow verdicts by what was said', async () => {
-    const { store } = current();
     const shadow = { ...accepted, fired: [], losses: [] };
     const refused = {
       ...shadow,
@@ -339,7 +332,6 @@ function itCountsVerdicts(current: () => Harness): void {
   });
 
   it('keeps 200 sentences an operation', async () => {
-    const { store } = current();
     const batch = Array.from({ length: 203 }, (_, index) =>
       newExchange({ shadow: { ...accepted, fired: [], losses: [], detail: `Sentence ${index}.` } }),
     );
@@ -355,9 +347,9 @@ async function knowMerchants(store: Store): Promise<void> {
     await store.merchants.saveMerchant(newMerchant({ id }), 0, auditOf('known'));
 }
 
-function itKeepsReadiness(current: () => Harness): void {
+function itKeepsReadiness(harness: Harness): void {
+  const { store } = harness;
   it('keeps one verdict for a merchant and day, the last one, and counts merchants by them', async () => {
-    const { store } = current();
     expect([await store.evidence.readinessSince(), await store.evidence.judgedOn(DAY)]).toEqual([null, []]);
     const of = (merchant_id: string, day: number, verdict: Verdict) => ({ merchant_id, day, verdict });
     await knowMerchants(store);
@@ -377,7 +369,6 @@ function itKeepsReadiness(current: () => Harness): void {
   });
 
   it('forgets verdicts of days that are too old, and those of a merchant that is erased', async () => {
-    const { store } = current();
     const days = [DAY - 2, DAY - 1, DAY];
     await knowMerchants(store);
     for (const merchant_id of [MERCHANT, OTHER_MERCHANT])

@@ -12,15 +12,15 @@ import {
   orderId,
 } from './harness.ts';
 
-export function historyTests(current: () => Harness): void {
-  itKeepsHistory(current);
-  itListsLinks(current);
-  itShowsEvents(current);
+export function historyTests(harness: Harness): void {
+  itKeepsHistory(harness);
+  itListsLinks(harness);
+  itShowsEvents(harness);
 }
 
-function itKeepsHistory(current: () => Harness): void {
+function itKeepsHistory(harness: Harness): void {
+  const { store } = harness;
   it('notes every change of state, of what tills see, and of the order, and nothing else', async () => {
-    const { store } = current();
     let link = await opened(store);
     const at = (minutes: number) => NOON + minutes * MINUTE_MS;
     const order = (status: string, extra = {}) => ({ id: orderId(1), status, ...extra });
@@ -33,20 +33,20 @@ function itKeepsHistory(current: () => Harness): void {
     await expect(store.links.saveLink({ ...link, revision: 1 }, { state: 'LOST' })).rejects.toMatchObject({
       code: 'conflict',
     });
-    expect(await (await current().reopen()).history.linkHistory(link.legacy_id)).toEqual([
+    expect(await (await harness.reopen()).history.linkHistory(link.legacy_id)).toEqual([
       { at: NOON, state: 'SENDING', legacy_state: 'OPEN', order_status: null },
       { at: at(2), state: 'LIVE', legacy_state: 'OPEN', order_status: 'created' },
       { at: at(4), state: 'LIVE', legacy_state: 'ON_TERMINAL', order_status: 'created' },
       { at: at(5), state: 'LIVE', legacy_state: 'ON_TERMINAL', order_status: 'processed' },
       { at: at(5), state: 'DONE', legacy_state: 'FINISHED', order_status: 'processed' },
     ]);
-    expect(await current().store.history.linkHistory('nobody')).toEqual([]);
+    expect(await store.history.linkHistory('nobody')).toEqual([]);
   });
 }
 
-function itListsLinks(current: () => Harness): void {
+function itListsLinks(harness: Harness): void {
+  const { store } = harness;
   it('lists live links oldest first, of one merchant or of all', async () => {
-    const { store } = current();
     const live = (unit: string, age: number, merchant_id = MERCHANT) =>
       opened(store, { unit, merchant_id, created_at: NOON - age });
     const [young, old] = [await live('PAX_A910__1', 1), await live('PAX_A910__2', 9)];
@@ -60,7 +60,6 @@ function itListsLinks(current: () => Harness): void {
   });
 
   it('pages through links by their last change, and leaves none of one millisecond out', async () => {
-    const { store } = current();
     const units = Array.from({ length: 7 }, (_, index) => `PAX_A910__${index}`);
     for (const [index, unit] of units.entries()) {
       await opened(store, { unit, updated_at: NOON + Math.floor(index / 3) });
@@ -87,9 +86,9 @@ function itListsLinks(current: () => Harness): void {
   });
 }
 
-function itShowsEvents(current: () => Harness): void {
+function itShowsEvents(harness: Harness): void {
+  const { store } = harness;
   it('finds what was heard of an order or a reference, oldest first and each once', async () => {
-    const { store } = current();
     await store.events.receiveEvent(newEvent());
     await store.events.receiveEvent(newEvent({ order_id: null, action: 'by reference' }));
     await store.events.receiveEvent(newEvent({ reference: null, action: 'by order' }));
@@ -105,7 +104,6 @@ function itShowsEvents(current: () => Harness): void {
   });
 
   it('shows the events that found no link, newest first', async () => {
-    const { store } = current();
     for (const number of [1, 2, 3, 4]) await store.events.receiveEvent(newEvent({ order_id: orderId(number) }));
     const events = await store.events.dueEvents(NOON, 9);
     for (const [index, state] of (['parked', 'done', 'expired'] as const).entries()) {

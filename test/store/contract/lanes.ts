@@ -12,11 +12,11 @@ import {
   opened,
 } from './harness.ts';
 
-export function laneTests(current: () => Harness): void {
-  itRaces(current);
+export function laneTests(harness: Harness): void {
+  const { store } = harness;
+  itRaces(harness);
 
   it('writes no link while a sale born on legacy holds the unit, and gives that sale', async () => {
-    const { store } = current();
     for (const state of ['SENDING', 'IN_DOUBT', 'OPEN'] as const) {
       const unit = `PAX_A910__${state}`;
       const sale = newSale({ unit, state });
@@ -30,7 +30,6 @@ export function laneTests(current: () => Harness): void {
   });
 
   it('writes a link when the sale born on legacy is over, or is of another unit or merchant', async () => {
-    const { store } = current();
     await store.legacy_sales.openLegacySale(newSale({ state: 'ENDED' }));
     await store.legacy_sales.openLegacySale(newSale({ state: 'REFUSED' }));
     await store.legacy_sales.openLegacySale(newSale({ state: 'OPEN', ends_at: NOON }));
@@ -46,7 +45,6 @@ export function laneTests(current: () => Harness): void {
   });
 
   it('compares the end of the sale with the time of the link', async () => {
-    const { store } = current();
     const sale = newSale({ state: 'OPEN', ends_at: NOON + MINUTE_MS });
     await store.legacy_sales.openLegacySale(sale);
     const early = await store.links.openLink(newLink({ created_at: NOON + MINUTE_MS - 1 }), busyUnlessFree);
@@ -56,7 +54,6 @@ export function laneTests(current: () => Harness): void {
   });
 
   it('writes a dynamic QR, which holds nothing, in either lane', async () => {
-    const { store } = current();
     await store.legacy_sales.openLegacySale(newSale({ family: 'qr', unit: 'SUC001POS001', state: 'OPEN' }));
     const change = { family: 'qr', unit: 'SUC001POS001', slot: null } as const;
     expect(await opened(store, { ...change, merchant_order_id: 7 })).toMatchObject({ slot: null });
@@ -64,7 +61,6 @@ export function laneTests(current: () => Harness): void {
   });
 
   it('writes no sale of legacy while a link holds the unit, and gives that link', async () => {
-    const { store } = current();
     let link = await opened(store);
     for (const state of ['SENDING', 'IN_DOUBT', 'LIVE'] as const) {
       link = await store.links.saveLink(link, { state });
@@ -77,7 +73,6 @@ export function laneTests(current: () => Harness): void {
   });
 
   it('keeps a sale of any point of sale and links of QR from each other, whichever comes first', async () => {
-    const { store } = current();
     const any = newSale({ family: 'qr', unit: '1001', slot: 'qr:*' });
     await opened(store); // a terminal is in nobody's way
     const link = await opened(store, { family: 'qr', unit: 'SUC001POS001' });
@@ -90,7 +85,6 @@ export function laneTests(current: () => Harness): void {
   });
 
   it('asks first what is live on orders: busy and join are answered as ever', async () => {
-    const { store } = current();
     const holder = await opened(store);
     for (const kind of ['busy', 'join'] as const) {
       const opening = { kind, link: holder };
@@ -100,9 +94,9 @@ export function laneTests(current: () => Harness): void {
   });
 }
 
-function itRaces(current: () => Harness): void {
+function itRaces(harness: Harness): void {
+  const { store } = harness;
   it.each(['link', 'sale'] as const)('lets one lane win when forty race for a unit, a %s first', async (first) => {
-    const { store } = current();
     const asks = Array.from({ length: 40 }, (_, index) =>
       (index % 2 === 0) === (first === 'link')
         ? store.links.openLink(newLink(), busyUnlessFree).then(({ opening }) => `link ${opening.kind}`)
@@ -116,7 +110,6 @@ function itRaces(current: () => Harness): void {
   });
 
   it('never has both live while units change hands again and again', async () => {
-    const { store } = current();
     const seen = { both: 0, links: 0, sales: 0 };
     const check = async (unit: string) => {
       const slot = `point:${unit}`;

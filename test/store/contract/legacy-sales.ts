@@ -4,22 +4,23 @@ import { type Harness, MERCHANT, MINUTE_MS, NOON, newSale, OTHER_MERCHANT, TERMI
 
 const SLOT = `point:${TERMINAL}`;
 
-export function legacySaleTests(current: () => Harness): void {
-  itFindsSales(current);
+export function legacySaleTests(harness: Harness): void {
+  const { store } = harness;
+  itFindsSales(harness);
 
   it('writes the row as it was given, and keeps it through a restart', async () => {
     const change = { state: 'OPEN', work: 'refund', unproven_token: 'of somebody' } as const;
     const sale = newSale({ ...change, legacy_id: 'intent-1', client_reference: 'mesa 4' });
-    expect(await current().store.legacy_sales.openLegacySale(sale)).toBeNull();
-    const store = await current().reopen();
+    expect(await store.legacy_sales.openLegacySale(sale)).toBeNull();
+    await harness.reopen();
     expect(await store.legacy_sales.legacySale('intent-1')).toEqual(sale);
     expect(await store.legacy_sales.heldByLegacy(MERCHANT, SLOT, NOON)).toEqual(sale);
   });
 
   it('finds in doubt what was being sent when it was closed, as of the new start', async () => {
     const sale = newSale({ legacy_id: 'intent-1' });
-    await current().store.legacy_sales.openLegacySale(sale);
-    const store = await current().reopen();
+    await store.legacy_sales.openLegacySale(sale);
+    await harness.reopen();
     const doubt = await store.legacy_sales.legacySale('intent-1');
     expect(doubt).toEqual({ ...sale, state: 'IN_DOUBT', updated_at: doubt?.updated_at });
     expect(doubt?.updated_at).toBeGreaterThan(NOON);
@@ -27,18 +28,17 @@ export function legacySaleTests(current: () => Harness): void {
 
   it('refuses an id that exists', async () => {
     const sale = newSale();
-    await current().store.legacy_sales.openLegacySale(sale);
-    const again = current().store.legacy_sales.openLegacySale(newSale({ id: sale.id, unit: 'PAX_A910__OTHER' }));
+    await store.legacy_sales.openLegacySale(sale);
+    const again = store.legacy_sales.openLegacySale(newSale({ id: sale.id, unit: 'PAX_A910__OTHER' }));
     await expect(again).rejects.toMatchObject({ code: 'conflict' });
   });
 
   it('refuses to change a sale that it does not know', async () => {
-    const change = current().store.legacy_sales.saveLegacySale('nobody', { state: 'OPEN' });
+    const change = store.legacy_sales.saveLegacySale('nobody', { state: 'OPEN' });
     await expect(change).rejects.toMatchObject({ code: 'not_found' });
   });
 
   it('changes what is named and keeps the rest', async () => {
-    const { store } = current();
     const sale = newSale({ client_reference: 'mesa 4' });
     await store.legacy_sales.openLegacySale(sale);
     await store.legacy_sales.saveLegacySale(sale.id, { state: 'OPEN', legacy_id: 'intent-1' });
@@ -59,7 +59,6 @@ export function legacySaleTests(current: () => Harness): void {
   });
 
   it('holds its unit while it is being sent, in doubt or open, until its end', async () => {
-    const { store } = current();
     const sale = newSale();
     await store.legacy_sales.openLegacySale(sale);
     const held = async (at: number) => (await store.legacy_sales.heldByLegacy(MERCHANT, SLOT, at))?.id ?? null;
@@ -75,7 +74,6 @@ export function legacySaleTests(current: () => Harness): void {
   });
 
   it('holds its own unit alone, and again by a clock that is set back', async () => {
-    const { store } = current();
     const [first, last] = [NOON + 5 * MINUTE_MS, NOON + 15 * MINUTE_MS];
     const sale = newSale({ state: 'OPEN', ends_at: last });
     const other = newSale({ state: 'OPEN', ends_at: first, unit: 'PAX_A910__2' });
@@ -92,7 +90,6 @@ export function legacySaleTests(current: () => Harness): void {
   });
 
   it('tells what somebody has proved from what nobody has', async () => {
-    const { store } = current();
     const sale = newSale({ unproven_token: 'of somebody' });
     await store.legacy_sales.openLegacySale(sale);
     const proven = async () => (await store.legacy_sales.heldByLegacy(MERCHANT, SLOT, NOON, 'proven'))?.id ?? null;
@@ -108,7 +105,6 @@ export function legacySaleTests(current: () => Harness): void {
   });
 
   it('of any point of sale holds them all, until it turns out to be one', async () => {
-    const { store } = current();
     const any = newSale({ family: 'qr', unit: '1001', slot: 'qr:*', state: 'OPEN' });
     const other = newSale({ family: 'qr', unit: '1002', slot: 'qr:*' });
     const held = async (slot: string) => (await store.legacy_sales.heldByLegacy(MERCHANT, slot, NOON))?.id ?? null;
@@ -124,7 +120,6 @@ export function legacySaleTests(current: () => Harness): void {
   });
 
   it('is deleted when it is old and holds nothing', async () => {
-    const { store } = current();
     const old = { created_at: NOON - 2 } as const;
     await store.legacy_sales.openLegacySale(newSale({ ...old, state: 'ENDED', legacy_id: 'ended' }));
     await store.legacy_sales.openLegacySale(newSale({ ...old, state: 'REFUSED', legacy_id: 'refused' }));
@@ -141,7 +136,6 @@ export function legacySaleTests(current: () => Harness): void {
   });
 
   it('ends the earlier ones of its unit when legacy takes it, and nothing else', async () => {
-    const { store } = current();
     const names = ['first', 'second', 'third'];
     const [first, second, third] = names.map((legacy_id) => newSale({ legacy_id }));
     const others = [
@@ -165,7 +159,6 @@ export function legacySaleTests(current: () => Harness): void {
   });
 
   it('leaves an earlier one without an answer while its request may still be on its way', async () => {
-    const { store } = current();
     const [late, old, open] = ['late', 'old', 'open'].map((legacy_id) => newSale({ legacy_id }));
     for (const sale of [late, old, open]) if (sale !== undefined) await store.legacy_sales.openLegacySale(sale);
     await store.legacy_sales.saveLegacySale(late?.id ?? '', { state: 'IN_DOUBT' }); // its row is of this moment now
@@ -175,9 +168,9 @@ export function legacySaleTests(current: () => Harness): void {
   });
 }
 
-function itFindsSales(current: () => Harness): void {
+function itFindsSales(harness: Harness): void {
+  const { store } = harness;
   it('lists those that hold a unit, oldest first, and no dynamic QR', async () => {
-    const { store } = current();
     const units = ['PAX_A910__1', 'PAX_A910__2', 'PAX_A910__3'];
     const sales = units.map((unit) => newSale({ unit }));
     for (const sale of sales) await store.legacy_sales.openLegacySale(sale);
@@ -190,7 +183,6 @@ function itFindsSales(current: () => Harness): void {
   });
 
   it('finds the newest with an id of legacy, and those with a reference, newest first', async () => {
-    const { store } = current();
     const change = { legacy_id: 'order-7', client_reference: 'mesa 4' };
     const sales = [newSale(change), newSale({ ...change, state: 'ENDED' }), newSale(change)];
     for (const sale of sales) await store.legacy_sales.openLegacySale(sale);

@@ -16,52 +16,50 @@ import {
   withReference,
 } from './harness.ts';
 
-export function linkTests(current: () => Harness): void {
-  itFindsLinks(current);
-  itListsLinks(current);
+export function linkTests(harness: Harness): void {
+  const { store } = harness;
+  itFindsLinks(harness);
+  itListsLinks(harness);
 
   it('changes what is named, raises the revision, and keeps the rest through a restart', async () => {
-    const link = await opened(current().store);
+    const link = await opened(store);
     const order = { id: orderId(1), status: 'at_terminal', transactions: { payments: [{ amount: '15.00' }] } };
     const change = { state: 'LIVE', client_answer: 'maybe', order_id: order.id, order, attempts: 2 } as const;
-    const saved = await current().store.links.saveLink(link, { ...change, first_sent_at: NOON, next_check_at: null });
+    const saved = await store.links.saveLink(link, { ...change, first_sent_at: NOON, next_check_at: null });
     expect(saved).toMatchObject({ ...change, revision: 2, sealed_body: link.sealed_body, held: link.held });
-    expect(await current().store.links.link(link.legacy_id)).toEqual(saved);
-    expect(await (await current().reopen()).links.link(link.legacy_id)).toEqual(saved);
+    expect(await store.links.link(link.legacy_id)).toEqual(saved);
+    expect(await (await harness.reopen()).links.link(link.legacy_id)).toEqual(saved);
   });
 
   it('keeps numbers that a double can not hold, in what the client said', async () => {
     const held = {
       additional_info: { tip: new LosslessNumber('1.10'), long: new LosslessNumber('12345678901234567890') },
     };
-    const link = await opened(current().store, { held });
-    expect((await current().store.links.link(link.legacy_id))?.held).toEqual(held);
+    const link = await opened(store, { held });
+    expect((await store.links.link(link.legacy_id))?.held).toEqual(held);
   });
 
   it('refuses a change on an old revision and changes nothing', async () => {
-    const link = await opened(current().store);
-    const saved = await current().store.links.saveLink(link, { attempts: 1 });
+    const link = await opened(store);
+    const saved = await store.links.saveLink(link, { attempts: 1 });
     const extra = { notices: [newNotice(link, '{}')], audit: auditOf('link.settled') };
-    const late = current().store.links.saveLink(link, { attempts: 9 }, extra);
+    const late = store.links.saveLink(link, { attempts: 9 }, extra);
     await expect(late).rejects.toMatchObject({ code: 'conflict' });
-    expect(await current().store.links.link(link.legacy_id)).toEqual(saved);
-    expect(await current().store.notices.dueNotices(NOON, 10)).toEqual([]);
-    expect(await current().store.audit.audits(10)).toEqual([]);
+    expect(await store.links.link(link.legacy_id)).toEqual(saved);
+    expect(await store.notices.dueNotices(NOON, 10)).toEqual([]);
+    expect(await store.audit.audits(10)).toEqual([]);
   });
 
   it('lets one of ten changes of one revision through', async () => {
-    const link = await opened(current().store);
-    const attempts = Array.from({ length: 10 }, (_, index) =>
-      current().store.links.saveLink(link, { attempts: index + 1 }),
-    );
+    const link = await opened(store);
+    const attempts = Array.from({ length: 10 }, (_, index) => store.links.saveLink(link, { attempts: index + 1 }));
     const results = await Promise.allSettled(attempts);
     const won = results.filter((result) => result.status === 'fulfilled');
     expect(won).toHaveLength(1);
-    expect(await current().store.links.link(link.legacy_id)).toEqual(won[0]?.value);
+    expect(await store.links.link(link.legacy_id)).toEqual(won[0]?.value);
   });
 
   it('undoes a change that is refused half way, whole, and none of those that are committed with it', async () => {
-    const { store } = current();
     const link = await opened(store);
     const neighbours = Array.from({ length: 6 }, (_, index) => opened(store, { unit: `PAX_A910__${index}` }));
     const notices = [newNotice(link, '1'), newNotice({ ...link, legacy_id: 'nobody' }, '2')];
@@ -78,36 +76,36 @@ export function linkTests(current: () => Harness): void {
   });
 
   it('erases the sealed body and refuses another one', async () => {
-    const link = await opened(current().store);
-    const other = current().store.links.saveLink(link, { sealed_body: new Uint8Array([5]) });
+    const link = await opened(store);
+    const other = store.links.saveLink(link, { sealed_body: new Uint8Array([5]) });
     await expect(other).rejects.toMatchObject({ code: 'conflict' });
-    const erased = await current().store.links.saveLink(link, { sealed_body: null });
+    const erased = await store.links.saveLink(link, { sealed_body: null });
     expect(erased.sealed_body).toBeNull();
-    const back = current().store.links.saveLink(erased, { sealed_body: new Uint8Array([5]) });
+    const back = store.links.saveLink(erased, { sealed_body: new Uint8Array([5]) });
     await expect(back).rejects.toMatchObject({ code: 'conflict' });
-    expect(await current().store.links.link(link.legacy_id)).toEqual(erased);
+    expect(await store.links.link(link.legacy_id)).toEqual(erased);
   });
 
   it('refuses to make a link live again while another holds the unit', async () => {
-    const first = await opened(current().store);
-    const over = await current().store.links.saveLink(first, { state: 'NOT_SENT' });
-    await opened(current().store);
-    await expect(current().store.links.saveLink(over, { state: 'LIVE' })).rejects.toMatchObject({ code: 'conflict' });
+    const first = await opened(store);
+    const over = await store.links.saveLink(first, { state: 'NOT_SENT' });
+    await opened(store);
+    await expect(store.links.saveLink(over, { state: 'LIVE' })).rejects.toMatchObject({ code: 'conflict' });
   });
 
   it('counts links by state', async () => {
-    const link = await opened(current().store);
-    await finished(current().store);
-    expect((await current().store.upkeep.counts()).links).toMatchObject({ SENDING: 1, LIVE: 0, DONE: 1 });
-    await current().store.links.saveLink(link, { state: 'LIVE' });
-    expect((await current().store.upkeep.counts()).links).toMatchObject({ SENDING: 0, LIVE: 1, DONE: 1 });
-    expect((await (await current().reopen()).upkeep.counts()).links).toMatchObject({ SENDING: 0, LIVE: 1, DONE: 1 });
+    const link = await opened(store);
+    await finished(store);
+    expect((await store.upkeep.counts()).links).toMatchObject({ SENDING: 1, LIVE: 0, DONE: 1 });
+    await store.links.saveLink(link, { state: 'LIVE' });
+    expect((await store.upkeep.counts()).links).toMatchObject({ SENDING: 0, LIVE: 1, DONE: 1 });
+    expect((await (await harness.reopen()).upkeep.counts()).links).toMatchObject({ SENDING: 0, LIVE: 1, DONE: 1 });
   });
 }
 
-function itFindsLinks(current: () => Harness): void {
+function itFindsLinks(harness: Harness): void {
+  const { store } = harness;
   it('finds nothing where nothing is', async () => {
-    const { store } = current();
     expect(await store.links.link('unknown')).toBeNull();
     expect(await store.links.linkByOrder(orderId(1))).toBeNull();
     expect(await store.links.linkByReference(MERCHANT, 'unknown')).toBeNull();
@@ -115,9 +113,8 @@ function itFindsLinks(current: () => Harness): void {
   });
 
   it('finds a link by order and payment, and by a reference within its merchant', async () => {
-    const link = await opened(current().store, { reference_sent: 'table7' });
-    const saved = await current().store.links.saveLink(link, { order_id: orderId(2), payment_id: '123456' });
-    const { store } = current();
+    const link = await opened(store, { reference_sent: 'table7' });
+    const saved = await store.links.saveLink(link, { order_id: orderId(2), payment_id: '123456' });
     expect(await store.links.linkByOrder(orderId(2))).toEqual(saved);
     expect(await store.links.linkByReference(MERCHANT, 'table7')).toEqual(saved);
     expect(await store.links.linkByPayment('123456')).toEqual(saved);
@@ -126,28 +123,28 @@ function itFindsLinks(current: () => Harness): void {
   });
 
   it('prefers the live link, then the newest, of a reference that was written twice', async () => {
-    const live = await opened(current().store, { reference_sent: 'table7', created_at: NOON });
-    const over = await finished(current().store, { created_at: NOON + 1 });
-    const newest = await finished(current().store, { created_at: NOON + 2 });
-    for (const link of [over, newest]) await current().sql(withReference(link, 'table7'));
-    expect((await current().store.links.linkByReference(MERCHANT, 'table7'))?.legacy_id).toBe(live.legacy_id);
-    await current().store.links.saveLink(live, { state: 'DONE' });
-    expect((await current().store.links.linkByReference(MERCHANT, 'table7'))?.legacy_id).toBe(newest.legacy_id);
+    const live = await opened(store, { reference_sent: 'table7', created_at: NOON });
+    const over = await finished(store, { created_at: NOON + 1 });
+    const newest = await finished(store, { created_at: NOON + 2 });
+    for (const link of [over, newest]) await harness.sql(withReference(link, 'table7'));
+    expect((await store.links.linkByReference(MERCHANT, 'table7'))?.legacy_id).toBe(live.legacy_id);
+    await store.links.saveLink(live, { state: 'DONE' });
+    expect((await store.links.linkByReference(MERCHANT, 'table7'))?.legacy_id).toBe(newest.legacy_id);
     expect(newest.legacy_id).not.toBe(over.legacy_id);
   });
 
   it('refuses one order for two links', async () => {
-    const first = await opened(current().store);
-    await current().store.links.saveLink(first, { order_id: orderId(3) });
-    const second = await opened(current().store, { unit: 'PAX_A910__2' });
-    const twice = current().store.links.saveLink(second, { order_id: orderId(3) });
+    const first = await opened(store);
+    await store.links.saveLink(first, { order_id: orderId(3) });
+    const second = await opened(store, { unit: 'PAX_A910__2' });
+    const twice = store.links.saveLink(second, { order_id: orderId(3) });
     await expect(twice).rejects.toMatchObject({ code: 'conflict' });
   });
 }
 
-function itListsLinks(current: () => Harness): void {
+function itListsLinks(harness: Harness): void {
+  const { store } = harness;
   it('lists due links oldest first, within the limit', async () => {
-    const { store } = current();
     const third = await opened(store, { unit: 'A', next_check_at: NOON });
     const first = await opened(store, { unit: 'B', next_check_at: NOON - 2 * MINUTE_MS });
     const second = await opened(store, { unit: 'C', next_check_at: NOON - MINUTE_MS });
@@ -160,7 +157,6 @@ function itListsLinks(current: () => Harness): void {
   });
 
   it('lists creates without an outcome before orders that are well, in half of the places while others wait [F31]', async () => {
-    const { store } = current();
     const due = async (limit: number) => (await store.links.dueLinks(NOON, limit)).map(({ unit }) => unit);
     for (const [index, unit] of ['L1', 'L2', 'L3'].entries()) {
       const link = await opened(store, { unit, next_check_at: NOON - (9 - index) * MINUTE_MS });
@@ -175,14 +171,12 @@ function itListsLinks(current: () => Harness): void {
   });
 
   it('leaves out the due links of merchants that have their share already', async () => {
-    const { store } = current();
     await opened(store, { unit: 'A', next_check_at: NOON - MINUTE_MS });
     const other = await opened(store, { unit: 'A', merchant_id: OTHER_MERCHANT, next_check_at: NOON });
     expect(await store.links.dueLinks(NOON, 10, [MERCHANT])).toEqual([other]);
   });
 
   it('lists the finished links of a merchant by the moment they were finished, newest first', async () => {
-    const { store } = current();
     const early = await finished(store, {}, NOON);
     const late = await finished(store, {}, NOON + MINUTE_MS);
     await finished(store, {}, NOON - 1);

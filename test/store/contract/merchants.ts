@@ -4,27 +4,27 @@ import { expect, it } from 'vitest';
 import { type AcceptedToken, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, newMerchant, newSale, OTHER_MERCHANT } from './harness.ts';
 
-export function merchantTests(current: () => Harness): void {
-  itKeepsTokens(current);
-  itFindsMerchantsWithTokens(current);
+export function merchantTests(harness: Harness): void {
+  const { store } = harness;
+  itKeepsTokens(harness);
+  itFindsMerchantsWithTokens(harness);
 
   it('knows nobody at first', async () => {
-    expect(await current().store.merchants.merchant(MERCHANT)).toBeNull();
-    expect(await current().store.merchants.merchants()).toEqual([]);
+    expect(await store.merchants.merchant(MERCHANT)).toBeNull();
+    expect(await store.merchants.merchants()).toEqual([]);
   });
 
   it('writes a new merchant and its audit line, and keeps both through a restart', async () => {
     const merchant = newMerchant();
-    const saved = await current().store.merchants.saveMerchant(merchant, 0, auditOf('merchant.changed'));
+    const saved = await store.merchants.saveMerchant(merchant, 0, auditOf('merchant.changed'));
     expect(saved).toMatchObject({ ...merchant, revision: 1 });
-    const store = await current().reopen();
+    await harness.reopen();
     expect(await store.merchants.merchant(MERCHANT)).toEqual(saved);
     expect(await store.merchants.merchants()).toEqual([saved]);
     expect(await store.audit.audits(10)).toMatchObject([{ sequence: 1, action: 'merchant.changed', who: 'ana' }]);
   });
 
   it('changes a merchant only from the revision that was read', async () => {
-    const { store } = current();
     await store.merchants.saveMerchant(newMerchant(), 0, auditOf('first'));
     const settings = merchantSettings.parse({ stage: 'legacy' });
     const changed = await store.merchants.saveMerchant(
@@ -48,26 +48,21 @@ export function merchantTests(current: () => Harness): void {
       sealed_notice_secret: bytes(2),
       sealed_credential: bytes(3),
     });
-    await current().store.merchants.saveMerchant(merchant, 0, auditOf('made'));
+    await store.merchants.saveMerchant(merchant, 0, auditOf('made'));
     const changed = { ...merchant, sealed_notice_url: bytes(4), sealed_credential: null };
-    await current().store.merchants.saveMerchant(changed, 1, auditOf('changed'));
-    const store = await current().reopen();
+    await store.merchants.saveMerchant(changed, 1, auditOf('changed'));
+    await harness.reopen();
     expect(await store.merchants.merchant(MERCHANT)).toMatchObject(changed);
   });
 
   it('still reads a URL that an older build kept in its settings', async () => {
     const settings = merchantSettings.parse({ notice_url: 'https://pos.example/ipn' });
-    await current().store.merchants.saveMerchant(
-      newMerchant({ settings, sealed_notice_url: null }),
-      0,
-      auditOf('older'),
-    );
-    const store = await current().reopen();
+    await store.merchants.saveMerchant(newMerchant({ settings, sealed_notice_url: null }), 0, auditOf('older'));
+    await harness.reopen();
     expect(await store.merchants.merchant(MERCHANT)).toMatchObject({ settings, sealed_notice_url: null });
   });
 
   it('lets one of ten operators through', async () => {
-    const { store } = current();
     const all = Array.from({ length: 10 }, () => store.merchants.saveMerchant(newMerchant(), 0, auditOf('race')));
     const results = await Promise.allSettled(all);
     expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
@@ -75,11 +70,12 @@ export function merchantTests(current: () => Harness): void {
   });
 }
 
-function itKeepsTokens(current: () => Harness): void {
+function itKeepsTokens(harness: Harness): void {
+  const { store } = harness;
   it('remembers an accepted token and meets its merchant, all settings default', async () => {
     const token = newToken('a');
-    await current().store.merchants.acceptToken(token, 'MLA');
-    const store = await current().reopen();
+    await store.merchants.acceptToken(token, 'MLA');
+    await harness.reopen();
     expect(await store.merchants.token('a')).toEqual(token);
     expect(await store.merchants.token('b')).toBeNull();
     const settings = merchantSettings.parse({});
@@ -92,7 +88,6 @@ function itKeepsTokens(current: () => Harness): void {
   });
 
   it('leaves the settings of a merchant it knows, and learns a missing site', async () => {
-    const { store } = current();
     await store.merchants.acceptToken(newToken('a'), null);
     await store.merchants.acceptToken(newToken('a'), 'MLA');
     const met = await store.merchants.merchant(MERCHANT);
@@ -104,7 +99,6 @@ function itKeepsTokens(current: () => Harness): void {
   });
 
   it('gives the token of a merchant that was seen last, whatever its acceptance', async () => {
-    const { store } = current();
     expect(await store.merchants.latestToken(MERCHANT)).toBeNull();
     await store.merchants.acceptToken(newToken('a', { seen_at: NOON }), 'MLA');
     await store.merchants.acceptToken(newToken('b', { seen_at: NOON + 1, accepted_until: NOON - DAY_MS }), 'MLA');
@@ -116,7 +110,6 @@ function itKeepsTokens(current: () => Harness): void {
   });
 
   it('gives a token that the upstream refused only when there is no other', async () => {
-    const { store } = current();
     await store.merchants.acceptToken(newToken('refused', { seen_at: NOON + 5, accepted_until: 0 }), 'MLA');
     expect((await store.merchants.latestToken(MERCHANT))?.fingerprint).toBe('refused');
     await store.merchants.acceptToken(newToken('older', { seen_at: NOON }), 'MLA');
@@ -124,7 +117,6 @@ function itKeepsTokens(current: () => Harness): void {
   });
 
   it('forgets a token and does not mind one it never knew', async () => {
-    const { store } = current();
     await store.merchants.acceptToken(newToken('a'), 'MLA');
     await store.merchants.forgetToken('a');
     await store.merchants.forgetToken('a');
@@ -133,9 +125,9 @@ function itKeepsTokens(current: () => Harness): void {
   });
 }
 
-function itFindsMerchantsWithTokens(current: () => Harness): void {
+function itFindsMerchantsWithTokens(harness: Harness): void {
+  const { store } = harness;
   it('gives a merchant with what is known of a token: nothing where it is not its own', async () => {
-    const { store } = current();
     expect(await store.merchants.merchantWithToken(MERCHANT, 'a', null)).toBeNull();
     await store.merchants.acceptToken(newToken('a', { accepted_until: NOON + 7 }), 'MLA');
     await store.merchants.acceptToken(newToken('c', { merchant_id: OTHER_MERCHANT }), 'MLB');
@@ -151,22 +143,20 @@ function itFindsMerchantsWithTokens(current: () => Harness): void {
   });
 
   it('says of a unit that legacy holds nothing of it only where that is so', async () => {
-    const { store } = current();
     await store.merchants.acceptToken(newToken('a'), 'MLA');
     const { slot, ...sale } = newSale();
     if (slot === null) throw new Error('the sale has no unit');
     const isFree = async (): Promise<boolean | undefined> =>
       (await store.merchants.merchantWithToken(MERCHANT, 'a', { slot, now: NOON }))?.is_free;
-    expect(await isFree()).toBe(current().tells_free);
+    expect(await isFree()).toBe(harness.tells_free);
     await store.legacy_sales.openLegacySale({ ...sale, slot });
     expect(await isFree()).toBe(false);
     await store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED' });
-    expect(await isFree()).toBe(current().tells_free);
+    expect(await isFree()).toBe(harness.tells_free);
     expect((await store.merchants.merchantWithToken(MERCHANT, 'a', null))?.is_free).toBe(false);
   });
 
   it('gives the merchant of an accepted token with its site, whenever it is asked', async () => {
-    const { store } = current();
     for (let id = 799_000_001; id <= 799_000_020; id++) {
       const [merchant_id, fingerprint] = [String(id), `token of ${id}`];
       await store.merchants.acceptToken(newToken(`earlier ${fingerprint}`, { merchant_id }), null);

@@ -4,20 +4,20 @@ import type { BulkMove, Proposal } from '../../../src/proxy/records/routing.ts';
 import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, newMerchant, OTHER_MERCHANT } from './harness.ts';
 
-export function moveTests(current: () => Harness): void {
-  itStops(current);
-  itKeepsProposals(current);
-  itKeepsBulkMoves(current);
-  itSearchesTheAudit(current);
+export function moveTests(harness: Harness): void {
+  itStops(harness);
+  itKeepsProposals(harness);
+  itKeepsBulkMoves(harness);
+  itSearchesTheAudit(harness);
 }
 
 function trip(why: string): NonNullable<Merchant['trips']['qr']> {
   return { at: NOON, why, evidence: { calls: 50, faults: 9, slow: 0, window_ms: 60_000, sample: null } };
 }
 
-function itStops(current: () => Harness): void {
+function itStops(harness: Harness): void {
+  const { store } = harness;
   it('sets and clears safety stops of a kind, apart from the others and from the settings', async () => {
-    const { store } = current();
     await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
     const [qr, intents] = [trip('Nine of fifty.'), trip('Slow.')];
     const first = await store.merchants.saveTrips(MERCHANT, { qr }, 1, auditOf('trip'));
@@ -26,17 +26,11 @@ function itStops(current: () => Harness): void {
     expect((await store.merchants.merchant(MERCHANT))?.trips).toEqual({ qr, intents });
     const cleared = await store.merchants.saveTrips(MERCHANT, { qr: null }, 3, auditOf('reset'));
     expect(cleared.trips).toEqual({ intents });
-    expect(await (await current().reopen()).merchants.merchant(MERCHANT)).toEqual(cleared);
-    expect((await current().store.audit.audits(9)).map(({ action }) => action)).toEqual([
-      'reset',
-      'trip',
-      'trip',
-      'made',
-    ]);
+    expect(await (await harness.reopen()).merchants.merchant(MERCHANT)).toEqual(cleared);
+    expect((await store.audit.audits(9)).map(({ action }) => action)).toEqual(['reset', 'trip', 'trip', 'made']);
   });
 
   it('replaces a stop wholly', async () => {
-    const { store } = current();
     await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
     const sampled = { ...trip('First.'), evidence: { ...trip('').evidence, sample: 'exchange-1' } };
     await store.merchants.saveTrips(MERCHANT, { qr: sampled }, 1, auditOf('trip'));
@@ -45,7 +39,6 @@ function itStops(current: () => Harness): void {
   });
 
   it('refuses a stop on an old revision, or of a merchant it does not know', async () => {
-    const { store } = current();
     await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
     const races = [1, 2, 3].map((n) =>
       store.merchants.saveTrips(MERCHANT, { qr: trip(`race ${n}`) }, 1, auditOf('trip')),
@@ -64,7 +57,6 @@ function itStops(current: () => Harness): void {
   });
 
   it('leaves the stops as they are when the settings are saved', async () => {
-    const { store } = current();
     const made = await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
     expect(made.trips).toEqual({});
     const stopped = await store.merchants.saveTrips(MERCHANT, { qr: trip('Nine of fifty.') }, 1, auditOf('trip'));
@@ -91,19 +83,19 @@ function newProposal(id: string, change: Partial<Proposal> = {}): Proposal {
   };
 }
 
-function itKeepsProposals(current: () => Harness): void {
+function itKeepsProposals(harness: Harness): void {
+  const { store } = harness;
   it('keeps a proposal and lists them, newest first', async () => {
-    const { store } = current();
     const [one, two, three] = [
       newProposal('one'),
       newProposal('two', { merchant_id: OTHER_MERCHANT }),
       newProposal('three', { state: 'withdrawn' }),
     ];
     for (const proposal of [one, two, three]) await store.moves.saveProposal(proposal, auditOf('proposed'));
-    expect(await (await current().reopen()).moves.proposal('one')).toEqual(one);
-    expect(await current().store.moves.proposal('four')).toBeNull();
+    expect(await (await harness.reopen()).moves.proposal('one')).toEqual(one);
+    expect(await store.moves.proposal('four')).toBeNull();
     const listed = (filter: Parameters<typeof store.moves.proposals>[0], limit = 9) =>
-      current().store.moves.proposals(filter, limit);
+      store.moves.proposals(filter, limit);
     expect(await listed({})).toEqual([three, two, one]);
     expect(await listed({}, 1)).toEqual([three]);
     expect(await listed({ merchant_id: MERCHANT })).toEqual([three, one]);
@@ -112,7 +104,6 @@ function itKeepsProposals(current: () => Harness): void {
   });
 
   it('lets a proposal be decided once', async () => {
-    const { store } = current();
     await store.moves.saveProposal(newProposal('one'), auditOf('proposed'));
     const decided = (state: 'approved' | 'declined', who: string) =>
       store.moves.saveProposal(newProposal('one', { state, decided_by: who, decided_at: NOON + 1 }), auditOf(state));
@@ -145,26 +136,25 @@ export function newBulk(id: string, change: Partial<BulkMove> = {}): BulkMove {
   };
 }
 
-function itKeepsBulkMoves(current: () => Harness): void {
+function itKeepsBulkMoves(harness: Harness): void {
+  const { store } = harness;
   it('keeps a bulk move and its items, and changes it from the revision that was read', async () => {
-    const { store } = current();
     const made = await store.moves.saveBulkMove(newBulk('one'), 0, auditOf('bulk.started'));
     expect(made).toEqual({ ...newBulk('one'), revision: 1, updated_at: made.updated_at });
     const items = made.items.map((item) => ({ ...item, state: 'moved' as const, detail: 'to shadow', at: NOON }));
     const moved = await store.moves.saveBulkMove({ ...made, items, state: 'done', detail: 'all moved' }, 1, null);
     expect(moved).toMatchObject({ items, state: 'done', detail: 'all moved', revision: 2 });
-    expect(await (await current().reopen()).moves.bulkMove('one')).toEqual(moved);
+    expect(await (await harness.reopen()).moves.bulkMove('one')).toEqual(moved);
     for (const revision of [0, 1, 3]) {
-      const late = current().store.moves.saveBulkMove({ ...made, detail: 'late' }, revision, auditOf('late'));
+      const late = store.moves.saveBulkMove({ ...made, detail: 'late' }, revision, auditOf('late'));
       await expect(late).rejects.toMatchObject({ code: 'conflict' });
     }
-    expect(await current().store.moves.bulkMove('one')).toEqual(moved);
-    expect(await current().store.moves.bulkMove('two')).toBeNull();
-    expect((await current().store.audit.audits(9)).map(({ action }) => action)).toEqual(['bulk.started']);
+    expect(await store.moves.bulkMove('one')).toEqual(moved);
+    expect(await store.moves.bulkMove('two')).toBeNull();
+    expect((await store.audit.audits(9)).map(({ action }) => action)).toEqual(['bulk.started']);
   });
 
   it('lists bulk moves of some states, newest first', async () => {
-    const { store } = current();
     for (const [id, state] of [
       ['one', 'running'],
       ['two', 'stopped'],
@@ -181,9 +171,9 @@ function itKeepsBulkMoves(current: () => Harness): void {
   });
 }
 
-function itSearchesTheAudit(current: () => Harness): void {
+function itSearchesTheAudit(harness: Harness): void {
+  const { store } = harness;
   it('reads lines onwards from one, and finds those of a subject, an action and a time, newest first', async () => {
-    const { store } = current();
     const line = (action: string, subject: string, day: number) =>
       store.audit.appendAudit({ ...auditOf(action, { day }), subject, at: NOON + day * DAY_MS });
     await line('stage', MERCHANT, 0);

@@ -41,11 +41,11 @@ async function dueBodies(store: Store, now = NOON): Promise<string[]> {
   return (await store.notices.dueNotices(now, 100)).map(({ body }) => body);
 }
 
-export function noticeLogTests(current: () => Harness): void {
-  itFinds(current);
+export function noticeLogTests(harness: Harness): void {
+  const { store } = harness;
+  itFinds(harness);
 
   it('replays a delivered notice, and one that was given up, beside the others of their link', async () => {
-    const { store } = current();
     await linkWith(store, ['1', '2', '3']);
     const first = await end(store, '1', 'delivered');
     const second = await end(store, '2', 'dead');
@@ -60,20 +60,18 @@ export function noticeLogTests(current: () => Harness): void {
   });
 
   it('lets news of the same topic and id take the place of a replay that is refused', async () => {
-    const { store } = current();
     const link = await linkWith(store, ['1']);
     const first = await end(store, '1', 'delivered');
     await store.notices.replayNotices([first.id], NOON, REPLAY);
     await end(store, '1', 'pending', LATER);
     await store.links.saveLink(link, {}, { notices: [{ ...ofItsOwn(link, '1'), body: 'newer' }] });
-    const reopened = await current().reopen();
+    const reopened = await harness.reopen();
     expect(await dueBodies(reopened, LATER)).toEqual(['newer']);
     await reopened.notices.replayNotices([first.id], LATER, REPLAY);
     expect(await dueBodies(reopened, LATER), 'an operator may ask for what was superseded').toEqual(['newer', '1']);
   });
 
   it('a replay of what still waits makes it due, and nothing else', async () => {
-    const { store } = current();
     await linkWith(store, ['1', '2']);
     for (const body of ['1', '2']) await end(store, body, 'pending', LATER);
     const second = (await store.notices.notices({}, 10)).find(({ body }) => body === '2');
@@ -83,7 +81,6 @@ export function noticeLogTests(current: () => Harness): void {
   });
 
   it('a replay during an attempt takes nothing from its record', async () => {
-    const { store } = current();
     await linkWith(store, ['1', '2']);
     const [under_way] = await store.notices.dueNotices(NOON, 10);
     if (under_way === undefined) throw new Error('no notice is due');
@@ -96,7 +93,6 @@ export function noticeLogTests(current: () => Harness): void {
   });
 
   it('replays many in one transaction with one audit line, in the order in which they were made', async () => {
-    const { store } = current();
     await linkWith(store, ['1', '2']);
     for (const body of ['1', '2']) await end(store, body, 'delivered');
     const ids = (await store.notices.notices({}, 10)).map(({ id }) => id);
@@ -108,21 +104,20 @@ export function noticeLogTests(current: () => Harness): void {
   });
 }
 
-function itFinds(current: () => Harness): void {
+function itFinds(harness: Harness): void {
+  const { store } = harness;
   it('keeps every attempt of a notice, oldest first, and knows the last', async () => {
-    const { store } = current();
     await linkWith(store, ['1']);
     const notice = await end(store, '1', 'pending', NOON);
     await end(store, '1', 'delivered');
     expect(await store.notices.notice('nobody')).toBeNull();
-    const found = await (await current().reopen()).notices.notice(notice.id);
+    const found = await (await harness.reopen()).notices.notice(notice.id);
     expect(found?.attempts).toEqual([attempt('theirs', 500), attempt('delivered', 200)]);
     expect(found?.notice).toMatchObject({ id: notice.id, state: 'delivered', tries: 2, replayed: false });
     expect(found?.notice.last_attempt).toEqual(attempt('delivered', 200));
   });
 
   it('finds by link, merchant, state, topic and time, newest first, within the limit', async () => {
-    const { store } = current();
     const link = await opened(store);
     const notices = [
       newNotice(link, 'old', { created_at: NOON - MINUTE_MS, subject: 'of its own' }),

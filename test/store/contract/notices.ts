@@ -26,11 +26,11 @@ async function bodiesDue(store: Store, now = NOON): Promise<string[]> {
   return (await store.notices.dueNotices(now, 10)).map(({ body }) => body);
 }
 
-export function noticeTests(current: () => Harness): void {
-  itKeepsAttempts(current);
+export function noticeTests(harness: Harness): void {
+  const { store } = harness;
+  itKeepsAttempts(harness);
 
   it('hands out each notice by itself: one that was refused, or has to wait, holds up no other, not even of its sale', async () => {
-    const { store } = current();
     const link = await opened(store);
     const notices = [
       newNotice(link, 'intent'),
@@ -47,7 +47,7 @@ export function noticeTests(current: () => Harness): void {
       await store.notices.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON + MINUTE_MS });
     }
     expect(await bodiesDue(store)).toEqual(['other payment', 'same id, other topic']);
-    const later = await (await current().reopen()).notices.dueNotices(NOON + MINUTE_MS, 10);
+    const later = await (await harness.reopen()).notices.dueNotices(NOON + MINUTE_MS, 10);
     expect(later.map(({ body, attempts }) => [body, attempts])).toEqual([
       ['other payment', 0],
       ['same id, other topic', 0],
@@ -58,7 +58,6 @@ export function noticeTests(current: () => Harness): void {
   });
 
   it('lets a newer notice of the same topic and id take the place of an undelivered one, due at once', async () => {
-    const { store } = current();
     let link = await opened(store);
     const order = (body: string) => newNotice(link, body, { topic: 'merchant_order', form: 'ipn', subject: '8000' });
     link = await store.links.saveLink(link, {}, { notices: [order('opened'), newNotice(link, 'intent')] });
@@ -66,7 +65,7 @@ export function noticeTests(current: () => Harness): void {
     if (first === undefined) throw new Error('no notice is due');
     await store.notices.recordAttempt(first, theirs, { state: 'pending', next_attempt_at: NOON + 60 * MINUTE_MS });
     link = await store.links.saveLink(link, {}, { notices: [order('closed')] });
-    const reopened = await current().reopen();
+    const reopened = await harness.reopen();
     const due = await reopened.notices.dueNotices(NOON, 10);
     expect(due.map(({ body, attempts }) => [body, attempts])).toEqual([
       ['intent', 0],
@@ -83,7 +82,6 @@ export function noticeTests(current: () => Harness): void {
   });
 
   it('leaves alone what was delivered or given up, and the other sale, when a newer one of the topic and id comes', async () => {
-    const { store } = current();
     const link = await opened(store);
     const payment = (body: string) => newNotice(link, body, { topic: 'payment', form: 'ipn', subject: '1313' });
     const other = await opened(store, { unit: 'PAX_A910__2' });
@@ -114,7 +112,6 @@ export function noticeTests(current: () => Harness): void {
   ] as const)(
     'records an attempt that was under way while its notice was superseded: %s',
     async (_how, state, attempt) => {
-      const { store } = current();
       const link = await opened(store);
       const linked = await store.links.saveLink(link, {}, { notices: [newNotice(link, 'old')] });
       const [under_way] = await store.notices.dueNotices(NOON, 10);
@@ -132,7 +129,6 @@ export function noticeTests(current: () => Harness): void {
   );
 
   it('goes through merchants in turns, some notices of each, past a backlog and past those that are left out [F120]', async () => {
-    const { store } = current();
     const merchants = ['700100200', '700100300', '700100400', '700100500'];
     for (const merchant_id of merchants) {
       for (const nth of [3, 1, 2]) {
@@ -154,7 +150,6 @@ export function noticeTests(current: () => Harness): void {
   });
 
   it('goes on behind a certain notice of one merchant, also among those of one moment [F120]', async () => {
-    const { store } = current();
     for (const [merchant_id, nth, delay_ms] of [
       [MERCHANT, 1, -2],
       [MERCHANT, 2, 0],
@@ -182,7 +177,6 @@ export function noticeTests(current: () => Harness): void {
   });
 
   it('lists due notices oldest first, within the limit', async () => {
-    const { store } = current();
     for (const [unit, delay_ms] of [
       ['A', 0],
       ['B', -2],
@@ -197,7 +191,6 @@ export function noticeTests(current: () => Harness): void {
   });
 
   it('hastens the pending notices of one merchant', async () => {
-    const { store } = current();
     for (const merchant_id of [MERCHANT, OTHER_MERCHANT]) {
       const link = await opened(store, { merchant_id });
       const notices = [newNotice(link, merchant_id, { next_attempt_at: NOON + MINUTE_MS })];
@@ -208,9 +201,9 @@ export function noticeTests(current: () => Harness): void {
   });
 }
 
-function itKeepsAttempts(current: () => Harness): void {
+function itKeepsAttempts(harness: Harness): void {
+  const { store } = harness;
   it('does not count our own faults against the receiver', async () => {
-    const { store } = current();
     const link = await opened(store);
     await store.links.saveLink(link, {}, { notices: [newNotice(link, '1')] });
     const [notice] = await store.notices.dueNotices(NOON, 10);
@@ -222,7 +215,6 @@ function itKeepsAttempts(current: () => Harness): void {
   });
 
   it('refuses an attempt on a notice that another attempt has changed', async () => {
-    const { store } = current();
     const link = await opened(store);
     await store.links.saveLink(link, {}, { notices: [newNotice(link, '1')] });
     const [notice] = await store.notices.dueNotices(NOON, 10);
@@ -234,7 +226,6 @@ function itKeepsAttempts(current: () => Harness): void {
   });
 
   it('gives every notice its own id', async () => {
-    const { store } = current();
     const ids = new Set<string>();
     for (let unit = 0; unit < 20; unit++) {
       const link = await opened(store, { unit: `PAX_A910__${unit}` });

@@ -16,18 +16,18 @@ import {
   TERMINAL,
 } from './harness.ts';
 
-export function openingTests(current: () => Harness): void {
-  itShowsTheHolder(current);
+export function openingTests(harness: Harness): void {
+  const { store } = harness;
+  itShowsTheHolder(harness);
 
   it('writes the row as it was given', async () => {
     const link = newLink();
-    const result = await current().store.links.openLink(link, () => ({ kind: 'open' }));
+    const result = await store.links.openLink(link, () => ({ kind: 'open' }));
     expect(result).toEqual({ opening: { kind: 'open' }, link, elsewhere: null });
-    expect(await current().store.links.link(link.legacy_id)).toEqual(link);
+    expect(await store.links.link(link.legacy_id)).toEqual(link);
   });
 
   it('asks again with what holds the unit before it believes that a sale is unwanted', async () => {
-    const { store } = current();
     const joinOrStay = ({ holder }: Met): Opening =>
       holder === null ? { kind: 'unwanted' } : { kind: 'join', link: holder };
     const unwanted = newLink();
@@ -46,23 +46,22 @@ export function openingTests(current: () => Harness): void {
   });
 
   it('writes nothing when the decision is to join or to be busy, and gives the named row', async () => {
-    const holder = await opened(current().store);
+    const holder = await opened(store);
     for (const kind of ['join', 'busy'] as const) {
       const late = newLink();
       const opening: Opening = { kind, link: holder };
-      expect(await current().store.links.openLink(late, () => opening)).toEqual({
+      expect(await store.links.openLink(late, () => opening)).toEqual({
         opening,
         link: holder,
         elsewhere: null,
       });
-      expect(await current().store.links.link(late.legacy_id)).toBeNull();
+      expect(await store.links.link(late.legacy_id)).toBeNull();
     }
   });
 
   it.each(['with', 'without'] as const)(
     'writes nothing of a sale %s a unit when its merchant was set since its lane was chosen [P11]',
     async (which) => {
-      const { store } = current();
       const open: Opening = { kind: 'open' };
       const late = newLink(which === 'with' ? {} : { slot: null, family: 'qr' });
       const merchant = newMerchant({ id: late.merchant_id });
@@ -79,7 +78,6 @@ export function openingTests(current: () => Harness): void {
   );
 
   it.each(['with', 'without'] as const)('writes nothing of a sale %s a unit whose reference is used', async (which) => {
-    const { store } = current();
     const open: Opening = { kind: 'open' };
     const { reference_sent } = await finished(store, { reference_sent: 'table7' });
     const change: Partial<Link> = which === 'with' ? {} : { slot: null, family: 'qr' };
@@ -98,7 +96,6 @@ export function openingTests(current: () => Harness): void {
   });
 
   it('tells first of what holds the unit, and only then that the reference is used', async () => {
-    const { store } = current();
     const holder = await opened(store, { reference_sent: 'table7' });
     const joining = ({ holder }: Met): Opening => (holder === null ? { kind: 'open' } : { kind: 'join', link: holder });
     const retry = newLink({ reference_sent: 'table7' });
@@ -108,48 +105,49 @@ export function openingTests(current: () => Harness): void {
   });
 
   it('refuses a second live link of a unit even if the decision is wrong', async () => {
-    const holder = await opened(current().store);
-    const second = current().store.links.openLink(newLink(), () => ({ kind: 'open' }));
+    const holder = await opened(store);
+    const second = store.links.openLink(newLink(), () => ({ kind: 'open' }));
     await expect(second).rejects.toMatchObject({ code: 'conflict' });
-    const elsewhere = await opened(current().store, { merchant_id: OTHER_MERCHANT });
+    const elsewhere = await opened(store, { merchant_id: OTHER_MERCHANT });
     expect(elsewhere.unit).toBe(holder.unit);
   });
 
   it('refuses a legacy id that exists', async () => {
-    const done = await finished(current().store);
-    const again = current().store.links.openLink(newLink({ legacy_id: done.legacy_id }), () => ({ kind: 'open' }));
+    const done = await finished(store);
+    const again = store.links.openLink(newLink({ legacy_id: done.legacy_id }), () => ({ kind: 'open' }));
     await expect(again).rejects.toMatchObject({ code: 'conflict' });
-    expect(await current().store.links.link(done.legacy_id)).toEqual(done);
+    expect(await store.links.link(done.legacy_id)).toEqual(done);
   });
 
   it('gives the unit to one of ten that race for it, and shows the winner to the others', async () => {
     const results = await Promise.all(
-      Array.from({ length: 10 }, () => current().store.links.openLink(newLink(), busyUnlessFree)),
+      Array.from({ length: 10 }, () => store.links.openLink(newLink(), busyUnlessFree)),
     );
     const winners = results.filter((result) => result.opening.kind === 'open');
     expect(winners).toHaveLength(1);
     expect(new Set(results.map((result) => result.link.legacy_id))).toEqual(new Set([winners[0]?.link.legacy_id]));
-    expect(await current().store.upkeep.counts()).toMatchObject({ links: { SENDING: 1 } });
+    expect(await store.upkeep.counts()).toMatchObject({ links: { SENDING: 1 } });
   });
 
   it('opens ten units at once', async () => {
     const units = Array.from({ length: 10 }, (_, index) => `PAX_A910__${index}`);
-    const links = await Promise.all(units.map((unit) => opened(current().store, { unit })));
-    for (const link of links) expect(await current().store.links.link(link.legacy_id)).toEqual(link);
+    const links = await Promise.all(units.map((unit) => opened(store, { unit })));
+    for (const link of links) expect(await store.links.link(link.legacy_id)).toEqual(link);
   });
 
   it('frees the unit when its link is over', async () => {
-    const first = await opened(current().store);
-    await current().store.links.saveLink(first, { state: 'REJECTED' });
-    const second = await opened(current().store);
+    const first = await opened(store);
+    await store.links.saveLink(first, { state: 'REJECTED' });
+    const second = await opened(store);
     expect(second.unit).toBe(first.unit);
   });
 }
 
-function itShowsTheHolder(current: () => Harness): void {
+function itShowsTheHolder(harness: Harness): void {
+  const { store } = harness;
   const shown = async (link: Link): Promise<Link | null> => {
     let seen: Link | null = null;
-    await current().store.links.openLink(link, (met) => {
+    await store.links.openLink(link, (met) => {
       seen = met.holder;
       return busyUnlessFree(met);
     });
@@ -157,14 +155,14 @@ function itShowsTheHolder(current: () => Harness): void {
   };
 
   it('shows the live link of the unit, whatever its age', async () => {
-    const old = await opened(current().store, { created_at: NOON - 3 * DAY_MS });
+    const old = await opened(store, { created_at: NOON - 3 * DAY_MS });
     expect(await shown(newLink())).toEqual(old);
   });
 
   it('shows nothing when the links of the unit are over, or live elsewhere', async () => {
-    await finished(current().store, { unit: TERMINAL, fingerprint: 'same', client_key: 'key-1' });
-    await opened(current().store, { unit: TERMINAL, fingerprint: 'same', merchant_id: OTHER_MERCHANT });
-    await opened(current().store, { unit: 'PAX_A910__OTHER', fingerprint: 'same' });
+    await finished(store, { unit: TERMINAL, fingerprint: 'same', client_key: 'key-1' });
+    await opened(store, { unit: TERMINAL, fingerprint: 'same', merchant_id: OTHER_MERCHANT });
+    await opened(store, { unit: 'PAX_A910__OTHER', fingerprint: 'same' });
     expect(await shown(newLink({ unit: TERMINAL, fingerprint: 'same', client_key: 'key-1' }))).toBeNull();
   });
 }

@@ -39,21 +39,20 @@ const filters: ExchangeFilter[] = [
   { captured: true, merchant_id: MERCHANT, since: NOON + 20 * STEP_MS },
 ];
 
-export function pageTests(current: () => Harness): void {
+export function pageTests(harness: Harness): void {
+  const { store } = harness;
   it('reads what passes a filter, each once and in order, whatever the size of a page', async () => {
-    const { store } = current();
     const batch = calls();
     await store.exchanges.recordExchanges(batch);
     for (const filter of filters) {
       const wanted = batch.filter((exchange) => passes(exchange, filter)).map(({ id }) => id);
       for (const limit of [1000, 7]) {
-        expect(await walk(current, filter, limit), `${JSON.stringify(filter)} by ${limit}`).toEqual(wanted);
+        expect(await walk(harness, filter, limit), `${JSON.stringify(filter)} by ${limit}`).toEqual(wanted);
       }
     }
   });
 
   it('reads of each only what counting needs, in the same pages', async () => {
-    const { store } = current();
     await store.exchanges.recordExchanges(calls());
     const filter = { since: NOON + 20 * STEP_MS, until: NOON + 90 * STEP_MS };
     const whole = await store.exchanges.exchanges(filter, 30, 25);
@@ -66,7 +65,6 @@ export function pageTests(current: () => Harness): void {
   });
 
   it('goes on with what is recorded while it is being read', async () => {
-    const { store } = current();
     await store.exchanges.recordExchanges([newExchange(), newExchange()]);
     const page = await store.exchanges.exchanges({}, 0, 5);
     const late = newExchange({ at: NOON - MINUTE_MS });
@@ -76,11 +74,12 @@ export function pageTests(current: () => Harness): void {
   });
 }
 
-async function walk(current: () => Harness, filter: ExchangeFilter, limit: number): Promise<string[]> {
+async function walk(harness: Harness, filter: ExchangeFilter, limit: number): Promise<string[]> {
+  const { store } = harness;
   const ids: string[] = [];
   let after = 0;
   for (;;) {
-    const page = await current().store.exchanges.exchanges(filter, after, limit);
+    const page = await store.exchanges.exchanges(filter, after, limit);
     ids.push(...page.map(({ id }) => id));
     if (page.length < limit) return ids;
     after = page.at(-1)?.sequence ?? 0;

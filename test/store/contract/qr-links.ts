@@ -9,9 +9,10 @@ import { finished, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT, open
 const MINTED = 8_030_388_800_000_001;
 const sale = { family: 'qr', legacy_state: 'payment_required' } as const;
 
-export function qrLinkTests(current: () => Harness): void {
-  const open = (change: Partial<Link>) => opened(current().store, { ...sale, ...change });
-  itFindsSales(current, open);
+export function qrLinkTests(harness: Harness): void {
+  const { store } = harness;
+  const open = (change: Partial<Link>) => opened(store, { ...sale, ...change });
+  itFindsSales(harness, open);
 
   it('keeps everything of a sale through a restart', async () => {
     const link = await open({
@@ -21,52 +22,52 @@ export function qrLinkTests(current: () => Harness): void {
       sealed_notice_url: new Uint8Array([0, 255, 1, 128]),
       held: { body: 'c2VhbGVk', additional_info: { total_amount: new LosslessNumber('100.10') } },
     });
-    const saved = await current().store.links.saveLink(link, {
+    const saved = await store.links.saveLink(link, {
       legacy_state: 'partially_reverted',
       payment_id: '131772540987',
     });
     expect(saved.slot).toBe('qr:SUC001POS001');
-    expect(await (await current().reopen()).links.link(link.legacy_id)).toEqual(saved);
+    expect(await (await harness.reopen()).links.link(link.legacy_id)).toEqual(saved);
   });
 
   it('gives a terminal and a point of sale of the same name a slot each', async () => {
-    const terminal = await opened(current().store, { unit: 'SAME' });
+    const terminal = await opened(store, { unit: 'SAME' });
     const till = await open({ unit: 'SAME' });
-    expect(await current().store.links.liveLink(MERCHANT, 'point:SAME')).toEqual(terminal);
-    expect(await current().store.links.liveLink(MERCHANT, 'qr:SAME')).toEqual(till);
-    expect(await current().store.links.liveLink(OTHER_MERCHANT, 'qr:SAME')).toBeNull();
-    await current().store.links.saveLink(till, { state: 'DONE', legacy_state: 'expired' });
-    expect(await current().store.links.liveLink(MERCHANT, 'qr:SAME')).toBeNull();
+    expect(await store.links.liveLink(MERCHANT, 'point:SAME')).toEqual(terminal);
+    expect(await store.links.liveLink(MERCHANT, 'qr:SAME')).toEqual(till);
+    expect(await store.links.liveLink(OTHER_MERCHANT, 'qr:SAME')).toBeNull();
+    await store.links.saveLink(till, { state: 'DONE', legacy_state: 'expired' });
+    expect(await store.links.liveLink(MERCHANT, 'qr:SAME')).toBeNull();
   });
 
   it('lists no sale among the finished intents', async () => {
     const link = await open({ unit: 'A' });
-    await current().store.links.saveLink(link, { state: 'DONE', legacy_state: 'paid', legacy_state_at: NOON });
-    const intent = await finished(current().store);
-    expect(await current().store.history.finishedLinks(MERCHANT, NOON, NOON + 1, 10)).toEqual([intent]);
+    await store.links.saveLink(link, { state: 'DONE', legacy_state: 'paid', legacy_state_at: NOON });
+    const intent = await finished(store);
+    expect(await store.history.finishedLinks(MERCHANT, NOON, NOON + 1, 10)).toEqual([intent]);
   });
 }
 
-function itFindsSales(current: () => Harness, open: (change: Partial<Link>) => Promise<Link>): void {
+function itFindsSales(harness: Harness, open: (change: Partial<Link>) => Promise<Link>): void {
+  const { store } = harness;
   it('finds a sale by its merchant order, and refuses the number to a second one', async () => {
     const first = await open({ unit: 'A', merchant_order_id: MINTED });
     await open({ unit: 'B', merchant_order_id: MINTED + 1 });
-    expect(await current().store.links.linkByMerchantOrder(MINTED)).toEqual(first);
-    expect(await current().store.links.linkByMerchantOrder(MINTED + 2)).toBeNull();
+    expect(await store.links.linkByMerchantOrder(MINTED)).toEqual(first);
+    expect(await store.links.linkByMerchantOrder(MINTED + 2)).toBeNull();
     await expect(open({ unit: 'C', merchant_order_id: MINTED })).rejects.toMatchObject({ code: 'conflict' });
   });
 
   it('finds the newest link with a payment, whoever asks', async () => {
-    const early = await finished(current().store, { created_at: NOON });
+    const early = await finished(store, { created_at: NOON });
     const late = await open({ unit: 'A', merchant_id: OTHER_MERCHANT, created_at: NOON + 1 });
-    await current().store.links.saveLink(early, { payment_id: '131772540987' });
-    const newest = await current().store.links.saveLink(late, { payment_id: '131772540987' });
-    expect(await current().store.links.linkByPayment('131772540987')).toEqual(newest);
-    expect(await current().store.links.linkByPayment('13177254098')).toBeNull();
+    await store.links.saveLink(early, { payment_id: '131772540987' });
+    const newest = await store.links.saveLink(late, { payment_id: '131772540987' });
+    expect(await store.links.linkByPayment('131772540987')).toEqual(newest);
+    expect(await store.links.linkByPayment('13177254098')).toBeNull();
   });
 
   it("lists a merchant's links with a reference, newest first, within the limit", async () => {
-    const { store } = current();
     const reference = 'mesa 4 / á';
     const middle = await open({ unit: 'A', client_reference: reference, created_at: NOON + 1 });
     const oldest = await finished(store, { client_reference: reference, created_at: NOON });
@@ -80,7 +81,6 @@ function itFindsSales(current: () => Harness, open: (change: Partial<Link>) => P
   });
 
   it("lists a merchant's links by the time they were made, newest first, within the limit", async () => {
-    const { store } = current();
     const second = await open({ unit: 'B', created_at: NOON + MINUTE_MS - 1 });
     const first = await opened(store, { unit: 'A', created_at: NOON });
     await open({ unit: 'C', created_at: NOON + MINUTE_MS });

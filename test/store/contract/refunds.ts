@@ -41,24 +41,24 @@ function newUnlessUnderWay(earlier: Refund[]): Refund | 'open' {
   return earlier.find((one) => underWay.includes(one.state)) ?? 'open';
 }
 
-export function refundTests(current: () => Harness): void {
-  itKeepsRevisions(current);
+export function refundTests(harness: Harness): void {
+  const { store } = harness;
+  itKeepsRevisions(harness);
 
   it('writes the row as it was given, and keeps it through a restart', async () => {
-    const link = await finished(current().store);
+    const link = await finished(store);
     const refund = newRefund(link, { client_key: 'keyed', amount_minor: null, refunded_before_minor: 250 });
-    expect(await current().store.refunds.openRefund(refund, () => 'open')).toEqual({ opened: true, refund });
-    expect(await current().store.refunds.refunds(link.legacy_id)).toEqual([refund]);
-    expect(await (await current().reopen()).refunds.refunds(link.legacy_id)).toEqual([refund]);
+    expect(await store.refunds.openRefund(refund, () => 'open')).toEqual({ opened: true, refund });
+    expect(await store.refunds.refunds(link.legacy_id)).toEqual([refund]);
+    expect(await (await harness.reopen()).refunds.refunds(link.legacy_id)).toEqual([refund]);
   });
 
   it('shows the decision every earlier refund of the link, oldest first, and none of another', async () => {
-    const { store } = current();
     const link = await finished(store);
     const other = await finished(store);
-    const late = await done(current, newRefund(link, { created_at: NOON + 1 }));
-    const early = await done(current, newRefund(link, { created_at: NOON }));
-    await done(current, newRefund(other));
+    const late = await done(harness, newRefund(link, { created_at: NOON + 1 }));
+    const early = await done(harness, newRefund(link, { created_at: NOON }));
+    await done(harness, newRefund(other));
     let shown: Refund[] = [];
     await store.refunds.openRefund(newRefund(link, { created_at: NOON + 2 }), (earlier) => {
       shown = earlier;
@@ -69,15 +69,14 @@ export function refundTests(current: () => Harness): void {
   });
 
   it('writes nothing when an earlier one is recognised', async () => {
-    const link = await finished(current().store);
-    const first = await done(current, newRefund(link));
-    const result = await current().store.refunds.openRefund(newRefund(link), ([earlier]) => earlier ?? 'open');
+    const link = await finished(store);
+    const first = await done(harness, newRefund(link));
+    const result = await store.refunds.openRefund(newRefund(link), ([earlier]) => earlier ?? 'open');
     expect(result).toEqual({ opened: false, refund: first });
-    expect(await current().store.refunds.refunds(link.legacy_id)).toEqual([first]);
+    expect(await store.refunds.refunds(link.legacy_id)).toEqual([first]);
   });
 
   it('lets one of ten that race open, and shows it to the others', async () => {
-    const { store } = current();
     const link = await finished(store);
     const results = await Promise.all(
       Array.from({ length: 10 }, () => store.refunds.openRefund(newRefund(link), newUnlessUnderWay)),
@@ -88,7 +87,6 @@ export function refundTests(current: () => Harness): void {
   });
 
   it.each(underWay)('refuses a second one beside one that is %s, even if the decision is wrong', async (state) => {
-    const { store } = current();
     const link = await finished(store);
     const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
     const first = await store.refunds.saveRefund(refund, { state });
@@ -97,7 +95,6 @@ export function refundTests(current: () => Harness): void {
   });
 
   it.each(['DONE', 'REFUSED', 'NOT_SENT'] as const)('opens another one after one that is %s', async (state) => {
-    const { store } = current();
     const link = await finished(store);
     const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
     await store.refunds.saveRefund(refund, { state });
@@ -106,9 +103,8 @@ export function refundTests(current: () => Harness): void {
   });
 
   it('refuses a number, an id and a link that can not be', async () => {
-    const { store } = current();
     const link = await finished(store);
-    const first = await done(current, newRefund(link));
+    const first = await done(harness, newRefund(link));
     const wrong = [
       newRefund(link, { number: first.number }),
       newRefund(link, { id: first.id }),
@@ -121,9 +117,9 @@ export function refundTests(current: () => Harness): void {
   });
 }
 
-function itKeepsRevisions(current: () => Harness): void {
+function itKeepsRevisions(harness: Harness): void {
+  const { store } = harness;
   it('changes what is named, raises the revision, and keeps the rest', async () => {
-    const { store } = current();
     const link = await finished(store);
     const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
     const change = { state: 'DONE', upstream_id: 'REF01', reference_id: '20001', refunded_minor: 750 } as const;
@@ -134,7 +130,6 @@ function itKeepsRevisions(current: () => Harness): void {
   });
 
   it('refuses a change on an old revision and changes nothing', async () => {
-    const { store } = current();
     const link = await finished(store);
     const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
     const saved = await store.refunds.saveRefund(refund, { state: 'IN_DOUBT' });
@@ -143,7 +138,6 @@ function itKeepsRevisions(current: () => Harness): void {
   });
 
   it('lets one of ten changes of one revision through', async () => {
-    const { store } = current();
     const link = await finished(store);
     const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
     const changes = Array.from({ length: 10 }, (_, index) =>
@@ -155,16 +149,16 @@ function itKeepsRevisions(current: () => Harness): void {
   });
 
   it('refuses to take one up again while another is under way', async () => {
-    const { store } = current();
     const link = await finished(store);
-    const first = await done(current, newRefund(link));
+    const first = await done(harness, newRefund(link));
     await store.refunds.openRefund(newRefund(link), () => 'open');
     await expect(store.refunds.saveRefund(first, { state: 'IN_DOUBT' })).rejects.toMatchObject({ code: 'conflict' });
   });
 }
 
 /** A refund that was made. */
-async function done(current: () => Harness, refund: Refund): Promise<Refund> {
-  await current().store.refunds.openRefund(refund, () => 'open');
-  return current().store.refunds.saveRefund(refund, { state: 'DONE', refunded_minor: refund.amount_minor });
+async function done(harness: Harness, refund: Refund): Promise<Refund> {
+  const { store } = harness;
+  await store.refunds.openRefund(refund, () => 'open');
+  return store.refunds.saveRefund(refund, { state: 'DONE', refunded_minor: refund.amount_minor });
 }

@@ -15,9 +15,9 @@ const failed: Attempt = {
   url: null,
 };
 
-export function scheduleTests(current: () => Harness): void {
+export function scheduleTests(harness: Harness): void {
+  const { store } = harness;
   it('pulls forward a link that was put off by a clock that ran ahead, once [F47]', async () => {
-    const { store } = current();
     const ahead = await opened(store, { updated_at: AHEAD, next_check_at: AHEAD + MINUTE_MS });
     await store.upkeep.pullForward(NOON);
     expect(await store.links.link(ahead.legacy_id)).toMatchObject({
@@ -30,7 +30,6 @@ export function scheduleTests(current: () => Harness): void {
   });
 
   it('moves the end of what is in doubt with the clock that gave it, and no other end [F47]', async () => {
-    const { store } = current();
     const ahead = {
       first_sent_at: AHEAD,
       updated_at: AHEAD + 1,
@@ -51,7 +50,6 @@ export function scheduleTests(current: () => Harness): void {
   });
 
   it('lets what a clock that ran ahead took for ended unseen hold its unit no longer than it may [F47]', async () => {
-    const { store } = current();
     const held = { first_sent_at: NOON, updated_at: AHEAD, next_check_at: AHEAD, expires_at: AHEAD + 9 * MINUTE_MS };
     const ends = async (state: Link['state']): Promise<number | undefined> => {
       const link = await opened(store, { ...held, unit: state, state });
@@ -64,7 +62,6 @@ export function scheduleTests(current: () => Harness): void {
   });
 
   it('forgets when something was first sent by a clock that ran ahead, so that it is not sent again [F47]', async () => {
-    const { store } = current();
     const ahead = { updated_at: AHEAD, next_check_at: AHEAD };
     const late = await opened(store, { ...ahead, first_sent_at: AHEAD });
     const right = await opened(store, { ...ahead, unit: 'PAX_A910__2', first_sent_at: NOON });
@@ -86,7 +83,6 @@ export function scheduleTests(current: () => Harness): void {
   });
 
   it('leaves a link that a right clock has put off [F47]', async () => {
-    const { store } = current();
     const right = await opened(store, { updated_at: NOON, next_check_at: NOON + DAY_MS });
     const over = await opened(store, { unit: 'PAX_A910__2', updated_at: AHEAD, next_check_at: null });
     await store.upkeep.pullForward(NOON);
@@ -95,7 +91,6 @@ export function scheduleTests(current: () => Harness): void {
   });
 
   it('pulls forward a notice that was tried or made by a clock that ran ahead [F47]', async () => {
-    const { store } = current();
     const tried = await opened(store);
     await store.links.saveLink(tried, {}, { notices: [newNotice(tried, 'tried')] });
     const [notice] = await store.notices.dueNotices(NOON, 10);
@@ -111,7 +106,6 @@ export function scheduleTests(current: () => Harness): void {
   });
 
   it('pulls forward a notice whose attempt began before the clock ran ahead [F47]', async () => {
-    const { store } = current();
     const link = await opened(store);
     await store.links.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
     const [notice] = await store.notices.dueNotices(NOON, 10);
@@ -124,7 +118,6 @@ export function scheduleTests(current: () => Harness): void {
   });
 
   it('pulls a notice forward again when the clock is set back in two steps [F47]', async () => {
-    const { store } = current();
     const link = await opened(store);
     await store.links.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
     const [notice] = await store.notices.dueNotices(NOON, 10);
@@ -139,7 +132,6 @@ export function scheduleTests(current: () => Harness): void {
   });
 
   it('leaves a notice whose receiver is given its time, also after a try by a clock that ran ahead [F47]', async () => {
-    const { store } = current();
     const link = await opened(store);
     await store.links.saveLink(link, {}, { notices: [newNotice(link, 'waits')] });
     for (const at of [AHEAD, NOON]) {
@@ -158,7 +150,6 @@ export function scheduleTests(current: () => Harness): void {
   });
 
   it('never lets a sale of legacy hold its unit for less [F47]', async () => {
-    const { store } = current();
     const sale = newSale({ legacy_id: 'intent-1', updated_at: AHEAD, ends_at: AHEAD + MINUTE_MS });
     await store.legacy_sales.openLegacySale(sale);
     await store.upkeep.pullForward(NOON);
@@ -166,7 +157,6 @@ export function scheduleTests(current: () => Harness): void {
   });
 
   it('knows the newest moment by an attempt alone [F47]', async () => {
-    const { store } = current();
     const link = await opened(store);
     await store.links.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
     const [notice] = await store.notices.dueNotices(NOON, 10);
@@ -181,7 +171,6 @@ export function scheduleTests(current: () => Harness): void {
   });
 
   it('knows the newest moment by the pause that a try of an event has left [F47]', async () => {
-    const { store } = current();
     await store.events.receiveEvent(newEvent());
     const [event] = await store.events.dueEvents(NOON, 10);
     if (event === undefined) throw new Error('no event is due');

@@ -1,5 +1,6 @@
 /** What every store engine must do: the whole contract of `proxy/store.ts`, run against whatever is handed in. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/proxy/store.ts';
 import { anyMerchantTests } from './any-merchant.ts';
 import { auditTests } from './audit.ts';
 import { differenceTests } from './differences.ts';
@@ -25,59 +26,63 @@ import { unslottedTests } from './unslotted.ts';
 /** Runs the suite on one store, which is emptied after each test: opening one costs more than most tests. */
 export function storeContract(name: string, open: OpenHarness): void {
   describe(`the store contract, kept by ${name}`, () => {
-    let harness: Harness;
+    let opened: Harness;
     beforeAll(async () => {
-      harness = await open();
+      opened = await open();
     });
-    afterEach(() => harness.empty());
-    afterAll(() => harness.dispose());
-    const current = () => harness;
+    afterEach(() => opened.empty());
+    afterAll(() => opened.dispose());
+    // Tests are listed before there is a store: each port is that of the store that is open by then.
+    const store = new Proxy({} as Store, { get: (_, name) => Reflect.get(opened.store, name) });
+    const harness = new Proxy({} as Harness, {
+      get: (_, name) => (name === 'store' ? store : Reflect.get(opened, name)),
+    });
 
     it('opens three times without harm', async () => {
       const link = newLink();
-      await harness.store.links.openLink(link, () => ({ kind: 'open' }));
+      await store.links.openLink(link, () => ({ kind: 'open' }));
       await harness.reopen();
       await harness.reopen();
-      const store = await harness.reopen();
+      await harness.reopen();
       expect(await store.links.link(link.legacy_id)).toEqual(link);
       expect(store.healthy()).toBe(true);
     });
 
     it('closes twice without harm, is not healthy then, and refuses writes', async () => {
-      await Promise.all([harness.store.close(), harness.store.close()]);
-      expect(harness.store.healthy()).toBe(false);
-      const late = harness.store.links.openLink(newLink(), () => ({ kind: 'open' }));
+      await Promise.all([store.close(), store.close()]);
+      expect(store.healthy()).toBe(false);
+      const late = store.links.openLink(newLink(), () => ({ kind: 'open' }));
       await expect(late).rejects.toMatchObject({ code: 'store_failed' });
       expect(await (await harness.reopen()).upkeep.counts()).toMatchObject({ links: { SENDING: 0 } });
     });
 
     it('commits what was asked for before it closes', async () => {
       const link = newLink();
-      const opening = harness.store.links.openLink(link, () => ({ kind: 'open' }));
-      await harness.store.close();
+      const opening = store.links.openLink(link, () => ({ kind: 'open' }));
+      await store.close();
       await opening;
       expect(await (await harness.reopen()).links.link(link.legacy_id)).toEqual(link);
     });
 
-    describe('whoever it belongs to', () => anyMerchantTests(current));
-    describe('opening a link', () => openingTests(current));
-    describe('opening a link that holds no slot', () => unslottedTests(current));
-    describe('links', () => linkTests(current));
-    describe('links of QR sales', () => qrLinkTests(current));
-    describe('refunds', () => refundTests(current));
-    describe('notices', () => noticeTests(current));
-    describe('the delivery log', () => noticeLogTests(current));
-    describe('events', () => eventTests(current));
-    describe('merchants and tokens', () => merchantTests(current));
-    describe('audit', () => auditTests(current));
-    describe('sales born on legacy', () => legacySaleTests(current));
-    describe('a unit and its two lanes', () => laneTests(current));
-    describe('exchanges', () => exchangeTests(current));
-    describe('pages of exchanges', () => pageTests(current));
-    describe('findings', () => findingTests(current));
-    describe('differences', () => differenceTests(current));
-    describe('moves', () => moveTests(current));
-    describe('history', () => historyTests(current));
-    describe('what waits', () => scheduleTests(current));
+    describe('whoever it belongs to', () => anyMerchantTests(harness));
+    describe('opening a link', () => openingTests(harness));
+    describe('opening a link that holds no slot', () => unslottedTests(harness));
+    describe('links', () => linkTests(harness));
+    describe('links of QR sales', () => qrLinkTests(harness));
+    describe('refunds', () => refundTests(harness));
+    describe('notices', () => noticeTests(harness));
+    describe('the delivery log', () => noticeLogTests(harness));
+    describe('events', () => eventTests(harness));
+    describe('merchants and tokens', () => merchantTests(harness));
+    describe('audit', () => auditTests(harness));
+    describe('sales born on legacy', () => legacySaleTests(harness));
+    describe('a unit and its two lanes', () => laneTests(harness));
+    describe('exchanges', () => exchangeTests(harness));
+    describe('pages of exchanges', () => pageTests(harness));
+    describe('findings', () => findingTests(harness));
+    describe('differences', () => differenceTests(harness));
+    describe('moves', () => moveTests(harness));
+    describe('history', () => historyTests(harness));
+    describe('what waits', () => scheduleTests(harness));
   });
 }

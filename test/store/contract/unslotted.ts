@@ -18,44 +18,44 @@ function dynamic(change: Partial<Link> = {}): Link {
   });
 }
 
-export function unslottedTests(current: () => Harness): void {
-  itShowsTheRequest(current);
+export function unslottedTests(harness: Harness): void {
+  const { store } = harness;
+  itShowsTheRequest(harness);
 
   it('opens a second sale on the till of a first', async () => {
-    const first = await openingOf(current, dynamic({ fingerprint: 'coffee' }), joinUnlessNew);
-    const second = await openingOf(current, dynamic({ fingerprint: 'cake' }), joinUnlessNew);
+    const first = await openingOf(harness, dynamic({ fingerprint: 'coffee' }), joinUnlessNew);
+    const second = await openingOf(harness, dynamic({ fingerprint: 'cake' }), joinUnlessNew);
     expect([first.opening.kind, second.opening.kind]).toEqual(['open', 'open']);
-    expect(await current().store.links.link(first.link.legacy_id)).toEqual(first.link);
-    expect(await current().store.links.link(second.link.legacy_id)).toEqual(second.link);
+    expect(await store.links.link(first.link.legacy_id)).toEqual(first.link);
+    expect(await store.links.link(second.link.legacy_id)).toEqual(second.link);
   });
 
   it('opens a second equal sale when that is the decision', async () => {
-    const first = await openingOf(current, dynamic(), () => ({ kind: 'open' }));
-    const second = await openingOf(current, dynamic({ created_at: NOON + 1 }), () => ({ kind: 'open' }));
-    expect(await current().store.links.link(first.link.legacy_id)).toEqual(first.link);
-    expect(await current().store.links.link(second.link.legacy_id)).toEqual(second.link);
+    const first = await openingOf(harness, dynamic(), () => ({ kind: 'open' }));
+    const second = await openingOf(harness, dynamic({ created_at: NOON + 1 }), () => ({ kind: 'open' }));
+    expect(await store.links.link(first.link.legacy_id)).toEqual(first.link);
+    expect(await store.links.link(second.link.legacy_id)).toEqual(second.link);
   });
 
   it('joins a retry, which writes nothing', async () => {
-    const first = await openingOf(current, dynamic(), joinUnlessNew);
+    const first = await openingOf(harness, dynamic(), joinUnlessNew);
     const retry = dynamic();
-    expect(await openingOf(current, retry, joinUnlessNew)).toEqual({
+    expect(await openingOf(harness, retry, joinUnlessNew)).toEqual({
       opening: { kind: 'join', link: first.link },
       link: first.link,
       elsewhere: null,
     });
-    expect(await current().store.links.link(retry.legacy_id)).toBeNull();
+    expect(await store.links.link(retry.legacy_id)).toBeNull();
   });
 
   it('lets one of ten equal ones that race open, and shows it to the others', async () => {
-    const results = await Promise.all(Array.from({ length: 10 }, () => openingOf(current, dynamic(), joinUnlessNew)));
+    const results = await Promise.all(Array.from({ length: 10 }, () => openingOf(harness, dynamic(), joinUnlessNew)));
     expect(results.filter((result) => result.opening.kind === 'open')).toHaveLength(1);
     expect(new Set(results.map((result) => result.link.legacy_id)).size).toBe(1);
-    expect(await current().store.upkeep.counts()).toMatchObject({ links: { SENDING: 1 } });
+    expect(await store.upkeep.counts()).toMatchObject({ links: { SENDING: 1 } });
   });
 
   it('decides again when an equal one was committed in between', async () => {
-    const { store } = current();
     const shown: (string | null)[] = [];
     const decide = (met: Met): Opening => {
       shown.push(met.unheard?.legacy_id ?? null);
@@ -71,24 +71,25 @@ export function unslottedTests(current: () => Harness): void {
   });
 
   it('refuses a legacy id that exists', async () => {
-    const { link } = await openingOf(current, dynamic(), joinUnlessNew);
-    const again = openingOf(current, dynamic({ legacy_id: link.legacy_id, fingerprint: 'other' }), joinUnlessNew);
+    const { link } = await openingOf(harness, dynamic(), joinUnlessNew);
+    const again = openingOf(harness, dynamic({ legacy_id: link.legacy_id, fingerprint: 'other' }), joinUnlessNew);
     await expect(again).rejects.toMatchObject({ code: 'conflict' });
-    expect(await current().store.links.link(link.legacy_id)).toEqual(link);
+    expect(await store.links.link(link.legacy_id)).toEqual(link);
   });
 
   it('keeps no slot from a sale that has one on the same till', async () => {
-    await openingOf(current, dynamic(), joinUnlessNew);
+    await openingOf(harness, dynamic(), joinUnlessNew);
     const fixed = newLink({ family: 'qr', unit: TILL });
-    expect((await openingOf(current, fixed, joinUnlessNew)).opening.kind).toBe('open');
-    expect((await current().store.links.liveLink(fixed.merchant_id, `qr:${TILL}`))?.legacy_id).toBe(fixed.legacy_id);
+    expect((await openingOf(harness, fixed, joinUnlessNew)).opening.kind).toBe('open');
+    expect((await store.links.liveLink(fixed.merchant_id, `qr:${TILL}`))?.legacy_id).toBe(fixed.legacy_id);
   });
 }
 
-function itShowsTheRequest(current: () => Harness): void {
+function itShowsTheRequest(harness: Harness): void {
+  const { store } = harness;
   const shown = async (link: Link): Promise<Link | null> => {
     let seen: Link | null = null;
-    await openingOf(current, link, (met) => {
+    await openingOf(harness, link, (met) => {
       seen = met.unheard;
       return { kind: 'unwanted' };
     });
@@ -96,20 +97,19 @@ function itShowsTheRequest(current: () => Harness): void {
   };
 
   it('shows the newest sale of the same request that its till has not shown to know, whatever its state', async () => {
-    await openingOf(current, dynamic({ created_at: NOON }), () => ({ kind: 'open' }));
-    const newest = await openingOf(current, dynamic({ created_at: NOON + 2 }), () => ({ kind: 'open' }));
+    await openingOf(harness, dynamic({ created_at: NOON }), () => ({ kind: 'open' }));
+    const newest = await openingOf(harness, dynamic({ created_at: NOON + 2 }), () => ({ kind: 'open' }));
     expect(await shown(dynamic({ created_at: NOON + 3 }))).toEqual(newest.link);
   });
 
   it('shows nothing of another request, of another merchant, of one that was refused or lost, or of one that its till knows', async () => {
-    const { store } = current();
-    await openingOf(current, dynamic({ fingerprint: 'other' }), () => ({ kind: 'open' }));
-    await openingOf(current, dynamic({ merchant_id: OTHER_MERCHANT }), () => ({ kind: 'open' }));
+    await openingOf(harness, dynamic({ fingerprint: 'other' }), () => ({ kind: 'open' }));
+    await openingOf(harness, dynamic({ merchant_id: OTHER_MERCHANT }), () => ({ kind: 'open' }));
     for (const state of ['REJECTED', 'NOT_SENT', 'LOST'] as const) {
-      const refused = await openingOf(current, dynamic(), () => ({ kind: 'open' }));
+      const refused = await openingOf(harness, dynamic(), () => ({ kind: 'open' }));
       await store.links.saveLink(refused.link, { state });
     }
-    const paid = await openingOf(current, dynamic({ created_at: NOON + 1 }), () => ({ kind: 'open' }));
+    const paid = await openingOf(harness, dynamic({ created_at: NOON + 1 }), () => ({ kind: 'open' }));
     const over = await store.links.saveLink(paid.link, { state: 'DONE', legacy_state: 'paid' });
     expect(await shown(dynamic())).toEqual(over);
     await store.links.saveLink(over, { heard_by: 'till' });
@@ -117,6 +117,7 @@ function itShowsTheRequest(current: () => Harness): void {
   });
 }
 
-function openingOf(current: () => Harness, link: Link, decide: (met: Met) => Opening) {
-  return current().store.links.openLink(link, decide);
+function openingOf(harness: Harness, link: Link, decide: (met: Met) => Opening) {
+  const { store } = harness;
+  return store.links.openLink(link, decide);
 }
