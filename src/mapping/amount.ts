@@ -13,11 +13,13 @@ const DECIMAL = /^(\d{1,15})(?:\.(\d{1,15}))?$/;
  */
 export function decimalText(minor: unknown, exponent: number): string | undefined {
   if (typeof minor !== 'number' || !Number.isSafeInteger(minor) || minor < 0 || !(exponent >= 0)) return undefined;
-  if (exponent === 0) return BigInt(minor).toString();
-  const digits = BigInt(minor)
-    .toString()
-    .padStart(exponent + 1, '0');
-  return `${digits.slice(0, -exponent)}.${digits.slice(-exponent)}`;
+  return decimalOfMinor(BigInt(minor), exponent);
+}
+
+/** The same of any number of minor units, zero or more, with an exponent that is known. */
+export function decimalOfMinor(minor: bigint, exponent: number): string {
+  const digits = String(minor).padStart(exponent + 1, '0');
+  return exponent === 0 ? digits : `${digits.slice(0, -exponent)}.${digits.slice(-exponent)}`;
 }
 
 /**

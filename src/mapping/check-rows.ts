@@ -53,8 +53,8 @@ function numberOf(row: Row): string {
 }
 
 function checkRow({ table, from, to }: View, row: Row, sites: readonly string[]): Failure[] {
-  const failures: Failure[] = [];
-  const complain = (message: string) => failures.push({ file: table.file, row: numberOf(row), message });
+  const { failures, complain: complainOf } = complaints(table);
+  const complain = (message: string) => complainOf(numberOf(row), message);
   const sources = [...(row.verb === 'const' || row.verb === 'context' ? [] : [row.from]), ...row.reads];
   for (const path of sources) {
     if (!findIn(from, path)) complain(`the source ${table.from} has no ${printPath(path)}`);
@@ -214,8 +214,7 @@ function perSite(sites: readonly string[], proof: (site: string) => Failure[]): 
 
 /** Every order status has a row that always holds, and every legacy state is produced or named as never produced. */
 export function checkStates(table: Filed<WrittenStates>): Failure[] {
-  const failures: Failure[] = [];
-  const complain = (row: string | null, message: string) => failures.push({ file: table.file, row, message });
+  const { failures, complain } = complaints(table);
   const statuses = table.rows.filter((row) => row.detail === undefined).map((row) => row.status);
   const ended = new Set<string>();
   const known: readonly string[] = [...orderStatuses, UNKNOWN_STATUS];
@@ -254,79 +253,60 @@ function shown(row: WrittenStates['rows'][number]): string[] {
 
 /** Every documented [status, code] of every call of the family has a row that always holds; rows name only documented ones. */
 export function checkErrors(table: Filed<WrittenErrors>, operations: readonly WrittenOperation[]): Failure[] {
-  const failures: Failure[] = [];
+  const { failures, complain } = complaints(table);
   const calls = Object.keys(upstreamErrorCodes) as (keyof typeof upstreamErrorCodes)[]; // the keys of that very object
   const used = new Set(operations.filter((one) => one.family === table.family).map((one) => one.upstream));
   for (const call of calls.filter((one) => used.has(one))) {
     for (const [status, code] of upstreamErrorCodes[call]) {
       const rows = (table.calls[call] ?? []).filter((row) => row.status === status && row.code === code);
       const name = `${call} ${status} ${code}`.trim();
-      if (rows.length === 0) failures.push({ file: table.file, row: null, message: `the error ${name} has no row` });
-      else if (!rows.some(unconditional)) {
-        failures.push({
-          file: table.file,
-          row: null,
-          message: `the error ${name} has no row without a condition to end on`,
-        });
-      }
+      if (rows.length === 0) complain(null, `the error ${name} has no row`);
+      else if (!rows.some(unconditional)) complain(null, `the error ${name} has no row without a condition to end on`);
     }
   }
   for (const [call, rows] of Object.entries(table.calls)) {
     const known: readonly (readonly [number, string])[] = calls.find((one) => one === call)
       ? upstreamErrorCodes[call as keyof typeof upstreamErrorCodes]
       : [];
-    if (known.length === 0)
-      failures.push({ file: table.file, row: null, message: `no upstream call is named '${call}'` });
-    else if (!used.has(call))
-      failures.push({ file: table.file, row: null, message: `no operation of ${table.family} calls '${call}'` });
+    if (known.length === 0) complain(null, `no upstream call is named '${call}'`);
+    else if (!used.has(call)) complain(null, `no operation of ${table.family} calls '${call}'`);
     rows.forEach((row, index) => {
       const number = `${call} ${index + 1}`;
       failures.push(...checkErrorRow(table, number, row));
-      if (known.length > 0 && !known.some(([status, code]) => row.status === status && row.code === code)) {
-        failures.push({
-          file: table.file,
-          row: number,
-          message: `${call} documents no error ${row.status} '${row.code}'`,
-        });
-      }
+      if (known.length > 0 && !known.some(([status, code]) => row.status === status && row.code === code))
+        complain(number, `${call} documents no error ${row.status} '${row.code}'`);
       const before = rows
         .slice(0, index)
         .some((one) => one.status === row.status && one.code === row.code && unconditional(one));
-      if (before)
-        failures.push({ file: table.file, row: number, message: 'is never reached: a row before it always holds' });
+      if (before) complain(number, 'is never reached: a row before it always holds');
     });
   }
   return [...failures, ...checkCommonRows(table)];
 }
 
 function checkCommonRows(table: Filed<WrittenErrors>): Failure[] {
-  const failures = table.any.flatMap((row, index) => {
+  const { failures, complain } = complaints(table);
+  for (const [index, row] of table.any.entries()) {
     const number = `any ${index + 1}`;
-    const early = row.status === undefined && index < table.any.length - 1;
-    const own = early ? [{ file: table.file, row: number, message: 'the default row stands last' }] : [];
-    return [...own, ...checkErrorRow(table, number, row)];
-  });
-  const last = table.any.at(-1);
-  if (last && (last.status !== undefined || !unconditional(last))) {
-    failures.push({
-      file: table.file,
-      row: null,
-      message: 'any has no default row: one without a status and a condition, at the end',
-    });
+    if (row.status === undefined && index < table.any.length - 1) complain(number, 'the default row stands last');
+    failures.push(...checkErrorRow(table, number, row));
   }
+  const last = table.any.at(-1);
+  if (last && (last.status !== undefined || !unconditional(last)))
+    complain(null, 'any has no default row: one without a status and a condition, at the end');
   return failures;
 }
 
 function checkErrorRow(table: Filed<WrittenErrors>, number: string, row: WrittenErrorRow): Failure[] {
-  const failures: Failure[] = [];
-  const complain = (message: string) => failures.push({ file: table.file, row: number, message });
+  const { failures, complain } = complaints(table);
   if (row.with !== undefined && !Object.hasOwn(detailConverters, row.with))
-    complain(`no converter is called '${row.with}'`);
+    complain(number, `no converter is called '${row.with}'`);
   const wants = wantsDetail(table.family, row.error);
-  if (legacyError(table.family, row.error) === null) complain(`the legacy catalogue has no error '${row.error}'`);
+  if (legacyError(table.family, row.error) === null)
+    complain(number, `the legacy catalogue has no error '${row.error}'`);
   else if (wants && row.with === undefined)
-    complain(`the message of ${row.error} has a place for a detail: give a converter`);
-  else if (!wants && row.with !== undefined) complain(`the message of ${row.error} has no place for a detail`);
+    complain(number, `the message of ${row.error} has a place for a detail: give a converter`);
+  else if (!wants && row.with !== undefined) complain(number, `the message of ${row.error} has no place for a detail`);
   return failures;
 }
 
@@ -340,4 +320,11 @@ export interface Failure {
   /** As people count, from 1; null when the whole file is meant. */
   row: string | null;
   message: string;
+}
+
+/** Failures of one file, and what adds one. */
+export function complaints({ file }: { file: string }) {
+  const failures: Failure[] = [];
+  const complain = (row: string | null, message: string): void => void failures.push({ file, row, message });
+  return { failures, complain };
 }

@@ -3,7 +3,7 @@
 import { type Family, legacyError } from '../contract/legacy-errors.ts';
 import { upstreamErrorCodes, upstreamRoutes } from '../contract/upstream.ts';
 import { rowIds } from './assemble.ts';
-import { checkErrors, checkStates, checkTable, type Failure } from './check-rows.ts';
+import { checkErrors, checkStates, checkTable, complaints, type Failure } from './check-rows.ts';
 import { OTHER_SITE } from './compile.ts';
 import { contextSchema } from './context.ts';
 import { contractOf, findIn, shapeOf } from './contracts.ts';
@@ -42,24 +42,18 @@ export function printFailures(failures: readonly Failure[]): string {
 }
 
 function checkSites(documents: Documents): Failure[] {
+  const { failures, complain } = complaints({ file: 'sites.yaml' });
   const ids = documents.sites.map((site) => site.id);
-  const failures = repeated(ids).map((id) => ({
-    file: 'sites.yaml',
-    row: String(ids.lastIndexOf(id) + 1),
-    message: `the site ${id} is given twice`,
-  }));
-  if (ids.includes(OTHER_SITE)) return failures;
-  return [
-    ...failures,
-    { file: 'sites.yaml', row: null, message: `has no row '${OTHER_SITE}' for a site that is not named or not known` },
-  ];
+  for (const id of repeated(ids)) complain(String(ids.lastIndexOf(id) + 1), `the site ${id} is given twice`);
+  if (!ids.includes(OTHER_SITE)) complain(null, `has no row '${OTHER_SITE}' for a site that is not named or not known`);
+  return failures;
 }
 
 function checkOperations({ operations, tables }: Documents): Failure[] {
-  const failures: Failure[] = [];
+  const { failures, complain: complainOf } = complaints({ file: 'operations.yaml' });
   const shapes: string[] = [];
   operations.forEach((operation, index) => {
-    const complain = (message: string) => failures.push({ file: 'operations.yaml', row: String(index + 1), message });
+    const complain = (message: string) => complainOf(String(index + 1), message);
     const shape = `${operation.method} ${operation.path.replaceAll(/:\w+/g, ':')}`;
     if (shapes.includes(shape)) complain(`${operation.method} ${operation.path} is already an operation`);
     const shadow = operations.slice(0, index).find((earlier) => shadows(earlier, operation));
@@ -96,31 +90,22 @@ function checkRoles({ tables, states, errors, operations }: Documents): Failure[
     return [{ file: found[1]?.file ?? '.', row: null, message }];
   };
   const withRole = (role: string) => tables.filter((table) => table.role === role);
-  const inFamily = (role: string, found: { file: string; family: string }[], wanted: Iterable<string>) =>
-    [...new Set([...wanted, ...found.map((table) => table.family)])].flatMap((family) =>
-      once(
-        role,
-        found.filter((table) => table.family === family),
-        ` in ${family}`,
-      ),
-    );
-  const readsHeaders = tables.filter((table) => table.role === undefined && hasHeaders(table));
+  const inFamily = (role: string, found: { file: string; family: string }[], wanted: readonly string[]) => {
+    const families = [...new Set([...wanted, ...found.map((table) => table.family)])];
+    const ofFamily = (family: string) => found.filter((table) => table.family === family);
+    return families.flatMap((family) => once(role, ofFamily(family), ` in ${family}`));
+  };
+  const readsHeaders = tables.filter((table) => table.role === undefined && hasHeaders(table)).map(familyOf);
   return [
-    ...inFamily(
-      'headers',
-      withRole('headers'),
-      readsHeaders.map((table) => table.family),
-    ),
-    ...once('notice', withRole('notice')),
-    ...once('payment', withRole('payment')),
-    ...once('collection', withRole('collection')),
+    ...inFamily('headers', withRole('headers'), readsHeaders),
+    ...['notice', 'payment', 'collection'].flatMap((role) => once(role, withRole(role))),
     ...inFamily('states', states, linkFamilies),
-    ...inFamily(
-      'errors',
-      errors,
-      operations.filter((one) => one.upstream !== null).map((one) => one.family),
-    ),
+    ...inFamily('errors', errors, operations.filter((one) => one.upstream !== null).map(familyOf)),
   ];
+}
+
+function familyOf({ family }: { family: Family }): Family {
+  return family;
 }
 
 function hasHeaders(table: WrittenTable): boolean {
@@ -130,7 +115,7 @@ function hasHeaders(table: WrittenTable): boolean {
 /** Nothing stands in the tables, the converters or the context without being used. */
 function checkUse(documents: Documents): Failure[] {
   const { tables, operations, errors, states } = documents;
-  const failures: Failure[] = [];
+  const { failures, complain } = complaints({ file: '.' });
   const named = operations.flatMap((operation) => [operation.request, operation.answer]);
   for (const table of tables) {
     if (table.role === undefined && !named.includes(table.table)) {
@@ -144,28 +129,22 @@ function checkUse(documents: Documents): Failure[] {
     if (again.includes(name)) failures.push({ file, row: null, message: `the table name ${name} is given twice` });
   }
   const usedConverters = new Set(tables.flatMap((table) => convertersOf(table.rows)));
-  for (const name of Object.keys(converters)) {
-    if (!usedConverters.has(name))
-      failures.push({ file: '.', row: null, message: `no row uses the converter '${name}'` });
-  }
   const usedDetails = new Set(
     errors.flatMap((table) => [...Object.values(table.calls).flat(), ...table.any].map((row) => row.with)),
   );
-  for (const name of Object.keys(detailConverters)) {
-    if (!usedDetails.has(name)) failures.push({ file: '.', row: null, message: `no row uses the converter '${name}'` });
-  }
-  return [...failures, ...checkContextUse(tables)];
+  const idle = [
+    ...Object.keys(converters).filter((name) => !usedConverters.has(name)),
+    ...Object.keys(detailConverters).filter((name) => !usedDetails.has(name)),
+  ];
+  for (const name of idle) complain(null, `no row uses the converter '${name}'`);
+  const usedKeys = new Set(tables.flatMap((table) => contextKeysOf(table.rows)));
+  for (const key of shapeOf(contextSchema).properties.keys())
+    if (!usedKeys.has(key) && !READ_BY_CODE.has(key)) complain(null, `no row uses the context key '${key}'`);
+  return failures;
 }
 
 /** Context keys that converters or the engine read by themselves, beside the rows that name them. */
 const READ_BY_CODE = new Set(['site', 'exponent', 'voucher', 'payment_state', 'received_at']);
-
-function checkContextUse(tables: Documents['tables']): Failure[] {
-  const used = new Set(tables.flatMap((table) => contextKeysOf(table.rows)));
-  return [...shapeOf(contextSchema).properties.keys()]
-    .filter((key) => !used.has(key) && !READ_BY_CODE.has(key))
-    .map((key) => ({ file: '.', row: null, message: `no row uses the context key '${key}'` }));
-}
 
 function convertersOf(rows: WrittenTable['rows']): string[] {
   return rows.flatMap((row) => [...(row.with === undefined ? [] : [row.with]), ...convertersOf(row.rows ?? [])]);

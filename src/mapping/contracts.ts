@@ -1,56 +1,12 @@
 /** The contract schemas a table may name in `from` and `to`. */
 import { z } from 'zod';
 import { legacyHeaders } from '../contract/legacy-body.ts';
-import {
-  cancelIntentAnswer,
-  cancelIntentRequest,
-  changeModeAnswer,
-  changeModeRequest,
-  createIntentAnswer,
-  createIntentRequest,
-  getIntentAnswer,
-  getIntentRequest,
-  lastStatusAnswer,
-  listDevicesAnswer,
-  listDevicesRequest,
-  listEventsAnswer,
-  noticeBody,
-} from '../contract/legacy-point.ts';
-import {
-  cancelPreferenceRequest,
-  cancelStoreOrderRequest,
-  createPreferenceRequest,
-  createStoreOrderRequest,
-  preferenceAnswer,
-  qrCodeAnswer,
-  storeOrderAnswer,
-} from '../contract/legacy-qr.ts';
-import { merchantOrderAnswer } from '../contract/merchant-orders.ts';
-import {
-  cancelOrderCall,
-  createOrderCall,
-  createQrOrderCall,
-  getOrderCall,
-  order,
-  refundedOrder,
-  refundOrderCall,
-} from '../contract/orders.ts';
-import {
-  collectionNames,
-  createRefundRequest,
-  orderPaymentAnswer,
-  payment,
-  paymentChange,
-  refundAnswer,
-  refundCollectionRequest,
-  shownPayment,
-} from '../contract/payments.ts';
-import {
-  listTerminalsAnswer,
-  listTerminalsCall,
-  setupTerminalAnswer,
-  setupTerminalCall,
-} from '../contract/terminals.ts';
+import * as point from '../contract/legacy-point.ts';
+import * as qr from '../contract/legacy-qr.ts';
+import * as merchantOrders from '../contract/merchant-orders.ts';
+import * as orders from '../contract/orders.ts';
+import * as payments from '../contract/payments.ts';
+import * as terminals from '../contract/terminals.ts';
 import { contextSchema } from './context.ts';
 import type { Path } from './path.ts';
 
@@ -60,58 +16,20 @@ export interface Contract {
   shape: Shape;
 }
 
-const schemas: Record<string, z.ZodType> = {
-  nothing: z.object({}),
-  context: contextSchema,
-  cancelIntentAnswer,
-  cancelIntentRequest,
-  cancelOrderCall,
-  cancelPreferenceRequest,
-  cancelStoreOrderRequest,
-  collectionNames,
-  createPreferenceRequest,
-  createQrOrderCall,
-  createRefundRequest,
-  createStoreOrderRequest,
-  merchantOrderAnswer,
-  orderPaymentAnswer,
-  payment,
-  paymentChange,
-  preferenceAnswer,
-  qrCodeAnswer,
-  refundAnswer,
-  refundCollectionRequest,
-  refundedOrder,
-  refundOrderCall,
-  shownPayment,
-  storeOrderAnswer,
-  changeModeAnswer,
-  changeModeRequest,
-  createIntentAnswer,
-  createIntentRequest,
-  createOrderCall,
-  getIntentAnswer,
-  getIntentRequest,
-  getOrderCall,
-  lastStatusAnswer,
-  listDevicesAnswer,
-  listDevicesRequest,
-  listEventsAnswer,
-  listTerminalsAnswer,
-  listTerminalsCall,
-  noticeBody,
-  order,
-  legacyHeaders,
-  setupTerminalAnswer,
-  setupTerminalCall,
-};
+/** Every schema that these contracts export, by its name. */
+const schemas = new Map<string, unknown>([
+  ...[point, qr, merchantOrders, orders, payments, terminals].flatMap((contract) => Object.entries<unknown>(contract)),
+  ['nothing', z.object({})],
+  ['context', contextSchema],
+  ['legacyHeaders', legacyHeaders],
+]);
 
 const known = new Map<string, Contract>();
 
 /** The contract of a name; null when tables may not name it. `nothing` has no fields, `context` is `context.ts`. */
 export function contractOf(name: string): Contract | null {
-  const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined;
-  if (!schema) return null;
+  const schema = schemas.get(name);
+  if (!(schema instanceof z.ZodType)) return null;
   const contract = known.get(name) ?? { name, schema, shape: shapeOf(schema) };
   known.set(name, contract);
   return contract;

@@ -1,3 +1,4 @@
+/** Rows of the tables in words, for `explain`, `trace` and the generated page. */
 import { printPath } from './path.ts';
 import { flat, type Row, rowsOf } from './row.ts';
 import type { Documents } from './schema.ts';

@@ -178,22 +178,13 @@ function readFile(documents: Documents, file: string, text: string, failures: Fa
 }
 
 /** The lists whose elements people call rows. */
-const ROW_LISTS = new Set<PropertyKey | undefined>([
-  'rows',
-  'operations',
-  'carried',
-  'sites',
-  'limitations',
-  'any',
-  'never',
-  'calls',
-]);
+const ROW_LISTS = /^(?:rows|operations|carried|sites|limitations|any|never|calls)$/;
 
 /** Where in the file, counting rows from 1 as people do. */
 function grammarFailure(file: string, issue: z.core.$ZodIssue): Failure {
   const rest = issue.path.map((segment) => (typeof segment === 'number' ? segment + 1 : String(segment)));
   const row: string[] = [];
-  while (ROW_LISTS.has(rest[0]) && rest.length > 1) {
+  while (ROW_LISTS.test(String(rest[0])) && rest.length > 1) {
     const [list, ...place] = rest.splice(0, rest[0] === 'calls' ? 3 : 2);
     row.push(list === 'any' || list === 'never' ? `${list} ${place.join(' ')}` : place.join(' '));
   }

@@ -86,18 +86,22 @@ export const operationsFile = z.strictObject({
     z.strictObject({
       name,
       method: z.enum(['GET', 'POST', 'PATCH', 'PUT', 'DELETE']),
+      /** Express path with named parameters, e.g. `/point/integration-api/devices/:device_id/payment-intents`. */
       path: z.string().startsWith('/'),
       /** Whose errors and envelope it has. */
       family,
       /** What a merchant is moved by (`docs/glossary.md` Stage). */
       kind: z.enum(['devices', 'intents', 'qr', 'payments']),
+      /** The story in `proxy` that runs it. */
       story: name,
       /** The call that is made of it. */
       upstream: z.string().nullable(),
-      /** What its story may ask beside, to know what the call is about or what to answer. */
+      /** What its story may ask beside, as `GET /v1/orders/:order_id`; `legacy GET …` where it asks the legacy API itself. */
       asks: z.array(z.string().regex(/^(?:legacy )?(?:GET|POST) \/\S+$/)).default([]),
+      /** Table names; null where the call has no translated request or answer. */
       request: name.nullable(),
       answer: name.nullable(),
+      /** `json`: a JSON body is required; `optional`: there may be none; `dropped`: it is ignored (`docs/architecture.md` Decision 12). */
       body: z.enum(['json', 'optional', 'dropped']),
       /** In shadow it is read on both sides, and the answers are compared. */
       double_read: z.boolean().default(false),

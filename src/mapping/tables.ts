@@ -1,10 +1,10 @@
 /** What the compiled mapping tables offer to the stories in `proxy`. */
 import type { Family, LegacyErrorName } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
-import type { Counted } from './limitations.ts';
+import type { WrittenLimitation } from './limitations.ts';
 import type { Path } from './path.ts';
-import type { Row } from './row.ts';
-import type { Documents, NoticeTopic } from './schema.ts';
+import type { Row, Weight } from './row.ts';
+import type { Documents, NoticeTopic, WrittenOperation } from './schema.ts';
 
 /** A field of the legacy request, as one row sees it; several rows may see the same field. */
 export interface SourceField {
@@ -22,29 +22,10 @@ export interface SourceField {
   refuses: boolean;
 }
 
-/** One legacy call that Puente understands; a row of `mappings/operations.yaml`. */
-export interface Operation {
-  /** e.g. `point.create_intent`. */
-  name: string;
-  method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
-  /** Express path with named parameters, e.g. `/point/integration-api/devices/:device_id/payment-intents`. */
-  path: string;
-  family: Family;
-  /** Operation kind for routing. */
-  kind: 'devices' | 'intents' | 'qr' | 'payments';
-  /** Name of the story in `proxy` that runs it. */
-  story: string;
+/** One legacy call that Puente understands; a row of `mappings/operations.yaml`, whose names `check` has proved. */
+export interface Operation extends Omit<WrittenOperation, 'upstream' | 'source' | 'why'> {
   /** The call that is made of it, whose error rows apply; null when nothing is translated. */
   upstream: UpstreamCallName | null;
-  /** What its story may ask beside, as `GET /v1/orders/:order_id`; `legacy GET …` where it asks the legacy API itself. */
-  asks: readonly string[];
-  /** Table names; null where the call has no translated request or answer. */
-  request: string | null;
-  answer: string | null;
-  /** `json`: a JSON body is required; `optional`: there may be none; `dropped`: it is ignored (`docs/architecture.md` Decision 12). */
-  body: 'json' | 'optional' | 'dropped';
-  /** In shadow it is read on both sides, and the answers are compared. */
-  double_read: boolean;
 }
 
 /** A legacy request in parts; `headers` has lower-case keys. */
@@ -77,7 +58,7 @@ export interface RowFacts {
   /** The source path as the table writes it, with `[]` for any element; '' for a constant. */
   path: string;
   /** Money first, then who and what it was for, then the rest. */
-  weight: 'money' | 'identity' | 'other';
+  weight: Weight;
   /** A sentence for the till's maker; null where nothing is lost. */
   advice: string | null;
   why: string;
@@ -145,14 +126,7 @@ export interface ErrorRow {
 }
 
 /** A numbered departure from what legacy did, and the operations whose tills can meet it. */
-export interface Limitation {
-  id: string;
-  title: string;
-  effect: string;
-  workaround: string;
-  operations: readonly string[];
-  counted: Counted;
-}
+export type Limitation = Omit<WrittenLimitation, 'cause' | 'test'>;
 
 export interface Tables {
   /** SHA-256 over all table files, first 12 hex digits; pinned on each link. */

@@ -3,7 +3,7 @@
 import { callableUrl, isWithinCharacters } from '../../contract/identifiers.ts';
 import { plainNumber } from '../../contract/json.ts';
 import { decimalOf, jsonNumber, quantityOf, withoutNoise } from '../../contract/legacy-amount.ts';
-import { decimalText, minorUnits } from '../amount.ts';
+import { decimalOfMinor, decimalText, minorUnits } from '../amount.ts';
 import type { MappingContext } from '../tables.ts';
 import { type Converted, type Converter, cutText, exponentOf, type Given, NOTHING, wholeNumber } from './converter.ts';
 import { type Asked, sponsorOf } from './payments.ts';
@@ -111,7 +111,7 @@ export const qrConverters: Readonly<Record<string, Converter>> = {
     says: 'the total without the cash as a decimal string; nothing when all of it is cash',
     convert: (value, { reads, context }) => {
       const sale = (minorOf(value, context) ?? 0n) - (minorOf(reads[0], context) ?? 0n);
-      return sale > 0n ? { value: decimalOfMinor(sale, context) } : NOTHING;
+      return sale > 0n ? { value: decimalOfMinor(sale, exponentOf(context)) } : NOTHING;
     },
   },
   price_text: {
@@ -236,7 +236,7 @@ function itemsTotal(value: unknown, context: MappingContext): Converted {
     if (price === null) return refused('items.unit_price');
     sum += price * BigInt(quantityOf(item.quantity) ?? 0);
   }
-  return sum === 0n ? refused('items.amount') : { value: decimalOfMinor(sum, context) };
+  return sum === 0n ? refused('items.amount') : { value: decimalOfMinor(sum, exponentOf(context)) };
 }
 
 /** An item of v1 or v2. */
@@ -265,12 +265,12 @@ function agreedTotal(value: unknown, { reads, context }: Given): Converted {
     if (whole === null) return refused('items.total_amount');
     sum += whole;
   }
-  return sum === total ? { value: decimalOfMinor(total, context) } : refused('total_amount');
+  return sum === total ? { value: decimalOfMinor(total, exponentOf(context)) } : refused('total_amount');
 }
 
 function amountText(value: unknown, context: MappingContext, property: string): Converted {
   const minor = minorOf(value, context);
-  return minor === null ? refused(property) : { value: decimalOfMinor(minor, context) };
+  return minor === null ? refused(property) : { value: decimalOfMinor(minor, exponentOf(context)) };
 }
 
 /** Minor units, exact; null when the number has more decimals than the currency. */
@@ -279,13 +279,6 @@ function minorOf(value: unknown, context: MappingContext): bigint | null {
   const exponent = exponentOf(context);
   const minor = decimal === null ? undefined : minorUnits(withoutNoise(decimal, exponent), exponent);
   return minor === undefined ? null : BigInt(minor);
-}
-
-/** The target schema refuses what is too long. */
-function decimalOfMinor(minor: bigint, context: MappingContext): string {
-  const exponent = exponentOf(context);
-  const digits = String(minor).padStart(exponent + 1, '0');
-  return exponent === 0 ? digits : `${digits.slice(0, -exponent)}.${digits.slice(-exponent)}`;
 }
 
 function isZero(value: unknown): boolean {
