@@ -6,7 +6,7 @@ import { loadTables } from '../src/mapping/load.ts';
 import { renderLimitations, renderReadme } from '../src/mapping/render.ts';
 import { opsRoutes } from '../src/ops/api/api.ts';
 import { renderOperations } from '../src/ops/api/openapi.ts';
-import { renderManPage } from '../src/ops/cli/manual.ts';
+import { renderCliPage, renderManPage } from '../src/ops/cli/pages.ts';
 import { puenteProgram } from '../src/ops/cli/program.ts';
 import { readFaultLedger } from './fault-rows.ts';
 
@@ -21,6 +21,7 @@ for (const problem of faults.problems) {
 
 const pages: { file: string; render: () => string }[] = [
   { file: 'config/README.md', render: renderSettings },
+  { file: 'docs/cli.md', render: () => renderCliPage(describedProgram()) },
   { file: 'docs/puente.1', render: () => renderManPage(describedProgram()) },
   { file: 'src/ops/api/README.md', render: () => renderOperations(opsRoutes) },
   { file: 'test/faults/README.md', render: () => faults.page },

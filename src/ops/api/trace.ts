@@ -71,8 +71,12 @@ export const traceRoutes: OpsRoute[] = [
     summary:
       'One sale in one story, by any id: legacy id, order, payment, merchant order, reference, refund, notice, exchange.',
     query: z.strictObject({
-      id: z.string().min(1).max(256),
-      merchant: z.string().regex(USER_ID, "the vendor's user id is needed, digits only").exactOptional(),
+      id: z.string().min(1).max(256).describe('any id or reference that somebody has of a sale'),
+      merchant: z
+        .string()
+        .regex(USER_ID, "the vendor's user id is needed, digits only")
+        .exactOptional()
+        .describe('of this merchant alone, where a reference is used by many'),
     }),
     answer: tracesView,
     command: 'trace',

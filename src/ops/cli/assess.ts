@@ -1,4 +1,4 @@
-/** `puente assess`: the readiness report of a capture of legacy traffic, without a running Puente. */
+/** `puente assess` and `puente replay`: what orders would have made of captured traffic, and what today's tables make of it; without a running Puente. */
 import { createReadStream, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -6,12 +6,13 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PuenteError } from '../../error.ts';
 import { loadTables } from '../../mapping/load.ts';
 import { redactValue } from '../../proxy/evidence/redact.ts';
-import { assessmentOf } from '../capture/assess.ts';
-import { type AssessedMerchant, type AssessmentView, assessmentHtml, viewAssessment } from '../capture/assessment.ts';
+import type { AssessedMerchant, AssessmentView } from '../capture/assessment.ts';
 import { readCapture } from '../capture/read.ts';
+import type { Replay } from '../capture/replay.ts';
 import { saidOf } from '../readiness/facts.ts';
-import { readinessText } from './evidence.ts';
-import { exitCodes, type Output, print, save, startProgress, tableOf, wholeNumber } from './output.ts';
+import { readinessText, VERDICT_EXIT } from './evidence.ts';
+import { withManual } from './help.ts';
+import { type Columns, exitCodes, type Output, print, save, startProgress, table, wholeNumber } from './output.ts';
 
 const MAPPINGS = join(import.meta.dirname, '../../..', 'mappings');
 /** As `moves.min_sample` in `config/default.yaml`, which a running Puente goes by. */
@@ -27,8 +28,8 @@ interface AssessOptions extends Output {
   output?: string;
 }
 
-export function addAssessCommands(program: Command): void {
-  program
+export function addAssessCommand(program: Command): void {
+  const command = program
     .command('assess <file>')
     .description('what orders would have made of a capture of legacy traffic: verdicts, losses, coverage, blockers')
     .option('--merchant <id>', 'whose calls these are, where neither a token nor a path says it')
@@ -39,23 +40,31 @@ export function addAssessCommands(program: Command): void {
     .option('--min-sample <calls>', 'fewer calls of an operation prove nothing', wholeNumber, MIN_SAMPLE)
     .option('--json', 'print JSON')
     .option('--output <file>', 'write the report as one HTML file too')
-    .addHelpText(
-      'after',
-      `
+    .action(assess);
+  withManual(command, {
+    notes: `
 FILE is a capture of Puente, a HAR export of a browser or proxy, or JSON lines
   {"method":"POST","url":"https://…","headers":{…},"body":…,"status":201,"response":…,"at":"2026-01-31T09:00:00Z"}
 - is standard input. Nothing is sent anywhere, and no running Puente is needed. Tokens, secrets and card numbers of the
 file are not in the report; references and texts that a till gave its sales are, and may name people.
-Every line is in the sums: lines = assessed + of no operation + unreadable. The exit code is that of the worst merchant.
-
-Examples:
-  puente assess till.har --site MLB --output assessment.html
-  puente assess january.jsonl --json > assessment.json`,
-    )
-    .action(assess);
+Every line is counted: lines = assessed + of no operation + unreadable. The exit code is that of the worst merchant.`,
+    examples: [
+      'puente assess till.har --site MLB --output assessment.html',
+      'puente assess january.jsonl --json > assessment.json',
+    ],
+    exits: {
+      done: 'every merchant is ready',
+      blocked: 'a merchant is blocked',
+      inconclusive: 'none is blocked, and of one too little was seen',
+    },
+  });
 }
 
 async function assess(file: string, options: AssessOptions): Promise<void> {
+  const [{ assessmentOf }, { assessmentHtml, viewAssessment }] = await Promise.all([
+    import('../capture/assess.ts'),
+    import('../capture/assessment.ts'),
+  ]);
   const tables = loadTables(MAPPINGS);
   const now = Date.now();
   const assessment = await assessmentOf(
@@ -74,16 +83,14 @@ async function assess(file: string, options: AssessOptions): Promise<void> {
     await save(page, options.output, startProgress(options, 'report'));
   }
   print(options, view, textOf(view));
-  process.exitCode = EXIT[view.verdict];
+  process.exitCode = VERDICT_EXIT[view.verdict];
 }
-
-const EXIT = { ready: exitCodes.done, blocked: exitCodes.blocked, inconclusive: exitCodes.inconclusive } as const;
 
 /**
  * A capture as a stream; how far it is read shows on standard error.
  * @throws PuenteError bad_request when the file can't be read.
  */
-export async function* bytesOf(file: string, options: Output): AsyncGenerator<Uint8Array, void, undefined> {
+async function* bytesOf(file: string, options: Output): AsyncGenerator<Uint8Array, void, undefined> {
   const progress = startProgress(options, 'reading');
   let read = 0;
   try {
@@ -135,47 +142,112 @@ function merchantText({ readiness, verdicts, losses, differences, unknowns, cove
   const cells = coverage.filter(({ state }) => state !== 'equal');
   return [
     `\n${readinessText(readiness)}`,
-    list('Would-be orders', ['operation', 'verdict', 'code', 'rule', 'calls'], verdicts, (one) => [
-      one.operation,
-      one.verdict.replace('_', ' '),
-      one.code ?? '',
-      one.detail ?? '',
-      one.count,
-    ]),
-    list('Differences', ['operation', 'legacy', 'orders', 'calls', 'shown by'], differences, (one) => [
-      one.operation,
-      one.legacy,
-      saidOf(one.orders),
-      one.count,
-      one.sample,
-    ]),
-    list('Losses', ['weight', 'operation', 'field', 'calls', "for the till's maker"], losses, (one) => [
-      one.weight,
-      one.operation,
-      one.field,
-      one.count,
-      one.advice,
-    ]),
-    list('Known to no table', ['what', 'name', 'calls'], unknowns, (one) => [one.what, one.name, one.count]),
-    list('Fields not proven', ['operation', 'field', 'equal', 'different', 'state'], cells, (one) => [
-      one.operation,
-      one.field,
-      one.equal,
-      one.different,
-      one.state.replace('_', ' '),
-    ]),
+    section<(typeof verdicts)[number]>('Would-be orders', verdicts, {
+      operation: 'operation',
+      verdict: ({ verdict }) => verdict.replace('_', ' '),
+      code: 'code',
+      rule: 'detail',
+      calls: 'count',
+    }),
+    section<(typeof differences)[number]>('Differences', differences, {
+      operation: 'operation',
+      legacy: 'legacy',
+      orders: ({ orders }) => saidOf(orders),
+      calls: 'count',
+      'shown by': 'sample',
+    }),
+    section('Losses', losses, {
+      weight: 'weight',
+      operation: 'operation',
+      field: 'field',
+      calls: 'count',
+      "for the till's maker": 'advice',
+    }),
+    section('Known to no table', unknowns, { what: 'what', name: 'name', calls: 'count' }),
+    section<(typeof coverage)[number]>('Fields not proven', cells, {
+      operation: 'operation',
+      field: 'field',
+      equal: 'equal',
+      different: 'different',
+      state: ({ state }) => state.replace('_', ' '),
+    }),
   ]
     .filter((part) => part !== '')
     .join('\n');
 }
 
-function list<Row>(
-  title: string,
-  head: string[],
-  rows: readonly Row[],
-  cells: (row: Row) => (string | number)[],
-): string {
+function section<Row>(title: string, rows: readonly Row[], columns: Columns<Row>): string {
   if (rows.length === 0) return '';
   const more = rows.length > MOST_ROWS ? `\n… and ${rows.length - MOST_ROWS} more; --json has all of them.` : '';
-  return `\n${title} (${rows.length}):\n${tableOf(head, rows.slice(0, MOST_ROWS).map(cells))}${more}`;
+  return `\n${title} (${rows.length}):\n${table(columns, rows.slice(0, MOST_ROWS))}${more}`;
+}
+
+// `puente replay`: what today's tables would do with captured calls, against what was done then.
+
+export function addReplayCommand(program: Command): void {
+  const command = program
+    .command('replay <file>')
+    .description("what today's tables would do with a capture, against what was done then; only changes are printed")
+    .addOption(new Option('--against <what>', 'what does the work now').choices(['tables']).makeOptionMandatory())
+    .addOption(new Option('--mappings <directory>', 'the tables').default(MAPPINGS, 'those of this build'))
+    .option('--json', 'print JSON')
+    .action(async (file: string, options: Output & { mappings: string }) => {
+      const { replayOf } = await import('../capture/replay.ts');
+      const tables = loadTables(options.mappings);
+      const parts = { tables, redact: redactValue, clock: performance };
+      const found = await replayOf(readCapture(bytesOf(file, options)), parts);
+      print(options, found, replayText(found));
+      process.exitCode = REPLAY_EXIT[found.verdict];
+    });
+  withManual(command, {
+    notes: `
+FILE is a capture of Puente (puente capture export); - is standard input. Nothing is sent, no running Puente is needed.
+Compared are would-be orders and verdicts of shadows, and of calls on orders what was sent, how it was refused, and what
+the till was answered. Ids, references and times that were given out then are given again, so the result is always the same.
+What can't be made again of a capture is counted with its reason.
+When nothing was replayed, most calls were left out, or the file is cut or has lines that can't be read, no change was
+found and none is ruled out: that is inconclusive.`,
+    examples: [
+      'puente replay january.jsonl --against tables',
+      'puente replay january.jsonl --against tables --mappings ../next/mappings --json',
+    ],
+    exits: {
+      done: 'no change',
+      inconclusive: 'too little was replayed to rule changes out',
+      changed: "today's tables would do something else",
+    },
+  });
+}
+
+const REPLAY_EXIT = { same: exitCodes.done, changed: exitCodes.changed, inconclusive: exitCodes.inconclusive } as const;
+
+function replayText(found: Replay): string {
+  const { sums, not_replayed, not_compared, remarks, unreadable, tables_revision, revisions_then, changes } = found;
+  return [
+    `${sums.lines} lines = ${sums.replayed} replayed + ${sums.left_out} left out + ${sums.unreadable} unreadable.`,
+    `Tables ${tables_revision} now; then ${revisions_then.join(', ') || 'none'}.`,
+    ...remarks,
+    ...unreadable.map(({ line, why }) => `line ${line}: ${why}`),
+    ...not_replayed.map(({ why, count }) => `left out, ${count}: ${why}`),
+    ...not_compared.map(({ why, count }) => `not compared, ${count}: ${why}`),
+    ...(changes.length === 0 ? [] : [changesText(found)]),
+    ...(found.verdict === 'same' ? [`No change in ${sums.replayed} calls.`] : []),
+    ...found.doubts.map(
+      (doubt) => `${found.verdict === 'changed' ? 'And not all was seen' : 'INCONCLUSIVE'}: ${doubt}`,
+    ),
+  ].join('\n');
+}
+
+function changesText({ changes, sums }: Replay): string {
+  const columns: Columns<(typeof changes)[number]> = {
+    operation: 'operation',
+    what: 'what',
+    where: 'path',
+    before: 'before',
+    now: 'after',
+    calls: 'count',
+    'shown by': 'sample',
+    signature: 'signature',
+  };
+  return `${sums.changed} calls would be done otherwise, in ${changes.length} ways:\n${table(columns, changes)}`;
 }

@@ -1,6 +1,7 @@
 /** `puente init`: asks for what a real installation needs, and writes a configuration with the reason of each setting. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { roles } from '../api/person.ts';
+import { withManual } from './help.ts';
 import {
   type InitOrder,
   type InitOutcome,
@@ -40,17 +41,13 @@ const SETTINGS: readonly (readonly [flags: string, setting: string, about: strin
   ['--notify <url>', 'merchants.notice_url', 'where notices of merchants without a URL of their own go'],
 ];
 
-const HELP = `
+const NOTES = `
 At a terminal it asks for what no option says, and checks each answer as the settings are checked. It writes puente.yaml, with
 the reason of each setting above it, and each secret into a file of its own in the folder secrets, for this user alone: the
 key that seals what is kept, a token for each person of the ops door, and what --webhook-secret and --postgres take from the
-environment. No argument holds a secret, because arguments show in process lists. Nothing is written when something is refused.
+environment. No argument holds a secret, because arguments show in process lists. Nothing is written when something is refused.`;
 
-Examples:
-  puente init
-  puente init --into /etc/puente --yes --public-url https://puente.shop.example --tls-certificate door.pem --tls-key door.key`;
-
-export function addInitCommands(program: Command, load: LoadInstaller): void {
+export function addInitCommand(program: Command, load: LoadInstaller): void {
   const init = program
     .command('init')
     .description('write the configuration of a real installation, asking for what it needs')
@@ -68,8 +65,22 @@ export function addInitCommands(program: Command, load: LoadInstaller): void {
     .option('--yes', 'ask nothing: what no option says is as usual')
     .option('--force', 'write over a configuration that is there; keys and tokens stay as they are')
     .option('--json', 'print JSON; asks nothing, as --yes')
-    .addHelpText('after', HELP)
     .action((options: InitOptions) => run(options, init, load));
+  withManual(init, {
+    notes: NOTES,
+    examples: [
+      'puente init',
+      'puente init --into /etc/puente --yes --public-url https://puente.shop.example --tls-certificate door.pem --tls-key door.key',
+    ],
+    exits: {
+      done: 'written',
+      failed: 'not written: something is there already, or the settings contradict each other',
+    },
+    variables: [
+      ['PUENTE_WEBHOOK_SECRET', 'with --webhook-secret: the secret'],
+      ['PUENTE_POSTGRES_URL', 'with --postgres: the address of the database'],
+    ],
+  });
 }
 
 async function run(options: InitOptions, command: Command, load: LoadInstaller): Promise<void> {

@@ -7,36 +7,36 @@ import { PuenteError } from '../../error.ts';
 import { check, printFailures } from '../../mapping/check.ts';
 import { explain } from '../../mapping/explain.ts';
 import { loadTables, readDocuments } from '../../mapping/load.ts';
+import { withManual } from './help.ts';
 
 const MAPPINGS = join(import.meta.dirname, '../../..', 'mappings');
 const STANDARD_INPUT = 0;
 
 export function addMappingCommands(program: Command): void {
-  program
+  const check = program
     .command('check')
     .description('prove the mapping tables; prints what fails with file and row')
     .addOption(new Option('--mappings <directory>', 'the tables').default(MAPPINGS, 'those of this build'))
     .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  puente check')
-    .action((options: { mappings: string; json?: boolean }) => runCheck(options));
-  program
+    .action(runCheck);
+  withManual(check, { examples: ['puente check'], exits: { done: 'all proofs hold', failed: 'a proof fails' } });
+  const request = 'a legacy request: HTTP as text, or JSON {method, path, headers, body}; - is standard input';
+  const explain = program
     .command('explain')
-    .argument(
-      '[file]',
-      'a legacy request: HTTP as text, or JSON {method, path, headers, body}; - is standard input',
-      '-',
-    )
+    .argument('[file]', request, '-')
     .description('show what becomes of a legacy request: the upstream request, the rows that fire, what is lost')
     .addOption(new Option('--site <site>', "the merchant's site").default('MLA'))
     .addOption(
       new Option('--voucher <policy>', "the merchant's voucher policy").choices(['refuse', 'drop']).default('refuse'),
     )
     .option('--json', 'print JSON')
-    .addHelpText(
-      'after',
-      `\nExample:\n  echo '{"method":"POST","path":"/point/integration-api/devices/PAX_A910__SMARTPOS0000000001/payment-intents","body":{"amount":1500}}' | puente explain`,
-    )
-    .action((file: string, options: { site: string; voucher: string; json?: boolean }) => runExplain(file, options));
+    .action(runExplain);
+  withManual(explain, {
+    examples: [
+      `echo '{"method":"POST","path":"/point/integration-api/devices/PAX_A910__SMARTPOS0000000001/payment-intents","body":{"amount":1500}}' | puente explain`,
+    ],
+    exits: { done: 'translated', failed: 'refused, as the till would be; or not understood' },
+  });
 }
 
 function runCheck(options: { mappings: string; json?: boolean }): void {

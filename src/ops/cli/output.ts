@@ -61,7 +61,42 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
+/** `5`, `2.5`; the API says what is allowed. */
+export function percent(text: string): number {
+  if (!/^\d{1,3}(\.\d{1,2})?%?$/.test(text)) throw new InvalidArgumentError('a percentage such as 5 or 2.5 is needed');
+  return Number(text.replace('%', ''));
+}
+
 // Tables and hanging text for people: without colours, and no wider than the terminal they are read on.
+
+type Cell = string | number | null | undefined;
+/** By head: a field of the row, or what is made of the row. */
+export type Columns<Row> = Readonly<Record<string, keyof Row | ((row: Row) => Cell)>>;
+
+/** A row for each line; null is an empty cell. */
+export function table<Row>(columns: Columns<Row>, rows: readonly Row[]): string {
+  const cells = Object.values(columns);
+  const cellOf = (row: Row, cell: Columns<Row>[string]): string =>
+    String((typeof cell === 'function' ? cell(row) : row[cell]) ?? '');
+  return tableOf(
+    Object.keys(columns),
+    rows.map((row) => cells.map((cell) => cellOf(row, cell))),
+  );
+}
+
+/** The text of a list: a sentence where it is empty. */
+export function listed<Row>(none: string, columns: Columns<Row>): (rows: readonly Row[]) => string {
+  return (rows) => (rows.length === 0 ? none : table(columns, rows));
+}
+
+/** Every field with its value. */
+export function facts(value: object): string {
+  const shown = (one: unknown): string => (typeof one === 'object' && one !== null ? JSON.stringify(one) : String(one));
+  return tableOf(
+    ['fact', 'value'],
+    Object.entries(value).map(([name, one]) => [name, shown(one ?? 'none')]),
+  );
+}
 
 /** A column is never made narrower: a number or a state still stands on one line. */
 const NARROWEST = 12;
@@ -69,7 +104,7 @@ const NARROWEST = 12;
 const PADDING = 2;
 
 /** @param width columns of the terminal; pipes and files have no end. Nothing is cut off: cells get more lines. */
-export function tableOf(head: string[], rows: (string | number)[][], width: number = terminalWidth()): string {
+export function tableOf(head: string[], rows: readonly (string | number)[][], width: number = terminalWidth()): string {
   const cells = [head, ...rows.map((row) => row.map(String))];
   const widths = fitted(
     head.map((_, column) => cells.reduce((widest, row) => Math.max(widest, textWidth(row[column] ?? '')), 0)),

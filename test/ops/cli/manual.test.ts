@@ -2,7 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { commandsOf, completeManual, escaped, isAct, renderManPage, roffText } from '../../../src/ops/cli/manual.ts';
+import { commandsOf, isAct, withManual } from '../../../src/ops/cli/help.ts';
+import { escaped, renderCliPage, renderManPage, roffText } from '../../../src/ops/cli/pages.ts';
 import { programHere } from '../../program.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
 
@@ -42,9 +43,9 @@ describe('the help', () => {
     expect(page).not.toContain(HOUSE);
   });
 
-  it('is no place for facts about what is not there', () => {
-    const stranger = new Command('puente');
-    expect(() => completeManual(stranger)).toThrow('there is no command serve');
+  it('refuses an argument that nobody explains', () => {
+    const stranger = new Command('puente').argument('<thing>');
+    expect(() => withManual(stranger, { examples: [] })).toThrow('nobody explains <thing> of puente');
   });
 });
 
@@ -56,6 +57,15 @@ describe('the page', () => {
     for (const argument of command.registeredArguments) expect(section).toContain(`.I ${argument.name()}`);
     expect(section).toContain('Exit codes:');
     expect(section).toContain('Examples:');
+  });
+
+  it.each(acts)('docs/cli.md has $name with all its options', ({ name, command }) => {
+    const section = renderCliPage(program)
+      .split('\n### ')
+      .find((text) => text.startsWith(`puente ${name}\n`));
+    const own = command.options.filter(({ long }) => long !== '--json' && long !== '--ops');
+    for (const { flags } of own) expect(section).toContain(`| \`${flags}\` |`);
+    expect(section).toContain('```text\n');
   });
 
   it('has every section that people look for', () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, startApp } from '../../../src/app/app.ts';
 import { loadConfig } from '../../../src/config/config.ts';
-import type { MigrateStoreOutcome } from '../../../src/ops/cli/migrate-store.ts';
+import type { MigrateStoreOutcome } from '../../../src/ops/cli/store.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import {
   type Answer,

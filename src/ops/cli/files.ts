@@ -1,0 +1,260 @@
+/** Commands whose answers come in parts: reports and captures as files; backups and reconciliation with their progress. */
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { PuenteError } from '../../error.ts';
+import type { BackupManifest } from '../../proxy/records/upkeep.ts';
+import type { Mismatch } from '../../proxy/sales/orphans.ts';
+import { bytesText } from '../doctor/finding.ts';
+import type { ReconcileNews } from '../reconcile/reconcile.ts';
+import type { ReportDiff } from '../report/diff.ts';
+import type { CallView } from '../trace/trace.ts';
+import type { BackupProgress } from '../upkeep/chores.ts';
+import { withManual } from './help.ts';
+import { captureSwitch } from './merchants.ts';
+import { linesOfOps, streamOps } from './ops-client.ts';
+import { exitCodes, listed, type Output, print, save, startProgress, table } from './output.ts';
+import { type Faces, face, type Given, requestOf } from './rows.ts';
+import { warnOfBrokenChain } from './sales.ts';
+
+function addOutput(command: Command): void {
+  command.option('--output <file>', 'write to a file instead of standard output');
+}
+
+/** The answer into the file that --output names, or to standard output. */
+async function saveAnswer({ row, path, fields, options }: Given, label: string, written: string): Promise<void> {
+  const { url } = requestOf({ row, path, fields });
+  const file = typeof options.output === 'string' ? options.output : null;
+  const progress = startProgress(options, label);
+  const started_at = Date.now();
+  // Nothing comes before everything is summed up; from the first part on its size is the progress.
+  const waiting = setInterval(() => progress.tell(`${Math.round((Date.now() - started_at) / 1000)} s`), 1_000);
+  try {
+    await save(
+      untilFirst(streamOps(options, row.method, url), () => clearInterval(waiting)),
+      file,
+      progress,
+    );
+  } finally {
+    clearInterval(waiting);
+  }
+  if (file !== null) process.stderr.write(`${written.replace('FILE', file)}\n`);
+}
+
+async function* untilFirst(parts: AsyncIterable<string>, onFirst: () => void): AsyncGenerator<string> {
+  for await (const part of parts) {
+    onFirst();
+    yield part;
+  }
+}
+
+/** Reads an answer of a line for each piece of news. @throws PuenteError unreachable when it ends without a result. */
+async function newsOf<News, Result>(
+  { row, path, fields, options }: Given,
+  label: string,
+  /** Takes a piece of news: what is told of it as a text, or the result in an object. */
+  take: (news: News) => string | { result: Result },
+): Promise<Result> {
+  const { url, body } = requestOf({ row, path, fields });
+  const progress = startProgress(options, label);
+  try {
+    for await (const line of linesOfOps(options, row.method, url, body)) {
+      const taken = take(line as News); // the API's own shape
+      if (typeof taken !== 'string') return taken.result;
+      progress.tell(taken);
+    }
+  } finally {
+    progress.end();
+  }
+  throw new PuenteError('unreachable', `The ${label} ended before it was complete; the log of Puente says why.`);
+}
+
+export const captureFaces: Faces = {
+  'capture on': captureSwitch(true),
+  'capture off': captureSwitch(false),
+  'capture show': face<CallView>({
+    examples: ['puente capture show 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10'],
+    text({ at, operation, lane, status, error, duration_ms, messages }) {
+      const head = `${at} ${operation ?? 'unknown endpoint'} on ${lane}: ${status}${error === null ? '' : ` ${error}`} after ${duration_ms} ms`;
+      const kept =
+        messages === null ? 'Its messages were not kept: puente capture on <merchant> keeps later ones.' : null;
+      return `${head}\n${kept ?? JSON.stringify(messages, null, 2)}`;
+    },
+  }),
+  'capture export': face<undefined>({
+    about: 'exchanges as a file of JSON lines, for assess and replay',
+    notes: `
+Tokens, secrets, card numbers and fields about people (such as payers) are taken out when a call is captured.
+References and texts that a till gave its sales stay, because replay needs them, and may name people.
+The last line says how many exchanges there are: a file without it was cut.`,
+    examples: [
+      'puente capture export --merchant 700100200 --since 2026-01-01T00:00:00Z --output january.jsonl',
+      'puente replay january.jsonl --against tables',
+    ],
+    more: addOutput,
+    async ask(given) {
+      await saveAnswer(given, 'exporting', 'The capture is in FILE.');
+      return undefined;
+    },
+  }),
+};
+
+export const reportFaces: Faces = {
+  report: face<undefined>({
+    about: 'what happened in a period: traffic, losses, differences, notices, incidents, decisions, the verdict',
+    notes: 'The audit chain is checked with every report.',
+    examples: [
+      'puente report 700100200 --format html --output report.html',
+      'puente report 700100200 --format html --language es --output informe.html',
+      'puente report --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z --format csv --part losses',
+      'puente report diff before.json after.json',
+    ],
+    exits: {
+      done: 'complete, and the chain of decisions is intact',
+      broken_chain: 'what it says of decisions is not proven',
+    },
+    args: ['merchant'],
+    more: addOutput,
+    async ask(given) {
+      await saveAnswer(given, 'report', 'FILE is written.');
+      await warnOfBrokenChain(given.options);
+      return undefined;
+    },
+  }),
+  'report compare': face<ReportDiff>({
+    examples: ['puente report compare 700100200 --since 2026-01-08T00:00:00Z --until 2026-01-15T00:00:00Z'],
+    args: ['merchant'],
+    is_long: true,
+    text: diffText,
+  }),
+};
+
+/** `puente report diff`: of two files, without a running Puente. */
+export function addReportDiff(program: Command): void {
+  const diff = program.commands
+    .find((one) => one.name() === 'report')
+    ?.command('diff <before> <after>')
+    .description('what changed between two reports made with --format json');
+  if (diff === undefined) throw new TypeError('there is no command report');
+  withManual(diff, { examples: ['puente report diff last-week.json this-week.json'] });
+  diff.action(async (before: string, after: string, _options: unknown, command: Command) => {
+    const { diffReports, readReport } = await import('../report/diff.ts');
+    const options = command.optsWithGlobals<Output>();
+    const found = diffReports(readReport(readText(before), before), readReport(readText(after), after));
+    print(options, found, diffText(found));
+  });
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    const repair = 'give the path of a report made with --format json';
+    throw new PuenteError('bad_request', `${file} can't be read: ${repair}.`, { cause });
+  }
+}
+
+function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, incidents }: ReportDiff): string {
+  const shown = listed<ReportDiff['changes'][number]>('Nothing changed.', {
+    part: 'part',
+    line: 'line',
+    before: ({ before }) => before ?? 'none',
+    after: ({ after }) => after ?? 'none',
+  });
+  const told = [...decisions, ...incidents].map(
+    ({ at, who, action, subject, reason }) => `  ${at} ${who}: ${action} of ${subject}, ${reason}`,
+  );
+  return [
+    `${a.period.since} to ${a.period.until}, then ${b.period.since} to ${b.period.until}`,
+    `tables: ${tables.before}${tables.before === tables.after ? ', the same' : ` → ${tables.after}`}`,
+    ...(verdict.after === null && verdict.before === null
+      ? []
+      : [`verdict: ${verdict.before ?? 'none'} → ${verdict.after ?? 'none'}`]),
+    shown(changes),
+    ...(told.length === 0 ? [] : ['Decided and noticed in between:', ...told]),
+  ].join('\n');
+}
+
+interface Reconciled {
+  done: Extract<ReconcileNews, { news: 'done' }>;
+  mismatches: (Mismatch & { repaired: boolean })[];
+}
+
+export const reconcileFaces: Faces = {
+  reconcile: face<Reconciled>({
+    about: 'compare open and recent links with upstream; repair with --apply',
+    examples: [
+      'puente reconcile --merchant 700100200',
+      'puente reconcile --since 2026-01-31T00:00:00Z --apply --reason "after the outage"',
+    ],
+    exits: {
+      done: 'nothing differs any more',
+      blocked: 'something is left that differs',
+      inconclusive: 'not everything could be compared',
+    },
+    ask(given) {
+      const mismatches: Reconciled['mismatches'] = [];
+      return newsOf<ReconcileNews, Reconciled>(given, 'reconciliation', (news) => {
+        if (news.news === 'done') return { result: { done: news, mismatches } };
+        if (news.news === 'progress') return `${news.checked} checked, ${news.mismatches} differ`;
+        mismatches.push({ ...news.mismatch, repaired: news.repaired });
+        return `${mismatches.length} differ`;
+      });
+    },
+    text: reconciledText,
+    // What could not be read may differ: nothing is green by default.
+    exit({ done, mismatches }) {
+      if (mismatches.some(({ repaired }) => !repaired)) return exitCodes.blocked;
+      return done.unreadable > 0 || done.left_out ? exitCodes.inconclusive : exitCodes.done;
+    },
+  }),
+};
+
+function reconciledText({ done, mismatches }: Reconciled, { fields: { apply, merchant, since } }: Given): string {
+  const sums = `${done.checked} checked, ${done.mismatches} differ, ${done.repaired} repaired, ${done.unreadable} could not be read.`;
+  const cut = done.left_out ? '\nA merchant has more open links than one run looks at: run it again later.' : '';
+  if (mismatches.length === 0) return sums + cut;
+  const shown = table<Reconciled['mismatches'][number]>(
+    {
+      kind: 'kind',
+      merchant: 'merchant_id',
+      unit: 'unit',
+      'legacy id': 'legacy_id',
+      order: 'order_id',
+      what: 'what',
+      repair: ({ repaired, repair }) => (repaired ? 'done' : repair),
+    },
+    mismatches,
+  );
+  const open = mismatches.filter(({ repaired, repair }) => !repaired && repair !== 'none').length;
+  const same = Object.entries({ merchant, since }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name} ${value}`],
+  );
+  const command = ['puente reconcile', ...same, '--apply --reason …'].join(' ');
+  return `${shown}\n${sums}${cut}${apply === true || open === 0 ? '' : `\nRepair ${open} of them: ${command}`}`;
+}
+
+export const backupFaces: Faces = {
+  backup: face<BackupManifest>({
+    about: 'make a backup of a running Puente, and prove it',
+    examples: ['puente backup --reason "before the upgrade"'],
+    ask: (given) =>
+      newsOf<BackupProgress, BackupManifest>(given, 'backup', (news) =>
+        news.news === 'done'
+          ? { result: news.backup }
+          : `${news.step}, ${bytesText(news.bytes)} of about ${bytesText(news.of_bytes)}`,
+      ),
+    text: ({ file, bytes, sha256, heads }) =>
+      `${file} is made and proved: ${bytesText(bytes)}, ${heads.links} links, ${heads.audit_sequence} audit lines.\nSHA-256 ${sha256}`,
+  }),
+  'backups list': face<BackupManifest[]>({
+    examples: ['puente backups list'],
+    text: listed('There is no backup yet: make one with puente backup.', {
+      file: 'file',
+      'made at': 'made_at',
+      size: ({ bytes }) => bytesText(bytes),
+      schema: 'schema',
+      links: ({ heads }) => heads.links,
+      'audit lines': ({ heads }) => heads.audit_sequence,
+    }),
+  }),
+};

@@ -1,0 +1,415 @@
+/** Moves as people read them: stages, proposals, bulk moves, brown-outs, safety stops and what is still open. */
+import { readFileSync } from 'node:fs';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { PuenteError } from '../../error.ts';
+import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
+import type { MerchantView } from '../merchants.ts';
+import type { BrownoutView } from '../moves/brownouts.ts';
+import type { BulkView } from '../moves/bulk.ts';
+import type { Judgement } from '../moves/judge.ts';
+import type { Moved } from '../moves/judged.ts';
+import type { MoveAnswer, RolledBack } from '../moves/move.ts';
+import type { DrainView, Preview } from '../moves/preview.ts';
+import type { ProposalView } from '../moves/proposals.ts';
+import { FOLLOW } from '../moves/target.ts';
+import type { SafetyView, TripView } from '../safety.ts';
+import { stagesText } from './merchants.ts';
+import { type Columns, exitCodes, facts, listed, percent, startProgress, table } from './output.ts';
+import { call, callRow, type Faces, type Fields, face, type Given } from './rows.ts';
+
+/** Between two looks at what is watched. */
+const WATCH_PAUSE_MS = 1000;
+const MOVE = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
+
+export const stageFaces: Faces = {
+  stage: face<MoveAnswer | { judgement: Judgement }>({
+    about: 'move a merchant: new payments follow, open ones stay',
+    notes: `
+Stages, in the order of a migration:
+  legacy   proxied untouched
+  shadow   proxied, and translated on paper: nothing changes for the till
+  canary   a share of the units, or named units, is on orders
+  orders   everything is on orders
+  follow   with --kind: the kind follows its merchant's stage again
+
+Forward it goes one stage at a time, with evidence; back at any time. Open sales stay where they were created.
+Where a second approver is needed, a move forward is proposed and nothing is moved: text and JSON say so (result).`,
+    examples: [
+      'puente stage 700100200 shadow --reason "first look"',
+      'puente stage 700100200 canary --share 5 --dry-run',
+      'puente stage 700100200 canary --share 5 --unit-in point:PAX_A910__SMARTPOS0000000001 --reason "week 1"',
+      'puente stage 700100200 orders --kind qr --reason "QR is proven"',
+    ],
+    exits: { done: 'moved, or proposed to a second person', failed: 'refused: something is missing' },
+    args: ['stage'],
+    none: FOLLOW,
+    flags: { units_in: 'unit-in', units_out: 'unit-out' },
+    text: moveText,
+  }),
+  rollback: face<RolledBack>({
+    examples: ['puente rollback 700100200 --reason "tills report errors"'],
+    text: (told, { path }) =>
+      `merchant ${path.id} is on legacy: new payments go there now, open ones stay where they were created\n${drainText(told)}`,
+  }),
+  drain: face<DrainView>({
+    examples: ['puente drain 700100200 --watch'],
+    more: (drain) => void drain.option('--watch', 'look again until nothing is open on orders'),
+    ask: (given) =>
+      watched<DrainView>(given, 'draining', {
+        isOver: ({ orders }) => given.options.watch !== true || orders.open === 0,
+        says: ({ says }) => says,
+      }),
+    text: drainText,
+  }),
+};
+
+/** Looks again and again until it is over. @param first what was seen already. */
+async function watched<View>(
+  given: Given,
+  label: string,
+  view: { isOver(seen: View): boolean; says(seen: View): string },
+  look: () => Promise<unknown> = () => call(given),
+): Promise<View> {
+  const progress = startProgress(given.options, label);
+  for (;;) {
+    const seen = (await look()) as View; // the API's own shape
+    if (view.isOver(seen)) {
+      progress.end();
+      return seen;
+    }
+    progress.tell(view.says(seen));
+    await new Promise((resolve) => setTimeout(resolve, WATCH_PAUSE_MS));
+  }
+}
+
+function moveText(told: MoveAnswer | { judgement: Judgement }, { path }: Given): string {
+  const judged = judgementText(told.judgement);
+  if (!('result' in told)) return `would be, merchant ${path.id}\n${judged}`;
+  if (told.result === 'moved') return `${movedText(told)}\n${judged}`;
+  const { id, expires_at } = told.proposed;
+  const next = `Another approver makes it until ${expires_at}: puente moves approve ${id} --reason …`;
+  return `proposed, not moved: merchant ${path.id} stays as it is\n${next}\n${judged}`;
+}
+
+/** What has just become of a merchant, in one line; its settings are shown by `puente merchants show`. */
+function movedText({ id, revision, in_force, judgement }: Moved): string {
+  const said = judgement.kind === 'same' ? 'was there already' : 'is moved';
+  return `merchant ${id} ${said}: stage ${stagesText(in_force)}, revision ${revision}`;
+}
+
+function drainText({ orders, legacy, says }: DrainView): string {
+  const units = [
+    ...orders.units.map((unit) => ({ on: 'orders', ...unit })),
+    ...legacy.units.map((unit) => ({ on: 'legacy', notices_pending: '', ...unit })),
+  ];
+  const columns: Columns<(typeof units)[number]> = {
+    'open on': 'on',
+    unit: 'unit',
+    open: 'open',
+    oldest: 'oldest_at',
+    'latest possible end': 'latest_end_at',
+    'in doubt': 'in_doubt',
+    'notices waiting': 'notices_pending',
+  };
+  return units.length === 0 ? says : `${table(columns, units)}\n${says}`;
+}
+
+export const moveFaces: Faces = {
+  'moves list': face<ProposalView[]>({
+    examples: ['puente moves list --state waiting'],
+    text: listed<ProposalView>('No move is like that.', {
+      move: 'id',
+      merchant: 'merchant_id',
+      to: targetText,
+      'proposed by': 'proposed_by',
+      reason: 'reason',
+      state: 'state',
+      until: 'expires_at',
+    }),
+  }),
+  'moves show': face<ProposalView & { judgement: Judgement | null }>({
+    examples: [`puente moves show ${MOVE}`],
+    text: ({ judgement, ...move }) =>
+      facts({ ...move, move: targetText(move) }) + (judgement === null ? '' : `\n${judgementText(judgement)}`),
+  }),
+  'moves approve': face<Moved>({
+    notes: 'It is judged again on what holds now. Nobody approves a move of their own.',
+    examples: [`puente moves approve ${MOVE} --reason "looked at the preview with the shop"`],
+    text: (moved) => `${movedText(moved)}\n${judgementText(moved.judgement)}`,
+  }),
+  'moves decline': face<ProposalView>({
+    examples: [`puente moves decline ${MOVE} --reason "not before the holidays"`],
+    text: ({ id, state }) => `move ${id} is ${state}`,
+  }),
+};
+
+function targetText({ move: { stage, share, kind } }: Pick<ProposalView, 'move'>): string {
+  const to = stage === null ? 'follow its merchant' : String(stage);
+  return `${to}${share === undefined ? '' : ` ${share} %`}${kind === undefined ? '' : `, ${kind} alone`}`;
+}
+
+// A judged move: what changes, what it touches, and what is missing with the command that gives it.
+
+/** Units that are shown; `--json` has more. */
+const SHOWN_UNITS = 20;
+const SHOWN_REFUSALS = 5;
+
+function judgementText({ allowed, kind, missing, needs, overridden, preview }: Judgement): string {
+  const verdict = allowed ? (needs === 'approval' ? 'allowed, once a second person agrees' : 'allowed') : 'refused';
+  const lacks = table({ missing: 'code', what: 'what', command: 'command' }, missing);
+  return [
+    `${kind === 'same' ? 'no move' : `move ${kind}`}: ${verdict}${overridden ? ', by override' : ''}`,
+    ...preview.changes.map((change) => `  ${change}`),
+    previewText(preview),
+    ...(missing.length > 0 ? [lacks] : []),
+    ...(needs === 'override' ? ['An approver can do without what is missing, with --override.'] : []),
+  ].join('\n');
+}
+
+function previewText(preview: Preview): string {
+  const touched: [string, string | number][] = [
+    ['units seen', preview.units_seen],
+    ['units that change side now', preview.units_now],
+    ['units that change side later', preview.units_later],
+    ['calls a day', preview.calls_a_day],
+    ['calls a day that change side', preview.calls_a_day_touched],
+    ['open on orders', preview.open_on_orders],
+    ['open on legacy', preview.open_on_legacy],
+    ['worst known difference', preview.worst_difference ?? 'none'],
+    ['predicted refusals', refusals(preview)],
+  ];
+  const sums = table({ touches: 0, '': 1 }, touched);
+  if (preview.units.length === 0) return sums;
+  const units = preview.units.slice(0, SHOWN_UNITS);
+  const count = preview.units_now + preview.units_later - units.length;
+  const rest = count > 0 ? `\n${count} more units; --json names them` : '';
+  const columns = { unit: 'slot', to: 'to', when: 'when', why: 'why', 'at the latest': 'until' } as const;
+  return `${sums}\n${table(columns, units)}${rest}`;
+}
+
+function refusals({ predicted_refusals: all }: Preview): string {
+  const text = all
+    .slice(0, SHOWN_REFUSALS)
+    .map(({ operation, code, error, count }) => `${operation}: ${code ?? error ?? 'refused'}, ${count} times`);
+  return text.join('\n') || 'none';
+}
+
+// Bulk moves: followed until they are over; one that was stopped, or refused a merchant, has failed for a script.
+
+export const bulkFaces: Faces = {
+  'bulk start': face<BulkView>({
+    about: 'start to move the merchants of a file, or those that meet conditions',
+    notes: `
+The file has a merchant a line, alone or with its own target; # starts a remark:
+  700100200
+  700100300 canary 5
+Conditions of --where, all of which must hold: stage=…, verdict=ready|blocked|inconclusive, site=MLA.
+Each merchant is judged like a single move; the ones that are refused are listed with what is missing.`,
+    examples: [
+      'puente bulk start --file monday.txt --stage shadow --reason "wave 3"',
+      'puente bulk start --where stage=shadow --where verdict=ready --stage canary --share 5 --per-day 20 --reason "wave 4" --follow',
+    ],
+    exits: { done: 'started; with --follow all are moved', failed: 'refused; with --follow some are not moved' },
+    made: ['target', 'items', 'where'],
+    more: addBulkOptions,
+    input: bulkOf,
+    async ask(given) {
+      const started = (await call(given, true)) as BulkView; // the API's own shape
+      return given.options.follow === true ? followed(given, started) : started;
+    },
+    text: bulkText,
+    exit: bulkExit,
+  }),
+  'bulk list': face<Omit<BulkView, 'items'>[]>({
+    examples: ['puente bulk list --json'],
+    text: listed('No bulk move yet; start one with puente bulk start.', {
+      'bulk move': 'id',
+      started: 'created_at',
+      by: 'who',
+      state: 'state',
+      merchants: 'summary',
+      'a day': 'per_day',
+      reason: 'reason',
+    }),
+  }),
+  'bulk show': face<BulkView>({
+    examples: [`puente bulk show ${MOVE}`],
+    exits: { done: 'shown; with --follow all are moved', failed: 'failed; with --follow some are not moved' },
+    more: (show) => void show.option('--follow', 'stay until it is over'),
+    ask: async (given) =>
+      given.options.follow === true ? followed(given, { id: given.path.id ?? '' }) : ((await call(given)) as BulkView), // the API's own shape
+    text: bulkText,
+    exit: bulkExit,
+  }),
+  'bulk abort': face<BulkView>({
+    examples: [`puente bulk abort ${MOVE} --reason "a till of the chain was updated"`],
+    text: bulkText,
+  }),
+};
+
+function addBulkOptions(start: Command): void {
+  start
+    .option('--file <path>', 'merchants, one a line, each with a target of its own or none; - reads the input')
+    .option('--where <condition>', 'merchants like this, such as verdict=ready; may be repeated', condition)
+    .addOption(new Option('--stage <stage>', 'where to, for all that name no stage').choices(stages))
+    .option('--share <percent>', 'percent of the units, on canary', percent)
+    .addOption(new Option('--kind <kind>', 'move this kind of work alone').choices(routedKinds))
+    .option('--override', 'as an approver, do without the evidence that is missing')
+    .option('--follow', 'stay until it is over');
+}
+
+function bulkOf({ fields, options }: Given): Fields {
+  const { file, where, stage, share, kind, override } = options;
+  if ((file === undefined) === (where === undefined))
+    throw new PuenteError(
+      'bad_request',
+      'Name the merchants with --file, or with --where; see puente bulk start --help.',
+    );
+  const whom = typeof file === 'string' ? { items: itemsOf(file) } : { where };
+  return { ...fields, target: known({ stage, share, kind, override }), ...whom };
+}
+
+/** @throws PuenteError bad_request with the line that can't be read. */
+function itemsOf(file: string): Fields[] {
+  return contentOf(file)
+    .split('\n')
+    .flatMap((line, index) => {
+      const text = line.replace(/#.*/, '').trim();
+      if (text === '') return [];
+      const [, merchant_id, stage, share] =
+        /^(\d+)(?:[\s,;]+(\S+?))?(?:[\s,;]+(\d{1,3}(?:\.\d{1,2})?))?$/.exec(text) ?? [];
+      if (merchant_id === undefined)
+        throw new PuenteError(
+          'bad_request',
+          `Line ${index + 1} of ${file} can't be read: write MERCHANT, or MERCHANT STAGE SHARE.`,
+        );
+      return [known({ merchant_id, stage, share: share === undefined ? undefined : Number(share) })];
+    });
+}
+
+function contentOf(file: string): string {
+  try {
+    return readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (cause) {
+    throw new PuenteError('bad_request', `${file} can't be read; name a file with a merchant a line.`, { cause });
+  }
+}
+
+function condition(text: string, before: Fields = {}): Fields {
+  const [, name = '', value] = /^([a-z]+)=(.+)$/.exec(text) ?? [];
+  if (value === undefined) throw new InvalidArgumentError('write it as stage=shadow, verdict=ready or site=MLA');
+  return { ...before, [name]: value };
+}
+
+function known(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function followed(given: Given, { id }: Pick<BulkView, 'id'>): Promise<BulkView> {
+  return watched<BulkView>(
+    given,
+    'moving',
+    {
+      isOver: ({ state }) => state !== 'running',
+      says: ({ summary, detail }) => (detail === summary ? summary : `${summary}; ${detail}`),
+    },
+    () => callRow('GET /api/bulk/:id', { ...given, path: { id } }),
+  );
+}
+
+function bulkText({ id, state, summary, detail, per_day, items }: BulkView): string {
+  const head = `bulk move ${id}: ${state}, ${summary}, at most ${per_day} a day`;
+  const why = detail === summary ? '' : `\n${detail}`;
+  return `${head}${why}\n${table({ merchant: 'merchant_id', state: 'state', at: 'at', what: 'detail' }, items)}`;
+}
+
+function bulkExit({ state, items }: BulkView): number {
+  return state === 'stopped' || items.some((one) => one.state === 'refused') ? exitCodes.failed : exitCodes.done;
+}
+
+const brownouts: Columns<BrownoutView> = {
+  'brown-out': 'id',
+  from: 'from',
+  until: 'until',
+  state: 'state',
+  merchants: ({ merchants }) => merchants.join(' '),
+  reason: 'reason',
+};
+
+export const brownoutFaces: Faces = {
+  'brownout schedule': face<BrownoutView>({
+    notes: `
+In the window new work and listings (devices, events) on legacy are refused with an error that tills know; reads, cancels
+and refunds of existing sales go on, and so does everything on orders.
+It lasts 24 hours at most, and puente brownout abort ends it at once.`,
+    examples: [
+      'puente brownout schedule 700100200 700100300 --from 2026-01-31T09:00:00Z --until 2026-01-31T10:00:00Z --reason "drill 1"',
+    ],
+    args: ['merchants'],
+    text: (made) => `${table(brownouts, [made])}\nIt can be ended at once: puente brownout abort ${made.id} --reason …`,
+  }),
+  'brownout list': face<BrownoutView[]>({
+    examples: ['puente brownout list --json'],
+    text: listed('No brown-out was ever scheduled.', brownouts),
+  }),
+  'brownout abort': face<BrownoutView>({
+    examples: [`puente brownout abort ${MOVE} --reason "a shop called"`],
+    text: ({ id, merchants }) => `brown-out ${id} is aborted for ${merchants.join(', ')}`,
+  }),
+};
+
+type Trip = TripView & { merchant_id: string };
+const trips: Columns<Trip> = {
+  kind: 'kind',
+  since: 'at',
+  why: 'why',
+  intended: 'intended',
+  reset: ({ merchant_id, kind }) => `puente safety reset ${merchant_id} --kind ${kind} --reason …`,
+};
+
+export const safetyFaces: Faces = {
+  'safety show': face<Trip[] | SafetyView>({
+    about: 'every safety stop in force; of one merchant also what is counted now',
+    notes: `
+A safety stop takes a kind of a merchant's new work back to shadow when too many calls on orders are faults or slow,
+or when five faults come in a row with no good call between, however few calls there are.
+What a shop or a card does never counts. The operator's stage stays as it is, and holds again after the reset.
+Whether it acts is a setting: puente merchants set MERCHANT --safety-stop off|observe|armed --reason …`,
+    examples: ['puente safety show', 'puente safety show 700100200'],
+    text: (answer) => ('mode' in answer ? safetyText(answer) : allStops(answer)),
+  }),
+  'safety reset': face<MerchantView>({
+    examples: ['puente safety reset 700100200 --kind intents --reason "the service is well again"'],
+    text: ({ id, revision, in_force }, { fields }) =>
+      `merchant ${id}: the safety stop of ${fields.kind} is taken away, revision ${revision}\nstage: ${stagesText(in_force)}`,
+  }),
+};
+
+const allStops = listed<Trip>('No safety stop is in force.', { merchant: 'merchant_id', ...trips });
+
+function safetyText({ merchant_id, mode, trips: stops, now, history }: SafetyView): string {
+  return [
+    `safety stop of merchant ${merchant_id}: ${mode}`,
+    listed('No safety stop is in force.', trips)(stops.map((stop) => ({ ...stop, merchant_id }))),
+    listed<SafetyView['now'][number]>('No call on orders counts now.', {
+      kind: 'kind',
+      calls: 'calls',
+      faults: 'faults',
+      slow: 'slow',
+      'would trip': 'why',
+    })(now),
+    ...(history.length === 0
+      ? []
+      : [
+          table(
+            {
+              at: 'at',
+              kind: 'kind',
+              what: ({ stopped }) => (stopped ? 'stopped' : 'would have stopped'),
+              why: 'why',
+            },
+            history,
+          ),
+        ]),
+  ].join('\n');
+}

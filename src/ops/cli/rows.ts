@@ -1,0 +1,318 @@
+/** Makes the commands that call a running Puente from the route rows: arguments and flags of path and schemas, one call, and the answer as JSON or text. */
+import { Argument, type Command, Option } from 'commander';
+import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import { opsRoutes } from '../api/api.ts';
+import type { OpsRoute } from '../api/router.ts';
+import { type Manual, withManual } from './help.ts';
+import { callOps } from './ops-client.ts';
+import { common, facts, type Output, percent, print, wholeNumber } from './output.ts';
+
+/** What a command adds to its rows. `Answer` is the API's own shape; of an answer that is nothing but a list, the list. */
+export interface Face<Answer = unknown> extends Partial<Manual> {
+  /** The command whose rows these are, for one that does a part of what another does. */
+  of?: string;
+  /** What the command does, where the row's summary does not say it. */
+  about?: string;
+  /** Fields that are arguments, in this order, after those of the path. */
+  args?: readonly string[];
+  /** Names of flags that differ from the names of their fields. */
+  flags?: Readonly<Record<string, string>>;
+  /** Fields that `input` makes, so that they have no flag. */
+  made?: readonly string[];
+  /** The fields that have flags, where only some do. */
+  only?: readonly string[];
+  /** The word for null; usually `default`. */
+  none?: string;
+  /** Adds flags that are no fields; `input`, `ask` and `text` find them in the options. */
+  more?(command: Command): void;
+  /** Of a command with a row for one and a row for many: what belongs to which, as a sentence without its end. */
+  either?: string;
+  /** Whether the call may take minutes. */
+  is_long?: boolean;
+  /** Completes the fields from other flags. @throws PuenteError bad_request. */
+  input?(given: Given): Fields | Promise<Fields>;
+  /** Replaces the call. @returns what is printed; undefined when everything is printed already. */
+  ask?(given: Given): Promise<Answer | undefined>;
+  /** For people; without it a table of facts. */
+  text?(answer: Answer, given: Given): string;
+  /** The exit code. */
+  exit?(answer: Answer, given: Given): number;
+}
+
+/** By command, in the order of the help. */
+export type Faces = Readonly<Record<string, Face>>;
+export type Fields = Record<string, unknown>;
+
+/** What was typed. */
+export interface Given {
+  row: OpsRoute;
+  /** Parameters of the path, by name. */
+  path: Record<string, string>;
+  /** Fields of the query or body, by name; one that was not named is not there. */
+  fields: Fields;
+  options: Output & Record<string, unknown>;
+}
+
+/** Gives a face the type of its answer. */
+export function face<Answer>(made: Face<Answer>): Face<Answer> {
+  return made;
+}
+
+/** Commands that only hold others. */
+const HOLDERS: Readonly<Record<string, string>> = {
+  merchants: 'see and set merchants of a running Puente',
+  moves: 'moves that wait for a second person (setting moves.second_approver)',
+  bulk: 'move many merchants with a daily budget',
+  brownout: 'drills: windows in which legacy refuses new work',
+  safety: 'safety stops: see them, reset them',
+  differences: 'where legacy and orders differ, grouped by signature',
+  capture: 'keep exchanges with their redacted messages, and export them',
+  notices: 'the delivery log of a running Puente, and replays',
+  audit: 'decisions: who, when, why; and the proof that nobody changed them',
+  backups: 'the backups there are',
+};
+
+/** @throws TypeError for a face whose command no row has. */
+export function addRowCommands(program: Command, faces: Faces): void {
+  for (const [name, one] of Object.entries(faces)) addRowCommand(program, name, one);
+}
+
+function addRowCommand(program: Command, name: string, one: Face): void {
+  const rows = opsRoutes.filter(({ command }) => command.split(' --')[0] === (one.of ?? name));
+  const [first] = rows;
+  if (first === undefined) throw new TypeError(`no row has the command ${name}`);
+  const words = name.split(' ');
+  const holder = words.slice(0, -1).reduce(below, program);
+  const command = common(holder.command(words.at(-1) ?? '').description(one.about ?? clauseOf(first)));
+  const { path, least } = pathOf(rows);
+  for (const [index, { shown }] of path.entries())
+    command.addArgument(new Argument(index < least ? `<${shown}>` : `[${shown}]`));
+  const fields = fieldsOf(rows).filter((field) => one.only?.includes(field.name) ?? true);
+  const args = (one.args ?? []).flatMap((arg) => fields.filter((field) => field.name === arg));
+  for (const field of args) command.addArgument(argumentOf(field, one));
+  one.more?.(command);
+  for (const row of rows) if (flagOf(row) !== null) command.option(`--${flagOf(row)}`, clauseOf(row));
+  const flagged = fields.filter((field) => !args.includes(field) && !one.made?.includes(field.name));
+  const flags = flagged.map((field) => ({ field, option: optionOf(field, one) }));
+  for (const { option } of flags) command.addOption(option);
+  withManual(command, { examples: [], ...one });
+  command.action(async (...typed: unknown[]) => {
+    const options = command.optsWithGlobals<Given['options']>();
+    const row = rowOf(rows, path.filter((_, index) => typed[index] !== undefined).length, options);
+    const named = [
+      ...args.map((field, index) => [field, typed[path.length + index]] as const),
+      ...flags.map(({ field, option }) => [field, options[option.attributeName()]] as const),
+    ];
+    const given = {
+      row,
+      path: Object.fromEntries(path.map(({ name }, index) => [name, String(typed[index] ?? '')])),
+      fields: Object.fromEntries(
+        named
+          .filter(([, value]) => value !== undefined)
+          .map(([field, value]) => [field.name, sentAs(field, value, row, one)]),
+      ),
+      options,
+    };
+    refuseUnlessOf(row, given.fields, one, command);
+    await act(one, given);
+  });
+}
+
+/** The command of this name, made when the first one below it is. */
+function below(above: Command, word: string): Command {
+  const there = above.commands.find((one) => one.name() === word);
+  return there ?? above.command(word).description(HOLDERS[word] ?? '');
+}
+
+/** A summary as a part of a sentence. */
+function clauseOf({ summary }: OpsRoute): string {
+  return summary.charAt(0).toLowerCase() + summary.slice(1).replace(/\.$/, '');
+}
+
+/** A row that only a flag of its command chooses, as `stage --dry-run`. */
+function flagOf({ command }: OpsRoute): string | null {
+  return command.split(' --')[1] ?? null;
+}
+
+/** The parameters of the longest path; those beyond `least` may be left out. An id is shown as what it is the id of. */
+function pathOf(rows: readonly OpsRoute[]): { path: { name: string; shown: string }[]; least: number } {
+  const paths = rows.map(({ path }) => {
+    const words = path.split('/');
+    return words.flatMap((word, index) => {
+      const before = words[index - 1] ?? '';
+      return word.startsWith(':')
+        ? [{ name: word.slice(1), shown: word === ':id' ? before.replace(/s$/, '') : word.slice(1) }]
+        : [];
+    });
+  });
+  const lengths = paths.map(({ length }) => length);
+  return { path: paths.find(({ length }) => length === Math.max(...lengths)) ?? [], least: Math.min(...lengths) };
+}
+
+/** The row that the flags and as many arguments of a path choose. */
+function rowOf(rows: readonly OpsRoute[], count: number, options: Given['options']): OpsRoute {
+  const isChosen = (row: OpsRoute): boolean => {
+    const flag = flagOf(row);
+    return flag !== null && options[new Option(`--${flag}`).attributeName()] === true;
+  };
+  const found = rows.find(isChosen) ?? rows.find((row) => pathOf([row]).least === count && flagOf(row) === null);
+  return found ?? (rows[0] as OpsRoute); // a command has a row
+}
+
+/** @throws PuenteError bad_request where flags of one row are named for another; usage where one is missing. */
+function refuseUnlessOf(row: OpsRoute, fields: Fields, { either, made = [] }: Face, command: Command): void {
+  const { properties, required } = schemaOf(row);
+  const strange = Object.keys(fields).filter((name) => !Object.hasOwn(properties, name));
+  const missing = required.find((name) => !Object.hasOwn(fields, name) && name !== 'revision' && !made.includes(name));
+  if (either !== undefined && (strange.length > 0 || missing !== undefined))
+    throw new PuenteError('bad_request', `${either}${strange.length > 0 ? '; not both' : ''}.`);
+  if (missing !== undefined) command.error(`error: required option '--${missing} <text>' not specified`);
+  for (const name of strange) delete fields[name];
+}
+
+// Fields of schemas, as arguments and flags.
+
+interface Field {
+  name: string;
+  about: string;
+  kind: 'flag' | 'switch' | 'list' | 'choice' | 'number' | 'share' | 'text';
+  choices: readonly string[];
+  /** What stands for its value in the help. */
+  value: string;
+  is_nullable: boolean;
+  /** By every row of the command. */
+  is_required: boolean;
+  /** As the help shows it. */
+  usual: string;
+}
+
+interface FieldSchema {
+  type?: string | string[];
+  enum?: string[];
+  format?: string;
+  items?: FieldSchema;
+  anyOf?: FieldSchema[];
+  description?: string;
+  default?: unknown;
+}
+
+/** What a text is; one that is not here is a `text`. */
+const VALUES: Readonly<Record<string, string>> = { merchant: 'id', subject: 'id', operation: 'name', action: 'name' };
+
+function schemaOf(row: OpsRoute): { properties: Record<string, FieldSchema>; required: readonly string[] } {
+  const schema = row.body ?? row.query;
+  if (schema === undefined) return { properties: {}, required: [] };
+  const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return { properties: properties as Record<string, FieldSchema>, required }; // every body and query is a strict object
+}
+
+/** Those of the first row first. */
+function fieldsOf(rows: readonly OpsRoute[]): Field[] {
+  const schemas = rows.map(schemaOf);
+  const all = new Map(schemas.toReversed().flatMap(({ properties }) => Object.entries(properties)));
+  const names = new Set(schemas.flatMap(({ properties }) => Object.keys(properties)));
+  return [...names].map((name) =>
+    fieldOf(
+      name,
+      all.get(name) ?? {},
+      schemas.every(({ required }) => required.includes(name)),
+    ),
+  );
+}
+
+function fieldOf(name: string, schema: FieldSchema, is_required: boolean): Field {
+  const inner = schema.anyOf?.find(({ type }) => type !== 'null') ?? schema;
+  const types = [inner.type ?? []].flat();
+  const choices = inner.enum ?? inner.items?.enum ?? [];
+  const is_nullable = inner !== schema || types.includes('null');
+  const usual = name === 'revision' ? 'the current one' : String([schema.default ?? ''].flat().join(' and '));
+  const field = { name, about: schema.description ?? '', choices, is_nullable, is_required, usual };
+  const is_flag = types.includes('boolean') || choices.join() === 'true,false';
+  if (is_flag && is_nullable) return { ...field, kind: 'switch', choices: ['on', 'off'], value: 'switch' };
+  if (is_flag) return { ...field, kind: 'flag', choices: [], value: '', usual: '' };
+  if (types.includes('array')) return { ...field, kind: 'list', value: name.replace(/s$/, '') };
+  if (choices.length > 0) return { ...field, kind: 'choice', value: name.split('_').at(-1) ?? name };
+  if (types.includes('integer')) return { ...field, kind: 'number', value: 'number' };
+  if (types.includes('number')) return { ...field, kind: 'share', value: 'percent' };
+  return { ...field, kind: 'text', value: inner.format === 'date-time' ? 'instant' : (VALUES[name] ?? 'text') };
+}
+
+function argumentOf({ name, about, kind, choices, is_nullable, is_required }: Field, { none }: Face): Argument {
+  const word = kind === 'list' ? `${name}...` : name;
+  const argument = new Argument(is_required ? `<${word}>` : `[${word}]`, about);
+  return choices.length > 0
+    ? argument.choices(is_nullable && none !== undefined ? [...choices, none] : choices)
+    : argument;
+}
+
+function optionOf(field: Field, { flags = {}, none = 'default' }: Face): Option {
+  const { name, about, kind, value, choices, usual, is_nullable, is_required } = field;
+  const flag = `--${flags[name] ?? name.replaceAll('_', '-')}`;
+  const shown = kind === 'flag' ? '' : ` <${value}${kind === 'list' ? '...' : ''}>`;
+  const option = new Option(flag + shown, usual === '' ? about : `${about} (default: ${usual})`);
+  if (choices.length > 0) option.choices(is_nullable ? [...choices, none] : choices);
+  if (kind === 'number') option.argParser(wholeNumber);
+  if (kind === 'share') option.argParser(percent);
+  return option.makeOptionMandatory(is_required && name !== 'revision');
+}
+
+/** As the body or the query has it; a query has no null. */
+function sentAs({ kind, is_nullable }: Field, value: unknown, { body }: OpsRoute, { none = 'default' }: Face): unknown {
+  if (kind === 'switch' && value !== none) return value === 'on';
+  return is_nullable && value === none && body !== undefined ? null : value;
+}
+
+// The call, and its answer.
+
+async function act(one: Face, typed: Given): Promise<void> {
+  const given = { ...typed, fields: (await one.input?.(typed)) ?? typed.fields };
+  const answer = one.ask === undefined ? await call(given, one.is_long) : await one.ask(given);
+  if (answer === undefined) return;
+  print(given.options, answer, one.text?.(answer, given) ?? facts(answer as object));
+  const code = one.exit?.(answer, given) ?? 0;
+  if (code !== 0) process.exitCode = code;
+}
+
+/** Calls the row. A change that names no revision is made on what is there now, which is read first. */
+export async function call({ row, path, fields, options }: Given, is_long = false): Promise<unknown> {
+  const is_current = schemaOf(row).required.includes('revision') && !Object.hasOwn(fields, 'revision');
+  const revision = is_current ? { revision: await revisionAbove(row, path, options) } : {};
+  const { url, body } = requestOf({ row, path, fields: { ...fields, ...revision } });
+  return listIn(await callOps(options, row.method, url, body, { long: is_long }));
+}
+
+/** Calls another row with what was typed. @throws TypeError for a row that there is not. */
+export function callRow(name: string, given: Given, fields: Fields = {}): Promise<unknown> {
+  const row = opsRoutes.find(({ method, path }) => `${method} ${path}` === name);
+  if (row === undefined) throw new TypeError(`the ops API has no row ${name}`);
+  return call({ ...given, row, fields });
+}
+
+/** Path and query, and the body of a row that takes one. */
+export function requestOf({ row, path, fields }: Pick<Given, 'row' | 'path' | 'fields'>): {
+  url: string;
+  body?: Fields;
+} {
+  const url = row.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(path[name] ?? ''));
+  if (row.body !== undefined) return { url, body: fields };
+  const query = new URLSearchParams(
+    Object.entries(fields).map(([name, value]): [string, string] => [name, String(value)]),
+  );
+  return { url: query.size === 0 ? url : `${url}?${query}` };
+}
+
+/** As the nearest row says that can be read. */
+async function revisionAbove(row: OpsRoute, path: Given['path'], options: Output): Promise<unknown> {
+  const above = opsRoutes
+    .filter((one) => one.method === 'GET' && `${row.path}/`.startsWith(`${one.path}/`))
+    .toSorted((one, other) => other.path.length - one.path.length)[0];
+  if (above === undefined) throw new TypeError(`no row above ${row.path} can be read`);
+  const seen = await callOps(options, 'GET', requestOf({ row: above, path, fields: {} }).url);
+  return (seen as { revision: unknown }).revision; // the API's own shape
+}
+
+function listIn(answer: unknown): unknown {
+  const values = typeof answer === 'object' && answer !== null ? Object.values(answer) : [];
+  return values.length === 1 && Array.isArray(values[0]) ? values[0] : answer;
+}

@@ -1,0 +1,242 @@
+/** The fleet, sales, notices and decisions as people read them. */
+import { type Command, InvalidArgumentError } from 'commander';
+import type { AuditView, ChainReport } from '../audit.ts';
+import type { FleetView } from '../fleet/fleet.ts';
+import type { FleetLine, LanePulse } from '../fleet/line.ts';
+import type { AttemptView, NoticeView } from '../notices.ts';
+import { factText } from '../report/html.ts';
+import type { DecisionLine } from '../report/report.ts';
+import type { SaleView, Trace } from '../trace/trace.ts';
+import { callOps } from './ops-client.ts';
+import { type Columns, exitCodes, facts, listed, type Output, oneLine, plain, table } from './output.ts';
+import { type Faces, face, type Given } from './rows.ts';
+
+export const fleetFaces: Faces = {
+  fleet: face<FleetView>({
+    notes: `
+Rates, faults and waits are those of the last hour; faults are ours or upstream's, never a shop's or a card's.
+Verdicts are made in the background while somebody looks: "unjudged" means that a second look a little later knows more;
+puente can-migrate <merchant> judges one at once.`,
+    examples: [
+      'puente fleet',
+      'puente fleet --attention',
+      'puente fleet --stage canary --sort p99',
+      'puente fleet --json --per-page 500 --page 2',
+    ],
+    made: ['order'],
+    more: (fleet) => void fleet.option('--reversed', 'the other way round'),
+    input: ({ fields, options }) => ({ ...fields, ...(options.reversed === true ? { order: 'reversed' } : {}) }),
+    text: (view) => (view.found === 0 ? none(view) : fleetText(view)),
+  }),
+};
+
+function none({ totals }: FleetView): string {
+  return totals.merchants === 0
+    ? 'No merchant has called yet, and none is set. Point a till at Puente, or set one: puente merchants set <merchant> --reason …'
+    : 'No merchant is like that.';
+}
+
+function fleetText({ merchants, found, page, pages, totals, at }: FleetView): string {
+  const { legacy, shadow, canary, orders } = totals.stages;
+  const sums = `${totals.merchants} merchants: ${legacy} legacy, ${shadow} shadow, ${canary} canary, ${orders} orders; ${totals.attention} to look at`;
+  return [sums, table(fleetColumns, merchants), `${found} found, page ${page} of ${pages}, at ${at}`].join('\n');
+}
+
+const fleetColumns: Columns<FleetLine> = {
+  merchant: 'merchant_id',
+  stage: stageText,
+  legacy: ({ health }) => pulseText(health.legacy),
+  orders: ({ health }) => pulseText(health.orders),
+  open: ({ open }) =>
+    `${open.orders} orders, ${open.legacy} legacy${open.in_doubt > 0 ? `, ${open.in_doubt} in doubt` : ''}`,
+  drain: ({ draining }) => (draining === null ? '' : `${draining.open} on ${draining.lane}`),
+  readiness: ({ readiness }) =>
+    `${readiness?.verdict ?? 'unjudged'}${(readiness?.blockers ?? 0) > 0 ? ` (${readiness?.blockers})` : ''}`,
+  'last incident': ({ last_incident: last }) => (last === null ? '' : `${last.at} ${last.what}`),
+};
+
+function stageText({ intended, share, apart, stopped }: FleetLine): string {
+  const own = intended === 'canary' ? `canary ${share} %` : intended;
+  const others = apart.map(({ kind, stage }) => `${kind} ${stage}`);
+  const stops = stopped.length > 0 ? [`stopped: ${stopped.join(', ')}`] : [];
+  return [own, ...others, ...stops].join('; ');
+}
+
+function pulseText(pulse: LanePulse | null): string {
+  if (pulse === null) return '';
+  const { per_minute, fault_share, p50_ms, p99_ms } = pulse;
+  return `${per_minute}/min, ${fault_share} % faults, ${p50_ms}/${p99_ms} ms`;
+}
+
+export const traceFaces: Faces = {
+  trace: face<Trace[]>({
+    notes:
+      "The id may be a legacy id, an order, payment, merchant order or refund, a till's reference, a notice or an exchange.",
+    examples: ['puente trace 0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10', 'puente trace sale-1 --merchant 700100200 --rules'],
+    args: ['id'],
+    more: (trace) => void trace.option('--rules', 'show the table rows that fired, with their reasons'),
+    text: (traces, { options }) => traces.map((one) => storyText(one, options.rules === true)).join('\n\n'),
+  }),
+  incidents: face<{ incidents: DecisionLine[]; left_out: number }>({
+    examples: ['puente incidents --merchant 700100200'],
+    text({ incidents, left_out }) {
+      const columns = { at: 'at', what: 'action', about: 'subject', why: 'reason' } as const;
+      const more = left_out > 0 ? `\n${left_out} older ones are not listed; --until reaches them.` : '';
+      return listed<DecisionLine>('No incident in this period.', columns)(incidents) + more;
+    },
+  }),
+};
+
+function storyText(trace: Trace, with_rules: boolean): string {
+  const steps = table({ at: 'at', kind: 'kind', what: ({ what }) => oneLine(what) }, trace.steps);
+  const rules = trace.rules.map(({ row, says, why }) => `  ${row}: ${says}\n    ${why}`).join('\n');
+  const changed = trace.tables_changed ? ' (the tables have changed since)' : '';
+  const counted = `${trace.rules.length} table rows fired${changed}`;
+  return [
+    trace.sale === null ? `Found as ${trace.found_as}` : headOf(trace.sale, trace.found_as),
+    trace.promise,
+    steps,
+    with_rules ? `${counted}:\n${rules}` : `${counted}; --rules shows them.`,
+  ].join('\n');
+}
+
+function headOf(sale: SaleView, found_as: string): string {
+  const amount = sale.amount === null ? 'amount not known here' : `${sale.amount} ${sale.currency}`;
+  const facts: [string, string | number | null][] = [
+    ['legacy id', sale.legacy_id],
+    ['order', sale.order_id],
+    ['payment', sale.payment_id],
+    ['merchant order', sale.merchant_order_id],
+    ["till's reference", sale.client_reference],
+    ['reference sent', sale.reference_sent],
+    ['tables', sale.tables_revision],
+  ];
+  const known = facts
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `  ${name}: ${oneLine(String(value))}`);
+  return [
+    `Found as ${found_as}: merchant ${sale.merchant}, ${sale.family} ${sale.unit}, ${amount}, born on ${sale.lane} at ${sale.born_at}`,
+    `  state: ${sale.state}${sale.legacy_state === null ? '' : `, the till sees ${sale.legacy_state}`}${sale.ends_at === null ? '' : `, latest end ${sale.ends_at}`}`,
+    ...known,
+  ].join('\n');
+}
+
+type NoticeDetails = NoticeView & { tries: AttemptView[] };
+const NOTICE = '3f0e6a52-9f0b-4c3e-8a51-0d5f1f0c9a77';
+
+export const noticeFaces: Faces = {
+  'notices list': face<NoticeView[]>({
+    examples: ['puente notices list --merchant 700100200 --state pending'],
+    text: listed('No notice is like that.', {
+      notice: 'id',
+      merchant: 'merchant',
+      made: 'created_at',
+      topic: ({ topic, form }) => `${topic}${form === 'webhook' ? ' (webhook)' : ''}`,
+      about: 'subject',
+      state: 'state',
+      attempts: 'attempts',
+      last: ({ last_attempt: last }) =>
+        last === null ? 'none' : `${last.outcome}${last.status === null ? '' : ` ${last.status}`}`,
+    }),
+  }),
+  'notices show': face<NoticeDetails>({
+    examples: [`puente notices show ${NOTICE}`],
+    text({ tries, last_attempt: _last, ...notice }) {
+      const attempts = listed<AttemptView>('No attempt yet.', {
+        at: 'at',
+        ms: 'duration_ms',
+        outcome: 'outcome',
+        status: ({ status }) => status ?? 'none',
+        url: ({ url }) => url ?? 'none',
+        detail: 'detail',
+      });
+      return `${facts(notice)}\n${attempts(tries)}`;
+    },
+  }),
+  'notices replay': face<NoticeView | { notices: number; dry_run: boolean; delivered_left_out: number }>({
+    about: 'send a notice again now, or all of a window that --since and --until name',
+    examples: [
+      `puente notices replay ${NOTICE} --reason 'the shop lost it'`,
+      "puente notices replay --since 2026-01-31T09:00:00Z --until 2026-01-31T10:00:00Z --reason 'outage' --dry-run",
+    ],
+    flags: { states: 'state' },
+    either: 'Name either one notice, or a window with --since and --until',
+    text(told) {
+      if ('id' in told) return `notice ${told.id} is ${told.state}, due ${told.next_attempt_at ?? 'never'}`;
+      const { notices, dry_run, delivered_left_out: left } = told;
+      const line = `notices ${dry_run ? 'that would be replayed' : 'due now'}: ${notices}`;
+      return left === 0 ? line : `${line}; ${left} delivered left out, --state delivered takes them in`;
+    },
+  }),
+};
+
+// Decisions: who decided what and why, and the proof that nobody changed it.
+
+export const auditFaces: Faces = {
+  'audit list': face<AuditView[]>({
+    examples: ['puente audit list --subject 700100200 --action stage'],
+    text: listed('No decision is like that.', {
+      line: 'sequence',
+      at: 'at',
+      who: 'who',
+      action: 'action',
+      subject: 'subject',
+      reason: 'reason',
+      what: ({ detail }) => shortly(detail),
+    }),
+  }),
+  'audit verify': face<ChainReport>({
+    notes: `
+The lines alone can't show that the newest ones were cut off. Store the head hash elsewhere and pass it with --expect next time.`,
+    examples: ['puente audit verify', 'puente audit verify --expect 128:9f2c...'],
+    exits: { done: 'intact', broken_chain: 'broken: the first wrong line is named' },
+    made: ['expect_sequence', 'expect_hash'],
+    more: (verify: Command) =>
+      void verify.option(
+        '--expect <sequence:hash>',
+        'a head that an earlier check printed: it must still be in the chain',
+        markOf,
+      ),
+    input: ({ options }) => (options.expect ?? {}) as Given['fields'], // as `markOf` made it
+    is_long: true,
+    text: verdictOf,
+    exit: ({ intact }) => (intact ? exitCodes.done : exitCodes.broken_chain),
+  }),
+};
+
+/**
+ * Checks the chain beside another command, whose answer relies on it: a broken one is written to standard error, and is the
+ * exit code.
+ */
+export async function warnOfBrokenChain(options: Output): Promise<void> {
+  const report = (await callOps(options, 'GET', '/api/audit/verify', undefined, { long: true })) as ChainReport; // the API's own shape
+  if (report.intact) return;
+  process.stderr.write(`${plain(verdictOf(report))}\nWhat it says of decisions and incidents is not proven.\n`);
+  process.exitCode = exitCodes.broken_chain;
+}
+
+function verdictOf({ lines, head, expected, broken }: ChainReport): string {
+  const end = head === null ? 'The chain is empty.' : `Its head is ${head.sequence}:${head.hash}`;
+  if (broken !== null) {
+    return `The chain is broken at line ${broken.sequence}: ${broken.reason}.\n${lines} lines before it hold.`;
+  }
+  const known = expected === null ? '' : `\nLine ${expected.sequence}, noted earlier, is still in it.`;
+  return `The chain is intact: ${lines} lines.\n${end}${known}`;
+}
+
+/** The facts in a few words; --json shows them whole. */
+function shortly(detail: Record<string, unknown>): string {
+  const { before, after, ...rest } = detail;
+  const change = after === undefined ? [] : [`${factText(before) || 'none'} → ${factText(after) || 'none'}`];
+  return [...change, factText(rest)]
+    .filter((part) => part !== '')
+    .join(', ')
+    .slice(0, 80);
+}
+
+function markOf(text: string): { expect_sequence: string; expect_hash: string } {
+  const [, sequence, hash] = /^(\d{1,15}):([0-9a-fA-F]{64})$/.exec(text) ?? [];
+  if (sequence === undefined || hash === undefined)
+    throw new InvalidArgumentError('a line number, a colon and the 64 hex digits of its hash are needed');
+  return { expect_sequence: sequence, expect_hash: hash };
+}

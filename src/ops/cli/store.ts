@@ -1,0 +1,142 @@
+/** `puente restore` and `puente migrate-store`: a stopped Puente's database put back from a backup, or copied to a PostgreSQL server. */
+import { type Command, Option } from 'commander';
+import { withManual } from './help.ts';
+import { type Columns, print, startProgress, table } from './output.ts';
+
+/** What a restore did; only `src/cli.ts` touches files. */
+export interface RestoreOutcome {
+  path: string;
+  moved_to: string | null;
+  schema: number;
+  links: number;
+  /** Epoch ms: what was written from then on is not in it. */
+  from: number;
+  is_proved: boolean;
+}
+
+export type Restore = (order: {
+  file: string;
+  into: string;
+  replace: boolean;
+  reason: string;
+  now: number;
+}) => Promise<RestoreOutcome>;
+
+export function addRestoreCommand(program: Command, restore: Restore): void {
+  const command = program
+    .command('restore <file>')
+    .description('put a backup where a stopped Puente finds it')
+    .requiredOption('--into <directory>', 'the data directory, as `data_dir` says')
+    .requiredOption('--reason <text>', 'why, for the audit trail')
+    .option('--replace', 'move a database that is there aside')
+    .option('--json', 'print JSON')
+    .action(async (file: string, options: { into: string; replace?: boolean; reason: string; json?: boolean }) => {
+      const { into, replace = false, reason } = options;
+      const outcome = await restore({ file, into, replace, reason, now: Date.now() });
+      print(options, outcome, restoredText(outcome));
+    });
+  withManual(command, {
+    notes: `
+Stop Puente first. The backup is proved before anything is moved. What was written after it was made is not in it: sales
+that have a reference of Puente's own come back with their events; \`puente doctor\` and reports name the gap. Moves
+and settings of merchants of that time are gone too. Start Puente with the same PUENTE_SECRET_KEY; of the sandbox, that is
+the file sandbox.key of its data directory.`,
+    examples: [
+      'puente restore data/backups/puente-1a2b3c4d-20260131T090000000Z.db --into data --replace --reason "disk failed"',
+    ],
+  });
+}
+
+function restoredText({ path, moved_to, links, schema, from, is_proved }: RestoreOutcome): string {
+  return [
+    `${path} is restored: ${links} links, schema ${schema}.`,
+    ...(moved_to === null ? [] : [`The database of before is now ${moved_to}.`]),
+    ...(is_proved
+      ? []
+      : ['No manifest stood beside the backup, so its bytes could not be compared with what was made.']),
+    `What was written after ${new Date(from).toISOString()} is not in it, moves of merchants among it. Start Puente with the same secret key, then see: puente doctor`,
+  ].join('\n');
+}
+
+// `puente migrate-store`: copies an installation from its file to a PostgreSQL server.
+
+/** How far it is. */
+export interface MigrateStoreNews {
+  step: 'copying' | 'comparing';
+  table: string;
+  rows: number;
+  of_rows: number;
+}
+
+interface MigratedTable {
+  table: string;
+  rows: number;
+  changed: number;
+  missing: number;
+  extra: number;
+  sha256: string;
+}
+
+/** What it did; `proved` is null as long as it only went ahead. */
+export interface MigrateStoreOutcome {
+  from: string;
+  to: string;
+  is_resumed: boolean;
+  copied: number;
+  proved: { rows: number; tables: MigratedTable[]; links: Record<string, number>; audit_lines: number } | null;
+}
+
+/** Only `src/cli.ts` touches files and servers. */
+export type MigrateStore = (order: {
+  is_ahead: boolean;
+  tell: (news: MigrateStoreNews) => void;
+}) => Promise<MigrateStoreOutcome>;
+
+export function addMigrateStoreCommand(program: Command, migrateStore: MigrateStore): void {
+  const command = program
+    .command('migrate-store')
+    .description('copy the database from the file to a PostgreSQL server, every row compared')
+    .addOption(new Option('--from <engine>', 'where the rows are').choices(['sqlite']).makeOptionMandatory())
+    .addOption(new Option('--to <engine>', 'where they go').choices(['postgres']).makeOptionMandatory())
+    .option('--ahead', 'copy while Puente runs, so that the stop is short')
+    .option('--json', 'print JSON')
+    .action(async ({ ahead = false, ...output }: { ahead?: boolean; json?: boolean }) => {
+      const progress = startProgress(output, 'migrate-store');
+      const tell = ({ step, table, rows, of_rows }: MigrateStoreNews): void =>
+        progress.tell(`${step} ${table}, ${rows} of ${of_rows} rows`);
+      const outcome = await migrateStore({ is_ahead: ahead, tell }).finally(() => progress.end());
+      print(output, outcome, outcomeText(outcome));
+    });
+  withManual(command, {
+    notes: `
+Settings are those of this shell: PUENTE_DATA_DIR names the file's directory, PUENTE_POSTGRES_URL an empty database, and
+PUENTE_SECRET_KEY is the key of before. First with --ahead, while Puente runs: it copies and changes nothing. Then stop
+Puente and run it without --ahead: it copies the rest, takes over what changed, reads every row back and compares it, and
+proves the chain of decisions. Then start Puente with PUENTE_POSTGRES_URL; on the file it does not start any more. A run
+that was cut off is repeated, and continues where it was.`,
+    examples: [
+      'puente migrate-store --from sqlite --to postgres --ahead',
+      'puente migrate-store --from sqlite --to postgres',
+    ],
+    variables: [['PUENTE_CONFIG, PUENTE_…', 'the settings of both stores, as for the start']],
+  });
+}
+
+function outcomeText({ from, to, is_resumed, copied, proved }: MigrateStoreOutcome): string {
+  const begun = is_resumed ? 'An earlier run was continued. ' : '';
+  if (proved === null)
+    return `${begun}${copied} rows were copied from ${from} to ${to}. Now stop Puente and run: puente migrate-store --from sqlite --to postgres`;
+  const columns: Columns<MigratedTable> = {
+    table: 'table',
+    'rows, all equal': 'rows',
+    'had changed': 'changed',
+    'were new': 'missing',
+    'had gone': 'extra',
+    'SHA-256': ({ sha256 }) => sha256.slice(0, 16),
+  };
+  return [
+    table(columns, proved.tables),
+    `${begun}${proved.rows} rows of ${from} are in ${to}, each read back and compared; ${proved.audit_lines} decisions in one chain.`,
+    'Start Puente with this PUENTE_POSTGRES_URL and the same PUENTE_SECRET_KEY; the file is kept as it is, and no start serves it.',
+  ].join('\n');
+}
