@@ -1,7 +1,7 @@
 /** A loop over due work: polls the store, works on a bounded number of items at once, never twice on one at a time. */
 
 import type { Log, LogFields } from './log.ts';
-import { createPassing } from './lru.ts';
+import { createEntries } from './lru.ts';
 
 export interface Loop {
   /** There may be work now: don't wait for the next poll. */
@@ -30,7 +30,7 @@ export interface LoopPlan<Item> {
 
 /** Starts polling at once. A failing item is logged and left to its next due time; the loop itself never ends on it. */
 export function startLoop<Item>(plan: LoopPlan<Item>): Loop {
-  const running = createPassing<Promise<void>>();
+  const running = createEntries<Promise<void>>();
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let polling: Promise<void> | null = null;

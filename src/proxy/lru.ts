@@ -1,25 +1,26 @@
-/** Values by key, of which those in use lately are remembered, however many keys somebody makes up (`test/faults/README.md` F102). */
+/** What a process keeps by key: a bounded LRU, a table of in-flight entries, and a short-lived cache of answers. */
 
-export interface Recent<Value> {
+/** Bounded, however many keys a client makes up (`test/faults/README.md` F102). */
+export interface Lru<Value> {
   /** Counts as a use. */
   get(key: string): Value | undefined;
   set(key: string, value: Value): void;
   delete(key: string): void;
-  /** Forgets what was not used since the last turn, as if the young half were full. */
+  /** Drops entries that were not used since the last turn, as if the young half were full. */
   turn(): void;
 }
 
 /**
- * In two halves: a full young half becomes the old one, and what nobody used in the old half goes with it. One map whose
- * oldest key is deleted for each new one costs fifty times as much, because the engine looks past all deleted keys.
- * @param capacity keys remembered at most; the half that was used last is always among them.
+ * Two generations: a full young one becomes the old one, and unused entries of the old one are dropped with it. One map whose
+ * oldest key is deleted for each new one costs fifty times as much, because V8 walks past deleted keys.
+ * @param capacity keys kept at most; the half used last is always kept.
  */
-export function createRecent<Value>(capacity: number): Recent<Value> {
-  let young = createPassing<Value>();
-  let old = createPassing<Value>();
+export function createLru<Value>(capacity: number): Lru<Value> {
+  let young = createEntries<Value>();
+  let old = createEntries<Value>();
   const turn = (): void => {
     old = young;
-    young = createPassing();
+    young = createEntries();
   };
   const set = (key: string, value: Value): void => {
     if (young.size >= capacity / 2 && !young.has(key)) turn();
@@ -43,14 +44,11 @@ export function createRecent<Value>(capacity: number): Recent<Value> {
   };
 }
 
-// What comes and goes with calls, by key, kept so that it is gone when it is taken out.
-
 /**
- * Not a Map or Set: a table that V8 leaves behind when it makes room in one still holds what was in it, and points to its
- * successor. From the first of them on that has grown old, whatever passes through outlives young collections with all that
- * hangs on it, whole calls too: the collector's threads took 30 µs for an event, where they take 5.
+ * In-flight entries by key. Not a Map or Set: V8 keeps deleted entries alive in the tables it has outgrown, so whole calls
+ * survived young collections, and the garbage collector took 30 µs for each event instead of 5.
  */
-export interface Passing<Value> {
+export interface Entries<Value> {
   get(key: string): Value | undefined;
   has(key: string): boolean;
   set(key: string, value: Value): void;
@@ -60,8 +58,8 @@ export interface Passing<Value> {
   values(): Value[];
 }
 
-export function createPassing<Value>(): Passing<Value> {
-  // Without a prototype V8 makes it a table from the start, whatever comes and goes.
+export function createEntries<Value>(): Entries<Value> {
+  // Without a prototype V8 makes it a hash table from the start.
   const entries: Record<string, Value> = Object.create(null);
   let size = 0;
   return {
@@ -84,21 +82,19 @@ export function createPassing<Value>(): Passing<Value> {
   };
 }
 
-// A cache of answers, kept for a short time in this process, so that tills that poll don't become upstream calls.
-
-/** Entries kept at most over all kinds; a forgotten one only costs a call. */
+/** Entries of all kinds together; an evicted one costs one upstream call. */
 const CAPACITY = 20_000;
-/** Most answers are fresh for seconds (`reads.fresh_ms` and `reads.search_fresh_ms` are a minute at most): what is older only takes memory. */
+/** Most answers are fresh for seconds (`reads.fresh_ms` and `reads.search_fresh_ms` are a minute at most); older ones only take memory. */
 const BRIEF_MS = 60_000;
 
+/** Answers kept for a short time, so that tills that poll do not become upstream calls. */
 export interface Cache {
-  /** The kept answer of a key, or one that is being asked; undefined when there is none. Asks nobody. */
+  /** The kept answer of a key, or one being requested; undefined without one. Requests nothing. */
   peek<Answer>(key: string, now: number, fresh_ms: number): Promise<Answer> | undefined;
   /**
-   * The kept answer of a key, or what `ask` gives now; callers that come while it is asked share one call.
-   * @param fresh_ms how old an answer may be. @param now epoch ms.
-   * @param keep false for an answer that must not be kept, such as a failure; a number for one that is kept for so many
-   * ms at most.
+   * The kept answer of a key, or the result of `ask`; concurrent callers share one call (single flight).
+   * @param now epoch ms. @param fresh_ms greatest age of an answer.
+   * @param keep false for an answer that must not be kept, such as a failure; a number: keep it for at most so many ms.
    */
   get<Answer>(
     key: string,
@@ -111,22 +107,22 @@ export interface Cache {
 
 interface Entry {
   at: number;
-  /** Kept for so long at most, whoever asks. */
+  /** Greatest age, whatever `fresh_ms` a caller passes. */
   kept_ms: number;
   answer: Promise<unknown>;
 }
 
 export function createCache(): Cache {
-  const brief = createRecent<Entry>(CAPACITY);
-  const long = createRecent<Entry>(CAPACITY);
+  const brief = createLru<Entry>(CAPACITY);
+  const long = createLru<Entry>(CAPACITY);
   let turned_at = 0;
   const turnIfDue = (now: number): void => {
     if (Math.abs(now - turned_at) < BRIEF_MS) return;
     brief.turn();
     turned_at = now;
   };
-  /** The same key may be asked for with a long and a brief freshness: what was asked last is the one that counts. */
-  const put = (key: string, entry: Entry, fresh_ms: number): Recent<Entry> => {
+  /** A key may be requested with a long and with a brief freshness; the last request counts. */
+  const put = (key: string, entry: Entry, fresh_ms: number): Lru<Entry> => {
     const [its, other] = fresh_ms > BRIEF_MS ? [long, brief] : [brief, long];
     other.delete(key);
     its.set(key, entry);

@@ -1,65 +1,63 @@
-/** What one process remembers beside its store: sales under way, tokens, reads; bounded, and lost without harm when the process ends. */
+/** In-memory state of one process beside its store: sales in flight, tokens, reads. Bounded; losing it does no harm. */
 import { randomUUID } from 'node:crypto';
 import type { LinkFamily } from '../mapping/tables.ts';
+import { createKeyedMutex, type KeyedMutex } from './concurrency.ts';
 import { type Failpoint, noFailpoint } from './failpoint.ts';
 import { createMint, RANDOM_BYTES, takeRandom, uuidV7 } from './ids.ts';
-import { createSerial, type Serial } from './keyed-mutex.ts';
-import { type Cache, createCache, createPassing, createRecent, type Passing, type Recent } from './lru.ts';
+import { type Cache, createCache, createEntries, createLru, type Entries, type Lru } from './lru.ts';
 import { ANY_POINT_OF_SALE } from './records/routing.ts';
 import type { Link } from './sales/link.ts';
 import type { Secret } from './vault.ts';
 
 export interface ProcessMemory {
-  /** One thing at a time per key. */
-  mutex: Serial;
+  mutex: KeyedMutex;
   retries: RetryBudget;
-  /** Answers that are kept for a short time. */
   cache: Cache;
   ids: Ids;
   sales: SaleMemory;
-  /** When refunds were asked for of this process, by their id: monotonic ms. */
-  asked: Recent<number>;
+  /** When this process requested a refund, by its id: monotonic ms. */
+  asked: Lru<number>;
   tokens: TokenMemory;
-  /** Units that a proxied create holds on legacy although its row could not be written. */
+  /** Units held by a proxied create whose row could not be written. */
   unrecorded: Unrecorded;
   failpoint: Failpoint;
 }
 
-/** By legacy id unless it says otherwise. */
+/** By legacy id, unless a comment says otherwise. */
 export interface SaleMemory {
-  /** Legacy ids whose create was sent by this process and not committed since. */
-  unsettled: Passing<true>;
-  /** Creates that a till of this process waits for now, by legacy id. */
-  flights: Passing<Flight>;
+  /** Creates that this process sent and has not committed since. */
+  unsettled: Entries<true>;
+  /** Creates in flight, with the retries that wait for them. */
+  flights: Entries<Flight>;
   /**
-   * Since when upstream says of a refund in doubt that it has none, by its id; and when the events of a create in doubt
-   * were called for, by legacy id: monotonic ms.
+   * Since when upstream has answered that it does not know a refund in doubt, by refund id; and when events of a create in
+   * doubt were requested, by legacy id: monotonic ms.
    */
-  missing: Recent<number>;
-  /** Orders that the last read of this process did not find, by their id: since which read, and the last one; monotonic ms. */
-  unfound: Recent<{ since_ms: number; last_ms: number }>;
-  /** Sales whose order is not what was asked for, by the last answer about it; by legacy id: since which answer, and the last one. */
-  contradicted: Recent<{ what: string; since_ms: number; last_ms: number }>;
-  /** What holds a terminal on which no sale went well since, by merchant and terminal (`proxy/point/held-terminal.ts`). */
-  held_terminals: Recent<'late_order' | 'legacy_sale' | 'foreign'>;
-  /** Since when this process looks at orders that are shown as over and may yet be paid, by legacy id: monotonic ms. */
-  awaited: Recent<number>;
-  /** The unsigned event, by its sequence, that is tried again for a link in doubt while its order is not there; by legacy id. */
-  absent: Recent<number>;
-  /** References that are used upstream, by merchant and reference (`proxy/sales/new-link.ts`). */
-  spent: Recent<true>;
-  /** When this process opened sales without a key, by legacy id: monotonic ms. */
-  opened: Recent<number>;
-  /** Sales that their tills know, although this could not be written, by legacy id (`proxy/sales/heard.ts`). */
-  known: Recent<true>;
+  missing: Lru<number>;
+  /** Orders that the last read of this process did not find, by order id; monotonic ms. */
+  unfound: Lru<{ since_ms: number; last_ms: number }>;
+  /** Sales whose order differs from what was requested, by the last answer. */
+  contradicted: Lru<{ what: string; since_ms: number; last_ms: number }>;
+  /** What holds a terminal on which no sale succeeded since, by merchant and terminal (`proxy/point/held-terminal.ts`). */
+  held_terminals: Lru<'late_order' | 'legacy_sale' | 'foreign'>;
+  /** Since when this process watches orders that are shown as terminal and may still be paid: monotonic ms. */
+  awaited: Lru<number>;
+  /** Sequence of the unsigned event that is retried for a link in doubt while its order is not found. */
+  absent: Lru<number>;
+  /** References in use upstream, by merchant and reference (`proxy/sales/new-link.ts`). */
+  spent: Lru<true>;
+  /** When this process opened a sale without an idempotency key: monotonic ms. */
+  opened: Lru<number>;
+  /** Sales acknowledged by their tills although that could not be written (`proxy/sales/acknowledgement.ts`). */
+  known: Lru<true>;
   /** When each order was last read. */
   reads: RecentReads;
 }
 
 export interface TokenMemory {
-  /** Tokens that legacy has accepted lately. */
+  /** Tokens that legacy accepted lately. */
   proofs: Proofs;
-  /** Tokens of proxied creates in doubt that nobody could judge. */
+  /** Tokens of proxied creates in doubt whose owner is unknown. */
   unproven: UnprovenTokens;
 }
 
@@ -68,40 +66,37 @@ export interface Ids {
   boot: string;
   /** A lower-case UUID, unused. @param now epoch ms. */
   legacyId(now: number): string;
-  /** For merchant orders and refunds: rises, and never meets a real number (`sales/synthetic-ids.ts`). */
+  /** For merchant orders and refunds: rises, and never equals a real number (`proxy/ids.ts`). */
   number(now: number): number;
-  /** For `X-Idempotency-Key`: one per row, never made again. */
+  /** For `X-Idempotency-Key`: one per row. */
   idempotencyKey(): string;
   /** [0, 1). */
   random(): number;
 }
 
-/**
- * Orders whose time goes by this process's own clock. Half as many are sure to be remembered: a whole shop chain's, when its
- * upstream answers 404 to all. The time of one that is forgotten begins anew.
- */
+/** Half as many are always kept: those of a shop chain whose upstream answers 404 to all. The time of an evicted one begins again. */
 const ORDERS_REMEMBERED = 100_000;
 
-/** Creates and refunds in doubt, and events whose order is not there; one beyond it waits longer. */
+/** Creates and refunds in doubt, and events whose order is not found; an evicted one waits longer. */
 const DOUBTS_REMEMBERED = 10_000;
 
-/** Refunds whose age is known by this process's own clock; of one beyond it, by the wall clock. */
+/** Refunds timed by the monotonic clock; an evicted one is timed by the wall clock. */
 const REFUNDS_REMEMBERED = 10_000;
 
-/** Of tills that count from one again each day, 250 with 200 sales each; one that is not remembered costs its sale a refused row. */
+/** 250 tills that count from one again each day, with 200 sales each; an evicted reference costs its sale a refused row. */
 const REFERENCES_REMEMBERED = 50_000;
 
-/** The same of sales: a retry comes within a minute, so that 160 a second are sure to be remembered for as long. */
+/** A retry comes within a minute; 160 sales a second are kept for so long. */
 const SALES_REMEMBERED = 20_000;
 
-/** @param parts what tests and crash rigs hand in. `now`: the wall clock, epoch ms. */
+/** @param parts `now`: the wall clock, epoch ms; the others are set by tests and the crash rig. */
 export function createProcessMemory(parts: {
   now: () => number;
   random?: () => number;
   failpoint?: Failpoint;
 }): ProcessMemory {
   return {
-    mutex: createSerial(),
+    mutex: createKeyedMutex(),
     retries: createRetryBudget(),
     cache: createCache(),
     ids: {
@@ -112,53 +107,51 @@ export function createProcessMemory(parts: {
       random: parts.random ?? Math.random,
     },
     sales: {
-      unsettled: createPassing(),
-      flights: createPassing(),
-      missing: createRecent(DOUBTS_REMEMBERED),
-      unfound: createRecent(ORDERS_REMEMBERED),
-      contradicted: createRecent(ORDERS_REMEMBERED),
-      held_terminals: createRecent(ORDERS_REMEMBERED),
-      awaited: createRecent(ORDERS_REMEMBERED),
-      absent: createRecent(DOUBTS_REMEMBERED),
-      spent: createRecent(REFERENCES_REMEMBERED),
-      opened: createRecent(SALES_REMEMBERED),
-      known: createRecent(SALES_REMEMBERED),
+      unsettled: createEntries(),
+      flights: createEntries(),
+      missing: createLru(DOUBTS_REMEMBERED),
+      unfound: createLru(ORDERS_REMEMBERED),
+      contradicted: createLru(ORDERS_REMEMBERED),
+      held_terminals: createLru(ORDERS_REMEMBERED),
+      awaited: createLru(ORDERS_REMEMBERED),
+      absent: createLru(DOUBTS_REMEMBERED),
+      spent: createLru(REFERENCES_REMEMBERED),
+      opened: createLru(SALES_REMEMBERED),
+      known: createLru(SALES_REMEMBERED),
       reads: createRecentReads(parts.now),
     },
-    asked: createRecent(REFUNDS_REMEMBERED),
+    asked: createLru(REFUNDS_REMEMBERED),
     tokens: { proofs: createProofs(), unproven: createUnprovenTokens() },
     unrecorded: createUnrecorded(),
     failpoint: parts.failpoint ?? noFailpoint,
   };
 }
 
-// Sales under way in this process.
-
 export type Sent =
   | { kind: 'created'; link: Link }
-  /** Upstream refused: for sure (REJECTED), or unexecuted by a rate limit (NOT_SENT). */
+  /** Upstream refused it (REJECTED), or did not execute it because of a rate limit (NOT_SENT). */
   | { kind: 'refused'; link: Link; status: number; body: unknown; retry_after_ms: number | null }
   | { kind: 'not_sent'; link: Link }
   | { kind: 'in_doubt'; link: Link; busy: boolean }
-  /** The row had ended before; there was nothing to send. */
+  /** The row was terminal before; nothing was sent. */
   | { kind: 'over'; link: Link };
 
-/** A create under way, and the retries that wait for it. */
+/** A create in flight, and the retries that wait for it. */
 export interface Flight {
   token: Secret;
   sent: Promise<Sent>;
 }
 
-/** Retries may be a tenth of first attempts … */
+/** Retries may be a tenth of first attempts, … */
 const RETRY_RATIO = 0.1;
-/** … plus a small stock, so that a quiet shop's single failure is still retried. */
+/** … plus a small stock, so that a single failure of a quiet shop is retried. */
 const STOCK = 20;
 
-/** A process-wide cap on retries, so that Puente never makes an outage worse (`docs/protocol.md` P12). */
+/** A cap on retries of the process, so that Puente never makes an outage worse (`docs/protocol.md` P12). */
 export interface RetryBudget {
-  /** A first attempt was made: earns a tenth of a retry. */
+  /** A first attempt was made: adds a tenth of a retry. */
   earn(): void;
-  /** True when a retry may be made now; takes it. */
+  /** Takes a retry. @returns false when none is left. */
   spend(): boolean;
 }
 
@@ -176,30 +169,30 @@ export function createRetryBudget(): RetryBudget {
   };
 }
 
-/** Orders remembered; at most one entry per live order matters, and a forgotten one only costs a read. */
+/** One entry per live order matters; an evicted one costs a read. */
 const READS_REMEMBERED = 20_000;
 
 export interface RecentReads {
-  /** Epoch ms of the last completed read's start; 0 when none is remembered, or the clock was set back since (F47). */
+  /** Epoch ms at which the last completed read began; 0 when none is known, or the clock was set back since (F47). */
   last(order_id: string): number;
-  /** Reads begun so far: which of two things came first is told by it, since a clock may stand still (F48). */
+  /** Reads begun so far: orders events in time, because a clock may stand still (F48). */
   begun(): number;
-  /** Counts a read that begins now; its number is for `mark`. */
+  /** A read begins. @returns its number, for `mark`. */
   begin(): number;
-  /** Number of the last completed read; 0 when none is remembered. */
+  /** Number of the last completed read; 0 when none is known. */
   number(order_id: string): number;
-  /** A read that began at `at` as number `number` is complete. */
+  /** The read that began at `at` as number `number` is complete. */
   mark(order_id: string, at: number, number: number): void;
 }
 
 /** @param now the wall clock, epoch ms. */
 export function createRecentReads(now: () => number): RecentReads {
-  const reads = createRecent<{ at: number; number: number }>(READS_REMEMBERED);
+  const reads = createLru<{ at: number; number: number }>(READS_REMEMBERED);
   let begun = 0;
   return {
     last(order_id) {
       const at = reads.get(order_id)?.at ?? 0;
-      // A read of the future would count as fresh until the clock has caught up, and its order would not be read till then.
+      // A read in the future would count as fresh until the clock has caught up.
       return at > now() ? 0 : at;
     },
     begun: () => begun,
@@ -209,21 +202,19 @@ export function createRecentReads(now: () => number): RecentReads {
   };
 }
 
-// Tokens.
-
-/** Tokens remembered at most; a forgotten one is proven again by its next call that works. */
+/** An evicted token is proven again by its next successful call. */
 const TOKENS_REMEMBERED = 20_000;
 
-/** Tokens that legacy has taken. In memory alone, and never a credential: the upstream was not asked about them. */
+/** Tokens that legacy accepted. In memory only, never used as a credential: upstream was not asked about them. */
 export interface Proofs {
   /** @param until epoch ms. */
   note(fingerprint: string, merchant_id: string, until: number): void;
-  /** @returns null for a token that legacy has not taken lately. */
+  /** @returns the merchant; null for a token that legacy has not accepted lately. */
   of(fingerprint: string, now: number): string | null;
 }
 
 export function createProofs(): Proofs {
-  const taken = createRecent<{ merchant_id: string; until: number }>(TOKENS_REMEMBERED);
+  const taken = createLru<{ merchant_id: string; until: number }>(TOKENS_REMEMBERED);
   return {
     note: (fingerprint, merchant_id, until) => taken.set(fingerprint, { merchant_id, until }),
     of(fingerprint, now) {
@@ -236,34 +227,32 @@ export function createProofs(): Proofs {
   };
 }
 
-/** Tokens remembered at most, in memory alone; one that is forgotten leaves its sale to the hold. */
+/** In memory only; the sale of an evicted token stays held until its time is over. */
 const UNPROVEN_TOKENS_REMEMBERED = 1_000;
 
-/** Tokens that nobody could judge, by fingerprint, so that they can be asked about again. */
+/** Tokens of unknown owner, by fingerprint, so that upstream can be asked again. */
 export interface UnprovenTokens {
   keep(fingerprint: string, token: Secret): void;
   get(fingerprint: string): Secret | undefined;
 }
 
 export function createUnprovenTokens(): UnprovenTokens {
-  const tokens = createRecent<Secret>(UNPROVEN_TOKENS_REMEMBERED);
+  const tokens = createLru<Secret>(UNPROVEN_TOKENS_REMEMBERED);
   return {
     keep: (fingerprint, token) => tokens.set(fingerprint, token),
     get: (fingerprint) => tokens.get(fingerprint),
   };
 }
 
-// Units on legacy.
-
-/** Units remembered at most; the store is away for minutes, and one that is away for long stops every create on orders. */
+/** A store is away for minutes; one that is away for long stops every create on orders. */
 const UNITS_REMEMBERED = 10_000;
 
 export interface Unrecorded {
   /** @param until epoch ms. */
   hold(merchant_id: string, slot: string, until: number): void;
-  /** True while legacy may have something on the slot that the store does not know. */
+  /** True while legacy may have a sale on the slot that the store does not know. */
   holds(merchant_id: string, slot: string, now: number): boolean;
-  /** The same of any slot of the merchant and family. */
+  /** The same for any slot of the merchant and family. */
   holdsAny(merchant_id: string, family: LinkFamily, now: number): boolean;
 }
 
@@ -278,7 +267,7 @@ export function createUnrecorded(): Unrecorded {
     hold(merchant_id, slot, end) {
       const key = keyOf(merchant_id, slot);
       const longest = Math.max(end, until.get(key) ?? 0);
-      until.delete(key); // so that the map stays in the order of the last hold
+      until.delete(key); // keeps the map in the order of the last hold
       until.set(key, longest);
       if (until.size > UNITS_REMEMBERED) until.delete(until.keys().next().value ?? '');
     },

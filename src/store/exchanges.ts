@@ -1,6 +1,6 @@
 /** Exchanges as they are read: one, or page after page; and the deleting of old ones. */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { parseJson, stringifyJson } from '../contract/json.ts';
 import { PuenteError } from '../error.ts';
 import type { CapturedMessages } from '../proxy/evidence/redact.ts';
@@ -68,7 +68,7 @@ function pageReader<Row, Kept>(
       const rows = await run<Row>(sql, [...values, after, last, limit - found.length]);
       for (const row of rows) found.push(keptOf(row));
       after = last;
-      if (sparse) await nextTurn();
+      if (sparse) await yieldToEventLoop();
     }
     return found;
   };

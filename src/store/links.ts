@@ -1,6 +1,6 @@
 /** Links: every change of one after its opening, and the ways to find it. */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
 import { RANDOM_BYTES, takeRandom, uuidV7 } from '../proxy/ids.ts';
 import type { NewNotice } from '../proxy/records/notices.ts';
@@ -226,7 +226,7 @@ export function oldLinks(reader: Reader): (before: number, limit: number) => Pro
       const last = found.at(-1);
       place = last === undefined || found.length < wanted ? BEFORE_ALL : last;
       if (place === BEFORE_ALL) break;
-      await nextTurn();
+      await yieldToEventLoop();
     }
     return free;
   };

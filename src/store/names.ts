@@ -1,7 +1,7 @@
 /** Bounds on the distinct names that strangers can make Puente keep: beyond them they are counted under one name. */
 
 import { OTHERS } from '../mapping/tables.ts';
-import { createRecent } from '../proxy/lru.ts';
+import { createLru } from '../proxy/lru.ts';
 import type { DifferenceSeen, RecordedExchange } from '../proxy/records/evidence.ts';
 import { signatureOf } from '../proxy/shadow/shadow.ts';
 import type { Read, Reader, Value } from './engine.ts';
@@ -102,7 +102,7 @@ interface Names {
 /** @returns what makes the names of a batch. A half of a surrogate pair is stored as U+FFFD, and so it is known. */
 function namesIn(stored: Read<Value[], { name: string }>, limit: number): () => Names {
   /** Whether the name is kept as it is. */
-  const known = createRecent<boolean>(KNOWN_NAMES);
+  const known = createLru<boolean>(KNOWN_NAMES);
   const keyOf = (place: string[], name: string): string => `${place.join(' ')} ${name.toWellFormed()}`;
   return () => {
     /** Of each place that has a name which is not known. */

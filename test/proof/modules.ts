@@ -73,7 +73,7 @@ export const groups: readonly Group[] = [
       'src/proxy/sales/events.ts',
       'src/proxy/routing/lane.ts',
       'src/proxy/notices/retry-schedule.ts',
-      'src/proxy/keyed-mutex.ts',
+      'src/proxy/concurrency.ts',
       'src/proxy/routing/stage.ts',
     ],
     tests: [

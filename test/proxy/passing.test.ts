@@ -2,7 +2,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { createPassing } from '../../src/proxy/lru.ts';
+import { createEntries } from '../../src/proxy/lru.ts';
 
 const IN_FLIGHT = 64;
 const CALLS = 4_000;
@@ -14,7 +14,7 @@ const collect: (options: { type: 'minor' | 'major'; execution: 'sync' }) => void
 
 describe('what comes and goes with calls', () => {
   it('is found by its key until it is taken out, whatever the key', () => {
-    const passing = createPassing<number>();
+    const passing = createEntries<number>();
     const keys = ['0193b3f2-7c11-7abc', '12', '__proto__', 'constructor', ''];
     for (const [index, key] of keys.entries()) {
       expect(passing.has(key)).toBe(false);
@@ -31,7 +31,7 @@ describe('what comes and goes with calls', () => {
   });
 
   it('does not outlive young collections, as it does in a Map', () => {
-    const [ofMap, ofPassing] = [new Map<string, number[]>(), createPassing<number[]>()].map(promotedBy);
+    const [ofMap, ofPassing] = [new Map<string, number[]>(), createEntries<number[]>()].map(promotedBy);
     expect(ofMap, 'the reason for it; when V8 mends that, a Map will do').toBeGreaterThan((CALLS * VALUE_BYTES) / 2);
     expect(ofPassing).toBeLessThan((CALLS * VALUE_BYTES) / 10);
   });

@@ -2,7 +2,7 @@
 
 import type { MarkedLimitation } from '../../mapping/limitations.ts';
 import type { Loss, Operation } from '../../mapping/tables.ts';
-import { createRecent } from '../lru.ts';
+import { createLru } from '../lru.ts';
 import type { RoutedKind, Stage, UnknownPolicy } from '../routing/merchant.ts';
 import type { Secret } from '../vault.ts';
 import { type CapturedMessages, redactName } from './redact.ts';
@@ -167,7 +167,7 @@ export function noteUnknown(draft: Pick<ExchangeDraft, 'unknown'>, what: Unknown
 
 /** The same few come again with every call, and looking for what hides in one takes longer than all else that is noted. */
 const KNOWN_NAMES = 1_000;
-const names = createRecent<string>(KNOWN_NAMES);
+const names = createLru<string>(KNOWN_NAMES);
 
 function nameOf(found: string): string {
   const known = names.get(found);

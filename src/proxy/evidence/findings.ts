@@ -3,7 +3,7 @@
 import { legacyError } from '../../contract/legacy-errors.ts';
 import type { AskedName, LimitationCondition } from '../../mapping/limitations.ts';
 import type { Loss, Operation, SourceField, Tables } from '../../mapping/tables.ts';
-import { createRecent } from '../lru.ts';
+import { createLru } from '../lru.ts';
 import type { CoverageCell, DifferenceSeen, LossSeen, RecordedExchange } from '../records/evidence.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import type { Exchange, UpstreamNote } from './exchange.ts';
@@ -181,7 +181,7 @@ const LONGEST_WAY = 4_000;
 
 /** @returns the same as `recordedOf`. What calls of one way taught they share, and nobody may change. */
 export function createEvaluation(tables: Tables): (seen: Exchange, found: Found) => RecordedExchange {
-  const lessons = createRecent<Lesson & Pick<Exchange, 'fired'>>(WAYS);
+  const lessons = createLru<Lesson & Pick<Exchange, 'fired'>>(WAYS);
   return (seen, found) => {
     const way = isPlain(found) ? wayOf(seen, found) : null;
     if (way === null) return { ...seen, ...lessonOf(tables, seen, found) };

@@ -1,5 +1,5 @@
 /** Takes finished exchanges off the request path: shadows them, evaluates them, writes them; under load the shadow goes first. */
-import { createRounds, nextTurn } from '../keyed-mutex.ts';
+import { createDrain, yieldToEventLoop } from '../concurrency.ts';
 import type { Evidence, Exchange, ShadowTask } from './exchange.ts';
 import { type Found, nothingFound } from './findings.ts';
 import { createShadow, exchangeOf, foundOf, type ShadowParts } from './shadow-worker.ts';
@@ -38,11 +38,11 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
   const { shadow_queue, shadow_queue_bytes } = parts.settings;
   const writer = startWriter(parts);
   const shadow = createShadow(parts);
-  const taken = createRounds();
+  const taken = createDrain();
   let stopping: Promise<void> | null = null;
   /** Who waits for everything to be written doesn't wait for a beat. */
   let waiters = 0;
-  const coming = createRounds();
+  const coming = createDrain();
 
   const record = (exchange: Exchange, found: Found, ticket: number): void => {
     writer.add({ exchange, found, bytes: exchangeBytes(exchange), done: () => taken.done(ticket) });
@@ -89,7 +89,7 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
     },
     async settled() {
       // Whoever has just had an answer may ask before the process has noticed that it has left.
-      await nextTurn();
+      await yieldToEventLoop();
       await coming.settled();
       const all = taken.settled();
       waiters++;
@@ -143,7 +143,7 @@ export function createShadowLine(
   const serveAll = async (): Promise<void> => {
     serving = true;
     while (line.length > 0) {
-      await nextTurn();
+      await yieldToEventLoop();
       await room();
       const first = line.shift();
       if (first === undefined) break;

@@ -4,7 +4,7 @@ import { upstreamRoutes } from '../../contract/upstream.ts';
 import { fieldsThatCame } from '../../mapping/fields.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import type { Clock } from '../clock.ts';
-import { createGauge } from '../keyed-mutex.ts';
+import { createInFlightCount } from '../concurrency.ts';
 import type { Count, Log } from '../log.ts';
 import { type DoubleReadTools, doubleRead, isDoubleRead, readOnly } from '../shadow/double-read.ts';
 import { compareCreate, hasShadow, type ShadowTools, shadowOf } from '../shadow/shadow.ts';
@@ -72,9 +72,9 @@ export function createShadow(parts: ShadowParts): Shadow {
     settings: { timeout_ms: READ_TIMEOUT_MS },
   };
   const identified = createIdentified(parts);
-  const creates = createGauge();
-  const reads = createGauge();
-  const strangers = createGauge();
+  const creates = createInFlightCount();
+  const reads = createInFlightCount();
+  const strangers = createInFlightCount();
   const look = (task: ShadowTask): Promise<Shadowed> | Shadowed => {
     // A token that legacy refused may be anybody's, and shows nothing of the work.
     if (task.exchange.outcome === 'auth') return plain(tables, task, false);

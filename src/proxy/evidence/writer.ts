@@ -4,7 +4,7 @@ import { PuenteError } from '../../error.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import type { Clock } from '../clock.ts';
 import { steadyTime } from '../clock-watch.ts';
-import { nextTurn } from '../keyed-mutex.ts';
+import { yieldToEventLoop } from '../concurrency.ts';
 import type { Count, Log, LogFields } from '../log.ts';
 import type { RecordedExchange } from '../records/evidence.ts';
 import type { Store } from '../store.ts';
@@ -231,7 +231,7 @@ async function evaluatedAll(
   for (const { exchange, found } of batch) {
     recorded.push(evaluated(evaluate, log, exchange, found));
     if (performance.now() - began_ms < SLICE_MS) continue;
-    await nextTurn();
+    await yieldToEventLoop();
     began_ms = performance.now();
   }
   return recorded;

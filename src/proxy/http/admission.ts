@@ -4,7 +4,7 @@ import type { RequestHandler } from 'express';
 import { matchPath } from '../../mapping/path.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import type { Count } from '../log.ts';
-import { createRecent } from '../lru.ts';
+import { createLru } from '../lru.ts';
 import type { Ports } from '../ports.ts';
 import type { Store } from '../store.ts';
 import { refused, sendAnswer } from './answer.ts';
@@ -176,7 +176,7 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
     allowance: limits.merchant_per_second,
     at_ms: now_ms(),
   });
-  const known = createRecent<Group>(MAX_KNOWN);
+  const known = createLru<Group>(MAX_KNOWN);
   const strangers = groupOf(limits.unknown_calls);
   const events = groupOf(limits.unknown_calls);
   const lag = watchLag(now_ms);

@@ -1,8 +1,8 @@
 /** The connections of a door: their cap, whose oldest idle one gives way, their last request, and clients that do not read what they asked for. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { createQueue, type Place, type Queue } from '../keyed-mutex.ts';
-import { createPassing } from '../lru.ts';
+import { createQueue, type Place, type Queue } from '../concurrency.ts';
+import { createEntries } from '../lru.ts';
 
 export interface ConnectionLimits {
   max_connections: number;
@@ -64,7 +64,7 @@ interface Line {
 
 /** @param dropped told of each connection that was closed for the others' sake. */
 export function watchConnections(server: Server, limits: ConnectionLimits, dropped: () => void): Connections {
-  const byPeer = createPassing<Line>();
+  const byPeer = createEntries<Line>();
   const lines = new WeakMap<Socket, Line>();
   /** In the order in which they fell idle; one whose request is still coming counts as idle, so that a slow one gives way. */
   const idle = createQueue<Line>();

@@ -5,8 +5,8 @@ import { brotliDecompress, gunzip, inflate, inflateRaw, zstdDecompress } from 'n
 import type { RequestHandler } from 'express';
 import { decodeUtf8, parseJson } from '../../contract/json.ts';
 import type { Operation } from '../../mapping/tables.ts';
+import { createDrain } from '../concurrency.ts';
 import { type ExchangeDraft, openDraft } from '../evidence/exchange.ts';
-import { createRounds } from '../keyed-mutex.ts';
 import { forExchange, type Ports } from '../ports.ts';
 import type { CarriedSale } from '../routing/legacy-ledger.ts';
 import type { Merchant, Stage, UnknownPolicy } from '../routing/merchant.ts';
@@ -70,7 +70,7 @@ export function createExchanges(
   ports: Ports,
   over: (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void>,
 ): Exchanges {
-  const following = createRounds();
+  const following = createDrain();
   const follow = async (call: Ongoing, request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const ticket = following.begin();
     try {

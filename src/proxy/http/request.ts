@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { type BodyFault, legacyHeaders, readLegacyBody, readQuery } from '../../contract/legacy-body.ts';
 import { PuenteError } from '../../error.ts';
-import { createRecent } from '../lru.ts';
+import { createLru } from '../lru.ts';
 import { Secret } from '../vault.ts';
 import { plainTarget } from './legacy-route.ts';
 
@@ -35,7 +35,7 @@ function tokenOf(request: IncomingMessage): Secret | null {
 
 /** Tokens remembered, in memory alone: more than a fleet has in use, some two megabytes of them. */
 const KNOWN_TOKENS = 10_000;
-const secrets = createRecent<Secret>(KNOWN_TOKENS);
+const secrets = createLru<Secret>(KNOWN_TOKENS);
 
 /** The same object for the same token, so that what is made of it is made once for all its calls. */
 function secretOf(text: string): Secret {

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Express } from 'express';
 import { PuenteError } from '../../error.ts';
-import { sideBySide } from '../side-by-side.ts';
+import { batchPerTick } from '../concurrency.ts';
 import { type Connections, isSettled, watchConnections } from './connections.ts';
 import { askForBody, type HeadFault, headFault, isHeldBack, noteHeldBack, takeAbsoluteForm } from './request.ts';
 
@@ -87,7 +87,7 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
   server.maxHeadersCount = 0; // those beyond a count would be left out in silence; `headFault` refuses them
   const connections = watchConnections(server, options, options.dropped);
   let is_leaving = false;
-  const serve = sideBySide<Call>(({ request, response }) => app(request, response));
+  const serve = batchPerTick<Call>(({ request, response }) => app(request, response));
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     if (is_leaving) response.shouldKeepAlive = false;
     if (connections.isBehindTheEnd(response)) return;

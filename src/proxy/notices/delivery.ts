@@ -3,7 +3,7 @@
 import { Client, type Dispatcher } from 'undici';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import { createPassing } from '../lru.ts';
+import { createEntries } from '../lru.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
 import type { Dialect } from '../routing/merchant.ts';
 import type { NoticeStore } from '../store.ts';
@@ -189,7 +189,7 @@ export interface SenderOptions {
 /** A sender that makes a connection of its own for every notice, so that every attempt's address is checked anew. */
 export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_MS }: SenderOptions): Sender {
   const connect = guardedConnector(policy, Math.min(timeout_ms, MAX_CONNECT_MS), resolve);
-  const open = createPassing<Client>();
+  const open = createEntries<Client>();
   let count = 0;
 
   async function post(url: URL, request: NoticeRequest): Promise<SendResult> {

@@ -1,6 +1,6 @@
 /** The delivery loop: takes due notices from the store, sends them at a bounded and fair pace, and records every attempt. */
 import { PuenteError } from '../../error.ts';
-import { createPassing, type Passing } from '../lru.ts';
+import { createEntries, type Entries } from '../lru.ts';
 import type { Notice } from '../records/notices.ts';
 import { type AttemptParts, attemptNotice, type NoticeDelivery, type Receiver } from './delivery.ts';
 import { inTurns } from './request.ts';
@@ -38,7 +38,7 @@ export interface Notifier {
  */
 export function startNotifier(parts: NotifierParts): Notifier {
   const stopping = new AbortController();
-  const flights = createPassing<Flight>();
+  const flights = createEntries<Flight>();
   const turns = new Map<string, number>();
   const places = createPlaces(POLL_MS);
   const backlog = createBacklog(parts.store, parts);
@@ -139,7 +139,7 @@ function hostOf(url: string | null): string | null {
   return url === null ? null : (URL.parse(url)?.host ?? null);
 }
 
-function countOf(flights: Passing<Flight>, host: string): number {
+function countOf(flights: Entries<Flight>, host: string): number {
   let count = 0;
   for (const flight of flights.values()) if (flight.host === host) count++;
   return count;

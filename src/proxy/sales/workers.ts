@@ -1,6 +1,6 @@
 import { openDraft } from '../evidence/exchange.ts';
 import { type Loop, startLoop } from '../loop.ts';
-import { createPassing } from '../lru.ts';
+import { createEntries } from '../lru.ts';
 import { forExchange, type Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';
 import type { Telemetry, Worked } from '../telemetry/port.ts';
@@ -79,7 +79,7 @@ interface Pages {
  * @param full merchants of which no more may start.
  */
 function createPages(ports: Ports, mayStart: (link: Link) => boolean, full: () => string[]): Pages {
-  const underWay = createPassing<true>();
+  const underWay = createEntries<true>();
   let page: Link[] = [];
   let read_at = Number.NEGATIVE_INFINITY;
   const ready = (): Link[] => page.filter(mayStart);

@@ -1,8 +1,7 @@
 import { type Dispatcher, Pool } from 'undici';
 import { PuenteError } from '../../error.ts';
 import type { Clock } from '../clock.ts';
-import { createQueue, createRounds, type Queue } from '../keyed-mutex.ts';
-import { sideBySide } from '../side-by-side.ts';
+import { batchPerTick, createDrain, createQueue, type Queue } from '../concurrency.ts';
 import { Reception, type SentMark, watchSending } from './reception.ts';
 import { readRetryAfter, type Upstream, type UpstreamCall, type UpstreamOutcome } from './upstream.ts';
 
@@ -57,8 +56,8 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
   });
   const slots = createSlots(options.connections);
   const watch = watchSending();
-  const under_way = createRounds();
-  const leave = sideBySide<() => void>((send) => send());
+  const under_way = createDrain();
+  const leave = batchPerTick<() => void>((send) => send());
 
   async function exchange(call: UpstreamCall, request: Dispatcher.DispatchOptions): Promise<UpstreamOutcome> {
     const limit = startLimit(call.timeout_ms);

@@ -5,11 +5,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { decodeUtf8, parseJson } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
-import { sideBySide } from '../side-by-side.ts';
+import { batchPerTick } from '../concurrency.ts';
 import type { UpstreamOutcome } from './upstream.ts';
 
 /** Whoever waits for answers goes on together, whatever client they came by. */
-const goOn = sideBySide<() => void>((tell) => tell());
+const goOn = batchPerTick<() => void>((tell) => tell());
 
 /** A class because undici drives it step by step and a timeout may end it at every one of them. */
 export class Reception {

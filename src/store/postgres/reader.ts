@@ -111,7 +111,7 @@ export interface LookupsOptions {
   open(row: Row): Row;
 }
 
-/** As many calls as begin together (`proxy/side-by-side.ts`). */
+/** As many calls as begin together (`proxy/concurrency.ts`). */
 const AT_ONCE = 32;
 
 /** @param pool of which each turn's questions ask for one connection, and for another after each 32. */

@@ -3,9 +3,9 @@ import type { Pool, PoolClient, QueryResult } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
+import { createDrain } from '../../proxy/concurrency.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';
-import { createRounds } from '../../proxy/keyed-mutex.ts';
-import { createPassing } from '../../proxy/lru.ts';
+import { createEntries } from '../../proxy/lru.ts';
 import {
   type CommitResult,
   type Locks,
@@ -40,7 +40,7 @@ export interface PostgresWriter extends Writer {
 export function openWriter(pool: Pool, note: (is_well: boolean) => void, cover: Cover = noCover): PostgresWriter {
   const turns = createTurns();
   const statements = statementsWith(cover);
-  const underWay = createRounds();
+  const underWay = createDrain();
   let is_closed = false;
   return {
     commit(unit) {
@@ -191,7 +191,7 @@ interface Line {
 }
 
 export function createTurns(): Turns {
-  const lines = createPassing<Line>();
+  const lines = createEntries<Line>();
   const lineOf = (name: string): Line => {
     const line = lines.get(name) ?? { alone: null, sharing: [] };
     lines.set(name, line);

@@ -1,6 +1,6 @@
 /** Rows that are kept as they were read: every call looks at its merchant and token several times, tills poll the same sale, and all of them change rarely. */
 
-import { createPassing, createRecent } from '../../proxy/lru.ts';
+import { createEntries, createLru } from '../../proxy/lru.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import type { StoreMethods, Unit } from '../engine.ts';
 import { type CachedKind, referenceKey, writes } from '../writes.ts';
@@ -82,13 +82,13 @@ function isKept(kind: CachedKind, row: unknown): boolean {
 
 /** Rows of one kind, and which of them are being changed. */
 function keptRows(limit: number) {
-  let rows = createRecent<Promise<unknown>>(limit);
+  let rows = createLru<Promise<unknown>>(limit);
   /** Changes under way, by key; '' is every key. */
-  const changing = createPassing<number>();
+  const changing = createEntries<number>();
   /** Rises with each change, so that nothing is kept that was read before it. */
   let changes = 0;
   const forget = (key: string | null): void => {
-    if (key === null) rows = createRecent(limit);
+    if (key === null) rows = createLru(limit);
     else rows.delete(key);
   };
   const count = (key: string | null, by: number): void => {

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { durationMs } from '../../../src/contract/duration.ts';
+import { createKeyedMutex } from '../../../src/proxy/concurrency.ts';
 import { uuidV7 } from '../../../src/proxy/ids.ts';
-import { createSerial } from '../../../src/proxy/keyed-mutex.ts';
 import { createRecentReads, createRetryBudget } from '../../../src/proxy/process-memory.ts';
 import { comparableInstant, instantMs } from '../../../src/proxy/sales/link.ts';
 import { derivedReference, fitsUpstream } from '../../../src/proxy/sales/new-link.ts';
@@ -131,7 +131,7 @@ describe('the retry budget', () => {
 
 describe('one thing at a time', () => {
   it('runs work of one key in order, after failures too, and other keys beside it', async () => {
-    const serial = createSerial();
+    const serial = createKeyedMutex();
     const log: string[] = [];
     const gate = Promise.withResolvers<void>();
     const first = serial.run('a', async () => {

@@ -1,15 +1,16 @@
-/** One thing at a time per key: work on one link never overlaps with other work on it (`docs/protocol.md` §3.3 c). */
-import { createPassing } from './lru.ts';
+/** Work under way in one process: a mutex per key, a FIFO queue, a drain, a count of work in flight, and batches per event-loop tick. */
+import { createEntries } from './lru.ts';
 
-export interface Serial {
-  /** Runs `work` after everything that was queued for `key` before; a failure doesn't stop what comes after. */
+export interface KeyedMutex {
+  /** Runs `work` after everything queued for `key` before it; a failure does not stop later work. */
   run<T>(key: string, work: () => Promise<T>): Promise<T>;
   /** True while work for the key is queued or running. */
   busy(key: string): boolean;
 }
 
-export function createSerial(): Serial {
-  const tails = createPassing<Promise<unknown>>();
+/** Work on one link never overlaps with other work on it (`docs/protocol.md` §3.3 c). */
+export function createKeyedMutex(): KeyedMutex {
+  const tails = createEntries<Promise<unknown>>();
   return {
     run(key, work) {
       const before = tails.get(key) ?? Promise.resolve();
@@ -25,8 +26,7 @@ export function createSerial(): Serial {
   };
 }
 
-// Who waits, in the order of coming; anybody may leave before it is their turn.
-
+/** A place in a queue. */
 export interface Place<Value> {
   readonly value: Value;
   before: Place<Value> | null;
@@ -34,13 +34,13 @@ export interface Place<Value> {
   is_left: boolean;
 }
 
-/** A Set keeps this order too, and holds on to what has left it (`proxy/passing.ts`). */
+/** First in, first out; an entry may leave before its turn. A Set keeps this order too, but keeps what left it alive (`lru.ts`, `Entries`). */
 export interface Queue<Value> {
-  /** At the end. @returns the place, for `leave`. */
+  /** Appends. @returns the place, for `leave`. */
   join(value: Value): Place<Value>;
-  /** Without effect on one that has left. */
+  /** No effect on a place that was left before. */
   leave(place: Place<Value>): void;
-  /** Who has waited longest; null when nobody does. */
+  /** The entry that has waited longest; null when the queue is empty. */
   first(): Value | null;
 }
 
@@ -62,7 +62,7 @@ export function createQueue<Value>(): Queue<Value> {
       else place.before.after = place.after;
       if (place.after === null) last = place.before;
       else place.after.before = place.before;
-      // One that is gone must not lead to those that came after it.
+      // A place that left must not keep later ones alive.
       place.before = null;
       place.after = null;
     },
@@ -70,21 +70,19 @@ export function createQueue<Value>(): Queue<Value> {
   };
 }
 
-// What was handed over before a moment and is not done, how much is under way, and whose turn it is.
-
-/** Tells when everything that was handed over before a moment is done, while more keeps coming. */
-export interface Rounds {
-  /** Something was handed over. @returns its ticket, for `done`. */
+/** Resolves when all work that began before a moment has ended, while more keeps coming. */
+export interface Drain {
+  /** Work begins. @returns its ticket, for `done`. */
   begin(): number;
   done(ticket: number): void;
-  /** Resolves when all that has begun so far is done. */
+  /** Resolves when all work begun so far has ended. */
   settled(): Promise<void>;
-  /** Begun and not done. */
+  /** Work begun and not ended. */
   open(): number;
 }
 
-/** Tickets are numbers of rounds: asking ends a round, and what begins afterwards is of the next one. */
-export function createRounds(): Rounds {
+/** A ticket is the number of a round: `settled` closes the round, and later work belongs to the next one. */
+export function createDrain(): Drain {
   const open = new Map<number, number>();
   let round = 0;
   let waiting: { round: number; resolve: () => void }[] = [];
@@ -110,16 +108,15 @@ export function createRounds(): Rounds {
   };
 }
 
-export interface Gauge {
+export interface InFlightCount {
   run<Made>(work: () => Promise<Made>): Promise<Made>;
-  /** How many run now. */
+  /** Runs now. */
   running(): number;
-  /** Resolves when fewer than so many run; for one that waits at a time. */
+  /** Resolves when fewer than `limit` run. One caller may wait at a time. */
   below(limit: number): Promise<void>;
 }
 
-/** Counts work that is under way. */
-export function createGauge(): Gauge {
+export function createInFlightCount(): InFlightCount {
   let running = 0;
   let ended = (): void => undefined;
   return {
@@ -142,7 +139,32 @@ export function createGauge(): Gauge {
   };
 }
 
-/** Lets everything else of the process have its turn first. */
-export function nextTurn(): Promise<void> {
+/** Resolves in the next tick of the event loop, after everything that is due now. */
+export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Larger batches were not faster, and calls that answer at once end before later ones count as in flight. */
+const BATCH = 32;
+
+/**
+ * Begins calls that arrive in one event-loop tick together. Sockets are read one by one, and without it each call runs as far
+ * as it can before the next one: hundreds of functions, more than the processor's caches hold. Side by side, all calls but the
+ * first find every step cached: 0.76 × the processor time of a create, 0.59 × of a read of a terminal intent (64 in flight,
+ * one core). A call begins within the tick in which it came.
+ * @param begin must not throw: later calls of the batch would be lost.
+ */
+export function batchPerTick<Call>(begin: (call: Call) => void): (call: Call) => void {
+  let gathering: Call[] = [];
+  return (call) => {
+    if (gathering.length === 0 || gathering.length === BATCH) {
+      const calls: Call[] = [];
+      gathering = calls;
+      setImmediate(() => {
+        if (gathering === calls) gathering = [];
+        for (const one of calls) begin(one);
+      });
+    }
+    gathering.push(call);
+  };
 }
