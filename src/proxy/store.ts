@@ -60,8 +60,15 @@ export interface Met {
   unheard: Link | null;
 }
 
-/** What `openLink`'s decision makes of a create: a new sale, a retry of `link`, or one that `link` is in the way of. */
-export type Opening = { kind: 'open' } | { kind: 'join' | 'busy'; link: Link } | { kind: 'unwanted' };
+/**
+ * What a create is: a new sale (`open`), a retry of `link` (`join`), one whose unit `link` holds (`busy`), or one that must not
+ * be opened here (`unwanted`). `left`: the stage says legacy, and no sale on orders is in the way. `shut`: the circuit breaker
+ * is open. `no_room`: the disk is nearly full.
+ */
+export type Opening =
+  | { kind: 'open' }
+  | { kind: 'join' | 'busy'; link: Link }
+  | { kind: 'unwanted'; why: 'left' | 'shut' | 'no_room' };
 
 /** What is committed together with a change of a link. */
 export interface LinkExtra {

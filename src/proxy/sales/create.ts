@@ -10,12 +10,11 @@ import { errorAnswer, type LegacyCall } from '../http/call.ts';
 import { isTerminalHeld, noteFreeTerminal, reportHeldTerminal } from '../point/held-terminal.ts';
 import type { Ports } from '../ports.ts';
 import type { Sent } from '../process-memory.ts';
-import type { LegacySale } from '../records/routing.ts';
 import { hasOwnWork } from '../routing/lane.ts';
 import { isOver, legacyDoubts } from '../routing/legacy-sale-end.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import { isOnOrders } from '../routing/stage.ts';
-import type { Met, Opening } from '../store.ts';
+import type { Met } from '../store.ts';
 import { type Link, slotOf, wasCanceledByUs } from './link.ts';
 import { derivedReference, hasRoom, newLink, noRoom, type Sale, spend, usableReference } from './new-link.ts';
 import { changeLink } from './settle.ts';
@@ -77,13 +76,15 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
   if (fresh === null) return leaveToLegacy(ports, call, sale, deadline);
   ports.memory.failpoint('create.before_row');
   const { opening, link: stored, elsewhere } = await openRow(ports, call, fresh.link, round.on_orders);
-  if (opening.kind === 'left') return { kind: 'carry' };
+  if (opening.kind === 'unwanted') {
+    if (opening.why === 'left') return { kind: 'carry' };
+    return counted(ports, 'shut', refused(call.operation.family, 'unavailable', null, SOON));
+  }
   if (opening.kind === 'moved') return { kind: 'moved' };
   if (opening.kind === 'used') {
     spend(ports, stored.merchant_id, stored.reference_sent);
     return 'again'; // with one that is derived
   }
-  if (opening.kind === 'shut') return counted(ports, 'shut', refused(call.operation.family, 'unavailable', null, SOON));
   if (elsewhere !== null) return (await isOver(ports, elsewhere, call.token, deadline)) ? 'again' : { kind: 'carry' };
   if (opening.kind === 'busy') {
     const room = await sale.makeRoom(stored, deadline);
@@ -167,20 +168,11 @@ function namesReference(sent: Extract<Sent, { kind: 'refused' }>): boolean {
 // The row of a new sale: judged by what holds its unit, in the transaction that writes it (`docs/protocol.md` §3.3,
 // step 1).
 
-/**
- * Nothing was written. `left`: the stage says legacy and nothing on orders is in the way any more. `shut`: nothing works
- * upstream. `moved`: its merchant was set meanwhile. `used`: its reference is.
- */
-type Unwritten = { kind: 'elsewhere' | 'left' | 'shut' | 'moved' | 'used' };
-export type Row = {
-  opening: Exclude<Opening, { kind: 'unwanted' }> | Unwritten;
-  link: Link;
-  elsewhere: LegacySale | null;
-};
+export type Row = Awaited<ReturnType<Ports['store']['links']['openLink']>>;
 
 /**
- * Writes the row of a sale, unless something is in its way or its place is elsewhere by now.
- * @throws PuenteError store_failed when it can't be proved that the row is durable; refused while the disk is low or full.
+ * Writes the row of a sale, unless another sale is in its way, or it belongs elsewhere by now.
+ * @throws PuenteError store_failed when it is not proved that the row is durable; refused while the disk is low or full.
  */
 export async function openRow(
   ports: Ports,
@@ -189,12 +181,7 @@ export async function openRow(
   on_orders: boolean,
 ): Promise<Row> {
   const windows = windowsOf(ports, link);
-  let unwritten = 'left' as Unwritten['kind'] | 'no_room'; // the last word counts, in whatever call it was said
-  const leave = (kind: typeof unwritten): Opening => {
-    unwritten = kind;
-    return { kind: 'unwanted' };
-  };
-  const { opening, ...rest } = await ports.store.links.openLink(
+  const row = await ports.store.links.openLink(
     link,
     (found) => {
       const is_known = found.unheard !== null && ports.memory.sales.known.get(found.unheard.legacy_id) === true;
@@ -202,16 +189,16 @@ export async function openRow(
       const retried = retriedSale(met, link, windows);
       if (retried !== null) return { kind: 'join', link: retried };
       if (met.holder !== null) return { kind: 'busy', link: met.holder };
-      if (!on_orders) return leave('left');
-      if (!hasRoom(ports)) return leave('no_room');
-      return ports.upstreams.orders.isShut?.('POST', token) === true ? leave('shut') : { kind: 'open' };
+      if (!on_orders) return { kind: 'unwanted', why: 'left' };
+      if (!hasRoom(ports)) return { kind: 'unwanted', why: 'no_room' };
+      const is_shut = ports.upstreams.orders.isShut?.('POST', token) === true;
+      return is_shut ? { kind: 'unwanted', why: 'shut' } : { kind: 'open' };
     },
     merchant.revision,
   );
-  if (opening.kind === 'open') ports.memory.sales.opened.set(link.legacy_id, tickOf(ports.clock));
-  if (opening.kind !== 'unwanted') return { opening, ...rest };
-  if (unwritten === 'no_room') throw noRoom(ports);
-  return { opening: { kind: unwritten }, link, elsewhere: null };
+  if (row.opening.kind === 'open') ports.memory.sales.opened.set(link.legacy_id, tickOf(ports.clock));
+  if (row.opening.kind === 'unwanted' && row.opening.why === 'no_room') throw noRoom(ports);
+  return row;
 }
 
 /**

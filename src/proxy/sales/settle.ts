@@ -28,10 +28,19 @@ const MAX_RACES = 8;
  * @throws PuenteError store_failed when the commit can't be proved.
  */
 export async function changeLink(ports: Ports, link: Link, decide: (current: Link) => Decision | null): Promise<Link> {
+  return (await commitChange(ports, link, decide)).link;
+}
+
+/** The same; with the decision that was committed, null when none was. */
+async function commitChange(
+  ports: Ports,
+  link: Link,
+  decide: (current: Link) => Decision | null,
+): Promise<{ link: Link; decision: Decision | null }> {
   let current = link;
   for (let race = 0; race < MAX_RACES; race++) {
     const decision = decide(current);
-    if (decision === null) return current;
+    if (decision === null) return { link: current, decision };
     const { change: decided, ...extra } = decision;
     const change = { ...decided, updated_at: ports.clock.now() };
     try {
@@ -40,7 +49,7 @@ export async function changeLink(ports: Ports, link: Link, decide: (current: Lin
         ports.memory.failpoint('notices.committed');
         ports.notices.waiting();
       }
-      return saved;
+      return { link: saved, decision };
     } catch (error) {
       if (!(error instanceof PuenteError) || error.code !== 'conflict') throw error;
       current = (await ports.store.links.link(link.legacy_id)) ?? current;
@@ -80,21 +89,21 @@ export async function applyOrder(
     return link;
   }
   ports.memory.sales.contradicted.delete(link.legacy_id);
-  // However it was seen (event, read or replay), and whatever dies afterwards: the audit line is in the same commit.
-  let settled = null as string | null; // set inside the decision, where the compiler doesn't look
-  const applied = await changeLink(ports, link, (current) => {
+  const { link: applied, decision } = await commitChange(ports, link, (current) => {
     const step = advance(current, order, ports.tables, rules);
     for (const remark of step.remarks) remember(ports, remark, current, order);
     const more = extra({ ...current, ...step.change });
     const change: LinkChange = { ...step.change, ...more.change };
     const notices = [...told(ports, current, merchant, step.notices), ...(more.notices ?? [])];
     const next = { ...current, ...change };
-    settled = settlementOf(current, next);
+    // However the order was seen (event, read or replay): the audit line is in the same commit.
+    const settled = settlementOf(current, next);
     const audit = settled === null ? more.audit : settlementLine(ports, next, settled);
     if (Object.keys(change).length === 0 && notices.length === 0 && audit === undefined) return null;
     return { change: { ...change, ...nextLook(ports, next) }, notices, ...(audit === undefined ? {} : { audit }) };
   });
-  if (settled !== null) ports.count('settlements', settled.replaceAll(' ', '_'));
+  const audit = decision?.audit;
+  if (audit?.action === SETTLE) ports.count('settlements', audit.reason.replaceAll(' ', '_'));
   ports.memory.failpoint('order.applied');
   return applied;
 }
@@ -209,12 +218,14 @@ function remember(
   });
 }
 
+const SETTLE = 'settle';
+
 /** The audit line of what became of an order nobody was told of (`docs/protocol.md` §3.8). */
 export function settlementLine(ports: Ports, link: Link, what: string): AuditEntry {
   return {
     at: ports.clock.now(),
     who: 'puente',
-    action: 'settle',
+    action: SETTLE,
     subject: link.legacy_id,
     reason: what,
     detail: { merchant: link.merchant_id, unit: link.unit, order_id: link.order_id, state: link.state },

@@ -29,10 +29,10 @@ export function openingTests(harness: Harness): void {
 
   it('asks again with what holds the unit before it believes that a sale is unwanted', async () => {
     const joinOrStay = ({ holder }: Met): Opening =>
-      holder === null ? { kind: 'unwanted' } : { kind: 'join', link: holder };
+      holder === null ? { kind: 'unwanted', why: 'left' } : { kind: 'join', link: holder };
     const unwanted = newLink();
     expect(await store.links.openLink(unwanted, joinOrStay)).toEqual({
-      opening: { kind: 'unwanted' },
+      opening: { kind: 'unwanted', why: 'left' },
       link: unwanted,
       elsewhere: null,
     });

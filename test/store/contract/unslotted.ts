@@ -91,7 +91,7 @@ function itShowsTheRequest(harness: Harness): void {
     let seen: Link | null = null;
     await openingOf(harness, link, (met) => {
       seen = met.unheard;
-      return { kind: 'unwanted' };
+      return { kind: 'unwanted', why: 'left' };
     });
     return seen;
   };
