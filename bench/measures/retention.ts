@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Store, UpkeepStore } from '../../src/ops/ports.ts';
 import { tidyRound } from '../../src/ops/upkeep/chores.ts';
-import type { Store, UpkeepStore } from '../../src/proxy/store.ts';
 import { Secret } from '../../src/proxy/vault.ts';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';

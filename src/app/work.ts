@@ -1,6 +1,7 @@
 /** The loops that work when nobody is waiting: notices, events, links, bulk moves, the continuous reconciliation. */
 import type { Config } from '../config/config.ts';
 import { startBulkMoves } from '../ops/moves/bulk-run.ts';
+import type { Ports } from '../ops/ports.ts';
 import { startJudging } from '../ops/readiness/days.ts';
 import { startSweep } from '../ops/reconcile/sweep.ts';
 import { startChores } from '../ops/upkeep/chores.ts';
@@ -9,7 +10,6 @@ import { createSender, type Sender } from '../proxy/notices/delivery.ts';
 import type { OutboundPolicy } from '../proxy/notices/guard.ts';
 import { type NotifierParts, startNotifier } from '../proxy/notices/notifier.ts';
 import { targetOf } from '../proxy/notices/request.ts';
-import type { Ports } from '../proxy/ports.ts';
 import type { Notice } from '../proxy/records/notices.ts';
 import { startCompleter, startReconciler } from '../proxy/sales/workers.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';

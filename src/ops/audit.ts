@@ -4,9 +4,8 @@ import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
 import { heard, say } from '../locales/sentences.ts';
 import { type AuditLine, type BrokenLink, brokenLink, type ChainMark, chainStart } from '../proxy/audit.ts';
-import type { Ports } from '../proxy/ports.ts';
-import type { AuditStore } from '../proxy/store.ts';
 import { BY_ITSELF } from './api/person.ts';
+import type { AuditStore, Ports } from './ports.ts';
 
 const DEFAULT_LIMIT = 50;
 /** More lines than anybody reads at once; `until` reaches the older ones. */

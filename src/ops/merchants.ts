@@ -5,7 +5,6 @@ import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import { shownUrl } from '../proxy/notices/guard.ts';
 import { merchantUrl } from '../proxy/notices/request.ts';
-import type { Ports } from '../proxy/ports.ts';
 import {
   dialects,
   type Merchant,
@@ -22,6 +21,7 @@ import {
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { Secret } from '../proxy/vault.ts';
 import { reason } from './api/person.ts';
+import type { Ports } from './ports.ts';
 
 /** The precondition of a change: the merchant as the operator saw it. */
 export const revision = z.int().nonnegative().describe('refuse unless it is still at this revision');

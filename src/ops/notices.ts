@@ -5,9 +5,9 @@ import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError, type Said } from '../error.ts';
 import { heard, say } from '../locales/sentences.ts';
 import { noticeTopics } from '../mapping/schema.ts';
-import type { Ports } from '../proxy/ports.ts';
 import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../proxy/records/notices.ts';
 import { reason } from './api/person.ts';
+import type { Ports } from './ports.ts';
 
 const DEFAULT_LIMIT = 50;
 /** More rows than anybody reads at once; `until` reaches the older ones. */

@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
 import { heard, say } from '../locales/sentences.ts';
 import type { Watched } from '../proxy/evidence/exchange.ts';
-import type { Ports } from '../proxy/ports.ts';
 import { type Merchant, type RoutedKind, routedKinds, type SafetyMode, type Trip } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { modeOf, STOPPED, WOULD_STOP } from '../proxy/safety.ts';
 import { reason } from './api/person.ts';
 import { type MerchantView, merchantToChange, merchantView, revision } from './merchants.ts';
+import type { Ports } from './ports.ts';
 
 /** The audit action of a reset, for those who look for it. */
 export const RESET = 'safety reset';

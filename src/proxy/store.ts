@@ -1,23 +1,8 @@
 /** What Puente remembers, as an interface that any engine can keep: each method is one whole transaction. */
 
-import type { AuditEntry, AuditLine } from './audit.ts';
+import type { AuditEntry } from './audit.ts';
 import type { NoticesBehind, NoticeTurn } from './records/delivery.ts';
-import type {
-  CallSeen,
-  CoverageRow,
-  DifferenceGroup,
-  DifferenceState,
-  ExchangeFilter,
-  LedgerRow,
-  MerchantDay,
-  ReadinessDay,
-  RecordedExchange,
-  SeenUnit,
-  StoredExchange,
-  Traffic,
-  UnknownRow,
-  VerdictRow,
-} from './records/evidence.ts';
+import type { RecordedExchange } from './records/evidence.ts';
 import type {
   Attempt,
   InboxEvent,
@@ -26,22 +11,10 @@ import type {
   NewNotice,
   Notice,
   NoticeFilter,
-  NoticeSum,
 } from './records/notices.ts';
 import type { Refund, RefundChange } from './records/refunds.ts';
-import type { BulkMove, LegacySale, LegacySaleChange, OpenCount, Proposal } from './records/routing.ts';
-import type {
-  BackupManifest,
-  BackupNews,
-  Heap,
-  Holdings,
-  OpenWork,
-  RestoredGap,
-  RetentionKind,
-  RetentionLimits,
-  Room,
-  StoreCondition,
-} from './records/upkeep.ts';
+import type { LegacySale, LegacySaleChange } from './records/routing.ts';
+import type { Heap, RestoredGap, Room } from './records/upkeep.ts';
 import type { AcceptedToken, Merchant, MerchantWithToken, RoutedKind, Trip } from './routing/merchant.ts';
 import type { Link, LinkChange } from './sales/link.ts';
 
@@ -87,10 +60,8 @@ export interface Store {
   events: EventStore;
   notices: NoticeStore;
   legacy_sales: LegacySaleStore;
-  moves: MoveStore;
   audit: AuditStore;
   exchanges: ExchangeStore;
-  evidence: EvidenceStore;
   upkeep: UpkeepStore;
   /** True when the last write succeeded and the file is usable. */
   healthy(): boolean;
@@ -191,22 +162,10 @@ export interface LinkStore {
 export interface HistoryStore {
   /** Links of a merchant with this reference of the client's own, newest first. */
   linksByClientReference(merchant_id: string, client_reference: string, limit: number): Promise<Link[]>;
-  /** The same of all merchants together. */
-  linksByAnyReference(reference: string, limit: number): Promise<Link[]>;
   /** Links of a merchant made in [from, to), newest first. */
   linksOf(merchant_id: string, from: number, to: number, limit: number): Promise<Link[]>;
   /** Point links of a merchant whose final `legacy_state` was reached in [from, to), newest first. */
   finishedLinks(merchant_id: string, from: number, to: number, limit: number): Promise<Link[]>;
-  /** What is open now, by merchant; those with nothing open are left out. */
-  openCounts(now: number): Promise<OpenCount[]>;
-  /** Live links of a merchant, oldest first; of all when null. */
-  liveLinks(merchant_id: string | null, limit: number): Promise<Link[]>;
-  /** Links made or changed since, by `updated_at`; after the cursor (`updated_at`, `legacy_id`), ascending. */
-  linksChangedSince(
-    since: number,
-    after: { updated_at: number; legacy_id: string } | null,
-    limit: number,
-  ): Promise<Link[]>;
   /** Every change of state of a link, oldest first; the store notes them by itself. */
   linkHistory(
     legacy_id: string,
@@ -230,8 +189,6 @@ export interface RefundStore {
   saveRefund(refund: Refund, change: RefundChange): Promise<Refund>;
   /** Refunds of a link, oldest first. */
   refunds(legacy_id: string): Promise<Refund[]>;
-  /** By whatever it is called: Puente's id or number for it, or the service's (`REF…`, or its number). */
-  refund(id: string): Promise<Refund | null>;
 }
 
 /** The inbox: events are committed before they are acknowledged. */
@@ -244,10 +201,6 @@ export interface EventStore {
     sequence: number,
     change: Partial<Pick<InboxEvent, 'state' | 'attempts' | 'next_attempt_at'>>,
   ): Promise<void>;
-  /** Events of an order or a reference, oldest first. */
-  eventsOf(order_id: string | null, reference: string | null, limit: number): Promise<InboxEvent[]>;
-  /** Events that found no link, newest first. */
-  unmatchedEvents(limit: number): Promise<InboxEvent[]>;
 }
 
 /** Notices: which are due, what came of each attempt, and the log of their delivery. */
@@ -266,8 +219,6 @@ export interface NoticeStore {
   dueNoticesInTurn(turn: NoticeTurn): Promise<{ notices: Notice[]; last_merchant: string | null }>;
   /** Due notices of one merchant, oldest first, for a merchant whose oldest have to wait for their receiver's place. */
   dueNoticesBehind(asked: NoticesBehind): Promise<Notice[]>;
-  /** Makes a merchant's pending notices due now, e.g. after its URL was set. */
-  hastenNotices(merchant_id: string, now: number): Promise<void>;
   /**
    * Writes an attempt, and the notice's new state and next attempt, in one transaction: the one place in which a notice
    * becomes delivered. One that was superseded meanwhile stays so, unless it was delivered.
@@ -280,16 +231,6 @@ export interface NoticeStore {
   ): Promise<void>;
   /** Notices of the filter, newest first. */
   notices(filter: NoticeFilter, limit: number): Promise<LoggedNotice[]>;
-  /** One notice with all its attempts, oldest first. */
-  notice(id: string): Promise<{ notice: LoggedNotice; attempts: Attempt[] } | null>;
-  countNotices(filter: NoticeFilter): Promise<number>;
-  /** Notices created in [since, until), counted by how they stand; one that was superseded counts as the newer one. */
-  sumNotices(filter: { merchant_id?: string; since: number; until: number }): Promise<NoticeSum[]>;
-  /**
-   * Makes notices due now, with the audit line in one transaction. One that is over (delivered, dead or superseded) becomes
-   * pending once more, beside a newer one of the same topic and id.
-   */
-  replayNotices(ids: readonly string[], now: number, audit: AuditEntry): Promise<void>;
 }
 
 /** Sales on legacy, so that a unit never has live work in both lanes. */
@@ -314,34 +255,12 @@ export interface LegacySaleStore {
   /** Those that hold a unit at `now`, oldest first. */
   openLegacySales(merchant_id: string, now: number, limit: number): Promise<LegacySale[]>;
   legacySalesByReference(merchant_id: string, client_reference: string, limit: number): Promise<LegacySale[]>;
-  /** Of all merchants together, those that nobody has proved to be one too; newest first. */
-  legacySalesByAnyReference(client_reference: string, limit: number): Promise<LegacySale[]>;
   /** Deletes those written before, oldest first, that hold nothing at `now`. @returns how many. */
   tidyLegacySales(before: number, now: number, limit: number): Promise<number>;
 }
 
-/** Moves that wait for a second person, and bulk moves. */
-export interface MoveStore {
-  saveProposal(proposal: Proposal, audit: AuditEntry | null): Promise<void>;
-  proposal(id: string): Promise<Proposal | null>;
-  /** Newest first. */
-  proposals(filter: { merchant_id?: string; state?: Proposal['state'] }, limit: number): Promise<Proposal[]>;
-  /** `expected_revision` 0 writes a new one. @throws PuenteError conflict. */
-  saveBulkMove(bulk: BulkMove, expected_revision: number, audit: AuditEntry | null): Promise<BulkMove>;
-  bulkMove(id: string): Promise<BulkMove | null>;
-  bulkMoves(states: readonly BulkMove['state'][], limit: number): Promise<BulkMove[]>;
-}
-
 /** The audit chain. */
 export interface AuditStore {
-  audits(limit: number): Promise<AuditLine[]>;
-  /** Audit lines ascending by sequence, after the cursor. */
-  auditsAfter(sequence: number, limit: number): Promise<AuditLine[]>;
-  /** Lines of a subject and/or action, newest first, at in [since, until). */
-  auditsOf(
-    filter: { subject?: string; action?: string; since?: number; until?: number },
-    limit: number,
-  ): Promise<AuditLine[]>;
   /** One line that goes with no other change. */
   appendAudit(audit: AuditEntry): Promise<void>;
 }
@@ -350,53 +269,10 @@ export interface AuditStore {
 export interface ExchangeStore {
   /** Writes exchanges and adds to all sums, in one transaction; one whose id is known already is left out. */
   recordExchanges(batch: readonly RecordedExchange[]): Promise<void>;
-  /** Ascending by sequence, after the cursor (0: from the start); a short page is the last. */
-  exchanges(filter: ExchangeFilter, after: number, limit: number): Promise<StoredExchange[]>;
-  exchange(id: string): Promise<StoredExchange | null>;
-  /** As `exchanges`, of each only what counting needs. */
-  calls(filter: ExchangeFilter, after: number, limit: number): Promise<CallSeen[]>;
-  /** Ids of all merchants that traffic was counted of, ascending: whoever called with a proven token. */
-  calledMerchants(): Promise<string[]>;
-  /** Newest sequence, 0 when there is none. */
-  lastExchange(): Promise<number>;
   /** Deletes exchanges of before `exchanges_before`, and messages of before `messages_before`; at most `limit` rows. @returns rows touched. */
   tidyExchanges(exchanges_before: number, messages_before: number, limit: number): Promise<number>;
   /** Adds to what could not be kept, by reason, so that reports can say so. */
   noteShed(reason: 'shadow' | 'evidence', count: number, at: number): Promise<void>;
-  /** Shed since a day, by reason. */
-  shed(since_day: number, until_day: number): Promise<{ shadow: number; evidence: number }>;
-}
-
-/** What exchanges have shown, summed; and verdicts by day. */
-export interface EvidenceStore {
-  traffic(filter: { merchant_id?: string; since_day?: number; until_day?: number }): Promise<Traffic[]>;
-  units(merchant_id: string): Promise<SeenUnit[]>;
-  /** Money first, then by count. */
-  ledger(merchant_id?: string): Promise<LedgerRow[]>;
-  coverage(merchant_id?: string): Promise<CoverageRow[]>;
-  /** `now`: groups whose acceptance has ended are shown as `new`. */
-  differences(
-    filter: { merchant_id?: string; states?: readonly DifferenceState[] },
-    now: number,
-  ): Promise<DifferenceGroup[]>;
-  unknowns(merchant_id?: string): Promise<UnknownRow[]>;
-  verdicts(merchant_id?: string): Promise<VerdictRow[]>;
-  /** @throws PuenteError conflict when the stored revision is another; not_found. */
-  saveDifference(
-    merchant_id: string,
-    signature: string,
-    change: Pick<DifferenceGroup, 'state' | 'accepted_until' | 'note' | 'who'>,
-    revision: number,
-    audit: AuditEntry,
-  ): Promise<DifferenceGroup>;
-  /** One row for a merchant and day at most; a later verdict of the day takes the place of the earlier one. */
-  keepReadiness(rows: readonly MerchantDay[]): Promise<void>;
-  /** Of one merchant or all, days [since, until), ascending. */
-  readinessDays(filter: { merchant_id?: string; since_day: number; until_day: number }): Promise<ReadinessDay[]>;
-  /** The first day that a verdict was kept of; null for none. */
-  readinessSince(): Promise<number | null>;
-  /** Ids of the merchants with a verdict of the day, ascending. */
-  judgedOn(day: number): Promise<string[]>;
 }
 
 /** What keeps a store in order: room, condition, backups, retention, erasure, and clocks that ran ahead. */
@@ -404,30 +280,8 @@ export interface UpkeepStore {
   room(): Room;
   /** Of the thread that writes, as it was when this was asked last; null before the first answer, and without such a thread. */
   writerHeap(): Heap | null;
-  condition(): Promise<StoreCondition>;
-  /** Reads the whole file. @returns `ok`, or what is wrong with it. */
-  integrity(): Promise<string>;
   /** Null unless the file was restored from a backup. */
   restoredGap(): RestoredGap | null;
-  /**
-   * Makes a checked copy while the work goes on, and tells how far it is; one at a time. Whoever stops reading ends it.
-   * @throws PuenteError conflict while another one runs, store_failed when it could not be made: then nothing is left of it.
-   */
-  backup(): AsyncGenerator<BackupNews, BackupManifest, undefined>;
-  /** Those of the backup directory that are whole, newest first; at the end those whose time is still to come. */
-  backups(): Promise<BackupManifest[]>;
-  /** Deletes all but the newest `keep`. @returns the files deleted. */
-  trimBackups(keep: number): Promise<string[]>;
-  /** Deletes or blanks at most `limit` rows of each kind (of `sums`: of each table) that are old and over. Never a live row, never an audit line. */
-  tidyOld(limits: RetentionLimits, limit: number): Promise<Record<RetentionKind, number>>;
-  holdings(merchant_id: string): Promise<Holdings>;
-  openWork(merchant_id: string): Promise<OpenWork>;
-  /**
-   * Deletes everything of a merchant but its audit lines, in steps, and at last the merchant with `audit`; then the bytes
-   * are gone from the file and its log.
-   * @throws PuenteError conflict when work began meanwhile: what is deleted stays so, and it can be done again.
-   */
-  eraseMerchant(merchant_id: string, audit: (gone: Holdings) => AuditEntry): Promise<Holdings>;
   /** Counts for metrics and readiness. */
   counts(): Promise<{ links: Record<string, number>; notices_pending: number; events_waiting: number }>;
   /**
@@ -442,10 +296,4 @@ export interface UpkeepStore {
    * without any. A try of an event leaves only when the next one is due, and was made that pause before it or later.
    */
   newestMoment(): Promise<number>;
-}
-
-/** What views of evidence read: a store's, or those of a file of calls. */
-export interface EvidenceReader {
-  evidence: Pick<EvidenceStore, 'traffic' | 'units' | 'ledger' | 'coverage' | 'differences' | 'unknowns' | 'verdicts'>;
-  exchanges: Pick<ExchangeStore, 'exchanges'>;
 }

@@ -3,9 +3,6 @@
 import { PuenteError } from '../error.ts';
 import type { Failure } from '../locales/sentences/storage.ts';
 import { say } from '../locales/sentences.ts';
-import type { AuditEntry } from '../proxy/audit.ts';
-import type { OpenCount } from '../proxy/records/routing.ts';
-import type { RestoredGap } from '../proxy/records/upkeep.ts';
 import type {
   AuditStore,
   EventStore,
@@ -13,14 +10,16 @@ import type {
   ExchangeStore,
   HistoryStore,
   LegacySaleStore,
-  LinkStore,
-  MerchantStore,
   MoveStore,
   NoticeStore,
   RefundStore,
   Store,
   UpkeepStore,
-} from '../proxy/store.ts';
+} from '../ops/ports.ts';
+import type { AuditEntry } from '../proxy/audit.ts';
+import type { OpenCount } from '../proxy/records/routing.ts';
+import type { RestoredGap } from '../proxy/records/upkeep.ts';
+import type { LinkStore, MerchantStore } from '../proxy/store.ts';
 import { HOLDING, LIVE, type Value, type WriteName } from './writes.ts';
 
 export type { Value };

@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import type { Store } from '../../src/proxy/store.ts';
+import type { Store } from '../../src/ops/ports.ts';
 import { openStore } from '../store/sqlite/kit.ts';
 import { onServer } from './on-server.ts';
 

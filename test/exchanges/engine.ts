@@ -6,9 +6,9 @@ import { listTerminalsAnswer, parseSetupAnswer } from '../../src/contract/termin
 import { type UpstreamCallName, upstreamRoutes } from '../../src/contract/upstream.ts';
 import { PuenteError } from '../../src/error.ts';
 import type { MappingContext, Operation, Tables } from '../../src/mapping/tables.ts';
+import type { Ports } from '../../src/ops/ports.ts';
 import type { LegacyCall } from '../../src/proxy/http/call.ts';
 import { noticeRequest } from '../../src/proxy/notices/request.ts';
-import type { Ports } from '../../src/proxy/ports.ts';
 import { saleContext } from '../../src/proxy/qr/create.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { Secret } from '../../src/proxy/vault.ts';

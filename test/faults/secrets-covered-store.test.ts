@@ -4,10 +4,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../src/ops/ports.ts';
 import type { NewNotice } from '../../src/proxy/records/notices.ts';
 import type { LegacySale } from '../../src/proxy/records/routing.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
-import type { Store } from '../../src/proxy/store.ts';
 import { APPLICATION_ID, MIGRATIONS_DIRECTORY } from '../../src/store/sqlite/file.ts';
 import {
   MERCHANT,

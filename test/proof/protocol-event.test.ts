@@ -1,11 +1,12 @@
 /** What becomes of an event: matched, read, adopted, parked, tried later or dropped; never taken as the truth (`docs/protocol.md` §3.11). */
 
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../src/ops/ports.ts';
 import type { InboxEvent, NewEvent } from '../../src/proxy/records/notices.ts';
 import { handleEvent } from '../../src/proxy/sales/events.ts';
 import type { Link, LinkState } from '../../src/proxy/sales/link.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';
-import { PARKED_FOR_MS, type Store } from '../../src/proxy/store.ts';
+import { PARKED_FOR_MS } from '../../src/proxy/store.ts';
 import type { StoreMethods } from '../../src/store/engine.ts';
 import { MERCHANT, NOON, newEvent, orderId } from '../store/contract/harness.ts';
 import { withMethods } from '../store/with-methods.ts';

@@ -1,6 +1,7 @@
 /** Where a call goes, without doors: the stage, what is live on either side, and what nobody needs to be asked (`docs/protocol.md` §3.10). */
 
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Store } from '../../src/ops/ports.ts';
 import type { OperationKind } from '../../src/proxy/evidence/exchange.ts';
 import type { LegacySale } from '../../src/proxy/records/routing.ts';
 import {
@@ -13,7 +14,6 @@ import {
 } from '../../src/proxy/routing/lane.ts';
 import type { MerchantSettings, Stage } from '../../src/proxy/routing/merchant.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
-import type { Store } from '../../src/proxy/store.ts';
 import { Secret } from '../../src/proxy/vault.ts';
 import { setMerchant } from '../proxy/routing/lane-ports.ts';
 import { auditOf, MERCHANT, NOON, newSale, opened, orderId, TERMINAL } from '../store/contract/harness.ts';

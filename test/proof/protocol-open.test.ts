@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';
+import type { Store } from '../../src/ops/ports.ts';
 import type { LegacyAnswer } from '../../src/proxy/http/answer.ts';
 import type { LegacyCall } from '../../src/proxy/http/call.ts';
 import { createIntent } from '../../src/proxy/point/create.ts';
@@ -12,7 +13,6 @@ import type { Merchant, Stage } from '../../src/proxy/routing/merchant.ts';
 import { noteOwnDoubt, openSale } from '../../src/proxy/sales/create.ts';
 import type { Link, LinkChange } from '../../src/proxy/sales/link.ts';
 import { derivedReference, type Sale } from '../../src/proxy/sales/new-link.ts';
-import type { Store } from '../../src/proxy/store.ts';
 import type { UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { Secret } from '../../src/proxy/vault.ts';
 import { setMerchant } from '../proxy/routing/lane-ports.ts';

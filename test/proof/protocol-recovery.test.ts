@@ -2,11 +2,11 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
+import type { Store } from '../../src/ops/ports.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { isGone, lookAfter } from '../../src/proxy/sales/recover.ts';
 import { readOrder, refreshLink } from '../../src/proxy/sales/refresh.ts';
 import { releaseHeld } from '../../src/proxy/sales/settle.ts';
-import type { Store } from '../../src/proxy/store.ts';
 import type { Upstream, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { setMerchant } from '../proxy/routing/lane-ports.ts';
 import { MERCHANT, NOON, newLink, orderId } from '../store/contract/harness.ts';

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
-import type { Ports } from '../../src/proxy/ports.ts';
+import type { Ports } from '../../src/ops/ports.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import {
   type AttemptPlan,

@@ -3,11 +3,11 @@
 import { createPorts } from '../../src/app/ports.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { loadTables } from '../../src/mapping/load.ts';
+import type { Ports, Store } from '../../src/ops/ports.ts';
 import { type ExchangeDraft, openDraft } from '../../src/proxy/evidence/exchange.ts';
 import type { LegacyCall } from '../../src/proxy/http/call.ts';
-import { forExchange, type Ports } from '../../src/proxy/ports.ts';
+import { forExchange } from '../../src/proxy/ports.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
-import type { Store } from '../../src/proxy/store.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { createVault, Secret } from '../../src/proxy/vault.ts';
 import { seeded } from '../crash/random.ts';
@@ -141,7 +141,7 @@ export function createStand(): Stand {
     },
     async within(draft, work) {
       const { ports } = stand;
-      stand.ports = forExchange(ports, draft);
+      stand.ports = { ...forExchange(ports, draft), store: ports.store };
       try {
         return await work();
       } finally {

@@ -1,6 +1,6 @@
 /** The product's own SQLite store on a database in memory, committing in this thread; it survives the product's process. */
 import Database from 'better-sqlite3';
-import type { Store } from '../../src/proxy/store.ts';
+import type { Store } from '../../src/ops/ports.ts';
 import type { Unit } from '../../src/store/engine.ts';
 import { tidyInbox } from '../../src/store/events.ts';
 import { readMigrations } from '../../src/store/migrations.ts';

@@ -1,5 +1,5 @@
 /** A store of which some methods are a test's own. */
-import type { Store } from '../../src/proxy/store.ts';
+import type { Store } from '../../src/ops/ports.ts';
 import type { StoreMethods } from '../../src/store/engine.ts';
 
 /** Every method of a store, whichever port it belongs to. */

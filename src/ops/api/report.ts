@@ -3,8 +3,8 @@
 import { z } from 'zod';
 import type { Said } from '../../error.ts';
 import type { Language, Words } from '../../locales/words.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { ExchangeFilter } from '../../proxy/records/evidence.ts';
+import type { Ports } from '../ports.ts';
 import { exchangeCsv, exchangesHeader, reportCsv } from '../report/csv.ts';
 import { compareQuery, compareReports } from '../report/diff.ts';
 import { figuresQuery, gatherReport, type ReportFacts, viewFigures } from '../report/gather.ts';

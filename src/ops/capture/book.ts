@@ -13,7 +13,7 @@ import type {
   UnknownRow,
   VerdictRow,
 } from '../../proxy/records/evidence.ts';
-import type { EvidenceReader } from '../../proxy/store.ts';
+import type { EvidenceReader } from '../ports.ts';
 import { createGroups, type Group, type Groups, mergedBy, onceEach } from './changes.ts';
 
 export interface Book extends EvidenceReader {

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { parseJson, stringifyJson } from '../../contract/json.ts';
 import { type Exchange, outcomes } from '../../proxy/evidence/exchange.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { ExchangeFilter, StoredExchange } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
+import type { Ports } from '../ports.ts';
 
 /** Rises when an older reader could misunderstand a file. */
 export const CAPTURE_VERSION = 1;

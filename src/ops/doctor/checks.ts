@@ -1,9 +1,9 @@
 /** Checks of the doctor: merchants, upstreams, clock, webhook secret, and the store. */
 import { PuenteError } from '../../error.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { BackupManifest, StoreCondition } from '../../proxy/records/upkeep.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
+import type { Ports } from '../ports.ts';
 import { bytesText, durationText, type Finding, fine, found, type Installation, type Probe } from './finding.ts';
 
 /** A token that ends within this long leaves work after the call without a credential soon. */

@@ -1,6 +1,7 @@
 /** `puente doctor`: looks at everything that promises rest on, and says what to repair. */
-import type { Ports } from '../../proxy/ports.ts';
+
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
+import type { Ports } from '../ports.ts';
 import type { Assumption } from '../report/report.ts';
 import { type MerchantCheck, merchantFindings, storageFindings, surroundingFindings } from './checks.ts';
 import { doorFindings } from './doors.ts';

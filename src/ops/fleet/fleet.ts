@@ -2,10 +2,9 @@
 
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
-import type { Ports } from '../../proxy/ports.ts';
-import type { Store } from '../../proxy/store.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { knownMerchants } from '../merchants.ts';
+import type { Ports, Store } from '../ports.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
 import { lastBefore } from '../report/decisions.ts';
 import { ERASE } from '../upkeep/erase.ts';

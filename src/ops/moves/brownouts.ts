@@ -5,10 +5,10 @@ import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import { reason } from '../api/person.ts';
 import { merchantToChange } from '../merchants.ts';
+import type { Ports } from '../ports.ts';
 
 /** A drill, not an end: a shop must be able to sell the next day. */
 const LONGEST_MS = 24 * 60 * 60_000;

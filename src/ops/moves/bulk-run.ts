@@ -2,9 +2,9 @@
 import { PuenteError } from '../../error.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import type { Person } from '../api/person.ts';
+import type { Ports } from '../ports.ts';
 import { bulkAudit, nextStep, type StopSeen, settled } from './bulk.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { propose } from './proposals.ts';

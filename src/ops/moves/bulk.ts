@@ -4,13 +4,13 @@ import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { heard, say } from '../../locales/sentences.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import { verdicts } from '../../proxy/records/evidence.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { type Merchant, merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import { isEnough, type Person, reason } from '../api/person.ts';
 import { knownMerchants } from '../merchants.ts';
+import type { Ports } from '../ports.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { moveTarget } from './target.ts';
 

@@ -2,10 +2,10 @@
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { Merchant, MerchantSettings } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
 import { type MerchantView, merchantToChange, merchantView } from '../merchants.ts';
+import type { Ports } from '../ports.ts';
 import { type Judgement, judgeMove } from './judge.ts';
 import { situationOf } from './situation.ts';
 import { type MoveTarget, routingChange, routingOf, type Situation } from './target.ts';

@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import { type Merchant, type MerchantSettings, type RoutedKind, stages } from '../../proxy/routing/merchant.ts';
 import { type Person, reason } from '../api/person.ts';
 import { inForce, merchantToChange, revision, type StageView } from '../merchants.ts';
+import type { Ports } from '../ports.ts';
 import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { type DrainView, viewDrain } from './preview.ts';

@@ -1,12 +1,12 @@
 /** The blast radius of a move: which units change side now, which can't yet and why, and how many calls a day that is: pure. */
 import type { Said, Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { type Merchant, type MerchantSettings, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot, type RoutingRules } from '../../proxy/routing/stage.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { type StageView, viewMerchant } from '../merchants.ts';
+import type { Ports } from '../ports.ts';
 import { type Facts, type OpenSale, type Routing, routeText, routingOf } from './target.ts';
 
 /** Units that are named; the counts hold all. More than that nobody reads. */

@@ -1,9 +1,9 @@
 /** Gathers what decides a move of one merchant from the store. */
 
-import type { Ports } from '../../proxy/ports.ts';
 import type { CoverageRow, DifferenceGroup, Traffic, VerdictRow } from '../../proxy/records/evidence.ts';
 import type { Merchant, RoutedKind } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
+import type { Ports } from '../ports.ts';
 import { sumOf } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import type { Facts, MoveTarget, OpenSale, Sample, Situation } from './target.ts';

@@ -1,8 +1,8 @@
 /** Readiness day by day: the verdict on each merchant is kept once a UTC day, because nothing else could tell it later. */
 import { createHash } from 'node:crypto';
-import type { Ports } from '../../proxy/ports.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import { knownMerchants } from '../merchants.ts';
+import type { Ports } from '../ports.ts';
 import type { VerdictCounts } from '../report/report.ts';
 import { merchantReadiness, mismatchesOnce } from './readiness.ts';
 

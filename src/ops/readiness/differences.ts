@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import { type DifferenceGroup, differenceStates } from '../../proxy/records/evidence.ts';
 import { reason } from '../api/person.ts';
+import type { Ports } from '../ports.ts';
 import { DAY_MS } from './facts.ts';
 import type { EvidenceSource } from './readiness.ts';
 

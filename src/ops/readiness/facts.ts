@@ -19,7 +19,7 @@ import {
   type UnknownPolicy,
 } from '../../proxy/routing/merchant.ts';
 import type { MismatchKind } from '../../proxy/sales/orphans.ts';
-import type { EvidenceReader } from '../../proxy/store.ts';
+import type { EvidenceReader } from '../ports.ts';
 
 /** What no evidence says; null for what nobody knows, as in an assessment of a file alone. */
 export interface ReadinessFacts {

@@ -2,13 +2,12 @@
 
 import type { Tables } from '../../mapping/tables.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import type { MismatchKind } from '../../proxy/sales/orphans.ts';
-import type { EvidenceReader } from '../../proxy/store.ts';
+import type { EvidenceReader, Ports } from '../ports.ts';
 import { RESET } from '../safety.ts';
 import { blockersOf, remarksOf } from './blockers.ts';
 import {

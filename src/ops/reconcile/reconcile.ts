@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import type { AdvanceRules } from '../../proxy/sales/order-transition.ts';
@@ -13,6 +12,7 @@ import { readOrder } from '../../proxy/sales/refresh.ts';
 import { advanceRules, applyOrder } from '../../proxy/sales/settle.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
 import { reason } from '../api/person.ts';
+import type { Ports } from '../ports.ts';
 
 /** A page of links; between two pages others have their turn. */
 const PAGE = 200;

@@ -1,9 +1,9 @@
 /** The continuous reconciliation: recent links, and events that nobody matched, compared with the upstream one by one at a bounded rate. */
 import { type Loop, startLoop } from '../../proxy/loop.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { InboxEvent } from '../../proxy/records/notices.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { adopt, findOrphan, type Mismatch } from '../../proxy/sales/orphans.ts';
+import type { Ports } from '../ports.ts';
 import { compare } from './reconcile.ts';
 
 const SECOND_MS = 1_000;

@@ -6,10 +6,9 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { shownUrl } from '../../proxy/notices/guard.ts';
-import type { Ports } from '../../proxy/ports.ts';
-import type { Store } from '../../proxy/store.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { reasonSaid } from '../audit.ts';
+import type { Ports, Store } from '../ports.ts';
 import type { DecisionLine, ReportAsk } from './report.ts';
 
 /** The newest lines that each of the two lists shows; how many older ones there are is said. */

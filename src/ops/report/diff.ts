@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { Ports } from '../../proxy/ports.ts';
+import type { Ports } from '../ports.ts';
 import { lastBefore } from './decisions.ts';
 import { gatherReport, type ReportFacts } from './gather.ts';
 import { type DecisionLine, REPORT_SCHEMA, type Report } from './report.ts';

@@ -3,11 +3,10 @@
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import { type ExchangeFilter, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
-import type { ExchangeStore } from '../../proxy/store.ts';
 import { verifyAuditStream } from '../audit.ts';
 import type { Figures } from '../charts/charts.ts';
+import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { merchantReadiness, viewReadiness } from '../readiness/readiness.ts';
 import { decisionLines } from './decisions.ts';

@@ -5,9 +5,9 @@ import { USER_ID } from '../../contract/identifiers.ts';
 import type { Said } from '../../error.ts';
 import { languages } from '../../locales/words.ts';
 import type { Exchange, Outcome } from '../../proxy/evidence/exchange.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { DifferenceState, LossSeen, Verdict } from '../../proxy/records/evidence.ts';
 import type { Stage } from '../../proxy/routing/merchant.ts';
+import type { Ports } from '../ports.ts';
 import type { ReadinessView } from '../readiness/readiness.ts';
 import type { Finding } from '../readiness/verdict.ts';
 

@@ -3,11 +3,11 @@
 import type { Spoken } from '../../error.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
 import type { Limitation, Tables } from '../../mapping/tables.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import type { NoticeSum } from '../../proxy/records/notices.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
+import type { Ports } from '../ports.ts';
 import { adviceOn } from '../readiness/coverage.ts';
 import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
 import type { Readiness } from '../readiness/verdict.ts';

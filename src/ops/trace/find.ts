@@ -1,11 +1,11 @@
 /** From any id that a person may have to the sales it means: legacy id, order, payment, merchant order, reference, refund, notice, exchange. */
 
 import { isMintedMerchantOrder, merchantOrderOfPayment } from '../../proxy/ids.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { derivedReference } from '../../proxy/sales/new-link.ts';
+import type { Ports } from '../ports.ts';
 
 /** What an id was taken for. */
 export const idKinds = [

@@ -5,13 +5,13 @@ import { heard, quoted, say } from '../../locales/sentences.ts';
 import { decimalText } from '../../mapping/amount.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { TILL_LEFT, type UpstreamNote } from '../../proxy/evidence/exchange.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { Attempt, InboxEvent, LoggedNotice } from '../../proxy/records/notices.ts';
 import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { type Link, slotOf } from '../../proxy/sales/link.ts';
 import { BY_ITSELF } from '../api/person.ts';
+import type { Ports } from '../ports.ts';
 
 /** A till that polls every second for an hour; later calls of one sale are left out, and the story says so. */
 const MOST_EXCHANGES = 3_600;

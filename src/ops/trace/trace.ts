@@ -4,10 +4,10 @@ import { say } from '../../locales/sentences.ts';
 import { decimalText } from '../../mapping/amount.ts';
 import type { RowWords } from '../../mapping/tables.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
+import type { Ports } from '../ports.ts';
 import { findSubjects, type IdKind, type Subject } from './find.ts';
 import { storyOfCalls, storyOfLink, storyOfSale, type TraceStep } from './steps.ts';
 

@@ -2,10 +2,9 @@
 
 import { z } from 'zod';
 import { steadyTime } from '../../proxy/clock-watch.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { BackupManifest, BackupNews, RetentionKind, RetentionLimits } from '../../proxy/records/upkeep.ts';
-import type { UpkeepStore } from '../../proxy/store.ts';
 import { reason } from '../api/person.ts';
+import type { Ports, UpkeepStore } from '../ports.ts';
 
 /** Old records are looked for this often. */
 const TIDY_EVERY_MS = 60 * 60_000;

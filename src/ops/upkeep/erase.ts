@@ -3,9 +3,9 @@
 import { z } from 'zod';
 import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { heardOfInput, say } from '../../locales/sentences.ts';
-import type { Ports } from '../../proxy/ports.ts';
 import type { Holdings, OpenWork } from '../../proxy/records/upkeep.ts';
 import { reason, SAY_WHY } from '../api/person.ts';
+import type { Ports } from '../ports.ts';
 
 /** The action of the audit line, whose subject is the merchant. */
 export const ERASE = 'erase';

@@ -2,8 +2,8 @@
 
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
+import type { UpkeepStore } from '../../ops/ports.ts';
 import type { Room } from '../../proxy/records/upkeep.ts';
-import type { UpkeepStore } from '../../proxy/store.ts';
 import { factsIn, noBackups, type StoreMethods, type Upkeep, type Writer } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
 import { tidierOf } from '../exchanges.ts';

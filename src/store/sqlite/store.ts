@@ -3,10 +3,10 @@
 import type { KeyObject } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { PuenteError } from '../../error.ts';
+import type { Store } from '../../ops/ports.ts';
 import { createCover, noCover } from '../../proxy/cover.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
 import type { Room } from '../../proxy/records/upkeep.ts';
-import type { Store } from '../../proxy/store.ts';
 import { portsOf, type StoreMethods, storeFailed } from '../engine.ts';
 import { tidyInbox } from '../events.ts';
 import { rowByRow, tidierOf } from '../exchanges.ts';

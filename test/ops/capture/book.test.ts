@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createBook } from '../../../src/ops/capture/book.ts';
+import type { Store } from '../../../src/ops/ports.ts';
 import type { RecordedExchange } from '../../../src/proxy/records/evidence.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 
 let directory: string;

@@ -3,7 +3,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createIncidents, createJudgements, type Judgements } from '../../../src/ops/fleet/fleet.ts';
-import type { Store } from '../../../src/proxy/store.ts';
+import type { Store } from '../../../src/ops/ports.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { eventually } from '../../kit.ts';
 import { lanePorts } from '../../proxy/routing/lane-ports.ts';

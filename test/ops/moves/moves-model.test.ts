@@ -1,7 +1,7 @@
 /** Random lives of merchants that are moved to and fro: no unit lives on both sides, no id changes side, no sale is made twice. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Store } from '../../../src/proxy/store.ts';
+import type { Store } from '../../../src/ops/ports.ts';
 import { playSequence } from '../../proxy/two-worlds/sequence.ts';
 import { steps } from '../../proxy/two-worlds/steps.ts';
 import { newFolder, openStore } from '../../store/sqlite/kit.ts';

@@ -1,9 +1,8 @@
 /** Readiness day by day on a real store: each merchant judged once a day, and the days that are told. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Ports, Store } from '../../../src/ops/ports.ts';
 import { keepReadiness, readinessDays, readinessSince, startJudging } from '../../../src/ops/readiness/days.ts';
-import type { Ports } from '../../../src/proxy/ports.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import { eventually } from '../../kit.ts';
 import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, NOON, OTHER_MERCHANT } from '../../store/contract/harness.ts';

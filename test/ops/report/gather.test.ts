@@ -1,9 +1,9 @@
 /** A report on a real store: whose decisions and incidents, what stands in the way, which notices are stuck, and what was cut. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Ports } from '../../../src/ops/ports.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
 import type { AuditEntry } from '../../../src/proxy/audit.ts';
-import type { Ports } from '../../../src/proxy/ports.ts';
 import type { Attempt } from '../../../src/proxy/records/notices.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';

@@ -1,12 +1,12 @@
 /** Limitations in a report: hits and calls from the exchanges and notices of the period, and what each form shows of them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadWords } from '../../../src/locales/load.ts';
+import type { Ports } from '../../../src/ops/ports.ts';
 import { reportCsv } from '../../../src/ops/report/csv.ts';
 import { diffReports } from '../../../src/ops/report/diff.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
-import type { Ports } from '../../../src/proxy/ports.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { lanePorts } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';

@@ -1,8 +1,8 @@
 /** A report on a real store while a busy shop goes on: what is written during it is in the next one (F130). */
 
 import { expect, it } from 'vitest';
+import type { Store } from '../../../src/ops/ports.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import { lanePorts } from '../../proxy/routing/lane-ports.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 import { DAY_MS, MERCHANT, NOON } from '../../store/contract/harness.ts';

@@ -1,6 +1,7 @@
 /** The recorder on a real store: what it keeps, what it sheds first, and that nothing of it ever holds up a call. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Store } from '../../../src/ops/ports.ts';
 import type { Exchange, ShadowTask } from '../../../src/proxy/evidence/exchange.ts';
 import { nothingFound } from '../../../src/proxy/evidence/findings.ts';
 import {
@@ -11,7 +12,6 @@ import {
 } from '../../../src/proxy/evidence/recorder.ts';
 import { startWriter } from '../../../src/proxy/evidence/writer.ts';
 import type { LogFields } from '../../../src/proxy/log.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { storeFailed } from '../../../src/store/engine.ts';

@@ -1,8 +1,8 @@
 /** What is kept of a payment that was read to learn whose it is: thousands are, for an hour. */
 import { expect, it } from 'vitest';
+import type { Ports } from '../../../src/ops/ports.ts';
 import { createCache } from '../../../src/proxy/lru.ts';
 import { findUnseenPayment } from '../../../src/proxy/payments/owner.ts';
-import type { Ports } from '../../../src/proxy/ports.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 
 const [NOW, HOUR_MS] = [Date.parse('2026-03-01T12:00:00Z'), 60 * 60_000];

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Ports, Store } from '../../../src/ops/ports.ts';
 import type { OperationKind } from '../../../src/proxy/evidence/exchange.ts';
-import type { Ports } from '../../../src/proxy/ports.ts';
 import {
   atPointOfSale,
   byDevice,
@@ -22,7 +22,6 @@ import {
   type Named,
 } from '../../../src/proxy/routing/lane.ts';
 import { type MerchantSettings, merchantSettings, type Stage } from '../../../src/proxy/routing/merchant.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { createFault } from '../../../src/sandbox/control.ts';

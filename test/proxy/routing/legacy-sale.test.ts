@@ -1,6 +1,6 @@
 /** Creates that are carried: written down before they leave, judged by what legacy said, and never held by an invented token. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Ports } from '../../../src/proxy/ports.ts';
+import type { Ports, Store } from '../../../src/ops/ports.ts';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
 import {
   beginCarried,
@@ -9,7 +9,6 @@ import {
   noteCarriedEnd,
 } from '../../../src/proxy/routing/legacy-ledger.ts';
 import { type CarriedCreate, isOver } from '../../../src/proxy/routing/legacy-sale-end.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { newLink, newSale, opened } from '../../store/contract/harness.ts';

@@ -1,7 +1,7 @@
 /** Giving up a sale is the one repair that could destroy something: it is done on what is stored at that moment, or not at all. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Ports } from '../../../src/ops/ports.ts';
 import { compare } from '../../../src/ops/reconcile/reconcile.ts';
-import type { Ports } from '../../../src/proxy/ports.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { Secret } from '../../../src/proxy/vault.ts';

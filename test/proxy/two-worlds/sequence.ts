@@ -1,12 +1,11 @@
 /** Plays one sequence on the real stories and a real store, and judges it (`docs/architecture.md` Decision 6). */
 
 import { PuenteError } from '../../../src/error.ts';
-import type { Ports } from '../../../src/proxy/ports.ts';
+import type { Ports, Store } from '../../../src/ops/ports.ts';
 import { type MerchantSettings, merchantSettings, type RoutedKind } from '../../../src/proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot } from '../../../src/proxy/routing/stage.ts';
 import { handleEvent } from '../../../src/proxy/sales/events.ts';
 import { lookAfter } from '../../../src/proxy/sales/recover.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { auditOf } from '../../store/contract/harness.ts';
 import { lanePorts, setMerchant } from '../routing/lane-ports.ts';

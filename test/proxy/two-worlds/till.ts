@@ -1,8 +1,8 @@
 /** A till's calls through the real lanes and stories, with the carrier that a door would be. */
 import { parseJson } from '../../../src/contract/json.ts';
 import { PuenteError } from '../../../src/error.ts';
+import type { Ports } from '../../../src/ops/ports.ts';
 import { stories } from '../../../src/proxy/operations.ts';
-import type { Ports } from '../../../src/proxy/ports.ts';
 import { chooseLane, namedBy } from '../../../src/proxy/routing/lane.ts';
 import { beginCarried, endCarried, noteCarriedEnd } from '../../../src/proxy/routing/legacy-ledger.ts';
 import type { Secret } from '../../../src/proxy/vault.ts';

@@ -1,6 +1,7 @@
 /** The inbox: nothing acknowledged is lost, identical unread hints are merged, and what matches nothing yet is parked. */
 import { expect, it } from 'vitest';
-import { PARKED_EVENTS_LIMIT, type Store } from '../../../src/proxy/store.ts';
+import type { Store } from '../../../src/ops/ports.ts';
+import { PARKED_EVENTS_LIMIT } from '../../../src/proxy/store.ts';
 import { type Harness, MINUTE_MS, NOON, newEvent, opened, orderId } from './harness.ts';
 
 /** Later than anything the store's own clock says. */

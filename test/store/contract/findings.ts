@@ -1,7 +1,7 @@
 /** Findings: traffic, units, the loss ledger, coverage, unknown names and shadow verdicts, each a sum of exchanges. */
 import { expect, it } from 'vitest';
+import type { Store } from '../../../src/ops/ports.ts';
 import type { RecordedExchange, Verdict } from '../../../src/proxy/records/evidence.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import { accepted, newDifference, newExchange, newLoss } from './evidence-kit.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, newMerchant, OTHER_MERCHANT } from './harness.ts';
 

@@ -1,11 +1,12 @@
 /** What an engine hands in to be judged, and the invented rows that the suite works with. */
 import { randomUUID } from 'node:crypto';
+import type { Store } from '../../../src/ops/ports.ts';
 import type { AuditEntry } from '../../../src/proxy/audit.ts';
 import type { Attempt, NewEvent, NewNotice } from '../../../src/proxy/records/notices.ts';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
 import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { type Link, slotOf } from '../../../src/proxy/sales/link.ts';
-import type { Met, Opening, Store } from '../../../src/proxy/store.ts';
+import type { Met, Opening } from '../../../src/proxy/store.ts';
 import { LINK } from '../../../src/store/writes.ts';
 
 export interface Harness {

@@ -1,8 +1,8 @@
 /** The delivery log finds notices with all their attempts, and a replay goes beside the others of its link. */
 import { expect, it } from 'vitest';
+import type { Store } from '../../../src/ops/ports.ts';
 import type { Notice } from '../../../src/proxy/records/notices.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import {
   attempt,
   auditOf,

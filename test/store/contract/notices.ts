@@ -1,7 +1,7 @@
 /** Each notice goes by itself, a newer one takes the place of an older one of its topic and id, and every attempt is kept. */
 import { expect, it } from 'vitest';
+import type { Store } from '../../../src/ops/ports.ts';
 import type { Attempt, Notice } from '../../../src/proxy/records/notices.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import { type Harness, MERCHANT, MINUTE_MS, NOON, newNotice, OTHER_MERCHANT, opened } from './harness.ts';
 
 const delivered: Attempt = {

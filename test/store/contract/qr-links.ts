@@ -1,8 +1,8 @@
 /** What QR sales are found by: merchant orders, the till's own references, their payments, and their time. */
 import { LosslessNumber } from 'lossless-json';
 import { expect, it } from 'vitest';
+import type { Store } from '../../../src/ops/ports.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import { finished, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT, opened } from './harness.ts';
 
 /** Above every real number, and still exact in a double (`proxy/sales/minted.ts`). */

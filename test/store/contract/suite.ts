@@ -1,6 +1,6 @@
 /** What every store engine must do: the whole contract of `proxy/store.ts`, run against whatever is handed in. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Store } from '../../../src/proxy/store.ts';
+import type { Store } from '../../../src/ops/ports.ts';
 import { anyMerchantTests } from './any-merchant.ts';
 import { auditTests } from './audit.ts';
 import { differenceTests } from './differences.ts';

@@ -1,6 +1,6 @@
 /** Opens stores on a PostgreSQL database, and takes their rows away. */
 
-import type { Store } from '../../../src/proxy/store.ts';
+import type { Store } from '../../../src/ops/ports.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { openPostgresStore, type PostgresStoreOptions } from '../../../src/store/postgres/store.ts';
 import type { Harness } from '../contract/harness.ts';

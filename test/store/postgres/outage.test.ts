@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Store } from '../../../src/proxy/store.ts';
+import type { Store } from '../../../src/ops/ports.ts';
 import { startRelay } from '../../engines/relay.ts';
 import { NOON, newEvent, newLink, opened } from '../contract/harness.ts';
 import { openStore } from './kit.ts';

@@ -1,11 +1,11 @@
 /** What a create costs on the way to a server of its own: each question that waits for the one before it is felt by the till. */
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Store } from '../../../src/ops/ports.ts';
 import { createIntent } from '../../../src/proxy/point/create.ts';
 import { getIntent } from '../../../src/proxy/point/read.ts';
 import { byIntent, chooseLane, type Lane } from '../../../src/proxy/routing/lane.ts';
 import { slotOf } from '../../../src/proxy/sales/link.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import { callOf, createStand, creates, meetMerchant, TOKEN } from '../../proof/stand.ts';
 import { MERCHANT, NOON, newSale, TERMINAL } from '../contract/harness.ts';
 import { openStore } from './kit.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Store } from '../../../src/proxy/store.ts';
+import type { Store } from '../../../src/ops/ports.ts';
 import { migrate, postgresMigrations } from '../../../src/store/postgres/prepare.ts';
 import { eventually } from '../../kit.ts';
 import { newExchange } from '../contract/evidence-kit.ts';

@@ -1,9 +1,9 @@
 /** Several stores on one database, as several processes have it: nothing is handed to two of them, and no unit has two lanes. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Store } from '../../../src/ops/ports.ts';
 import { verifyAudit } from '../../../src/proxy/audit.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
-import type { Store } from '../../../src/proxy/store.ts';
 import { LEASE_SECONDS, SILENT_SECONDS } from '../../../src/store/postgres/leases.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import type { Store } from '../../../src/proxy/store.ts';
+import type { Store } from '../../../src/ops/ports.ts';
 import { openSqliteStore, type SqliteStoreOptions } from '../../../src/store/sqlite/store.ts';
 import type { Harness } from '../contract/harness.ts';
 
