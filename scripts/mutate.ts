@@ -10,8 +10,6 @@ import { type Group, globsOf, groups } from '../test/proof/modules.ts';
 const LEAST_SCORE = 85;
 /** The whole machine; more workers only wait for one another. */
 const WORKERS = 2;
-/** A process keeps every module it has ever loaded. */
-const MOST_LOADINGS = 100;
 /** Only ends what hangs: loading anew on a busy machine is slow as well. */
 const PATIENCE_MS = 30_000;
 
@@ -62,7 +60,6 @@ async function mutate(group: Group): Promise<Sums[]> {
     mutate: files,
     testRunner: 'in-process',
     plugins: [join(import.meta.dirname, '..', 'test', 'proof', 'mutants', 'runner.ts')],
-    maxTestRunnerReuse: group.remembers === true ? MOST_LOADINGS : 0,
     coverageAnalysis: 'perTest',
     concurrency: WORKERS,
     timeoutMS: PATIENCE_MS,

@@ -1,7 +1,7 @@
 /** The function that serves each operation on orders: the names that `mappings/operations.yaml` may use. */
 import type { Story } from './http/call.ts';
-import { getPayment } from './payments/read.ts';
-import { createRefund, getRefund, listRefunds, refundCollection } from './payments/refund.ts';
+import { getPayment, getRefund, listRefunds } from './payments/read.ts';
+import { createRefund, refundCollection } from './payments/refund.ts';
 import { getCollection, searchCollections, searchPayments } from './payments/search.ts';
 import { cancelIntent, cancelWithoutDevice } from './point/cancel.ts';
 import { createIntent } from './point/create.ts';

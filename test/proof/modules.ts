@@ -8,8 +8,6 @@ export interface Group {
   files: readonly string[];
   /** Globs of tests that start no server; they alone run here. */
   tests: readonly string[];
-  /** The modules remember what they were asked once, so that each mutant needs them new. */
-  remembers?: true;
   /** The tests prove and compile the tables when they are loaded: constants are not changed, because each would do it once more. */
   tables?: true;
 }
@@ -127,7 +125,6 @@ export const groups: readonly Group[] = [
   },
   {
     name: 'redaction',
-    remembers: true,
     why: 'What keeps secrets out of prints, captures, log lines and stored texts; the canary run shows that every door goes through it.',
     files: [
       'src/proxy/vault.ts',

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
 import { refused } from '../../src/proxy/http/answer.ts';
 import type { LegacyCall } from '../../src/proxy/http/call.ts';
-import { type Made, makeRefund, tellRefund } from '../../src/proxy/payments/make-refund.ts';
+import { answerRefund, type Made, makeRefund } from '../../src/proxy/payments/make-refund.ts';
 import { hasDoubt, lookAtOrder, mayRepeat } from '../../src/proxy/payments/refund-decisions.ts';
 import type { Refund } from '../../src/proxy/records/refunds.ts';
 import { LATE_EFFECT_MS } from '../../src/proxy/records/routing.ts';
@@ -175,7 +175,7 @@ describe('a refund', () => {
     stand.answers = [seen(), makes('REF1', '5.00'), seen(['REF1', '5.00'])];
     const first = await refund(link, 500);
     if (first.kind !== 'made') throw new Error('it was not made');
-    await tellRefund(stand.ports, first.refund, { kind: 'answer', status: 201, body: {} }).over?.(true);
+    await answerRefund(stand.ports, first.refund, { kind: 'answer', status: 201, body: {} }).over?.(true);
     const draft = newDraft();
     const again = await stand.within(draft, async () => refund(await stand.stored(link), 500));
     expect(again).toMatchObject({ kind: 'made', refund: { id: first.refund.id } });
@@ -510,7 +510,7 @@ describe('a refund that is told', () => {
 
   it('is marked as told when its answer has left', async () => {
     const { link, refund } = await made();
-    const answer = tellRefund(stand.ports, refund, ANSWER);
+    const answer = answerRefund(stand.ports, refund, ANSWER);
     expect(answer).toMatchObject(ANSWER);
     stand.now += 7;
     await answer.over?.(true);
@@ -519,20 +519,20 @@ describe('a refund that is told', () => {
 
   it('is not when nobody waited for it: the same call is a repetition', async () => {
     const { link, refund } = await made();
-    await tellRefund(stand.ports, refund, ANSWER).over?.(false);
+    await answerRefund(stand.ports, refund, ANSWER).over?.(false);
     expect(await last(link)).toMatchObject({ told_at: null });
   });
 
   it('keeps the time at which it was first told', async () => {
     const { link, refund } = await made();
     const told = await stand.store.refunds.saveRefund(refund, { told_at: NOON - 1 });
-    await tellRefund(stand.ports, told, ANSWER).over?.(true);
+    await answerRefund(stand.ports, told, ANSWER).over?.(true);
     expect(await last(link)).toMatchObject({ told_at: NOON - 1, revision: told.revision });
   });
 
   it('twice at once is told once', async () => {
     const { link, refund } = await made();
-    const answers = [1, 2].map(() => tellRefund(stand.ports, refund, ANSWER));
+    const answers = [1, 2].map(() => answerRefund(stand.ports, refund, ANSWER));
     for (const { over } of answers) await over?.(true);
     expect(await last(link)).toMatchObject({ told_at: NOON, revision: refund.revision + 1 });
   });
@@ -542,7 +542,7 @@ describe('a refund that is told', () => {
     async (error) => {
       const { refund } = await made();
       const ports = { ...stand.ports, store: withMethods(stand.store, { saveRefund: () => Promise.reject(error) }) };
-      const { over } = tellRefund(ports, refund, ANSWER);
+      const { over } = answerRefund(ports, refund, ANSWER);
       await expect(over?.(true)).rejects.toBe(error);
     },
   );

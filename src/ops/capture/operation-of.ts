@@ -4,7 +4,7 @@ import { readQuery } from '../../contract/legacy-body.ts';
 import type { Operation, Tables } from '../../mapping/tables.ts';
 import type { Exchange, ShadowTask } from '../../proxy/evidence/exchange.ts';
 import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
-import type { askedOf, ShadowTools } from '../../proxy/shadow/shadow.ts';
+import type { ShadowTools, shadowInput } from '../../proxy/shadow/shadow.ts';
 
 export interface Match {
   operation: Operation;
@@ -94,5 +94,5 @@ export interface Again {
   exchange: Exchange;
   messages: CapturedMessages;
   task: ShadowTask;
-  asked: ReturnType<typeof askedOf>;
+  asked: ReturnType<typeof shadowInput>;
 }

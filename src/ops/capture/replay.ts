@@ -1,7 +1,7 @@
 /** Table time travel: what the tables would do with captured calls, against what was done when the calls came. */
 import type { Exchange, ShadowFinding, ShadowTask } from '../../proxy/evidence/exchange.ts';
 import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
-import { askedOf, hasShadow, shadowOf } from '../../proxy/shadow/shadow.ts';
+import { hasShadow, shadowInput, shadowOf } from '../../proxy/shadow/shadow.ts';
 import { Secret } from '../../proxy/vault.ts';
 import { type Change, type ChangeGroup, changeOf, changesIn, createChangeGroups, lossChanges } from './changes.ts';
 import type { CaptureMerchant } from './format.ts';
@@ -181,7 +181,7 @@ export function replayExchange(
   // The site may have become known after the call: what fits without it was done without it.
   const attempts = [...new Set([merchant?.site ?? null, null])].map((site) => {
     const task = taskOf(exchange, messages, request, site, merchant?.voucher ?? 'refuse');
-    const again = { tools, exchange, messages, task, asked: askedOf(tools.tables, task) };
+    const again = { tools, exchange, messages, task, asked: shadowInput(tools.tables, task) };
     return exchange.lane === 'legacy' ? onLegacy(again) : onOrders(again);
   });
   return attempts.find((one) => one.kind === 'replayed' && one.changes.length === 0) ?? attempts[0] ?? replayed([]);

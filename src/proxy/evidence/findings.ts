@@ -1,4 +1,4 @@
-/** What one exchange teaches: which source fields it had and whether they got through, what was lost, how the sides differ. */
+/** Evaluates an exchange: which source fields it had and whether they reached the other side, what was lost, how the sides differ. */
 
 import { legacyError } from '../../contract/legacy-errors.ts';
 import type { AskedName, LimitationCondition } from '../../mapping/limitations.ts';
@@ -9,7 +9,7 @@ import type { UpstreamCall } from '../upstream/upstream.ts';
 import type { Exchange, UpstreamNote } from './exchange.ts';
 import { redactLosses } from './redact.ts';
 
-/** What comparing the sides has shown; nothing where they were not compared. */
+/** The result of comparing the sides; empty where they were not compared. */
 export interface Found {
   differences: DifferenceSeen[];
   /** Of a double read: fields of the answer. */
@@ -23,7 +23,7 @@ export interface Found {
 
 export const nothingFound: Found = { differences: [], cells: [], compared: false, came: [] };
 
-/** One run of the tables over the request: really, or on paper. */
+/** One run of the tables over the request, for the real call or for its shadow. */
 interface Run {
   fired: readonly string[];
   losses: readonly Loss[];
@@ -32,28 +32,29 @@ interface Run {
   refused: boolean;
 }
 
-/** What a call taught, beside what is its own: when, whose, how long. */
-export type Lesson = Pick<RecordedExchange, 'losses' | 'limitations' | 'cells' | 'lost' | 'differences' | 'compared'>;
+type Findings = Pick<RecordedExchange, 'losses' | 'limitations' | 'cells' | 'lost' | 'differences' | 'compared'>;
 
-/** All of a call that decides what it taught. */
-export type Taught = Judged & Pick<Exchange, 'outcome' | 'shadow'>;
+/** The parts of an exchange that decide its findings. */
+type Judged = JudgedCall & Pick<Exchange, 'outcome' | 'shadow'>;
 
-/** An exchange with what it taught. */
+export type Evaluate = (seen: Exchange, found: Found) => RecordedExchange;
+
+/** An exchange with its findings. */
 export function recordedOf(tables: Tables, seen: Exchange, found: Found): RecordedExchange {
-  return { ...seen, ...lessonOf(tables, seen, found) };
+  return { ...seen, ...findingsOf(tables, seen, found) };
 }
 
 /**
- * Cells and losses of a call. Every loss is one cell that is `different`, however many elements of a list lost it; beside
- * those only the field whose row refused the call is: so the ledger adds up to what was executed and not mapped.
+ * Cells and losses of a call. Every loss is one `different` cell, however many elements of a list lost it. The only other
+ * `different` cell is the field whose row refused the call, so that the ledger adds up to what was executed and not mapped.
  */
-export function lessonOf(tables: Tables, seen: Taught, found: Found): Lesson {
+function findingsOf(tables: Tables, seen: Judged, found: Found): Findings {
   const limitations = limitationsMet(tables, seen);
   const exchange = { ...seen, losses: redactLosses(seen.losses) };
   const operation = tables.operations.find(({ name }) => name === exchange.operation);
   const cells = new Map<string, CoverageCell>();
   const lost = new Map<string, LossSeen>();
-  // A call whose token was refused may be anybody's, and shows nothing of the merchant's work.
+  // A call with a refused token may be anybody's, and proves nothing about the merchant's work.
   if (operation !== undefined && exchange.outcome !== 'auth') {
     const fields = tables.fields(operation, null);
     const came = new Set(found.came);
@@ -71,30 +72,21 @@ export function lessonOf(tables: Tables, seen: Taught, found: Found): Lesson {
   }
   for (const cell of found.cells) mark(cells, cell.operation, cell.field, cell.outcome, cell.unknown);
   const { differences, compared } = found;
-  return {
-    losses: exchange.losses,
-    limitations,
-    cells: [...cells.values()],
-    lost: [...lost.values()],
-    differences,
-    compared,
-  };
+  const { losses } = exchange;
+  return { losses, limitations, cells: [...cells.values()], lost: [...lost.values()], differences, compared };
 }
 
-function runsOf(exchange: Taught, { paper: read }: Found): Run[] {
+function runsOf(exchange: Judged, { paper: read }: Found): Run[] {
   const { shadow, fired, losses } = exchange;
-  // A table refuses before anything is sent; afterwards it is the service that does.
+  // A table refuses before anything is sent; a later refusal is upstream's.
   const refused = exchange.lane === 'orders' && exchange.error !== null && exchange.upstream.length === 0;
   const real: Run = { fired, losses, would_be: false, refused };
   if (read !== undefined) return [real, { ...read, would_be: true, refused: false }];
   if (shadow === null) return [real];
-  const paper: Run = {
-    fired: shadow.fired,
-    losses: shadow.losses,
-    would_be: true,
-    refused: shadow.verdict === 'refused_here',
-  };
-  return [real, paper];
+  return [
+    real,
+    { fired: shadow.fired, losses: shadow.losses, would_be: true, refused: shadow.verdict === 'refused_here' },
+  ];
 }
 
 function noteLoss(
@@ -112,14 +104,14 @@ function noteLoss(
   lost.set(field, unknown === true ? { ...seen, unknown } : seen);
 }
 
-/** As coverage names it: a table of headers names its fields without the part of the request that they stand in. */
+/** The name in coverage: a table of headers names its fields without `headers.`. */
 export function fieldOfLoss(tables: Tables, operation: Operation | undefined, table: string, path: string): string {
   if (operation === undefined || table === operation.request) return path;
   const of_headers = tables.fields(operation, null).some((one) => one.table === table);
   return of_headers ? `headers.${path}` : path;
 }
 
-/** Fields that the call had and that a row has dealt with. */
+/** Fields that the call had and a row has handled. */
 function seenFields(
   fields: readonly SourceField[],
   run: Run,
@@ -130,7 +122,7 @@ function seenFields(
   return fields
     .filter((one) => {
       if (fired.has(one.row)) return one.proves || came.has(one.field);
-      // What a quiet row has nothing against is as it should be, unless something larger around it was lost.
+      // A quiet row fires only to object, so its field got through unless an object around it was lost.
       return one.quiet && !run.refused && fired.size > 0 && came.has(one.field) && !isInside(one.field, lost);
     })
     .map(({ field }) => field);
@@ -150,7 +142,7 @@ function refusedField(fields: readonly SourceField[], run: Run, came: ReadonlySe
   return (blamed.find(({ proves, field }) => proves || came.has(field)) ?? blamed[0])?.field ?? null;
 }
 
-/** Different is stronger: a field may have several rows, and one that fails is enough. */
+/** `different` wins: a field may have several rows, and one that fails is enough. */
 function mark(
   cells: Map<string, CoverageCell>,
   operation: string,
@@ -171,65 +163,57 @@ export function isSearch({ story }: Operation): boolean {
   return story.startsWith('search_') || story === 'list_events';
 }
 
-// Evaluating one exchange after the other: a till that polls, or sells in its one way, teaches the same each time.
-
 /** Ways of calling that are remembered; polls and plain sales have some dozens. */
 const WAYS = 1_000;
-/** What a till wrote may be in a loss, and a sale may lose something of each of its items: such calls are one of a kind. */
+/** Calls with more losses than this, or with longer texts, are hardly alike. */
 const MOST_LOSSES = 16;
 const LONGEST_WAY = 4_000;
 
-/** @returns the same as `recordedOf`. What calls of one way taught they share, and nobody may change. */
-export function createEvaluation(tables: Tables): (seen: Exchange, found: Found) => RecordedExchange {
-  const lessons = createLru<Lesson & Pick<Exchange, 'fired'>>(WAYS);
+/** Like `recordedOf`, with the findings of equal calls computed once. Equal calls share them, frozen, so that the store sums a batch by them. */
+export function createEvaluation(tables: Tables): Evaluate {
+  const known = createLru<Findings & Pick<Exchange, 'fired'>>(WAYS);
   return (seen, found) => {
     const way = isPlain(found) ? wayOf(seen, found) : null;
-    if (way === null) return { ...seen, ...lessonOf(tables, seen, found) };
-    let lesson = lessons.get(way);
-    if (lesson === undefined) {
-      lesson = { ...lessonOf(tables, seen, found), fired: seen.fired };
-      for (const list of [lesson.losses, lesson.limitations, lesson.cells, lesson.lost, lesson.fired])
-        Object.freeze(list);
-      lessons.set(way, lesson);
+    if (way === null) return recordedOf(tables, seen, found);
+    let findings = known.get(way);
+    if (findings === undefined) {
+      findings = { ...findingsOf(tables, seen, found), fired: seen.fired };
+      const { losses, limitations, cells, lost, fired } = findings;
+      for (const list of [losses, limitations, cells, lost, fired]) Object.freeze(list);
+      known.set(way, findings);
     }
-    return { ...seen, ...lesson };
+    return { ...seen, ...findings };
   };
 }
 
-/** True where nothing was compared: the call itself is all that was found. */
+/** True where nothing was compared. */
 function isPlain({ differences, cells, compared, paper }: Found): boolean {
   return !compared && paper === undefined && differences.length + cells.length === 0;
 }
 
-/** All that `lessonOf` looks at; null for a call that is hardly like another, so that nobody's calls fill the memory. */
+/** Everything that `findingsOf` uses, as a key; null for a call that is hardly like another. */
 function wayOf(
-  { lane, operation, status, error, outcome, shadow, upstream, fired, losses, limitations }: Taught,
+  { lane, operation, status, error, outcome, shadow, upstream, fired, losses, limitations }: Judged,
   { came }: Found,
 ): string | null {
   if (shadow !== null || losses.length > MOST_LOSSES || losses.some(({ unknown }) => unknown === true)) return null;
-  // Names of ours, none of them with a blank; what others may have written goes through JSON, so that no two ways are one.
+  // Puente's own names have no blanks; texts of others go through JSON, so that no two ways have one key.
   const named = `${lane} ${operation ?? ''} ${status} ${outcome} ${fired.length} ${fired.join(' ')} ${came.join(' ')}`;
   const is_plain = error === null && limitations.length + losses.length + upstream.length === 0;
-  const rest = (): string =>
-    JSON.stringify([
-      error,
-      limitations,
-      losses.map(({ table, path, why }) => [table, path, why]),
-      upstream.map(({ name, status, code }) => [name, status, code]),
-    ]);
-  const way = is_plain ? named : `${named} ${rest()}`;
+  const lost = losses.map(({ table, path, why }) => [table, path, why]);
+  const calls = upstream.map(({ name, status, code }) => [name, status, code]);
+  const way = is_plain ? named : `${named} ${JSON.stringify([error, limitations, lost, calls])}`;
   return way.length > LONGEST_WAY ? null : way;
 }
 
-// Which numbered limitations a call on the orders lane has met: the conditions of `limitations.yaml`, evaluated.
-// Pure.
+/** What decides the limitations of a call; `limitations` are the marks of the code. */
+export type JudgedCall = Pick<
+  Exchange,
+  'lane' | 'operation' | 'status' | 'error' | 'upstream' | 'fired' | 'losses' | 'limitations'
+>;
 
-/** What is looked at; `limitations` are the marks of the code. */
-export type Judged = Pick<Exchange, 'lane' | 'operation' | 'status' | 'error' | 'upstream' | 'fired' | 'losses'> &
-  Pick<Exchange, 'limitations'>;
-
-/** Numbers of those that the call met, in the order of the file; a call on the legacy lane met none. */
-export function limitationsMet(tables: Pick<Tables, 'operations' | 'limitations'>, call: Judged): string[] {
+/** Evaluates `limitations.yaml`. @returns the numbers that the call met, in the order of the file; none on the legacy lane. */
+export function limitationsMet(tables: Pick<Tables, 'operations' | 'limitations'>, call: JudgedCall): string[] {
   if (call.lane !== 'orders') return [];
   const operation = tables.operations.find(({ name }) => name === call.operation);
   if (operation === undefined) return [];
@@ -242,12 +226,12 @@ export function limitationsMet(tables: Pick<Tables, 'operations' | 'limitations'
 }
 
 /** @param is_marked the code has marked the call with this limitation. */
-function holds(condition: LimitationCondition, call: Judged, operation: Operation, is_marked: boolean): boolean {
+function holds(condition: LimitationCondition, call: JudgedCall, operation: Operation, is_marked: boolean): boolean {
   const { ok, errors, rows, without, losses, upstream, unasked, noted } = condition;
   return (
     (noted === undefined || is_marked) &&
     (ok === undefined || ok === isOf('2xx', call.status)) &&
-    (errors === undefined || errors.some((name) => wasTold(call, operation, name))) &&
+    (errors === undefined || errors.some((name) => hasError(call, operation, name))) &&
     (rows === undefined || rows.some((row) => call.fired.includes(row))) &&
     (without === undefined || !without.some((row) => call.fired.includes(row))) &&
     (losses === undefined || call.losses.some(({ path }) => losses.includes(path.replaceAll(/\[\d+\]/g, '[]')))) &&
@@ -256,8 +240,8 @@ function holds(condition: LimitationCondition, call: Judged, operation: Operatio
   );
 }
 
-/** Status and code are those of the catalogue's entry. */
-function wasTold({ status, error }: Judged, { family }: Operation, name: string): boolean {
+/** The answer has the status and the code of the catalogue's entry. */
+function hasError({ status, error }: JudgedCall, { family }: Operation, name: string): boolean {
   const entry = legacyError(family, name);
   return entry !== null && entry.status === status && entry.error === error;
 }
@@ -270,7 +254,7 @@ function wasAnswered(note: UpstreamNote, { name, status, codes }: Wanted): boole
   return codes === undefined || (note.code !== null && codes.includes(note.code));
 }
 
-/** Every name that a table asks about is one of a call that is made. */
+/** Its type proves that every name in `limitations.yaml` is the name of an upstream call. */
 function isOneOf(names: readonly (AskedName & UpstreamCall['name'])[], name: string): boolean {
   return names.some((one) => one === name);
 }

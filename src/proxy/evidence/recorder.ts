@@ -1,14 +1,28 @@
-/** Takes finished exchanges off the request path: shadows them, evaluates them, writes them; under load the shadow goes first. */
-import { createDrain, yieldToEventLoop } from '../concurrency.ts';
-import type { Evidence, Exchange, ShadowTask } from './exchange.ts';
-import { type Found, nothingFound } from './findings.ts';
+/** Records finished exchanges off the request path: a bounded queue and one batch writer. Under load shadows are left out first. */
+import { PuenteError } from '../../error.ts';
+import type { Tables } from '../../mapping/tables.ts';
+import type { Clock } from '../clock.ts';
+import { steadyTime } from '../clock-watch.ts';
+import { createDrain, type Drain, yieldToEventLoop } from '../concurrency.ts';
+import type { Count, Log } from '../log.ts';
+import type { RecordedExchange } from '../records/evidence.ts';
+import type { Store } from '../store.ts';
+import { aboutExchange, causeOf, type Evidence, type Exchange, type ShadowTask } from './exchange.ts';
+import { createEvaluation, type Evaluate, type Found, nothingFound } from './findings.ts';
 import { createShadow, exchangeOf, foundOf, type ShadowParts } from './shadow-worker.ts';
-import { startWriter, type WriterParts } from './writer.ts';
 
-/** A stop waits so long for the store to take what is left; then it is counted as lost. */
+/** A stop waits this long for the store; exchanges that are still not written are counted as lost. */
 const STOP_MS = 5_000;
-/** A store that hangs is not waited for to be told so; the log has it. */
-const TELL_MS = 500;
+/** At a stop the store has this long to record what was left out; the log has it in any case. */
+const NOTE_SHED_MS = 500;
+/** A batch is written without waiting for `batch_ms` when this many exchanges wait. */
+const FULL_BATCH = 200;
+/** Exchanges of one transaction; payments commit behind it, and this many take the writer about 20 ms. */
+const LARGEST_BATCH = 1_000;
+/** Captured messages make a batch of fewer exchanges. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+/** Captured messages are large, and a store that hangs must not use up the memory. */
+const QUEUE_BYTES = 64 * 1024 * 1024;
 
 export interface EvidenceSettings {
   /** Exchanges that may wait to be written. */
@@ -22,65 +36,52 @@ export interface EvidenceSettings {
   double_reads: boolean;
 }
 
-export type EvidenceParts = Omit<WriterParts, 'settings'> &
-  Omit<ShadowParts, 'settings'> & {
-    settings: EvidenceSettings;
-    /** True while payments need the time that shadows take. */
-    isBusy?: () => boolean;
-  };
+export interface EvidenceParts extends Omit<ShadowParts, 'settings'> {
+  store: Pick<Store, 'exchanges' | 'legacy_sales' | 'upkeep'>;
+  tables: Tables;
+  clock: Clock;
+  log: Log;
+  count: Count;
+  settings: EvidenceSettings;
+  /** True while payments need the time that shadows take. */
+  isBusy?: () => boolean;
+  /** Called after a batch was written. */
+  onRecorded?: ((batch: readonly Exchange[]) => void) | undefined;
+}
 
 export interface RunningEvidence extends Omit<Evidence, 'safety'> {
-  /** Takes nothing more, leaves out the shadows that wait, and writes what is left within a bounded time. */
+  /** Accepts nothing more, leaves out the shadows that wait, and writes what is left within a bounded time. */
   stop(): Promise<void>;
 }
 
 export function startEvidence(parts: EvidenceParts): RunningEvidence {
-  const { shadow_queue, shadow_queue_bytes } = parts.settings;
-  const writer = startWriter(parts);
-  const shadow = createShadow(parts);
-  const taken = createDrain();
-  let stopping: Promise<void> | null = null;
-  /** Who waits for everything to be written doesn't wait for a beat. */
-  let waiters = 0;
+  /** Exchanges that were accepted and are not written yet; calls whose exchange is still being made. */
+  const accepted = createDrain();
   const coming = createDrain();
-
-  const record = (exchange: Exchange, found: Found, ticket: number): void => {
-    writer.add({ exchange, found, bytes: exchangeBytes(exchange), done: () => taken.done(ticket) });
-    if (waiters > 0) writer.hasten();
-  };
-  const leaveOut = ({ task, ticket }: WaitingTask): void => {
-    writer.shed('shadow');
-    record(exchangeOf(task), foundOf(parts.tables, task), ticket);
-  };
-  const serve = async (waiting: WaitingTask): Promise<void> => {
-    const { exchange, found, shed } = await shadow.of(waiting.task);
-    if (shed) writer.shed('shadow');
-    record(exchange, found, waiting.ticket);
-  };
-  const line = createShadowLine({ tasks: shadow_queue, bytes: shadow_queue_bytes }, shadow.room, (waiting) => {
-    if (writer.isBehind()) leaveOut(waiting);
-    else void serve(waiting);
-  });
+  const upkeep = createUpkeep(parts);
+  let stopping: Promise<void> | null = null;
+  let waiters = 0;
+  const queue = createQueue(parts, upkeep, accepted, () => stopping !== null || waiters > 0);
+  const shadows = createShadowQueue(parts, upkeep, queue);
   const finish = async (): Promise<void> => {
-    for (const waiting of line.empty()) leaveOut(waiting);
-    writer.stop();
-    await within(STOP_MS, taken.settled());
-    const lost = taken.open();
+    shadows.leaveOut();
+    queue.write();
+    await within(STOP_MS, accepted.settled());
+    const lost = accepted.open();
     if (lost > 0) {
       parts.log.warn('evidence lost at the end', { count: lost });
-      writer.shed('evidence', lost);
+      upkeep.shed('evidence', lost);
     }
-    await within(TELL_MS, writer.tellShed());
+    await within(NOTE_SHED_MS, upkeep.noteShed());
   };
   return {
     finished(exchange, came = []) {
-      if (stopping === null) record(exchange, { ...nothingFound, came }, taken.begin());
-      else writer.shed('evidence');
+      if (stopping === null) queue.add(exchange, { ...nothingFound, came }, accepted.begin());
+      else upkeep.shed('evidence');
     },
     shadowed(task) {
-      if (stopping !== null) return writer.shed('evidence');
-      const waiting = { task, ticket: taken.begin() };
-      if (parts.isBusy?.() === true || writer.isBehind() || !line.join(waiting)) leaveOut(waiting);
+      if (stopping === null) shadows.add(task, accepted.begin());
+      else upkeep.shed('evidence');
     },
     coming(work) {
       const ticket = coming.begin();
@@ -88,17 +89,17 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
       work.then(done, done);
     },
     async settled() {
-      // Whoever has just had an answer may ask before the process has noticed that it has left.
+      // A caller that has just received its answer may ask before this process has noticed that the answer left.
       await yieldToEventLoop();
       await coming.settled();
-      const all = taken.settled();
+      const all = accepted.settled();
       waiters++;
-      writer.hasten();
+      queue.write();
       await all;
       waiters--;
     },
     stop() {
-      stopping ??= finish();
+      stopping ??= Promise.resolve().then(finish);
       return stopping;
     },
   };
@@ -114,75 +115,309 @@ async function within(duration_ms: number, work: Promise<void>): Promise<void> {
   clearTimeout(timer);
 }
 
-// The line of calls that wait for their shadow: bounded by number and by bytes, served one a turn of the process.
-
-export interface WaitingTask {
-  task: ShadowTask;
+interface Waiting {
+  exchange: Exchange;
+  found: Found;
+  bytes: number;
   ticket: number;
 }
 
-export interface ShadowLine {
-  /** @returns false when there is no room. */
-  join(waiting: WaitingTask): boolean;
-  /** Sends everybody away. */
-  empty(): WaitingTask[];
-}
+type Queue = ReturnType<typeof createQueue>;
+type Upkeep = ReturnType<typeof createUpkeep>;
 
-/**
- * @param room is waited for before each task.
- * @param serve is handed one task a turn, so that whatever else the process has to do comes in between.
- */
-export function createShadowLine(
-  limits: { tasks: number; bytes: number },
-  room: () => Promise<void>,
-  serve: (waiting: WaitingTask) => void,
-): ShadowLine {
-  const line: (WaitingTask & { weight: number })[] = [];
-  let bytes = 0;
-  let serving = false;
-  const serveAll = async (): Promise<void> => {
-    serving = true;
-    while (line.length > 0) {
-      await yieldToEventLoop();
-      await room();
-      const first = line.shift();
-      if (first === undefined) break;
-      bytes -= first.weight;
-      serve(first);
-    }
-    serving = false;
+/** The bounded queue and its batch writer. @param isUrgent somebody waits for the exchanges to be written. */
+function createQueue(parts: EvidenceParts, upkeep: Upkeep, accepted: Drain, isUrgent: () => boolean) {
+  const { settings, log } = parts;
+  const evaluate = createEvaluation(parts.tables);
+  const queue: Waiting[] = [];
+  let [queue_bytes, writing] = [0, false];
+  let timer: NodeJS.Timeout | undefined;
+  /** In a small queue a batch is full before the queue is half full, from where on shadows are left out. */
+  const full_batch = Math.min(FULL_BATCH, Math.ceil(settings.queue / 4));
+
+  const schedule = (): void => {
+    if (isUrgent() || queue.length >= full_batch) write();
+    else timer ??= setTimeout(write, settings.batch_ms);
+  };
+  const write = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (writing || queue.length === 0) return;
+    writing = true;
+    void writeQueue().finally(() => {
+      writing = false;
+      if (queue.length > 0) schedule();
+    });
+  };
+  /** The first batch however small, and more while they are full: many small commits cost twice as much per exchange. */
+  const writeQueue = async (): Promise<void> => {
+    do {
+      const batch = queue.splice(0, sizeOfBatch(queue));
+      const lost = await writeBatch(parts, await evaluateAll(evaluate, log, batch));
+      if (lost.size > 0) upkeep.shed('evidence', lost.size);
+      const written = batch.map(({ exchange }) => exchange).filter(({ id }) => !lost.has(id));
+      if (written.length > 0) {
+        publish(parts, written);
+        await upkeep.afterBatch(written.length);
+      }
+      for (const { bytes, ticket } of batch) {
+        queue_bytes -= bytes;
+        accepted.done(ticket);
+      }
+    } while (queue.length >= (isUrgent() ? 1 : full_batch));
   };
   return {
-    join({ task, ticket }) {
-      const weight = taskBytes(task);
-      if (line.length >= limits.tasks || bytes + weight > limits.bytes) return false;
-      line.push({ task, ticket, weight });
-      bytes += weight;
-      if (!serving) void serveAll();
-      return true;
+    add(exchange: Exchange, found: Found, ticket: number): void {
+      const bytes = exchangeBytes(exchange);
+      if (queue.length < settings.queue && queue_bytes + bytes <= QUEUE_BYTES) {
+        queue.push({ exchange, found, bytes, ticket });
+        queue_bytes += bytes;
+        schedule();
+      } else {
+        upkeep.shed('evidence');
+        accepted.done(ticket);
+      }
     },
-    empty() {
-      bytes = 0;
-      return line.splice(0);
+    write,
+    /** Half full: shadows should be left out. */
+    isBehind: (): boolean => queue.length * 2 >= settings.queue || queue_bytes * 2 >= QUEUE_BYTES,
+  };
+}
+
+interface WaitingTask {
+  task: ShadowTask;
+  bytes: number;
+  ticket: number;
+}
+
+/** Calls that wait for their shadow. One is served per event-loop tick, so that calls are served in between. */
+function createShadowQueue(parts: EvidenceParts, upkeep: Upkeep, queue: Queue) {
+  const { settings, isBusy, tables } = parts;
+  const shadow = createShadow(parts);
+  const tasks: WaitingTask[] = [];
+  let [task_bytes, running] = [0, false];
+
+  const addWithoutShadow = ({ task, ticket }: WaitingTask): void => {
+    upkeep.shed('shadow');
+    queue.add(exchangeOf(task), foundOf(tables, task), ticket);
+  };
+  const addWithShadow = async ({ task, ticket }: WaitingTask): Promise<void> => {
+    const { exchange, found, shed } = await shadow.of(task);
+    if (shed) upkeep.shed('shadow');
+    queue.add(exchange, found, ticket);
+  };
+  const run = async (): Promise<void> => {
+    running = true;
+    while (tasks.length > 0) {
+      await yieldToEventLoop();
+      await shadow.room();
+      const next = tasks.shift();
+      if (next === undefined) break;
+      task_bytes -= next.bytes;
+      if (queue.isBehind()) addWithoutShadow(next);
+      else void addWithShadow(next);
+    }
+    running = false;
+  };
+  return {
+    add(task: ShadowTask, ticket: number): void {
+      const waiting = { task, bytes: taskBytes(task), ticket };
+      const is_full = tasks.length >= settings.shadow_queue || task_bytes + waiting.bytes > settings.shadow_queue_bytes;
+      if (is_full || isBusy?.() === true || queue.isBehind()) addWithoutShadow(waiting);
+      else {
+        tasks.push(waiting);
+        task_bytes += waiting.bytes;
+        if (!running) void run();
+      }
+    },
+    /** Records everything that still waits without its shadow. */
+    leaveOut(): void {
+      for (const waiting of tasks.splice(0)) addWithoutShadow(waiting);
     },
   };
 }
 
-// How much memory a value holds on to, roughly and quickly, so that what waits can be bounded in bytes.
+/** At least one. */
+function sizeOfBatch(queue: readonly Waiting[]): number {
+  let [size, sum] = [0, 0];
+  for (const { bytes } of queue.slice(0, LARGEST_BATCH)) {
+    sum += bytes;
+    if (size > 0 && sum > BATCH_BYTES) break;
+    size++;
+  }
+  return size;
+}
 
-/** An object, its keys aside; what V8 takes for a small one. */
+/** A listener that fails must not stop the writing. */
+function publish({ onRecorded, log }: EvidenceParts, batch: readonly Exchange[]): void {
+  try {
+    onRecorded?.(batch);
+  } catch (error) {
+    log.error('a listener of evidence failed', { cause: causeOf(error) });
+  }
+}
+
+/** Exchanges are evaluated for this long without a break: some hundred reads, or a few dozen creates. */
+const SLICE_MS = 1;
+
+async function evaluateAll(evaluate: Evaluate, log: Log, batch: readonly Waiting[]): Promise<RecordedExchange[]> {
+  const recorded: RecordedExchange[] = [];
+  let began_ms = performance.now();
+  for (const { exchange, found } of batch) {
+    try {
+      recorded.push(evaluate(exchange, found));
+    } catch (error) {
+      // A defect in evaluating one exchange must not cost the others of its batch.
+      log.error('exchange not evaluated', { ...aboutExchange(exchange), cause: causeOf(error) });
+      recorded.push({ ...exchange, limitations: null, cells: [], lost: [], differences: [], compared: false });
+    }
+    if (performance.now() - began_ms < SLICE_MS) continue;
+    await yieldToEventLoop();
+    began_ms = performance.now();
+  }
+  return recorded;
+}
+
+/** Attempts while the store accepts nothing, and the pause after the first; it grows with each, ten seconds in all. */
+const TRIES = 5;
+const RETRY_PAUSE_MS = 1_000;
+/** Finding one bad exchange takes fewer refusals in a row than this; after more of them the store may be what is wrong. */
+const MOST_REFUSALS = 16;
+
+/** A store that is away is waited for. @returns the ids of the exchanges that were refused to the last try. */
+async function writeBatch({ store, clock, log }: EvidenceParts, batch: RecordedExchange[]): Promise<Set<string>> {
+  const lost = new Set<string>();
+  let left = batch;
+  for (let attempts = 1; left.length > 0; attempts++) {
+    const pass = await writePass(store, left);
+    left = pass.left;
+    const given_up = [...pass.refused, ...(attempts === TRIES ? left.splice(0) : [])];
+    for (const { id } of given_up) lost.add(id);
+    const count = given_up.length + left.length;
+    if (count > 0) log.warn('evidence not written', { cause: pass.cause, attempts, count });
+    if (left.length > 0) await clock.sleep(RETRY_PAUSE_MS * attempts);
+  }
+  return lost;
+}
+
+interface Pass {
+  /** Refused by a store that took others: these are what is wrong. */
+  refused: RecordedExchange[];
+  /** To be tried again. */
+  left: RecordedExchange[];
+  cause: string;
+}
+
+/** A batch that the store refuses is tried again in halves, down to the single bad exchange: it costs no other. */
+async function writePass(store: EvidenceParts['store'], batch: RecordedExchange[]): Promise<Pass> {
+  /** The last one is next. */
+  const pieces = [batch];
+  const refused: RecordedExchange[] = [];
+  let [refusals, has_taken, cause] = [0, false, ''];
+  for (let piece = pieces.pop(); piece !== undefined; piece = pieces.pop()) {
+    try {
+      await store.exchanges.recordExchanges(piece);
+      // Those refused before may have been refused by a store that took nothing yet.
+      if (!has_taken) pieces.unshift(...refused.splice(0).map((one) => [one]));
+      has_taken = true;
+      refusals = 0;
+    } catch (error) {
+      cause = causeOf(error);
+      if (isAway(error) || ++refusals >= MOST_REFUSALS) {
+        pieces.push(piece);
+        break;
+      }
+      const half = Math.ceil(piece.length / 2);
+      if (piece.length > 1) pieces.push(piece.slice(half), piece.slice(0, half));
+      else refused.push(...piece);
+    }
+  }
+  return has_taken
+    ? { refused, left: pieces.flat(), cause }
+    : { refused: [], left: [...refused, ...pieces.flat()], cause };
+}
+
+/** Failures of `storeFailed` that say nothing about the exchanges. */
+const AWAY: readonly unknown[] = ['full', 'busy', 'gone', 'fatal'];
+
+function isAway(error: unknown): boolean {
+  return error instanceof PuenteError && AWAY.includes(error.facts.failure);
+}
+
+/** Old exchanges and legacy sales are deleted this often, in steps of this many rows, because other writes wait for a step. */
+const TIDY_EVERY_MS = 60 * 60_000;
+const TIDY_ROWS = 500;
+
+/** What is done along with the batches: recording in the store what was left out, and deleting what is old. */
+function createUpkeep({ store, clock, log, count, settings }: EvidenceParts) {
+  const unrecorded = { shadow: 0, evidence: 0 };
+  const steady = steadyTime({ store, clock });
+  let tidied_at = Number.NEGATIVE_INFINITY;
+  /** The time that all steps of the current round go by. */
+  let round: number | null = null;
+
+  const noteAllShed = async (): Promise<void> => {
+    for (const reason of ['shadow', 'evidence'] as const) {
+      const number = unrecorded[reason];
+      if (number === 0) continue;
+      // Reset first: a batch and the stop may record it at the same time.
+      unrecorded[reason] = 0;
+      try {
+        await store.exchanges.noteShed(reason, number, clock.now());
+      } catch (error) {
+        unrecorded[reason] += number;
+        throw error;
+      }
+    }
+  };
+  const tidy = async (): Promise<void> => {
+    const now = clock.now();
+    // A clock that was set back must not stop it.
+    if (Math.abs(now - tidied_at) < TIDY_EVERY_MS) return;
+    round ??= await steady();
+    const { kept_ms, messages_kept_ms } = settings;
+    const rows = await store.exchanges.tidyExchanges(round - kept_ms, round - messages_kept_ms, TIDY_ROWS);
+    const sales = await store.legacy_sales.tidyLegacySales(round - kept_ms, round, TIDY_ROWS);
+    if (rows >= TIDY_ROWS || sales >= TIDY_ROWS) return;
+    tidied_at = now;
+    round = null;
+  };
+  /** Never throws: what fails is done with the next batch. */
+  const logged = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      log.warn('evidence not tidied', { cause: causeOf(error) });
+    }
+  };
+  return {
+    /** Counts what is not kept; the store records it with the next batch. */
+    shed(reason: 'shadow' | 'evidence', number = 1): void {
+      unrecorded[reason] += number;
+      for (let index = 0; index < number; index++) count('shed', reason);
+    },
+    noteShed: () => logged(noteAllShed),
+    /** One step of deleting for a batch, and more for a large one, so that it keeps up. */
+    afterBatch: (rows: number) =>
+      logged(async () => {
+        await noteAllShed();
+        for (let added = 0; added < rows; added += TIDY_ROWS) await tidy();
+      }),
+  };
+}
+
+/** Rough sizes of a value in memory, so that what waits can be bounded in bytes. Objects: what V8 takes for a small one, without keys. */
 const OBJECT_BYTES = 48;
 const NUMBER_BYTES = 8;
 /** An exchange without messages: ids, times, the names of some twenty rows. */
 const EXCHANGE_BYTES = 1_500;
 
-export function exchangeBytes(exchange: Exchange): number {
-  return EXCHANGE_BYTES + (exchange.messages === null ? 0 : bytesOf(exchange.messages));
+function exchangeBytes({ messages }: Pick<Exchange, 'messages'>): number {
+  return EXCHANGE_BYTES + (messages === null ? 0 : bytesOf(messages));
 }
 
-/** The captured messages of a task are those of its exchange, or go into it. */
-export function taskBytes({ exchange, request, legacy_body, messages }: ShadowTask): number {
-  return exchangeBytes({ ...exchange, messages }) + bytesOf(request) + bytesOf(legacy_body);
+function taskBytes({ request, legacy_body, messages }: ShadowTask): number {
+  return exchangeBytes({ messages }) + bytesOf(request) + bytesOf(legacy_body);
 }
 
 /** Depth is bounded by the parsers that made the value (`contract/json.ts`). */

@@ -1,13 +1,10 @@
-/** Takes out of messages what must never be kept: tokens, secrets, cards, people; what replay needs stays (`test/faults/README.md` F133, F134). */
+/** Redacts messages before they are kept: tokens, secrets, cards, people. What replay needs stays (`test/faults/README.md` F133, F134). */
 import { createHash } from 'node:crypto';
 import { isExactNumber, parseJson, stringifyJson } from '../../contract/json.ts';
 import type { Loss } from '../../mapping/tables.ts';
 import { MASK, maskCards, maskText } from './redact-text.ts';
 
-/**
- * Messages of an exchange as they may be kept. Ids, amounts and references stay; of URLs their origin; of headers an
- * allow-list, and the names of the others, so that it can be told which a till sends.
- */
+/** The messages of an exchange as an allow-list keeps them. Ids, amounts and references stay; of URLs the origin; of other headers the name. */
 export function redactMessages({ request, answer, upstream }: CapturedMessages): CapturedMessages {
   return {
     request: {
@@ -27,12 +24,12 @@ export function redactMessages({ request, answer, upstream }: CapturedMessages):
   };
 }
 
-/** A JSON value without what must not be kept; the value handed in is not changed. A text may be JSON itself. */
+/** A redacted copy of a JSON value. A text may be JSON itself. */
 export function redactValue(value: unknown): unknown {
   return walk(value, TOP);
 }
 
-/** The name of a header, a field or an endpoint that nobody knows: whoever sends it may put anything there. */
+/** The name of an unknown header, field or endpoint: a sender may put anything there. */
 export function redactName(name: string): string {
   return maskText(name, false);
 }
@@ -41,19 +38,19 @@ export function redactName(name: string): string {
 const MAX_NAME = 200;
 const MAX_WHY = MAX_NAME + 50;
 
-/** Losses of fields that no table knows tell the till's own names. */
+/** Losses of unknown fields name them in the till's own words, which are redacted. */
 export function redactLosses(losses: readonly Loss[]): Loss[] {
   return losses.map((loss) =>
     loss.unknown === true ? { ...loss, path: keptText(loss.path, MAX_NAME), why: keptText(loss.why, MAX_WHY) } : loss,
   );
 }
 
-/** Well formed, because a store can't hold half of a surrogate pair. */
+/** Well-formed, because a store can't hold half of a surrogate pair. */
 function keptText(text: string, longest: number): string {
   return redactName(text).slice(0, longest).toWellFormed();
 }
 
-/** Where in a value we are: what its name says, and what an object around it says. */
+/** A place in a value. `kind` follows from its name and from the object around it. */
 interface Place {
   name: string;
   kind: NameKind;
@@ -61,9 +58,9 @@ interface Place {
 }
 
 const TOP: Place = { name: '', kind: 'plain', depth: 0 };
-/** The parser takes 32 levels, and in a line of a capture a body stands four levels down. */
+/** The parser accepts 32 levels, and in a line of a capture a body is four levels down. */
 const MAX_DEPTH = 26;
-/** No field of either API is near it; longer texts are pages of HTML and are cut, once they are clean. */
+/** Longer than any field of either API; longer texts are pages of HTML and are cut after masking. */
 const MAX_TEXT = 16_384;
 
 function walk(value: unknown, place: Place): unknown {
@@ -98,7 +95,7 @@ function redactText(text: string, place: Place): string {
   return masked.length > MAX_TEXT ? `${masked.slice(0, MAX_TEXT)}…` : masked;
 }
 
-/** What a text says as JSON; null when it is no object and no list. */
+/** The object or list that a text holds as JSON; null for any other text. */
 function jsonInside(text: string): unknown {
   if (!/^\s*[{[]/.test(text)) return null;
   try {
@@ -117,7 +114,7 @@ function originOnly(text: string): string {
   return maskText(origin, false);
 }
 
-/** Kept with their values, once these are clean: what the tables read, and what tells which client it is. */
+/** Kept with their masked values: what the tables read, and what identifies the client. */
 const KEPT_HEADERS = new Set([
   'accept',
   'accept-encoding',
@@ -147,7 +144,7 @@ function redactHeaders(headers: Record<string, string>): Record<string, string> 
   return Object.fromEntries(kept);
 }
 
-/** Tells equal keys from different ones; so short that nothing can be searched for from it, a card number neither. */
+/** Distinguishes keys; too short to find a key or a card number by trying them all. */
 function keyMark(key: string): string {
   return /^key-[0-9a-f]{8}$/.test(key) ? key : `key-${createHash('sha256').update(key).digest('hex').slice(0, 8)}`;
 }
@@ -156,7 +153,7 @@ function redactMethod(method: string): string {
   return /^[A-Za-z]{1,10}$/.test(method) ? method : MASK;
 }
 
-/** Path and query; a token in the query is left out altogether. */
+/** Path and query; a token in the query is left out, name included. */
 function redactTarget(target: string): string {
   const [path = '', ...rest] = target.split('?');
   const clean = path
@@ -191,50 +188,24 @@ function decoded(text: string): string {
   }
 }
 
-// What the name of a field says about its value, before anybody looks at the value.
-
-/** `id`: stays, whatever it looks like. `secret`, `card`, `person`, `contact`: never kept. `url`: its origin is kept. */
+/** What the name of a field says about its value. `id`: stays. `secret`, `card`, `person`, `contact`: never kept. `url`: its origin is kept. */
 export type NameKind = 'plain' | 'id' | 'url' | 'secret' | 'card' | 'person' | 'contact';
 
-/**
- * @param around what the object that has the field is about: everything inside of a person is about the person.
- */
+/** @param around kind of the object that has the field: everything inside of a person is about the person. */
 export function kindOfName(name: string, around: NameKind): NameKind {
-  const known = KNOWN[around].get(name);
-  if (known !== undefined) return known;
-  const kind = judge(name, around);
-  if (KNOWN[around].size < MAX_KNOWN && name.length <= LONGEST_KNOWN) KNOWN[around].set(name, kind);
-  return kind;
-}
-
-/** Bodies repeat the same names: what was said of one is said again. Strange names beyond so many are judged each time. */
-const MAX_KNOWN = 2_000;
-/** A name may be as long as a body is. */
-const LONGEST_KNOWN = 64;
-const KNOWN: Readonly<Record<NameKind, Map<string, NameKind>>> = {
-  plain: new Map(),
-  id: new Map(),
-  url: new Map(),
-  secret: new Map(),
-  card: new Map(),
-  person: new Map(),
-  contact: new Map(),
-};
-
-function judge(name: string, around: NameKind): NameKind {
   const plain = name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   if (SECRETS.test(plain) || SECRET_WORDS.has(plain)) return 'secret';
   if (around === 'secret' || around === 'contact') return around;
   if (CARDS.has(plain)) return 'card';
   if (CONTACTS.test(plain) || CONTACT_WORDS.has(plain)) return 'contact';
-  // A payer's id and type are no names; replay and reconciling need them.
+  // Replay and reconciliation need a payer's id and type, which name nobody.
   if (around === 'person') return FACTS_OF_A_PERSON.has(plain) ? 'id' : 'person';
   if (PEOPLE.has(plain)) return 'person';
   if (around === 'url' || URLS.test(plain)) return 'url';
   return IDS.test(name) ? 'id' : 'plain';
 }
 
-/** True for names under which a long run of letters and digits is an id or a reference, not a key. */
+/** Under such a name a long run of letters and digits is an id or a reference, not a key. */
 export function isOpaqueFine(name: string): boolean {
   return IDS.test(name) || REFERENCES.test(name);
 }
@@ -245,7 +216,7 @@ const SECRET_WORDS = new Set(['auth', 'cvc', 'cvv', 'cvv2', 'jwt', 'pin', 'pwd',
 
 const CARDS = new Set(['cardnumber', 'pan', 'track1', 'track2', 'trackdata']);
 
-/** Ways to reach a person, and the numbers of documents. */
+/** Contact details, and numbers of documents. */
 const CONTACTS =
   /mail|phone|telefono|telefone|celular|whatsapp|^(?:doc|document|identification|identificacion)(?:number|numero)?$/;
 const CONTACT_WORDS = new Set(['ci', 'cnpj', 'cpf', 'cuil', 'cuit', 'curp', 'dni', 'rfc', 'rut', 'taxid']);
@@ -272,14 +243,14 @@ const FACTS_OF_A_PERSON = new Set(['id', 'type', 'entitytype', 'operatorid']);
 
 const URLS = /ur[li]s?$|^(?:backurls|callback|href|initpoint|link|redirect|webhook)$/;
 
-/** `id`, `order_id`, `ids`; a key of a header's spelling too. */
+/** `id`, `order_id`, `ids`, and `order-id` as headers spell it. */
 const IDS = /^(?:id|ids)$|[_-]ids?$|[a-z]Ids?$/;
 const REFERENCES = /reference|^(?:collection|device|preference|sku_number|external_code|terminal)$/;
 
-/** The messages of an exchange, redacted when they were captured; bodies are parsed JSON, or text. */
+/** The messages of an exchange, redacted when captured; bodies are parsed JSON, or text. */
 export interface CapturedMessages {
   request: { method: string; target: string; headers: Record<string, string>; body: unknown };
   answer: { status: number; headers: Record<string, string>; body: unknown };
-  /** What went to the orders API and came back, or would have gone (shadow: no answer). */
+  /** Calls to the orders API; the would-be call of a shadow has no answer. */
   upstream: { method: string; path: string; body: unknown; status: number | null; answer: unknown }[];
 }

@@ -1,4 +1,4 @@
-/** The refund protocol: row first, one at a time, own key, and no repeat before the order was read (`docs/protocol.md` §3.9). */
+/** The refund protocol: write the row first, one refund at a time, under its own key, and read the order before a repeat (`docs/protocol.md` §3.9). */
 import { createHash } from 'node:crypto';
 import { stringifyJson } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
@@ -32,26 +32,26 @@ export type Made = { kind: 'made'; refund: Refund; link: Link } | { kind: 'answe
 const SHORTEST_REFUND_MS = 250;
 
 /**
- * Refunds a part of a payment, or with null all that is left. Others that come for the same payment meanwhile wait.
+ * Refunds a part of a payment, or with null all that is left. Concurrent refunds of the payment wait.
  * @param asked_minor minor units.
- * @throws PuenteError refused, while there is no room for its row; Error for a link whose order is not known, a defect.
+ * @throws PuenteError refused, while there is no room for its row; Error for a link without an order, a defect.
  */
 export function makeRefund(ports: Ports, call: LegacyCall, link: Link, asked_minor: number | null): Promise<Made> {
   return ports.memory.mutex.run(link.legacy_id, () => refundNow(ports, call, link, asked_minor));
 }
 
 /**
- * An answer about a made refund, and the mark that it has left whole: without it the same call is the repetition of one whose answer
- * was lost for longer (`docs/protocol.md` §3.9).
+ * Answers a made refund, and records when the answer has left whole. Until then an equal call counts for longer as the
+ * repetition of one whose answer was lost (`docs/protocol.md` §3.9).
  */
-export function tellRefund(ports: Ports, refund: Refund, answer: Answered): Answered {
+export function answerRefund(ports: Ports, refund: Refund, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
     try {
       if (whole && refund.told_at === null) {
         await ports.store.refunds.saveRefund(refund, { told_at: ports.clock.now() });
       }
     } catch (error) {
-      // Another answer about the same refund has left meanwhile, and said so.
+      // Another answer about the same refund was recorded meanwhile.
       if (!(error instanceof PuenteError) || error.code !== 'conflict') throw error;
     }
   };
@@ -60,16 +60,16 @@ export function tellRefund(ports: Ports, refund: Refund, answer: Answered): Answ
 
 async function refundNow(ports: Ports, call: LegacyCall, named: Link, asked_minor: number | null): Promise<Made> {
   const deadline = call.received_at + ports.settings.create.deadline_ms;
-  if (deadline - ports.clock.now() < SHORTEST_REFUND_MS) return told(call, 'unavailable');
+  if (deadline - ports.clock.now() < SHORTEST_REFUND_MS) return refusedAs(call, 'unavailable');
   const { order_id } = named;
   const { join_window_ms } = ports.settings.create;
   if (order_id === null) throw new Error(`the link ${named.legacy_id} has no order to refund`);
   const { exponent } = ports.tables.site(call.merchant.site);
   const plan = { token: call.token, exponent, deadline };
-  // What was refunded before must be known, or an unknown outcome could not be told from it afterwards.
+  // The sum refunded before decides later what became of an unknown outcome.
   const { link: seen_link, settled } = await lookAtOrder(ports, named, plan);
   const link = await markHeard(ports, seen_link);
-  // What is stored never goes back, as a read that lags does.
+  // The stored order never goes back in time; a lagging read may.
   const sums = sumsOf(link.order, link.amount_minor, exponent);
   const asked = newRefund(ports, call, link, asked_minor, sums);
   const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
@@ -82,26 +82,26 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, asked_mino
   });
   if (opened) ports.memory.asked.set(refund.id, tickOf(ports.clock));
   const { recognised } = seen;
-  if (recognised.kind === 'key_reused') return told(call, 'key_reused');
-  if (recognised.kind === 'in_progress') return told(call, 'refund_in_progress');
+  if (recognised.kind === 'key_reused') return refusedAs(call, 'key_reused');
+  if (recognised.kind === 'in_progress') return refusedAs(call, 'refund_in_progress');
   if (refund.state === 'DONE' && refund.told_at !== null && refund.client_key === null)
     markLimitation(ports.exchange, 'LIM-59');
   if (refund.state === 'DONE') return { kind: 'made', refund, link };
-  if (!opened && !mayRepeat(ports, refund)) return told(call, 'outcome_unknown');
+  if (!opened && !mayRepeat(ports, refund)) return refusedAs(call, 'outcome_unknown');
   ports.memory.failpoint('refund.row_written');
   try {
     return await sendRefund(ports, call, { refund, link, order_id, plan, repeated: !opened });
   } catch (error) {
-    // The bytes may have left, and the row is durable: the next look at the order finds what became of it.
+    // The bytes may have left, and the row is durable: the next read of the order finds the outcome.
     if (!(error instanceof PuenteError) || error.code === 'refused') throw error;
     ports.log.error('refund: outcome could not be stored', { legacy_id: link.legacy_id, cause: error.message });
-    return told(call, 'outcome_unknown');
+    return refusedAs(call, 'outcome_unknown');
   }
 }
 
 /**
- * How long ago a refund was asked for: of one that this process was asked for, by the clock that nobody can set. One set
- * forward would make a new refund of a repetition (`test/faults/README.md` F47).
+ * Ms since a refund was requested, by the monotonic clock where this process received it: a wall clock that is set forward
+ * would make a new refund of a repetition (`test/faults/README.md` F47).
  */
 function ageOf(ports: Ports, { id, created_at }: Refund): number {
   const age_ms = ports.clock.now() - created_at;
@@ -117,7 +117,7 @@ interface Sending {
   repeated: boolean;
 }
 
-/** Sends it once, and commits what came of it before the till is told. */
+/** Sends it once, and commits the outcome before the till is answered. */
 async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Promise<Made> {
   const { refund, link, order_id, plan, repeated } = sending;
   const outcome = await post(ports, call, sending);
@@ -143,7 +143,7 @@ async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Pro
   return findOut(ports, call, sending, outcome, verdict.contradicted);
 }
 
-/** The order decides; what it doesn't show may still happen, and is left in doubt. */
+/** The order decides; a refund that it doesn't show may still happen, and is left in doubt. */
 async function findOut(
   ports: Ports,
   call: LegacyCall,
@@ -161,10 +161,10 @@ async function findOut(
     return { kind: 'answer', answer: await upstreamRefusal(ports, call, 'refund', outcome) };
   }
   if (seen.settled === null) await ports.store.refunds.saveRefund(refund, { state: 'IN_DOUBT' });
-  return told(call, 'outcome_unknown');
+  return refusedAs(call, 'outcome_unknown');
 }
 
-/** `POST /v1/orders/{id}/refund` with the key and the bytes of the row, the same at every repeat, until upstream can do it. */
+/** `POST /v1/orders/{id}/refund` with the key and the bytes of the row, the same at every repeat, until upstream is ready. */
 function post(ports: Ports, call: LegacyCall, sending: Sending): Promise<UpstreamOutcome> {
   const { refund, link, order_id, plan } = sending;
   const { amount_minor, idempotency_key } = refund;
@@ -216,6 +216,6 @@ function newRefund(ports: Ports, call: LegacyCall, link: Link, asked_minor: numb
   };
 }
 
-export function told(call: LegacyCall, error: Parameters<typeof refused>[1]): { kind: 'answer'; answer: Answered } {
+function refusedAs(call: LegacyCall, error: Parameters<typeof refused>[1]): { kind: 'answer'; answer: Answered } {
   return { kind: 'answer', answer: refused(call.operation.family, error) };
 }

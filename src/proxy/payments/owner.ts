@@ -1,24 +1,33 @@
-/** Whose a payment is that the service names: that of one of our links, also before the link has seen it. */
+/** Finds the link of a payment that upstream names, also before the link knows the payment. */
 import { payment as paymentSchema } from '../../contract/payments.ts';
 import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';
 import { refreshLink } from '../sales/refresh.ts';
+import type { UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 
-/** What of a payment tells whose it is. Of thousands nothing else is kept: neither its size nor its buyer is of any use. */
+/** The fields of a payment that identify its sale. Nothing else is kept, because there may be thousands. */
 interface PaymentTraits {
   id?: unknown;
   external_reference?: unknown;
   order?: unknown;
 }
 
-/** What a payment was made for never changes, so it is asked for seldom. */
+/** The sale of a payment never changes. */
 const TRAITS_FRESH_MS = 60 * 60_000;
 
+interface SeenTraits {
+  /** Epoch ms. */
+  at: number;
+  /** Null without an answer. */
+  status: number | null;
+  traits: PaymentTraits | null;
+}
+
 /**
- * The link of a payment whose number no link has: an event may be late, or lost. The payment is read once, and the order
- * of the link that it names. Null for a payment that is none of ours, or that can't be read now.
+ * The link of a payment whose number no link has, because its event is late or lost. The payment is read once, and the
+ * order of the link that it names. Null for a payment that is not Puente's, or can't be read now.
  * @param token accepted as this merchant's. @param payment_id digits.
  */
 export async function findUnseenPayment(
@@ -31,35 +40,30 @@ export async function findUnseenPayment(
   const seen = traits === null ? null : await linkOfPayment(ports, token, merchant_id, traits, at);
   if (seen === null) return null;
   const link = seen.payment_id === payment_id ? seen : await refreshLink(ports, seen, token);
-  // Of several attempts at one sale only the one that its order names is the sale's.
+  // Of several payment attempts at one sale, the one that its order names is the sale's.
   return link.payment_id === payment_id ? link : null;
 }
 
-async function readTraits(
-  ports: Ports,
-  token: Secret,
-  merchant_id: string,
-  payment_id: string,
-): Promise<{ at: number; traits: PaymentTraits | null }> {
-  const { reads } = ports.settings;
+async function readTraits(ports: Ports, token: Secret, merchant_id: string, payment_id: string): Promise<SeenTraits> {
   const at = ports.clock.now();
-  const ask = async (): Promise<{ at: number; status: number | null; traits: PaymentTraits | null }> => {
-    const outcome = await ports.upstreams.orders.send({
-      name: 'payment',
-      method: 'GET',
-      path: `/v1/payments/${payment_id}`,
-      token,
-      timeout_ms: reads.timeout_ms,
-    });
+  const read = async (): Promise<SeenTraits> => {
+    const outcome = await sendPaymentRead(ports, token, payment_id);
     if (outcome.kind !== 'answered') return { at, status: null, traits: null };
     if (outcome.status === 401) await distrust(ports, token);
     const parsed = outcome.status === 200 ? paymentSchema.safeParse(outcome.body) : null;
     const isIt = parsed?.success === true && String(parsed.data.id) === payment_id;
     return { at, status: outcome.status, traits: isIt ? traitsOf(parsed.data) : null };
   };
-  return ports.memory.cache.get(`payment owner ${merchant_id} ${payment_id}`, at, TRAITS_FRESH_MS, ask, (one) =>
-    one.status === 404 ? reads.search_fresh_ms : one.traits !== null,
+  return ports.memory.cache.get(`payment owner ${merchant_id} ${payment_id}`, at, TRAITS_FRESH_MS, read, (one) =>
+    one.status === 404 ? ports.settings.reads.search_fresh_ms : one.traits !== null,
   );
+}
+
+/** `GET /v1/payments/{id}`. @param payment_id digits. */
+export function sendPaymentRead(ports: Ports, token: Secret, payment_id: string): Promise<UpstreamOutcome> {
+  const { timeout_ms } = ports.settings.reads;
+  const path = `/v1/payments/${payment_id}`;
+  return ports.upstreams.orders.send({ name: 'payment', method: 'GET', path, token, timeout_ms });
 }
 
 function traitsOf({ id, external_reference, order }: PaymentTraits): PaymentTraits {
@@ -71,9 +75,9 @@ function orderIdOf(order: unknown): unknown {
 }
 
 /**
- * The link that a payment names: by its number, its order, or the reference that went upstream. It is moved to its order where
- * it doesn't know the payment yet.
- * @param known_at epoch ms when the payment was asked for: an order read since then has told what there is.
+ * The link that a payment names by its number, its order, or the reference that was sent upstream. A link that doesn't
+ * know the payment yet is refreshed from its order.
+ * @param known_at epoch ms when the payment was requested: an order that was read since then is recent enough.
  */
 export async function linkOfPayment(
   ports: Ports,

@@ -1,4 +1,4 @@
-/** Reading a payment: the real one with the till’s own reference, or what its order says (`docs/field-notes.md` QR §3). */
+/** Reading a payment and its refunds: the real one with the till's own reference, or one made from its order (`docs/field-notes.md` QR §3). */
 
 import { payment as paymentSchema } from '../../contract/payments.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
@@ -7,73 +7,66 @@ import { type Answered, answered, type LegacyAnswer, refused } from '../http/ans
 import { type LegacyCall, merchantContext } from '../http/call.ts';
 import { isMintedPayment, orderNumberOf } from '../ids.ts';
 import type { Ports } from '../ports.ts';
-import { distrust } from '../routing/merchant-identity.ts';
 import { noteRead } from '../sales/acknowledgement.ts';
 import type { Link } from '../sales/link.ts';
 import { readLink } from '../sales/refresh.ts';
 import { paymentContradictionIn, reportContradiction } from '../sales/settle.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
+import { asUpstreamSays } from './legacy-search.ts';
+import { sendPaymentRead } from './owner.ts';
 import { hasDoubt, lookAtOrder } from './refund-decisions.ts';
 import { refundsOfOrder, withOwnDates } from './refund-view.ts';
 
-/** `GET /v1/payments/{id}`; the service's errors are told as they came. */
+/** `GET /v1/payments/{id}`; upstream's errors are passed on unchanged. */
 export async function getPayment(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   if (call.link === null) return { kind: 'carry' };
   const link = await settledLink(ports, call, call.link);
   const read = await readPayment(ports, call, link, ports.settings.reads.fresh_ms);
   if (read.kind === 'failed') return read.answer;
   await noteRead(ports, link);
-  if (read.kind === 'missing') return answered(200, await tellFromOrder(ports, call, link));
+  if (read.kind === 'missing') return answered(200, await paymentFromOrder(ports, call, link));
   return answered(200, await ownView(ports, call, link, read.payment));
 }
 
-// A payment of ours as the till sees it: the real one with the till's own reference, or else what its order says.
-
 export type PaymentRead =
   | { kind: 'real'; payment: Record<string, unknown> }
-  /** The service has none under that number, or there is no real number. */
+  /** Upstream has none with that number, or there is no real number. */
   | { kind: 'missing' }
   | { kind: 'failed'; answer: Answered };
 
-/** The payment for a caller who needs it, whatever can be read: the real one, or told from its order. */
+/** The real payment, or where that can't be read, one made from its order. */
 export async function showPayment(ports: Ports, call: LegacyCall, link: Link, fresh_ms: number): Promise<unknown> {
   const read = await readPayment(ports, call, link, fresh_ms);
-  return read.kind === 'real' ? ownView(ports, call, link, read.payment) : tellFromOrder(ports, call, link);
+  return read.kind === 'real' ? ownView(ports, call, link, read.payment) : paymentFromOrder(ports, call, link);
 }
 
 /**
- * `GET /v1/payments/{id}` upstream; kept for each state of the order, so that what an event tells is read anew.
+ * `GET /v1/payments/{id}` upstream; cached for each state of the order, so that it is read again after an event.
  * @param fresh_ms how old an answer may be.
  */
 export async function readPayment(ports: Ports, call: LegacyCall, link: Link, fresh_ms: number): Promise<PaymentRead> {
   const { payment_id, order_version } = link;
   if (payment_id === null || isMintedPayment(payment_id)) return { kind: 'missing' };
-  const ask = (): Promise<UpstreamOutcome> =>
-    ports.upstreams.orders.send({
-      name: 'payment',
-      method: 'GET',
-      path: `/v1/payments/${payment_id}`,
-      token: call.token,
-      timeout_ms: ports.settings.reads.timeout_ms,
-    });
+  const key = `payment ${link.merchant_id} ${payment_id} ${order_version}`;
+  const read = (): Promise<UpstreamOutcome> => sendPaymentRead(ports, call.token, payment_id);
   const isKept = (one: UpstreamOutcome): boolean =>
     one.kind === 'answered' && (one.status === 200 || one.status === 404);
-  const key = `payment ${link.merchant_id} ${payment_id} ${order_version}`;
-  const outcome = await ports.memory.cache.get(key, ports.clock.now(), fresh_ms, ask, isKept);
+  const outcome = await ports.memory.cache.get(key, ports.clock.now(), fresh_ms, read, isKept);
   if (outcome.kind === 'answered' && outcome.status === 404) return { kind: 'missing' };
-  if (outcome.kind === 'answered' && outcome.status === 200) {
-    const parsed = paymentSchema.safeParse(outcome.body);
-    const isIt = parsed.success && String(parsed.data.id) === payment_id;
-    // The body itself is told on, so that its keys keep their order and its numbers their text.
-    if (!isIt) return { kind: 'failed', answer: refused(call.operation.family, 'unavailable') };
-    const payment = outcome.body as Record<string, unknown>;
-    if (!(await isContradicting(ports, link, payment))) return { kind: 'real', payment };
-    return { kind: 'failed', answer: refused(call.operation.family, 'outcome_unknown') };
-  }
-  return { kind: 'failed', answer: await asUpstreamSays(ports, call, outcome) };
+  if (outcome.kind !== 'answered' || outcome.status !== 200)
+    return { kind: 'failed', answer: await asUpstreamSays(ports, call, outcome) };
+  const parsed = paymentSchema.safeParse(outcome.body);
+  const { family } = call.operation;
+  if (!parsed.success || String(parsed.data.id) !== payment_id)
+    return { kind: 'failed', answer: refused(family, 'unavailable') };
+  // The unparsed body is passed on, so that keys keep their order and numbers their text.
+  const payment = outcome.body as Record<string, unknown>;
+  if (await isContradicting(ports, link, payment))
+    return { kind: 'failed', answer: refused(family, 'outcome_unknown') };
+  return { kind: 'real', payment };
 }
 
-/** True for a payment that is another sale's, although it has the number of this one's: reported, and not shown. */
+/** True for a payment of another sale with the number of this one's: reported, and not shown. */
 async function isContradicting(ports: Ports, link: Link, payment: Record<string, unknown>): Promise<boolean> {
   const key = `payment ${link.legacy_id}`;
   const contradiction = paymentContradictionIn(link, payment);
@@ -82,19 +75,7 @@ async function isContradicting(ports: Ports, link: Link, payment: Record<string,
   return contradiction !== null;
 }
 
-/** The service's own error, in its own words: both sides of Puente speak the same family here. */
-export async function asUpstreamSays(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): Promise<Answered> {
-  const { family } = call.operation;
-  if (outcome.kind === 'not_sent') return refused(family, 'bad_gateway');
-  if (outcome.kind === 'broken' || outcome.status < 400) return refused(family, 'unavailable');
-  const { status, body, retry_after_ms } = outcome;
-  if (status === 401) await distrust(ports, call.token);
-  if (body === undefined) return refused(family, 'unavailable');
-  if (retry_after_ms === null) return answered(status, body);
-  return answered(status, body, { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) });
-}
-
-/** A real payment with what is the till's own instead of what went upstream; key order kept. */
+/** A real payment with the till's own values instead of those that were sent upstream; key order kept. */
 export async function ownView(
   ports: Ports,
   call: LegacyCall,
@@ -111,15 +92,15 @@ export async function ownView(
   return own;
 }
 
-/** Where the service has no such payment: the order's word for it. */
-export async function tellFromOrder(ports: Ports, call: LegacyCall, link: Link): Promise<unknown> {
+/** A payment made from its order, where upstream has no such payment. */
+export async function paymentFromOrder(ports: Ports, call: LegacyCall, link: Link): Promise<unknown> {
   const current = link.state === 'LIVE' ? await readLink(ports, link, call.token) : link;
   const refunds = await refundsOfOrder(ports, call, current);
   const context = { ...paymentContext(ports, call, current), refunds };
   return ports.tables.payment(current.order ?? {}, context).value.body;
 }
 
-/** The link, with a refund in doubt settled by a look at its order; not while one is being made. */
+/** The link, with a refund in doubt settled by reading its order; not while one is being made. */
 export async function settledLink(ports: Ports, call: LegacyCall, link: Link): Promise<Link> {
   if (ports.memory.mutex.busy(link.legacy_id) || !(await hasDoubt(ports, link))) return link;
   const { exponent } = ports.tables.site(call.merchant.site);
@@ -142,4 +123,29 @@ function paymentContext(ports: Ports, call: LegacyCall, link: Link, real_id?: un
     created_at: link.created_at,
     payment_order: { type: 'mercadopago', id: orderNumberOf(link, real_id) },
   };
+}
+
+/** `GET /v1/payments/{id}/refunds`: an array. */
+export async function listRefunds(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  const found = await findRefunds(ports, call);
+  return 'kind' in found ? found : answered(200, found.refunds);
+}
+
+/** `GET /v1/payments/{id}/refunds/{refund_id}`. */
+export async function getRefund(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
+  const found = await findRefunds(ports, call);
+  if ('kind' in found) return found;
+  const refund = found.refunds.find((one) => String((one as { id?: unknown }).id) === call.path.refund_id); // any JSON
+  return refund === undefined ? refused(call.operation.family, 'refund_not_found') : answered(200, refund);
+}
+
+/** The refunds of the real payment, or those of its order. */
+async function findRefunds(ports: Ports, call: LegacyCall): Promise<LegacyAnswer | { refunds: unknown[] }> {
+  if (call.link === null) return { kind: 'carry' };
+  const link = await settledLink(ports, call, call.link);
+  const read = await readPayment(ports, call, link, ports.settings.reads.fresh_ms);
+  if (read.kind === 'failed') return read.answer;
+  await noteRead(ports, link);
+  const real = read.kind === 'real' ? await withOwnDates(ports, call, link, read.payment.refunds) : undefined;
+  return { refunds: Array.isArray(real) ? real : await refundsOfOrder(ports, call, link) };
 }

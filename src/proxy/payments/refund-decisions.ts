@@ -1,4 +1,4 @@
-/** Decisions about refunds, pure: new, repeated or conflicting; what an outcome means; what an order says of one in doubt. */
+/** Decisions about refunds, pure (`docs/protocol.md` §3.9): new, repeated or conflicting; what an outcome means; what an order shows of one in doubt. */
 import { type Order, refundedOrder } from '../../contract/orders.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import { tickOf } from '../clock.ts';
@@ -15,25 +15,25 @@ import type { Secret } from '../vault.ts';
 
 export type Recognised =
   | { kind: 'new' }
-  /** Asked for before: answered again when it is done, sent again with its own key when its outcome is not known. */
+  /** Requested before: answered again when done, sent again with its own key while its outcome is unknown. */
   | { kind: 'same'; refund: Refund }
   /** The client's key belongs to another request. */
   | { kind: 'key_reused'; refund: Refund }
-  /** Another refund of the payment has no outcome yet, or nobody was told of it. */
+  /** Another refund of the payment has no outcome yet, or was never answered. */
   | { kind: 'in_progress'; refund: Refund };
 
-/** How long a refund that nobody heard of waits for its till to repeat itself; a later equal one is a new one. */
+/** An unanswered refund may be repeated for this long; a later equal request is a new refund. */
 const UNTOLD_FOR_MS = 15 * 60_000;
-/** How long a client's key names the refund it was first sent with, as the vendor remembers its keys (`docs/protocol.md` §3.1). */
+/** A client's key names its refund for this long, as upstream's own keys do (`docs/protocol.md` §3.1). */
 const KEY_MEMORY_MS = 24 * 60 * 60_000;
 
 /**
- * Two equal parts are two refunds, unless the client's key says otherwise, or the till has not shown that it knows the first: it was
- * not answered, or it was answered lately and may not have got that answer.
+ * Two equal partial refunds are two, unless they have the same client key, or the till may not know the first: it was not
+ * answered, or so recently that the answer may have been lost.
  * @param earlier refunds of the same payment, oldest first.
- * @param settled_id a refund whose outcome was found only now, on behalf of this call: nobody was told of it.
- * @param join_window_ms how long a refund whose till was answered may be repeated without a key.
- * @param ageOf how long ago a refund was asked for, ms.
+ * @param settled_id a refund whose outcome was found during this call, and was never answered.
+ * @param join_window_ms how long an answered refund may be repeated without a key.
+ * @param ageOf ms since a refund was requested.
  */
 export function recognise(
   earlier: readonly Refund[],
@@ -59,10 +59,10 @@ export function recognise(
     held.find((one) => isOpen(one)) ??
     held.filter((one) => isAlike(one) && (one.id === settled_id || isUntold(one))).toSorted(keylessFirst)[0] ??
     (client_key === null ? held.findLast((one) => isAlike(one) && isUnheard(one)) : undefined);
-  // One with a new key asks for a new refund, as soon as none is under way.
+  // A new key means a new refund, as soon as none is in progress.
   if (untold === undefined || (client_key !== null && !isOpen(untold))) return { kind: 'new' };
-  // A till without keys repeats itself without one. Where the first had a key, to send a second one may give the money back
-  // twice, and to tell the first one may hide a wish: neither is done, and the till can repeat the first with its key.
+  // A till without keys repeats a request without one. If the first had a key, sending another may refund twice and
+  // answering the first may hide a new request: both are refused, and the till can repeat the first with its key.
   const isRepeated = isAlike(untold) && client_key === null && untold.client_key === null;
   return { kind: isRepeated ? 'same' : 'in_progress', refund: untold };
 }
@@ -71,15 +71,12 @@ function keylessFirst(one: Refund, other: Refund): number {
   return Number(one.client_key !== null) - Number(other.client_key !== null);
 }
 
-/** No outcome is known, so that no other refund of the payment may be sent. */
+/** Its outcome is unknown, so that no other refund of the payment may be sent. */
 export function isOpen(refund: Refund): boolean {
   return refund.state === 'SENDING' || refund.state === 'IN_DOUBT';
 }
 
-// What the outcome of a refund means, and what an order says of one whose outcome is not known: pure
-// (`docs/protocol.md` §3.9).
-
-/** What upstream says of a refund that it made. */
+/** Upstream's facts about a refund that it made. */
 export type RefundFacts = Required<
   Pick<RefundChange, 'upstream_id' | 'reference_id' | 'refunded_minor' | 'upstream_status'>
 >;
@@ -88,15 +85,15 @@ export type RefundVerdict =
   | { kind: 'made'; facts: RefundFacts }
   /** Refused for sure; nothing was refunded. */
   | { kind: 'refused' }
-  /** Refused unexecuted by a rate limit, or because it can't be done yet, or proved that no byte left. */
+  /** Not executed: a rate limit, upstream not ready yet, or proof that no byte left. */
   | { kind: 'not_executed' }
   /**
    * `contradicted`: refused now, after an earlier try that may have worked; the order decides. `other`: answered with a
-   * refund that is not the one that was asked for.
+   * refund that was not requested.
    */
   | { kind: 'unknown'; contradicted: boolean; other?: true };
 
-/** What a refund was asked of. */
+/** The refund that was requested. */
 export interface Asked {
   /** Minor units; null: all that is left. */
   amount_minor: number | null;
@@ -105,7 +102,7 @@ export interface Asked {
 }
 
 /**
- * @param asked what was sent: an answer about another amount or another payment says nothing of this refund.
+ * @param asked an answer about another amount or payment proves nothing about this refund.
  * @param repeated an earlier try of this refund may have reached upstream.
  */
 export function judgeRefund(
@@ -130,7 +127,7 @@ export function judgeRefund(
   if (status < 400 || status === 408 || status >= 500) return unknown;
   if (errorCode(body) === 'idempotency_key_already_used') return unknown;
   if (!repeated) return { kind: 'refused' };
-  // A token that died meanwhile says nothing about the refund.
+  // An expired token proves nothing about the refund.
   return { kind: 'unknown', contradicted: status !== 401 && status !== 403 };
 }
 
@@ -141,7 +138,7 @@ function isOther(node: RefundNode, { amount_minor, transaction_id }: Asked, expo
 }
 
 /**
- * True when a part is all that is left, which orders only refund as the whole. After a discount the till knows the
+ * True for a part that is all that is left, which orders only refund as the whole. After a discount the till knows the
  * amount of the sale, which is more than was paid.
  */
 export function isEverything(asked_minor: number, { paid_minor, refunded_minor, sale_minor }: Sums): boolean {
@@ -150,7 +147,7 @@ export function isEverything(asked_minor: number, { paid_minor, refunded_minor, 
 }
 
 /**
- * What a freshly read order says of a refund in doubt; null when it doesn't show it.
+ * The facts that a freshly read order shows of a refund in doubt; null when it doesn't show it.
  * @param claimed upstream ids of the payment's other refunds.
  */
 export function findRefund(
@@ -160,7 +157,7 @@ export function findRefund(
   exponent: number,
 ): RefundFacts | null {
   const isClaimed = (node: RefundNode): boolean => node.id !== undefined && claimed.includes(node.id);
-  // A read that lagged behind may have missed them when this one was opened; they were made before it all the same.
+  // A lagging read may have missed them when this refund was requested; they were made before it all the same.
   const others_minor = sumOf(nodesOf(order).filter(isClaimed), exponent);
   const before_minor = Math.max(refund.refunded_before_minor, others_minor);
   const risen_minor = sumsOf(order, 0, exponent).refunded_minor - before_minor;
@@ -171,7 +168,7 @@ export function findRefund(
   const free = nodesOf(order).filter((node) => !isClaimed(node));
   const node = free.findLast((one) => amount_minor === null || minorUnits(one.amount, exponent) === amount_minor);
   if (node !== undefined) return factsOf(node, exponent);
-  // A sum that rose by something else was somebody else's refund.
+  // A sum that rose by another amount was another refund.
   if (amount_minor !== null && risen_minor !== amount_minor) return null;
   return { upstream_id: null, reference_id: null, refunded_minor: risen_minor, upstream_status: 'processed' };
 }
@@ -185,15 +182,11 @@ export function factsOf(node: RefundNode, exponent: number): RefundFacts {
   };
 }
 
-// A refund asked for by a till: what is stored before a byte is sent, and afterwards (`docs/protocol.md` §3.9).
-
-// Settling refunds in doubt by reading their order (`docs/protocol.md` §3.9).
-
 export interface Look {
   link: Link;
   /** As it was read now; null when it could not be read. */
   order: Order | null;
-  /** The refund whose outcome was found by this look. */
+  /** The refund whose outcome this read found. */
   settled: Refund | null;
 }
 
@@ -201,11 +194,11 @@ export interface LookPlan {
   token: Secret;
   /** Decimals of the payment's currency. */
   exponent: number;
-  /** Epoch ms at which the caller has to answer. */
+  /** Epoch ms by which the caller must answer. */
   deadline: number;
 }
 
-/** Reads the order now, moves the link to it, and settles a refund in doubt that the order shows, or never showed. */
+/** Reads the order, applies it to the link, and settles a refund in doubt that the order shows, or never showed. */
 export async function lookAtOrder(ports: Ports, link: Link, plan: LookPlan): Promise<Look> {
   const { order_id } = link;
   if (order_id === null) return { link, order: null, settled: null };
@@ -225,8 +218,8 @@ export async function hasDoubt(ports: Ports, link: Link): Promise<boolean> {
 }
 
 /**
- * One that the order still doesn't show when it may not be repeated any more, and has not for a while, never happened: were
- * it held on, the payment could never be refunded again.
+ * A refund that may not be repeated any more and that the order has not shown for `LATE_EFFECT_MS` never happened. Otherwise
+ * its payment could never be refunded again.
  */
 async function settleDoubt(ports: Ports, legacy_id: string, order: Order, exponent: number): Promise<Refund | null> {
   const refunds = await ports.store.refunds.refunds(legacy_id);
@@ -236,7 +229,7 @@ async function settleDoubt(ports: Ports, legacy_id: string, order: Order, expone
   const facts = findRefund(order, doubtful, claimed, exponent);
   const unseen_ms = facts === null ? unseenFor(ports, doubtful) : 0;
   if (facts !== null) return ports.store.refunds.saveRefund(doubtful, { ...facts, state: 'DONE' });
-  // Where nothing is left, it neither happened nor can.
+  // After a whole refund it neither happened nor can.
   const isOver = !mayRepeat(ports, doubtful) && unseen_ms >= LATE_EFFECT_MS;
   if (!isOver && order.status !== 'refunded') return null;
   ports.log.warn('a refund in doubt never showed on its order', { legacy_id, order_id: order.id });
@@ -244,8 +237,8 @@ async function settleDoubt(ports: Ports, legacy_id: string, order: Order, expone
 }
 
 /**
- * How long looks of this process have not shown it, by the clock that nobody can set: one that was set forward or back
- * closes the window at once, while the refund itself may still be on its way (`test/faults/README.md` F47).
+ * Ms for which reads of this process have not shown it, by the monotonic clock: a wall clock that is set forward or back
+ * would close the window at once, while the refund may still take effect (`test/faults/README.md` F47).
  */
 function unseenFor({ clock, memory }: Ports, { id }: Refund): number {
   const tick_ms = tickOf(clock);
@@ -254,24 +247,24 @@ function unseenFor({ clock, memory }: Ports, { id }: Refund): number {
   return tick_ms - (since_ms ?? tick_ms);
 }
 
-/** The same key may be sent again for as long as upstream surely remembers it (`docs/protocol.md` §3.5, retry rules). */
+/** The key may be sent again while upstream surely remembers it (`docs/protocol.md` §3.5, retry rules). */
 export function mayRepeat(ports: Ports, refund: Refund): boolean {
   const age_ms = ports.clock.now() - refund.created_at;
   return age_ms >= 0 && age_ms < ports.settings.create.replay_window_ms;
 }
 
-/** The call that asks for a refund looks by itself; this is for the time when it is surely over. */
+/** By then the call that requested the refund is over. */
 const FIRST_LOOK_MS = 30_000;
 const LONGEST_PAUSE_MS = 15 * 60_000;
-/** What an order doesn't show by then it never will, and reads of the payment still tell it. */
+/** An order that doesn't show a refund by then never will; reads of the payment still show it. */
 const GIVEN_UP_AFTER_MS = 24 * 60 * 60_000;
 
-/** Before a refund is written down: its order is looked at later, whatever becomes of this call and this process. */
+/** Schedules the first read before the refund is written, so that it happens even if this process dies. */
 export async function expectRefund(ports: Ports, link: Link): Promise<void> {
   await changeLink(ports, link, () => ({ change: { next_check_at: ports.clock.now() + FIRST_LOOK_MS } }));
 }
 
-/** Looks at the order of a link that is over, until it shows what was refunded. The caller holds the link's serial. */
+/** Reads the order of a terminal link until it shows what was refunded. The caller holds the link's mutex. */
 export async function lookAfterRefunds(ports: Ports, link: Link): Promise<void> {
   const token = await credentialOf(ports, link.merchant_id);
   const { exponent } = ports.tables.site((await ports.store.merchants.merchant(link.merchant_id))?.site ?? null);
@@ -281,13 +274,13 @@ export async function lookAfterRefunds(ports: Ports, link: Link): Promise<void> 
     isDue && token !== null ? await lookAtOrder(ports, link, { token, exponent, deadline }) : { link, order: null };
   const left = isDue ? await unseenRefunds(ports, seen.link, exponent) : [];
   const age_ms = ports.clock.now() - Math.max(...left.map(({ created_at }) => created_at));
-  // Its age alone may be a clock that was set forward, and what is in doubt holds its payment.
+  // The age alone may come from a clock that was set forward, and a refund in doubt blocks its payment.
   const isOver = age_ms >= GIVEN_UP_AFTER_MS && seen.order !== null && !left.some(isOpen);
   const next_check_at = left.length === 0 || isOver ? null : ports.clock.now() + pauseAfter(age_ms);
   await changeLink(ports, seen.link, () => ({ change: { next_check_at } }));
 }
 
-/** Refunds without an outcome, and those that were made and don't show yet. */
+/** Refunds without an outcome, and made ones that the order doesn't show yet. */
 async function unseenRefunds(ports: Ports, link: Link, exponent: number): Promise<Refund[]> {
   const { refunded_minor } = sumsOf(link.order, link.amount_minor, exponent);
   const isShown = (one: Refund): boolean => refunded_minor >= one.refunded_before_minor + (one.refunded_minor ?? 0);
@@ -296,7 +289,7 @@ async function unseenRefunds(ports: Ports, link: Link, exponent: number): Promis
   );
 }
 
-/** Ever less often; a clock that was set back makes none longer. */
+/** Grows with age; a clock that was set back makes it no longer. */
 function pauseAfter(age_ms: number): number {
   return Math.min(Math.max(FIRST_LOOK_MS, age_ms / 4), LONGEST_PAUSE_MS);
 }

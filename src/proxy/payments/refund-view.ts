@@ -1,4 +1,4 @@
-/** Refunds told from an order, in the shape of the payments API. */
+/** Refunds made from an order, in the shape of the payments API. */
 import { createHash } from 'node:crypto';
 import { decimalText, minorUnits, offsetTime } from '../../mapping/amount.ts';
 import type { MappingContext, Operation } from '../../mapping/tables.ts';
@@ -11,7 +11,7 @@ import type { Link } from '../sales/link.ts';
 import { nodesOf } from '../sales/order-transition.ts';
 import { factsOf, findRefund, isOpen, type RefundFacts } from './refund-decisions.ts';
 
-/** The refunds of the stored order, oldest first, whoever asked for them. */
+/** All refunds of the stored order, oldest first. */
 export async function refundsOfOrder(ports: Ports, call: LegacyCall, link: Link): Promise<unknown[]> {
   const { exponent } = ports.tables.site(call.merchant.site);
   const nodes = nodesOf(link.order);
@@ -24,7 +24,7 @@ export async function refundsOfOrder(ports: Ports, call: LegacyCall, link: Link)
   const others_at = nodes.every(ownOf) ? link.legacy_state_at : await firstRefundedAt(ports, link);
   return nodes.map((node) => {
     const row = ownOf(node);
-    const number = row?.number ?? mintedNumber(node.id ?? '');
+    const number = row?.number ?? foreignNumber(node.id ?? '');
     const at = row?.created_at ?? others_at;
     return refundBody(ports, operation, link, { ...factsOf(node, exponent), number, at }, shared);
   });
@@ -32,19 +32,16 @@ export async function refundsOfOrder(ports: Ports, call: LegacyCall, link: Link)
 
 const REFUNDED: readonly string[] = ['partially_reverted', 'reverted'];
 
-/**
- * When the sale was first seen with a refund, epoch ms: an order gives its refunds no time, and that of its present state moves with
- * the next refund.
- */
+/** When the sale was first seen with a refund, epoch ms: an order has no time for its refunds, and the time of its state moves with the next one. */
 async function firstRefundedAt(ports: Ports, link: Link): Promise<number> {
   const history = await ports.store.history.linkHistory(link.legacy_id);
   return history.find(({ legacy_state }) => REFUNDED.includes(legacy_state))?.at ?? link.legacy_state_at;
 }
 
 /**
- * The refunds of a real payment. One that a till asked for here keeps the date that its answer had: the service has another,
- * since it was asked later, or by another clock.
- * @param refunds as the service says them; what is no list stays as it is.
+ * The refunds of a real payment. One that was requested through Puente keeps the date of its answer; upstream's is later, or
+ * from another clock.
+ * @param refunds upstream's value; returned unchanged if it is no list.
  */
 export async function withOwnDates(ports: Ports, call: LegacyCall, link: Link, refunds: unknown): Promise<unknown> {
   if (!Array.isArray(refunds) || refunds.length === 0) return refunds;
@@ -56,7 +53,7 @@ export async function withOwnDates(ports: Ports, call: LegacyCall, link: Link, r
     const number = String((refund as { id?: unknown } | null)?.id); // as above
     return own.find((one) => one.reference_id === number || String(one.number) === number);
   });
-  // One under way, which neither its answer nor its order has told of: the sum has risen by it.
+  // A refund without an outcome that the order doesn't show yet: the sum has risen by it.
   const open = own.find((one) => isOpen(one) && one.reference_id === null);
   const total_minor = refunds.reduce((sum: number, refund) => sum + amountOf(refund), 0);
   if (open !== undefined && total_minor >= open.refunded_before_minor + (open.amount_minor ?? 1)) {
@@ -70,7 +67,7 @@ export async function withOwnDates(ports: Ports, call: LegacyCall, link: Link, r
   });
 }
 
-/** The refunds that tills asked for, with the names that upstream has for them, where its order says so before its answer does. */
+/** Refunds requested by tills, with upstream's ids, which the order may show before the answer comes. */
 async function ownRefunds(ports: Ports, link: Link, exponent: number): Promise<Refund[]> {
   const rows = await ports.store.refunds.refunds(link.legacy_id);
   const claimed = rows.map((one) => one.upstream_id);
@@ -82,7 +79,7 @@ async function ownRefunds(ports: Ports, link: Link, exponent: number): Promise<R
   });
 }
 
-/** @param refund `number`: shown where the service gives none; `at`: epoch ms. */
+/** @param refund `number`: shown where upstream has none; `at`: epoch ms. */
 export function refundBody(
   ports: Ports,
   operation: Operation,
@@ -107,13 +104,13 @@ export function refundBody(
     ...shared,
     refund_number: number,
     created_at: at,
-    // An answer that names no amount was one about everything.
+    // An answer without an amount is about the whole.
     amount_minor: refunded_minor ?? link.amount_minor,
   };
   return ports.tables.answer(operation, source, context).value.body;
 }
 
-/** What every refund of a payment is told with. */
+/** Context shared by all refunds of a payment. */
 export function refundContext(ports: Ports, call: LegacyCall, link: Link, nickname: string): MappingContext {
   return {
     ...merchantContext(ports, call.merchant),
@@ -123,10 +120,12 @@ export function refundContext(ports: Ports, call: LegacyCall, link: Link, nickna
   };
 }
 
-/** Above every number that `proxy/sales/minted.ts` gives out before 2041, and below the largest exact one. */
-const FIRST_NUMBER = 8_500_000_000_000_000;
+/** Above every number that `proxy/ids.ts` makes before 2041, and below the largest exact integer. */
+const FIRST_FOREIGN_NUMBER = 8_500_000_000_000_000;
 
-/** A number for a refund that somebody else asked for and the service gave none: the same at every read. */
-function mintedNumber(upstream_id: string): number {
-  return FIRST_NUMBER + Number.parseInt(createHash('sha256').update(upstream_id).digest('hex').slice(0, 12), 16);
+/** The number of a refund that was not requested through Puente and has none upstream: the same at every read. */
+function foreignNumber(upstream_id: string): number {
+  return (
+    FIRST_FOREIGN_NUMBER + Number.parseInt(createHash('sha256').update(upstream_id).digest('hex').slice(0, 12), 16)
+  );
 }

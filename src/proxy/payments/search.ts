@@ -1,4 +1,4 @@
-/** The story of searching payments: what legacy finds, with ours as the till knows them, as one list (`docs/field-notes.md` QR finding 18). */
+/** Searching payments: the results of legacy and Puente's own, as one list in the till's terms (`docs/field-notes.md` QR finding 18). */
 
 import { isExactNumber } from '../../contract/json.ts';
 import { paymentSearch } from '../../contract/payments.ts';
@@ -8,40 +8,47 @@ import { type LegacyCall, merchantContext } from '../http/call.ts';
 import type { Ports } from '../ports.ts';
 import { noteFound } from '../sales/acknowledgement.ts';
 import type { Link } from '../sales/link.ts';
-import { refreshLink } from '../sales/refresh.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
+import {
+  asUpstreamSays,
+  fromTheFirst,
+  refreshLive,
+  searchLegacy,
+  searchMoment,
+  warnOfLegacy,
+} from './legacy-search.ts';
 import { linkOfPayment } from './owner.ts';
-import { asUpstreamSays, getPayment, ownView, readPayment, tellFromOrder } from './read.ts';
+import { getPayment, ownView, paymentFromOrder, readPayment } from './read.ts';
 
-/** Of our own sales with one reference a search shows so many at most, newest first (LIM-45). */
+/** Own sales with one reference that a search lists, newest first (LIM-45). */
 const OURS_AT_MOST = 50;
-/** Of those still live so many are read again, newest first; events and the reconciler keep the others. */
+/** Live ones of them that are read again, newest first; events and the reconciler refresh the others. */
 const READ_AT_MOST = 5;
-/** An older payment changes more seldom, so that a reference used for every sale doesn't cost a read of each at every poll. */
+/** An older payment changes less often, so a reference that all sales share doesn't cost a read of each at every poll. */
 const FRESH_PART_OF_AGE = 10;
-/** The page of a search that asks for none; not published. */
+/** The page of a search that names none; not published. */
 const DEFAULT_LIMIT = 30;
+const MOMENTS = ['begin_date', 'end_date'];
 
 /**
- * `GET /v1/payments/search`: what legacy finds, each payment of ours in the till's words, and those that legacy can't
- * find because upstream has another reference. Ours stand alone when legacy fails.
+ * `GET /v1/payments/search`: the results of legacy, Puente's own payments among them in the till's terms, and those that
+ * legacy can't find because upstream has another reference. Puente's own stand alone when legacy fails.
  */
 export async function searchPayments(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const search = readPaymentSearch(call.query, ports.clock.now());
   const links = search.reference === null ? [] : await ourLinks(ports, call, search.reference);
   const widened = links.length > 0 && search.offset > 0;
-  const asked = await askLegacy(ports, call, widened ? fromTheFirst(call.query, search) : call.query);
-  const found = foundBy(asked.outcome);
-  if (found === null && isRefusal(asked.outcome)) return asUpstreamSays(ports, call, asked.outcome);
-  if (found === null) {
-    const cause = asked.outcome.kind === 'answered' ? `status ${asked.outcome.status}` : asked.outcome.cause;
-    ports.log.warn('search: legacy could not be asked', { merchant: call.merchant.id, cause });
-  }
-  const theirs = await Promise.all((found?.results ?? []).map((result) => inOurWords(ports, call, result, asked.at)));
+  const query = widened ? fromTheFirst(call.query, search.offset, search.limit ?? DEFAULT_LIMIT) : call.query;
+  const path = '/v1/payments/search';
+  const { at, outcome } = await searchLegacy(ports, call, { name: 'payment_search', path, query, moments: MOMENTS });
+  const found = foundBy(outcome);
+  if (found === null && isRefusal(outcome)) return asUpstreamSays(ports, call, outcome);
+  if (found === null) warnOfLegacy(ports, call, outcome);
+  const theirs = await Promise.all((found?.results ?? []).map((result) => inOurWords(ports, call, result, at)));
   await Promise.all(links.map((link) => noteFound(ports, link)));
   const missing = links.filter((link) => !theirs.some((one) => String(one.id) === link.payment_id));
-  const ours = await showMissing(ports, call, search, missing, { found, at: asked.at });
-  if (found === null) return ours.length === 0 ? failure(ports, call, asked.outcome) : alone(search, ours);
+  const ours = await showMissing(ports, call, search, missing, { found, at });
+  if (found === null) return ours.length === 0 ? failure(ports, call, outcome) : alone(search, ours);
   if (ours.length === 0 && !widened) return answered(200, { ...found.body, results: theirs });
   const limit = widened ? (search.limit ?? DEFAULT_LIMIT) : found.paging.limit;
   const { offset } = search;
@@ -50,53 +57,12 @@ export async function searchPayments(ports: Ports, call: LegacyCall): Promise<Le
   return answered(200, { ...found.body, paging, results });
 }
 
-/** Our paid sales with the reference, newest first; the newest live ones are read again, for a poll once in a while. */
+/** Paid sales of Puente with the reference, newest first. */
 async function ourLinks(ports: Ports, call: LegacyCall, reference: string): Promise<Link[]> {
   const found = await ports.store.history.linksByClientReference(call.merchant.id, reference, OURS_AT_MOST + 1);
   if (found.length > OURS_AT_MOST) markLimitation(ports.exchange, 'LIM-45');
-  const links = found.slice(0, OURS_AT_MOST);
-  const fresh_since = ports.clock.now() - ports.settings.reads.search_fresh_ms;
-  const stale = links
-    .filter((link) => link.state === 'LIVE' && ports.memory.sales.reads.last(link.order_id ?? '') <= fresh_since)
-    .slice(0, READ_AT_MOST);
-  const read = new Map<string, Link>();
-  await Promise.all(stale.map(async (link) => read.set(link.legacy_id, await refreshLink(ports, link, call.token))));
-  return links.map((link) => read.get(link.legacy_id) ?? link).filter((link) => link.payment_id !== null);
-}
-
-/** A page of the merged list needs everything before it too. */
-function fromTheFirst(query: Record<string, string>, { offset, limit }: PaymentSearch): Record<string, string> {
-  const { offset: _offset, ...others } = query;
-  return { ...others, limit: String(offset + (limit ?? DEFAULT_LIMIT)) };
-}
-
-const MOMENTS = ['begin_date', 'end_date'];
-
-/** What legacy says, and when it was asked, epoch ms: kept for each merchant and query, because tills ask every second. */
-function askLegacy(
-  ports: Ports,
-  call: LegacyCall,
-  query: Record<string, string>,
-): Promise<{ at: number; outcome: UpstreamOutcome }> {
-  const { reads } = ports.settings;
-  const at = ports.clock.now();
-  return ports.memory.cache.get(
-    `payments ${call.merchant.id} ${searchKey(query, MOMENTS, reads.search_fresh_ms)}`,
-    at,
-    reads.search_fresh_ms,
-    async () => ({
-      at,
-      outcome: await ports.upstreams.legacy.send({
-        name: 'payment_search',
-        method: 'GET',
-        path: '/v1/payments/search',
-        query,
-        token: call.token,
-        timeout_ms: reads.timeout_ms,
-      }),
-    }),
-    ({ outcome }) => outcome.kind === 'answered' && outcome.status === 200,
-  );
+  const links = await refreshLive(ports, call, found.slice(0, OURS_AT_MOST), READ_AT_MOST);
+  return links.filter((link) => link.payment_id !== null);
 }
 
 interface Found {
@@ -110,17 +76,17 @@ function foundBy(outcome: UpstreamOutcome): Found | null {
   if (outcome.kind !== 'answered' || outcome.status !== 200) return null;
   const parsed = paymentSearch.safeParse(outcome.body);
   if (!parsed.success) return null;
-  // The body itself is told on, so that its keys keep their order and its numbers their text.
+  // The unparsed body is passed on, so that keys keep their order and numbers their text.
   const body = outcome.body as { paging: Found['paging']; results: ShownPayment[] };
   return { body, paging: body.paging, results: body.results };
 }
 
-/** The query or the caller is refused: what we know ourselves changes nothing of that. */
+/** The query or the caller is refused, whatever Puente's own sales are. */
 function isRefusal(outcome: UpstreamOutcome): boolean {
   return outcome.kind === 'answered' && outcome.status >= 400 && outcome.status < 500 && outcome.status !== 429;
 }
 
-/** A result of legacy; one of ours as the till knows it, and as it is now when its order has changed since. */
+/** A result of legacy; a payment of Puente's own in the till's terms, read again when its order has changed since. */
 async function inOurWords(
   ports: Ports,
   call: LegacyCall,
@@ -134,7 +100,7 @@ async function inOurWords(
   return ownView(ports, call, link, read.kind === 'real' ? read.payment : result);
 }
 
-/** The payments of ours that the search means and legacy does not list. */
+/** Puente's own payments that the search matches and legacy does not list. */
 async function showMissing(
   ports: Ports,
   call: LegacyCall,
@@ -148,9 +114,9 @@ async function showMissing(
       const read = await readPayment(ports, call, link, freshFor(ports, link));
       const isReal = read.kind === 'real';
       const elsewhere = isReal && link.reference_sent === search.reference && link.updated_at < at;
-      // Legacy knows it by the same reference, so it stands on another page.
+      // Legacy knows the same reference, so it is on another page.
       if (elsewhere && !isWhole) return [];
-      const payment = await (isReal ? ownView(ports, call, link, read.payment) : tellFromOrder(ports, call, link));
+      const payment = await (isReal ? ownView(ports, call, link, read.payment) : paymentFromOrder(ports, call, link));
       return search.finds(payment as ShownPayment) ? [payment as ShownPayment] : []; // both are objects
     }),
   );
@@ -162,7 +128,7 @@ function freshFor(ports: Ports, link: Link): number {
   return Math.max(ports.settings.reads.search_fresh_ms, age_ms / FRESH_PART_OF_AGE);
 }
 
-/** Legacy is away or fails: what we know is more than nothing. */
+/** Legacy fails: only Puente's own payments are listed. */
 function alone(search: PaymentSearch, ours: ShownPayment[]): LegacyAnswer {
   const { offset, limit } = search;
   const page = limit ?? DEFAULT_LIMIT;
@@ -170,32 +136,31 @@ function alone(search: PaymentSearch, ours: ShownPayment[]): LegacyAnswer {
   return answered(200, { paging: { total: ours.length, limit: page, offset }, results });
 }
 
-/** Nothing of ours: legacy's failure reaches the till; what could not be taken in here, such as a huge page, is carried. */
+/** Legacy's failure reaches the till; an answer that can't be read here, such as a huge page, is proxied. */
 function failure(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): Promise<LegacyAnswer> | LegacyAnswer {
   const isError = outcome.kind === 'answered' && outcome.status >= 400;
   return isError ? asUpstreamSays(ports, call, outcome) : { kind: 'carry' };
 }
 
-// What a search of payments asks for, and whether a payment of ours is meant: pure (`docs/field-notes.md` QR §3, used filters).
-
 export type ShownPayment = Record<string, unknown>;
 
+/** The query of a search (`docs/field-notes.md` QR §3, used filters). */
 export interface PaymentSearch {
-  /** The till's own reference; null when the search doesn't ask for one. */
+  /** The till's own reference; null when the search has none. */
   reference: string | null;
   offset: number;
-  /** Null when the search leaves it to the service. */
+  /** Null for upstream's default. */
   limit: number | null;
-  /** False only for a payment that says something else than the search asks for. */
+  /** False only for a payment with a value that contradicts the search. */
   finds(payment: ShownPayment): boolean;
-  /** Negative when the first stands before the second. */
+  /** Negative when the first is listed before the second. */
   compare(one: ShownPayment, other: ShownPayment): number;
 }
 
-/** What shapes the list instead of choosing from it. The reference is not compared either: a payment's owner is known by it. */
+/** Parameters that are no filters. The reference is not compared: it has found the payment. */
 const NO_FILTERS = new Set('external_reference range begin_date end_date sort criteria limit offset'.split(' '));
 
-/** What can't be read leaves nothing out: legacy judges the query, and its refusal is told. @param now epoch ms. */
+/** Unreadable parameters leave nothing out: legacy judges the query and refuses it. @param now epoch ms. */
 export function readPaymentSearch(query: Readonly<Record<string, string>>, now: number): PaymentSearch {
   const filters = Object.entries(query).filter(([name, wanted]) => !NO_FILTERS.has(name) && wanted !== '');
   const inRange = rangeOf(query, now);
@@ -210,7 +175,7 @@ export function readPaymentSearch(query: Readonly<Record<string, string>>, now: 
   };
 }
 
-/** A payment that doesn't say it, as one told from its order doesn't say its store, may be the one that is meant. */
+/** A payment without the field matches: one that is made from its order has no store. */
 function agrees(payment: ShownPayment, name: string, wanted: string): boolean {
   const value = valueAt(payment, name);
   return (
@@ -221,7 +186,7 @@ function agrees(payment: ShownPayment, name: string, wanted: string): boolean {
   );
 }
 
-/** Both ends count in; a payment without that date is in no range. */
+/** Both ends are included; a payment without that date is in no range. */
 function rangeOf(query: Readonly<Record<string, string>>, now: number): (payment: ShownPayment) => boolean {
   const end = (text: string | undefined): number | null => (text ? searchMoment(text, now) : null);
   const begin_at = end(query.begin_date);
@@ -237,7 +202,7 @@ function countOf(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null;
 }
 
-/** @param name of a property, or of one inside others, as in `payer.id`. */
+/** @param name of a property, nested as in `payer.id`. */
 function valueAt(payment: ShownPayment, name: string): unknown {
   let value: unknown = payment;
   for (const key of name.split('.')) {
@@ -247,7 +212,7 @@ function valueAt(payment: ShownPayment, name: string): unknown {
   return value;
 }
 
-/** Numbers by size, dates by time, everything else by its text; what is missing stands lowest. */
+/** Numbers by size, dates by time, others by text; a missing value is lowest. */
 function order(one: unknown, other: unknown): number {
   const [first, second] = [rankOf(one), rankOf(other)];
   if (typeof first === 'string' && typeof second === 'string') return first < second ? -1 : first > second ? 1 : 0;
@@ -263,81 +228,23 @@ function rankOf(value: unknown): number | string {
   return Number.isNaN(at) ? text : at;
 }
 
-// The stories of the oldest SDKs' reads: a payment, and a search of payments, as collections (`docs/field-notes.md` QR §3).
-
-/** `GET /collections/{id}` and `/collections/notifications/{id}`: the payment; errors as `/v1/payments/{id}` tells them. */
+/** `GET /collections/{id}` and `/collections/notifications/{id}` of the oldest SDKs: the payment, with the errors of `/v1/payments/{id}` (`docs/field-notes.md` QR §3). */
 export async function getCollection(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const answer = await getPayment(ports, call);
   if (answer.kind !== 'answer' || answer.status !== 200) return answer;
   return { ...answer, body: asCollection(ports, call, answer.body) };
 }
 
-/** `GET /collections/search`: the search of payments, asked of legacy by its newer path, whose answer has the same page. */
+/** `GET /collections/search`: the search of payments, requested from legacy by its newer path, which has the same paging. */
 export async function searchCollections(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const answer = await searchPayments(ports, call);
   if (answer.kind !== 'answer' || answer.status !== 200) return answer;
-  const body = answer.body as { results: unknown[] }; // the story has put it together
+  const body = answer.body as { results: unknown[] }; // made by `searchPayments`
   return { ...answer, body: { ...body, results: body.results.map((one) => asCollection(ports, call, one)) } };
 }
 
-/** Every field of the payment, and beside them what a collection calls otherwise. */
+/** Every field of the payment, and beside them those that a collection names differently. */
 function asCollection(ports: Ports, call: LegacyCall, payment: unknown): { collection: object } {
   const { value } = ports.tables.collection(payment, merchantContext(ports, call.merchant));
-  return { collection: { ...(payment as object), ...(value.body as object) } }; // the table has just read and written them
-}
-
-// Moments as clients write them in searches of the old APIs (`docs/field-notes.md` QR §3, used filters).
-
-/** Clients forget to encode the plus of an offset, and it arrives as a space. */
-const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?(?:(Z)|([ +-])(\d{2}):?(\d{2}))?$/;
-const NOW = /^NOW((?:[ +-]\d{1,6}(?:SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)S?)*)$/;
-const STEP = /([ +-])(\d+)(SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)/g;
-
-/**
- * Epoch milliseconds of an ISO 8601 date or instant, without an offset in UTC, and of `NOW`, `NOW-30DAYS`, `NOW-1HOUR`.
- * @param now epoch ms.
- * @returns null for anything else.
- */
-export function searchMoment(text: string, now: number): number | null {
-  const relative = NOW.exec(text);
-  if (relative !== null) return stepped(now, relative[1] ?? '');
-  const match = ISO.exec(text);
-  if (match === null) return null;
-  const [, day, time = '00:00', , sign, hours, minutes] = match;
-  const zone = sign === undefined ? 'Z' : `${sign === '-' ? '-' : '+'}${hours}:${minutes}`;
-  const at = Date.parse(`${day}T${time}${zone}`);
-  return Number.isNaN(at) ? null : at;
-}
-
-/**
- * The key under which what legacy finds is cached. A till that polls up to this moment writes another instant each time,
- * so the instants of the named parameters count in steps; what is sent stays the till's own.
- * @param step_ms how old a cached answer may be; 0 counts every instant.
- */
-export function searchKey(
-  query: Readonly<Record<string, string>>,
-  moments: readonly string[],
-  step_ms: number,
-): string {
-  const coarse = Object.entries(query).map(([name, text]): [string, string] => {
-    const at = step_ms > 0 && moments.includes(name) && ISO.test(text) ? searchMoment(text, 0) : null;
-    return [name, at === null ? text : String(Math.floor(at / step_ms))];
-  });
-  return new URLSearchParams(coarse.sort(([one], [other]) => (one < other ? -1 : 1))).toString();
-}
-
-/** Months and years are those of the calendar, in UTC. */
-function stepped(now: number, steps: string): number | null {
-  const date = new Date(now);
-  for (const [, sign, digits, unit] of steps.matchAll(STEP)) {
-    const count = sign === '-' ? -Number(digits) : Number(digits);
-    if (unit === 'YEAR') date.setUTCFullYear(date.getUTCFullYear() + count);
-    else if (unit === 'MONTH') date.setUTCMonth(date.getUTCMonth() + count);
-    else if (unit === 'DAY') date.setUTCDate(date.getUTCDate() + count);
-    else if (unit === 'HOUR') date.setUTCHours(date.getUTCHours() + count);
-    else if (unit === 'MINUTE') date.setUTCMinutes(date.getUTCMinutes() + count);
-    else date.setUTCSeconds(date.getUTCSeconds() + count);
-  }
-  const at = date.getTime();
-  return Number.isNaN(at) ? null : at;
+  return { collection: { ...(payment as object), ...(value.body as object) } }; // the table has just checked them
 }

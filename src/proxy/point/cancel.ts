@@ -1,4 +1,4 @@
-/** The stories of a legacy cancel: refused on the terminal as legacy did, never repeated blindly (`docs/protocol.md` §3.9). */
+/** Canceling an intent: refused on the terminal as legacy did, never repeated blindly (`docs/protocol.md` §3.9). */
 import type { Order } from '../../contract/orders.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
@@ -10,9 +10,9 @@ import { markSent, readableOrder, refreshLink, sendCancel } from '../sales/refre
 import { applyOrder, changeLink } from '../sales/settle.ts';
 import { errorCode, saysNotYet, type UpstreamOutcome } from '../upstream/upstream.ts';
 
-/** A cancel with less time than this left would only turn a known outcome into an unknown one. */
+/** With less time than this left a cancel would only turn a known outcome into an unknown one. */
 const SHORTEST_CANCEL_MS = 250;
-/** A terminal takes a second or two to confirm; so often its order is looked at meanwhile. */
+/** A terminal takes a second or two to confirm; its order is read at this interval. */
 const TERMINAL_PAUSE_MS = 500;
 
 /** `DELETE …/devices/{device}/payment-intents/{id}`. Waits for a create that is still running, then cancels. */
@@ -23,8 +23,8 @@ export async function cancelIntent(ports: Ports, call: LegacyCall): Promise<Lega
 }
 
 /**
- * `DELETE …/payment-intents/{id}` without the device: no legacy route, but a client calls it and puts up with 404 alone
- * (`docs/field-notes.md` Point §1.5). It cancels what can be canceled and answers 404 otherwise (LIM-05).
+ * `DELETE …/payment-intents/{id}` without the device: no legacy route, but a client calls it and tolerates only 404
+ * (`docs/field-notes.md` Point §1.5). It cancels the intent if it can, and answers 404 otherwise (LIM-05).
  */
 export async function cancelWithoutDevice(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { link } = call;
@@ -43,7 +43,7 @@ async function cancelNow(ports: Ports, call: LegacyCall, legacy_id: string): Pro
   if (link.state !== 'LIVE') return finalAnswer(ports, call, link);
   const deadline = call.received_at + ports.settings.create.deadline_ms;
   const left_ms = deadline - ports.clock.now();
-  // A create that took all the time came first: an answer after the till's own limit would reach nobody.
+  // A create before it took all the time: an answer after the till's own limit would be lost.
   if (left_ms < SHORTEST_CANCEL_MS) return refused('point', 'unavailable');
   const allow = call.merchant.settings.cancel_on_terminal ?? ports.settings.merchants.cancel_on_terminal;
   const marked = await markSent(ports, link);
@@ -61,8 +61,8 @@ async function cancelNow(ports: Ports, call: LegacyCall, legacy_id: string): Pro
 }
 
 /**
- * What a cancel attempt means to the till; where the outcome is unknown the order itself decides. Found canceled, it
- * was our doing when an earlier cancel was never acknowledged, or when this one got no clear refusal.
+ * The answer to the till after a cancel attempt; the order decides where the outcome is unknown. A canceled order was
+ * canceled by Puente when an earlier cancel was never acknowledged, or when this one got no clear refusal.
  */
 async function judgeCancel(
   ports: Ports,
@@ -81,26 +81,25 @@ async function judgeCancel(
     errorCode(outcome.body) !== 'idempotency_key_already_used' &&
     !saysNotYet(outcome);
   const already = outcome.kind === 'answered' && errorCode(outcome.body) === 'order_already_canceled';
-  // One call has one deadline: the cancel took its part, and the till doesn't wait longer for the read.
+  // The read shares the deadline of the call.
   const deadline = call.received_at + ports.settings.create.deadline_ms;
   const seen = await refreshLink(ports, link, call.token, { force: true, deadline });
   const canceled = already || seen.legacy_state === 'CANCELED';
   if (canceled && (sent_before || !known)) return acknowledged(ports, call, seen);
   if (known) {
-    // Nothing of ours is under way any more: a later cancel at the terminal is not our doing.
+    // No cancel of Puente is under way any more: a later one at the terminal is not Puente's.
     await changeLink(ports, seen, (current) => (current.cancel === 'sent' ? { change: { cancel: null } } : null));
     return upstreamRefusal(ports, call, 'cancel', outcome);
   }
-  // The cancel may yet be done, and stays marked as sent: found canceled, it was our doing.
+  // The cancel may still take effect, so it stays marked as sent.
   if (saysNotYet(outcome)) return upstreamRefusal(ports, call, 'cancel', outcome);
   if (outcome.kind === 'answered' && outcome.status === 409) return refused('point', 'cancel_blocked');
   return outcome.kind === 'not_sent' ? refused('point', 'bad_gateway') : refused('point', 'outcome_unknown');
 }
 
 /**
- * 200 canceled; or 202: the terminal was asked, and says for itself what becomes of it, which may be a payment
- * (`docs/field-notes.md` Orders §3.1). The till is told what the order says in the end, and that it is not known where the end does not
- * come in time.
+ * 200: canceled. 202: requested from the terminal, which may still accept a payment (`docs/field-notes.md` Orders §3.1). The till
+ * is answered by the order's terminal state, or that the outcome is unknown if that takes too long.
  */
 async function accepted(ports: Ports, call: LegacyCall, link: Link, order: Order): Promise<LegacyAnswer> {
   const deadline = call.received_at + ports.settings.create.deadline_ms;
@@ -114,8 +113,8 @@ async function accepted(ports: Ports, call: LegacyCall, link: Link, order: Order
 }
 
 /**
- * A link that can't be canceled any more; a cancel of ours is a success while its till has not shown that it knows of it: the answer
- * may have been lost (`docs/protocol.md` §3.9, F29).
+ * The answer for a terminal link. An earlier cancel of Puente counts as success until the till has shown that it knows of it,
+ * because its answer may have been lost (`docs/protocol.md` §3.9, F29).
  */
 async function finalAnswer(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
   if (link.legacy_state === 'CANCELED') {
@@ -128,12 +127,10 @@ async function finalAnswer(ports: Ports, call: LegacyCall, link: Link): Promise<
 }
 
 async function acknowledged(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
-  const saved = await changeLink(ports, link, () => ({ change: CANCEL_TOLD }));
+  // The till knows of the cancel once it reads the sale.
+  const saved = await changeLink(ports, link, () => ({ change: { cancel: 'acknowledged', heard_by: null } }));
   return canceledAnswer(ports, call, saved);
 }
-
-/** The till is about to be answered that the sale is canceled, which it knows as soon as it reads it. */
-const CANCEL_TOLD = { cancel: 'acknowledged', heard_by: null } as const;
 
 function canceledAnswer(ports: Ports, call: LegacyCall, link: Link): LegacyAnswer {
   const { value } = ports.tables.answer(call.operation, link.order ?? {}, {

@@ -1,4 +1,4 @@
-/** The story of a new payment intent: an order of type `point` on its terminal. */
+/** A new payment intent: an order of type `point` on its terminal. */
 
 import { tickOf } from '../clock.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
@@ -14,13 +14,13 @@ import { isHeld, releaseHeld } from '../sales/settle.ts';
  * @throws PuenteError refused, for a request the tables refuse.
  */
 export function createIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
-  const body = call.body as CreateBody; // only read here; the request table checks the shape before anything is used
-  const said = body.additional_info?.external_reference;
+  const body = call.body as CreateBody; // the request table checks the shape before anything is used
+  const reference = body.additional_info?.external_reference;
   return openSale(ports, call, {
     family: 'point',
     unit: call.path.device_id ?? '',
     holds_unit: true,
-    client_reference: typeof said === 'string' ? said : null,
+    client_reference: typeof reference === 'string' ? reference : null,
     held: heldFields(body),
     notice_url: null,
     context: {},
@@ -45,8 +45,8 @@ function heldFields(body: CreateBody): HeldFields {
 }
 
 /**
- * The link in the way: looked at once, because a missed event must never block a terminal. A till whose token turns out
- * to be none at that is told so, as its create would have been: nobody has said that the terminal is busy.
+ * Reads the order of the sale that occupies the terminal, because a missed event must never block it. If upstream refuses the
+ * token, the answer is that of a create with it: nothing has shown that the terminal is busy.
  */
 export async function makeRoom(
   ports: Ports,
@@ -63,15 +63,15 @@ export async function makeRoom(
   return (await isNotified(ports, seen, deadline)) ? 'freed' : busy;
 }
 
-/** How long a create waits for the notice of the sale before it, and how often it looks. */
+/** How long a create waits for the notice of the previous sale, and how often it checks. */
 const NOTIFIED_WITHIN_MS = 2_000;
 const NOTIFIED_LOOK_MS = 25;
-/** No sale has more that nobody has tried to deliver yet. */
+/** No sale has more untried notices. */
 const MOST_NOTICES = 20;
 
 /**
- * True when every notice of an ended sale was tried once. Tills such as Odoo's take any notice as one of the sale that they
- * wait for: one that this call has just caused must not arrive after the next sale was answered, or that one is given up.
+ * True when every notice of a terminal sale was tried once. Tills such as Odoo's take any notice for one of the sale that they
+ * wait for: a notice caused by this call must not arrive after its answer, or the new sale is given up.
  */
 async function isNotified({ store, clock }: Ports, { legacy_id }: Link, deadline: number): Promise<boolean> {
   const until_tick = tickOf(clock) + Math.min(NOTIFIED_WITHIN_MS, deadline - clock.now());
@@ -84,8 +84,8 @@ async function isNotified({ store, clock }: Ports, { legacy_id }: Link, deadline
 }
 
 /**
- * What the till sees of a created intent: no `state`, the fields as it sent them (`docs/field-notes.md` Point §1.3). 201 as the
- * official SDKs' live tests want it, for a retry that is joined too; every other Point call is answered 200.
+ * A created intent: no `state`, the fields as they were sent (`docs/field-notes.md` Point §1.3). 201, as the live tests of the
+ * official SDKs expect, also for a joined retry; every other Point call is answered 200.
  */
 function createdAnswer(ports: Ports, call: LegacyCall, link: Link): Answered {
   const { value } = ports.tables.answer(call.operation, link.order ?? {}, {

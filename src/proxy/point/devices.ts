@@ -1,4 +1,4 @@
-/** The stories of devices: list them, change their mode. */
+/** Devices: listing them, and changing their mode. */
 import { listTerminalsAnswer, parseSetupAnswer } from '../../contract/terminals.ts';
 import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import { markLimitation } from '../evidence/exchange.ts';
@@ -7,7 +7,7 @@ import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.
 import type { Ports } from '../ports.ts';
 import { routeOf, sendUntilReady, type UpstreamCall, type UpstreamOutcome } from '../upstream/upstream.ts';
 
-/** Both calls may be repeated without harm: a list is a read, and setting a mode twice sets it once. */
+/** Both calls may be repeated: a list is a read, and setting a mode is idempotent. */
 const ATTEMPTS = 2;
 
 /** `GET …/devices`: `GET /terminals/v1/list` with the same paging and filters (`docs/field-notes.md` Point §1.1). */
@@ -30,9 +30,9 @@ export async function listDevices(ports: Ports, call: LegacyCall): Promise<Legac
 }
 
 /**
- * `PATCH …/devices/{id}`: `PATCH /terminals/v1/setup` with one terminal (`docs/field-notes.md` Point §1.2). Tills put their terminals into PDV
- * without being asked (Odoo does at every start), and the service would take a kiosk's terminal out of SELF_SERVICE for them: its
- * mode is looked up first, and kept (LIM-71).
+ * `PATCH …/devices/{id}`: `PATCH /terminals/v1/setup` with one terminal (`docs/field-notes.md` Point §1.2). Some tills put their
+ * terminal into PDV by themselves (Odoo at every start), which would take a kiosk's terminal out of SELF_SERVICE: that mode is
+ * looked up first, and kept (LIM-71).
  */
 export async function changeMode(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { value } = translate(ports, call);
@@ -56,7 +56,7 @@ export async function changeMode(ports: Ports, call: LegacyCall): Promise<Legacy
   return answerWith(ports, call, setup.data);
 }
 
-/** The longest page, and how many are read: more terminals than one merchant has. */
+/** The longest page, and pages read: more terminals than a merchant has. */
 const PAGE = 50;
 const MOST_PAGES = 40;
 
@@ -112,7 +112,7 @@ function worthRepeating(outcome: UpstreamOutcome): boolean {
   return outcome.kind !== 'answered' || outcome.status >= 500;
 }
 
-/** A success that can't be read is told as an answer that did not come. */
+/** An unreadable success counts as no answer. */
 function unreadable(outcome: UpstreamOutcome): UpstreamOutcome {
   const success = outcome.kind === 'answered' && outcome.status < 300;
   return success ? { kind: 'broken', cause: 'success without a readable body' } : outcome;

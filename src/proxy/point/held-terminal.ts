@@ -1,4 +1,4 @@
-/** A terminal that refuses a sale because something is queued on it that is no sale of ours: who holds it, for operators. */
+/** Reports a terminal that refuses a sale because something else than an open sale of Puente is queued on it. */
 
 import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
@@ -9,19 +9,19 @@ import { errorCode } from '../upstream/upstream.ts';
 
 /** A Point order lives three hours at most (`docs/field-notes.md` Spec Limits); a day is safely longer. */
 const LONGEST_LIFE_MS = 86_400_000;
-/** Sales of a merchant that are looked through, newest first: a day of a busy shop. */
+/** Sales of a merchant that are searched, newest first: a day of a busy shop. */
 const MOST_SALES = 500;
 
-/** True for the refusal of a create whose terminal has something queued; the service spells the code in two ways (`docs/field-notes.md` Orders §1.6). */
+/** True for the refusal of a create because of its terminal's queue; upstream spells the code in two ways (`docs/field-notes.md` Orders §1.6). */
 export function isTerminalHeld(status: number, body: unknown): boolean {
   return status === 409 && errorCode(body)?.startsWith('already_queued_order') === true;
 }
 
 /**
- * Makes a held terminal known: a counter, a log line and, once until a sale goes well there, an incident. The service does not
- * say what is queued; from our own rows it may be an order that its till counts as over, or a sale that was made on legacy.
- * Everything else was made without Puente: by another program, in the vendor's panel, or a print that was not finished.
- * @param refused the sale that found no place; its row is REJECTED.
+ * Reports it: a counter, a log line and, once until a sale succeeds on the terminal, an audit line. Upstream does not name
+ * what is queued. Puente's rows may show an order that the till counts as terminal, or a legacy sale; anything else was made
+ * without Puente: by another program, in upstream's panel, or as an unfinished print.
+ * @param refused the refused sale; its row is REJECTED.
  * @throws PuenteError store_failed.
  */
 export async function reportHeldTerminal(ports: Ports, refused: Link): Promise<void> {
@@ -29,7 +29,7 @@ export async function reportHeldTerminal(ports: Ports, refused: Link): Promise<v
   const holder = await holderOf(ports, refused);
   const { kind, sale } = holder;
   ports.count('held_terminals', kind);
-  ports.log.warn('a terminal is held by something that is no open sale of ours', {
+  ports.log.warn('a terminal is occupied by something else than an open sale', {
     legacy_id,
     merchant: merchant_id,
     unit,
@@ -50,7 +50,7 @@ export async function reportHeldTerminal(ports: Ports, refused: Link): Promise<v
   });
 }
 
-/** A sale went well on the terminal: what held it is gone, and the next such thing is another. */
+/** A sale succeeded on the terminal, so the next refusal is a new incident. */
 export function noteFreeTerminal({ memory }: Ports, link: Link): void {
   memory.sales.held_terminals.delete(keyOf(link));
 }
@@ -73,7 +73,7 @@ async function holderOf(ports: Ports, { merchant_id, slot, legacy_id }: Link): P
   const earlier = mine.filter((link) => link.slot === slot && link.legacy_id !== legacy_id);
   const late = earlier.find((link) => link.state === 'LOST' || isReleased(ports, link));
   if (late !== undefined) return { kind: 'late_order', sale: late.legacy_id };
-  // One whose end nobody saw: its time on the unit is over, and its intent may still be there.
+  // A legacy sale whose end was not observed: its intent may still be queued.
   const legacy = slot === null ? null : await store.legacy_sales.heldByLegacy(merchant_id, slot, now - LONGEST_LIFE_MS);
   if (legacy !== null) return { kind: 'legacy_sale', sale: legacy.legacy_id ?? legacy.id };
   return { kind: 'foreign', sale: null };

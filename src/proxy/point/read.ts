@@ -1,4 +1,4 @@
-/** The stories that read one intent: get, and its last status. */
+/** Reading one intent and its last status, and the refund on the terminal. */
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { createRefundIntentBody } from '../../contract/legacy-point.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
@@ -12,7 +12,7 @@ import { type Link, slotOf } from '../sales/link.ts';
 import { readLink } from '../sales/refresh.ts';
 import { makeRoom } from './create.ts';
 
-/** `GET …/payment-intents/{id}`: the higher of what is stored and what upstream says now, in legacy words. */
+/** `GET …/payment-intents/{id}`: the later of the stored state and upstream's, in legacy form. */
 export async function getIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const link = await currentLink(ports, call);
   if (link === null) return refused('point', 'intent_not_found');
@@ -30,7 +30,7 @@ export async function lastStatus(ports: Ports, call: LegacyCall): Promise<Legacy
   return answered(200, value.body);
 }
 
-/** The link of the call, refreshed while it can still change; null when the id has no intent a till may see. */
+/** The link of the call, refreshed while it is live; null when the till may see no such intent. */
 async function currentLink(ports: Ports, call: LegacyCall): Promise<Link | null> {
   const { link } = call;
   const { device_id = link?.unit } = call.path;
@@ -42,10 +42,7 @@ async function currentLink(ports: Ports, call: LegacyCall): Promise<Link | null>
 const NOTHING = {};
 const contexts = new WeakMap<Link, { merchant: Merchant; context: MappingContext }>();
 
-/**
- * The same object for rows that the store keeps as it read them, so that their answer need not be made for each poll: one
- * answer for a link, that of the question asked last.
- */
+/** One object per cached row, by which the tables cache the answer of the last poll. */
 function intentContext(ports: Ports, call: LegacyCall, link: Link): MappingContext {
   const { merchant } = call;
   const before = contexts.get(link);
@@ -68,32 +65,29 @@ function contextOf(ports: Ports, call: LegacyCall, link: Link): MappingContext {
   };
 }
 
-// The limitations that a till meets by being shown an intent as its order is.
-
-/** What orders say of a payment that failed by an error, not by a refusal (`docs/field-notes.md` Orders §3.2, details of Point transactions). */
+/** Status detail of a payment that failed by an error, not by a refusal (`docs/field-notes.md` Orders §3.2, details of Point transactions). */
 const BY_ERROR = 'processing_error';
 
 /**
- * An order that waits for a person is told late or not yet (LIM-09); one that failed with a payment, otherwise (LIM-01, LIM-10).
- * @param with_payment the till is shown the payment's number too, not the state alone.
+ * Marks the limitations of an intent that is shown: an order that waits for a person shows late (LIM-09), and a failed one with
+ * a payment differs from legacy (LIM-01, LIM-10).
+ * @param with_payment the answer has the payment's number, not only the state.
  */
 export function markShown(ports: Ports, { order, legacy_state, payment_id }: Link, with_payment: boolean): void {
   const draft = ports.exchange;
   if (order === null) return;
   if (order.status === 'action_required') markLimitation(draft, 'LIM-09');
   if (order.status !== 'failed' || payment_id === null) return;
-  // Of an error legacy showed ERROR without a payment, of a refused card FINISHED with one.
+  // Legacy showed ERROR without a payment after an error, and FINISHED with one after a refused card.
   const is_error = legacy_state === 'ERROR';
   if (order.transactions?.payments?.[0]?.status_detail !== BY_ERROR) {
     if (is_error) markLimitation(draft, 'LIM-01');
   } else if (with_payment || !is_error) markLimitation(draft, 'LIM-10');
 }
 
-// The story of a refund on the terminal, which orders don't have (LIM-03).
-
 /**
- * `POST …/devices/{device}/refund`: refused with the way out for a payment that was made by an order, because orders
- * refund without the terminal; a payment that is not ours is carried to legacy (`docs/field-notes.md` Point §1.8).
+ * `POST …/devices/{device}/refund`: refused, with the alternative, for a payment made by an order, because orders refund
+ * without the terminal (LIM-03); for any other payment it is proxied to legacy (`docs/field-notes.md` Point §1.8).
  */
 export async function refundIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const body = createRefundIntentBody.safeParse(call.body);
@@ -102,7 +96,7 @@ export async function refundIntent(ports: Ports, call: LegacyCall): Promise<Lega
   if (link?.merchant_id === call.merchant.id) {
     return refused('point', 'refund_on_terminal', String(body.data.payment_id));
   }
-  // A terminal takes one thing at a time, whichever side it comes from.
+  // A terminal takes one operation at a time, from either API.
   const holder = await ports.store.links.liveLink(call.merchant.id, slotOf('point', call.path.device_id ?? ''));
   const deadline = call.received_at + ports.settings.create.deadline_ms;
   const room = holder === null ? 'freed' : await makeRoom(ports, call, holder, deadline);

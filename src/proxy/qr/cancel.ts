@@ -1,5 +1,4 @@
-/** Removing the order of a point of sale: for a cancel, and before the next order, because legacy replaced it and orders refuses. */
-
+/** Cancels the live order of a point of sale, for a cancel and before its next order: legacy replaced it, the orders API refuses. */
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
 import type { Ports } from '../ports.ts';
@@ -12,8 +11,8 @@ import { errorCode } from '../upstream/upstream.ts';
 import { pointOfSaleOf } from './point-of-sale.ts';
 
 /**
- * `DELETE` of v1, v2 and hybrid: 204 without a body, also where there is nothing, which satisfies the clients that
- * expect 400 there and those that expect 404 (`docs/field-notes.md` QR §1.2).
+ * `DELETE` of v1, v2 and hybrid: 204 without a body, even without an order: clients that expect 400 and clients that
+ * expect 404 there both accept it (`docs/field-notes.md` QR §1.2).
  */
 export async function cancelPointOfSale(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const place = await pointOfSaleOf(ports, call);
@@ -30,15 +29,13 @@ export async function cancelPointOfSale(ports: Ports, call: LegacyCall): Promise
   });
 }
 
-// Cancels the live order of a point of sale, for a cancel and before its next order: legacy replaced it, orders refuses.
-
-/** A call with less time than this left would only turn a known outcome into an unknown one. */
+/** With less time than this left a cancel would only turn a known outcome into an unknown one. */
 const SHORTEST_CALL_MS = 250;
 
 /**
- * Cancels what a till has. `freed`: it holds nothing any more, whatever became of its order. An order that is being
- * paid stays, and so does one whose create is not known yet; the till is told so (LIM-22).
- * @param deadline epoch ms at which the till has to be answered.
+ * Cancels the order of a till. `freed`: it has none any more, for whatever reason. An order that is being paid, or whose
+ * create is in doubt, stays, and the till is answered so (LIM-22).
+ * @param deadline epoch ms by which the till must be answered.
  */
 export async function clearPointOfSale(
   ports: Ports,
@@ -47,14 +44,14 @@ export async function clearPointOfSale(
   deadline: number,
 ): Promise<'freed' | Answered> {
   return ports.memory.mutex.run(holder.legacy_id, async () => {
-    const link = await known(ports, call, holder.legacy_id, deadline);
+    const link = await finished(ports, call, holder.legacy_id, deadline);
     if (link === null) return refused(call.operation.family, 'order_in_doubt');
     if (link.state !== 'LIVE') return 'freed';
     return cancelLive(ports, call, link, deadline);
   });
 }
 
-/** Runs what changes a point of sale after whatever is changing it now. */
+/** Runs changes of a point of sale one after the other. */
 export function inTurn<Result>(
   ports: Ports,
   merchant_id: string,
@@ -64,8 +61,8 @@ export function inTurn<Result>(
   return ports.memory.mutex.run(`slot:${merchant_id}:${slot}`, change);
 }
 
-/** The link with its order known, by finishing its create where that is needed; null while it can't be known. */
-async function known(ports: Ports, call: LegacyCall, legacy_id: string, deadline: number): Promise<Link | null> {
+/** The link with its create finished; null while that is in doubt. */
+async function finished(ports: Ports, call: LegacyCall, legacy_id: string, deadline: number): Promise<Link | null> {
   const link = await ports.store.links.link(legacy_id);
   if (link === null || (link.state !== 'SENDING' && link.state !== 'IN_DOUBT')) return link;
   const sent = await sendLink(ports, legacy_id, { token: call.token, deadline, body: null, for_client: false });
@@ -85,7 +82,7 @@ async function cancelLive(ports: Ports, call: LegacyCall, link: Link, deadline: 
   }
   const locked = outcome.kind === 'answered' && errorCode(outcome.body) === 'instore_order_locked_error';
   if (locked) return refused(family, 'order_locked');
-  // Whatever was said, the order itself decides: it may have been paid, canceled or over before the cancel came.
+  // Whatever the answer, the order itself decides: it may have been paid, canceled or expired before the cancel.
   const seen = await refreshLink(ports, marked, call.token, { force: true, deadline });
   if (seen.state !== 'LIVE') return 'freed';
   if (outcome.kind === 'answered' && outcome.status >= 400 && outcome.status < 500) {
@@ -94,7 +91,7 @@ async function cancelLive(ports: Ports, call: LegacyCall, link: Link, deadline: 
   return refused(family, outcome.kind === 'not_sent' ? 'bad_gateway' : 'outcome_unknown');
 }
 
-/** A cancel of the till's own is what its table makes of it; one that makes room has no legacy call behind it. */
+/** The table makes the headers of a till's own cancel; a cancel before the next order has no legacy call. */
 function cancelHeaders(ports: Ports, call: LegacyCall, link: Link): Record<string, string> {
   if (call.operation.upstream !== 'cancel') return {};
   const source = { path: call.path, query: call.query, headers: call.headers };

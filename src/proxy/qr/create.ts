@@ -1,4 +1,4 @@
-/** The stories of a new QR sale: attended v1 and v2, dynamic and hybrid; the earlier order of a point of sale makes room first. */
+/** New QR sales: attended v1 and v2, dynamic and hybrid; the earlier order of the point of sale is canceled first. */
 
 import { callableUrl } from '../../contract/identifiers.ts';
 import { confirmationBody } from '../../contract/legacy-qr.ts';
@@ -29,13 +29,13 @@ export function createStoreOrder(ports: Ports, call: LegacyCall): Promise<Legacy
 /** `POST …/qrs`: 201 with the text to render (`docs/field-notes.md` QR §1.3). */
 export function createDynamicCode(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   return createQr(ports, call, 'dynamic', (link) => {
-    // Without its code nobody could ever pay it.
+    // Without its code it can't be paid.
     if (!link.order?.type_response?.qr_data) return refused(call.operation.family, 'outcome_unknown');
     return answered(201, answerBody(ports, call, link));
   });
 }
 
-/** `PUT …/qrs`: the same, and the sale shows on the fixed code of the point of sale as well. */
+/** `PUT …/qrs`: the same, and the sale is also behind the fixed code of the point of sale. */
 export function createHybridCode(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   return createQr(ports, call, 'hybrid', (link) => answered(201, answerBody(ports, call, link)));
 }
@@ -61,30 +61,30 @@ async function createQr(
       client_reference: reference,
       held: { body },
       notice_url,
-      context: saleAsk(ports, call, place.external_pos_id, mode),
+      context: requestContext(ports, call, place.external_pos_id, mode),
       busy_error: 'order_in_doubt',
       makeRoom: (holder, deadline) => clearPointOfSale(ports, call, holder, deadline),
       created,
     });
-  // One after the other: of several that replace each other at once, the last one must stand.
+  // One after the other: of several concurrent creates the last one must remain.
   return holds_unit ? inTurn(ports, call.merchant.id, slot, open) : open();
 }
 
-/** What a double can't hold was no reference to legacy, and half of a surrogate pair is none in UTF-8 (LIM-57). */
+/** Legacy read a number as a double, and half of a surrogate pair is not UTF-8: both were no reference (LIM-57). */
 function markReference(ports: Ports, body: unknown, reference: string | null): void {
-  const { external_reference: said } = body as { external_reference?: unknown }; // the door takes JSON objects only
-  const is_long_number = typeof said !== 'string' && /^\d{16,}$/.test(reference ?? '');
+  const { external_reference } = body as { external_reference?: unknown }; // only JSON objects are accepted
+  const is_long_number = typeof external_reference !== 'string' && /^\d{16,}$/.test(reference ?? '');
   if (is_long_number || reference?.isWellFormed() === false) markLimitation(ports.exchange, 'LIM-57');
 }
 
-/** The request table refuses what no URL can be made of; what the rules of outgoing calls hold back is taken (LIM-83). */
+/** The request table refuses a text that is no URL; a URL that the outbound rules block is accepted (LIM-83). */
 function markNoticeUrl(ports: Ports, notice_url: string | null): void {
   const url = callableUrl(notice_url ?? '', ports.notices.scheme);
   if (url === null || (url !== undefined && !ports.notices.mayCall(url))) markLimitation(ports.exchange, 'LIM-83');
 }
 
-/** What the request tables of QR sales may want to know. */
-function saleAsk(ports: Ports, call: LegacyCall, external_pos_id: string, mode: QrMode): MappingContext {
+/** Context of the request tables of QR sales. */
+function requestContext(ports: Ports, call: LegacyCall, external_pos_id: string, mode: QrMode): MappingContext {
   const { currency } = ports.tables.site(call.merchant.site);
   return { external_pos_id, mode, received_at: call.received_at, currency };
 }
@@ -94,7 +94,7 @@ function answerBody(ports: Ports, call: LegacyCall, link: Link): unknown {
   return value.body;
 }
 
-/** What the answer tables of QR sales may want to know. */
+/** Context of the answer tables of QR sales. */
 export function saleContext(ports: Ports, call: LegacyCall, link: Link): Record<string, unknown> {
   return {
     ...merchantContext(ports, call.merchant),
@@ -108,9 +108,7 @@ export function saleContext(ports: Ports, call: LegacyCall, link: Link): Record<
   };
 }
 
-// The story of confirming a cash withdrawal, which an order does not wait for. Source: `docs/field-notes.md` QR §1.4.
-
-/** What the till may say, and the reasons it may give. */
+/** The statuses of a confirmation and their details. */
 const detailsOf: Readonly<Record<string, readonly string[]>> = {
   confirm: ['confirmed'],
   canceled: ['manually_cancelled', 'confirmation_not_received', 'other'],
@@ -118,13 +116,13 @@ const detailsOf: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * `POST /instore/orders/{merchant_order_id}/confirmation` of a merchant order of ours: 204 when the cash was handed
- * out, because the order is over when it is paid. To give the money back is a refund, which is told (LIM-28).
+ * `POST /instore/orders/{merchant_order_id}/confirmation` of a cash withdrawal (`docs/field-notes.md` QR §1.4): 204 when the
+ * cash was handed out, because a paid order is terminal. Giving the money back is a refund, and the answer says so (LIM-28).
  */
 export async function confirmWithdrawal(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { family } = call.operation;
   if (call.link === null) return { kind: 'carry' };
-  const { status } = said(call.body);
+  const { status } = (call.body ?? {}) as { status?: unknown }; // any JSON
   if (status === undefined) return refused(family, 'missing_property', 'status');
   const parsed = confirmationBody.safeParse(call.body);
   const details = detailsOf[String(status)];
@@ -140,12 +138,8 @@ export async function confirmWithdrawal(ports: Ports, call: LegacyCall): Promise
   return answered(204, undefined);
 }
 
-/** The payment of the order is the whole total: nothing of it was handed out. */
+/** The payment is the whole total: no cash was part of it. */
 function isWithoutCash(ports: Ports, call: LegacyCall, { order, amount_minor }: Link): boolean {
   const { exponent } = ports.tables.site(call.merchant.site);
   return minorUnits(order?.transactions?.payments?.[0]?.amount, exponent) === amount_minor;
-}
-
-function said(body: unknown): { status?: unknown } {
-  return body !== null && typeof body === 'object' ? body : {};
 }

@@ -1,9 +1,9 @@
-/** The body of a QR call as it is kept: given back as it was sent, and sealed, because what a till says may be private. */
+/** The body of a QR create as it is stored: sealed, because it may be private, and returned as it was sent. */
 import { parseJson, plainNumber, stringifyJson } from '../../contract/json.ts';
 import type { Ports } from '../ports.ts';
 import type { Link } from '../sales/link.ts';
 
-/** What of a QR call outlives it. */
+/** The stored parts of a QR create. */
 export interface KeptCall {
   /** JSON text, sealed, as base64. */
   body: string;
@@ -15,25 +15,25 @@ export interface KeptCall {
 
 /** @param body a JSON object. */
 export function keepCall(ports: Ports, body: unknown): KeptCall {
-  const said = body as Record<string, unknown>; // the door takes JSON objects only
-  const { notification_url } = said;
+  const fields = body as Record<string, unknown>; // only JSON objects are accepted
+  const { notification_url } = fields;
   return {
-    body: Buffer.from(ports.vault.seal(stringifyJson(said), 'qr-body')).toString('base64'),
-    reference: referenceOf(said),
+    body: Buffer.from(ports.vault.seal(stringifyJson(fields), 'qr-body')).toString('base64'),
+    reference: referenceOf(fields),
     notice_url: typeof notification_url === 'string' ? notification_url : null,
   };
 }
 
-/** A longer body takes some hundred times its length once it is parsed, and as many of them are kept as rows are known. */
+/** Longer bodies are not cached: parsed, they take some hundred times their length. */
 const LONGEST_KEPT = 8_192;
-/** Opened once for each row that is known: a till polls its merchant order, and opening takes longer than all else of that. */
+/** Opened once for each cached row: tills poll merchant orders, and opening takes longest of such a poll. */
 const opened = new WeakMap<Link, Record<string, unknown>>();
 
-/** The body as the till sent it, numbers with their source text; to be read only, because others hold it too. */
+/** The body as the till sent it, numbers with their source text; shared, so read only. */
 export function keptBody(ports: Ports, link: Link): Readonly<Record<string, unknown>> {
   const known = opened.get(link);
   if (known !== undefined) return known;
-  const sealed = Buffer.from(String(link.held.body), 'base64'); // QR links are opened with one
+  const sealed = Buffer.from(String(link.held.body), 'base64'); // every QR link has one
   const body = parseJson(ports.vault.open(sealed, 'qr-body').toString('utf8')) as Record<string, unknown>; // it was one
   if (sealed.length <= LONGEST_KEPT) opened.set(link, body);
   return body;

@@ -5,12 +5,19 @@ import { type merchantOrder, type merchantOrderFilters, merchantOrderSearch } fr
 import { markLimitation } from '../evidence/exchange.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import type { LegacyCall } from '../http/call.ts';
-import { searchKey, searchMoment } from '../payments/search.ts';
+import {
+  asUpstreamSays,
+  fromTheFirst,
+  refreshLive,
+  searchLegacy,
+  searchMoment,
+  warnOfLegacy,
+} from '../payments/legacy-search.ts';
 import type { Ports } from '../ports.ts';
-import { distrust, nicknameOf } from '../routing/merchant-identity.ts';
+import { nicknameOf } from '../routing/merchant-identity.ts';
 import { noteFound, noteRead } from '../sales/acknowledgement.ts';
 import type { Link } from '../sales/link.ts';
-import { readLink, refreshLink } from '../sales/refresh.ts';
+import { readLink } from '../sales/refresh.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
 import { saleContext } from './create.ts';
 
@@ -31,7 +38,7 @@ export async function getMerchantOrder(ports: Ports, call: LegacyCall): Promise<
   return answered(200, order);
 }
 
-/** None was made before it was paid or scanned (LIM-37); it tells no buyer (LIM-38), and one time for all changes (LIM-39). */
+/** None was made before it was paid or scanned (LIM-37); it has no buyer (LIM-38), and one time for all changes (LIM-39). */
 export function markShown(ports: Ports, { payments }: MerchantOrder): void {
   const draft = ports.exchange;
   markLimitation(draft, 'LIM-37');
@@ -55,47 +62,41 @@ export function renderMerchantOrder(ports: Ports, call: LegacyCall, link: Link, 
   return value.body as MerchantOrder; // the table has just checked it
 }
 
-// The story of searching merchant orders: what legacy finds and what ours are, as one list (`docs/field-notes.md` QR §2).
-
-/** Of our own sales a search looks at so many at most, newest first: a day of a busy shop, rendered in milliseconds (LIM-41). */
+/** Own sales that a search looks at, newest first: a day of a busy shop, rendered in milliseconds (LIM-41). */
 const OURS_AT_MOST = 1_000;
-/** Of those still live so many are read again, newest first; events and the reconciler keep the others. */
+/** Live ones of them that are read again, newest first; events and the reconciler refresh the others. */
 const READ_AT_MOST = 10;
-/** An order may be made so long after its row was written, by a replay; and clocks differ by as much as the other. */
+/** A replay may make an order this long after its row was written; clocks may differ by as much as the other. */
 const MADE_WITHIN_MS = 24 * 60 * 60_000;
 const CLOCKS_WITHIN_MS = 60_000;
+const MOMENTS = ['date_created_from', 'date_created_to', 'last_updated_from', 'last_updated_to'];
 
 /**
- * `GET /merchant_orders/search?…`, `/merchant_orders?…` and `/merchant_orders/?…`. While legacy can't be asked ours
- * stand alone when there are any; otherwise its error is told.
+ * `GET /merchant_orders/search?…`, `/merchant_orders?…` and `/merchant_orders/?…`: the results of legacy and Puente's own
+ * as one list (`docs/field-notes.md` QR §2). While legacy fails Puente's own stand alone; without any its error is answered.
  */
 export async function searchMerchantOrders(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
-  const { family } = call.operation;
   const search = readSearch(call.query, ports.clock.now());
-  if (search === null) return refused(family, 'bad_request');
+  if (search === null) return refused(call.operation.family, 'bad_request');
   const ours = await findOurs(ports, call, search);
-  const outcome = await askLegacy(ports, call, ours.length === 0 ? call.query : fromTheFirst(call.query, search));
+  const { offset, limit } = search;
+  const query = ours.length === 0 || offset === 0 ? call.query : fromTheFirst(call.query, offset, limit);
+  const legacy = { name: 'merchant_order_search', path: '/merchant_orders/search', query, moments: MOMENTS } as const;
+  const { outcome } = await searchLegacy(ports, call, legacy);
   if (ours.length === 0) return asLegacySays(ports, call, outcome);
   const theirs = foundBy(outcome);
-  if (theirs === null) {
-    ports.log.warn('search: legacy could not be asked; our own merchant orders stand alone', {
-      operation: call.operation.name,
-      merchant: call.merchant.id,
-      cause: outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause,
-    });
-  }
-  const merged = merge(ours, theirs?.elements ?? []);
-  const page = merged.slice(search.offset, search.offset + search.limit);
+  if (theirs === null) warnOfLegacy(ports, call, outcome);
+  const page = merge(ours, theirs?.elements ?? []).slice(offset, offset + limit);
   if (page.length === 0) return answered(200, NOTHING_FOUND);
   for (const order of ours) if (page.includes(order)) markShown(ports, order);
   const total = ours.length + (theirs?.total ?? 0);
-  return answered(200, { elements: page, next_offset: search.offset + page.length, total });
+  return answered(200, { elements: page, next_offset: offset + page.length, total });
 }
 
 /** Not an empty list (`docs/field-notes.md` QR §2). */
 const NOTHING_FOUND = { elements: null, next_offset: 0, total: 0 };
 
-/** Our own sales that the search means, newest first. */
+/** Puente's own sales that the search matches, newest first. */
 async function findOurs(ports: Ports, call: LegacyCall, search: MerchantOrderSearch): Promise<MerchantOrder[]> {
   const { store } = ports;
   const { id } = call.merchant;
@@ -110,63 +111,23 @@ async function findOurs(ports: Ports, call: LegacyCall, search: MerchantOrderSea
       : await store.history.linksByClientReference(id, search.reference, OURS_AT_MOST + 1);
   if (found.length > OURS_AT_MOST) markLimitation(ports.exchange, 'LIM-41');
   const links = found.slice(0, OURS_AT_MOST);
-  // A sale whose create was refused, or is not known yet, has no merchant order.
+  // A sale whose create was refused or is in doubt has no merchant order.
   const sales = links.filter((link) => link.family === 'qr' && link.order !== null);
   if (sales.length === 0) return [];
-  const [current, nickname] = await Promise.all([readAgain(ports, call, sales), nicknameOf(ports, call)]);
-  // A till that asks by its own reference knows the sale, also where its create was answered without an id or not at all.
+  const [current, nickname] = await Promise.all([
+    refreshLive(ports, call, sales, READ_AT_MOST),
+    nicknameOf(ports, call),
+  ]);
+  // A till that searches by its own reference knows the sale, even when its create was never answered.
   if (search.reference !== null) await Promise.all(current.map((link) => noteFound(ports, link)));
   return current.map((link) => renderMerchantOrder(ports, call, link, nickname)).filter((order) => search.finds(order));
 }
 
-/** Tills poll a search every second: an order read within `reads.search_fresh_ms` is not read again. */
-async function readAgain(ports: Ports, call: LegacyCall, links: Link[]): Promise<Link[]> {
-  const fresh_since = ports.clock.now() - ports.settings.reads.search_fresh_ms;
-  const stale = links
-    .filter((link) => link.state === 'LIVE' && ports.memory.sales.reads.last(link.order_id ?? '') <= fresh_since)
-    .slice(0, READ_AT_MOST);
-  const read = new Map<string, Link>();
-  await Promise.all(stale.map(async (link) => read.set(link.legacy_id, await refreshLink(ports, link, call.token))));
-  return links.map((link) => read.get(link.legacy_id) ?? link);
-}
-
-/** The search as legacy gets it: a page of the merged list needs everything before it too. */
-function fromTheFirst(query: Record<string, string>, { offset, limit }: MerchantOrderSearch): Record<string, string> {
-  if (offset === 0) return query;
-  const { offset: _offset, ...others } = query;
-  return { ...others, limit: String(offset + limit) };
-}
-
-const MOMENTS = ['date_created_from', 'date_created_to', 'last_updated_from', 'last_updated_to'];
-
-function askLegacy(ports: Ports, call: LegacyCall, query: Record<string, string>): Promise<UpstreamOutcome> {
-  const { reads } = ports.settings;
-  return ports.memory.cache.get(
-    `merchant_orders ${call.merchant.id} ${searchKey(query, MOMENTS, reads.search_fresh_ms)}`,
-    ports.clock.now(),
-    reads.search_fresh_ms,
-    () =>
-      ports.upstreams.legacy.send({
-        name: 'merchant_order_search',
-        method: 'GET',
-        path: '/merchant_orders/search',
-        query,
-        token: call.token,
-        timeout_ms: reads.timeout_ms,
-      }),
-    (outcome) => outcome.kind === 'answered' && outcome.status === 200,
-  );
-}
-
-/** Nothing of ours is found: legacy's answer as it is, its errors too. */
+/** Legacy's answer as it is, its errors too. */
 async function asLegacySays(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): Promise<Answered> {
-  const { family } = call.operation;
-  if (outcome.kind === 'not_sent') return refused(family, 'bad_gateway');
-  if (outcome.kind === 'broken') return refused(family, 'outcome_unknown');
-  if (outcome.status === 401) await distrust(ports, call.token);
-  const { status, body, retry_after_ms } = outcome;
-  if (retry_after_ms === null) return answered(status, body);
-  return answered(status, body, { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) });
+  if (outcome.kind === 'broken') return refused(call.operation.family, 'outcome_unknown');
+  if (outcome.kind === 'answered' && outcome.status < 400) return answered(outcome.status, outcome.body);
+  return asUpstreamSays(ports, call, outcome);
 }
 
 type LegacyElement = NonNullable<z.infer<typeof merchantOrderSearch>['elements']>[number];
@@ -178,7 +139,7 @@ function foundBy(outcome: UpstreamOutcome): { elements: LegacyElement[]; total: 
   return parsed.success ? { elements: parsed.data.elements ?? [], total: parsed.data.total } : null;
 }
 
-/** Newest first as both lists are; each keeps its own order, whatever dates it tells. */
+/** Newest first, as both lists are; each keeps its own order. */
 function merge(ours: MerchantOrder[], theirs: LegacyElement[]): (MerchantOrder | LegacyElement)[] {
   const merged: (MerchantOrder | LegacyElement)[] = [];
   let next = 0;
@@ -191,16 +152,15 @@ function merge(ours: MerchantOrder[], theirs: LegacyElement[]): (MerchantOrder |
   return [...merged, ...theirs.slice(next)];
 }
 
-/** Epoch ms; NaN, which is never later, where legacy tells none. */
+/** Epoch ms; NaN, which is never later, without a date. */
 function createdAt(element: LegacyElement | undefined): number {
   return Date.parse(String(element?.date_created));
 }
 
-// What a search for merchant orders asks for, and which of ours it means (`docs/field-notes.md` QR §2, search parameters).
-
-/** Published nowhere; other searches of the service have it. */
+/** Not published; other searches of upstream have it. */
 const DEFAULT_LIMIT = 50;
 
+/** The query of a search (`docs/field-notes.md` QR §2, search parameters). */
 export interface MerchantOrderSearch {
   /** The client's own reference; null when the search names none. */
   reference: string | null;
@@ -213,7 +173,7 @@ export interface MerchantOrderSearch {
 }
 
 /**
- * Reads a search. An empty filter is none, and parameters that are no filter are ignored.
+ * An empty filter is none, and other parameters are ignored.
  * @param now epoch ms, what `NOW` in a date means.
  * @returns null when a date or a number can't be read.
  */
@@ -243,33 +203,37 @@ export function readSearch(query: Readonly<Record<string, string>>, now: number)
 type Test = (order: MerchantOrder) => boolean;
 type FilterName = Exclude<(typeof merchantOrderFilters)[number], 'limit' | 'offset'>;
 
-/** Each gives the test of a value, or null for a value that can't be read. What ours don't know excludes them. */
+/** Each makes the test of a value, or null for an unreadable value. A merchant order without the field does not match. */
 const filters: Readonly<Record<FilterName, (value: string, now: number) => Test | null>> = {
-  status: (value) => (order) => order.status === value,
-  order_status: (value) => (order) => order.order_status === value,
-  external_reference: (value) => (order) => order.external_reference === value,
-  preference_id: (value) => (order) => order.preference_id === value,
-  marketplace: (value) => (order) => order.marketplace === value,
-  site_id: (value) => (order) => order.site_id === value,
-  sponsor_id: (value) => (order) => String(order.sponsor_id) === value,
-  application_id: (value) => (order) => String(order.application_id) === value,
-  payer_id: (value) => (order) => String(order.payer?.id) === value,
+  status: isEqual((order) => order.status),
+  order_status: isEqual((order) => order.order_status),
+  external_reference: isEqual((order) => order.external_reference),
+  preference_id: isEqual((order) => order.preference_id),
+  marketplace: isEqual((order) => order.marketplace),
+  site_id: isEqual((order) => order.site_id),
+  sponsor_id: isEqual((order) => order.sponsor_id),
+  application_id: isEqual((order) => order.application_id),
+  payer_id: isEqual((order) => order.payer?.id),
   items: (value) => (order) => order.items.some(({ id }) => id === value),
-  date_created_from: (value, now) => from(searchMoment(value, now), (order) => order.date_created),
-  date_created_to: (value, now) => to(searchMoment(value, now), (order) => order.date_created),
-  last_updated_from: (value, now) => from(searchMoment(value, now), (order) => order.last_updated),
-  last_updated_to: (value, now) => to(searchMoment(value, now), (order) => order.last_updated),
+  date_created_from: isInRange((order) => order.date_created, 'from'),
+  date_created_to: isInRange((order) => order.date_created, 'to'),
+  last_updated_from: isInRange((order) => order.last_updated, 'from'),
+  last_updated_to: isInRange((order) => order.last_updated, 'to'),
 };
 
-function from(start: number | null, dateOf: (order: MerchantOrder) => string): Test | null {
-  return start === null ? null : (order) => Date.parse(dateOf(order)) >= start;
+function isEqual(fieldOf: (order: MerchantOrder) => unknown): (value: string) => Test {
+  return (value) => (order) => String(fieldOf(order) ?? '') === value;
 }
 
-function to(end: number | null, dateOf: (order: MerchantOrder) => string): Test | null {
-  return end === null ? null : (order) => Date.parse(dateOf(order)) <= end;
+function isInRange(dateOf: (order: MerchantOrder) => string, end: 'from' | 'to') {
+  return (value: string, now: number): Test | null => {
+    const limit = searchMoment(value, now);
+    if (limit === null) return null;
+    return (order) => (end === 'from' ? Date.parse(dateOf(order)) >= limit : Date.parse(dateOf(order)) <= limit);
+  };
 }
 
-/** A whole number, or what stands for none; null for anything else. */
+/** A whole number; `otherwise` without one; null for anything else. */
 function count(value: string | undefined, otherwise: number): number | null {
   if (value === undefined || value === '') return otherwise;
   return /^\d{1,9}$/.test(value) ? Number(value) : null;

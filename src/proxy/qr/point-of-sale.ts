@@ -1,4 +1,4 @@
-/** Points of sale: which one a call is about, and what its internal number stands for (`docs/field-notes.md` QR §4). */
+/** The point of sale of a call: its external id, which upstream is asked for by its internal number (`docs/field-notes.md` QR §4). */
 
 import { z } from 'zod';
 import { EXTERNAL_ID, USER_ID } from '../../contract/identifiers.ts';
@@ -12,10 +12,7 @@ import type { Secret } from '../vault.ts';
 
 export type PointOfSale = { kind: 'known'; external_pos_id: string } | { kind: 'refused'; answer: Answered };
 
-/**
- * The external id of the point of sale in the path; an internal number is looked up. A path user that is not the
- * token's owner is refused as legacy did.
- */
+/** The external id of the point of sale in the path; an internal number is looked up. Another seller's path is refused, as legacy did. */
 export async function pointOfSaleOf(ports: Ports, call: LegacyCall): Promise<PointOfSale> {
   const { family } = call.operation;
   const { user_id, external_pos_id, pos_id } = call.path;
@@ -28,7 +25,7 @@ export async function pointOfSaleOf(ports: Ports, call: LegacyCall): Promise<Poi
   return refuse(refused(family, lookup.error));
 }
 
-/** v1 has one answer for whatever is not there; v2 has a code for an id that can't be one. */
+/** v1 has one answer for every missing point of sale; v2 has a code for an invalid id. */
 function named(ports: Ports, family: Family, external_pos_id: string): PointOfSale {
   if (EXTERNAL_ID.test(external_pos_id)) return { kind: 'known', external_pos_id };
   markLimitation(ports.exchange, 'LIM-24');
@@ -40,26 +37,20 @@ function refuse(answer: Answered): PointOfSale {
   return { kind: 'refused', answer };
 }
 
-// What the internal number of a point of sale stands for: asked of the service once, and remembered (`docs/field-notes.md`
-// QR §4).
-
-/** What of `GET /pos/{id}` matters here. */
+/** Of `GET /pos/{id}`. */
 const pointOfSale = z.looseObject({ external_id: z.string().nullish() });
 
 export type PosLookup = { kind: 'known'; external_pos_id: string } | { kind: 'failed'; error: LegacyErrorName };
 
-/**
- * A till gives up after about ten seconds, and legacy takes the sale without any lookup: so a create that may go there
- * waits no longer than this for the number, several times what the read takes.
- */
+/** A till gives up after about ten seconds, and legacy needs no lookup: a create that may be proxied waits no longer than this. */
 export const POS_LOOKUP_MS = 1_000;
 
-/** What a call was told already: it asks once, however often its way is chosen anew. */
-const told = new WeakMap<ExchangeDraft, Map<string, PosLookup>>();
+/** Lookups of a call: it makes each once, even if its lane is chosen again. */
+const lookups = new WeakMap<ExchangeDraft, Map<string, PosLookup>>();
 
 /**
- * The external id behind an internal number, remembered for `reads.pos_fresh_ms`; a failure is remembered for its call
- * alone. Calls share a question only with others of the same token, because an invented one fails.
+ * The external id of an internal number, cached for `reads.pos_fresh_ms`; a failure only for its call. Concurrent calls
+ * share a lookup only with the same token, because an invented token fails.
  * @param token accepted as the merchant's.
  */
 export async function lookUpPos(
@@ -77,24 +68,24 @@ export async function lookUpPos(
     `${key} ${ports.vault.fingerprint(token)}`,
     ports.clock.now(),
     pos_fresh_ms,
-    () => ask(ports, token, pos_id, timeout_ms),
+    () => requestPos(ports, token, pos_id, timeout_ms),
     () => false,
   );
-  // The number is the merchant's whoever asked: the service has answered one of its tokens.
+  // The number is the merchant's: upstream has accepted one of its tokens.
   if (lookup.kind === 'known') await ports.memory.cache.get(key, ports.clock.now(), pos_fresh_ms, async () => lookup);
   const draft = ports.exchange;
-  if (draft !== null) told.set(draft, (told.get(draft) ?? new Map()).set(key, lookup));
+  if (draft !== null) lookups.set(draft, (lookups.get(draft) ?? new Map()).set(key, lookup));
   return lookup;
 }
 
-/** What is known of a number without asking anybody; null when nothing is. */
+/** The cached lookup of a number; null without one. Makes no network call. */
 export async function peekPos(ports: Ports, merchant_id: string, pos_id: string): Promise<PosLookup | null> {
   if (!USER_ID.test(pos_id)) return { kind: 'failed', error: 'pos_not_found' };
   const key = keyOf(merchant_id, pos_id);
   const { clock, settings } = ports;
   const known = await ports.memory.cache.peek<PosLookup>(key, clock.now(), settings.reads.pos_fresh_ms);
   const draft = ports.exchange;
-  return known ?? (draft === null ? null : (told.get(draft)?.get(key) ?? null));
+  return known ?? (draft === null ? null : (lookups.get(draft)?.get(key) ?? null));
 }
 
 /** True for a number that no point of sale of orders can have. */
@@ -106,7 +97,7 @@ function keyOf(merchant_id: string, pos_id: string): string {
   return `pos ${merchant_id} ${pos_id}`;
 }
 
-async function ask(ports: Ports, token: Secret, pos_id: string, timeout_ms: number): Promise<PosLookup> {
+async function requestPos(ports: Ports, token: Secret, pos_id: string, timeout_ms: number): Promise<PosLookup> {
   const outcome = await ports.upstreams.orders.send({
     name: 'pos',
     method: 'GET',

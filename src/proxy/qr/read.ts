@@ -1,4 +1,4 @@
-/** The story of reading what a till has, which the orders API can only do by the order. */
+/** Reads the current order of a point of sale, which the orders API can only do by the order's id. */
 
 import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
 import type { LegacyCall } from '../http/call.ts';
@@ -9,7 +9,7 @@ import { readLink } from '../sales/refresh.ts';
 import { saleContext } from './create.ts';
 import { pointOfSaleOf } from './point-of-sale.ts';
 
-/** `GET` of v2: the order as it was sent; of v1: as its create answered it. 404 where the till has none. */
+/** `GET` of v2: the order as it was sent; of v1: as its create was answered. 404 where the till has none. */
 export async function getPointOfSale(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const place = await pointOfSaleOf(ports, call);
   if (place.kind === 'refused') return place.answer;

@@ -1,5 +1,4 @@
-/** Reads what both sides have on both of them, and compares the answers in legacy words; a control read takes the noise out. */
-import { errorBody, legacyError } from '../../contract/legacy-errors.ts';
+/** Reads the same thing on both sides and compares the answers in legacy form; a control read filters out noise. */
 import { order } from '../../contract/orders.ts';
 import { listTerminalsAnswer } from '../../contract/terminals.ts';
 import { upstreamRoutes } from '../../contract/upstream.ts';
@@ -9,9 +8,17 @@ import type { ShadowTask } from '../evidence/exchange.ts';
 import type { CoverageCell, DifferenceSeen } from '../records/evidence.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
-import { type Asked, askedOf, knownOperation, type ShadowTools, shown, signatureOf } from './shadow.ts';
+import {
+  knownOperation,
+  legacyRefusal,
+  type ShadowInput,
+  type ShadowTools,
+  shadowInput,
+  shown,
+  signatureOf,
+} from './shadow.ts';
 
-/** A shadow that may also read; `read.ts` says what that is. */
+/** A shadow that may also read. */
 export interface DoubleReadTools extends ShadowTools {
   orders: ReadOnlyUpstream;
   legacy: ReadOnlyUpstream;
@@ -22,11 +29,10 @@ export interface DoubleRead {
   differences: DifferenceSeen[];
   /** Fields of the legacy answer, as `answer.devices[].pos_id`. */
   cells: CoverageCell[];
-  /** What the tables made of the request; absent where orders gave no answer to it. */
+  /** What the tables made of the request; missing where orders gave no answer. */
   paper?: Paper;
 }
 
-/** Rows that have passed on what the call asked for, and what they lost of it. */
 type Paper = Pick<Translated, 'fired' | 'losses'>;
 
 /** True for a task whose operation both sides can read (`double_read` of `operations.yaml`). */
@@ -36,40 +42,40 @@ export function isDoubleRead(tools: Pick<ShadowTools, 'tables'>, task: ShadowTas
 
 /**
  * The orders side of a read that legacy has answered, compared with that answer by the matchers of the tables. Errors are
- * compared too: the class of the status, and the legacy error that the till would be told. A side that gave no answer, or
- * a 401 or a 429, is no evidence. Before a difference is told legacy is read once more: what it answers otherwise by
- * itself is noise, and not told.
+ * compared too: the class of the status, and the legacy error for the till. A side without an answer, or with a 401 or a
+ * 429, is no evidence. Before a difference is reported legacy is read once more: what changes between the two is noise.
  */
 export async function doubleRead(tools: DoubleReadTools, task: ShadowTask): Promise<DoubleRead> {
-  const asked = askedOf(tools.tables, task);
+  const input = shadowInput(tools.tables, task);
   const legacy = { status: task.exchange.status, error: task.exchange.error, body: task.legacy_body };
   const isReadable = legacy.status >= 300 || legacy.body !== null;
-  const orders = isReadable && isEvidence(legacy.status) ? await readOrders(tools, asked, task) : null;
+  const orders = isReadable && isEvidence(legacy.status) ? await readOrders(tools, input, task) : null;
   if (orders === null) return { differences: [], cells: [] };
-  const found = await withoutNoise(tools, task, asked, legacy, compare(tools, asked, legacy, orders));
-  const read = told(tools, asked, found);
-  return orders.paper === undefined ? read : { ...read, paper: orders.paper };
+  const found = await withoutNoise(tools, task, input, legacy, compare(tools, input, legacy, orders));
+  const { name: operation } = input.operation;
+  const differences = found.filter(isDifferent).map((field) => differenceOf(tools, operation, field));
+  const cells = found.filter(({ what }) => what === 'value').map((field) => cellOf(operation, field));
+  return { differences, cells, ...(orders.paper === undefined ? {} : { paper: orders.paper }) };
 }
 
-/** What was compared, without what legacy answers otherwise by itself. */
 async function withoutNoise(
   tools: DoubleReadTools,
   task: ShadowTask,
-  asked: Asked,
-  legacy: Told,
+  input: ShadowInput,
+  legacy: SideAnswer,
   found: Compared[],
 ): Promise<Compared[]> {
-  const equal = found.filter((one) => one.difference === null);
-  if (equal.length === found.length) return found;
-  const control = await readLegacy(tools, asked, task);
-  if (control === null) return equal;
-  const noise = compare(tools, asked, legacy, control).filter((one) => one.difference !== null);
-  const isNoise = (field: Compared) => noise.some(({ what, path }) => what === 'error' || path === field.path);
-  return found.filter((one) => one.difference === null || !isNoise(one));
+  if (!found.some(isDifferent)) return found;
+  const control = await readLegacy(tools, input, task);
+  if (control === null) return found.filter((field) => !isDifferent(field));
+  const noise = compare(tools, input, legacy, control).filter(isDifferent);
+  return found.filter(
+    (field) => !isDifferent(field) || !noise.some(({ what, path }) => what === 'error' || path === field.path),
+  );
 }
 
-/** An answer in legacy words, whichever side it came from. */
-interface Told {
+/** An answer in legacy form, from either side. */
+interface SideAnswer {
   status: number;
   /** The `error` of a legacy error body; null on success. */
   error: string | null;
@@ -81,28 +87,39 @@ interface Told {
 type Compared =
   | ({ what: 'value' } & ComparedField)
   | { what: 'error'; path: ''; difference: string | null; legacy: string; orders: string };
+type Different = Compared & { difference: string };
 
-function compare({ tables }: ShadowTools, { operation }: Asked, legacy: Told, orders: Told): Compared[] {
-  const isError = legacy.status >= 300 || orders.status >= 300;
-  if (!isError)
+const isDifferent = (field: Compared): field is Different => field.difference !== null;
+
+function compare(
+  { tables }: ShadowTools,
+  { operation }: ShadowInput,
+  legacy: SideAnswer,
+  orders: SideAnswer,
+): Compared[] {
+  if (legacy.status < 300 && orders.status < 300)
     return tables.compare(operation, legacy.body, orders.body).map((field) => ({ what: 'value', ...field }));
-  const [one, other] = [legacy, orders].map(({ status, error }) =>
-    `${Math.floor(status / 100)}xx ${error ?? ''}`.trim(),
-  );
-  const difference = one === other ? null : `${one}, ${other}`;
-  return [{ what: 'error', path: '', difference, legacy: one ?? '', orders: other ?? '' }];
+  const [one, other] = [textOf(legacy), textOf(orders)];
+  return [
+    { what: 'error', path: '', difference: one === other ? null : `${one}, ${other}`, legacy: one, orders: other },
+  ];
 }
 
-/** Null where nothing can be told: no answer, or one about the token or the rate alone. */
-async function readOrders(tools: DoubleReadTools, asked: Asked, task: ShadowTask): Promise<Told | null> {
+function textOf({ status, error }: SideAnswer): string {
+  return `${Math.floor(status / 100)}xx ${error ?? ''}`.trim();
+}
+
+/** Null without evidence. */
+async function readOrders(tools: DoubleReadTools, input: ShadowInput, task: ShadowTask): Promise<SideAnswer | null> {
   const { tables } = tools;
-  const { operation, source, context } = asked;
-  const name = readNameOf(asked);
+  const { operation, source, context } = input;
+  const name = readNameOf(input);
   let translated: Translated;
   try {
     translated = tables.request(operation, source, context);
   } catch (error) {
-    return refusedHere(asked, error);
+    if (!(error instanceof PuenteError) || error.code !== 'refused') throw error;
+    return legacyRefusal(operation.family, String(error.facts.error), String(error.facts.detail ?? ''));
   }
   const path = filled(upstreamRoutes[name].path, translated.value.path ?? {});
   const outcome = await tools.orders.read(readCall(tools, task, { name, path, query: translated.value.query ?? {} }));
@@ -111,34 +128,32 @@ async function readOrders(tools: DoubleReadTools, asked: Asked, task: ShadowTask
     const parsed = readers[name].safeParse(outcome.body);
     if (!parsed.success) return null;
     const answer = tables.answer(operation, parsed.data, { ...context, ...source.path });
-    return {
-      status: 200,
-      error: null,
-      body: answer.value.body,
-      paper: { fired: translated.fired, losses: [...translated.losses, ...answer.losses] },
-    };
+    const paper = { fired: translated.fired, losses: [...translated.losses, ...answer.losses] };
+    return { status: 200, error: null, body: answer.value.body, paper };
   }
   const row = tables.error(operation.family, name, outcome.status, outcome.body, context);
-  return inLegacyWords(asked, row.error, row.detail);
+  return legacyRefusal(operation.family, row.error, row.detail);
 }
 
 /** The answers that a double read can read. */
 const readers = { terminals_list: listTerminalsAnswer, get: order } as const;
 
-function readNameOf({ operation }: Asked): Exclude<ReadName, 'legacy_read'> {
+function readNameOf({ operation }: ShadowInput): Exclude<ReadName, 'legacy_read'> {
   if (operation.upstream === 'get' || operation.upstream === 'terminals_list') return operation.upstream;
   throw new PuenteError('bad_tables', `${operation.name} can't be read on the orders side.`); // `check` has proved it
 }
 
 async function readLegacy(
   tools: DoubleReadTools,
-  { operation, source }: Asked,
+  { operation, source }: ShadowInput,
   task: ShadowTask,
-): Promise<Told | null> {
+): Promise<SideAnswer | null> {
   const path = filled(operation.path, source.path);
   const outcome = await tools.legacy.read(readCall(tools, task, { name: 'legacy_read', path, query: source.query }));
   if (outcome.kind !== 'answered' || !isEvidence(outcome.status)) return null;
-  return { status: outcome.status, error: outcome.status < 300 ? null : errorOf(outcome), body: outcome.body };
+  const { status, body } = outcome;
+  const { error } = (body ?? {}) as { error?: unknown }; // any JSON
+  return { status, error: status >= 300 && typeof error === 'string' ? error : null, body };
 }
 
 function readCall(tools: DoubleReadTools, task: ShadowTask, call: Pick<ReadCall, 'name' | 'path' | 'query'>): ReadCall {
@@ -154,59 +169,25 @@ function isEvidence(status: number): boolean {
   return status !== 401 && status !== 429;
 }
 
-function errorOf({ body }: Extract<ReadOutcome, { kind: 'answered' }>): string | null {
-  const { error } = (body ?? {}) as { error?: unknown }; // any JSON
-  return typeof error === 'string' ? error : null;
+function differenceOf({ redact }: ShadowTools, operation: string, field: Different): DifferenceSeen {
+  const { what, path, difference } = field;
+  const [legacy, orders] =
+    field.what === 'error'
+      ? [field.legacy, field.orders]
+      : [shown(redact, path, field.legacy), shown(redact, path, field.orders)];
+  return { signature: signatureOf({ operation, what, path, kind: difference }), operation, what, path, legacy, orders };
 }
 
-/** @throws what is no refusal. */
-function refusedHere(asked: Asked, error: unknown): Told {
-  if (!(error instanceof PuenteError) || error.code !== 'refused') throw error;
-  return inLegacyWords(asked, String(error.facts.error), String(error.facts.detail ?? ''));
+/** Answers have names that the till itself has given, so that all of them count as unknown. */
+function cellOf(operation: string, { path, difference }: Compared): CoverageCell {
+  return { operation, field: `answer.${path}`, outcome: difference === null ? 'equal' : 'different', unknown: true };
 }
-
-function inLegacyWords({ operation: { family } }: Asked, name: string, detail: string | null): Told {
-  const entry = legacyError(family, name) ?? legacyError(family, 'internal');
-  if (entry === null) throw new PuenteError('bad_tables', `the catalogue of ${family} has no internal error`);
-  const body = errorBody(family, entry, detail ?? '');
-  return { status: entry.status, error: String(body.error), body };
-}
-
-function told(
-  { redact }: ShadowTools,
-  { operation: { name: operation } }: Asked,
-  found: readonly Compared[],
-): DoubleRead {
-  const differences = found.flatMap((field): DifferenceSeen[] => {
-    const { what, path, difference, legacy, orders } = field;
-    if (difference === null) return [];
-    const signature = signatureOf({ operation, what, path, kind: difference });
-    if (what === 'error') return [{ signature, operation, what, path, legacy: String(legacy), orders: String(orders) }];
-    return [
-      { signature, operation, what, path, legacy: shown(redact, path, legacy), orders: shown(redact, path, orders) },
-    ];
-  });
-  const cells = found
-    .filter(({ what }) => what === 'value')
-    .map(({ path, difference }): CoverageCell => {
-      // Answers tell the till's own words, too, and the names that it has given them.
-      return {
-        operation,
-        field: `answer.${path}`,
-        outcome: difference === null ? 'equal' : 'different',
-        unknown: true,
-      };
-    });
-  return { differences, cells };
-}
-
-// The only thing a shadow may ask of the outside: a read. Its type has no method, no body and no key, so no create
-// fits into it.
 
 /** The calls of the orders API that read (`docs/field-notes.md` Spec Endpoints), and a read of the legacy API. */
 export const readNames = ['get', 'terminals_list', 'legacy_read'] as const;
 export type ReadName = (typeof readNames)[number];
 
+/** The only request of a shadow. It has no method, no body and no key, so that no create fits into it. */
 export interface ReadCall {
   name: ReadName;
   /** Absolute path, ids already checked against their pattern. */
@@ -222,13 +203,11 @@ export type ReadOutcome =
   | { kind: 'not_sent' | 'broken'; cause: string };
 
 export interface ReadOnlyUpstream {
-  /** Reads once. Never throws for what the network does. */
+  /** Reads once. Never throws for a network error. */
   read(call: ReadCall): Promise<ReadOutcome>;
 }
 
-// The door between shadows and a client that can write: whatever comes through it leaves as a GET without a body.
-
-/** @param upstream the orders side or the legacy side; a path that is no path counts as not sent. */
+/** Makes a client that can only send a GET without a body. @param upstream of either side; an invalid path counts as not sent. */
 export function readOnly(upstream: Upstream): ReadOnlyUpstream {
   return {
     async read({ name, path, query, token, timeout_ms }) {

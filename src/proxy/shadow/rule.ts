@@ -1,6 +1,6 @@
-/** What a rule of the orders API is, as a row, and what is known beside the order when it is judged. */
+/** A rule of the orders API as a row, and the facts beside the order that it may depend on. */
 
-/** Codes of `docs/field-notes.md` Spec Errors, POST /v1/orders, that an order can be refused with whatever else is going on. */
+/** Codes of `docs/field-notes.md` Spec Errors, POST /v1/orders, that depend on the order alone. */
 export type PredictedCode =
   | 'bad_request'
   | 'empty_required_header'
@@ -17,17 +17,17 @@ export type PredictedCode =
   | 'marketplace_not_valid'
   | 'marketplace_fee_not_allowed';
 
-/** What a rule may ask beside the order. Null: nobody knows, and a rule that hangs on it holds. */
+/** Facts beside the order. Null: unknown, and a rule that depends on it holds. */
 export interface OrderFacts {
   type: 'point' | 'qr';
   site: string | null;
   /** Decimals of the site's currency. */
   exponent: number;
-  /** An `X-Idempotency-Key` goes along; Puente sends one always. */
+  /** The request has an `X-Idempotency-Key`; Puente always sends one. */
   has_key: boolean;
   /** The token came from OAuth. */
   is_oauth: boolean | null;
-  /** The application behind it is known as a marketplace. */
+  /** The token's application is a marketplace. */
   is_marketplace: boolean | null;
   /** The seller has the agreement for cash withdrawals. */
   may_hand_out_cash: boolean | null;
@@ -43,13 +43,13 @@ export interface Rule {
   of: 'point' | 'qr' | 'both';
   status: 400 | 404;
   code: PredictedCode;
-  /** Judged where the value is missing too, as long as what is around it is there. */
+  /** Judged for a missing value too, while its parent is there. */
   demands?: true;
-  /** @param value at the path; never undefined but for a rule that demands. */
+  /** @param value at the path; undefined only for a rule that demands. */
   holds(value: unknown, facts: OrderFacts, order: Fields): boolean;
   /** The key inside the value that is to blame; without it the path itself is. */
   culprit?(value: unknown): string;
-  /** The service's words, where its tables translate them; a general text otherwise. */
+  /** Upstream's own message, where a table translates it; a general text otherwise. */
   says?(facts: OrderFacts): string;
   /** The rule, in one sentence. */
   why: string;
@@ -61,18 +61,16 @@ export function isObject(value: unknown): value is Fields {
   return value !== null && typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-// What of the orders API hangs on the site: where there are terminals and QR codes, and the least amount.
-
 interface SiteFacts {
   has_terminals: boolean;
   has_qr: boolean;
-  /** Least amount of an order, minor units; null where nobody has seen one. */
+  /** Least amount of an order, minor units; null where none was observed. */
   minimum_minor: number | null;
 }
 
 /**
  * Terminals: `docs/field-notes.md` Orders §10. QR: the currencies of `docs/field-notes.md` Spec Order; Mexico's is not among them.
- * Least amounts: refusals that were seen live (`docs/field-notes.md` Orders §10).
+ * Least amounts: refusals that were observed live (`docs/field-notes.md` Orders §10).
  */
 const sites: Readonly<Record<string, SiteFacts>> = {
   MLA: { has_terminals: true, has_qr: true, minimum_minor: 1500 },
@@ -82,7 +80,7 @@ const sites: Readonly<Record<string, SiteFacts>> = {
   MLU: { has_terminals: false, has_qr: true, minimum_minor: null },
 };
 
-/** A site that is not listed has neither. Null where the site is not known: nothing is judged by it then. */
+/** A site that is not listed has neither. Null where the site is unknown: then no rule of sites applies. */
 export function siteFacts(site: string | null): SiteFacts | null {
   if (site === null) return null;
   return (Object.hasOwn(sites, site) ? sites[site] : undefined) ?? NOWHERE;

@@ -1,4 +1,4 @@
-/** The shadow of a legacy create: the order that would have been sent, and what would have become of it; on paper only. */
+/** The shadow of a legacy create: the order that would have been sent, and its predicted answer. It sends nothing. */
 
 import { createHash } from 'node:crypto';
 import { EXTERNAL_ID, USER_ID } from '../../contract/identifiers.ts';
@@ -12,7 +12,7 @@ import type { DifferenceSeen } from '../records/evidence.ts';
 import { derivedReference, fitsUpstream } from '../sales/new-link.ts';
 import { type Prediction, predict, predictedBody } from './predict.ts';
 
-/** Everything a shadow is handed. There is no way from here to anything that sends: keep it so. */
+/** Everything a shadow may use. Nothing in it sends: keep it so. */
 export interface ShadowTools {
   tables: Tables;
   /** Takes out what must not be kept (`proxy/evidence/redact.ts`). */
@@ -21,8 +21,7 @@ export interface ShadowTools {
   clock: { now(): number };
 }
 
-/** What is found beside the time it took. */
-type Found = Omit<ShadowFinding, 'took_ms'>;
+type Finding = Omit<ShadowFinding, 'took_ms'>;
 
 /** True for a task whose operation makes an order. */
 export function hasShadow(tables: Tables, task: ShadowTask): boolean {
@@ -31,28 +30,29 @@ export function hasShadow(tables: Tables, task: ShadowTask): boolean {
 }
 
 /**
- * Translates a create by the tables of the real lane and predicts the answer. Pure, but for the clock it is handed.
+ * Translates a create by the tables of the real lane and predicts the answer. Pure, apart from its clock.
  * @throws PuenteError not_found, for an operation that makes no order; bad_tables, for tables that do not hold.
  */
 export function shadowOf(tools: ShadowTools, task: ShadowTask): ShadowFinding {
   const started = tools.clock.now();
-  const asked = askedOf(tools.tables, task);
-  if (!makesOrder(asked.operation))
-    throw new PuenteError('not_found', `${asked.operation.name} makes no order, so it has no shadow.`);
-  const found = findingOf(tools, task, asked);
-  // A rule names the field, and a till may call its fields anything.
-  const detail = found.detail === null ? null : redactName(found.detail);
-  return { ...found, detail, took_ms: tools.clock.now() - started };
+  const input = shadowInput(tools.tables, task);
+  if (!makesOrder(input.operation))
+    throw new PuenteError('not_found', `${input.operation.name} makes no order, so it has no shadow.`);
+  const finding = findingOf(tools, task, input);
+  // A rule names the field, and a till may give its fields any name.
+  const detail = finding.detail === null ? null : redactName(finding.detail);
+  return { ...finding, detail, took_ms: tools.clock.now() - started };
 }
 
-function findingOf(tools: ShadowTools, task: ShadowTask, asked: Asked): Found {
-  const { operation, source, context } = asked;
-  // The door of the real lane refuses such a body before any story.
+function findingOf(tools: ShadowTools, task: ShadowTask, input: ShadowInput): Finding {
+  const { operation, source, context } = input;
+  // The real lane refuses such a body before any table.
   if (!isJsonObject(source.body))
-    return refusedHere(toldOf(operation.family, 'bad_json', ''), 'the body is no JSON object');
+    return refusedHere(legacyRefusal(operation.family, 'bad_json', ''), 'the body is no JSON object');
   const refusal = pathRefusal(operation, task);
   if (refusal !== null) {
-    return refusedHere(toldOf(operation.family, refusal.error, refusal.detail), 'the path names no till of the seller');
+    const answer = legacyRefusal(operation.family, refusal.error, refusal.detail);
+    return refusedHere(answer, 'the path names no till of the seller');
   }
   let translated: Translated;
   try {
@@ -62,10 +62,10 @@ function findingOf(tools: ShadowTools, task: ShadowTask, asked: Asked): Found {
   }
   const { exponent } = tools.tables.site(task.site);
   const order = translated.value.body;
-  // Whether the token is of OAuth, and what the seller has agreed to, only the service knows.
+  // Only upstream knows whether the token is of OAuth, and the seller's agreements.
   const unknown = { is_oauth: null, is_marketplace: null, may_hand_out_cash: null };
   const prediction = predict(order, { site: task.site, exponent, has_key: true, ...unknown });
-  const verdict = prediction === null ? ACCEPTED : refusedThere(tools.tables, asked, prediction);
+  const verdict = prediction === null ? ACCEPTED : refusedThere(tools.tables, input, prediction);
   return { ...verdict, order: tools.redact(order), fired: translated.fired, losses: redactLosses(translated.losses) };
 }
 
@@ -77,72 +77,63 @@ type Verdict = Pick<ShadowFinding, 'verdict' | 'status' | 'code' | 'error' | 'de
 
 const ACCEPTED: Verdict = { verdict: 'accepted', status: null, code: null, error: null, detail: null };
 
-/** Told to the till by the same rows as a real refusal. */
-function refusedThere(tables: Tables, { operation, context }: Asked, prediction: Prediction): Verdict {
+/** Answered to the till by the same rows as a real refusal. */
+function refusedThere(tables: Tables, { operation, context }: ShadowInput, prediction: Prediction): Verdict {
   const { status, code, detail } = prediction;
   const row = tables.error(operation.family, 'create', status, predictedBody(prediction), context);
-  const { error } = toldOf(operation.family, row.error, row.detail);
+  const { error } = legacyRefusal(operation.family, row.error, row.detail);
   return { verdict: 'refused_there', status, code, error, detail };
 }
 
-/** @throws what is no refusal. */
-function refusedByTable(tables: Tables, family: Family, error: unknown): Found {
+/** @throws an error that is no refusal. */
+function refusedByTable(tables: Tables, family: Family, error: unknown): Finding {
   if (!(error instanceof PuenteError) || error.code !== 'refused') throw error;
   const { error: name, detail, row } = error.facts;
   const by = row === undefined ? null : tables.row(String(row));
   const why = by === null ? 'the legacy contract' : `${by.why} (${by.row})`;
-  // The row that refused is the last one that fired, so that coverage knows whose field it was.
+  // Coverage finds the refused field by the last row that fired.
   const fired = row === undefined ? [] : [String(row)];
-  return { ...refusedHere(toldOf(family, String(name), String(detail ?? '')), why), fired };
+  return { ...refusedHere(legacyRefusal(family, String(name), String(detail ?? '')), why), fired };
 }
 
-/** A message names fields, and a till may call its own whatever it likes. */
+/** A message names fields, whose names a till chooses. */
 const MAX_MESSAGE = 200;
 
-function refusedHere({ error, message }: Told, why: string): Found {
-  const nothing = { order: null, fired: [], losses: [] };
-  // Which element of a list it was makes it no other refusal.
-  const detail = `${message.replaceAll(/\[\d+\]/g, '[]').slice(0, MAX_MESSAGE)}: ${why}`;
-  return { verdict: 'refused_here', status: null, code: null, error, detail, ...nothing };
+function refusedHere({ error, message }: LegacyRefusal, why: string): Finding {
+  // The index in a list makes it no other refusal.
+  const detail = `${withoutIndexes(message).slice(0, MAX_MESSAGE)}: ${why}`;
+  return { verdict: 'refused_here', status: null, code: null, error, detail, order: null, fired: [], losses: [] };
 }
 
-/** The two texts of the till's error body. */
-interface Told {
+/** An error as the till is answered. */
+export interface LegacyRefusal {
+  status: number;
   error: string;
   message: string;
+  body: unknown;
 }
 
-function toldOf(family: Family, name: string, detail: string | null): Told {
+/** The answer of a legacy error; of `internal` for a name that the family doesn't have. */
+export function legacyRefusal(family: Family, name: string, detail: string | null): LegacyRefusal {
   const entry = legacyError(family, name) ?? legacyError(family, 'internal');
   if (entry === null) throw new PuenteError('bad_tables', `the catalogue of ${family} has no internal error`);
   const body = errorBody(family, entry, detail ?? '');
-  return { error: String(body.error), message: String(body.message) };
+  return { status: entry.status, error: String(body.error), message: String(body.message), body };
 }
 
-// What a legacy call would be translated with: the sources and the context that a live call hands to its request
-// table.
-
-export interface Asked {
+/** The operation of a legacy call, with the source and the context that a live call hands to its request table. */
+export interface ShadowInput {
   operation: Operation;
   source: LegacyRequest;
   context: MappingContext;
 }
 
-/** Stands in for the external id of a till that is named by its number, which only the service knows. */
+/** Stands in for the external id of a till that is named by its number, which only upstream knows. */
 const SOME_TILL = 'POS0';
 
-/** The operation of a task; null when these tables do not have it, which may be older or newer than its exchange. */
+/** The operation of a task; null when these tables, older or newer than its exchange, do not have it. */
 export function knownOperation(tables: Tables, { exchange }: ShadowTask): Operation | null {
   return tables.operations.find((one) => one.name === exchange.operation) ?? null;
-}
-
-/** The operation of a task. @throws PuenteError not_found, when these tables do not have it. */
-function operationOf(tables: Tables, task: ShadowTask): Operation {
-  const { exchange } = task;
-  const operation = knownOperation(tables, task);
-  if (operation === null)
-    throw new PuenteError('not_found', `The tables have no operation '${exchange.operation ?? ''}' to shadow.`);
-  return operation;
 }
 
 /** True when the operation makes an order, so that a shadow of it can be computed. */
@@ -150,9 +141,14 @@ export function makesOrder(operation: Operation): boolean {
   return operation.upstream === 'create' && operation.request !== null;
 }
 
-/** As the stories of creates make it. What only the store or the service knows has a stand-in of the same form. */
-export function askedOf(tables: Tables, task: ShadowTask): Asked {
-  const operation = operationOf(tables, task);
+/**
+ * The input of a call's request table. Values that only the store or upstream knows have a stand-in of the same form.
+ * @throws PuenteError not_found, when these tables do not have the operation.
+ */
+export function shadowInput(tables: Tables, task: ShadowTask): ShadowInput {
+  const operation = knownOperation(tables, task);
+  if (operation === null)
+    throw new PuenteError('not_found', `The tables have no operation '${task.exchange.operation ?? ''}' to shadow.`);
   const { currency, exponent } = tables.site(task.site);
   const { path, query, headers, body } = task.request;
   const context: MappingContext = { site: task.site ?? undefined, exponent, voucher: task.voucher };
@@ -166,7 +162,7 @@ export function askedOf(tables: Tables, task: ShadowTask): Asked {
   return { operation, source, context };
 }
 
-/** What the story of a QR sale refuses before any table: a path that is not the caller's, or names no till (`docs/field-notes.md` QR §1.2). */
+/** Refusals of a QR sale before any table: a path of another seller, or without a till (`docs/field-notes.md` QR §1.2). */
 export function pathRefusal(
   { family, kind }: Operation,
   { exchange, request }: ShadowTask,
@@ -182,16 +178,17 @@ export function pathRefusal(
     : { error: 'invalid_property', detail: 'external_pos_id' };
 }
 
-/** The till's own where it fits; whether it was used before, only the store knows. */
+/** The till's own where it fits; only the store knows whether it was used before. */
 function referenceFor({ kind }: Operation, { exchange, request }: ShadowTask): string {
   const body = record(request.body);
-  const said = kind === 'qr' ? body.external_reference : record(body.additional_info).external_reference;
+  const written = kind === 'qr' ? body.external_reference : record(body.additional_info).external_reference;
   // QR tills write numbers too, whose text is the reference.
-  const text = kind === 'qr' && said !== undefined && typeof said !== 'string' ? stringifyJson(said) : said;
+  const is_other = kind === 'qr' && written !== undefined && typeof written !== 'string';
+  const text = is_other ? stringifyJson(written) : written;
   return typeof text === 'string' && fitsUpstream(text) ? text : derivedReference(exchange.id);
 }
 
-/** How the code shows, by the story (`docs/field-notes.md` Orders §7.2). */
+/** How the code is shown (`docs/field-notes.md` Orders §7.2). */
 function modeOf({ story }: Operation): 'static' | 'dynamic' | 'hybrid' {
   if (story === 'create_dynamic_code') return 'dynamic';
   return story === 'create_hybrid_code' ? 'hybrid' : 'static';
@@ -201,39 +198,34 @@ function record(value: unknown): Readonly<Record<string, unknown>> {
   return value !== null && typeof value === 'object' ? (value as Readonly<Record<string, unknown>>) : {}; // an object, keys unknown
 }
 
-// A create that legacy has answered, beside the verdict that its shadow predicts.
-
 /**
  * The difference between what legacy did and what orders would do; null when they agree or can't be compared.
  *
- * Three kinds count: legacy took what orders would refuse; legacy refused what orders would take; both refuse, and the
- * till is told another error. What hangs on the state of things is no difference, because no rule can know it: legacy's
- * 401 and 403 (whose token, whose terminal), 404 (no such till), 409 (busy), 429, and every 5xx. So a busy terminal on
- * legacy is not held against orders, and that an order would meet a busy terminal is not predicted. Nor is a till that left
- * before it was told anything, or an answer that broke off.
+ * Three kinds count: legacy accepted what orders would refuse; legacy refused what orders would accept; both refuse with
+ * different errors for the till. No rule can know state, so these are no difference: legacy's 401 and 403 (token,
+ * terminal), 404 (no such till), 409 (busy), 429, every 5xx, a till that disconnected, and an answer that broke off.
  */
 export function compareCreate(task: ShadowTask, finding: ShadowFinding): DifferenceSeen | null {
   const { status, error, operation, outcome } = task.exchange;
-  const taken = status < 300;
-  if (operation === null || outcome === 'fault' || status >= 500 || (!taken && (status < 400 || STATE.has(status))))
+  const accepted = status < 300;
+  if (operation === null || outcome === 'fault' || status >= 500 || (!accepted && (status < 400 || STATE.has(status))))
     return null;
-  // Errors of legacy Point are mostly their status again, which is said once.
-  const told = error === null || error === String(status) ? String(status) : `${status} ${error}`;
+  // The error of legacy Point is mostly its status again.
+  const legacy = error === null || error === String(status) ? String(status) : `${status} ${error}`;
   if (finding.verdict === 'accepted') {
-    if (taken) return null;
-    return difference(operation, 'verdict', told, 'accepted', `refused ${told}, accepted`);
+    return accepted ? null : difference(operation, 'verdict', legacy, 'accepted', `refused ${legacy}, accepted`);
   }
   const refusal = [finding.verdict, finding.status, finding.code, finding.error, finding.detail];
-  const said = refusal.filter((part) => part !== null).join(' ');
-  if (taken) return difference(operation, 'verdict', told, said, `taken, ${said}`);
-  return finding.error === error ? null : difference(operation, 'error', told, said, `${told}, ${said}`);
+  const orders = refusal.filter((part) => part !== null).join(' ');
+  if (accepted) return difference(operation, 'verdict', legacy, orders, `taken, ${orders}`);
+  return finding.error === error ? null : difference(operation, 'error', legacy, orders, `${legacy}, ${orders}`);
 }
 
 const STATE = new Set([401, 403, 404, 409, 429]);
-/** Kept of each side (`DifferenceSeen`). */
-const MAX_ANSWER = 500;
+/** Characters kept of each side of a difference. */
+const MAX_SHOWN = 500;
 
-/** The words of a refusal are rules and fields, no values; they tell differences apart. */
+/** The texts of a refusal are rules and fields, no values; they tell differences apart. */
 function difference(
   operation: string,
   what: DifferenceSeen['what'],
@@ -241,22 +233,18 @@ function difference(
   orders: string,
   kind: string,
 ): DifferenceSeen {
+  const signature = signatureOf({ operation, what, path: '', kind });
   return {
-    signature: signatureOf({ operation, what, path: '', kind }),
+    signature,
     operation,
     what,
     path: '',
-    legacy: legacy.slice(0, MAX_ANSWER),
-    orders: orders.slice(0, MAX_ANSWER),
+    legacy: legacy.slice(0, MAX_SHOWN),
+    orders: orders.slice(0, MAX_SHOWN),
   };
 }
 
-// Differences between the sides: their signatures, and what is kept of the two values.
-
-/** Kept of each side (`DifferenceSeen`). */
-const MAX_SHOWN = 500;
-
-/** What makes a difference the same as another: never a value, and never a place in a list. */
+/** What makes two differences equal: never a value, and never an index in a list. */
 export interface DifferenceKind {
   operation: string;
   what: DifferenceSeen['what'];

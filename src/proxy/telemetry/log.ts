@@ -1,4 +1,4 @@
-/** Log lines as JSON on standard output: a message and fields of the allow list, nothing else (`test/faults/README.md` F132, F133). */
+/** Log lines as JSON: a message and the fields of an allow-list, nothing else (`test/faults/README.md` F132, F133). */
 import pino from 'pino';
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { maskText } from '../evidence/redact-text.ts';
@@ -23,9 +23,9 @@ const ALLOWED = [
   'count',
 ] as const satisfies readonly (keyof LogFields)[];
 
-/** A digit run that could be a card number, whether it passes a card's check or not (`test/faults/README.md` F134). */
+/** Digits that could be a card number, whatever their check digit (`test/faults/README.md` F134). */
 const CARD_LIKE = /(?<!\d)\d{13,19}(?!\d)/g;
-/** What some terminals obey, or what turns a line around, and JSON leaves as it is (`test/faults/README.md` F132). */
+/** Control characters of consoles and text direction, which JSON does not escape (`test/faults/README.md` F132). */
 const UNPRINTABLE = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 /** Longest text of a field; a cause is a sentence, not a dump. */
 const MAX_TEXT = 300;
@@ -42,7 +42,7 @@ export function createLog(level: string, destination?: { write(line: string): vo
   };
 }
 
-/** By name, one after the other: what else an object carries, or an error has on it, is never looked at. */
+/** Copies the allowed fields by name. */
 function allowed(fields: LogFields = {}): Record<string, string | number> {
   const kept: Record<string, string | number> = {};
   for (const name of ALLOWED) {
@@ -53,23 +53,15 @@ function allowed(fields: LogFields = {}): Record<string, string | number> {
   return kept;
 }
 
-/** Of a longer text the rest is not read: what is logged is cut far before it. */
+/** The rest of a longer text is not masked, because it is cut off. */
 const MAX_READ = 4_096;
-/** Units, operations and our own sentences come again with every call; so many are known to be clean. */
-const MAX_KNOWN = 2_000;
-const knownClean = new Set<string>();
 
-/**
- * The last scrubber: tokens, cards, addresses and keys are masked in every text, whoever wrote it, and in the encodings that
- * they may hide in. A text is cut after that, so that no half of a secret stays.
- */
+/** Masks tokens, cards, addresses and keys in every text, encoded ones too. A text is cut after that, so that no half of a secret stays. */
 function cleaned(text: string): string {
-  // A sale's own id, which no other call's line has: there is nothing in it to mask.
-  if (INTENT_ID.test(text) || knownClean.has(text)) return text;
+  // The id of a sale has nothing to mask.
+  if (INTENT_ID.test(text)) return text;
   const masked = maskText(text.slice(0, MAX_READ).replaceAll(CARD_LIKE, '[digits]'), true);
-  const clean = masked.slice(0, MAX_TEXT).replaceAll(UNPRINTABLE, '?');
-  if (clean === text && knownClean.size < MAX_KNOWN) knownClean.add(text);
-  return clean;
+  return masked.slice(0, MAX_TEXT).replaceAll(UNPRINTABLE, '?');
 }
 
 // Standard output that blocks no call, however slow its reader is (`test/faults/README.md` F63).

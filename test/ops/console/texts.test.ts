@@ -9,8 +9,8 @@ import { readTexts, type TextList, textLists, textsOf } from '../../../src/local
 import { loadTables } from '../../../src/mapping/load.ts';
 import { rowsOf, wholeRows } from '../../../src/mapping/row.ts';
 import { html, written } from '../../../src/ops/html.ts';
-import { rulesOf } from '../../../src/proxy/shadow/predict.ts';
 import type { Rule } from '../../../src/proxy/shadow/rule.ts';
+import { rulesOf } from '../../../src/proxy/shadow/rules.ts';
 
 const HOUSE = join(import.meta.dirname, '../..', '..');
 const tables = loadTables(join(HOUSE, 'mappings'));

@@ -122,7 +122,7 @@ class InProcessRunner implements TestRunner {
     Object.assign(this.#switch, { hitCount: 0, hitLimit });
     if (isStatic) this.#switch.activeMutant = activeMutant.id;
     try {
-      if (isStatic || this.#group?.remembers === true) this.#tests = null;
+      if (isStatic) this.#tests = null;
       const tests = await this.#load();
       this.#switch.activeMutant = activeMutant.id;
       const chosen = testFilter?.flatMap((id) => tests.get(id) ?? []) ?? [...tests.values()];

@@ -3,14 +3,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import type { Exchange, ShadowTask } from '../../../src/proxy/evidence/exchange.ts';
-import { nothingFound } from '../../../src/proxy/evidence/findings.ts';
 import {
   type EvidenceParts,
   type EvidenceSettings,
   type RunningEvidence,
   startEvidence,
 } from '../../../src/proxy/evidence/recorder.ts';
-import { startWriter } from '../../../src/proxy/evidence/writer.ts';
 import type { LogFields } from '../../../src/proxy/log.ts';
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
@@ -137,17 +135,17 @@ function gated(): Store & { open(): void } {
   return { ...own, open: () => open() };
 }
 
-/** How many exchanges each batch had, for a store that lets nothing in until it is opened. */
+/** How many exchanges each batch had; nothing is written, and the first batch hangs until it is let go. */
 function countingBatches() {
   const sizes: number[] = [];
-  const hanging = gated();
-  const counting: Writing = withMethods(hanging, {
+  const first = Promise.withResolvers<void>();
+  const into: Writing = withMethods(store, {
     recordExchanges: async (batch) => {
       sizes.push(batch.length);
-      await hanging.exchanges.recordExchanges(batch);
+      if (sizes.length === 1) await first.promise;
     },
   });
-  return { hanging, counting, sizes };
+  return { into, sizes, letGo: first.resolve };
 }
 
 /** Refuses the first so many batches. */
@@ -177,45 +175,37 @@ describe('under load', () => {
     expect(await shedToday()).toEqual({ shadow: 7, evidence: 0 });
   });
 
-  it('writes at once what somebody waits for, and no more of what comes meanwhile than whole batches', async () => {
-    const { hanging, counting, sizes } = countingBatches();
-    const writer = startWriter(partsOf({ batch_ms: HOUR_MS }, counting));
-    const add = (count: number): Promise<void>[] =>
-      Array.from({ length: count }, () => {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        writer.add({ exchange: newExchange(), found: nothingFound, bytes: 1, done: resolve });
-        return promise;
-      });
-    const first = add(5);
-    writer.hasten();
-    const second = add(205);
-    hanging.open();
-    await Promise.all([...first, ...second.slice(0, 200)]);
-    expect(sizes).toEqual([5, 200]);
-    writer.stop();
-    await Promise.all(second);
-    expect(sizes).toEqual([5, 200, 5]);
+  it('writes at once what is waited for, and full batches; the rest waits for its time', async () => {
+    const { into, sizes, letGo } = countingBatches();
+    const evidence = start({ batch_ms: HOUR_MS }, into);
+    for (let index = 0; index < 5; index++) evidence.finished(newExchange());
+    const settled = evidence.settled();
+    await vi.waitFor(() => expect(sizes).toEqual([5]));
+    for (let index = 0; index < 205; index++) evidence.finished(newExchange());
+    letGo();
+    await settled;
+    evidence.finished(newExchange());
+    await vi.waitFor(() => expect(sizes).toEqual([5, 205]));
+    await evidence.stop();
+    expect(sizes).toEqual([5, 205, 1]);
   });
 
   it('writes more in one batch while many wait, and fewer where each is large', async () => {
-    const { hanging, counting, sizes } = countingBatches();
-    const writer = startWriter(partsOf({ queue: 5_000, batch_ms: HOUR_MS }, counting));
-    const written: Promise<void>[] = [];
-    const add = (count: number, bytes: number): void => {
-      for (let index = 0; index < count; index++) {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        written.push(promise);
-        writer.add({ exchange: newExchange(), found: nothingFound, bytes, done: resolve });
-      }
+    const { into, sizes, letGo } = countingBatches();
+    const evidence = start({ queue: 5_000, batch_ms: HOUR_MS }, into);
+    const add = (count: number, megabytes = 0): void => {
+      const part = { headers: {}, body: 'x'.repeat(megabytes * 500_000) };
+      const request = { method: 'POST', target: '/', ...part };
+      const messages =
+        megabytes === 0 ? null : { request, answer: { status: 200, headers: {}, body: '' }, upstream: [] };
+      for (let index = 0; index < count; index++) evidence.finished(newExchange({ messages }));
     };
-    const MEGABYTE = 1_000_000;
-    add(200, 1);
-    add(1_100, 1);
-    add(9, MEGABYTE);
-    add(1, 6 * MEGABYTE);
-    writer.stop();
-    hanging.open();
-    await Promise.all(written);
+    add(200);
+    add(1_100);
+    add(9, 1);
+    add(1, 6);
+    letGo();
+    await evidence.stop();
     expect(sizes).toEqual([200, 1_000, 100 + 4, 4, 1, 1]);
   });
 
@@ -363,24 +353,22 @@ describe('a store that fails', () => {
   });
 
   it('is told once when a batch and the end tell it together', async () => {
-    const { promise: opened, resolve: open } = Promise.withResolvers<void>();
     const told: number[] = [];
-    const slow: Writing = withMethods(failing(5), {
-      noteShed: async (_reason, count) => {
+    const slow: Writing = withMethods(store, {
+      noteShed: (_reason, count) => {
         told.push(count);
-        await opened;
+        return new Promise(() => undefined);
       },
     });
-    const writer = startWriter(partsOf({}, slow));
-    const written = Promise.withResolvers<void>();
-    writer.shed('evidence', 3);
-    const tellings = [writer.tellShed(), writer.tellShed()];
-    writer.add({ exchange: newExchange(), found: nothingFound, bytes: 1, done: written.resolve });
-    writer.stop();
-    open();
-    await Promise.all([...tellings, written.promise]);
-    await writer.tellShed();
-    expect(told).toEqual([3, 1]);
+    const evidence = start({ queue: 1 }, slow);
+    // One is written, one waits, three are left out.
+    for (let index = 0; index < 5; index++) evidence.finished(newExchange());
+    await vi.waitFor(() => expect(told).toEqual([3]));
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const stopped = evidence.stop();
+    await vi.advanceTimersByTimeAsync(5_500);
+    await stopped;
+    expect(told).toEqual([3, 2]);
   });
 
   it('does not hold up a stop', async () => {

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Counted } from '../../../src/mapping/limitations.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
-import { type Judged, limitationsMet, nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
+import { type JudgedCall, limitationsMet, nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
 import { newExchange } from '../../store/contract/evidence-kit.ts';
 
 const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));
 const CREATE = 'qr.put_order';
-const call: Judged = {
+const call: JudgedCall = {
   lane: 'orders',
   operation: CREATE,
   status: 204,
@@ -28,7 +28,7 @@ const asked = (name: string, status: number | null, code: string | null = null) 
 });
 
 /** Whether a call meets a limitation that is counted so. */
-function meets(counted: Counted, change: Partial<Judged> = {}, operations = [CREATE]): boolean {
+function meets(counted: Counted, change: Partial<JudgedCall> = {}, operations = [CREATE]): boolean {
   const one = { id: 'LIM-99', title: '', effect: '', workaround: '', operations, counted };
   return limitationsMet({ operations: tables.operations, limitations: [one] }, { ...call, ...change }).length === 1;
 }
@@ -45,7 +45,7 @@ describe('a call meets a limitation', () => {
     expect(meets(counted)).toBe(true);
   });
 
-  it.each<[string, Counted, Partial<Judged>, boolean]>([
+  it.each<[string, Counted, Partial<JudgedCall>, boolean]>([
     ['ok: a refusal', [{ ok: true }], refusal, false],
     ['ok: 2xx', [{ ok: true }], { status: 299 }, true],
     ['not ok: 2xx', [{ ok: false }], {}, false],

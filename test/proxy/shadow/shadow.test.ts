@@ -4,7 +4,8 @@ import { parseJson } from '../../../src/contract/json.ts';
 import { upstreamErrorCodes } from '../../../src/contract/upstream.ts';
 import { PuenteError } from '../../../src/error.ts';
 import type { ShadowFinding } from '../../../src/proxy/evidence/exchange.ts';
-import { type Prediction, predict, predictedBody, rulesOf } from '../../../src/proxy/shadow/predict.ts';
+import { type Prediction, predict, predictedBody } from '../../../src/proxy/shadow/predict.ts';
+import { rulesOf } from '../../../src/proxy/shadow/rules.ts';
 import { compareCreate, hasShadow, shadowOf } from '../../../src/proxy/shadow/shadow.ts';
 import { type Create, tables, taskOf, tools } from './kit.ts';
 import { discountedQrOrder, type Json, pointOrder, qrOrder } from './orders.ts';
@@ -262,7 +263,7 @@ describe('the rules', () => {
     for (const { path, status, code, why, source } of rules) {
       expect(documented).toContain(`${status} ${code}`);
       expect(why, `${path} ${code}`).toMatch(/^\S.{10,}\.$/);
-      expect(source).toMatch(/^(?:interface|orders-api)\.md /);
+      expect(source).toMatch(/^docs\/field-notes\.md /);
       const body = predictedBody({ status, code, path, message: why, detail: why });
       for (const family of ['point', 'qr', 'qr_v1'] as const)
         expect(tables.error(family, 'create', status, body, { exponent: 2 }).default).toBe(false);

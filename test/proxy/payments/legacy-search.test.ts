@@ -1,6 +1,6 @@
 /** Moments of searches, as clients write them. */
 import { describe, expect, it } from 'vitest';
-import { searchKey, searchMoment } from '../../../src/proxy/payments/search.ts';
+import { searchKey, searchMoment } from '../../../src/proxy/payments/legacy-search.ts';
 
 const NOW = Date.parse('2026-03-31T12:00:00.000Z');
 

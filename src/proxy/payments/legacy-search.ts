@@ -1,0 +1,131 @@
+/** Searches of the legacy API, whose results are merged with Puente's own sales, and the dates that clients write in them. */
+
+import { type Answered, answered, refused } from '../http/answer.ts';
+import type { LegacyCall } from '../http/call.ts';
+import type { Ports } from '../ports.ts';
+import { distrust } from '../routing/merchant-identity.ts';
+import type { Link } from '../sales/link.ts';
+import { refreshLink } from '../sales/refresh.ts';
+import type { LegacyReadName, UpstreamOutcome } from '../upstream/upstream.ts';
+
+export interface LegacySearch {
+  name: LegacyReadName;
+  path: string;
+  query: Record<string, string>;
+  /** Names of parameters that are instants. */
+  moments: readonly string[];
+}
+
+/** What legacy answered, and when it was requested, epoch ms; cached for each merchant and query, because tills poll every second. */
+export function searchLegacy(
+  ports: Ports,
+  call: LegacyCall,
+  { name, path, query, moments }: LegacySearch,
+): Promise<{ at: number; outcome: UpstreamOutcome }> {
+  const { search_fresh_ms, timeout_ms } = ports.settings.reads;
+  const at = ports.clock.now();
+  const send = async () => ({
+    at,
+    outcome: await ports.upstreams.legacy.send({ name, method: 'GET', path, query, token: call.token, timeout_ms }),
+  });
+  return ports.memory.cache.get(
+    `${name} ${call.merchant.id} ${searchKey(query, moments, search_fresh_ms)}`,
+    at,
+    search_fresh_ms,
+    send,
+    ({ outcome }) => outcome.kind === 'answered' && outcome.status === 200,
+  );
+}
+
+/** Logs that Puente's own results stand alone. */
+export function warnOfLegacy(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): void {
+  ports.log.warn('search: legacy did not answer; only sales of Puente are listed', {
+    operation: call.operation.name,
+    merchant: call.merchant.id,
+    cause: outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause,
+  });
+}
+
+/** Upstream's own error for the till: both sides of Puente have the same error format here. */
+export async function asUpstreamSays(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): Promise<Answered> {
+  const { family } = call.operation;
+  if (outcome.kind === 'not_sent') return refused(family, 'bad_gateway');
+  if (outcome.kind === 'broken' || outcome.status < 400) return refused(family, 'unavailable');
+  const { status, body, retry_after_ms } = outcome;
+  if (status === 401) await distrust(ports, call.token);
+  if (body === undefined) return refused(family, 'unavailable');
+  if (retry_after_ms === null) return answered(status, body);
+  return answered(status, body, { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) });
+}
+
+/** The query of the first `offset + limit` results: a page of the merged list depends on everything before it. */
+export function fromTheFirst(query: Record<string, string>, offset: number, limit: number): Record<string, string> {
+  const { offset: _offset, ...others } = query;
+  return { ...others, limit: String(offset + limit) };
+}
+
+/** Reads the orders of live links again unless they were read within `reads.search_fresh_ms`. @param most orders read, the first ones. */
+export async function refreshLive(ports: Ports, call: LegacyCall, links: Link[], most: number): Promise<Link[]> {
+  const fresh_since = ports.clock.now() - ports.settings.reads.search_fresh_ms;
+  const stale = links
+    .filter((link) => link.state === 'LIVE' && ports.memory.sales.reads.last(link.order_id ?? '') <= fresh_since)
+    .slice(0, most);
+  const read = new Map<string, Link>();
+  await Promise.all(stale.map(async (link) => read.set(link.legacy_id, await refreshLink(ports, link, call.token))));
+  return links.map((link) => read.get(link.legacy_id) ?? link);
+}
+
+/** Clients forget to encode the plus of an offset, and it arrives as a space. */
+const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?(?:(Z)|([ +-])(\d{2}):?(\d{2}))?$/;
+const NOW = /^NOW((?:[ +-]\d{1,6}(?:SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)S?)*)$/;
+const STEP = /([ +-])(\d+)(SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)/g;
+
+/**
+ * Epoch ms of an ISO 8601 date or instant, UTC without an offset, and of `NOW`, `NOW-30DAYS`, `NOW-1HOUR`
+ * (`docs/field-notes.md` QR §3, used filters).
+ * @param now epoch ms.
+ * @returns null for anything else.
+ */
+export function searchMoment(text: string, now: number): number | null {
+  const relative = NOW.exec(text);
+  if (relative !== null) return stepped(now, relative[1] ?? '');
+  const match = ISO.exec(text);
+  if (match === null) return null;
+  const [, day, time = '00:00', , sign, hours, minutes] = match;
+  const zone = sign === undefined ? 'Z' : `${sign === '-' ? '-' : '+'}${hours}:${minutes}`;
+  const at = Date.parse(`${day}T${time}${zone}`);
+  return Number.isNaN(at) ? null : at;
+}
+
+/**
+ * The cache key of a search. A till that polls up to now writes another instant each time, so the instants of the named
+ * parameters are rounded; the query that is sent stays the till's own.
+ * @param step_ms how old a cached answer may be; 0 rounds nothing.
+ */
+export function searchKey(
+  query: Readonly<Record<string, string>>,
+  moments: readonly string[],
+  step_ms: number,
+): string {
+  const coarse = Object.entries(query).map(([name, text]): [string, string] => {
+    const at = step_ms > 0 && moments.includes(name) && ISO.test(text) ? searchMoment(text, 0) : null;
+    return [name, at === null ? text : String(Math.floor(at / step_ms))];
+  });
+  return new URLSearchParams(coarse.sort(([one], [other]) => (one < other ? -1 : 1))).toString();
+}
+
+/** Months and years are those of the calendar, in UTC. */
+function stepped(now: number, steps: string): number | null {
+  const date = new Date(now);
+  for (const [, sign, digits, unit] of steps.matchAll(STEP)) {
+    const count = sign === '-' ? -Number(digits) : Number(digits);
+    if (unit === 'YEAR') date.setUTCFullYear(date.getUTCFullYear() + count);
+    else if (unit === 'MONTH') date.setUTCMonth(date.getUTCMonth() + count);
+    else if (unit === 'DAY') date.setUTCDate(date.getUTCDate() + count);
+    else if (unit === 'HOUR') date.setUTCHours(date.getUTCHours() + count);
+    else if (unit === 'MINUTE') date.setUTCMinutes(date.getUTCMinutes() + count);
+    else date.setUTCSeconds(date.getUTCSeconds() + count);
+  }
+  const at = date.getTime();
+  return Number.isNaN(at) ? null : at;
+}
