@@ -35,5 +35,6 @@ export const elsewhere: Record<string, string[]> = {
     'export PUENTE_POSTGRES_URL=',
     'npx puente migrate-store ',
   ],
+  'Minutes to hours of two cores; test/scripts/bench.test.ts runs a short one.': ['npm run bench'],
   'Half a minute of two cores; test/scripts/demo.test.ts runs it.': ['npm run demo'],
 };
