@@ -3,7 +3,7 @@
 import type { Config } from '../config/config.ts';
 import { isLoopback } from '../config/contradictions.ts';
 import { PuenteError } from '../error.ts';
-import { type Failpoint, failpoints, noFailpoint } from '../proxy/failpoint.ts';
+import { type Failpoint, failpoints, noFailpoint } from '../proxy/process-memory.ts';
 
 /**
  * `CRASH_TEST_FAILPOINT` is a point's name, or `name:n` for the n-th time that it is passed; then the process is killed hard.

@@ -1,4 +1,5 @@
 /** Everything behind the doors: tables, store, upstreams, evidence, and the ports that is made of them. */
+
 import { mkdirSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
 import { loadTables } from '../mapping/load.ts';
 import type { Ports } from '../ops/ports.ts';
+import { systemClock } from '../proxy/clock.ts';
 import { type EvidenceSettings, startEvidence } from '../proxy/evidence/recorder.ts';
 import type { Admission } from '../proxy/http/admission.ts';
 import type { Log } from '../proxy/log.ts';
@@ -20,7 +22,7 @@ import { createVault, type Secret } from '../proxy/vault.ts';
 import type { Sandbox, SandboxOptions } from '../sandbox/server.ts';
 import { version } from '../version.ts';
 import { openStore } from './open-store.ts';
-import { type AppParts, closeLeftovers, createPorts, secretKey, systemClock } from './ports.ts';
+import { type AppParts, closeLeftovers, createPorts, secretKey } from './ports.ts';
 import { readTls } from './public.ts';
 
 const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');

@@ -7,11 +7,10 @@ import type { PuenteError } from '../error.ts';
 import type { Tables } from '../mapping/tables.ts';
 import type { Ports } from '../ops/ports.ts';
 import { type Clock, rememberingClock } from '../proxy/clock.ts';
-import type { Failpoint } from '../proxy/failpoint.ts';
 import type { Log } from '../proxy/log.ts';
 import { checkUrl } from '../proxy/notices/guard.ts';
 import { withoutCredentials } from '../proxy/notices/request.ts';
-import { createProcessMemory } from '../proxy/process-memory.ts';
+import { createProcessMemory, type Failpoint } from '../proxy/process-memory.ts';
 import { LATE_EFFECT_MS } from '../proxy/records/routing.ts';
 import { createSafetyWatch } from '../proxy/safety.ts';
 import type { Link } from '../proxy/sales/link.ts';
@@ -62,12 +61,6 @@ function noticeUrls({ outbound: { allow_private, allow_http, ports } }: Config):
     },
   };
 }
-
-export const systemClock: Clock = {
-  now: Date.now,
-  sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),
-  monotonic: () => performance.now(),
-};
 
 /**
  * A sandbox starts empty, at its own start and after a reset: what these links and sales point at is gone and must not

@@ -7,7 +7,7 @@ import { PuenteError } from '../error.ts';
 import type { Ports } from '../ops/ports.ts';
 import { type Admission, admissionGate } from '../proxy/http/admission.ts';
 import { createAfter } from '../proxy/http/after-answer.ts';
-import { errorAnswer, refused, sendAnswer } from '../proxy/http/answer.ts';
+import { answerThrown, refused, sendAnswer } from '../proxy/http/answer.ts';
 import { createExchanges, type Exchanges } from '../proxy/http/exchange.ts';
 import { legacyRouter } from '../proxy/http/legacy.ts';
 import { familyOf, type Passthrough } from '../proxy/http/passthrough.ts';
@@ -102,7 +102,7 @@ function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
   app.use('/_sandbox', (_request, response) => sendAnswer(response, notSupported));
   app.use(unknownEndpoints({ carry: passthrough.handler }));
   const tell: ErrorRequestHandler = (error: unknown, request, response, _next) => {
-    sendAnswer(response, errorAnswer(familyOf(request.url), error, request, ports.log));
+    sendAnswer(response, answerThrown(familyOf(request.url), error, request, ports.log));
   };
   app.use(tell);
   return app;

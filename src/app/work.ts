@@ -1,11 +1,12 @@
 /** The loops that work when nobody is waiting: notices, events, links, bulk moves, the continuous reconciliation. */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { startBulkMoves } from '../ops/moves/bulk-run.ts';
 import type { Ports } from '../ops/ports.ts';
 import { startJudging } from '../ops/readiness/days.ts';
 import { startSweep } from '../ops/reconcile/sweep.ts';
 import { startChores } from '../ops/upkeep/chores.ts';
-import { watchClock } from '../proxy/clock-watch.ts';
+import { watchClock } from '../proxy/loop.ts';
 import { createSender, type Sender } from '../proxy/notices/delivery.ts';
 import type { OutboundPolicy } from '../proxy/notices/guard.ts';
 import { type NotifierParts, startNotifier } from '../proxy/notices/notifier.ts';
@@ -70,7 +71,7 @@ export function startLoops(
         return result;
       },
     },
-    clock: { now: ports.clock.now, sleep: interruptibleSleep },
+    clock: { now: ports.clock.now, sleep },
     random: ports.memory.ids.random,
     horizon_ms: config.notices.horizon_ms,
     concurrency: config.notices.concurrency,
@@ -131,15 +132,7 @@ function noteAttempt(
   };
 }
 
-function interruptibleSleep(duration_ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, duration_ms);
-    signal.addEventListener('abort', end);
-  });
+/** Also resolves when it is aborted. */
+function sleep(duration_ms: number, signal: AbortSignal): Promise<void> {
+  return pause(duration_ms, undefined, { signal }).catch(() => undefined);
 }

@@ -34,3 +34,10 @@ export function rememberingClock(clock: Clock): Clock {
 export function tickOf({ monotonic, now }: Clock): number {
   return monotonic === undefined ? now() : monotonic();
 }
+
+/** The machine's own clocks. */
+export const systemClock: Clock = {
+  now: Date.now,
+  sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),
+  monotonic: () => performance.now(),
+};

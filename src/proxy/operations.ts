@@ -1,5 +1,5 @@
 /** The function that serves each operation on orders: the names that `mappings/operations.yaml` may use. */
-import type { Story } from './http/call.ts';
+import type { Story } from './http/answer.ts';
 import { getPayment, getRefund, listRefunds } from './payments/read.ts';
 import { createRefund, refundCollection } from './payments/refund.ts';
 import { getCollection, searchCollections, searchPayments } from './payments/search.ts';

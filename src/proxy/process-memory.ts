@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import type { LinkFamily } from '../mapping/tables.ts';
 import { createKeyedMutex, type KeyedMutex } from './concurrency.ts';
-import { type Failpoint, noFailpoint } from './failpoint.ts';
 import { createMint, RANDOM_BYTES, takeRandom, uuidV7 } from './ids.ts';
 import { type Cache, createCache, createEntries, createLru, type Entries, type Lru } from './lru.ts';
 import { ANY_POINT_OF_SALE } from './records/routing.ts';
@@ -286,3 +285,46 @@ export function createUnrecorded(): Unrecorded {
 function keyOf(merchant_id: string, slot: string): string {
   return `${merchant_id}/${slot}`;
 }
+
+// The named points at which a crash test may stop the process (`docs/protocol.md` §5.4); otherwise they do nothing.
+
+export const failpoints = [
+  'create.before_row',
+  'create.row_written',
+  'create.before_send',
+  'create.answer_read',
+  'create.settled',
+  'answer.sent',
+  'carried.row_written',
+  'order.applied',
+  'cancel.marked',
+  'cancel.sent',
+  'refund.row_written',
+  'refund.answer_read',
+  'refund.settled',
+  'event.before_inbox',
+  'event.received',
+  'notices.committed',
+  'notice.sent',
+  'notice.recorded',
+  'stage.before_save',
+  'stage.saved',
+  'store.group_posted',
+  'migration.begun',
+  'migration.applied',
+  'migration.committed',
+  'copy.written',
+  'copy.in_place',
+  'backup.begun',
+  'backup.copied',
+  'backup.in_place',
+  'restore.proved',
+  'restore.aside',
+  'restore.in_place',
+  'transfer.copied',
+  'transfer.proved',
+  'transfer.noted',
+] as const;
+
+export type Failpoint = (name: (typeof failpoints)[number]) => void;
+export const noFailpoint: Failpoint = () => undefined;

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { failpoints } from '../../src/proxy/failpoint.ts';
+import { failpoints } from '../../src/proxy/process-memory.ts';
 import { ROOT } from './child.ts';
 import { OUTSIDE, PLAN, REPEATS } from './plan.ts';
 

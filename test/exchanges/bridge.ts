@@ -1,13 +1,14 @@
 /** Plays golden exchanges through the whole of Puente, between a till and an upstream that knows its lines by heart. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { startApp } from '../../src/app/app.ts';
-import { systemClock } from '../../src/app/ports.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
+import { systemClock } from '../../src/proxy/clock.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';
 import { call, type Delivery, OPS_TOKEN, type Receiver, startReceiver, tokenOf, topicOf } from '../kit.ts';
 import { orderId } from './given.ts';

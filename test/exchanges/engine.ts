@@ -7,7 +7,7 @@ import { type UpstreamCallName, upstreamRoutes } from '../../src/contract/upstre
 import { PuenteError } from '../../src/error.ts';
 import type { MappingContext, Operation, Tables } from '../../src/mapping/tables.ts';
 import type { Ports } from '../../src/ops/ports.ts';
-import type { LegacyCall } from '../../src/proxy/http/call.ts';
+import type { LegacyCall } from '../../src/proxy/http/answer.ts';
 import { noticeRequest } from '../../src/proxy/notices/request.ts';
 import { saleContext } from '../../src/proxy/qr/create.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';

@@ -1,9 +1,10 @@
 /** The three ways a till's calls can go, each a world of its own: legacy directly, carried by Puente, translated to orders. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../../src/app/ports.ts';
 import type { Clock } from '../../src/proxy/clock.ts';
+import { systemClock } from '../../src/proxy/clock.ts';
 import type { Profile } from '../../src/sandbox/assumptions.ts';
 import { usualKeeping } from '../engines/keeping.ts';
 import { type Bench, call, type Receiver, startBench, startReceiver } from '../kit.ts';

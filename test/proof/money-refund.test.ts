@@ -2,8 +2,8 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
+import type { LegacyCall } from '../../src/proxy/http/answer.ts';
 import { refused } from '../../src/proxy/http/answer.ts';
-import type { LegacyCall } from '../../src/proxy/http/call.ts';
 import { answerRefund, type Made, makeRefund } from '../../src/proxy/payments/make-refund.ts';
 import { hasDoubt, lookAtOrder, mayRepeat } from '../../src/proxy/payments/refund-decisions.ts';
 import type { Refund } from '../../src/proxy/records/refunds.ts';

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { LosslessNumber } from 'lossless-json';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { LegacyCall } from '../../src/proxy/http/call.ts';
+import type { LegacyCall } from '../../src/proxy/http/answer.ts';
 import {
   derivedReference,
   fingerprintOf,

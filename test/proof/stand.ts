@@ -5,7 +5,7 @@ import { loadConfig } from '../../src/config/config.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import type { Ports, Store } from '../../src/ops/ports.ts';
 import { type ExchangeDraft, openDraft } from '../../src/proxy/evidence/exchange.ts';
-import type { LegacyCall } from '../../src/proxy/http/call.ts';
+import type { LegacyCall } from '../../src/proxy/http/answer.ts';
 import { forExchange } from '../../src/proxy/ports.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';

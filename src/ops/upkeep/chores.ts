@@ -1,7 +1,7 @@
 /** What is done when nobody asks: backups by their schedule, and deleting what is old. */
 
 import { z } from 'zod';
-import { steadyTime } from '../../proxy/clock-watch.ts';
+import { steadyTime } from '../../proxy/loop.ts';
 import type { BackupManifest, BackupNews, RetentionKind, RetentionLimits } from '../../proxy/records/upkeep.ts';
 import { reason } from '../api/person.ts';
 import type { Ports, UpkeepStore } from '../ports.ts';

@@ -2,9 +2,9 @@
 import { PuenteError } from '../../error.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import type { Clock } from '../clock.ts';
-import { steadyTime } from '../clock-watch.ts';
 import { createDrain, type Drain, yieldToEventLoop } from '../concurrency.ts';
 import type { Count, Log } from '../log.ts';
+import { steadyTime } from '../loop.ts';
 import type { RecordedExchange } from '../records/evidence.ts';
 import type { Store } from '../store.ts';
 import { aboutExchange, causeOf, type Evidence, type Exchange, type ShadowTask } from './exchange.ts';

@@ -13,7 +13,7 @@ import { provenMerchant } from '../routing/token-ownership.ts';
 import type { Observe } from '../telemetry/metrics.ts';
 import type { Secret } from '../vault.ts';
 import { isPayment } from './admission.ts';
-import { type Answered, errorAnswer, type LegacyAnswer, refused, sendAnswer } from './answer.ts';
+import { type Answered, answerThrown, type LegacyAnswer, refused, sendAnswer } from './answer.ts';
 import { nameMerchant, type Ongoing, ongoingOf, policyOf, setMerchant } from './exchange.ts';
 import { isPathValue, narrowRouters, pathValues, slotNamed } from './legacy-route.ts';
 import { carryBytes, carryOperation, markDeprecated } from './proxy-legacy.ts';
@@ -57,7 +57,7 @@ export function legacyRouter(door: LegacyDoor): RequestHandler {
       call.work = serve({ ...door, ports: call.ports }, operation, call, request, response, next).catch(
         (error: unknown) => {
           door.observe(operation.name, 'error', 0);
-          sendAnswer(response, errorAnswer(operation.family, error, request, door.ports.log));
+          sendAnswer(response, answerThrown(operation.family, error, request, door.ports.log));
         },
       );
     });

@@ -11,7 +11,7 @@ import { type Merchant, routedKinds } from '../routing/merchant.ts';
 import { brownoutOf, brownoutWait_s } from '../routing/stage.ts';
 import { askWhose } from '../routing/token-ownership.ts';
 import type { Secret } from '../vault.ts';
-import { type Answered, errorAnswer, refused, sendAnswer } from './answer.ts';
+import { type Answered, answerThrown, refused, sendAnswer } from './answer.ts';
 import { nameCaller, type Ongoing, ongoingOf, policyOf } from './exchange.ts';
 import { plainTarget, unroutedOf } from './legacy-route.ts';
 import { familyOf } from './passthrough.ts';
@@ -120,7 +120,7 @@ export function unknownEndpoints({ carry }: Pick<Carrier, 'carry'>): RequestHand
       } else if (!response.closed) carryBytes(carrier, call, [request, response, next]);
     };
     call.work = serve().catch((error: unknown) => {
-      sendAnswer(response, errorAnswer(familyOf(request.originalUrl), error, request, carrier.ports.log));
+      sendAnswer(response, answerThrown(familyOf(request.originalUrl), error, request, carrier.ports.log));
     });
   };
 }

@@ -1,7 +1,7 @@
 /** Searches of the legacy API, whose results are merged with Puente's own sales, and the dates that clients write in them. */
 
+import type { LegacyCall } from '../http/answer.ts';
 import { type Answered, answered, refused } from '../http/answer.ts';
-import type { LegacyCall } from '../http/call.ts';
 import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import type { Link } from '../sales/link.ts';

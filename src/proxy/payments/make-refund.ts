@@ -5,8 +5,14 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
-import { type Answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
+import {
+  type Answered,
+  type LegacyAnswer,
+  type LegacyCall,
+  merchantContext,
+  refused,
+  upstreamRefusal,
+} from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import type { Refund } from '../records/refunds.ts';
 import { markHeard } from '../sales/acknowledgement.ts';

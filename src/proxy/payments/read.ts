@@ -3,8 +3,14 @@
 import { payment as paymentSchema } from '../../contract/payments.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
-import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import { type LegacyCall, merchantContext } from '../http/call.ts';
+import {
+  type Answered,
+  answered,
+  type LegacyAnswer,
+  type LegacyCall,
+  merchantContext,
+  refused,
+} from '../http/answer.ts';
 import { isMintedPayment, orderNumberOf } from '../ids.ts';
 import type { Ports } from '../ports.ts';
 import { noteRead } from '../sales/acknowledgement.ts';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { decimalText, minorUnits, offsetTime } from '../../mapping/amount.ts';
 import type { MappingContext, Operation } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
-import { type LegacyCall, merchantContext } from '../http/call.ts';
+import { type LegacyCall, merchantContext } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import type { Refund } from '../records/refunds.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';

@@ -1,7 +1,6 @@
 /** The calls that refund a payment. */
 import { askedAmount } from '../../mapping/amount.ts';
-import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import type { LegacyCall } from '../http/call.ts';
+import { answered, type LegacyAnswer, type LegacyCall, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';
 import { answerRefund, makeRefund } from './make-refund.ts';

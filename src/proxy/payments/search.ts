@@ -3,8 +3,7 @@
 import { isExactNumber } from '../../contract/json.ts';
 import { paymentSearch } from '../../contract/payments.ts';
 import { markLimitation } from '../evidence/exchange.ts';
-import { answered, type LegacyAnswer } from '../http/answer.ts';
-import { type LegacyCall, merchantContext } from '../http/call.ts';
+import { answered, type LegacyAnswer, type LegacyCall, merchantContext } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { noteFound } from '../sales/acknowledgement.ts';
 import type { Link } from '../sales/link.ts';

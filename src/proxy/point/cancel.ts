@@ -1,8 +1,14 @@
 /** Canceling an intent: refused on the terminal as legacy did, never repeated blindly (`docs/protocol.md` §3.9). */
 import type { Order } from '../../contract/orders.ts';
 import { markLimitation } from '../evidence/exchange.ts';
-import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
+import {
+  answered,
+  type LegacyAnswer,
+  type LegacyCall,
+  merchantContext,
+  refused,
+  upstreamRefusal,
+} from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { markHeard } from '../sales/acknowledgement.ts';
 import type { Link } from '../sales/link.ts';

@@ -1,8 +1,14 @@
 /** A new payment intent: an order of type `point` on its terminal. */
 
 import { tickOf } from '../clock.ts';
-import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import { type LegacyCall, merchantContext } from '../http/call.ts';
+import {
+  type Answered,
+  answered,
+  type LegacyAnswer,
+  type LegacyCall,
+  merchantContext,
+  refused,
+} from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { openSale } from '../sales/create.ts';
 import type { HeldFields, Link } from '../sales/link.ts';

@@ -2,8 +2,14 @@
 import { listTerminalsAnswer, parseSetupAnswer } from '../../contract/terminals.ts';
 import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import { markLimitation } from '../evidence/exchange.ts';
-import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
+import {
+  answered,
+  type LegacyAnswer,
+  type LegacyCall,
+  merchantContext,
+  refused,
+  upstreamRefusal,
+} from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { routeOf, sendUntilReady, type UpstreamCall, type UpstreamOutcome } from '../upstream/upstream.ts';
 

@@ -1,8 +1,7 @@
 /** The history of intents: Puente's own terminal states and those of legacy, as one list (`docs/field-notes.md` Point §1.6). */
 import { z } from 'zod';
 import { listEventsRequest } from '../../contract/legacy-point.ts';
-import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import { type LegacyCall, merchantContext } from '../http/call.ts';
+import { answered, type LegacyAnswer, type LegacyCall, merchantContext, refused } from '../http/answer.ts';
 import { asUpstreamSays, searchLegacy, warnOfLegacy } from '../payments/legacy-search.ts';
 import type { Ports } from '../ports.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';

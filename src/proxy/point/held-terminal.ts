@@ -3,7 +3,7 @@
 import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { Ports } from '../ports.ts';
-import type { Link } from '../sales/link.ts';
+import { type Link, terminalOf } from '../sales/link.ts';
 import { isReleased } from '../sales/settle.ts';
 import { errorCode } from '../upstream/upstream.ts';
 
@@ -37,7 +37,7 @@ export async function reportHeldTerminal(ports: Ports, refused: Link): Promise<v
     ...(sale === null ? {} : { holder: sale }),
   });
   const { held_terminals: known } = ports.memory.sales;
-  const terminal = keyOf(refused);
+  const terminal = terminalOf(refused);
   if (known.get(terminal) === kind) return;
   known.set(terminal, kind);
   await ports.store.audit.appendAudit({
@@ -48,15 +48,6 @@ export async function reportHeldTerminal(ports: Ports, refused: Link): Promise<v
     reason: saidOf(holder).text,
     detail: { merchant: merchant_id, unit, held_by: kind },
   });
-}
-
-/** A sale succeeded on the terminal, so the next refusal is a new incident. */
-export function noteFreeTerminal({ memory }: Ports, link: Link): void {
-  memory.sales.held_terminals.delete(keyOf(link));
-}
-
-function keyOf({ merchant_id, unit }: Link): string {
-  return `${merchant_id} ${unit}`;
 }
 
 function saidOf({ kind, sale }: Holder): Spoken {

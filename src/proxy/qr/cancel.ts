@@ -1,6 +1,13 @@
 /** Cancels the live order of a point of sale, for a cancel and before its next order: legacy replaced it, the orders API refuses. */
-import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import { type LegacyCall, merchantContext, upstreamRefusal } from '../http/call.ts';
+import {
+  type Answered,
+  answered,
+  type LegacyAnswer,
+  type LegacyCall,
+  merchantContext,
+  refused,
+  upstreamRefusal,
+} from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { isStillOnOrders } from '../routing/lane.ts';
 import { type Link, slotOf } from '../sales/link.ts';

@@ -6,8 +6,14 @@ import type { QrMode } from '../../contract/orders.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
 import { markLimitation } from '../evidence/exchange.ts';
-import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import { type LegacyCall, merchantContext } from '../http/call.ts';
+import {
+  type Answered,
+  answered,
+  type LegacyAnswer,
+  type LegacyCall,
+  merchantContext,
+  refused,
+} from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { openSale } from '../sales/create.ts';
 import { isPaid, type Link, slotOf } from '../sales/link.ts';

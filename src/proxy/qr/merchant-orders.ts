@@ -3,8 +3,8 @@ import type { z } from 'zod';
 import { decimalOf } from '../../contract/legacy-amount.ts';
 import { type merchantOrder, type merchantOrderFilters, merchantOrderSearch } from '../../contract/merchant-orders.ts';
 import { markLimitation } from '../evidence/exchange.ts';
+import type { LegacyCall } from '../http/answer.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import type { LegacyCall } from '../http/call.ts';
 import {
   asUpstreamSays,
   fromTheFirst,

@@ -1,7 +1,6 @@
 /** Reads the current order of a point of sale, which the orders API can only do by the order's id. */
 
-import { answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import type { LegacyCall } from '../http/call.ts';
+import { answered, type LegacyAnswer, type LegacyCall, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { isStillOnOrders } from '../routing/lane.ts';
 import { slotOf } from '../sales/link.ts';

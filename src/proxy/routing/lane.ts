@@ -4,7 +4,7 @@ import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { CommonErrorName } from '../../contract/legacy-errors.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import type { OperationKind } from '../evidence/exchange.ts';
-import type { LegacyCall } from '../http/call.ts';
+import type { LegacyCall } from '../http/answer.ts';
 import { isMintedMerchantOrder, merchantOrderOfPayment } from '../ids.ts';
 import { findUnseenPayment } from '../payments/owner.ts';
 import type { Ports } from '../ports.ts';

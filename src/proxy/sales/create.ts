@@ -5,9 +5,8 @@ import { PuenteError } from '../../error.ts';
 import type { Loss } from '../../mapping/tables.ts';
 import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
-import { type Answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import { errorAnswer, type LegacyCall } from '../http/call.ts';
-import { isTerminalHeld, noteFreeTerminal, reportHeldTerminal } from '../point/held-terminal.ts';
+import { type Answered, answerUpstreamError, type LegacyAnswer, type LegacyCall, refused } from '../http/answer.ts';
+import { isTerminalHeld, reportHeldTerminal } from '../point/held-terminal.ts';
 import type { Ports } from '../ports.ts';
 import type { Sent } from '../process-memory.ts';
 import { hasOwnWork } from '../routing/lane.ts';
@@ -15,7 +14,7 @@ import { isOver, legacyDoubts } from '../routing/legacy-sale-end.ts';
 import { distrust } from '../routing/merchant-identity.ts';
 import { isOnOrders } from '../routing/stage.ts';
 import type { Met } from '../store.ts';
-import { type Link, slotOf, wasCanceledByUs } from './link.ts';
+import { type Link, slotOf, terminalOf, wasCanceledByUs } from './link.ts';
 import { derivedReference, hasRoom, newLink, noRoom, type Sale, spend, usableReference } from './new-link.ts';
 import { changeLink } from './settle.ts';
 import { type SendPlan, sendInTurn } from './submit.ts';
@@ -287,12 +286,16 @@ export async function answerOf(
   const { family } = call.operation;
   switch (sent.kind) {
     case 'created':
-      noteFreeTerminal(ports, sent.link);
+      ports.memory.sales.held_terminals.delete(terminalOf(sent.link)); // a sale succeeded there
       return counted(ports, 'created', unlessLost(ports, sent.link, sale.created(sent.link)));
     case 'refused': {
       if (sent.status === 401) await distrust(ports, call.token);
       if (isTerminalHeld(sent.status, sent.body)) await reportHeldTerminal(ports, sent.link);
-      return counted(ports, 'refused', errorAnswer(ports, call, 'create', sent.status, sent.body, sent.retry_after_ms));
+      return counted(
+        ports,
+        'refused',
+        answerUpstreamError(ports, call, 'create', sent.status, sent.body, sent.retry_after_ms),
+      );
     }
     case 'not_sent':
       return counted(ports, 'not_sent', refused(family, 'bad_gateway'));

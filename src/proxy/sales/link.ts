@@ -131,6 +131,11 @@ export function isPaid(link: Link): boolean {
   return paidStates.includes(link.legacy_state);
 }
 
+/** Key of what is kept about a terminal. */
+export function terminalOf({ merchant_id, unit }: Link): string {
+  return `${merchant_id} ${unit}`;
+}
+
 /** The unit of a slot. */
 export function unitOf(slot: string): string {
   return slot.slice(slot.indexOf(':') + 1);

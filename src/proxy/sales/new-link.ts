@@ -7,8 +7,7 @@ import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
 import { PuenteError } from '../../error.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { LinkFamily, Loss, MappingContext } from '../../mapping/tables.ts';
-import type { Answered } from '../http/answer.ts';
-import { type LegacyCall, merchantContext } from '../http/call.ts';
+import { type Answered, type LegacyCall, merchantContext } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { type HeldFields, type Link, slotOf } from './link.ts';
 

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Client } from 'pg';
 import { PuenteError } from '../../error.ts';
-import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { clientFor, databaseUnusable, failureOf, textOf } from './pool.ts';
 

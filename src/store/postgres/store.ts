@@ -4,7 +4,7 @@ import { type KeyObject, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Store } from '../../ops/ports.ts';
 import { createCover, noCover } from '../../proxy/cover.ts';
-import type { Failpoint } from '../../proxy/failpoint.ts';
+import type { Failpoint } from '../../proxy/process-memory.ts';
 import type { Secret } from '../../proxy/vault.ts';
 import { portsOf, type StoreMethods, type Upkeep } from '../engine.ts';
 import { tidyInbox } from '../events.ts';

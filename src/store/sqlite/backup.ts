@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { bytesText } from '../../ops/doctor/finding.ts';
-import type { Failpoint } from '../../proxy/failpoint.ts';
+import type { Failpoint } from '../../proxy/process-memory.ts';
 import type { BackupManifest, BackupNews } from '../../proxy/records/upkeep.ts';
 import type { StoreMethods } from '../engine.ts';
 import type { CopyFacts, CopyOrder, FromCopying } from './backup-thread.ts';

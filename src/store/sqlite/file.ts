@@ -5,7 +5,7 @@ import { accessSync, constants, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { type Cover, noCover } from '../../proxy/cover.ts';
-import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { teachCover } from './cover.ts';
 import { storeUnusable, unusableBecause } from './failure.ts';

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
-import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { Heap } from '../../proxy/records/upkeep.ts';
 import { type CommitResult, storeFailed, type Unit, type UnitResult } from '../engine.ts';
 import { type FromWriter, pack, type ToWriter, type WriterSetup } from './commit.ts';

@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, linkSync, mkdirSync, renameSync, rmSync, statS
 import { basename, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
-import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
 import { readMigrations } from '../migrations.ts';
 import { readManifest } from './backup.ts';

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import type { PuenteError } from '../../error.ts';
 import type { Store } from '../../ops/ports.ts';
 import { createCover, noCover } from '../../proxy/cover.ts';
-import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { Room } from '../../proxy/records/upkeep.ts';
 import { portsOf, type StoreMethods, storeFailed } from '../engine.ts';
 import { tidyInbox } from '../events.ts';

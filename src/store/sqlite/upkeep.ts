@@ -2,7 +2,7 @@
 
 import { statSync } from 'node:fs';
 import { say } from '../../locales/sentences.ts';
-import type { Failpoint } from '../../proxy/failpoint.ts';
+import type { Failpoint } from '../../proxy/process-memory.ts';
 import type { Room, StoreCondition } from '../../proxy/records/upkeep.ts';
 import { factsIn, noBackups, type StoreMethods, type Upkeep } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';

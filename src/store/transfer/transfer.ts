@@ -1,7 +1,7 @@
 /** Carries a whole installation from its file to a server: copied while it runs, then settled and proved while it is stopped. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Failpoint, noFailpoint } from '../../proxy/failpoint.ts';
+import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { Secret } from '../../proxy/vault.ts';
 import { databaseUnusable } from '../postgres/pool.ts';
 import {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { order } from '../../../src/contract/orders.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
-import type { LegacyCall } from '../../../src/proxy/http/call.ts';
+import type { LegacyCall } from '../../../src/proxy/http/answer.ts';
 import { getIntent, lastStatus } from '../../../src/proxy/point/read.ts';
 import type { Merchant } from '../../../src/proxy/routing/merchant.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';

@@ -1,9 +1,11 @@
 /** A Puente without doors for tests of lanes: the real stories on a store and upstreams of the test's choice. */
+
 import { join } from 'node:path';
-import { createPorts, type PortParts, systemClock } from '../../../src/app/ports.ts';
+import { createPorts, type PortParts } from '../../../src/app/ports.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
+import { systemClock } from '../../../src/proxy/clock.ts';
 import { type MerchantSettings, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { createLog } from '../../../src/proxy/telemetry/log.ts';
 import { createVault, Secret } from '../../../src/proxy/vault.ts';

@@ -1,7 +1,7 @@
 /** What the main thread's end of the writer does between two groups; the writer is a stand-in that answers when it is told to. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { type Failpoint, noFailpoint } from '../../../src/proxy/failpoint.ts';
+import { type Failpoint, noFailpoint } from '../../../src/proxy/process-memory.ts';
 import type { Unit } from '../../../src/store/engine.ts';
 import type { FromWriter } from '../../../src/store/sqlite/commit.ts';
 import { type Committer, WriteQueue } from '../../../src/store/sqlite/group-commit.ts';
