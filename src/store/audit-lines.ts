@@ -1,4 +1,4 @@
-/** The audit as it is read; the writer chains and writes each line inside the unit that it belongs to. */
+/** Reads of the audit; the writer chains and writes each line in the unit that it belongs to. */
 
 import { PuenteError } from '../error.ts';
 import type { AuditLine } from '../proxy/audit.ts';

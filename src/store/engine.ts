@@ -1,4 +1,4 @@
-/** What the methods of a store are made of, whatever keeps the rows: prepared reads, units of writes, and their failures. */
+/** What both engines implement: prepared reads, units of writes, and their failures. */
 
 import { PuenteError } from '../error.ts';
 import type { Failure } from '../locales/sentences/storage.ts';
@@ -24,7 +24,7 @@ import { HOLDING, LIVE, type Value, type WriteName } from './writes.ts';
 
 export type { Value };
 
-/** A prepared read of rows of one form; an engine that is asked in this process answers at once. */
+/** A prepared read of rows of one form; the embedded engine answers synchronously. */
 export interface Read<Values extends Value[], Row> {
   get(...values: Values): Promise<Row | undefined> | Row | undefined;
   all(...values: Values): Promise<Row[]> | Row[];
@@ -32,15 +32,14 @@ export interface Read<Values extends Value[], Row> {
 
 export interface Reader {
   /**
-   * `Row` is what the SELECT lists. The statement is in SQLite's words, of which an engine may leave out the hints to the
-   * planner. @throws PuenteError store_failed from each read that could not be done.
+   * `Row` is what the SELECT lists. The statement is in SQLite's SQL; another engine leaves out the hints to the planner. @throws PuenteError store_failed from each read that could not be done.
    */
   prepare<Values extends Value[], Row>(sql: string, kind?: ReadKind): Read<Values, Row>;
 }
 
 /**
  * Prepares a read of due rows, each handed to one store only where several share them.
- * @param select in SQLite's words, up to its last condition; the limit comes after its values.
+ * @param select in SQLite's SQL, up to its last condition; the limit follows its values.
  */
 export type HandOut = <Values extends Value[], Row>(
   what: 'link' | 'notice' | 'event',
@@ -49,12 +48,12 @@ export type HandOut = <Values extends Value[], Row>(
 ) => (...values: [...Values, limit: number]) => Promise<Row[]> | Row[];
 
 /**
- * `lookup`: a few rows by a key, which change nothing and which calls of tills ask for all the time. An engine over a network
- * may ask for many of them at once, and answer the same question once, with rows that nobody can change.
+ * `lookup`: a few rows by a key, which calls of tills need all the time. An engine over a network may send many of them at once,
+ * and equal ones once, with frozen rows.
  */
 export type ReadKind = 'lookup' | 'search';
 
-/** What a unit can come to when the store itself is well. */
+/** The outcomes of a unit when the store itself is well. */
 export type CommitResult = Extract<UnitResult, { kind: 'done' | 'conflict' | 'constraint' }>;
 
 export interface Writer {
@@ -65,9 +64,9 @@ export interface Writer {
   commit(unit: Unit): Promise<CommitResult>;
 }
 
-// Units of work and what they come to.
+// Units of work and their outcomes.
 
-/** One statement, named so that its text does not travel; `changes` is how many rows it must change, if that matters. */
+/** One statement by its name; `changes` is how many rows it must change, if that matters. */
 export interface Step {
   write: WriteName;
   values: Value[];
@@ -79,14 +78,14 @@ export interface Locks {
   shared?: string[];
 }
 
-/** Wholly done or not at all, whatever else is committed beside it. */
+/** Committed wholly or not at all, independent of other units of the same group. */
 export interface Unit {
   steps: Step[];
-  /** What it must have to itself, or share with others that only share it; nothing to do for an engine with one writer. */
+  /** Names that it needs alone, or shares with others that share them; an engine with one writer ignores them. */
   locks?: Locks;
-  /** Chained and written last, inside the same unit. */
+  /** Chained and written last, in the same unit. */
   audit?: AuditEntry;
-  /** After its commit the write-ahead log is emptied, unless somebody reads it. */
+  /** After its commit the write-ahead log is emptied, unless a reader needs it. */
   checkpoint?: boolean;
 }
 
@@ -97,13 +96,13 @@ export type UnitResult =
   | { kind: 'constraint'; text: string }
   | { kind: Exclude<Failure, 'constraint' | 'gone'>; text: string };
 
-// Writes and reads that could not be done, as the domain error that they become at the border of every engine.
+// Failed writes and reads, and the domain error that an engine throws for them.
 
 /**
- * `constraint`: the statement alone was refused. `full`: nothing was written, and it heals when space returns.
- * `busy`: another process holds the write lock. `gone`: the server could not be reached, did not answer in time, or takes no
- * writes; what was being written may be there. `fatal`: the disk or the file can't be trusted any more; the process must
- * stop (`docs/protocol.md` §3.3 a, §3.14). `failed`: anything else; nothing was written.
+ * `constraint`: the statement alone was refused. `full`: nothing was written; it recovers when space returns. `busy`: another
+ * process holds the write lock. `gone`: the server could not be reached, did not answer in time, or takes no writes; the unit
+ * may have been written. `fatal`: the disk or the file can't be trusted any more; the process must stop (`docs/protocol.md`
+ * §3.3 a, §3.14). `failed`: anything else; nothing was written.
  */
 export type { Failure };
 
@@ -112,18 +111,18 @@ export function storeFailed(failure: Failure, text: string, cause?: unknown): Pu
   return new PuenteError('store_failed', say('store.failed', { failure, detail: text }), { facts: { failure }, cause });
 }
 
-// Reads whose conditions depend on what is asked for: one prepared statement for every set of filters.
+// Reads with optional filters: one prepared statement for every set of filters.
 
-/** A condition and its value; undefined: not asked for. */
+/** A condition and its value; undefined leaves it out. */
 export type Condition = [sql: string, value: Value | undefined];
 
-/** The WHERE of the conditions that are asked for, always true when none is. */
+/** The WHERE of the conditions that have a value, `true` when none has. */
 export function whereOf(conditions: Condition[]): { where: string; values: Value[] } {
   const named = conditions.filter((one): one is [string, Value] => one[1] !== undefined);
   return { where: named.map(([sql]) => sql).join(' AND ') || 'true', values: named.map(([, value]) => value) };
 }
 
-/** Every set of filters has its own statement, so that each gets the index that suits it. */
+/** Every set of filters has its own statement, so that each can use the index that suits it. */
 export function filteredReads(reader: Reader): <Row>(sql: string, values: Value[]) => Promise<Row[]> {
   const prepared = new Map<string, Read<Value[], unknown>>();
   return async <Row>(sql: string, values: Value[]) => {
@@ -138,9 +137,9 @@ export function listOf(values: readonly string[] | undefined): string | undefine
   return values === undefined ? undefined : JSON.stringify(values);
 }
 
-// How many rows there are of what is watched.
+// Counts for metrics.
 
-/** Each part reads an index of open rows alone, of which there are few. */
+/** Each part reads an index of open rows, of which there are few. */
 export const OPEN_COUNTS = `SELECT merchant_id, count(*) FILTER (WHERE what = 'orders') AS orders,
     count(*) FILTER (WHERE what = 'legacy') AS legacy, count(*) FILTER (WHERE state = 'IN_DOUBT') AS in_doubt,
     count(*) FILTER (WHERE what = 'notice') AS notices_pending
@@ -169,7 +168,7 @@ export function countMethods(reader: Reader): Pick<StoreMethods, 'counts' | 'ope
   };
 }
 
-/** Every method of the ports of a store, as an engine makes them. */
+/** Every method of the ports of a store. */
 export type StoreMethods = MerchantStore &
   LinkStore &
   HistoryStore &
@@ -183,10 +182,10 @@ export type StoreMethods = MerchantStore &
   EvidenceStore &
   UpkeepStore;
 
-/** What an engine looks after in its own way; counts and clocks are the same for all. */
+/** Upkeep that differs between the engines. */
 export type Upkeep = Omit<UpkeepStore, 'counts' | 'pullForward' | 'newestMoment'>;
 
-/** What the rows of `meta` say of an installation, which does not change while its store is open. */
+/** Facts of an installation from the rows of `meta`; they do not change while its store is open. */
 export function factsIn(meta: ReadonlyMap<string, string>) {
   const from = Number(meta.get('restored_from') ?? Number.NaN);
   const until = Number(meta.get('restored_at') ?? Number.NaN);
@@ -226,7 +225,7 @@ export function portsOf(methods: StoreMethods & Pick<Store, 'healthy' | 'close'>
   };
 }
 
-/** A merchant's revision: whoever opens a sale shares it, whoever changes the merchant has it alone. */
+/** A merchant's revision: shared by openings of sales, alone for changes of the merchant. */
 export function merchantLock(merchant_id: string): string {
   return `merchant ${merchant_id}`;
 }
@@ -236,12 +235,12 @@ export function slotLock(merchant_id: string, slot: string): string {
   return `slot ${merchant_id} ${slot}`;
 }
 
-/** Equal sales without a unit. */
+/** Equal sales without a slot. */
 export function requestLock(merchant_id: string, fingerprint: string): string {
   return `request ${merchant_id} ${fingerprint}`;
 }
 
-/** What goes upstream once for each merchant. */
+/** A reference is sent upstream once for each merchant. */
 export function referenceLock(merchant_id: string, reference: string): string {
   return `reference ${merchant_id} ${reference}`;
 }
@@ -251,10 +250,10 @@ export function noticesLock(legacy_id: string): string {
   return `notices ${legacy_id}`;
 }
 
-/** A row that is changed by its id alone. */
+/** Changes of one row by its id. */
 export function rowLock(id: string): string {
   return `row ${id}`;
 }
 
-/** Exchanges: their sequences then rise in the order in which they can be read, and sums meet in no two orders. */
+/** Exchanges: sequences rise in the order in which rows become visible, and sums are locked in one order. */
 export const EXCHANGES_LOCK = 'exchanges';

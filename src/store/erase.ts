@@ -1,6 +1,6 @@
 /** Erases a merchant: its rows are counted, deleted in steps, and at last the bytes leave the file and its log. */
 
-import { setImmediate as nextTick } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
@@ -19,7 +19,7 @@ import { AWAITS_IN_BULK, HOLDING, LIVE, OVER, SUM_TABLES, type WriteName } from 
 
 /** Rows of one step: payments wait behind it for some milliseconds. */
 const STEP_ROWS = 500;
-/** Rows looked at in one go of what is kept in the order of arrival, not of merchants: the inbox, and sales born on legacy. */
+/** Rows read at once from tables without an index by merchant: the inbox, and sales created on legacy. */
 const SLICE_ROWS = 20_000;
 export function eraseMethods(reader: Reader, writer: Writer, now: () => number, emptyLog: () => Promise<void>) {
   // It is rarely used, and a start should not pay for it.
@@ -62,7 +62,7 @@ export function eraseMethods(reader: Reader, writer: Writer, now: () => number, 
   } satisfies Partial<StoreMethods>;
 }
 
-/** Tokens hang on the merchant, and sums must not outlive it. */
+/** Tokens refer to the merchant, and sums must not be left without it. */
 function lastUnit(merchant_id: string, is_known: boolean, audit: AuditEntry): Unit {
   const steps: Step[] = [
     ...SUM_TABLES.map((table) => step(`erase_${table}`, merchant_id)),
@@ -77,7 +77,7 @@ function step(write: WriteName, ...values: Step['values']): Step {
   return { write, values };
 }
 
-/** Keys in lists, read anew each time because the ones before are gone; a list that can't be deleted ends it. */
+/** Keys in lists, each read after the one before was deleted. @throws PuenteError conflict when a list can't be deleted. */
 async function* listsOf(read: Read<[string, number], { key: string | number }>, merchant_id: string) {
   for (let before = ''; ; ) {
     const keys = (await read.all(merchant_id, STEP_ROWS)).map(({ key }) => key as string); // ids of links, numbers of the rest
@@ -100,7 +100,7 @@ async function* slicesOf({ ends, rows }: Slices, merchant_id: string): AsyncGene
   for (let after = (first ?? 1) - 1; after < (last ?? 0); after += SLICE_ROWS) {
     const keys = (await rows.all(after, after + SLICE_ROWS, merchant_id)).map(({ key }) => key);
     if (keys.length > 0) yield keys;
-    await nextTick();
+    await yieldToEventLoop();
   }
 }
 

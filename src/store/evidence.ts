@@ -31,13 +31,13 @@ import {
 import { type NameKeeper, nameKeeper } from './names.ts';
 import { sumSteps } from './sums.ts';
 
-/** One that is told again has the same time: where rows lie by their time, only those of a batch's own are looked at. */
+/** An exchange that is recorded again has the same time: of partitions by time only those of the batch are read. */
 export const KNOWN_IDS = `SELECT id FROM exchanges INDEXED BY sqlite_autoindex_exchanges_1
   WHERE id IN (SELECT value FROM json_each(?)) AND at >= (SELECT ?) AND at <= (SELECT ?)`;
 
 /**
- * Calls where no token told whose they are, and calls of no operation, count in no sum but the unknown names.
- * @param rowsOf what writes the rows of a batch, in the engine's own way, and notes where they lie.
+ * Calls without a merchant or an operation count in no sum but the unknown names.
+ * @param rowsOf writes the rows of a batch, in the way of the engine.
  */
 export function recordingMethods(
   reader: Reader,
@@ -49,7 +49,7 @@ export function recordingMethods(
   const keepNames = nameKeeper(reader);
   let writing: Promise<void> = Promise.resolve();
 
-  /** Each once. A batch that is told again is the exception: what is known of it is only looked for when a rule was broken. */
+  /** Each once. Repeated batches are rare: known ids are only read when the unique index has refused one. */
   async function record(batch: readonly RecordedExchange[]): Promise<void> {
     const once = [...new Map(batch.map((exchange) => [exchange.id, exchange])).values()];
     if ((await add(once)).kind === 'done') return;
@@ -61,7 +61,7 @@ export function recordingMethods(
     throw new PuenteError('store_failed', `${fresh.length} exchanges were not recorded (${cause}): record them again.`);
   }
 
-  /** All in one unit. An id that is there already breaks the rule that ids are unique: no sum counts it twice. */
+  /** All in one unit, which the unique index refuses when it has an id already: no sum counts it twice. */
   async function add(batch: readonly RecordedExchange[]): Promise<CommitResult> {
     if (batch.length === 0) return { kind: 'done' };
     const names = await keepNames(batch);
@@ -81,9 +81,9 @@ export function recordingMethods(
 
   return {
     recordExchanges(batch) {
-      // What is left of the disk is for payments: evidence waits, and is left out and counted when it waits for too long.
+      // The rest of the disk is for payments: evidence waits, and is dropped and counted when it waits for too long.
       if (room().level !== 'enough') return Promise.reject(storeFailed('full', 'the disk is nearly full'));
-      // One after the other, because which names are kept already is read before a batch is summed.
+      // One after the other, because stored names are read before a batch is summed.
       const written = writing.then(() => record(batch));
       writing = written.catch(() => undefined);
       return written;
@@ -91,7 +91,7 @@ export function recordingMethods(
   };
 }
 
-/** Its row names the groups under which its differences are counted, so that reports find them. */
+/** The row of an exchange names the groups under which its differences are counted, so that reports find them. */
 function withDifferences(one: RecordedExchange, names: NameKeeper): RecordedExchange {
   const { merchant_id, differences } = one;
   if (merchant_id === null || differences.length === 0) return one;
@@ -154,7 +154,7 @@ const SHOWN = `SELECT merchant_id, signature, operation, what, path, legacy, ord
   CASE WHEN state = 'accepted' AND accepted_until <= (SELECT ?) THEN 'new' ELSE state END AS state,
   accepted_until, note, who, count, first_at, last_at, sample, tables_revision, revision FROM differences`;
 
-/** '' stands for none in the key. */
+/** In the key '' means none. */
 function verdictOf(row: VerdictRow): VerdictRow {
   const orNull = (text: string | null) => (text === '' ? null : text);
   return { ...row, code: orNull(row.code), error: orNull(row.error), detail: orNull(row.detail) };

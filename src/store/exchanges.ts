@@ -1,4 +1,4 @@
-/** Exchanges as they are read: one, or page after page; and the deleting of old ones. */
+/** Exchanges: reads of one or of pages, and the deletion of old ones. */
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { parseJson, stringifyJson } from '../contract/json.ts';
@@ -17,7 +17,7 @@ import {
 import { jsonOf, valuesIn } from './rows.ts';
 import { EXCHANGE } from './writes.ts';
 
-/** Rows looked at in one go where the filter may pass few of them: some 10 ms, so that nothing waits longer for it. */
+/** Rows read at once when the filter may pass few of them: some 10 ms between two event-loop ticks. */
 const SLICE_ROWS = 20_000;
 /** As `place_exchanges` counts. */
 const HOUR_MS = 60 * 60_000;
@@ -75,8 +75,8 @@ function pageReader<Row, Kept>(
 }
 
 /**
- * The index is named, so that no statistics can ever talk SQLite into sorting: each of them is in the order of pages. Where
- * none fits, rows are looked at one after the other, and `sparse` says that few of them may pass.
+ * The index is named, so that statistics can't make SQLite sort: each of them is in the order of pages. When none fits, rows are
+ * read one after the other; `sparse`: few of them may pass.
  */
 export function queryOf(filter: ExchangeFilter, columns = '*'): { sql: string; values: Value[]; sparse: boolean } {
   const { merchant_id, legacy_id, captured, operation, lane } = filter;
@@ -103,7 +103,7 @@ function indexFor({ legacy_id, merchant_id, captured }: ExchangeFilter): string 
 
 /**
  * Deletes old exchanges, and blanks old messages.
- * @param rows what old exchanges are taken from, row by row.
+ * @param rows the table that old exchanges are deleted from, row by row.
  * @param messages `of kept`: what is older goes here in the same step; `of all`: it may stay for a while, without messages.
  */
 export function tidierOf(
@@ -140,7 +140,7 @@ export function tidierOf(
   };
 }
 
-// Rows of exchanges, and how they become what the core knows; empty lists are nulls, which cost nothing to read.
+// Rows of exchanges and their records; empty lists are stored as null, which costs nothing to read.
 
 type JsonColumn = 'upstream' | 'losses' | 'lost' | 'unknown' | 'shadow' | 'signatures' | 'messages' | 'limitations';
 
@@ -193,7 +193,7 @@ function valuesOf(exchange: RecordedExchange): Value[] {
     shadow: jsonOf(exchange.shadow),
     signatures: listAs([...new Set(exchange.differences.map((one) => one.signature))]),
     messages: exchange.messages === null ? null : stringifyJson(exchange.messages),
-    // An empty list says that they were counted.
+    // An empty list means that they were counted.
     limitations: jsonOf(exchange.limitations),
   });
 }
@@ -207,14 +207,13 @@ function listIn<Item>(text: string | null): Item[] {
   return text === null ? [] : JSON.parse(text);
 }
 
-// Rows that fired, as they are kept: `point.get.answer#1-4,6`, because in words they are more than half of an
-// exchange.
+// Fired rows in a short form, `point.get.answer#1-4,6`: as a list they are more than half of an exchange.
 
-/** What a short form can be read back from: no blank, and in the row no `-`, which says a range. */
+/** Ids that have a short form: no blank, and in the row no `-`, which means a range. */
 const SHORT = /^[\w.-]+#[\w.]+$/;
 const NUMBER = /^[1-9]\d{0,5}$/;
 
-/** Of lists that calls of one way share, which nobody may change (`proxy/evidence/evaluation.ts`). */
+/** Texts of frozen lists, which calls share (`proxy/evidence/evaluation.ts`). */
 const known = new WeakMap<readonly string[], string>();
 
 /** @param fired rows as `table#row`, in their order. @returns the short form; JSON for what has none, null for no row. */
@@ -252,10 +251,10 @@ function textOf(fired: readonly string[]): string {
   return last > first ? `${text}-${last}` : text;
 }
 
-/** Before a row that no number follows. */
+/** After a row that is no number. */
 const NONE = -1;
 
-/** What `firedText` kept, and what earlier versions did: a JSON list. */
+/** Reads what `firedText` stored, and the JSON lists of earlier versions. */
 export function firedRows(text: string | null): string[] {
   if (text === null) return [];
   if (text.startsWith('[')) return JSON.parse(text) as string[]; // the column holds nothing else

@@ -159,7 +159,7 @@ export function dueLinkMethods(handOut: HandOut): Pick<StoreMethods, 'dueLinks'>
   };
 }
 
-/** Events that came before the order was known have waited for this commit. */
+/** Makes events pending that arrived before the order was known. */
 function unparking({ reference_sent, order_id }: Link, at: number): Step {
   return { write: 'unpark', values: [at, order_id, reference_sent] };
 }
@@ -173,7 +173,7 @@ function valuesOfChange(next: Link, link: Link): Value[] {
   return [...changeValues(next), ...body, ...order, link.legacy_id, link.revision];
 }
 
-/** A notice takes the place of undelivered ones of the same topic and id. */
+/** A notice supersedes undelivered ones of the same topic and id. */
 function noticeSteps(notice: NewNotice): Step[] {
   const { legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at } = notice;
   const id = uuidV7(created_at, takeRandom(RANDOM_BYTES));
@@ -187,9 +187,9 @@ function noticeSteps(notice: NewNotice): Step[] {
   ];
 }
 
-// Links that are old and over, from the oldest on: those that something still hangs on are passed once a round.
+// Old links that need no more work, oldest first; those with a pending notice or an open refund are skipped once a round.
 
-/** Looked at in one go; nothing waits longer for it. */
+/** Read at once, between two event-loop ticks. */
 const PAGE_ROWS = 200;
 
 /** `coalesce` keeps the index of states away: it would read everything that is pending, for each link. */
@@ -203,16 +203,16 @@ export const OLD_LINKS = `SELECT legacy_id, updated_at,
 interface OldLink {
   legacy_id: string;
   updated_at: number;
-  /** A notice waits, or a refund is open. */
+  /** 1 when a notice is pending or a refund is open. */
   is_held: number;
 }
 
 const BEFORE_ALL = { updated_at: Number.MIN_SAFE_INTEGER, legacy_id: '' };
 
 /**
- * Each call goes on where the one before has ended, and from the oldest once there were no more. A merchant without an address
- * for its notices holds all its sales: a round that began with them at every step would not end.
- * @returns finds at most `limit` that may go, fewer only at the end.
+ * Each call continues where the one before ended, and starts at the oldest again after the last. All sales of a merchant
+ * without a notice URL are held: a round that began with them at every step would not end.
+ * @returns a function that finds at most `limit` links to delete, fewer only at the end.
  */
 export function oldLinks(reader: Reader): (before: number, limit: number) => Promise<string[]> {
   const page = reader.prepare<[number, number, string, number], OldLink>(OLD_LINKS);

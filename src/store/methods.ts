@@ -1,4 +1,4 @@
-/** The methods that both engines have: all but those that each does in its own way. */
+/** The methods that both engines share. */
 
 import type { RecordedExchange } from '../proxy/records/evidence.ts';
 import type { Room } from '../proxy/records/upkeep.ts';

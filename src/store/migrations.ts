@@ -1,4 +1,4 @@
-/** Numbered SQL migrations as they lie in a folder. */
+/** Reads the numbered SQL migrations of a folder. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PuenteError } from '../error.ts';

@@ -1,4 +1,4 @@
-/** Bounds on the distinct names that strangers can make Puente keep: beyond them they are counted under one name. */
+/** Bounds on the distinct names that callers can make Puente store: beyond them all are counted under one name. */
 
 import { OTHERS } from '../mapping/tables.ts';
 import { createLru } from '../proxy/lru.ts';
@@ -6,11 +6,11 @@ import type { DifferenceSeen, RecordedExchange } from '../proxy/records/evidence
 import { signatureOf } from '../proxy/shadow/shadow.ts';
 import type { Read, Reader, Value } from './engine.ts';
 
-/** Distinct names a merchant and kind; a till's maker has tens, and who sends more is guessing paths. */
+/** Distinct names for each merchant and kind; a till software has tens of them, more means that somebody guesses paths. */
 export const NAMES_LIMIT = 500;
 /** Distinct sentences a merchant and operation: a table has some tens of rules. */
 export const DETAILS_LIMIT = 200;
-/** Rows a merchant of lost fields, and of fields seen; those that the tables know always have their own, and are some hundreds. */
+/** Rows for each merchant of lost fields, and of fields seen. Fields that the tables know are not counted against it; there are some hundreds. */
 export const FIELDS_LIMIT = 1_000;
 /** Groups of differences a merchant: more than anybody will judge. */
 export const DIFFERENCES_LIMIT = 500;
@@ -33,7 +33,7 @@ export interface NameKeeper {
 }
 
 /**
- * Makes the keeper of one batch, which knows what is kept already; what the batch adds counts towards the bounds. Several
+ * Makes the keeper of one batch, which knows the stored names; names that the batch adds count towards the bounds. Several
  * processes over one database may pass a bound by what they add in the same moment.
  */
 export function nameKeeper(reader: Reader): (batch: readonly RecordedExchange[]) => Promise<NameKeeper> {
@@ -88,13 +88,13 @@ function otherDifference(one: DifferenceSeen): DifferenceSeen {
   return { ...one, signature, path: OTHERS };
 }
 
-/** Names that were asked for before, of all merchants: tills say the same again and again. */
+/** Names of earlier batches, of all merchants: tills send the same ones again and again. */
 const KNOWN_NAMES = 20_000;
 
 interface Names {
-  /** The name will be asked for in this batch. */
+  /** `keeps` will be called for the name in this batch. */
   want(place: string[], name: string): void;
-  /** Reads what is kept in the places of names that were not asked for before. */
+  /** Reads the stored names where a wanted one is not known yet. */
   read(): Promise<void>;
   keeps(place: string[], name: string): boolean;
 }

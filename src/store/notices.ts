@@ -85,7 +85,7 @@ export function noticeMethods(reader: Reader, writer: Writer) {
     },
     async recordAttempt(notice, attempt, next) {
       const { at, duration_ms, outcome, status, detail, url } = attempt;
-      // Our own faults must not lengthen the waiting for a receiver that was never asked.
+      // Our own failures must not lengthen the wait for a receiver that was never called.
       const counted = outcome === 'ours' ? 0 : 1;
       const delivered = next.state === 'delivered' ? 1 : 0;
       const steps: Step[] = [

@@ -1,4 +1,4 @@
-/** The openings of sales on orders and on legacy: a unit never has live work in both lanes. */
+/** Opens sales on orders and on legacy: a unit never has live work in both lanes. */
 import { PuenteError } from '../error.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../proxy/records/routing.ts';
 import type { Link } from '../proxy/sales/link.ts';
@@ -19,11 +19,11 @@ import { type LinkRow, oneOf, valuesOfLink } from './rows.ts';
 import { HOLDING, LINK, LIVE, NEWEST_RETRIABLE, SALE } from './writes.ts';
 
 /**
- * Each lost race means that another sale of the unit was committed, or ended between the refusal and the look: five in a row
- * have been seen. More than this is a fault, not traffic, and costs a till so many commits.
+ * Each lost race means that another sale of the unit was committed, or ended between the refusal and the read: five in a row
+ * have been seen. More than this is a defect, not traffic, and costs a till so many commits.
  */
 const OPENING_ATTEMPTS = 20;
-/** Without a slot every equal sale that is opened makes the others look again, so a whole burst of them may have to. */
+/** Without a slot every equal sale that is opened makes the others read again, so a whole burst of them may have to. */
 const UNSLOTTED_ATTEMPTS = 100;
 
 /** The rule that one link holds a unit, as the engines name it. */
@@ -45,9 +45,9 @@ export function openingMethods(
 }
 
 /**
- * Most units are free and most sales are no retry: the row is written as for such a one, under the unique index of the unit, and
- * only while no sale of the other lane holds it, no equal sale is there to be repeated, its merchant is as it was and its reference
- * is unused. What is in the way makes the insert fail; then it is looked at, and the decision is made again.
+ * Most units are free and most sales are no retry: the row is inserted under that assumption, guarded by the unique index of the
+ * unit and by conditions: no sale of the other lane holds the unit, there is no equal sale to repeat, the merchant is unchanged
+ * and the reference is unused. When the insert fails, the obstacle is read, and the decision is made again.
  */
 async function openLink(
   reads: Reads,
@@ -57,7 +57,7 @@ async function openLink(
   revision: number | undefined,
 ): ReturnType<StoreMethods['openLink']> {
   let cause = '';
-  /** Null before anything was looked at. */
+  /** Null before anything was read. */
   let seen: InTheWay | null = null;
   const attempts = link.slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -77,9 +77,9 @@ async function openLink(
     seen = await inTheWay(reads, link);
     if (revision !== undefined && seen.revision !== revision)
       return { opening: { kind: 'moved' }, link, elsewhere: null };
-    // A sale that this one may repeat is judged before anything else.
+    // A sale that this one may repeat is decided on before anything else.
     if ((seen.unheard?.legacy_id ?? null) !== before) continue;
-    // No row was written because the other lane holds the slot; or held it, and then the opening is tried again.
+    // The other lane holds the slot; or held it, and then the opening is tried again.
     if (result.kind === 'conflict' && seen.elsewhere !== undefined) {
       return { opening: { kind: 'elsewhere' }, link, elsewhere: seen.elsewhere };
     }
@@ -103,7 +103,7 @@ async function openLegacySale(reads: Reads, writer: Writer, sale: LegacySale): P
     if (result.kind === 'done') return null;
     cause = result.kind === 'constraint' ? result.text : result.kind;
     if (result.kind === 'constraint') break;
-    // The link that was in the way may be over by now: then the slot is asked for again.
+    // The link that held the slot may have ended by now: then the insert is tried again.
     const between = first === null || last === null ? undefined : reads.between.get(sale.merchant_id, first, last);
     const holder = oneOf(await between);
     if (holder !== null) return holder;
@@ -128,13 +128,13 @@ function insertLink(link: Link, unheard: Link | null, revision = WHICHEVER): Ste
   return { write: 'insert_link', values, changes: 1 };
 }
 
-/** What tells equal requests from others: the values of `NEWEST_RETRIABLE`. */
+/** Identifies equal requests: the values of `NEWEST_RETRIABLE`. */
 function requestOf({ merchant_id, fingerprint, client_key }: Link): RequestValues {
   return [merchant_id, fingerprint, client_key, merchant_id, fingerprint, client_key];
 }
 type RequestValues = [string, string, string | null, string, string, string | null];
 
-/** Nobody else opens work on the unit meanwhile, in either lane, or takes the reference, and the merchant does not change. */
+/** No other work is opened on the unit, in either lane, the reference is not taken, and the merchant does not change. */
 function locksOfLink({ merchant_id, slot, fingerprint, reference_sent }: Link): Locks {
   const { alone, shared } =
     slot === null ? { alone: [], shared: [merchantLock(merchant_id)] } : locksOfSlot(merchant_id, slot);
@@ -148,26 +148,26 @@ function locksOfSale({ merchant_id, slot }: LegacySale): Locks {
   return slot === null ? { shared: [merchantLock(merchant_id)] } : locksOfSlot(merchant_id, slot);
 }
 
-/** What stands for any point of sale is kept from each of them, and they are not kept from each other. */
+/** `ANY_POINT_OF_SALE` excludes each point of sale, and these do not exclude each other. */
 function locksOfSlot(merchant_id: string, slot: string): Required<Locks> {
   const any = anyOf(slot);
   const shared = [merchantLock(merchant_id), ...(any === slot ? [] : [slotLock(merchant_id, any)])];
   return { alone: [slotLock(merchant_id, slot)], shared };
 }
 
-/** No revision at all. */
+/** Any revision. */
 const WHICHEVER = -1;
 /** From the first slot of QR to the first that is none. */
 const ALL_QR = ['qr:', 'qr;'] as const;
 
-/** The slot that stands for a slot too; itself where none does. */
+/** `ANY_POINT_OF_SALE` for the slot of a point of sale; other slots themselves. */
 function anyOf(slot: string): string {
   return slot.startsWith('qr:') ? ANY_POINT_OF_SALE : slot;
 }
 
 type Reads = ReturnType<typeof prepareReads>;
 
-/** What can keep a row from being written. */
+/** Obstacles to an insert. */
 interface InTheWay extends Met {
   /** Of the merchant; null for one that is not stored. */
   revision: number | null;

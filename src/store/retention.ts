@@ -1,4 +1,4 @@
-/** Deleting what is old and over, kind by kind, a few rows at a time; never a live row, never an audit line. */
+/** Retention: deletes old rows that need no more work, kind by kind, a few at a time; never a live row, never an audit line. */
 
 import { PuenteError } from '../error.ts';
 import type { RetentionKind, RetentionLimits } from '../proxy/records/upkeep.ts';
@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 
 export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMethods, 'tidyOld'> {
   let prepared: ReturnType<typeof prepareReads> | null = null;
-  /** @returns how many went: none when another process was first, or one of them lives again; the next round looks anew. */
+  /** @returns rows deleted: none when another process was first, or when one of the links is live again; the next round tries again. */
   const write = async (kind: RetentionKind, rows: number, steps: Step[]): Promise<number> => {
     if (rows === 0) return 0;
     const result = await writer.commit({ steps });
@@ -51,7 +51,7 @@ export function linkSteps(legacy_ids: readonly string[], last: 'delete_links' | 
     { write: 'delete_notices_of_links', values: [list] },
     { write: 'delete_refunds_of_links', values: [list] },
     { write: 'delete_history_of_links', values: [list] },
-    // All or none: a link that is live again keeps what hangs on it.
+    // All or none: a link that is live again keeps its notices, refunds and history.
     { write: last, values: [list], changes: legacy_ids.length },
   ];
 }
@@ -115,7 +115,7 @@ function oldNotices(state: string): string {
   return `SELECT id AS key FROM notices INDEXED BY notices_by_state WHERE state = '${state}' AND created_at < (SELECT ?)`;
 }
 
-// Pulls forward what waits by a clock that ran ahead.
+// Corrects times that a clock wrote while it ran ahead.
 
 const EVERYTHING = ['pull_links', 'pull_events', 'pull_notices'] as const;
 

@@ -1,4 +1,4 @@
-/** What moving merchants needs: sales on legacy, proposed moves and bulk moves. */
+/** Sales on legacy, proposed moves and bulk moves. */
 
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/sentences.ts';
@@ -24,7 +24,7 @@ import {
 import { valuesIn } from './rows.ts';
 import { BULK, BULK_CHANGE, HOLDING, PROPOSAL, SALE } from './writes.ts';
 
-/** @returns until when legacy may hold a unit of a merchant, by what is written now; epoch ms, 0 for a merchant that has nothing there. */
+/** @returns until when legacy may hold a unit of a merchant; epoch ms, 0 for a merchant without sales there. */
 export function heldUntilRead(reader: Reader): (merchant_id: string) => Promise<number> {
   const read = reader.prepare<[string], { ends_at: number }>(
     `SELECT ends_at FROM legacy_sales INDEXED BY legacy_sales_until WHERE merchant_id = (SELECT ?) AND slot IS NOT NULL
@@ -74,7 +74,7 @@ export function legacySaleMethods(reader: Reader, writer: Writer, now: () => num
   } satisfies Partial<StoreMethods>;
 }
 
-/** What was being carried when the last process ended is in doubt. @param now epoch ms. */
+/** Creates that were being proxied when the last process ended are in doubt. @param now epoch ms. */
 export function doubtLegacySales(now: number): Unit {
   return { steps: [{ write: 'doubt_legacy_sales', values: [now] }] };
 }
@@ -96,7 +96,7 @@ function valuesOfChange(change: LegacySaleChange, now: number): Value[] {
 /** The first values of `insert_legacy_sale`. */
 export const valuesOfSale = valuesIn(SALE);
 
-// Moves of merchants: those that wait for a second person, and many in a row.
+// Moves of merchants: proposals that wait for a second person, and bulk moves.
 
 export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
   const run = filteredReads(reader);
@@ -159,7 +159,7 @@ function bulkStep(one: BulkMove, expected_revision: number, updated_at: number):
   return { write: 'update_bulk_move', values: [...bulkChange(row), one.id, expected_revision], changes: 1 };
 }
 
-/** Of two that change one row at a time the one that asked first is the one that did. */
+/** Changes of one row are applied in the order in which they were requested. */
 function unitOf(step: Step, audit: AuditEntry | null, id: string): Unit {
   const locks = { alone: [rowLock(id)] };
   return audit === null ? { steps: [step], locks } : { steps: [step], audit, locks };

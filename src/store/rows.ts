@@ -21,7 +21,7 @@ export function linkOf(row: LinkRow): Link {
     ...rest,
     sealed_body: bytesOf(rest.sealed_body),
     sealed_notice_url: bytesOf(rest.sealed_notice_url),
-    // What `stringifyJson` wrote of a HeldFields; long numbers come back with their source text.
+    // Written by `stringifyJson` from HeldFields; long numbers keep their source text.
     held: parseJson(held) as HeldFields,
     order: order_json === null ? null : JSON.parse(order_json),
   };
@@ -60,7 +60,7 @@ export interface MerchantRow extends Omit<Merchant, 'settings' | 'trips'> {
   trips: string;
 }
 
-/** A call reads its merchant several times, and most merchants have the same settings: so many are kept as they were understood. */
+/** Parsed settings: a call reads its merchant several times, and most merchants have the same settings. */
 const KNOWN_SETTINGS = 1_000;
 const known = new Map<string, Readonly<MerchantSettings>>();
 

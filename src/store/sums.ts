@@ -56,7 +56,7 @@ function unitsOf(batch: Attributed[], names: NameKeeper): Value[][] {
   return sums.rows(({ first_at, last_at, calls, last_lane }) => [first_at, last_at, calls, last_lane]);
 }
 
-/** A call that lost a field twice counts once for it; it counts as would-be when it lost it on paper only. */
+/** A call that lost a field twice counts once; as would-be when only its shadow translation lost it. */
 function lossesOf(batch: Attributed[], names: NameKeeper): Value[][] {
   const sums = newSums<Span & { why: string; weight: string; count: number; would_be: number; shown: Shown }>();
   for (const exchange of batch) {
@@ -80,7 +80,7 @@ function lossesOf(batch: Attributed[], names: NameKeeper): Value[][] {
   });
 }
 
-/** What was really lost stands for what was lost on paper too. */
+/** A loss of a real translation replaces the same loss of a shadow translation. */
 function realLast(lost: readonly LossSeen[]): LossSeen[] {
   return [...lost.filter((loss) => loss.would_be), ...lost.filter((loss) => !loss.would_be)];
 }
@@ -104,7 +104,7 @@ function coverageOf(batch: Attributed[], names: NameKeeper): Value[][] {
   return sums.rows(({ equal, different, last_at }) => [equal, different, last_at]);
 }
 
-/** Calls of one merchant with the same list of cells, which those that taught the same share (`proxy/evidence/evaluation.ts`). */
+/** Calls of one merchant that share one list of cells (`proxy/evidence/evaluation.ts`). */
 interface Sharers extends Pick<Attributed, 'merchant_id' | 'cells'> {
   times: number;
   last_at: number;
@@ -147,7 +147,7 @@ function differencesOf(batch: Attributed[]): Value[][] {
   });
 }
 
-/** Every hit counts; the merchant is '' where no token told whose call it was. */
+/** Every hit counts; the merchant is '' for a call without one. */
 function unknownsOf(batch: readonly RecordedExchange[], names: NameKeeper): Value[][] {
   const sums = newSums<Span & { count: number }>();
   for (const { merchant_id, at, unknown } of batch) {
@@ -187,7 +187,7 @@ function newSums<Sum>(): Sums<Sum> {
   const sums = new Map<string, { key: Value[]; sum: Sum }>();
   return {
     of(written, start) {
-      // As it is stored: two names of which only a half of a surrogate pair differs are one.
+      // As it is stored: names that differ only in a half of a surrogate pair are one.
       const key = written.map((part) => (typeof part === 'string' ? part.toWellFormed() : part));
       const name = JSON.stringify(key);
       const known = sums.get(name);
@@ -225,7 +225,7 @@ function shownBy(exchange: RecordedExchange): Shown {
   return { sample: exchange.id, tables_revision: exchange.tables_revision };
 }
 
-/** Each key once; the last of its items stands for it. */
+/** The last item of each key. */
 function onceEach<Item>(items: readonly Item[], keyOf: (item: Item) => string[]): Item[] {
   return [...new Map(items.map((item) => [JSON.stringify(keyOf(item)), item])).values()];
 }

@@ -1,4 +1,4 @@
-/** Every statement that writes, by name, in SQLite's words, and the cached rows that it changes; another engine has its own words where these are not its. */
+/** Every statement that writes, by name, in SQLite's SQL, with the cached rows that it invalidates; PostgreSQL overrides those that it can't run. */
 
 import { AUDIT_GENESIS, type AuditEntry, chainHash } from '../proxy/audit.ts';
 import { longestNoticeWaits_ms } from '../proxy/notices/retry-schedule.ts';
@@ -36,7 +36,7 @@ export const EXCHANGE = `id, at, merchant_id, operation, kind, lane, stage, unit
 export const NOTICE = `id, legacy_id, merchant_id, sequence, topic, form, subject, body, state, attempts, created_at,
   next_attempt_at`;
 
-/** Columns, of any table, with text of a till: it is covered where it shows what nobody may keep. */
+/** Columns, of any table, with text of a till: it is covered when it shows a card number or a token. */
 const COVERED: Readonly<Record<string, string>> = {
   client_reference: 'cover(?)',
   reference_sent: 'cover(?)',
@@ -128,7 +128,7 @@ export const NEWEST_RETRIABLE = `SELECT legacy_id FROM (SELECT * FROM (SELECT le
       AND ${RETRIABLE} ORDER BY created_at DESC, legacy_id DESC LIMIT 1) AS unacknowledged) AS retriable
     ORDER BY client_key IS NOT DISTINCT FROM (SELECT ?) DESC, created_at DESC, legacy_id DESC LIMIT 1`;
 
-// What the engines say differently: sums of evidence, and schedules after a clock that ran ahead.
+// Statements that are built for each engine: sums of evidence, and corrections after a clock that ran ahead.
 
 export interface Words {
   /** Epoch ms of now, the one parameter. */
@@ -196,9 +196,9 @@ function evidenceWritesIn({ least, greatest, keyOf, rows }: Words) {
 }
 
 /**
- * Each takes epoch ms of now. A row that was written later than now keeps its wait from now on; what was written by a right
- * clock stays, and so does what was moved. Sales that legacy may hold are left out: one that holds its unit too long costs a
- * detour, one that lets go early a second charge.
+ * Each takes epoch ms of now. A row that was written later than now keeps its wait, counted from now; rows of a right clock and
+ * rows that were corrected before stay. Sales that legacy may hold are left out: one that holds its unit too long costs a
+ * detour, one that frees it early a second charge.
  */
 function scheduleWritesIn({ clock, least, greatest, nthOf }: Words) {
   // By attempts, the last for all more; the schedule counts from one.
@@ -206,9 +206,9 @@ function scheduleWritesIn({ clock, least, greatest, nthOf }: Words) {
   const longest_wait = nthOf(waits_ms, `${least}(${greatest}(attempts, 1), ${waits_ms.length})`);
   const now = `WITH clock (now) AS (SELECT ${clock})`;
   return {
-    // A create in doubt holds its unit until it expires by this clock; when any other expires, its order says. How long ago it
-    // was first sent is unknown, so it is not sent again. One that ended unseen by the wrong clock got its time from it
-    // (`proxy/sales/refresh.ts`), and keeps at most that. A change of a link at that moment is decided again on the new revision.
+    // A create in doubt holds its unit until it expires by this clock; the expiry of any other is in its order. How long ago it
+    // was first sent is unknown, so it is not sent again. One that ended unseen got its time from the wrong clock
+    // (`proxy/sales/refresh.ts`), and keeps at most that. A concurrent change of a link is decided again on the new revision.
     pull_links: `${now}
      UPDATE links SET revision = revision + 1, updated_at = ${least}(updated_at, now),
        next_check_at = CASE WHEN updated_at > now THEN now + ${greatest}(0, next_check_at - updated_at) ELSE next_check_at END,
@@ -221,8 +221,8 @@ function scheduleWritesIn({ clock, least, greatest, nthOf }: Words) {
      FROM clock WHERE next_check_at IS NOT NULL AND (updated_at > now OR first_sent_at > now)`,
     pull_events: `${now}
      UPDATE events SET next_attempt_at = now FROM clock WHERE state = 'pending' AND next_attempt_at > now`,
-    // An attempt is written when it ends. What was moved or made due since by a clock that still ran ahead does not say when:
-    // it waits no longer than any notice of as many attempts does, and so a right clock's waits stay.
+    // An attempt is written when it ends. For a notice that was rescheduled since by a clock that still ran ahead that time is
+    // unknown: it waits no longer than any notice of as many attempts does, and so the waits of a right clock stay.
     pull_notices: `${now}
      UPDATE notices SET next_attempt_at = CASE WHEN written.at > now AND next_attempt_at >= written.at
        THEN now + next_attempt_at - written.at ELSE ${least}(next_attempt_at, now + ${longest_wait}) END
@@ -233,7 +233,7 @@ function scheduleWritesIn({ clock, least, greatest, nthOf }: Words) {
   };
 }
 
-/** The writes that each engine has in its own words. */
+/** The writes that are built for each engine. */
 export function writesIn(words: Words) {
   return { ...evidenceWritesIn(words), ...scheduleWritesIn(words) };
 }
@@ -323,7 +323,7 @@ const declared = {
     forget_token: `DELETE FROM tokens WHERE fingerprint = ?`,
     blank_tokens: `UPDATE tokens SET sealed_token = x'' WHERE fingerprint ${LISTED} AND seen_at < ?`,
     erase_tokens: `DELETE FROM tokens WHERE merchant_id = ?`,
-    /** Not while a row is left: then work began meanwhile. */
+    /** Not while a row is left: then new work has begun. */
     erase_merchant: `DELETE FROM merchants WHERE id = ?
       AND NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = merchants.id)
       AND NOT EXISTS (SELECT 1 FROM legacy_sales WHERE merchant_id = merchants.id)
@@ -331,7 +331,7 @@ const declared = {
       AND NOT EXISTS (SELECT 1 FROM bulk_moves WHERE ${AWAITS_IN_BULK('merchants.id')})`,
   }),
 
-  /** A new link has never been read; but its reference may have been, and found nothing. */
+  /** A new link is in no cache; but its reference may be, with the links that it had before. */
   ...changing([{ kind: 'reference', keyOf: (values) => referenceKey(values[MERCHANT_AT], values[REFERENCE_AT]) }], {
     /**
      * The last values: merchant, slot, the slot that stands for it too, and the row's own time: no row while a sale created on
@@ -353,15 +353,15 @@ const declared = {
   }),
   ...changing([{ kind: 'link', keyOf: ([legacy_id]) => String(legacy_id) }], {
     /**
-     * A receiver has acknowledged a notice about the outcome of a sale. It says nothing of a sale whose till was answered an error or
-     * nothing: the till does not know the id that the notice names.
+     * A receiver has acknowledged a notice about the outcome of a sale. That proves nothing for a sale whose till got an error or
+     * no answer: the till does not know the id in the notice.
      */
     hear_notice: `UPDATE links SET heard_by = 'notice', revision = revision + 1
       WHERE legacy_id = ? AND heard_by IS NULL AND acknowledged_at IS NOT NULL AND state = 'DONE'`,
   }),
   ...changing(ALL_LINKS, {
     delete_links: `DELETE FROM links WHERE legacy_id ${LISTED} AND ${OVER} AND next_check_at IS NULL`,
-    /** The same whoever wanted to look again: nobody will. */
+    /** The same, with a check still scheduled: it is not needed any more. */
     erase_links: `DELETE FROM links WHERE legacy_id ${LISTED} AND ${OVER}`,
     pull_links,
   }),
@@ -376,8 +376,8 @@ const declared = {
       unproven_token = CASE WHEN ? = 1 THEN NULL ELSE unproven_token END,
       ends_at = coalesce(?, ends_at), updated_at = coalesce(?, updated_at) WHERE id = ?`,
     /**
-     * Those written before the sale on its slot; of those without an answer only what can't take effect any more. Rows that
-     * stand for any point of sale are about the same one only when they have the same number.
+     * Earlier sales of its slot; of those without an answer only those that can't take effect any more. Rows of
+     * `ANY_POINT_OF_SALE` are about the same point of sale only when they have the same number.
      */
     end_earlier_legacy_sales: `UPDATE legacy_sales SET state = 'ENDED', updated_at = ? WHERE sequence IN (
       SELECT earlier.sequence FROM legacy_sales AS sale CROSS JOIN legacy_sales AS earlier
@@ -385,7 +385,7 @@ const declared = {
       WHERE sale.id = ? AND sale.state = 'OPEN' AND earlier.slot IS NOT NULL AND ${holding('earlier.state')}
       AND (earlier.slot <> '${ANY_POINT_OF_SALE}' OR earlier.unit = sale.unit)
       AND (earlier.state = 'OPEN' OR earlier.updated_at <= ?))`,
-    /** At a start: what was being carried when the process ended may exist, and may still arrive. */
+    /** At a start: creates that were being proxied when the process ended may exist, or may still arrive. */
     doubt_legacy_sales: `UPDATE legacy_sales SET state = 'IN_DOUBT', updated_at = ?
       WHERE slot IS NOT NULL AND ${HOLDING} AND state = 'SENDING'`,
     delete_legacy_sales: `DELETE FROM legacy_sales WHERE sequence IN (SELECT value FROM json_each(?))`,
@@ -394,15 +394,15 @@ const declared = {
 
   ...changing(NOTHING_CACHED, {
     remember: `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-    /** 64 KiB that are taken and given back in one transaction: proves that there is room again. */
+    /** 64 KiB, written and deleted in one transaction: proves that there is room again. */
     probe_fill: `INSERT INTO meta (name, value) VALUES ('probe', hex(zeroblob(32768)))`,
     probe_clear: `DELETE FROM meta WHERE name = 'probe'`,
     insert_audit: `INSERT INTO audit (sequence, at, who, action, subject, reason, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 
-    /** The same of refunds: the last values are when the notice was written, and 1 for a read by the till itself. */
+    /** The till has read the refund, or its receiver acknowledged it. The last values: when the notice was written, and 1 for a read by the till. */
     hear_refunds: `UPDATE refunds SET heard_at = ?, revision = revision + 1 WHERE legacy_id = ? AND heard_at IS NULL
       AND state = 'DONE' AND created_at <= ? AND (told_at IS NOT NULL OR 1 = (SELECT ?))`,
-    /** The last values are the link and how many refunds of it were looked at: another one since then may be the same request. */
+    /** The last values are the link and how many of its refunds were read: another one since then may be the same request. */
     insert_refund: `INSERT INTO refunds (${REFUND}) SELECT ${parametersFor(REFUND)}
       WHERE (SELECT count(*) FROM refunds WHERE legacy_id = (SELECT ?)) = (SELECT ?)`,
     update_refund: `UPDATE refunds SET ${settingEach(REFUND_CHANGE)}, revision = revision + 1 WHERE id = ? AND revision = ?`,
@@ -410,48 +410,48 @@ const declared = {
     insert_notice: `INSERT INTO notices (id, legacy_id, merchant_id, topic, form, subject, body, created_at, next_attempt_at,
       state, attempts, sequence)
       SELECT ?, ?, ?, ?, ?, ?, cover(?), ?, ?, 'pending', 0, coalesce(max(sequence), 0) + 1 FROM notices WHERE legacy_id = ?`,
-    /** Before a newer one of the same topic and id is inserted, which makes these superfluous (`docs/protocol.md` §3.13). */
+    /** Before a newer one of the same topic and id is inserted (`docs/protocol.md` §3.13). */
     supersede_notices: `UPDATE notices SET state = 'superseded' WHERE legacy_id = ? AND form = ? AND topic = ? AND subject = ?
       AND state = 'pending'`,
     record_attempt: `INSERT INTO notice_attempts (notice_id, at, duration_ms, outcome, status, detail, url)
       VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    /** The second value is 1 for a delivery: one that was superseded while its attempt was under way is delivered all the same. */
+    /** The second value is 1 for a delivery: a notice that was superseded during its attempt is delivered all the same. */
     update_notice: `UPDATE notices SET attempts = attempts + ?, state = CASE WHEN state = 'pending' OR ? = 1 THEN ? ELSE state END,
       next_attempt_at = ? WHERE id = ? AND state IN ('pending', 'superseded') AND attempts = ?`,
-    /** Of those in the list: what is pending becomes due. */
+    /** Pending notices of the list become due. */
     hasten_replayed: `UPDATE notices SET next_attempt_at = ? WHERE state = 'pending' AND next_attempt_at > ?
       AND id IN (SELECT value FROM json_each(?))`,
     replay_notices: `UPDATE notices SET state = 'pending', replayed = 1, next_attempt_at = ?
       WHERE state <> 'pending' AND id IN (SELECT value FROM json_each(?))`,
     hasten_notices: `UPDATE notices SET next_attempt_at = ? WHERE merchant_id = ? AND state = 'pending' AND next_attempt_at > ?`,
 
-    /** The last value is the newest sequence already handed out: a hint that somebody may be reading takes no other in. */
+    /** The last value is the newest sequence already handed out: no event is merged into one that may have been read upstream. */
     receive_event: `INSERT INTO events (received_at, order_id, reference, user_id, verified, action, state, attempts,
       next_attempt_at) SELECT ?, ?, cover(?), ?, ?, ?, 'pending', 0, ?
       WHERE NOT EXISTS (SELECT 1 FROM events WHERE state = 'pending' AND order_id IS ? AND reference IS (SELECT cover(?)) AND user_id IS ?
       AND verified = ? AND action = ? AND sequence > ?)`,
     update_event: `UPDATE events SET state = coalesce(?, state), attempts = coalesce(?, attempts),
       next_attempt_at = coalesce(?, next_attempt_at) WHERE sequence = ?`,
-    /** Over the limit the oldest unverified go first and leave no row, so that a flood of forged ones can't fill the disk. */
+    /** Beyond the limit the oldest unverified events are deleted first, so that a flood of forged ones can't fill the disk. */
     drop_parked: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked' AND verified = 0
       ORDER BY sequence LIMIT max(0, (SELECT count(*) FROM events WHERE state = 'parked') - ${PARKED_EVENTS_LIMIT}))`,
-    /** Verified ones only when nothing else is left. */
+    /** Verified ones only when no other is left. */
     evict_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
       ORDER BY verified, sequence
       LIMIT max(0, (SELECT count(*) FROM events WHERE state = 'parked') - ${PARKED_EVENTS_LIMIT}))`,
     expire_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
       AND received_at < ? LIMIT ${HOUSEKEEPING_ROWS})`,
-    /** The first value is an event that is over: of its order only the newest unverified ones stay. */
+    /** The first value is an event that is done: of its order only the newest unverified ones stay. */
     thin_events: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events
       WHERE order_id = (SELECT order_id FROM events WHERE sequence = ? AND verified = 0)
       AND verified = 0 AND state IN ('done', 'expired') ORDER BY sequence DESC LIMIT ${ALL} OFFSET ${UNVERIFIED_KEPT})`,
-    /** The same for one that names a reference alone. */
+    /** The same for an event with a reference alone. */
     thin_references: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events
       WHERE reference = (SELECT reference FROM events WHERE sequence = ? AND verified = 0 AND order_id IS NULL)
       AND order_id IS NULL AND verified = 0 AND state IN ('done', 'expired')
       ORDER BY sequence DESC LIMIT ${ALL} OFFSET ${UNVERIFIED_KEPT})`,
 
-    /** Only one that waits can be decided, and only once. */
+    /** Only a waiting proposal can be decided, and only once. */
     save_proposal: `INSERT INTO proposals (${PROPOSAL}) VALUES (${parametersFor(PROPOSAL)})
       ON CONFLICT (id) DO UPDATE SET state = excluded.state, decided_by = excluded.decided_by,
       decided_at = excluded.decided_at, expires_at = excluded.expires_at WHERE proposals.state = 'waiting'`,
@@ -459,9 +459,9 @@ const declared = {
     update_bulk_move: `UPDATE bulk_moves SET ${settingEach(BULK_CHANGE)}, revision = revision + 1
       WHERE id = ? AND revision = ?`,
 
-    /** One a step: to take a batch apart as JSON would cost twice the work. A server is sent a batch a step. */
+    /** One row a step: as a JSON batch it would cost twice the work. PostgreSQL gets a batch a step. */
     insert_exchanges: `INSERT INTO exchanges (${EXCHANGE}) VALUES (${parametersFor(EXCHANGE)})`,
-    /** Of so many that this unit has just inserted: nobody else writes, so their sequences follow each other. */
+    /** The value is how many rows this unit has inserted: there is one writer, so their sequences are consecutive. */
     place_exchanges: `INSERT INTO exchange_hours (hour, first_sequence, last_sequence)
       SELECT at / 3600000, min(sequence), max(sequence) FROM exchanges NOT INDEXED
       WHERE sequence > last_insert_rowid() - ? GROUP BY 1
@@ -470,10 +470,10 @@ const declared = {
       WHERE merchant_id = ? AND signature = ? AND revision = ?`,
     ...worded,
 
-    // Deletes of what is old, or a merchant's: each takes a JSON list of keys, and none takes a live row.
+    // Retention and erasure: each takes a JSON list of keys, and none deletes a live row.
     /**
-     * The events, attempts, notices, refunds and history of links go first: the links are what they hang on. A reference may be
-     * another merchant's too, or a later sale's: of what it names only events that are over go, and of this very sale.
+     * Events, attempts, notices, refunds and history of links are deleted before the links that they refer to. Another merchant or a
+     * later sale may have the same reference: of events by reference only those that are done and of this sale are deleted.
      */
     delete_events_of_links: `DELETE FROM events WHERE sequence IN (
       SELECT events.sequence FROM json_each(?) AS named CROSS JOIN links ON links.legacy_id = named.value
@@ -495,12 +495,12 @@ const declared = {
     delete_readiness: `DELETE FROM readiness_days WHERE (merchant_id, day) IN (
       SELECT merchant_id, day FROM readiness_days WHERE day < (SELECT ?) LIMIT ?)`,
     delete_shed: `DELETE FROM shed WHERE day < ?`,
-    /** Hours without exchanges: the pages of a period need the others. */
+    /** Hours without exchanges. */
     delete_hours: `DELETE FROM exchange_hours WHERE hour < ?
       AND last_sequence < (SELECT coalesce(min(sequence), 9223372036854775807) FROM exchanges)`,
     erase_events: `DELETE FROM events WHERE sequence ${LISTED}`,
     erase_proposals: `DELETE FROM proposals WHERE merchant_id = ? AND state <> 'waiting'`,
-    /** Its lines stay as they count; the revision has a step that is under way read them anew. The values are its id twice, the row's, its id. */
+    /** Its lines stay, because they count; with the new revision a step that is under way reads them again. The values are the merchant twice, the row, the merchant. */
     erase_from_bulk_move: `UPDATE bulk_moves SET revision = revision + 1,
       items = (SELECT json_group_array(json(CASE WHEN item.value ->> 'merchant_id' = (SELECT ?)
         THEN json_set(item.value, '$.merchant_id', 'erased', '$.detail', '') ELSE item.value END) ORDER BY item.key)
@@ -513,7 +513,7 @@ const declared = {
   }),
 
   /**
-   * SQLite opens all nine indexes of the inbox before it looks for a row, which took each sale 3.8 µs where the look takes 0.25
+   * SQLite opens all nine indexes of the inbox before it searches for a row, which took each sale 3.8 µs; this read takes 0.25
    * (50,000 runs on 10,000 events, none of them parked).
    */
   unpark: {

@@ -1,9 +1,9 @@
-/** The shared statements in PostgreSQL's words: the few forms in which they differ, and what becomes of the values. */
+/** Translates the shared statements from SQLite's SQL to PostgreSQL's, and their values to parameters. */
 import { createHash } from 'node:crypto';
 import type { Cover } from '../../proxy/cover.ts';
 import type { Value } from '../engine.ts';
 
-/** What the server is sent. */
+/** A statement as it is sent to the server. */
 export interface Statement {
   /** The same for the same text, so that a connection prepares it once. */
   name: string;
@@ -15,12 +15,12 @@ export interface Statement {
 export type Parameter = Value | readonly Value[];
 type Kind = 'plain' | 'cover' | 'cover_order' | 'list' | 'json';
 
-/** SQLite's advice to its own planner. */
+/** Hints to SQLite's planner. */
 const HINT = /\b(?:INDEXED BY \w+|NOT INDEXED)\b/g;
-/** The same: it keeps SQLite from planning anew for every value. */
+/** Keeps SQLite from planning a statement again for every value. */
 const BOXED = /\(SELECT (cover\(\?\)|\?)\)/g;
 const IN_LIST = / (NOT )?IN \(SELECT value FROM json_each\(\?\)\)/g;
-/** The migration indexes so much of what others wrote (`left(…, 200)`). */
+/** Indexes hold the first 200 characters of texts that tills wrote (`left(…, 200)`). */
 const LOOKED_UP = /([\w.]+) = cover\(\?\)/g;
 const VALUE = /\?list|\?::json|cover_order\(\?\)|lookup\(([\w.]+)\)|cover\(\?\)|\?/g;
 
@@ -59,9 +59,9 @@ function parameterOf(kind: Kind | undefined, value: Value, cover: Cover): Parame
   return storable(kind === 'cover_order' ? cover.order(value) : value);
 }
 
-// Text that this server can't hold as it is: it refuses U+0000, which JSON allows and the embedded engine keeps.
+// Text that PostgreSQL can't store as it is: it refuses U+0000, which JSON allows and SQLite stores.
 
-/** A code point that is no character (Unicode 23.7) and that no text needs; it stands itself as the pair ending in 1. */
+/** A code point that is no character (Unicode 23.7) and that no text needs; itself it is stored as the pair ending in 1. */
 const ESCAPE = '\uFDD0';
 const NUL = `${ESCAPE}0`;
 
@@ -82,7 +82,7 @@ const NUL_IN_JSON = /(?<=(?:^|[^\\])(?:\\\\)*)\\u0000/g;
 /** `JSON.stringify` escapes half of a surrogate pair, which this server refuses too; UTF-8 has U+FFFD for it. */
 const HALF_PAIR_IN_JSON = /(?<=(?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
 
-/** JSON whose strings the server will take out and store: each as `storable` has it. */
+/** JSON whose strings the server extracts and stores: each as `storable` returns it. */
 export function storableJson(json: string): string {
   return json.replaceAll(ESCAPE, `${ESCAPE}1`).replace(NUL_IN_JSON, NUL).replace(HALF_PAIR_IN_JSON, '\uFFFD');
 }

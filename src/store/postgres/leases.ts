@@ -1,32 +1,32 @@
-/** Leases: a due row that one store has taken is handed to no other while that one works on it, or until it is thought dead. */
+/** Leases: a due row that one store has taken is handed to no other until it is done, or until that store counts as dead. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { openPool, type PoolSettings } from './pool.ts';
 import { type PostgresReader, readerOn } from './reader.ts';
 
-/** Half of it is longer than any call may take (`notices.timeout_ms`, two minutes at most); a store that lives takes what it still works on again. */
+/** Half of it is longer than any call may take (`notices.timeout_ms`, two minutes at most); a live store renews the lease of what it still works on. */
 export const LEASE_SECONDS = 300;
-/** A store that lives says so every few seconds: after so long without a word it is dead, and what it had is free (`docs/protocol.md` P14). */
+/** A store sends a heartbeat every few seconds: after so long without one it counts as dead, and its leases are free (`docs/protocol.md` P14). */
 export const SILENT_SECONDS = 15;
 export const HEARTBEAT_MS = 4_000;
-/** So long a stop waits for a beat that is under way, which may take another 4.5 s. */
+/** How long a stop waits for a heartbeat that is under way, which may take another 4.5 s. */
 const LAST_BEAT_MS = HEARTBEAT_MS / 2;
-/** Leases that ended are of no use to anybody; so long they still tell that an event was read. */
+/** An expired lease still shows for so long that an event was read. */
 const KEPT_SECONDS = 3_600;
 
 export type Leased = 'link' | 'notice' | 'event';
 
 const LONG_AGO = `clock_timestamp() - interval '${SILENT_SECONDS} seconds'`;
 /**
- * Of the lease in the same query. After an outage of the server nobody was heard of: a holder is silent only where another
- * one was heard all the while. One that is not listed is of an older version.
+ * Of the lease in the same query. During an outage of the server no heartbeat arrives: a holder counts as silent only when
+ * another one was heard all the time. A holder that is not listed is of an older version.
  */
 const HOLDER_IS_SILENT = `EXISTS (SELECT 1 FROM lease_holders WHERE lease_holders.name = leases.holder
   AND lease_holders.seen_at < ${LONG_AGO}) AND EXISTS (SELECT 1 FROM lease_holders AS heard
   WHERE heard.name <> leases.holder AND heard.since < ${LONG_AGO} AND heard.seen_at > ${LONG_AGO})`;
 
 /**
- * Not taken by another store that lives; the value is this store's name. With OFFSET it is asked for each row, by the key: joined,
- * all leases would be read wherever the planner expects many rows, and there are as many of them as an hour had work.
+ * Not taken by another live store; the value is this store's name. OFFSET makes the planner look up each row by the key: as a
+ * join all leases would be read when it expects many rows, and there are as many as rows were due within an hour.
  * @param id of the row, as an expression.
  */
 export function isFree(what: Leased, id: string): string {
@@ -35,10 +35,10 @@ export function isFree(what: Leased, id: string): string {
 }
 
 /**
- * Takes rows and answers those that are this store's now. Two stores that chose the same row meet at its lease, and one goes
- * without. A lease is written again once half of it is over, not at each look: a backlog is looked at for every notice that
- * has left. The values are those of `chosen`, and this store's name.
- * @param chosen a SELECT of a table that locks its rows and passes those that are locked; `key` is the row's id in it.
+ * Takes rows and returns those that are this store's now. When two stores choose the same row, its lease decides, and one goes
+ * without. A lease is renewed after half its time, not at each read: a backlog is read once for every notice that was sent.
+ * The values are those of `chosen`, and this store's name.
+ * @param chosen a SELECT of a table that locks its rows and skips those that are locked; `key` is the row's id in it.
  */
 export function claimOf(what: Leased, key: string, chosen: string): string {
   return `WITH chosen AS MATERIALIZED (${chosen}), me (holder) AS (SELECT CAST(? AS TEXT)), held AS MATERIALIZED (
@@ -58,14 +58,14 @@ export function claimOf(what: Leased, key: string, chosen: string): string {
 }
 
 export interface Leases {
-  /** Everything that this store has taken is free again, it takes nothing more, and its own connection is closed. */
+  /** Frees all leases of this store, ends its heartbeat and closes its connection. */
   release(): Promise<void>;
   tidy(): Promise<void>;
 }
 
 /**
- * Lists the store and keeps it heard of until `release`, by a connection of its own: those of the pool may all be busy for
- * longer than a store may be silent, while what it has taken is worked on.
+ * Lists the store and sends its heartbeat until `release`, on a connection of its own: those of the pool may all be busy for
+ * longer than a store may be silent.
  * @param holder this store's name. @param url of the database, and how its connections behave.
  * @throws PuenteError store_failed when it could not be listed.
  */
@@ -91,7 +91,7 @@ export async function openLeases(
     await own.end();
     throw error;
   });
-  // While the server is away nobody takes anything.
+  // While the server is away no store takes anything.
   const beating = setInterval(() => void beat.all(holder).catch(() => undefined), HEARTBEAT_MS).unref();
   return {
     async release() {

@@ -1,4 +1,4 @@
-/** The connections to the server: so many at most, each replaced when it broke, and nothing of the address ever shown. */
+/** The pool of connections: a broken one is replaced, and no error shows the address. */
 import { Client, type CustomTypesConfig, DatabaseError, Pool, type PoolClient, types } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { type Failure, storeFailed } from '../engine.ts';
@@ -12,9 +12,9 @@ export interface PoolSettings {
   statement_timeout_ms: number;
 }
 
-/** The client waits a little longer than the server, whose own words are better than none. */
+/** The client waits a little longer than the server, whose error is better than none. */
 export const ANSWER_GRACE_MS = 500;
-/** A connection of a process that died without a word is noticed by the server, not kept for hours. */
+/** The server notices the connection of a dead process in seconds, not in hours. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
 /** Numbers of eight bytes are epoch milliseconds, minor units and counts: all within what a double holds exactly. */
@@ -56,15 +56,15 @@ export function openPool(url: string, settings: PoolSettings): Pool {
       },
     },
   });
-  // Without a listener a connection that breaks would end the process: while it is idle, and also at the very moment at
-  // which it is lent, when nobody listens yet.
+  // Without a listener a connection that breaks would end the process: while it is idle, and also at the moment at which it
+  // is lent, before `withConnection` listens.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
 /**
- * Lends a connection for some work, and gives up one that broke meanwhile.
+ * Lends a connection for some work, and drops it when it broke.
  * @throws PuenteError store_failed when there is none; then nothing was sent. Whatever `work` throws.
  */
 export async function withConnection<Result>(
@@ -85,7 +85,7 @@ export async function withConnection<Result>(
   try {
     return await work(client);
   } catch (error) {
-    // After a fault of this program nobody knows what else was sent on it.
+    // After a defect of this program it is unknown what else was sent on it.
     broken ||= [null, 'gone'].includes(failureOf(error));
     throw error;
   } finally {
@@ -94,7 +94,7 @@ export async function withConnection<Result>(
   }
 }
 
-/** What `send` asks of a connection leaves together, where each statement would be a write and a wake-up of the server by itself. */
+/** Sends the statements of `send` in one socket write, where each would be a write and a wake-up of the server by itself. */
 export function inOneWrite(client: PoolClient, send: () => void): void {
   const { stream } = client.connection;
   stream.cork();
@@ -105,12 +105,12 @@ export function inOneWrite(client: PoolClient, send: () => void): void {
   }
 }
 
-// Whether the database does its work: as the last write said, and while it does not, as a look once a second says.
+// Health: the outcome of the last write; after a failure, of a probe once a second.
 
 const PROBE_INTERVAL_MS = 1_000;
 
 export interface Health {
-  /** What a write or a look came to. */
+  /** The outcome of a write or a probe. */
   note(is_well: boolean): void;
   healthy(): boolean;
   stop(): void;
@@ -140,7 +140,7 @@ export function watchHealth(probe: () => Promise<boolean>): Health {
   };
 }
 
-// What an error of the server or of the way to it means, and the domain error that an unusable database becomes.
+// What an error of the server or of the network means, and the domain error for an unusable database.
 
 /** Raised by `must_be`: a step changed another number of rows. */
 const OTHER_ROWS = 'PU001';
@@ -152,16 +152,16 @@ const FULL = /^53(?:000|100|200|400)$/;
 const GONE = /^(?:08...|53300|57014|57P0[1-5]|25006|58...|25P03|55P03)$/;
 const INTEGRITY = /^23/;
 
-/** What the driver says in words alone of a connection that it lost, closed, or got no answer from in time. */
+/** Errors of the driver, without a code, for a connection that it lost, closed, or got no answer from in time. */
 const LOST =
   /^(?:Connection terminated|Query read timeout|timeout (?:expired|exceeded when trying to connect)|Client (?:has encountered a connection error|was closed) and is not queryable|Cannot use a pool after calling end|Received unexpected \w+ message from backend)/;
-/** An encryption that broke, and a socket that the other side has closed: the system names no call for either. */
+/** A broken TLS connection, and a socket that the other side closed: both without a system call in the error. */
 const BROKEN =
   /^(?:ERR_(?:SSL|TLS)_|E(?:PIPE|CONNRESET|CONNABORTED|CONNREFUSED|TIMEDOUT|NOTCONN|HOSTUNREACH|NETUNREACH)$|ERR_(?:STREAM_DESTROYED|STREAM_WRITE_AFTER_END|SOCKET_CLOSED)$)/;
 
 /**
- * As `Failure`; `conflict` and `again` are no failures of the store. Null for what neither the server nor the way to it has
- * done: a fault of this program, which stays what it is.
+ * As `Failure`; `conflict` and `again` are no failures of the store. Null for an error that neither the server nor the network
+ * caused: a defect of this program.
  */
 export function failureOf(error: unknown): Exclude<Failure, 'busy' | 'fatal'> | 'conflict' | 'again' | null {
   if (!(error instanceof DatabaseError)) return isLost(error) ? 'gone' : null;
@@ -174,8 +174,8 @@ export function failureOf(error: unknown): Exclude<Failure, 'busy' | 'fatal'> | 
 }
 
 /**
- * The error of a read or a statement, as the domain error that it becomes; itself when it is a fault of this program.
- * `gone` for a statement that the server does not know: it was broken off with the one before it.
+ * The domain error for the error of a read or a statement; the error itself when it is a defect of this program. `gone` for a
+ * statement that the server does not know: preparing it failed with the one before it.
  */
 export function failedBecause(error: unknown): unknown {
   if (error instanceof PuenteError) return error;
@@ -184,7 +184,7 @@ export function failedBecause(error: unknown): unknown {
   return storeFailed(failure === 'conflict' || failure === 'again' ? 'failed' : failure, textOf(error), error);
 }
 
-/** The server never heard the statement's text, because it failed for whoever sent it with theirs before on the same connection. */
+/** The server never got the statement's text, because preparing it failed in an earlier use of the same connection. */
 export function isUnprepared(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '26000';
 }
@@ -196,7 +196,7 @@ function isLost(error: unknown): boolean {
   return 'syscall' in error || ('code' in error && BROKEN.test(String(error.code))) || LOST.test(error.message);
 }
 
-/** Code and text in one line; the detail, which may hold values, is left out, and so is what the address would show. */
+/** Code and text in one line, without the detail, which may hold values, and without the address. */
 export function textOf(error: unknown): string {
   if (error instanceof DatabaseError) {
     const rule = error.constraint === undefined ? '' : ` (${error.constraint})`;

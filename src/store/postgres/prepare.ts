@@ -1,4 +1,4 @@
-/** Judges the server and the database before anything is served from them. */
+/** Checks the server, and brings the database to the newest schema, before anything is served from it. */
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { clientFor, databaseUnusable, failureOf, textOf } from './pool.ts';
 
-/** The first with everything that the statements use is 12; 14 is the oldest that its makers still look after. */
+/** The statements need 12; 14 is the oldest version that is still maintained. */
 const OLDEST_VERSION = 140_000;
 
 /** Settings that the promises rest on (`docs/protocol.md` §3.14), the values that keep them, and the repair. */
@@ -28,10 +28,10 @@ export interface PrepareOptions {
   connect_timeout_ms: number;
   now: () => number;
   migrations: readonly Migration[];
-  /** Keyed hash of a constant: tells another key from the one that the values were sealed with. */
+  /** Keyed hash of a constant: shows whether the values were sealed with this key. */
   key_mark?: string;
   failpoint?: Failpoint;
-  /** Rows are to be carried into it: then it may be half filled. */
+  /** A transfer fills it: then it may be half filled. */
   is_transfer?: boolean;
 }
 
@@ -78,7 +78,7 @@ export async function refuseSettings(client: Client, location: string): Promise<
   }
 }
 
-/** With another key nothing sealed could be read: tokens, bodies in doubt, secrets of merchants. The first start notes it. */
+/** With another key no sealed value could be read: tokens, bodies in doubt, secrets of merchants. The first start stores the mark. */
 async function refuseOtherKey(client: Client, location: string, key_mark: string): Promise<void> {
   await client.query(`INSERT INTO meta (name, value) VALUES ('key_mark', $1) ON CONFLICT DO NOTHING`, [key_mark]);
   const { rows } = await client.query<{ value: string }>(`SELECT value FROM meta WHERE name = 'key_mark'`);
@@ -90,17 +90,16 @@ async function refuseOtherKey(client: Client, location: string, key_mark: string
   );
 }
 
-/** Where the data lies, without user, password and parameters. */
+/** The address without user, password and parameters. */
 export function locationOf(url: string): string {
   const parsed = URL.parse(url);
   return parsed === null ? 'PostgreSQL' : `postgres://${parsed.host}${parsed.pathname}`;
 }
 
-// Brings a database to the newest schema, however many processes start at once: one migrates, the others find it
-// done.
+// Migrations: of processes that start at the same time one migrates, and the others find it done.
 
 const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
-/** Processes of the version before may be at work on what a step changes; a deadlock with them undoes the step wholly. */
+/** Processes of the version before may use tables that a step changes; a deadlock with them undoes the step wholly. */
 const ATTEMPTS = 4;
 const LOCK = `SELECT pg_advisory_xact_lock(hashtextextended('puente migrations', 0))`;
 
@@ -109,8 +108,8 @@ export function postgresMigrations(): Migration[] {
 }
 
 /**
- * Each step is one transaction with the version it leads to, under a lock that ends with it, so that a killed start leaves the
- * old schema or the new one, and nobody locked out.
+ * Each step is one transaction with the version it leads to, under a lock that ends with it: a killed start leaves the old
+ * schema or the new one, and no lock.
  * @param now epoch ms.
  * @throws PuenteError store_unusable when the schema is newer than this build, or a step failed.
  */
@@ -152,7 +151,7 @@ export async function migrate(
   }
 }
 
-/** Of the database, which may not have the table yet; 0 for one that was never migrated. */
+/** Schema version of the database; 0 for one that was never migrated. */
 async function versionOf(client: Client): Promise<number> {
   await client.query(
     `CREATE TABLE IF NOT EXISTS puente_schema (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)`,
@@ -180,7 +179,7 @@ async function nameDatabase(client: Client, now: number): Promise<void> {
   for (const fact of facts) await client.query('INSERT INTO meta (name, value) VALUES ($1, $2)', fact);
 }
 
-// What a database says of the transfer that fills it: while it is under way, no Puente starts on it.
+// Marks of a transfer in the database: while it is under way, no Puente starts on it.
 
 /** Names in `meta`; both hold the instance id of the file. */
 export const TRANSFER = { under_way: 'transfer_under_way', done: 'transferred_from' } as const;
@@ -189,7 +188,7 @@ type Run = (sql: string) => Promise<Record<string, unknown>[]>;
 
 const MARKS = `SELECT name, value FROM meta WHERE name IN ('${TRANSFER.under_way}', '${TRANSFER.done}')`;
 
-/** @throws PuenteError store_unusable while rows are still being carried into it. */
+/** @throws PuenteError store_unusable while a transfer is under way. */
 export async function refuseHalfTransferred(location: string, run: Run): Promise<void> {
   const marks = await run(MARKS);
   if (!marks.some(({ name }) => name === TRANSFER.under_way)) return;
@@ -201,8 +200,8 @@ export async function refuseHalfTransferred(location: string, run: Run): Promise
 }
 
 /**
- * @param instance_id of the file that is to be carried. @returns whether it is being carried already.
- * @throws PuenteError store_unusable when it was carried wholly, or another file is.
+ * @param instance_id of the file. @returns whether its transfer has begun.
+ * @throws PuenteError store_unusable when its transfer is finished, or another file's has begun.
  */
 export async function refuseForeignTransfer(location: string, instance_id: string, run: Run): Promise<boolean> {
   for (const { name, value } of await run(MARKS)) {

@@ -1,4 +1,4 @@
-/** Reads: each one prepared statement; a search takes a round trip of its own, lookups go together (`lookups.ts`). */
+/** Reads, each a prepared statement: a search takes a round trip of its own, lookups of one event-loop tick share one. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { type Cover, noCover } from '../../proxy/cover.ts';
@@ -54,7 +54,7 @@ export function readerOn(
     prepare<Values extends Value[], Row>(sql: string, kind: ReadKind = 'search'): AwaitedRead<Values, Row> {
       const statement = statementOf(sql, cover);
       const ask = kind === 'lookup' ? lookups.ask : search;
-      // The caller names what its own SELECT lists.
+      // The caller declares the rows of its own SELECT.
       const all = async (...values: Values): Promise<Row[]> => (await rowsOf(() => ask(statement, values))) as Row[];
       return { all, get: async (...values) => (await all(...values))[0] };
     },
@@ -73,22 +73,20 @@ async function rowsOf(ask: () => Promise<Rows>): Promise<Rows> {
   });
 }
 
-// Reads by a key that are asked for in one turn of the process: they go to the server together, and the same question
-// goes once.
+// Lookups: reads by a key. Those of one event-loop tick are sent together, and equal ones once.
 
 type Row = Record<string, unknown>;
 export type Rows = readonly Readonly<Row>[];
 
 export interface Lookups {
   /**
-   * The rows as they are after this was asked; who asks the same before it has been sent has the same ones, so that they are
-   * frozen.
+   * The rows as they are after the call. Equal calls before it is sent share the rows, which are frozen for that.
    * @throws PuenteError store_failed when there is no connection; the driver's error otherwise.
    */
   ask(statement: Statement, values: readonly Value[]): Promise<Rows>;
 }
 
-/** The driver takes a limit for each, too, which its types don't say. */
+/** The driver accepts a time limit for each query, which its types lack. */
 interface Limited extends QueryConfig {
   query_timeout: number;
 }
@@ -97,7 +95,7 @@ interface Limited extends QueryConfig {
 interface Question {
   statement: Statement;
   parameters: readonly Parameter[];
-  /** In which it was asked. */
+  /** The event-loop tick in which it was asked. */
   turn: number;
   rows: Promise<Rows>;
   answer(rows: Rows): void;
@@ -114,7 +112,7 @@ export interface LookupsOptions {
 /** As many calls as begin together (`proxy/concurrency.ts`). */
 const AT_ONCE = 32;
 
-/** @param pool of which each turn's questions ask for one connection, and for another after each 32. */
+/** @param pool each tick takes one connection, and one more for each 32 further lookups. */
 export function createLookups(pool: Pool, options: LookupsOptions): Lookups {
   /** Oldest first. */
   const waiting = new Map<string, Question>();
@@ -127,8 +125,8 @@ export function createLookups(pool: Pool, options: LookupsOptions): Lookups {
     return taken.map(([, question]) => question);
   };
   /**
-   * Whichever connection comes first takes what has waited longest, so that one that is slow to open
-   * keeps nobody waiting after another turn's has come.
+   * The first connection to open takes the oldest questions, so that a slow one delays no question that another connection
+   * could ask.
    */
   const connect = (asked_in: number): void => {
     let taken = null as Question[] | null; // set in the work, where the compiler doesn't look
@@ -137,11 +135,11 @@ export function createLookups(pool: Pool, options: LookupsOptions): Lookups {
       if (taken.length > 0) await askAll(client, taken, options);
     };
     withConnection(pool, work).catch((error: unknown) => {
-      // Those on a connection that broke have been told by their own statements; without one nobody has.
+      // On a connection that broke each statement has failed by itself; without a connection none has.
       for (const { fail } of taken ?? takeIf((question) => question.turn <= asked_in)) fail(error);
     });
   };
-  /** When all calls that go on in this turn have asked. */
+  /** After all calls of this tick have asked. */
   const endTurn = (): void => {
     for (let asked = 0; asked < asked_in_turn; asked += AT_ONCE) connect(turn);
     asked_in_turn = 0;
@@ -162,7 +160,7 @@ export function createLookups(pool: Pool, options: LookupsOptions): Lookups {
   };
 }
 
-/** @throws the error after which the connection is of no use any more. */
+/** @throws the error that broke the connection. */
 async function askAll(
   client: PoolClient,
   questions: readonly Question[],
@@ -172,7 +170,7 @@ async function askAll(
   inOneWrite(client, () => {
     for (const { statement, parameters, answer, fail } of questions) {
       const { name, text } = statement;
-      // Each waits for those before it, and the client counts from now on.
+      // Each waits for those before it, and the driver starts the clock now.
       const query_timeout = statement_timeout_ms * (told.length + 1) + ANSWER_GRACE_MS;
       const query: Limited = { name, text, values: [...parameters], query_timeout };
       const asked = client.query<Row>(query);

@@ -1,4 +1,4 @@
-/** What keeps a database in order that its server looks after: its condition, and what Puente leaves to those who run it. */
+/** Upkeep of a database: its condition, retention and erasure. Backups and disk space are left to the operators of the server. */
 
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
@@ -19,7 +19,7 @@ export interface UpkeepOptions {
   now: () => number;
 }
 
-/** The disk is the server's: when it is full, writes say so. */
+/** The disk belongs to the server: when it is full, writes fail. */
 const ROOM: Room = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false };
 
 /** @throws PuenteError store_failed */
@@ -64,7 +64,7 @@ function conditionMethods(reader: PostgresReader, options: UpkeepOptions, facts:
   };
 }
 
-/** The pages are the server's to check (`pg_amcheck`, checksums); what can be asked from here is whether an index can't be used. */
+/** Pages are checked by the server (`pg_amcheck`, checksums); a client can only see whether an index can't be used. */
 function integrityOf(reader: PostgresReader): UpkeepStore['integrity'] {
   const invalid = reader.prepare<[], { name: string }>(
     `SELECT CAST(indexrelid::regclass AS TEXT) AS name FROM pg_index
@@ -88,7 +88,7 @@ async function factsOf(reader: PostgresReader) {
   return { version, ...factsIn(new Map(rows.map(({ name, value }) => [name, value]))) };
 }
 
-// Deleting old exchanges: whole spans of time at once, and the few rows that lie in none.
+// Deletes old exchanges: whole partitions at once, and the few rows that lie in none.
 
 const DAY_MS = 86_400_000;
 /** So many make up what is kept, and each is kept until its newest row is old: a sixteenth longer than its oldest. */
@@ -127,7 +127,7 @@ function widthOf(kept_ms: number): number {
   return Math.max(1, Math.floor(kept_ms / SPANS / DAY_MS)) * DAY_MS;
 }
 
-// A look at the database server of a Puente that is not running: nothing is changed.
+// Examines the database server for `puente doctor`; changes nothing.
 
 /**
  * Asks the server for the settings that promises rest on.

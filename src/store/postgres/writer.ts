@@ -20,9 +20,9 @@ import { type Statement, statementOf } from './dialect.ts';
 import { failureOf, inOneWrite, textOf, withConnection } from './pool.ts';
 import { postgresWrites } from './writes.ts';
 
-/** Each deadlock ends one of two transactions wholly; more in a row is a fault, not traffic. */
+/** A deadlock undoes one of two transactions wholly; more in a row are a defect, not traffic. */
 const ATTEMPTS = 4;
-/** Hashed as the others; the last that a unit takes, so that it is held the shortest. */
+/** The last lock that a unit takes, so that it is held the shortest. */
 const AUDIT_LOCK = 'audit';
 
 const lockAlone = 'pg_advisory_xact_lock(hashtextextended(?, 0))';
@@ -32,11 +32,11 @@ const LOCKS_AT_ONCE = 4;
 const lastLine = 'SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1';
 
 export interface PostgresWriter extends Writer {
-  /** Waits for what is being written, and refuses whatever comes after. */
+  /** Waits for units that are being written, and refuses later ones. */
   close(): Promise<void>;
 }
 
-/** @param note told after each unit whether the database did its work. */
+/** @param note called after each unit with whether the database did its work. */
 export function openWriter(pool: Pool, note: (is_well: boolean) => void, cover: Cover = noCover): PostgresWriter {
   const turns = createTurns();
   const statements = statementsWith(cover);
@@ -52,7 +52,7 @@ export function openWriter(pool: Pool, note: (is_well: boolean) => void, cover: 
       committing
         .then(
           () => note(true),
-          // A fault of this program says nothing of the database.
+          // A defect of this program says nothing about the database.
           (error: unknown) => error instanceof PuenteError && note(false),
         )
         .finally(() => underWay.done(ticket));
@@ -76,13 +76,13 @@ async function commitUnit(pool: Pool, statements: Statements, unit: Unit): Promi
       if (failure === 'conflict') return { kind: 'conflict' };
       if (failure === 'constraint') return { kind: 'constraint', text: textOf(error) };
       if (failure === 'again' && attempt < ATTEMPTS) continue;
-      // Of a commit without an answer nobody knows whether it took place: the row may exist, and recovery finds it.
+      // A commit without an answer may have taken place: then the row exists, and recovery finds it.
       throw storeFailed(failure === 'again' ? 'failed' : failure, textOf(error), error);
     }
   }
 }
 
-/** @throws the driver's error; then nothing is left of the unit, or nobody knows. */
+/** @throws the driver's error; then nothing is left of the unit, or its outcome is unknown. */
 async function send(client: PoolClient, statements: Statements, unit: Unit): Promise<CommitResult> {
   const [step, ...others] = unit.steps;
   const is_alone = others.length === 0 && unit.locks === undefined && unit.audit === undefined;
@@ -108,7 +108,7 @@ async function send(client: PoolClient, statements: Statements, unit: Unit): Pro
   return { kind: 'done' };
 }
 
-/** A line hangs on the one before it, so that one is read first: a second round trip, which only changes by people and doubts cost. */
+/** A line is chained to the one before it, which is read first: a second round trip, only for changes by operators and creates in doubt. */
 async function commitAudited(
   client: PoolClient,
   statements: Statements,
@@ -126,7 +126,7 @@ async function commitAudited(
   }
 }
 
-/** In one order for all, so that no two units wait for each other; a statement takes them from left to right. */
+/** In one order for all units, so that no two wait for each other; a statement takes its locks from left to right. */
 function locksOf({ locks: { alone = [], shared = [] } = {} }: Unit): { sql: string; names: string[] }[] {
   const names = [...alone, ...shared].sort();
   return Array.from({ length: Math.ceil(names.length / LOCKS_AT_ONCE) }, (_, group) => {
@@ -145,7 +145,7 @@ function ask(client: PoolClient, { name, text, parametersOf }: Statement, values
   return client.query({ name, text, values: parametersOf(values) });
 }
 
-/** The first error says why; those behind it only say that the transaction had ended. */
+/** The first error is the cause; later ones only report that the transaction had ended. */
 async function allOf(asked: Promise<QueryResult>[]): Promise<QueryResult[]> {
   const settled = await Promise.allSettled(asked);
   const failed = settled.find((one) => one.status === 'rejected');
@@ -175,18 +175,18 @@ function statementsWith(cover: Cover): Statements {
   };
 }
 
-// Work of this process that must not overlap waits here, in the order in which it was asked for, not at the server
-// with a connection each.
+// Work of this process that must not overlap waits here, first come first served, instead of at the server with a
+// connection each.
 
 export interface Turns {
-  /** Runs `work` after all that was asked for before and may not go beside it. */
+  /** Runs `work` after all earlier work whose locks exclude it. */
   take<Result>(locks: Locks, work: () => Promise<Result>): Promise<Result>;
 }
 
-/** Who has a name, or waits for it: the last that wants it alone, and those that share it after that one. */
+/** Holders of a name and those that wait for it: the last that needs it alone, and those that share it after that one. */
 interface Line {
   alone: Promise<unknown> | null;
-  /** An array, because a Set holds on to what passed through it (`proxy/passing.ts`). */
+  /** An array, because a Set keeps deleted entries alive (`proxy/lru.ts`). */
   sharing: Promise<unknown>[];
 }
 

@@ -41,7 +41,7 @@ const LISTED = 'IN (SELECT value FROM json_each(?))';
 
 const own: Partial<Record<WriteName, string>> = {
   insert_exchanges: `INSERT INTO exchanges ${rows(EXCHANGE_CELLS, { order: 'place' })}`,
-  /** Identical and unread, and nobody has taken it yet: then this hint says nothing new. */
+  /** Not while an identical event is unread and no store has taken it. */
   receive_event: `INSERT INTO events (received_at, order_id, reference, user_id, verified, action, state, attempts,
     next_attempt_at) SELECT said.*, 'pending', 0, said.received_at
     FROM (SELECT CAST(? AS BIGINT) AS received_at, CAST(? AS byte_text) AS order_id, CAST(cover(?) AS byte_text) AS reference,
@@ -55,7 +55,7 @@ const own: Partial<Record<WriteName, string>> = {
     ORDER BY sequence LIMIT ${TOO_MANY})`,
   evict_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
     ORDER BY verified, sequence LIMIT ${TOO_MANY})`,
-  /** By the index of references; nothing is read for an event that names an order, as nearly all do. */
+  /** By the index of references; for an event that names an order, as nearly all do, nothing is read. */
   thin_references: `DELETE FROM events WHERE sequence IN (SELECT events.sequence FROM events AS over
     JOIN events ON left(events.reference, 200) = left(over.reference, 200) AND events.reference = over.reference
     WHERE over.sequence = ? AND over.verified = 0 AND over.order_id IS NULL
@@ -66,7 +66,7 @@ const own: Partial<Record<WriteName, string>> = {
     AND earlier.sequence < sale.sequence AND earlier.slot IS NOT NULL AND ${holding('earlier.state')}
     AND (earlier.slot <> '${ANY_POINT_OF_SALE}' OR earlier.unit = sale.unit)
     AND (earlier.state = 'OPEN' OR earlier.updated_at <= ?)`,
-  /** Another process may be carrying it, but for so long at most. */
+  /** Another process may be proxying it, but for so long at most. */
   doubt_legacy_sales: `WITH clock (now) AS (SELECT CAST(? AS BIGINT))
     UPDATE legacy_sales SET state = 'IN_DOUBT', updated_at = now FROM clock
     WHERE slot IS NOT NULL AND ${HOLDING} AND state = 'SENDING' AND updated_at <= now - ${LATE_EFFECT_MS}`,

@@ -1,4 +1,4 @@
-/** The backup thread: copies the database from one consistent view, and proves the copy, while payments go on elsewhere. */
+/** The backup thread: copies the database from one consistent view, and checks the copy, while payments continue. */
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
@@ -73,7 +73,7 @@ function headsOf(copy: Database.Database): BackupHeads {
   return row;
 }
 
-/** One read transaction, so that whatever is committed meanwhile is wholly in the copy or not at all. */
+/** In one read transaction, so that each later commit is wholly in the copy or not at all. */
 function copy({ path, target }: CopyOrder): void {
   const source = new Database(path, { readonly: true, fileMustExist: true });
   try {

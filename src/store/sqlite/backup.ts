@@ -15,7 +15,7 @@ import type { CopyFacts, CopyOrder, FromCopying } from './backup-thread.ts';
 import { type DiskSettings, roomForCopy } from './disk.ts';
 import { putInPlace } from './synchronise.ts';
 
-/** People who wait want to see it move. */
+/** How often progress is reported. */
 const TELL_EVERY_MS = 500;
 
 export interface BackupParts {
@@ -28,7 +28,7 @@ export interface BackupParts {
   disk: DiskSettings;
   /** Bytes that the rows take, which a copy takes too. */
   contentBytes: () => number;
-  /** Empties the log, which a copy keeps from being used again while it runs (F62). */
+  /** Empties the log, which grows while a copy reads (F62). */
   emptyLog: () => Promise<void>;
 }
 
@@ -68,7 +68,7 @@ async function* makeBackup(parts: BackupParts): AsyncGenerator<BackupNews, Backu
     const room = await roomForCopy(directory, path, parts.disk);
     if (room !== null && room < of_bytes)
       throw new Error(`it takes ${bytesText(of_bytes)}, and ${bytesText(Math.max(0, room))} may be taken`);
-    // Made here, because only so it belongs to this user alone from its first byte on.
+    // Made here, so that only this user can read it from the first byte on.
     await (await open(target, 'wx', 0o600)).close();
     failpoint('backup.begun');
     copying = startCopying({ path, target }, () => failpoint('backup.copied'));
@@ -107,7 +107,7 @@ function startCopying(order: CopyOrder, onCopied: () => void): Copying {
     thread.on('error', reject);
     thread.on('exit', () => reject(new Error('the backup thread ended')));
   });
-  done.catch(() => undefined); // whoever stopped reading hears nothing of it
+  done.catch(() => undefined); // the reader may have stopped
   return { step: () => step, done, end: async () => void (await thread.terminate()) };
 }
 
@@ -132,9 +132,9 @@ function notMade(directory: string, cause: unknown): PuenteError {
   return new PuenteError('store_failed', say('store.backup_failed', { directory, detail }), { cause });
 }
 
-// The backup directory: which backups are whole, which are too many, and what a killed one left behind.
+// The backup directory: complete backups, surplus ones, and what a killed one left behind.
 
-/** Never the name of a backup, so that nobody takes a half one for one. */
+/** Never part of a backup's name, so that a half one is not taken for one. */
 const UNFINISHED = '.unfinished';
 
 const manifest = z.strictObject({
@@ -154,12 +154,11 @@ const manifest = z.strictObject({
   }),
 });
 
-/** Where the manifest of a backup stands. */
 export function manifestPath(file: string): string {
   return `${file}.json`;
 }
 
-/** The name that a copy has until it is whole. */
+/** The name of a copy until it is complete. */
 export function unfinishedName(file: string): string {
   return file + UNFINISHED;
 }
@@ -169,7 +168,7 @@ export function backupName(instance_id: string, at: number): string {
   return `${prefixOf(instance_id)}${new Date(at).toISOString().replace(/[-:.]/g, '')}.db`;
 }
 
-/** @returns null when there is none, or nobody could read it. */
+/** @returns null when there is none, or it can't be read. */
 export async function readManifest(file: string): Promise<BackupManifest | null> {
   const text = await readFile(manifestPath(file), 'utf8').catch(() => null);
   if (text === null) return null;
@@ -180,7 +179,7 @@ export async function readManifest(file: string): Promise<BackupManifest | null>
   }
 }
 
-/** Gives a finished copy its name. The manifest goes first: a backup is there when its own name is. */
+/** Gives a finished copy its name, after its manifest: a backup exists once its own name does. */
 export async function placeBackup(directory: string, made: BackupManifest): Promise<void> {
   const file = join(directory, made.file);
   const unfinished = unfinishedName(manifestPath(file));
@@ -197,8 +196,8 @@ export async function placeBackup(directory: string, made: BackupManifest): Prom
 }
 
 /**
- * Whole backups of an instance, newest first. Those of a time that is still to come were made under a clock that was wrong,
- * and stand last: one that is made now must not be deleted for them.
+ * Complete backups of an instance, newest first. Those with a time in the future were made under a wrong clock and come last: a
+ * backup of now must not be deleted because of them.
  * @param now epoch ms.
  */
 export async function listBackups(directory: string, instance_id: string, now: number): Promise<BackupManifest[]> {

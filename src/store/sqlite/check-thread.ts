@@ -1,4 +1,4 @@
-/** The check thread: reads a whole database file for faults, while its store goes on. */
+/** The check thread: reads a whole database file for faults, while its store continues. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { checkFile } from './examine.ts';
 

@@ -30,8 +30,8 @@ export function commitGroup(connection: Connection, units: Unit[]): UnitResult[]
 }
 
 /**
- * Runs units without savepoints, which would copy every page a unit touches and cost a third of the work. Null when a unit
- * was refused after a part of it took effect: then the group must be run again, guarded.
+ * Runs units without savepoints, which would copy every page that a unit touches and cost a third of the work. Null when a unit
+ * was refused after a part of it took effect: then the group must be run again with savepoints.
  */
 function runPlainly(connection: Connection, units: Unit[]): UnitResult[] | null {
   const results: UnitResult[] = [];
@@ -139,8 +139,8 @@ export type FromWriter =
 export type Packed = (Value | boolean | AuditEntry)[];
 
 /**
- * A message is copied object by object and name by name; as one list a create's copy takes less than half the
- * time (8 µs for 20, both threads together). Locks stay behind: one writer needs none.
+ * Structured clone copies objects property by property; as one list a create takes less than half the time (8 µs for 20, both
+ * threads together). Locks are left out: one writer needs none.
  */
 export function pack(units: readonly Unit[]): Packed {
   const packed: Packed = [];

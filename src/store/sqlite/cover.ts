@@ -1,10 +1,10 @@
-/** Covering as SQL says it: `cover(text)` and `cover_order(json)` for what is written and looked up, and the columns that are opened when rows are read. */
+/** Covers values of `cover(?)` and `cover_order(?)` in statements, and opens covered columns of the rows that are read. */
 import type Database from 'better-sqlite3';
 import type { Cover } from '../../proxy/cover.ts';
 import type { Value } from '../engine.ts';
 import { COVERED_COLUMNS } from '../writes.ts';
 
-/** Prepares a statement of which SQLite sees the values covered already; NULL stays NULL. */
+/** Prepares a statement whose values are covered before SQLite gets them; NULL stays NULL. */
 export function prepareCovered<Row>(
   database: Database.Database,
   sql: string,
@@ -29,14 +29,14 @@ export function prepareCovered<Row>(
   return { statement: database.prepare<Value[], Row>(text), covered };
 }
 
-/** Gives a connection both as functions, for migrations, which cover what stands in the file. */
+/** Defines both as functions of a connection, for migrations, which cover stored texts. */
 export function teachCover(database: Database.Database, cover: Cover): void {
   const options = { deterministic: true, directOnly: true };
   database.function('cover', options, (text: unknown) => (typeof text === 'string' ? cover.text(text) : text));
   database.function('cover_order', options, (json: unknown) => (typeof json === 'string' ? cover.order(json) : json));
 }
 
-/** What makes the rows of a statement readable; itself for a statement without such a column. */
+/** Opens the covered columns of a row, in place; does nothing for a statement without any. */
 export function rowOpener(statement: Database.Statement<never[], unknown>, cover: Cover): <Row>(row: Row) => Row {
   const names = statement
     .columns()

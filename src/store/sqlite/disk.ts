@@ -1,4 +1,4 @@
-/** The room on the disk: watched, kept in reserve for sales under way, and told before it is gone (`test/faults/README.md` F44, F45, F62). */
+/** Watches the room on the disk and keeps a reserve for sales under way (`test/faults/README.md` F44, F45, F62). */
 import { existsSync, statSync, unlinkSync } from 'node:fs';
 import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -6,7 +6,7 @@ import type { Room, RoomLevel } from '../../proxy/records/upkeep.ts';
 
 /** A disk fills by megabytes a second at most; the reserve below `low_bytes` lasts for many of these. */
 const CHECK_EVERY_MS = 1_000;
-/** Written in pieces, so that nothing waits for it. */
+/** The reserve is written in pieces, so that it delays nothing. */
 const PIECE_BYTES = 1024 * 1024;
 
 export interface DiskSettings {
@@ -14,7 +14,7 @@ export interface DiskSettings {
   low_bytes: number;
   /** Size of the reserve file; 0 keeps none. */
   ballast_bytes: number;
-  /** A write-ahead log beyond it is emptied by force, and told when that does not help. */
+  /** A larger write-ahead log is emptied by force, and reported when that does not help. */
   log_limit_bytes: number;
   /** Free bytes where the file lies; handed in by tests alone. */
   free_bytes?: () => Promise<number>;
@@ -25,7 +25,7 @@ export interface DiskWatch {
   stop(): Promise<void>;
 }
 
-/** The file whose bytes are given back when the disk is full. */
+/** The reserve: a file that is deleted when the disk is full. */
 export function ballastPath(path: string): string {
   return `${path}.ballast`;
 }
@@ -42,8 +42,8 @@ export function releaseBallast(path: string): boolean {
 
 /**
  * Looks now, and then every second.
- * @param emptyLog empties the write-ahead log, as far as nobody reads it.
- * @param onChange told when the level changes, or the log begins or ceases to be too large.
+ * @param emptyLog empties the write-ahead log, unless a reader needs it.
+ * @param onChange called when the level changes, or the log becomes or ceases to be too large.
  */
 export async function watchDisk(
   path: string,
@@ -62,7 +62,7 @@ export async function watchDisk(
     if (state.level !== before.level || state.is_log_large !== before.is_log_large) onChange(roomOf(state));
   };
   await look();
-  // The reserve is written while the doors open; whoever stops waits for it.
+  // The reserve is written while the doors open; `stop` waits for it.
   let working: Promise<void> = stockUp(path, state, settings);
   const timer = setInterval(() => {
     const round = async (): Promise<void> => {
@@ -82,11 +82,11 @@ export async function watchDisk(
 }
 
 interface Seen extends Room {
-  /** It was there, so that its absence means that it is being used. */
+  /** The reserve was there once: its absence means that it is being used. */
   had_ballast: boolean;
 }
 
-/** Comes back only when there is room for the reserve too, so that it does not go to and fro. */
+/** The level rises only when there is room for the reserve too, so that it does not oscillate. */
 function levelOf(path: string, seen: Seen, { low_bytes, ballast_bytes }: DiskSettings): RoomLevel {
   const { free_bytes, level, had_ballast } = seen;
   if (free_bytes === null) return level;
@@ -105,7 +105,7 @@ async function watchLog(path: string, seen: Seen, settings: DiskSettings, emptyL
   seen.is_log_large = seen.log_bytes > log_limit_bytes;
 }
 
-/** Real bytes under another name first: a half reserve would be taken for a whole one. Never throws. */
+/** Writes the reserve under another name first: a half one would be taken for a whole one. Never throws. */
 async function stockUp(path: string, seen: Seen, { low_bytes, ballast_bytes }: DiskSettings): Promise<void> {
   const file = ballastPath(path);
   const unfinished = `${file}.unfinished`;
@@ -129,8 +129,8 @@ async function stockUp(path: string, seen: Seen, { low_bytes, ballast_bytes }: D
 }
 
 /**
- * Bytes that a copy in a directory may take; null when nobody can say. On the disk of the database it must leave what new
- * sales need: a backup that fills the disk would have them refused.
+ * Bytes that a copy in a directory may take; null when unknown. On the disk of the database it must leave what new sales need:
+ * after a backup that fills the disk they would be refused.
  */
 export async function roomForCopy(directory: string, path: string, settings: DiskSettings): Promise<number | null> {
   const [there, here] = await Promise.all([stat(directory), stat(dirname(path))]);
@@ -139,7 +139,7 @@ export async function roomForCopy(directory: string, path: string, settings: Dis
   return free === null ? null : free - settings.low_bytes;
 }
 
-/** Null when nobody can say. */
+/** Null when unknown. */
 async function freeBytes(path: string, { free_bytes }: DiskSettings): Promise<number | null> {
   return free_bytes === undefined ? freeIn(dirname(path)) : free_bytes();
 }

@@ -1,6 +1,6 @@
 /** Due rows in SQLite, where one process has them all; the inbox; and sales looked up by a reference alone. */
 
-import { setImmediate as nextTick } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { HandOut, StoreMethods, Value } from '../engine.ts';
 import { dueEventsRead } from '../events.ts';
@@ -95,7 +95,7 @@ function placesIn(reader: Reader, { sellers, condition = '1', places }: Search) 
     for (let looked = 1; seller !== null; looked++) {
       found.push(...newest.all(seller, reference, limit));
       seller = next.get(seller)?.seller ?? null;
-      if (looked % SELLERS_A_TICK === 0) await nextTick();
+      if (looked % SELLERS_A_TICK === 0) await yieldToEventLoop();
     }
     return found
       .toSorted((first, second) => second.at - first.at)

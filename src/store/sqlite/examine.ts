@@ -1,4 +1,4 @@
-/** A look at the database of a Puente that is not running: nothing is changed, and nothing is assumed. */
+/** Examines the database file for `puente doctor`, and checks its pages; changes nothing. */
 import { rmSync, statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
@@ -46,7 +46,7 @@ export function examineFile(path: string): ExaminedFile {
 
 type Looked = Pick<ExaminedFile, 'schema' | 'integrity' | 'is_log_lost' | 'wrong'>;
 
-/** What SQLite makes to read goes again: an empty log of ours would hide from the next start that a log was lost. */
+/** Files that SQLite makes for reading are removed: an empty log would hide from the next start that a log was lost. */
 function lookInto(path: string): Looked {
   const log = logState(path);
   const made = ['-wal', '-shm'].filter((suffix) => statSync(path + suffix, { throwIfNoEntry: false }) === undefined);

@@ -1,4 +1,4 @@
-/** Judges the database file before anything is served from it: creates it, migrates it, or refuses it with the repair. */
+/** Prepares the database file before anything is served from it: creates it, migrates it, or refuses it with the repair. */
 
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants, realpathSync, rmSync, statSync } from 'node:fs';
@@ -24,9 +24,9 @@ export interface FileOptions {
   /** Epoch ms. */
   now: () => number;
   migrations_directory: string;
-  /** Keyed hash of a constant: tells another key from the one that this file's values were sealed with. */
+  /** Keyed hash of a constant: shows whether this file's values were sealed with the same key. */
   key_mark?: string;
-  /** Covers what older schemas have in clear; nothing without. */
+  /** Covers texts that older schemas have in clear; without it they stay so. */
   cover?: Cover;
   /** Seals notice URLs that are in clear; without it they stay so. */
   sealNoticeUrl?: SealNoticeUrl;
@@ -95,7 +95,7 @@ function createFile(options: FileOptions): void {
       `Restore it, or move ${path}-wal away`,
     );
   }
-  // Made under another name first: a start that is killed here must not leave an empty file that the next one refuses.
+  // Under another name first: a start that is killed here must not leave an empty file, which the next one would refuse.
   const unfinished = `${path}.unfinished`;
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(unfinished + suffix, { force: true });
   const database = new Database(unfinished, { timeout: BUSY_TIMEOUT_MS });
@@ -106,7 +106,7 @@ function createFile(options: FileOptions): void {
     remember.run('instance_id', randomUUID());
     remember.run('created_at', String(options.now()));
     if (options.key_mark !== undefined) remember.run('key_mark', options.key_mark);
-    // A close says nothing of pages that could not be written back, and the log would stay behind under the other name.
+    // `close` reports no page that could not be written back, and the log would stay behind under the other name.
     database.pragma('wal_checkpoint(TRUNCATE)');
   } finally {
     database.close();
@@ -118,7 +118,7 @@ function refuseUnlikelyFile(path: string): void {
   const facts = statSync(path);
   if (!facts.isFile()) throw storeUnusable(path, 'it is not a file', 'Name a file');
   if (facts.size === 0) {
-    // SQLite takes an empty file for a sound empty database (`docs/protocol.md` §3.14), and every link would be gone.
+    // SQLite opens an empty file as a sound empty database (`docs/protocol.md` §3.14): every link would be gone.
     throw storeUnusable(path, 'it is empty', 'Restore a backup; or remove it if nothing was ever stored in it');
   }
   try {
@@ -147,7 +147,7 @@ function refuseDamaged(database: Database.Database, path: string): void {
   if (verdict !== 'ok') throw storeUnusable(path, `it is damaged (${String(verdict)})`, 'Restore a backup');
 }
 
-/** With another key nothing sealed could be read: tokens, bodies in doubt, secrets of merchants. */
+/** With another key no sealed value could be read: tokens, bodies in doubt, secrets of merchants. */
 function refuseOtherKey(database: Database.Database, path: string, key_mark: string | undefined): void {
   const kept = database.prepare("SELECT value FROM meta WHERE name = 'key_mark'").pluck().get();
   if (key_mark === undefined || kept === undefined || kept === key_mark) return;
@@ -278,14 +278,14 @@ export function takeInstanceLock(path: string): InstanceLock {
   }
 }
 
-// Seals the notice URLs that the first builds kept in clear: receivers' keys stand in them.
+// Seals notice URLs that the first builds stored in clear: they contain keys of receivers.
 
 /** Seals a URL as the merchant's own (`Merchant.sealed_notice_url`). */
 export type SealNoticeUrl = (url: string) => Uint8Array;
 
 /**
- * Does nothing from the second time on. No numbered migration, because SQL has no key; and the columns stay as they are.
- * What a merchant saved since then, sealed, is the newer one.
+ * Does nothing from the second time on. No numbered migration, because SQL has no key. A URL that was saved sealed since then is
+ * newer and stays.
  */
 export function sealClearUrls(database: Database.Database, seal: SealNoticeUrl): void {
   const options = { directOnly: true };

@@ -1,4 +1,4 @@
-/** A time whose writes a file lacks, written into the file itself: by a restore, or because its log is gone (`test/faults/README.md` F40, F60). */
+/** Gaps: a period whose writes are missing after a restore or the loss of the log, stored in the file itself (`test/faults/README.md` F40, F60). */
 
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
@@ -6,7 +6,7 @@ import { say } from '../../locales/sentences.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
 import { LIVE, valuesOfAudit, writes } from '../writes.ts';
 
-/** What `meta` says while a writer has the file, and after it has left it in order. */
+/** The value in `meta` while a writer has the file open, and after a clean close. */
 export const RUN = { name: 'run', open: 'open', closed: 'closed' } as const;
 /** The two byte orders of a write-ahead log (sqlite.org/fileformat2.html §4.1). */
 const LOG_MAGIC: readonly number[] = [0x377f0682, 0x377f0683];
@@ -21,9 +21,9 @@ export interface Gap {
 }
 
 /**
- * Keeps the gap for the doctor and for the sales that come back, and for ever in the audit chain. A sale that is open in the
- * file counts as told to its till: it may have been told in the time that is missing, and then nothing may cancel it for
- * being unclaimed (`docs/protocol.md` §3.3 e, §3.8).
+ * Stores the gap for the doctor and for reconciliation, and a line in the audit chain. A sale that is open in the file counts as
+ * possibly answered to its till: the answer may be in the missing period, and then nothing may cancel the sale as unclaimed
+ * (`docs/protocol.md` §3.3 e, §3.8).
  */
 export function writeGap(database: Database.Database, { from, until, action, reason, detail }: Gap): void {
   const remember = database.prepare(writes.remember.sql);
@@ -41,7 +41,7 @@ export function writeGap(database: Database.Database, { from, until, action, rea
   })();
 }
 
-/** Looked at before the file is opened, because opening makes a new log. */
+/** Call it before the file is opened, because opening makes a new log. */
 export function logState(path: string): 'absent' | 'sound' | 'unreadable' {
   const log = `${path}-wal`;
   const facts = statSync(log, { throwIfNoEntry: false });
@@ -58,9 +58,9 @@ export function logState(path: string): 'absent' | 'sound' | 'unreadable' {
 }
 
 /**
- * A process that was killed leaves its log, with what was not written back yet. Where that is gone, so may be sales: the
- * file is served, because it is whole as far as it goes, and the loss is written down.
- * @param log as `logState` said before the file was opened.
+ * A killed process leaves its log with commits that are not in the file yet. When that log is lost, sales may be lost: the file
+ * is served, because it is consistent, and the loss is stored.
+ * @param log as `logState` returned before the file was opened.
  * @param now epoch ms.
  */
 export function settleLog(database: Database.Database, log: ReturnType<typeof logState>, now: number): void {

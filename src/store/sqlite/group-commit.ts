@@ -1,4 +1,4 @@
-/** The main thread's end of the writer: gathers units into groups, one with the writer at a time, and answers after their commit. */
+/** Group commit: gathers units on the main thread, hands one group at a time to the writer thread, and resolves after its commit. */
 
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
@@ -11,18 +11,18 @@ import { type FromWriter, pack, type ToWriter, type WriterSetup } from './commit
 import { storeUnusable } from './failure.ts';
 import { createKnownRows, type KnownRows } from './row-cache.ts';
 
-/** A bound on one commit, so that nobody waits for the work of a whole backlog. */
+/** A bound on one commit, so that no unit waits for a whole backlog. */
 const GROUP_LIMIT = 512;
 /**
- * A group that is not as large as `enough` gathers for up to so many turns of the process, unless units come one by one. An fsync
- * takes as much processor time as several rows, so that on a single core larger groups are less work (0.9 × that of a create, 64
- * in flight). A writer with a core of its own works while more gathers; waiting for more kept both threads waiting for each
- * other by turns (0.91 × the creates a second, 64 in flight on two cores).
+ * A group smaller than `enough` gathers for up to `ticks` event-loop ticks, unless units come one by one. An fsync takes as much
+ * processor time as several rows, so that on one core larger groups are less work (0.9 × that of a create, 64 in flight). A
+ * writer thread on its own core works while more units gather; a longer wait made the threads wait for each other in turn
+ * (0.91 × the creates a second, 64 in flight on two cores).
  */
-const GATHERING = { shared: { enough: 32, turns: 3 }, own: { enough: 16, turns: 1 } };
-/** Work that waits beyond this is refused: a disk that is this far behind must not fill the memory. */
+const GATHERING = { shared: { enough: 32, ticks: 3 }, own: { enough: 16, ticks: 1 } };
+/** Further units are refused: a disk that is this far behind must not fill the memory. */
 const WAITING_LIMIT = 20_000;
-/** How often a full disk is tried again when nobody else writes. */
+/** How often a full disk is probed while nothing else is written. */
 const PROBE_INTERVAL_MS = 1_000;
 const PROBE: Unit = {
   steps: [
@@ -37,13 +37,12 @@ interface Waiting {
   reject: (error: PuenteError) => void;
 }
 
-/** Who commits the groups: the writer thread, or a simulation that has the same work done in this thread. */
+/** Commits the groups: the writer thread, or a simulation in this thread. */
 export interface Committer {
-  /** Whose processor it works on: one of its own, or the one that this thread has. */
+  /** Whether it has a core of its own, or shares that of this thread. */
   core: 'own' | 'shared';
-  /** Has one group done. */
   post(units: Unit[]): void;
-  /** Ends it, when all groups are done. */
+  /** Ends it after all groups are committed. */
   close(): void;
   /** See `UpkeepStore`. */
   heap(): Heap | null;
@@ -52,22 +51,21 @@ export interface Committer {
 }
 
 /**
- * One group is with the writer at a time; what comes meanwhile gathers for the next, so a slow disk makes larger groups. The
- * next group is posted before those who waited for the one before go on, when it is large or units come one by one: the
- * writer works while they do (when every group was, 1.07 to 1.16 × the creates a second, 64 in flight on one core; 1.05 to
- * 1.10 × on two with an fsync of 1 ms).
+ * One group is with the writer at a time; later units gather for the next, so a slow disk makes larger groups. When the next
+ * group is large, or units come one by one, it is posted before the callers of the group before continue: the writer works
+ * while they do (1.07 to 1.16 × the creates a second, 64 in flight on one core; 1.05 to 1.10 × on two with an fsync of 1 ms).
  */
 export class WriteQueue {
   readonly #committer: Committer;
   readonly #onFatal: (error: PuenteError) => void;
   readonly #failpoint: Failpoint;
-  readonly #gathering: { enough: number; turns: number };
+  readonly #gathering: { enough: number; ticks: number };
   readonly #exited: Promise<void>;
   readonly #known = createKnownRows();
   readonly #waiting: Waiting[] = [];
   #inFlight: Waiting[] = [];
   #scheduled = false;
-  /** Whether the last group was of more than one: then more is on its way. */
+  /** The last group had more than one unit: then more are on their way. */
   #is_busy = false;
   #well = true;
   #ended: PuenteError | null = null;
@@ -110,7 +108,7 @@ export class WriteQueue {
     return this.#known.during(unit, committed);
   }
 
-  /** What was read lately and nothing has changed since; a queue knows of every change. */
+  /** Cached rows: the queue sees every write. */
   known(): KnownRows {
     return this.#known;
   }
@@ -145,13 +143,13 @@ export class WriteQueue {
   #schedule(): void {
     if (this.#scheduled || this.#inFlight.length > 0 || this.#waiting.length === 0) return;
     this.#scheduled = true;
-    this.#gather(this.#is_busy ? this.#gathering.turns : 1);
+    this.#gather(this.#is_busy ? this.#gathering.ticks : 1);
   }
 
-  #gather(turns: number): void {
+  #gather(ticks: number): void {
     setImmediate(() => {
       const { enough } = this.#gathering;
-      if (this.#ended === null && turns > 1 && this.#waiting.length < enough) return this.#gather(turns - 1);
+      if (this.#ended === null && ticks > 1 && this.#waiting.length < enough) return this.#gather(ticks - 1);
       this.#scheduled = false;
       if (this.#ended === null) this.#postGroup();
     });
@@ -200,14 +198,14 @@ function settle(group: Waiting[], results: UnitResult[]): void {
   }
 }
 
-// The writer thread as the main thread has it.
+// The writer thread, as the main thread sees it.
 
 /**
  * Starts the writer thread on a prepared file.
  * @throws PuenteError store_unusable when the writer refuses the file.
  */
 export async function startWriterThread(setup: WriterSetup): Promise<Committer> {
-  // The writer runs on Node's own type stripping, whatever loader the main thread was started with.
+  // The thread uses Node's own type stripping, also when the main thread was started with another loader.
   const worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: setup, execArgv: [] });
   await untilReady(worker, setup.path);
   const thread = threadOf(worker);
@@ -229,7 +227,7 @@ function threadOf(worker: Worker): Committer {
   };
 }
 
-/** A thread that waits for its disk does not answer, so nobody waits for it. */
+/** The last known heap: a thread that waits for its disk does not answer, so this does not wait for it. */
 function heapOf(worker: Worker): () => Heap | null {
   let known: Heap | null = null;
   let is_asked = false;
@@ -241,7 +239,7 @@ function heapOf(worker: Worker): () => Heap | null {
   return () => {
     if (!is_asked) {
       is_asked = true;
-      // Refused by a thread that has ended, which is never asked again.
+      // Rejected by a thread that has ended, which is not asked again.
       void ask().catch(() => undefined);
     }
     return known;

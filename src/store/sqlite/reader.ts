@@ -1,4 +1,4 @@
-/** The main thread's own connection, for reads only; a read takes microseconds and needs no round trip to the writer. */
+/** The main thread's connection, for reads only: a read takes microseconds and needs no round trip to the writer. */
 import Database from 'better-sqlite3';
 import { type Cover, noCover } from '../../proxy/cover.ts';
 import { storeFailed, type Value } from '../engine.ts';

@@ -1,4 +1,4 @@
-/** Puts a backup where a stopped Puente finds it: checked first, whole or not at all, and what is lost by it is written down. */
+/** Restores a backup for a stopped Puente: checked first, wholly or not at all, and the gap that it leaves is stored. */
 import { chmodSync, copyFileSync, linkSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
@@ -16,7 +16,7 @@ import { putInPlace } from './synchronise.ts';
 import { forgetRestoring, noteRestoring, restoringNote } from './under-way.ts';
 
 const DATABASE = 'puente.db';
-/** What belongs to a database and must not be left beside another one. */
+/** Files of a database that must not be left beside another one. */
 const COMPANIONS = ['-wal', '-shm', '-journal'];
 
 export interface RestoreOrder {
@@ -44,8 +44,8 @@ export interface Restored {
 }
 
 /**
- * Restores one backup. The file under its own name is untouched until the copy is proved, and at no moment is there none:
- * a start would make a new, empty one. One that was cut off is repeated; until then no start serves the file.
+ * Restores one backup. The old file keeps its name until the copy is proved, and there is a file at every moment: without one a
+ * start would make a new, empty one. Repeat a restore that was cut off; until then no start serves the file.
  * @throws PuenteError store_unusable: a running Puente, a damaged or foreign or newer file; conflict when a database is there.
  */
 export async function restoreBackup(order: RestoreOrder, failpoint: Failpoint = noFailpoint): Promise<Restored> {
@@ -97,7 +97,7 @@ function prepareCopy(
     const { now, reason } = order;
     writeGap(copy, { from, until: now, action: 'restored', reason, detail: { backup: basename(file) } });
     const links = Number(copy.prepare('SELECT sum(links) FROM link_counts').pluck().get());
-    // A close says nothing of pages that could not be written back, and the log would stay behind under the other name.
+    // `close` reports no page that could not be written back, and the log would stay behind under the other name.
     copy.pragma('wal_checkpoint(TRUNCATE)');
     return { schema, links };
   } finally {
@@ -121,7 +121,7 @@ function prove(copy: Database.Database, file: string): number {
   return schema;
 }
 
-/** When the copy was made: as its manifest says, or else when its file was written. */
+/** When the copy was made, by its manifest, or else by the time of the file. */
 function madeAt(file: string, manifest: BackupManifest | null): number {
   const facts = statSync(file, { throwIfNoEntry: false });
   if (facts === undefined) throw refused(file, 'it does not exist', 'See the backups there are: puente backups list');
@@ -132,9 +132,9 @@ function madeAt(file: string, manifest: BackupManifest | null): number {
 }
 
 /**
- * The copy takes the name, and the database of before is kept aside with its log. What fails is undone; what is killed leaves
- * the note, because a log can't change its name in the same instant as its database.
- * @returns where the database of before is: where a restore that was cut off has put it, if there was one.
+ * The copy takes the name, and the old database is moved aside with its log. A failure is undone; a kill leaves the note,
+ * because a log can't be renamed in the same instant as its database.
+ * @returns where the old database is; a restore that was cut off may have put it there.
  */
 function exchange(unfinished: string, path: string, aside: string | null, failpoint: Failpoint): string | null {
   const cut_off = restoringNote(path);
@@ -142,7 +142,7 @@ function exchange(unfinished: string, path: string, aside: string | null, failpo
   if (cut_off === null) noteRestoring(path, { moved_to });
   try {
     if (aside !== null && moved_to !== null) keepAside(path, moved_to);
-    // A log of a database that is gone would be taken for this one's.
+    // SQLite would take the log of the old database for this one's.
     for (const suffix of COMPANIONS) rmSync(path + suffix, { force: true });
     failpoint('restore.aside');
     putInPlace(unfinished, path);
@@ -163,7 +163,7 @@ function asideName(path: string, now: number): string {
   return `${path}.replaced-${new Date(now).toISOString().replace(/[-:.]/g, '')}`;
 }
 
-/** A second name for the database that is there, which keeps its first one until the other takes it; done once, however often it is repeated. */
+/** Gives the old database a second name; it keeps the first until the copy takes it. May be repeated. */
 function keepAside(path: string, aside: string): void {
   if (statSync(aside, { throwIfNoEntry: false }) === undefined) {
     try {

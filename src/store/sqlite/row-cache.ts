@@ -1,4 +1,4 @@
-/** Rows that are kept as they were read: every call looks at its merchant and token several times, tills poll the same sale, and all of them change rarely. */
+/** Caches rows in memory: every call reads its merchant and token several times, tills poll the same sale, and all of them change rarely. */
 
 import { createEntries, createLru } from '../../proxy/lru.ts';
 import type { Link } from '../../proxy/sales/link.ts';
@@ -6,13 +6,13 @@ import type { StoreMethods, Unit } from '../engine.ts';
 import { type CachedKind, referenceKey, writes } from '../writes.ts';
 
 export interface KnownRows {
-  /** What was read last, while nothing that is being written could have changed it. That somebody is not there is kept of merchants and tokens alone. */
+  /** The row that was read last, unless a write since then may have changed it. Absence is cached for merchants and tokens alone. */
   get<Row>(kind: CachedKind, key: string, read: () => Promise<Row | null>): Promise<Row | null>;
-  /** Hands on the commit of a unit; until one that may change such rows has ended, they are read from the file. */
+  /** Returns the commit of a unit; until it has ended, the rows that it may change are read from the file. */
   during<Result>(unit: Unit, commit: Promise<Result>): Promise<Result>;
 }
 
-/** So many are kept of each, those in use lately; of links fewer, because an order hangs on each of them, or many ids on a reference. */
+/** Rows of each kind, most recently used. Fewer links and references, because each holds an order or many ids. */
 const LIMITS: Readonly<Record<CachedKind, number>> = {
   merchant: 10_000,
   token: 10_000,
@@ -22,7 +22,7 @@ const LIMITS: Readonly<Record<CachedKind, number>> = {
   held_until: 10_000,
 };
 
-/** Right only where all writing goes by one queue, as the instance lock makes sure. */
+/** Correct only when all writes pass through one queue, which the instance lock guarantees. */
 export function createKnownRows(): KnownRows {
   const kept = {
     merchant: keptRows(LIMITS.merchant),
@@ -36,7 +36,7 @@ export function createKnownRows(): KnownRows {
     get<Row>(kind: CachedKind, key: string, read: () => Promise<Row | null>): Promise<Row | null> {
       const rows = kept[kind];
       if (rows.isChanging(key)) return read();
-      // A kind's rows are all of one form; kept as the promise that is answered, none has to be made for each read.
+      // All rows of a kind have one form. Cached as a promise, so that none is made for each read.
       const known = rows.get(key) as Promise<Row | null> | undefined;
       return known ?? readAnew(kind, rows, key, read);
     },
@@ -49,7 +49,7 @@ export function createKnownRows(): KnownRows {
       const end = (): void => {
         for (const { kind, key } of changes) kept[kind].end(key);
       };
-      // Before whoever waits for the commit goes on: they wait for it from now on at the earliest.
+      // Runs before callers of the commit continue, because they start to wait for it later.
       commit.then(end, end);
       return commit;
     },
@@ -75,17 +75,17 @@ async function readAnew<Row>(
   return row;
 }
 
-/** Openings of links are many, and none of them would find a link known that was missing. */
+/** Absence of a link is not cached: openings are many, and none of them invalidates links. */
 function isKept(kind: CachedKind, row: unknown): boolean {
   return row !== null || kind === 'merchant' || kind === 'token';
 }
 
-/** Rows of one kind, and which of them are being changed. */
+/** Cached rows of one kind, and which of them are being changed. */
 function keptRows(limit: number) {
   let rows = createLru<Promise<unknown>>(limit);
   /** Changes under way, by key; '' is every key. */
   const changing = createEntries<number>();
-  /** Rises with each change, so that nothing is kept that was read before it. */
+  /** Rises with each change, so that a row that was read before it is not cached. */
   let changes = 0;
   const forget = (key: string | null): void => {
     if (key === null) rows = createLru(limit);
@@ -106,16 +106,16 @@ function keptRows(limit: number) {
       count(key, 1);
       forget(key);
     },
-    // Nothing to forget: what is read while a change is under way is not kept, and what was read before it neither.
+    // Nothing to forget: rows that are read during a change are not cached, and earlier ones are gone.
     end: (key: string | null) => count(key, -1),
   };
 }
 
 type Kept = ReturnType<typeof keptRows>;
 
-// The reads that tills repeat, done in the file only when what they tell is not known.
+// Reads that tills repeat, answered from the cache.
 
-/** A search shows fifty; who gives all sales one reference must not fill the memory, nor drive the links of others out of it. */
+/** A search shows fifty. One reference for all sales of a merchant must not fill the memory, nor push other links out of it. */
 const KEPT_LINKS = 51;
 
 type KnownReads = Pick<
@@ -124,7 +124,7 @@ type KnownReads = Pick<
 >;
 
 /**
- * The same methods, which read from the file only what is not known.
+ * The same methods, which read from the file only when the cache has no answer.
  * @param heldUntil until when legacy may hold a unit of a merchant, in epoch ms.
  */
 export function withKnownRows<Methods extends KnownReads>(
@@ -142,7 +142,7 @@ export function withKnownRows<Methods extends KnownReads>(
     const its = await merchant(merchant_id);
     if (its === null) return null;
     const accepted_until = accepted?.merchant_id === merchant_id ? accepted.accepted_until : null;
-    // A look of its own is no slower here, and most of those who name a unit need none.
+    // Whether the unit is free is left to its own read: that costs no more here, and most callers do not need it.
     return { merchant: its, accepted_until, is_free: false };
   };
   return {
@@ -173,7 +173,7 @@ export function withKnownRows<Methods extends KnownReads>(
       return (await Promise.all(found.ids.slice(0, limit).map(link))).filter((one) => one !== null);
     },
     heldByLegacy: async (merchant_id, slot, now, which) => {
-      // Known of the merchant, not of its units: most merchants have nothing there, and one has thousands of units.
+      // By merchant, not by unit: most merchants have nothing on legacy, and one has thousands of units.
       const known_until = await known().get('held_until', merchant_id, async () => ({
         at: await heldUntil(merchant_id),
       }));
@@ -186,6 +186,6 @@ export function withKnownRows<Methods extends KnownReads>(
 /** Links that a reference names, newest first. */
 interface Referenced {
   ids: readonly string[];
-  /** Nobody who asks for more would be told more. */
+  /** There are no more than these. */
   is_all: boolean;
 }

@@ -4,7 +4,7 @@ import { storeUnusable } from './failure.ts';
 
 /** The driver waits inside the event loop, so a long timeout would stall everything else (`docs/protocol.md` §3.14). */
 export const BUSY_TIMEOUT_MS = 100;
-/** Keeps a WAL that once grew from holding the disk for ever. */
+/** A log that once grew must not occupy the disk for ever. */
 const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024;
 /** 16 MiB of log between checkpoints: twice as few pages are written twice as with SQLite's own 4 MiB. */
 const CHECKPOINT_PAGES = 4_096;

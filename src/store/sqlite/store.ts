@@ -41,11 +41,11 @@ export interface SqliteStoreOptions {
   sealNoticeUrl?: SealNoticeUrl;
   /** Upper limit of the file in pages of 4 KiB; reaching it is answered as a full disk is. */
   max_pages?: number;
-  /** Where backups go; beside the file unless it is said. */
+  /** Where backups go; the folder `backups` beside the file by default. */
   backup_directory?: string;
-  /** Without it the disk is looked at, and nothing follows from it. */
+  /** Without it the disk is watched, and nothing is refused. */
   disk?: DiskSettings;
-  /** Told when the room on the disk changes. */
+  /** Called when the room on the disk changes. */
   onRoom?: (room: Room) => void;
 }
 
@@ -154,8 +154,8 @@ export function assembleStore(parts: {
 }
 
 /**
- * The reserve of a full disk is for sales under way (`test/faults/README.md` F44): the service sends its events again, and what
- * is carried to legacy is carried without a note.
+ * The reserve of a full disk is for sales under way (`test/faults/README.md` F44): upstream sends its events again, and creates
+ * are proxied to legacy without a row.
  */
 function whereThereIsRoom(
   { receiveEvent, openLegacySale }: Pick<StoreMethods, 'receiveEvent' | 'openLegacySale'>,

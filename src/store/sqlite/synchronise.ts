@@ -3,7 +3,7 @@ import { closeSync, fsyncSync, openSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /**
- * Returns when what was written to a file, by whoever it was, is on the disk.
+ * Returns when all writes to a file, by any process, are on the disk.
  * @throws what Node raises when it can't be opened, or the disk refuses.
  */
 export function synchronise(path: string): void {

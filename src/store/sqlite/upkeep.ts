@@ -1,4 +1,4 @@
-/** The condition of a store's file, and everything that keeps it in order, as the store's methods. */
+/** Upkeep of a file: its condition, room on the disk, backups, retention and erasure. */
 
 import { statSync } from 'node:fs';
 import { say } from '../../locales/sentences.ts';
@@ -29,7 +29,7 @@ export interface Upkept extends Upkeep {
   stop(): Promise<void>;
 }
 
-/** Removes what a killed backup left, looks at the disk, and goes on looking. */
+/** Removes what a killed backup left, and watches the disk from then on. */
 export async function openUpkeep(reader: Reader, queue: WriteQueue, options: UpkeepOptions): Promise<Upkept> {
   const { path, now, failpoint, backup_directory: directory } = options;
   const facts = factsOf(reader);
@@ -54,7 +54,7 @@ export async function openUpkeep(reader: Reader, queue: WriteQueue, options: Upk
     ...backups,
     ...erasing,
     async eraseMerchant(merchant_id, audit) {
-      // A backup under way would hold the merchant without being told among those that do, and keep the log from being emptied.
+      // A backup under way would contain the merchant without being listed, and keep the log from being emptied.
       await settled();
       return erasing.eraseMerchant(merchant_id, audit);
     },

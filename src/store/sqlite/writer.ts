@@ -19,16 +19,16 @@ import { failureOf, textOf, unusableBecause } from './failure.ts';
 import { RUN } from './gap.ts';
 import { applySettings, assertSettings, BUSY_TIMEOUT_MS } from './settings.ts';
 
-/** Long enough to stay out of the way of payments, short enough that the log never rests large or with erased bytes in it. */
+/** Long enough not to delay payments, short enough that the log does not stay large or keep erased bytes. */
 const IDLE_BEFORE_CHECKPOINT_MS = 1_000;
 
 /**
- * What undoes a single statement: as a file it was three quarters of all bytes that a sale wrote, and nothing of it outlives
- * its transaction. For the writer alone, because the indexes that a migration sorts may be larger than memory.
+ * The statement journal: as a file it was three quarters of all bytes that a sale wrote, and it is not needed after its
+ * transaction. For the writer alone, because the indexes that a migration sorts may be larger than memory.
  */
 const UNDONE_IN_MEMORY = 'temp_store = MEMORY';
 const UNDONE_BY_FILE = 'temp_store = FILE';
-/** Writes that may change as many rows as there are: what undoes them may be larger than memory, too. */
+/** Writes that may change any number of rows: their statement journal may be larger than memory, too. */
 const WITHOUT_BOUND: ReadonlySet<WriteName> = new Set(['hasten_notices', 'pull_links', 'pull_events', 'pull_notices']);
 
 /** @throws PuenteError store_unusable when a setting does not hold before or after the first write. */
@@ -57,19 +57,19 @@ function commitAny(connection: Connection, units: Unit[], path: string): UnitRes
   }
 }
 
-/** A full disk gets the reserve back, once: what is under way is to be finished, whatever becomes of new work (F44). */
+/** A full disk gets the reserve back, once, so that sales under way can be finished (F44). */
 function commitOnReserve(connection: Connection, units: Unit[], path: string): UnitResult[] {
   const results = commitGroup(connection, units);
   const is_full = results.some((result) => result.kind === 'full');
   return is_full && releaseBallast(path) ? commitGroup(connection, units) : results;
 }
 
-/** A file that can't be written any more stays as if its process had been killed. */
+/** A file that can't be written any more is left as after a kill. */
 function leaveInOrder({ statements }: Connection): void {
   try {
     statements.remember.run(RUN.name, RUN.closed);
   } catch {
-    // The next start treats it so.
+    // The next start finds it open.
   }
 }
 
@@ -99,7 +99,7 @@ function serve(setup: WriterSetup, port: MessagePort, post: (message: FromWriter
     post({ kind: 'results', results });
     idle = setTimeout(checkpoint, IDLE_BEFORE_CHECKPOINT_MS);
   });
-  // Each thread has to keep its own (`main.ts`).
+  // Each thread has a compile cache of its own (`main.ts`).
   flushCompileCache();
   post({ kind: 'ready' });
 }

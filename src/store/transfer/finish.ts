@@ -1,4 +1,4 @@
-/** The last step of a transfer: the proof of the audit chain, and the target becomes a database that a Puente starts on. */
+/** The last steps of a transfer: makes the target equal, proves it, and releases it for a start. */
 
 import { createHash, type Hash } from 'node:crypto';
 import { PuenteError } from '../../error.ts';
@@ -10,14 +10,14 @@ import { type CarriedTable, keyOf, type Row, type Shape, textOf } from './rows.t
 import type { Source } from './source.ts';
 import type { Target } from './target.ts';
 
-/** What a file says of itself that stays true of the installation. */
+/** Names in `meta` that stay true of the installation. */
 const KEPT_FACTS = ['instance_id', 'created_at', 'restored_from', 'restored_at'];
 
 /** Links by state, as they were counted row by row. */
 export type LinkCounts = Record<string, number>;
 
 /**
- * Nothing is lost or doubled in what is kept beside the rows: links by state, and the chain of decisions up to its head.
+ * Proves what is stored beside the rows: counts of links by state, and the audit chain up to its head.
  * @returns links by state. @throws PuenteError conflict.
  */
 export async function proveSums(source: Source, target: Target): Promise<LinkCounts> {
@@ -60,7 +60,7 @@ export async function finishTransfer(
   await target.run('ANALYZE');
 }
 
-/** New rows get numbers behind every one that was ever given, also where the row is gone. */
+/** New rows get numbers after the last one that was ever given, also when its row is deleted. */
 async function numberOn(source: Source, target: Target, { table, columns }: Shape): Promise<void> {
   for (const { name } of columns.filter(({ is_numbered }) => is_numbered)) {
     await target.run(
@@ -110,23 +110,23 @@ function notProved(why: string): PuenteError {
   );
 }
 
-// Makes the target what the source is, now that nobody writes to it, and proves it row by row.
+// Makes the target equal to the source, which nothing writes to any more, and proves it row by row.
 
 export interface Settled {
   table: string;
   rows: number;
-  /** Rows that had changed since they were copied, were not there yet, or had gone. */
+  /** Rows that had changed since they were copied, were missing, or were deleted in the source. */
   changed: number;
   missing: number;
   extra: number;
-  /** Over all rows as they stand on both sides. */
+  /** Over all rows, equal on both sides. */
   sha256: string;
 }
 
 /**
- * First goes what is gone, children before parents, and what changes lets go of what it alone may hold; then rows are written,
- * parents first; then what was written is read back once more. A table that is equal at once is read once.
- * @param teller is told rows of a table so far. @throws PuenteError conflict when a row is not equal in the end.
+ * First deleted rows are removed, children before parents, and changed rows release their unique values; then rows are written,
+ * parents first; then all is read back once more. A table that is equal at first is read once.
+ * @param teller gets rows of a table so far. @throws PuenteError conflict when a row is not equal in the end.
  */
 export async function settle(
   source: Source,
@@ -177,9 +177,9 @@ function settledOf(table: string, first: Compared | undefined, last: Compared | 
   return { table, rows: last.rows, changed, missing, extra, sha256: last.target_sha256 };
 }
 
-// Reads every row back and lays it beside the one that it was made of.
+// Reads every row back and compares it with its source.
 
-/** What is done about rows that are not equal, a step at a time; each is left alone where nothing is named. */
+/** Repairs of rows that are not equal, a step at a time; without one they are only counted. */
 export interface Repairs {
   changed?(rows: Row[]): Promise<void>;
   missing?(rows: Row[]): Promise<void>;
@@ -198,7 +198,7 @@ export interface Compared {
   target_sha256: string;
 }
 
-/** @param tell rows compared so far. */
+/** @param tell gets rows compared so far. */
 export async function compareTable(
   source: Source,
   target: Target,

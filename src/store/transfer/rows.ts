@@ -1,7 +1,7 @@
-/** One form of a row for both engines, in which equal means equal byte for byte. */
+/** One form of rows for both engines, in which equal rows are equal byte for byte. */
 import { storable } from '../postgres/dialect.ts';
 
-/** Numbers stand as their shortest decimal text. */
+/** Numbers are their shortest decimal text. */
 export type Cell = string | Buffer | null;
 export type Row = readonly Cell[];
 
@@ -10,9 +10,9 @@ export type ColumnType = 'bigint' | 'integer' | 'double precision' | 'text' | 'b
 export interface Column {
   name: string;
   type: ColumnType;
-  /** The server gives it to new rows, from a sequence. */
+  /** The server numbers new rows from a sequence. */
   is_numbered: boolean;
-  /** So that it must be told to take another. */
+  /** An identity column: it accepts given numbers only after an ALTER TABLE. */
   is_identity: boolean;
 }
 
@@ -20,11 +20,11 @@ export interface Column {
 export interface Shape {
   table: string;
   columns: readonly Column[];
-  /** Where the key's columns stand in a row. */
+  /** Positions of the key's columns in a row. */
   key: readonly number[];
 }
 
-/** What tells rows of a table apart, and what tells two versions of one apart, depending on the cells that are handed in. */
+/** Identifies a row by the cells of its key, or a version of it by all cells. */
 export function textOf(cells: Row): string {
   return JSON.stringify(cells.map((cell) => (Buffer.isBuffer(cell) ? cell.toString('base64') : cell)));
 }
@@ -53,15 +53,15 @@ export function unnestOf(columns: readonly Column[]): string {
   return `unnest(${columns.map(({ type }, at) => `$${at + 1}::${type}[]`).join(', ')})`;
 }
 
-// The tables that a transfer carries, parents before their children, and what is particular about each.
+// The tables of a transfer, parents before their children.
 
 export interface CarriedTable {
   name: string;
-  /** Columns that name a row, in the order in which rows are walked. */
+  /** Columns that identify a row, in the order in which rows are read. */
   key: readonly string[];
-  /** A row goes only where its parent is: `column` refers to `key` of the other table. */
+  /** A row is inserted only when its parent exists: `column` refers to `key` of the other table. */
   parent?: { table: string; column: string; key: string };
-  /** Lets a row that is going to change go of what only one row may hold, so that it is in no other's way. */
+  /** Clears unique values of a row before it is changed, so that it blocks no other row. */
   release?: string;
 }
 
@@ -96,5 +96,5 @@ export const CARRIED: readonly CarriedTable[] = [
   { name: 'bulk_moves', key: ['sequence'] },
 ];
 
-/** Of the file alone: what it says of itself, of which `finish.ts` carries what stays true, and counts, which are made anew. */
+/** Tables of the file alone: `meta`, of which `finish.ts` copies a part, and counts, which are computed again. */
 export const OWN_OF_FILE: readonly string[] = ['meta', 'link_counts'];

@@ -1,4 +1,4 @@
-/** The file that rows are carried from: only read, in short reads, so that a Puente on it is not kept from its work. */
+/** The source of a transfer: a file that is only read, in short reads, so that a running Puente is not blocked. */
 import { rmSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
@@ -16,26 +16,25 @@ import {
 import { refuseUnderWay, restoringNote } from '../sqlite/under-way.ts';
 import { type Cell, namesOf, type Row, type Shape } from './rows.ts';
 
-/** Rows in one step at most: what is carried, and what is lost when a transfer is cut off. */
+/** Rows of one step at most, which are copied again when a transfer is cut off. */
 export const STEP_ROWS = 1_000;
-/** Rows with captured messages are large: a step ends here as well, because it stands in memory twice. */
+/** Bytes of one step: rows with captured messages are large, and a step is in memory twice. */
 const STEP_BYTES = 8 * 1024 * 1024;
 const WAIT_MS = 5_000;
 
 export interface Source {
-  /** As the file is named to people. */
   path: string;
   instance_id: string;
-  /** What the file says of itself. */
+  /** The rows of `meta`. */
   meta: ReadonlyMap<string, string>;
   tables(): string[];
   columns(table: string): string[];
   count(table: string): number;
-  /** Rows behind a key in its order; none at the end. */
+  /** Rows after a key, in its order; none at the end. */
   after(shape: Shape, key: Row | null): Row[];
   /** Whether a row with this key is there. */
   has(shape: Shape, key: Row): boolean;
-  /** The last number that the table gave to a row, which may be gone; 0 where it keeps none. */
+  /** The last number that the table gave to a row, also when the row is deleted; 0 for a table without numbers. */
   lastNumber(table: string): number;
   linkCounts(): Map<string, number>;
   auditHead(): ChainMark | null;
@@ -52,7 +51,7 @@ export function openSource(file: string, is_final: boolean, key_mark: string): S
     throw storeUnusable(file, 'it does not exist', 'Name the data directory of the installation: PUENTE_DATA_DIR');
   const path = realPathOf(file);
   const lock = lockFor(path, is_final);
-  // What SQLite makes to read goes again: an empty log would hide from the next start that a log was lost.
+  // Files that SQLite makes for reading are removed: an empty log would hide from the next start that a log was lost.
   const made = lock === null ? [] : ['-wal', '-shm'].filter((suffix) => !isThere(path + suffix));
   let database: Database.Database | null = null;
   const close = (): void => {

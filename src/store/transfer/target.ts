@@ -1,4 +1,4 @@
-/** The database that rows are carried to: reads and writes of whole steps, each write one transaction. */
+/** The target of a transfer: reads and writes of whole steps, each write one transaction. */
 import { types } from 'pg';
 import { restored } from '../postgres/dialect.ts';
 import { clientFor, databaseUnusable, failedBecause, textOf } from '../postgres/pool.ts';
@@ -22,7 +22,7 @@ const BYTEA = 17;
 const KEYS = 10_000;
 
 export interface Target {
-  /** As the database is named to people. */
+  /** The address without user and password. */
   location: string;
   /** Runs one statement. @throws PuenteError store_failed. */
   run(sql: string, values?: unknown[]): Promise<Record<string, string | null>[]>;
@@ -32,9 +32,9 @@ export interface Target {
   count(table: string): Promise<number>;
   /** The rows of these keys that are there, in any order. */
   find(shape: Shape, keys: readonly Row[]): Promise<Row[]>;
-  /** Keys behind a key in the server's order. */
+  /** Keys after a key, in the server's order. */
   keysAfter(shape: Shape, key: Row | null): Promise<Row[]>;
-  /** Adds rows whose parent is there, and leaves out those that another row is in the way of. @returns how many were added. */
+  /** Inserts rows whose parent exists, and leaves out those that a unique index refuses. @returns how many were inserted. */
   insert(table: CarriedTable, shape: Shape, rows: readonly Row[]): Promise<number>;
   update(shape: Shape, rows: readonly Row[]): Promise<void>;
   /** Sets a table's `release` on the rows of these keys. */
@@ -55,7 +55,7 @@ export async function openTarget(url: string, location: string, connect_timeout_
   };
   try {
     await client.connect();
-    // A step may take long, and rows are found by their keys, whatever statistics say of a table that was empty.
+    // A step may take long, and rows must be found by their keys, also with the statistics of a table that was empty.
     await client.query(
       'SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET enable_hashjoin = off; SET enable_mergejoin = off',
     );
@@ -133,7 +133,7 @@ function writesOf(
   run: Target['run'],
   together: Target['together'],
 ): Pick<Target, 'insert' | 'update' | 'release' | 'remove'> {
-  /** What triggers write stands in other tables that are carried as they are; they are back at the end of the transaction. */
+  /** Without triggers, whose rows are copied from the source as well; they are enabled again at the end of the transaction. */
   const asTheyAre = <Result>({ table, columns }: Shape, work: () => Promise<Result>): Promise<Result> => {
     const identities = columns.filter(({ is_identity }) => is_identity);
     const alter = async (triggers: string, given: string) => {

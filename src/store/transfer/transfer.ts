@@ -1,4 +1,4 @@
-/** Carries a whole installation from its file to a server: copied while it runs, then settled and proved while it is stopped. */
+/** Transfers an installation from its file to a PostgreSQL server: copied while it runs, then completed and proved while it is stopped. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
@@ -24,7 +24,7 @@ export interface TransferOrder {
   connect_timeout_ms: number;
   /** Of the secret key in force, as the store has it. */
   key_mark: string;
-  /** Copies while a Puente is running, and leaves the rest to a later order. */
+  /** Copies while a Puente is running, and leaves the rest to a later run. */
   is_ahead: boolean;
   /** Epoch ms. */
   now: () => number;
@@ -46,13 +46,13 @@ export interface TransferOutcome {
   is_resumed: boolean;
   /** Rows copied by this run. */
   copied: number;
-  /** Null as long as it only went ahead: then nothing is proved yet. */
+  /** Null with `is_ahead`: then nothing is proved yet. */
   proved: { rows: number; tables: Settled[]; links: LinkCounts; audit_lines: number } | null;
 }
 
 /**
- * Can be cut off at any moment and repeated: until the end no Puente starts on the target; from the note on none starts on the
- * file, whose rows stay as they are.
+ * May be cut off at any moment and repeated: until the end no Puente starts on the target; once the note is written none starts
+ * on the file, whose rows stay unchanged.
  * @throws PuenteError store_unusable, conflict or store_failed, each with the repair.
  */
 export async function transferStore(order: TransferOrder): Promise<TransferOutcome> {
@@ -98,9 +98,9 @@ async function carry(source: Source, target: Target, order: TransferOrder): Prom
   return { ...outcome, proved: { rows, tables: settled, links, audit_lines: source.auditHead()?.sequence ?? 0 } };
 }
 
-// Makes a database ready for rows, or refuses it: it is empty, or an earlier run of the same transfer has begun it.
+// Prepares the target: it must be empty, or an earlier run of the same transfer has begun it.
 
-/** Connections that were closed a moment ago are still listed. */
+/** Connections that were just closed are still listed for a moment. */
 const LOOKS = 20;
 const BETWEEN_LOOKS_MS = 100;
 const LOCK = `SELECT pg_try_advisory_lock(hashtextextended('puente transfer', 0)) AS taken`;
@@ -131,7 +131,7 @@ export async function beginTransfer(source: Source, target: Target): Promise<boo
   throw databaseUnusable(location, 'a Puente is running on it', 'Stop every Puente that has this postgres.url');
 }
 
-/** From the mark on no Puente starts on it; one that was there before is connected. */
+/** Once the mark is written no Puente starts on it; one that started before is connected. */
 async function othersAt(target: Target): Promise<number> {
   const [row] = await target.run(
     `SELECT count(*) AS others FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'puente'`,
@@ -147,7 +147,7 @@ async function soon(isSo: () => Promise<boolean>): Promise<boolean> {
   return isSo();
 }
 
-/** What is carried, as both sides have it. @throws PuenteError store_unusable when a table or a column is on one side alone. */
+/** The transferred tables, as both sides have them. @throws PuenteError store_unusable when a table or a column is on one side alone. */
 export async function shapesOf(source: Source, target: Target): Promise<[CarriedTable, Shape][]> {
   const left_out = source
     .tables()
@@ -168,24 +168,23 @@ export async function shapesOf(source: Source, target: Target): Promise<[Carried
   );
 }
 
-// Carries the rows that were never carried, in steps; where it is stands in the target, so that a run that was cut
-// off goes on.
+// Copies rows in steps. The last key is stored in the target, so that a run that was cut off continues there.
 
-/** Where the copy of a table is. */
+/** Progress of the copy of a table. */
 interface Place {
   /** Null before its first row. */
   key: Row | null;
   rows: number;
 }
 
-/** Made by `begin.ts`, and gone at the end. */
+/** Made at the begin of a transfer, dropped at its end. */
 export const PROGRESS_TABLE = `CREATE TABLE IF NOT EXISTS transfer_progress (
   "table" TEXT PRIMARY KEY, last_key TEXT NOT NULL, rows BIGINT NOT NULL)`;
 
 /**
- * Goes on behind the last step that an earlier run has noted; one that was not noted any more is done again, which does no
- * harm. Rows that changed since, and those that another row was in the way of, are not looked at here: `settle.ts` finds them.
- * @param tell rows of the table so far. @returns rows added by this run.
+ * Continues behind the last step that an earlier run stored; a step that was not stored is done again, which does no harm. Rows
+ * that changed since, and rows that a unique index refused, are left to `settle`.
+ * @param tell gets rows of the table so far. @returns rows added by this run.
  */
 export async function copyTable(
   source: Source,
