@@ -1,4 +1,4 @@
-/** The settings of this process: read from files and environment, checked whole, or refused with sentences that help. */
+/** The settings of this process: read from files and environment, and checked, or refused with the repair. */
 
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -13,7 +13,7 @@ import { type Leaf, leaves, type Settings, settings, variableOf } from './schema
 type DeepReadonly<T> = T extends Secret ? T : T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T;
 
 /**
- * All settings, checked. A secret is set wherever it came from, its `…_file` too; `secret_key` is null only with the sandbox.
+ * All settings, checked. A secret from its `…_file` is in the secret's own setting; `secret_key` is null only with the sandbox.
  * `legacy_upstream` is never null: it is `upstream` unless it was set. Paths are absolute.
  */
 export type Config = DeepReadonly<Omit<Settings, 'legacy_upstream'> & { legacy_upstream: string }>;
@@ -49,7 +49,7 @@ export function loadConfig(options: { env: Environment; cwd: string }): Config {
   return loaded;
 }
 
-/** Kept beside the settings, so that nothing but the doctor has to know of it. */
+/** Beside the settings, because only the doctor needs it. */
 const sources = new WeakMap<Config, ReadonlyMap<string, string>>();
 
 /** Which file or variable each setting of `loadConfig` came from, by dotted path. */
@@ -109,11 +109,11 @@ function refusal(sentences: readonly string[]): PuenteError {
   return new PuenteError('bad_setting', [...new Set(sentences)].join('\n'));
 }
 
-// Reads the places settings come from, and lays one over the other, remembering where each value came from.
+// Layers of settings: files and environment, with the source of each value.
 
 /** Names the file of an operator. */
 export const FILE_VARIABLE = 'PUENTE_CONFIG';
-/** What the commands read (README, Commands): no settings, but a shell that has them may start Puente too. */
+/** Variables of the commands (README, Commands): no settings, but a shell that has them may start Puente too. */
 const COMMAND_VARIABLES: readonly string[] = [
   'PUENTE_OPS_URL',
   'PUENTE_NOTICE_URL',
@@ -124,7 +124,7 @@ const PREFIX = 'PUENTE_';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Values by dotted path, with the place each came from, and the sentences about what can't be understood. */
+/** Values by dotted path with their sources, and the sentences about values that can't be read. */
 export interface Layer {
   values: Map<string, { value: unknown; source: string }>;
   refusals: string[];
@@ -239,8 +239,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
 }
 
-// Secrets that stand in files of their own: read at the start, refused where others of this machine could read them
-// too.
+// Secrets in files: read at the start, and refused when other users of this machine could read them too.
 
 /** Each secret setting and the one that names its file instead. `ops.tokens` has a `token_file` for each person. */
 const SECRETS: readonly (readonly [secret: string, file: string])[] = [

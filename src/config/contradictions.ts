@@ -58,7 +58,7 @@ export function contradictions(config: Settings): string[] {
   return found;
 }
 
-/** A token says who somebody is, so no two people may have the same, nor the same name. */
+/** A token identifies a person, so no two people may have the same one, nor the same name. */
 function opsTokens({ token, tokens }: Settings['ops']): string[] {
   const found: string[] = [];
   if (token !== null && Object.hasOwn(tokens, SOLE_OWNER.name)) {

@@ -1,4 +1,4 @@
-/** The settings as people see them: what can be set with its reason, what is in force and where it came from, which are assumptions; and a first file for `puente init`. */
+/** Settings for people: each with its reason, the values in force with their sources, the assumptions; and a first file for `puente init`. */
 import { readFileSync } from 'node:fs';
 import { isMap, isScalar, parseDocument, stringify, type YAMLMap } from 'yaml';
 import { z } from 'zod';
@@ -18,7 +18,7 @@ export interface SettingDescription {
   /** As written in `config/sandbox.yaml`, when it differs there. */
   sandbox: string | null;
   allowed: string;
-  /** What it is for and why the default is what it is; empty when the file doesn't say. */
+  /** Its purpose, and the reason of the default; empty without a comment in the file. */
   comment: string;
 }
 
@@ -77,9 +77,9 @@ function collect(section: YAMLMap, above: readonly string[], found: Map<string, 
     if (isMap(value) && value.items.length > 0) {
       collect(value, path, found);
     } else {
-      // The parser hangs a comment above the first key of a section on the section itself.
+      // The parser attaches a comment above the first key of a section to the section.
       const comment = (index === 0 && above.length > 0 ? section.commentBefore : key.commentBefore) ?? '';
-      // The file's own opening stands above the first setting, an empty line away.
+      // The header of the file is above the first setting, an empty line away.
       const own = comment.split('\n\n').at(-1) ?? '';
       const sentence = own
         .split('\n')
@@ -91,9 +91,9 @@ function collect(section: YAMLMap, above: readonly string[], found: Map<string, 
   }
 }
 
-// The settings in force, each with the place it came from; secrets say only whether they are set.
+// The settings in force, each with its source; of secrets only whether they are set.
 
-/** Longer values are cut: a list of a hundred host names helps nobody. */
+/** Longer values are cut, such as a list of a hundred host names. */
 const LONGEST_SHOWN = 200;
 
 /** In the order of the schema. @param config as `loadConfig` gave it. */
@@ -116,7 +116,7 @@ function isSet(value: unknown): boolean {
   return typeof value !== 'object' || value.constructor !== Object || Object.keys(value).length > 0;
 }
 
-/** A URL may carry keys in its path and query. */
+/** Without path and query of a URL, which may contain keys. */
 function shown(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value) ?? 'null';
   return /^https?:/i.test(value) ? shownUrl(value) : value;
@@ -139,7 +139,7 @@ const SECTIONS: readonly string[] = [
   'notices',
 ];
 
-/** The sentences are read from the files of this build; only who asks for them waits for that, and only once. */
+/** Read from the files of this build when they are first needed. */
 let described: ReturnType<typeof describeSettings> | null = null;
 
 /** In the order of the settings. */
@@ -147,16 +147,7 @@ export function assumptionsOf(config: Config): Assumption[] {
   described ??= describeSettings();
   return described
     .filter(({ path }) => SECTIONS.includes(path.split('.')[0] ?? ''))
-    .map(({ path, comment }) => ({ name: path, value: shownValue(valueIn(config, path)), sentence: comment }));
-}
-
-function valueIn(config: Config, path: string): unknown {
-  return path.split('.').reduce<unknown>((section, name) => (section as Record<string, unknown>)[name], config); // the schema's own paths
-}
-
-/** A receiver's URL may carry keys in its path and query. */
-function shownValue(value: unknown): string {
-  return typeof value === 'string' && /^https?:/i.test(value) ? shownUrl(value) : String(value);
+    .map(({ path, comment }) => ({ name: path, value: shown(valueAt(config, path.split('.'))), sentence: comment }));
 }
 
 // A configuration file to begin with: the chosen settings, each below its reason, as `puente init` writes it.
@@ -176,7 +167,7 @@ export function yamlValueOf(path: string, text: string): unknown {
   return leaf === undefined ? text : valueOfText(leaf, text);
 }
 
-/** What the schema says against a text for this setting, as a sentence without the text; null when it holds. */
+/** Why the schema refuses a text for this setting, as a sentence without the text; null when it accepts it. */
 export function complaintAbout(path: string, text: string): string | null {
   const leaf = leafOf(path);
   if (leaf === undefined) return `${path} is no setting of Puente; config/README.md lists them.`;
@@ -184,7 +175,7 @@ export function complaintAbout(path: string, text: string): string | null {
   return success ? null : `Allowed is ${factsOf(leaf.kind).allowed}.`;
 }
 
-/** Secrets stand in files of their own, never in the draft. */
+/** Secrets go to files of their own, never into the draft. */
 export function isSecret(path: string): boolean {
   const leaf = leafOf(path);
   return leaf !== undefined && factsOf(leaf.kind).secret === true;
@@ -192,8 +183,8 @@ export function isSecret(path: string): boolean {
 
 /**
  * The text of the file: sections and settings in the order of the schema, with the reasons of `config/default.yaml`.
- * @param head lines that stand above all of it.
- * @param offered settings that are shown with their default, as comments, for whoever reads on.
+ * @param head lines at its top.
+ * @param offered settings that are added as comments, with their defaults.
  */
 export function renderDraft(draft: Draft, head: readonly string[], offered: readonly string[]): string {
   const lines = head.map((line) => `# ${line}`.trimEnd());

@@ -1,9 +1,9 @@
-/** The kinds of settings: each checks one value and says in words what it allows. */
+/** The kinds of settings: each checks one value and describes what it allows. */
 import { z } from 'zod';
 import { RESERVED_NAMES, roles } from '../ops/api/person.ts';
 import { Secret } from '../proxy/vault.ts';
 
-/** What a kind tells about itself: `allowed` completes "allowed is …"; a secret's value is never shown. */
+/** Facts of a kind: `allowed` completes "allowed is …"; the value of a secret is never shown. */
 export interface KindFacts {
   allowed: string;
   secret?: boolean;
@@ -82,7 +82,7 @@ export function secret(shortest: number) {
     .meta({ allowed: `a text of ${shortest} to ${LONGEST_TEXT} characters`, secret: true });
 }
 
-/** More operators than one installation has; each is compared with every token that comes. */
+/** More operators than one installation has; every request compares its token with each. */
 const MOST_PEOPLE = 100;
 
 /** A database server's address, which holds a password. */

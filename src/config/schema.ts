@@ -1,4 +1,4 @@
-/** Every setting with its kind; defaults and reasons stand in `config/default.yaml`, nowhere else. */
+/** Every setting with its kind; defaults and reasons are in `config/default.yaml` only. */
 import { z } from 'zod';
 import {
   dialects,
@@ -24,7 +24,7 @@ import {
   wholeNumber,
 } from './kinds.ts';
 
-/** Shorter keys can be guessed by trying; 32 characters carry 128 bits even in hexadecimal. */
+/** Shorter keys can be guessed; 32 characters have 128 bits even in hexadecimal. */
 export const SHORTEST_KEY = 32;
 /** A bearer token of fewer characters can be guessed through the door. */
 const SHORTEST_TOKEN = 16;
@@ -239,7 +239,7 @@ export const settings = z.strictObject({
 
 export type Settings = z.output<typeof settings>;
 
-/** One setting: where it stands, and its kind. */
+/** One setting: its path and its kind. */
 export interface Leaf {
   /** Names from the outside in: `['public', 'tls', 'key_file']`. */
   path: readonly string[];

@@ -4,7 +4,7 @@ import { decimalOf, withoutNoise } from '../contract/legacy-amount.ts';
 import type { LegacyErrorName } from '../contract/legacy-errors.ts';
 import { PuenteError } from '../error.ts';
 
-/** Amounts of the orders API: digits, and a fraction that is as long as the service likes. */
+/** Amounts of the orders API: digits, and a fraction of any length. */
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,15}))?$/;
 
 /**
@@ -35,13 +35,12 @@ export function minorUnits(decimal: unknown, exponent: number): number | undefin
   return minor <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(minor) : undefined;
 }
 
-// The amount of a refund as a till writes it, and the refusals of what is none (`docs/field-notes.md` QR §3, errors 4040 and
-// 4041).
+// The amount of a refund as a till writes it (`docs/field-notes.md` QR §3, errors 4040 and 4041).
 
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * Minor units, from the source text of the number; null when no amount is given, which asks for all that is left.
+ * Minor units, from the source text of the number; null without an amount, for a refund of all that is left.
  * @throws PuenteError refused: no number (4041), zero or less (4040), or more decimals than the currency has.
  */
 export function askedAmount(amount: unknown, exponent: number): number | null {
@@ -71,7 +70,7 @@ export function dateTime(at: unknown): string | undefined {
   return instant(at)?.slice(0, 19).replace('T', ' ');
 }
 
-/** The old APIs answer in UTC−4 whatever the site (`docs/field-notes.md` QR §2). */
+/** The legacy APIs answer in UTC−4 for every site (`docs/field-notes.md` QR §2). */
 const OFFSET_MS = 4 * 3_600_000;
 
 /** An RFC 3339 instant, or epoch milliseconds, as `2026-01-05T10:00:03.000-04:00`; undefined when it is none. */

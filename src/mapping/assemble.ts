@@ -59,7 +59,7 @@ function needed(compiled: ReadonlyMap<string, CompiledTable>, name: string | nul
   return table;
 }
 
-/** Headers first, because their results stand in the context of the request's own rows. */
+/** Headers first, because their results are in the context of the request's own rows. */
 function translateRequest(
   table: CompiledTable,
   headers: CompiledTable | null,
@@ -86,8 +86,8 @@ function translate(table: CompiledTable, source: unknown, context: MappingContex
 type Translate = (table: CompiledTable, source: unknown, context: MappingContext) => Translated;
 
 /**
- * The same, and a question that is asked again is not worked out again: the same context, which nobody can change, and the
- * same source. Tills poll what is over; the tables were a tenth of such a read.
+ * Caches the answer for a frozen context and the same source: tills poll terminal states, and the tables were a tenth of such a
+ * read.
  */
 function remembering(work: Translate): Translate {
   const known = new WeakMap<MappingContext, { table: CompiledTable; source: unknown; told: Translated }>();
@@ -109,7 +109,7 @@ function freezeAll(value: unknown): void {
   for (const part of Object.values(value)) freezeAll(part);
 }
 
-/** Nothing leaves that the other side's schema would refuse; the refusal names the source field that is to blame. */
+/** Checks the target against the other side's schema; a refusal names the source field that caused it. */
 function checked(table: CompiledTable, applied: Applied): Translated {
   const verdict = table.to.schema.safeParse(applied.target);
   if (verdict.success) return { value: applied.target, fired: applied.fired, losses: applied.losses };
@@ -119,7 +119,7 @@ function checked(table: CompiledTable, applied: Applied): Translated {
   throw refusal('internal', `${table.name}: ${printPath(path)}`, row?.id);
 }
 
-/** What the orders API calls a property, in the words of the legacy request that fills it. */
+/** Renames a property of the orders API to the legacy property that fills it. */
 function renamer(operations: readonly WrittenOperation[], compiled: ReadonlyMap<string, CompiledTable>) {
   const names = new Map<string, Map<string, string>>();
   for (const { family, upstream, request } of operations) {
@@ -146,7 +146,7 @@ function siteFinder(sites: readonly WrittenSite[]): Tables['site'] {
   return (site) => known.get(site ?? OTHER_SITE) ?? other;
 }
 
-/** Every row of every table by its id, so that a test can tell which never fired. */
+/** Ids of every row of every table, so that a test can find rows that never fired. */
 export function rowIds({ documents }: Pick<LoadedTables, 'documents'>): string[] {
   const nested = (table: string, rows: WrittenTable['rows'], parent = ''): string[] =>
     rows.flatMap((row, index) => [

@@ -69,7 +69,7 @@ function checkRow({ table, from, to }: View, row: Row, sites: readonly string[])
   return failures;
 }
 
-/** A table says what happens to unknown keys when its source lets them in, and only then. */
+/** A table has a policy for unknown keys exactly when its source accepts them. */
 function checkUnknown({ table, from }: View, sites: readonly string[]): Failure[] {
   const loose = looseObjectsOf(from).length > 0;
   const fail = (message: string): Failure => ({ file: table.file, row: null, message });
@@ -188,7 +188,7 @@ function begins(row: Writer, path: Path): boolean {
   return to.length > path.length && contains(path, to);
 }
 
-/** Context values are the story's duty, constants always stand; a copy needs a source that is always there. */
+/** The story provides context values, and constants are always written; a copy needs a source that is always present. */
 function alwaysFires(row: Row, from: Shape): boolean {
   if (row.verb !== 'copy' || row.otherwise !== null) return true;
   return findIn(from, row.from)?.always ?? false;

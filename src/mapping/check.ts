@@ -81,7 +81,7 @@ function shadows(earlier: { method: string; path: string }, later: { method: str
   return fits && first.some((part, index) => part.startsWith(':') && !second[index]?.startsWith(':'));
 }
 
-/** What exactly one table must say: some roles once, others once for each family that has them. */
+/** Roles that exactly one table must have: some once, others once for each family. */
 function checkRoles({ tables, states, errors, operations }: Documents): Failure[] {
   const once = (role: string, found: { file: string }[], of = ''): Failure[] => {
     if (found.length === 1) return [];
@@ -112,7 +112,7 @@ function hasHeaders(table: WrittenTable): boolean {
   return contractOf(table.from)?.shape.properties.has('headers') === true && !table.to.endsWith('Answer');
 }
 
-/** Nothing stands in the tables, the converters or the context without being used. */
+/** Every table, converter and context key is used. */
 function checkUse(documents: Documents): Failure[] {
   const { tables, operations, errors, states } = documents;
   const { failures, complain } = complaints({ file: '.' });
@@ -158,8 +158,7 @@ function repeated(names: readonly string[]): string[] {
   return [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];
 }
 
-// The proofs about evidence: matchers stand where they can apply, and nothing is lost without advice for the till's
-// maker.
+// The proofs about evidence: matchers are where they can apply, and every loss has an advice for the maker of the till.
 
 /** An operation that is read on both sides is a read on both of them, and has tables for both ways. */
 export function checkDoubleReads({ operations }: Documents): Failure[] {
@@ -243,9 +242,9 @@ function refuses(row: Row): boolean {
   return row.policy === 'refuse' || row.elsewhere === 'refuse' || (row.verb === 'drop' && row.converter !== null);
 }
 
-// The proofs of `limitations.yaml`: its numbers only rise, and everything that a count hangs on is there.
+// The proofs of `limitations.yaml`: its numbers only rise, and all that its conditions name exists.
 
-/** Numbers are never used again, so they only rise; and whoever meets one calls an operation that there is. */
+/** Numbers are never used again, so they only rise; and the operations of an entry exist. */
 export function checkLimitations(documents: Documents): Failure[] {
   const { limitations, operations } = documents;
   const names = operations.map(({ name }) => name);
@@ -313,7 +312,7 @@ function sourcesOf(rows: WrittenTable['rows'], parent = ''): string[] {
   });
 }
 
-/** What code marks is counted, and what waits for a mark gets one. */
+/** Marks of the code are counted, and conditions with `noted` have a mark. */
 function markFaults(limitations: readonly WrittenLimitation[]): Failure[] {
   const noted = limitations
     .filter(({ counted }) => Array.isArray(counted) && counted.some((one) => one.noted === true))

@@ -26,9 +26,9 @@ export interface CompiledTable {
   apply(source: unknown, context: MappingContext): Applied;
 }
 
-/** Names of unknown fields that one table tells of one call: a till's maker has tens. More of them are one loss together. */
+/** Unknown fields that one table records of one call by name: a till has tens. All further ones are one loss. */
 const MOST_UNKNOWN = 50;
-/** Elements of a list whose loss of one field is told: of the others it is the same field. */
+/** Elements of a list whose loss of one field is recorded; for further elements it is the same field. */
 const MOST_ELEMENTS = 50;
 
 /** The site of a merchant whose site is not known, or not in the tables. */
@@ -66,7 +66,7 @@ interface Run extends Applied {
   context: MappingContext;
   /** Where inside an `each` we are, such as `data.terminals[2].`; empty outside. */
   element: string;
-  /** How often a loss was told: of each unknown field by its name, and of each row in a list. */
+  /** How often a loss was recorded: of each unknown field by its name, and of each row in a list. */
   told: Map<string, number>;
 }
 
@@ -115,7 +115,7 @@ function convertStep(table: string, row: Row): Step {
   const { otherwise } = row;
   return (run) => {
     const value = read(fromContext ? run.context : run.source);
-    // A converter that reads source fields has its say even where the context is silent.
+    // A converter that reads source fields runs even without the context value.
     if ((value === undefined || value === null) && !anyPresent(fromContext ? reads : NO_READS, run.source)) {
       if (!otherwise || !write) return;
       fire(run, row.id);
@@ -167,7 +167,7 @@ function isToldAgain({ told }: Run, name: string): boolean {
   return true;
 }
 
-/** A row inside an `each` fires for many elements and is told once. */
+/** A row inside an `each` fires for many elements and is listed once. */
 function fire(run: Run, id: string): void {
   if (run.element === '' || !run.fired.includes(id)) run.fired.push(id);
 }
@@ -196,7 +196,7 @@ function eachStep(table: string, row: Row, site: string): Step {
   const write = writer(row.to as Path); // the grammar demands it of this verb
   const steps = rowSteps(table, row.rows, site);
   const path = printPath(row.from);
-  // An each's own converter has its say on the whole list, once its elements are made.
+  // The converter of an each gets the whole list, after its elements are made.
   const convert = row.converter === null ? null : namedConverter(row.converter).convert;
   return (run) => {
     const elements = read(run.source);
@@ -227,7 +227,7 @@ function unknownKeyStep(table: string, path: Path, known: ReadonlySet<string>, p
     for (const key of Object.keys(found)) {
       if (known.has(key)) continue;
       if (policy === 'refuse') throw refusal('additional_property', key);
-      // Whatever else a till makes up, it is counted by now.
+      // All further fields are counted already.
       if (run.told.has(OTHERS)) return;
       const where = [...at, key];
       const name = printPath(anyElement(where));
@@ -245,7 +245,7 @@ function unknownKeyStep(table: string, path: Path, known: ReadonlySet<string>, p
 
 type Visit = (run: Run, source: unknown, at: Path) => void;
 
-/** Tells of every object at a path of a shape, in which `[]` stands for any element, and where it stands. */
+/** Visits every object at a path of a shape, in which `[]` is any element, with its own path. */
 function visitor(path: Path, tell: (run: Run, found: object, at: Path) => void): Visit {
   const every = path.indexOf('[]');
   const own = every === -1 ? path : path.slice(0, every);

@@ -6,7 +6,7 @@ import { qrModes } from '../contract/orders.ts';
 
 const milliseconds = z.int().describe('Epoch milliseconds.');
 
-/** Every key is optional here, because no call needs them all; the sentence says when it is given. */
+/** Every key is optional, because no call needs them all; its description names the calls that have it. */
 export const contextSchema = z.object({
   site: z.string().optional().describe("The merchant's site, such as MLB; on every request. Decides which rows fire."),
   exponent: z.int().optional().describe("Decimals of the site's currency; wherever an amount is read or written."),

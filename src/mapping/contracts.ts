@@ -35,10 +35,10 @@ export function contractOf(name: string): Contract | null {
   return contract;
 }
 
-// What a contract schema looks like from outside, as a tree that the proofs can walk.
+// The shape of a contract schema, as a tree that the proofs can walk.
 
 export interface Shape {
-  /** `any`: the schema says nothing, so everything below exists. */
+  /** `any`: the schema allows everything, so every path below exists. */
   kind: 'object' | 'array' | 'leaf' | 'any';
   properties: Map<string, Shape>;
   required: Set<string>;
@@ -82,7 +82,7 @@ function plain(kind: Shape['kind']): Shape {
   return { kind, properties: new Map(), required: new Set(), loose: false, item: null, least: 0 };
 }
 
-/** Every path at which a value can stand, array elements as `'[]'`. */
+/** Every path at which a value can be, array elements as `'[]'`. */
 export function leavesOf(shape: Shape, path: Path = []): Path[] {
   if (shape.kind === 'array' && shape.item) return leavesOf(shape.item, [...path, '[]']);
   if (shape.kind !== 'object' || shape.properties.size === 0) return path.length === 0 ? [] : [path];

@@ -10,7 +10,7 @@ import { type Path, propertyName } from './path.ts';
 import type { WrittenErrorRow, WrittenErrors, WrittenStates } from './schema.ts';
 import type { ErrorRow, LinkFamily, MappingContext, OrderState, StateRow, Tables } from './tables.ts';
 
-/** An upstream error, read from whichever envelope it came in (`docs/field-notes.md` Orders §1.5). */
+/** An upstream error, read from any of its envelopes (`docs/field-notes.md` Orders §1.5). */
 export interface UpstreamError {
   code: string;
   /** Message and details, one a line. */
@@ -101,7 +101,7 @@ export interface Given {
 
 export interface DetailConverter {
   says: string;
-  /** Null when the text doesn't say it. */
+  /** Null when the text doesn't contain it. */
   convert: (error: UpstreamError, given: Given) => string | null;
 }
 
@@ -109,7 +109,7 @@ export interface DetailConverter {
 const LEADING_PATH = /^['"`]?([A-Za-z_][\w-]*(?:\[\d+\])?(?:\.[\w-]+(?:\[\d+\])?)*)['"`]?\s*(?::|$)/;
 const QUOTED = /['"`]([\w.[\]-]+)['"`]/;
 const WORD = /[A-Za-z_][\w-]*(?:\[\d+\])?(?:\.[\w-]+(?:\[\d+\])?)*/g;
-/** The limit stands after these words in every live text (`docs/field-notes.md` Orders §10). */
+/** The limit follows these words in every live text (`docs/field-notes.md` Orders §10). */
 const LIMIT = /equal to\s+(\d+(?:\.\d+)?)/;
 
 export const detailConverters: Readonly<Record<string, DetailConverter>> = {
@@ -153,11 +153,11 @@ function namedProperty(error: UpstreamError, rename: Given['rename']): string | 
   return null;
 }
 
-// Refusals of the engine: always a legacy error name, so that a till reads words it knows.
+// Refusals of the engine: always a legacy error name, so that a till gets an error that it knows.
 
 /**
  * @param row the row that refuses, as `table#row`; missing when the contract itself does.
- * @param limitation the one that the till meets by it.
+ * @param limitation the one that the till meets with it.
  * @returns PuenteError refused with facts `{ error, detail, row?, limitation? }`; the operation's family has the words,
  * `detail` fills them.
  */

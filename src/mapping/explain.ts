@@ -14,9 +14,9 @@ import type { WrittenTable } from './schema.ts';
 import type { LoadedTables, Loss, MappingContext, Operation, RowWords, Translated } from './tables.ts';
 
 export interface Explanation {
-  /** Null when Puente has no operation for the request: it is carried to the legacy upstream untouched. */
+  /** Null when Puente has no operation for the request: it is proxied to the legacy upstream untouched. */
   operation: string | null;
-  /** Null when nothing is translated: refused, carried, or answered by what Puente has and what its story asks. */
+  /** Null when nothing is translated: refused, proxied, or answered from the store and by other calls of its story. */
   upstream: {
     method: string;
     path: string;
@@ -32,7 +32,7 @@ export interface Explanation {
   refused_by: { row: string; why: string } | null;
   /** Context values that only a live call knows, and what stood in for them. */
   assumed: Record<string, string>;
-  /** What else only a live call decides, in words. */
+  /** What only a live call decides, in words. */
   notes: string[];
   /** All of it for people. */
   text: string;
@@ -46,7 +46,7 @@ export type ExplainContext = MappingContext & {
 
 /**
  * @param text an HTTP request as text, or JSON `{method, path, headers, body}`.
- * @param given such as the site; what is missing is assumed and said so.
+ * @param given such as the site; a missing value is assumed and listed.
  * @throws PuenteError bad_request, when the text is neither.
  */
 export function explain(tables: LoadedTables, text: string, given: ExplainContext): Explanation {
@@ -133,11 +133,10 @@ function withText(found: Omit<Explanation, 'text'>, operation: Operation | null)
   return { ...found, text: explanationText(found, operation) };
 }
 
-// What `puente explain` knows of a call without a store and a service: what the request itself says, and stand-ins
-// for the rest.
+// The context of a call without a store and an upstream: values from the request itself, and stand-ins for the rest.
 
 export interface Supposed {
-  /** Everything that the request's table may ask for. */
+  /** Everything that the request's table may read. */
   context: MappingContext;
   /** What only a live call knows, and what stood in for it. */
   assumed: Record<string, string>;
@@ -182,7 +181,7 @@ export function suppose(tables: LoadedTables, asked: Asked, given: MappingContex
   };
 }
 
-/** Keys that the table looks at; a policy or a row of a site asks for it without naming it. */
+/** Context keys that the table reads; policies and rows by site read `site` without naming it. */
 function keysOf(table: WrittenTable): Set<string> {
   const rows = rowsOf(table.table, table.rows);
   const keys = new Set(rows.filter((row) => row.verb === 'context').map((row) => String(row.from[0])));
@@ -324,7 +323,7 @@ function lines(found: Omit<Explanation, 'text'>, operation: Operation | null): s
   ];
 }
 
-/** What a call without a request table comes to: its story may still ask, and answers by what it hears. */
+/** The outcome of a call without a request table: its story may still call upstream, and answers with the result. */
 function untranslated({ answer }: Operation): string {
   if (answer === null) return 'Nothing is translated: its story answers, or refuses.';
   return "Nothing is translated: what is Puente's own is answered by what it has and what it asks; the rest is carried.";

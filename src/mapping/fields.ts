@@ -9,7 +9,7 @@ import type { Loss, Operation, RowFacts, SourceField, Tables } from './tables.ts
 
 type TablesOf = Pick<Documents, 'tables' | 'sites'>;
 
-/** @returns a function of operation and site (null: every row, whatever its sites); it remembers what it found. */
+/** @returns a function of operation and site (null: the rows of all sites), which caches its results. */
 export function fieldFinder(
   documents: TablesOf,
 ): (operation: Operation, site: string | null) => readonly SourceField[] {
@@ -34,7 +34,7 @@ export function hasValue(source: unknown, path: Path): boolean {
 
 /**
  * The fields that a request had, of those whose rows don't prove it by firing.
- * @param request path, query, headers and body; null when nobody has it any more.
+ * @param request path, query, headers and body; null when it is not stored any more.
  */
 export function fieldsThatCame(
   tables: Pick<Tables, 'operations' | 'fields'>,
@@ -111,8 +111,7 @@ function isSent({ path }: Operation, [part, name]: Path): boolean {
   return part !== 'path' || path.split('/').includes(`:${name}`);
 }
 
-// What tables say of a source field beside translating it: how much its loss weighs, and what the till's maker can
-// do.
+// Facts of source fields: the weight of a loss, and the advice for the maker of the till.
 
 /** Looks up source fields by table and path, and rows by their id. */
 export function factsFinder(tables: readonly WrittenTable[]): Pick<Tables, 'facts' | 'row'> {
@@ -135,7 +134,7 @@ export function factsFinder(tables: readonly WrittenTable[]): Pick<Tables, 'fact
   };
 }
 
-/** What a loss weighs, what the till's maker can do about it, and the row that lost it. */
+/** The weight of a loss, the advice, and the row that lost it. */
 export function lossFacts(tables: Pick<Tables, 'facts'>, loss: Loss): RowFacts {
   return tables.facts(loss.table, loss.path, loss.why);
 }
@@ -153,7 +152,7 @@ function candidatesAt(fields: Map<string, Candidates>, table: string, path: stri
   return found;
 }
 
-/** A field may have several rows for several sites; the reason of a loss tells them apart. */
+/** A field may have several rows for several sites; the reason of a loss selects one. */
 function bestRow(candidates: Candidates | undefined, why: string | undefined): Row | null {
   const { own, beside } = candidates ?? NOBODY;
   const lost = own.find((row) => row.policy === 'note' && row.why === why);
@@ -171,7 +170,7 @@ function factsOf(row: Row): RowFacts {
   return { row: row.id, path: nameOf(from), weight: row.weight, advice: row.advice, why: row.why };
 }
 
-/** Words in the names of fields that tills add: money that nobody charges is the worst loss there is. */
+/** Words in the names of fields that tills add: money that is not charged is the worst loss. */
 const MONEY =
   /amount|price|discount|coupon|cash|installment|interest|(?:^|[_-])(?:tip|tax|taxes|fee|total)s?(?:$|[_-])/i;
 const IDENTITY = /reference|payer|customer|client|document|identification|sponsor|operator|cashier|order/i;

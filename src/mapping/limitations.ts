@@ -1,8 +1,8 @@
-/** The grammar of `limitations.yaml`: where a till sees something else than legacy showed it, and which calls have met it. */
+/** The grammar of `limitations.yaml`: what a till sees otherwise than legacy showed it, and which calls have met it. */
 import { z } from 'zod';
 
 /**
- * Limitations that no table and no answer tells of: the code that knows marks the exchange (`proxy/evidence/limitation-mark.ts`).
+ * Limitations that no table and no answer shows: the code that applies one marks the exchange (`proxy/evidence/limitation-mark.ts`).
  * `check` proves that each of them, and no other, has a condition with `noted`.
  */
 export const markedInCode = [
@@ -44,13 +44,13 @@ const condition = z
   .strictObject({
     /** True: answered 2xx. False: answered anything else. */
     ok: z.boolean().optional(),
-    /** The till was told one of these errors of its family's catalogue. */
+    /** The till was answered one of these errors of its family's catalogue. */
     errors: list.optional(),
     /** One of these rows fired, as `table#row`. */
     rows: list.optional(),
     /** None of these rows fired. */
     without: list.optional(),
-    /** The field of one of these source paths did not reach the order; `[]` stands for any element. */
+    /** The field of one of these source paths did not reach the order; `[]` is any element. */
     losses: list.optional(),
     /** Each of these calls was made upstream and answered so. */
     upstream: z
@@ -75,7 +75,7 @@ const counted = z.union([
     agent: z.string().min(1).optional(),
   }),
   z.strictObject({
-    /** Why Puente can't tell. */
+    /** Why Puente can't count it. */
     unseen: sentence,
   }),
 ]);

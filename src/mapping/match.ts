@@ -32,10 +32,10 @@ interface Field {
   element: Field | null;
 }
 
-/** Fields of one answer that are told apart: answers have some tens, but a till's own words may be among them. */
+/** Fields of one answer that are compared by name: answers have some tens, but keys may be names that a till chose. */
 const MOST_FIELDS = 200;
 
-/** What was seen of each path; the first difference stands. */
+/** The result for each path; the first difference is kept. */
 type Seen = Map<string, ComparedField>;
 
 function fieldsOf(rows: readonly Row[], root: Field = blank('equal')): Field {
@@ -80,7 +80,7 @@ function compareField(field: Field, legacy: unknown, orders: unknown, path: stri
   }
 }
 
-/** Keys that no row writes are compared too: what legacy tells beside, tills may read. */
+/** Keys that no row writes are compared too: tills may read them. */
 function compareObjects(field: Field, legacy: Keyed, orders: Keyed, path: string, seen: Seen): void {
   for (const key of new Set([...field.fields.keys(), ...Object.keys(legacy), ...Object.keys(orders)])) {
     const below = path === '' ? key : `${path}.${key}`;
@@ -132,7 +132,7 @@ function note(
   seen.set(name, difference === null ? { path: name, difference } : { path: name, difference, legacy, orders });
 }
 
-/** Null counts as absent: typed clients read both as nothing. */
+/** Null counts as absent: typed clients read both as null. */
 function differenceOfPresence(legacy: unknown, orders: unknown): ComparedField['difference'] {
   const told = legacy !== undefined && legacy !== null;
   if (told === (orders !== undefined && orders !== null)) return null;

@@ -1,6 +1,6 @@
 /** Paths of tables, such as `body.transactions.payments[0].amount`: parsing, reading and writing them. */
 
-/** A key, or the index of an array element; `'[]'` stands for any element in shapes and proofs. */
+/** A key, or the index of an array element; in shapes and proofs `'[]'` is any element. */
 export type Path = readonly (string | number)[];
 
 const PATH = /^[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*$/;
@@ -25,7 +25,7 @@ export function printPath(path: Path): string {
   }, '');
 }
 
-/** The path as a client names the property: without the part (`body`, `path`, `query`, `headers`) it came in. */
+/** The path as a client names the property: without its part (`body`, `path`, `query`, `headers`). */
 export function propertyName(path: Path): string {
   const [part, ...rest] = path;
   return printPath(rest.length > 0 && ['body', 'path', 'query', 'headers'].includes(String(part)) ? rest : path);
@@ -81,7 +81,7 @@ export function writer(path: Path): (target: Record<string, unknown>, value: unk
   };
 }
 
-// Paths of operations as patterns: a part that begins with a colon stands for any value.
+// Paths of operations as patterns: a part that begins with a colon matches any value.
 
 /**
  * The values that a path has where a pattern names parameters.

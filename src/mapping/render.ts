@@ -93,7 +93,7 @@ function policyText(unknown: NonNullable<WrittenTable['unknown']>): string {
     .join(', ');
 }
 
-/** The reason, and what is said of the row beside: its weight in the loss ledger, the advice, and how double reads compare it. */
+/** The reason of a row, its weight in the loss ledger, its advice, and how double reads compare it. */
 function whyText({ why, weight, advice, matcher, by }: Row): string {
   const parts = [why];
   if (weight !== 'other') parts.push(`Weight: ${weight}.`);
@@ -227,7 +227,7 @@ function capital(text: string): string {
 
 // How a limitation is counted, in one phrase for people.
 
-/** Names stand as the tables and catalogues have them. */
+/** Names as in the tables and catalogues. */
 export function countedText(counted: Counted): string {
   if ('unseen' in counted) return `not counted: ${counted.unseen}`;
   if ('notices' in counted) {

@@ -1,4 +1,4 @@
-/** A row of a table: what a YAML file may say in it, and what it becomes. */
+/** A row of a table: its grammar in YAML, and its parsed form. */
 import { z } from 'zod';
 import { type Path, parsePath } from './path.ts';
 
@@ -32,21 +32,21 @@ export interface Row {
   policy: Policy | null;
   /** Null: at every site. */
   sites: string[] | null;
-  /** What happens to the source field at the other sites; null when other rows say it. */
+  /** The policy for the source field at the other sites; null when other rows cover them. */
   elsewhere: Policy | null;
   /** Written when the source field is absent or null. */
   otherwise: { value: unknown } | null;
   rows: Row[];
   matcher: Matcher;
-  /** Target path inside an element that tells elements apart; for `unordered` alone. */
+  /** Target path of the key of an element; for `unordered` alone. */
   by: Path | null;
   weight: Weight;
-  /** What the till's maker is to do about the loss. */
+  /** What the maker of the till can do about the loss. */
   advice: string | null;
   why: string;
 }
 
-/** Every row says why it is there. */
+/** Every row has a reason. */
 export const why = z.string().min(12, 'say why in a sentence');
 const path = z.string().refine((text) => parsePath(text) !== null, 'is not a path such as body.payments[0].amount');
 
@@ -139,8 +139,8 @@ export function rowsOf(table: string, rows: readonly WrittenRow[], parent = ''):
 }
 
 /**
- * The text as V8 keeps the names of properties, of which each is there once: those that differ are told apart by where they
- * lie. A call that fires thirty rows compares their ids some hundred times.
+ * The text as an internalized string of V8, which compares by address. A call that fires thirty rows compares their ids some
+ * hundred times.
  */
 function oneText(text: string): string {
   const [one = text] = Object.keys({ [text]: true });

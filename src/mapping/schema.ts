@@ -1,4 +1,4 @@
-/** The grammar of the table files: what a YAML file may say. */
+/** The grammar of the table files. */
 import { z } from 'zod';
 import { families } from '../contract/legacy-errors.ts';
 import type { WrittenLimitation } from './limitations.ts';
@@ -12,7 +12,7 @@ const unknownKeys = z.union([z.enum(policies), z.record(z.string(), z.enum(polic
 export const fieldTable = z.strictObject({
   table: name,
   family,
-  /** A table that no operation names: headers of a family's requests, the Point notice, a payment told from its order, a payment's names in a collection. */
+  /** A table that no operation names: headers of a family's requests, the Point notice, a payment made of its order, a payment's names in a collection. */
   role: z.enum(['headers', 'notice', 'payment', 'collection']).optional(),
   from: z.string(),
   to: z.string(),
@@ -23,7 +23,7 @@ export const fieldTable = z.strictObject({
 });
 export type WrittenTable = z.infer<typeof fieldTable>;
 
-/** What a change is announced as: the Point notice, or the topics of IPN (`docs/field-notes.md` QR §5.1). */
+/** Topics of the notices of a change: the Point notice, or those of IPN (`docs/field-notes.md` QR §5.1). */
 export const noticeTopics = ['point', 'payment', 'merchant_order'] as const;
 export type NoticeTopic = (typeof noticeTopics)[number];
 
@@ -36,7 +36,7 @@ export const statesTable = z.strictObject({
   rows: z.array(
     z.strictObject({
       status: z.string(),
-      /** The row counts only with this status_detail; a row without one stands after it. */
+      /** The row applies only with this status_detail; a row without one comes after it. */
       detail: z.string().optional(),
       /** One state, or one for each policy on declined payments. */
       shows: z.union([z.string(), z.strictObject({ error: z.string(), finished: z.string() })]),
@@ -55,13 +55,13 @@ export const statesTable = z.strictObject({
 export type WrittenStates = z.infer<typeof statesTable>;
 
 const errorRow = z.strictObject({
-  /** Missing in the default row. `4xx` and `5xx` stand for every status of the class; `4xx` counts as a default too. */
+  /** Missing in the default row. `4xx` and `5xx` are every status of the class; `4xx` counts as a default too. */
   status: z.union([z.int().min(400).max(599), z.enum(['4xx', '5xx'])]).optional(),
-  /** Missing: whatever the body says. Empty: the one documented answer without a code. */
+  /** Missing: any code. Empty: the one documented answer without a code. */
   code: z.string().optional(),
-  /** The row counts only when the upstream text says this. */
+  /** The row applies only when the upstream text contains this. */
   says: z.string().optional(),
-  /** The row counts only when the upstream text names this legacy property, or none. */
+  /** The row applies only when the upstream text names this legacy property, or none. */
   property: z.string().optional(),
   error: z.string(),
   /** Converter that fills the `{}` of the message; when it finds nothing the next row is tried. */
@@ -96,7 +96,7 @@ export const operationsFile = z.strictObject({
       story: name,
       /** The call that is made of it. */
       upstream: z.string().nullable(),
-      /** What its story may ask beside, as `GET /v1/orders/:order_id`; `legacy GET …` where it asks the legacy API itself. */
+      /** Further calls of its story, as `GET /v1/orders/:order_id`; `legacy GET …` for calls of the legacy API. */
       asks: z.array(z.string().regex(/^(?:legacy )?(?:GET|POST) \/\S+$/)).default([]),
       /** Table names; null where the call has no translated request or answer. */
       request: name.nullable(),
@@ -109,7 +109,7 @@ export const operationsFile = z.strictObject({
       why,
     }),
   ),
-  /** Documented writes that make no sale, which legacy goes on answering whatever stage a merchant is on. */
+  /** Documented writes that make no sale, which legacy answers on every stage of a merchant. */
   carried: z
     .array(
       z.strictObject({
@@ -127,7 +127,7 @@ export type WrittenOperation = z.infer<typeof operationsFile>['operations'][numb
 export const sitesFile = z.strictObject({
   sites: z.array(
     z.strictObject({
-      /** `other` stands for every site not named here, and for a merchant whose site is not known yet. */
+      /** `other` is every site not named here, and a merchant whose site is not known yet. */
       id: z.string().regex(/^(?:M[A-Z]{2}|other)$/),
       currency: z.string().length(3),
       exponent: z.int().min(0).max(3),
@@ -137,7 +137,7 @@ export const sitesFile = z.strictObject({
 });
 export type WrittenSite = z.infer<typeof sitesFile>['sites'][number];
 
-/** Everything the directory says, in the shape of the grammar. */
+/** All files of the directory, as the grammar reads them. */
 export interface Documents {
   revision: string;
   operations: WrittenOperation[];
@@ -149,5 +149,5 @@ export interface Documents {
   errors: Filed<WrittenErrors>[];
 }
 
-/** A written table and the file it stands in, relative to the directory. */
+/** A written table and its file, relative to the directory. */
 export type Filed<Written> = Written & { file: string };

@@ -14,7 +14,7 @@ export interface SourceField {
   /** `body.items[].title`, `headers.x-ttl-store-preference`: any element as `[]`. */
   field: string;
   path: Path;
-  /** The row fires only for a call that has the field; otherwise only the request itself tells whether it was there. */
+  /** The row fires only for a call that has the field; otherwise only the request itself shows whether it was there. */
   proves: boolean;
   /** The row fires only when it has something against the field; where it doesn't, the field is as it should be. */
   quiet: boolean;
@@ -39,7 +39,7 @@ export interface LegacyRequest {
 /** What is known beside the request or the answer; the keys a table may name are declared in `mapping/context.ts`. */
 export type MappingContext = Record<string, unknown>;
 
-/** Stands for the names beyond those that are told apart, wherever somebody else makes up names. */
+/** The one name for all names beyond a bound, where callers choose them. */
 export const OTHERS = '(others)';
 
 /** A source value that did not reach the other side, with the row's reason. */
@@ -51,7 +51,7 @@ export interface Loss {
   unknown?: true;
 }
 
-/** What a table says of one of its source fields beside translating it. */
+/** Facts of a source field, from its row. */
 export interface RowFacts {
   /** `table#row`; null for a field that no row knows. */
   row: string | null;
@@ -64,12 +64,12 @@ export interface RowFacts {
   why: string;
 }
 
-/** One field of an answer, read on both sides; its elements together where it stands in a list. */
+/** One field of an answer, read on both sides; fields of list elements are one together. */
 export interface ComparedField {
   /** Path in the legacy answer, with `[]` for any element: `devices[].pos_id`. */
   path: string;
   /**
-   * Null: the sides agree. `missing`: orders would not tell it; `extra`: legacy did not; `length`: lists of other lengths;
+   * Null: the sides agree. `missing`: orders would not answer it; `extra`: legacy did not; `length`: lists of other lengths;
    * `type`: another JSON type; `value`: another value.
    */
   difference: 'missing' | 'extra' | 'length' | 'type' | 'value' | null;
@@ -111,7 +111,7 @@ export interface StateRow {
   held: boolean;
   /** How legacy announced this state (`docs/field-notes.md` Point §3.1, `docs/field-notes.md` QR §5.1), in the order of sending. */
   notices: readonly NoticeTopic[];
-  /** The row that said so, as `table#row`. */
+  /** The row, as `table#row`. */
   row: string;
 }
 
@@ -121,7 +121,7 @@ export interface ErrorRow {
   detail: string | null;
   /** True when no row names this status and code: counted and logged by the caller. */
   default: boolean;
-  /** The row that said so, as `table#row`. */
+  /** The row, as `table#row`. */
   row: string;
 }
 
@@ -133,7 +133,7 @@ export interface Tables {
   revision: string;
   operations: readonly Operation[];
   /**
-   * Whether a call is one of the documented writes that make no sale: carried to legacy, whatever stage its merchant is on.
+   * Whether a call is one of the documented writes that make no sale: proxied to legacy on every stage of its merchant.
    * @param path without a query; ids may be left out as `:id`.
    */
   isCarried(method: string, path: string): boolean;
@@ -144,38 +144,38 @@ export interface Tables {
   request(operation: Operation, source: LegacyRequest, context: MappingContext): Translated;
   /**
    * Upstream answer (or nothing) to legacy answer body. For the same source and a context that is frozen it is the same object
-   * again, whose value is frozen all through: nobody may change it, nor what a frozen context holds.
+   * again, whose value is deeply frozen.
    */
   answer(operation: Operation, source: unknown, context: MappingContext): Translated;
   /** Order to the flat body of a Point notice. */
   notice(source: unknown, context: MappingContext): Translated;
-  /** A payment told from its order, where the service has none under that number. */
+  /** A payment made of its order, when upstream has none with that number. */
   payment(source: unknown, context: MappingContext): Translated;
   /** A payment's names in the collections of the oldest SDKs. */
   collection(source: unknown, context: MappingContext): Translated;
-  /** Unknown statuses give the row `unknown`, which is never final; `known` says which it was. */
+  /** Unknown statuses give the row `unknown`, which is never final, with `known` false. */
   state(family: LinkFamily, order: OrderState, declined: 'error' | 'finished'): StateRow & { known: boolean };
-  /** Currency and decimals of a site (`MLA`, …); a site nobody knows, or null, has two decimals. */
+  /** Currency and decimals of a site (`MLA`, …); an unknown site, or null, has two decimals. */
   site(site: string | null): { currency: string; exponent: number };
-  /** The fields of an operation's legacy request; none where nothing is translated. @param site null: every row, whatever its sites. */
+  /** The fields of an operation's legacy request; none when nothing is translated. @param site null: the rows of all sites. */
   fields(operation: Operation, site: string | null): readonly SourceField[];
   /**
-   * What the table says of a source field; a field that no row knows is judged by its name.
-   * @param why the reason of a loss, where a field has rows for several sites (`lossFacts` in `facts.ts`).
+   * Facts of a source field; without a row its weight is guessed from its name.
+   * @param why the reason of a loss, when a field has rows for several sites (`lossFacts` in `fields.ts`).
    */
   facts(table: string, path: string, why?: string): RowFacts;
   /** The row of an id that fired; null for an id of another revision. */
   row(id: string): RowFacts | null;
   /**
-   * The answer of legacy beside the one that the tables made of the orders side, field by field, as the rows' matchers say.
-   * A volatile field is not told, and neither is one that both sides leave out.
+   * Compares the answer of legacy with the one that the tables made of the orders side, field by field, by the matchers of the
+   * rows. Volatile fields, and fields that both sides lack, are left out.
    */
   compare(operation: Operation, legacy: unknown, orders: unknown): ComparedField[];
   /** Numbered departures from legacy behaviour (`docs/architecture.md` Decision 11). */
   limitations: readonly Limitation[];
-  /** Rows in words, as `explain` shows them; ids that this revision does not have are left out. */
+  /** Rows in words, as `explain` shows them; ids of other revisions are left out. */
   describe(fired: readonly string[]): RowDescription[];
-  /** @param body the parsed upstream error body, in whatever envelope. */
+  /** @param body the parsed upstream error body, in any envelope. */
   error(family: Family, call: UpstreamCallName, status: number, body: unknown, context: MappingContext): ErrorRow;
 }
 
@@ -187,7 +187,7 @@ export interface RowWords {
   why: string;
 }
 
-/** What `says` is made of, for whoever says it in another language. */
+/** The parts of `says`, for other languages. */
 export interface RowParts {
   verb: Row['verb'];
   /** A path, the name of a fact of the context, or a constant as JSON. */

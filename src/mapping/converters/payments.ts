@@ -1,4 +1,4 @@
-/** Converters of payments and merchant orders: order words and decimal strings to what the old APIs answer. */
+/** Converters of payments and merchant orders, from orders to the answers of the legacy APIs. */
 
 import { plainNumber } from '../../contract/json.ts';
 import { decimalOf, jsonNumber, quantityOf } from '../../contract/legacy-amount.ts';
@@ -104,9 +104,9 @@ function isPaid(status: unknown): boolean {
   return status === 'processed' || status === 'refunded';
 }
 
-// Converters of merchant orders: an order and the till's own body to what the orders API doesn't have any more.
+// Converters of merchant orders, which the orders API lacks: from an order and the till's own body.
 
-/** What `order_status` says of the two states that `status` has beside opened (`docs/field-notes.md` QR §2). */
+/** `status` by `order_status`; every other one is opened (`docs/field-notes.md` QR §2). */
 const STATUS: Readonly<Record<string, 'closed' | 'expired'>> = {
   paid: 'closed',
   partially_reverted: 'closed',
@@ -231,7 +231,7 @@ interface AskedItem {
   quantity?: unknown;
 }
 
-/** v1 has no total of its own, which tells the two bodies apart (`docs/field-notes.md` QR §1.1). */
+/** Only v2 has a total (`docs/field-notes.md` QR §1.1). */
 function itemsOf(asked: Asked, currency: string): unknown[] {
   const is_v2 = asked.total_amount !== undefined;
   return (asked.items ?? []).map((item) => ({

@@ -169,7 +169,7 @@ function operatingMode(value: unknown): Converted {
   return { value: 'STANDALONE', loss: `legacy knows PDV and STANDALONE only; ${String(value)} shows as STANDALONE` };
 }
 
-/** CANCELED, ERROR and the like are told without a payment (`docs/field-notes.md` Point §2). */
+/** Notices of CANCELED, ERROR and the like have no payment (`docs/field-notes.md` Point §2). */
 function announcesPayment(context: MappingContext): boolean {
   return context.state === 'FINISHED' || context.state === 'CONFIRMATION_REQUIRED';
 }

@@ -94,7 +94,7 @@ function clamped(seconds: number): Converted {
   return { value, loss: `an order lives ${MIN_LIFE_S} to ${MAX_LIFE_S} seconds; taken as ${life}` };
 }
 
-/** What `sites.yaml` says of a site that nobody knows; ISO 4217 has it for no currency. */
+/** The currency of an unknown site in `sites.yaml`; in ISO 4217 it is no currency. */
 const NO_CURRENCY = 'XXX';
 
 /** By the name a row uses. */
