@@ -14,7 +14,7 @@ const WRONG = 1;
 const WORSE = 3;
 
 async function main(options: Options): Promise<void> {
-  if (options.plain) for (const name of ['nginx', 'haproxy', 'wrk']) hideProgram(name);
+  if (options.plain) for (const name of ['nginx', 'wrk']) hideProgram(name);
   mkdirSync(options.results, { recursive: true });
   const baseline = join(options.results, 'baseline.json');
   const load = findProgram('wrk') === null ? 'own' : 'wrk and own';

@@ -1,10 +1,11 @@
 /** Facts of the machine and the versions, without which figures say nothing. */
 import { spawnSync } from 'node:child_process';
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type AddressInfo, createServer } from 'node:net';
 import { availableParallelism, cpus, platform, release, totalmem } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { percentile } from './statistics.ts';
 
 export interface Machine {
@@ -73,6 +74,40 @@ function ticksOf(pid: number, which: readonly number[]): number | null {
 /** utime and stime, which are fields 14 and 15 of the whole line; the next two are those of children that have ended. */
 const OWN_TICKS = [11, 12];
 const ALL_TICKS = [11, 12, 13, 14];
+
+/** Processor time is told in ticks of 10 ms: at most one of them in so long is as good as none. */
+const QUIET_FOR_MS = 150;
+const QUIET_S = 0.0101;
+/** What works on for ever is told as that, and measured with it. */
+const QUIET_LIMIT_MS = 8000;
+
+/** Waits until a process has nothing to do: what it put off belongs to it, and not to whoever is measured next. How long, ms. */
+export async function untilQuiet(pid: number): Promise<number> {
+  const started = performance.now();
+  for (let last = cpuSeconds(pid); last !== null && performance.now() - started < QUIET_LIMIT_MS; ) {
+    await pause(QUIET_FOR_MS);
+    const now = cpuSeconds(pid);
+    if (now === null || now - last <= QUIET_S) break;
+    last = now;
+  }
+  return performance.now() - started;
+}
+
+/** The pids of the processes that a process has started, as `/proc` knows them. */
+export function childrenOf(pid: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && parentOf(name) === pid)
+    .map(Number);
+}
+
+/** Null when it has ended. */
+export function parentOf(pid: string): number | null {
+  try {
+    return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  } catch {
+    return null; // it has ended meanwhile
+  }
+}
 
 /** Resident memory of a process now, MB; null where the system doesn't say. */
 export function residentMb(pid: number): number | null {

@@ -2,10 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { TASKSET } from './machine.ts';
-import { slowDiskCommand } from './slow-disk.ts';
 
 export interface Running {
   pid: number;
@@ -37,8 +36,6 @@ export interface ProcessPlan {
   ready?: RegExp;
   port?: number;
   node_options?: string[];
-  /** A program that runs it and looks on, with its options. */
-  wrapper?: readonly string[];
   /** Makes every fsync of the process take this much longer. */
   fsync_delay_us?: number;
   /** Longest start; a large database needs longer than an empty one. */
@@ -84,9 +81,30 @@ function commandOf(plan: ProcessPlan): string[] {
     join(plan.root ?? ROOT, plan.script ?? ''),
     ...(plan.arguments ?? []),
   ];
-  const own = plan.command ?? [...(plan.wrapper ?? []), ...node];
+  const own = plan.command ?? node;
   const pinned = plan.core === null ? own : [TASKSET, '-c', String(plan.core), ...own];
   return plan.fsync_delay_us === undefined ? pinned : slowDiskCommand(plan.fsync_delay_us, plan.core, pinned);
+}
+
+/**
+ * A slow disk: strace delays each fsync of one process, in all its threads, before it is made. `--seccomp-bpf` stops the process for these calls alone, so that nothing else gets slower; `-D` leaves it our child.
+ * The tracer itself runs on core 0 with the load, so that it takes nothing from a pinned contestant.
+ */
+function slowDiskCommand(delay_us: number, core: number | null, command: readonly string[]): string[] {
+  const strace = [
+    'strace',
+    '-D',
+    '-f',
+    '--seccomp-bpf',
+    '-o',
+    '/dev/null',
+    '-e',
+    'trace=fsync,fdatasync',
+    '-e',
+    `inject=fsync,fdatasync:delay_enter=${delay_us}`,
+    ...command,
+  ];
+  return core === null ? strace : ['taskset', '-c', '0', ...strace];
 }
 
 async function untilReady(plan: ProcessPlan, child: ChildProcess, log: string): Promise<string> {
@@ -123,4 +141,22 @@ async function stop({ name, command }: ProcessPlan, child: ChildProcess): Promis
   // Ours end by themselves when they are asked to; HAProxy is ended by the signal, and that is well.
   const isEnded = child.exitCode === 0 || (command !== undefined && child.signalCode === 'SIGTERM');
   if (!isEnded) throw new Error(`${name} did not stop cleanly: ${child.signalCode ?? child.exitCode}.`);
+}
+
+export interface StartScript {
+  environment: Record<string, string>;
+  /** Options of Node itself. */
+  options: string[];
+}
+
+/** How `npm start` runs Puente: read from `scripts.start` of `package.json`: variables, `exec node`, options, and the script. */
+export function readStartScript(root: string): StartScript {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const words = String(scripts.start).split(' ');
+  const variables = words.slice(0, words.indexOf('exec')).map((word) => word.split('=') as [string, string]); // NAME=value
+  const environment: Record<string, string> = Object.fromEntries(variables);
+  // npm runs it in the root; a contestant runs in its own folder, and would compile everything at each start.
+  const { NODE_COMPILE_CACHE: cache } = environment;
+  if (cache !== undefined) environment.NODE_COMPILE_CACHE = resolve(root, cache);
+  return { environment, options: words.filter((word) => word.startsWith('--')) };
 }

@@ -1,18 +1,25 @@
 /** One whole run: every round and every extra that was asked for, each in a directory that is removed when it is over. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { measureExtras, type Ways } from './extras.ts';
 import { findProgram, machineFacts } from './machine.ts';
+import type { Check } from './measures/checks.ts';
+import { measureGrowth } from './measures/growth.ts';
+import { measureMemory } from './measures/memory.ts';
+import { measureRetention } from './measures/retention.ts';
 import { runRound } from './measures/round.ts';
-import { measureSlowFsync } from './measures/slow-fsync.ts';
-import { engineOf, type Options } from './options.ts';
+import { measureSizes } from './measures/sizes.ts';
+import { measureStarts } from './measures/starts.ts';
+import { measureWorkers, workersMissing } from './measures/workers.ts';
+import { type Chosen, type Extra, engineOf, extrasOf, type Options, roundsOf } from './options.ts';
 import { killAll } from './processes.ts';
 import { goalsOf } from './result/goals.ts';
 import { linesOf } from './result/lines.ts';
 import type { Result } from './result/result.ts';
-import { type Chosen, roundsOf } from './selection.ts';
-import { slowDiskMissing } from './slow-disk.ts';
+import { measureSlowFsync, slowDiskMissing } from './slow-disk.ts';
 import { upstreamProgram } from './upstream/start.ts';
+
+/** Links in the file that `starts` starts on. */
+const START_LINKS = 50_000;
 
 /** @param directory for databases and logs of the processes. */
 export async function run(options: Options, directory: string, progress: (text: string) => void): Promise<Result> {
@@ -28,11 +35,9 @@ export async function run(options: Options, directory: string, progress: (text: 
     lines: [],
     costs: [],
     slow_fsync_ms: {},
-    notices: null,
     sizes: null,
     starts: null,
     memory: null,
-    instructions: null,
     workers: null,
     growth: null,
     retention: null,
@@ -41,8 +46,8 @@ export async function run(options: Options, directory: string, progress: (text: 
     faults: [],
   };
   let count = 0;
-  // What fails is told, and the rest is measured all the same: nobody wants to lose an hour's figures to its last minute.
-  const within: Ways['within'] = async (what, measure) => {
+  // A measurement that fails is reported, and the others go on: an hour's figures are not lost to its last minute.
+  const within = async <Found>(what: string, measure: (directory: string) => Promise<Found>): Promise<Found | null> => {
     const own = join(directory, String(++count));
     mkdirSync(own, { recursive: true });
     try {
@@ -55,44 +60,66 @@ export async function run(options: Options, directory: string, progress: (text: 
       rmSync(own, { recursive: true, force: true });
     }
   };
-  const note: Ways['note'] = (where, checks) => {
+  const note = (where: string, { checks, faults = [] }: { checks: readonly Check[]; faults?: readonly string[] }) => {
     result.checks.push(...checks.map((check) => ({ where, ...check })));
+    result.faults.push(...faults);
   };
 
   if (options.profile !== null) mkdirSync(options.profile, { recursive: true });
-  const slowMissing = slowDiskMissing();
+  const slow_missing = slowDiskMissing();
   for (const chosen of roundsOf(options)) {
-    if (chosen.fsync_delay_us !== null && slowMissing !== null) {
-      result.not_measured.push(`slow fsync: ${slowMissing}`);
+    const delay_us = chosen.fsync_delay_us;
+    if (delay_us !== null && slow_missing !== null) {
+      result.not_measured.push(`slow fsync: ${slow_missing}`);
       continue;
     }
     await within(nameOf(chosen), async (own) => {
-      const delay_us = chosen.fsync_delay_us;
       if (delay_us !== null) result.slow_fsync_ms[delay_us] ??= await measureSlowFsync(own, delay_us);
-      const round = await runRound(planOf(options, chosen, own, progress));
+      const round = await runRound({
+        ...chosen,
+        ...(options.beside === null ? {} : { beside: options.beside }),
+        postgres: options.postgres,
+        repetitions: options.repetitions,
+        duration_ms: options.seconds * 1000,
+        warm_up: options.warmUp,
+        directory: own,
+        profile: options.profile === null ? null : resolve(options.profile),
+        progress,
+      });
       result.lines.push(...linesOf(round));
       result.costs.push(...round.costs);
-      result.faults.push(...round.faults);
-      note(nameOf(chosen), round.checks);
+      note(nameOf(chosen), round);
     });
   }
-  await measureExtras(options, result, { within, note, progress });
+
+  const asked = extrasOf(options);
+  const extra = async <Found>(
+    name: Extra,
+    measure: (directory: string) => Promise<Found>,
+    proofOf: (found: Found) => Parameters<typeof note>[1],
+    missing: string | null = null,
+  ): Promise<Found | null> => {
+    if (!asked.includes(name)) return null;
+    if (missing !== null) result.not_measured.push(`${name}: ${missing}`);
+    const found = missing === null ? await within(name, measure) : null;
+    if (found !== null) note(name, proofOf(found));
+    return found;
+  };
+  const { repetitions, sales, sizes, beside, requests, warmUp: warm_up } = options;
+  const common = { repetitions, duration_ms: options.seconds * 1000, progress };
+  const own = <Found extends { checks: readonly Check[] }>(found: Found) => found;
+  const each = (found: readonly { check: Check }[]) => ({ checks: found.map(({ check }) => check) });
+  const allOf = (found: readonly { checks: Check[] }[]) => ({ checks: found.flatMap(({ checks }) => checks) });
+  result.sizes = await extra('sizes', (at) => measureSizes({ ...common, sizes, directory: at }), each);
+  const starts = { beside, links: START_LINKS, repetitions, progress };
+  result.starts = await extra('starts', (at) => measureStarts({ ...starts, directory: at }), own);
+  result.growth = await extra('growth', (at) => measureGrowth(at, sales, progress), each);
+  result.retention = await extra('retention', (at) => measureRetention(at, sales, progress), allOf);
+  result.memory = await extra('memory', (at) => measureMemory(at, requests, progress), own);
+  const workers = (at: string) => measureWorkers({ ...common, warm_up, directory: at });
+  result.workers = await extra('workers', workers, own, workersMissing());
   result.took_s = (Date.now() - started) / 1000;
   return { ...result, goals: goalsOf(result) };
-}
-
-function planOf(options: Options, chosen: Chosen, directory: string, progress: (text: string) => void) {
-  return {
-    ...chosen,
-    ...(options.beside === null ? {} : { beside: options.beside }),
-    postgres: options.postgres,
-    repetitions: options.repetitions,
-    duration_ms: options.seconds * 1000,
-    warm_up: options.warmUp,
-    directory,
-    profile: options.profile === null ? null : resolve(options.profile),
-    progress,
-  };
 }
 
 function nameOf({ arrangement, cases, rate, fsync_delay_us }: Chosen): string {

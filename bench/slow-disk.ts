@@ -1,26 +1,7 @@
-/** A slow disk without another disk: strace holds every fsync of one process, in all its threads, before it is made. */
+/** A slow disk without another disk: whether one can be had here, and how long its fsync takes. Run by itself, it measures. */
 import { spawnSync } from 'node:child_process';
-
-/**
- * `--seccomp-bpf` stops the process for these calls alone, so that nothing else gets slower; `-D` leaves it our child.
- * The tracer itself runs on core 0 with the load, so that it takes nothing from a pinned contestant.
- */
-export function slowDiskCommand(delay_us: number, core: number | null, command: readonly string[]): string[] {
-  const strace = [
-    'strace',
-    '-D',
-    '-f',
-    '--seccomp-bpf',
-    '-o',
-    '/dev/null',
-    '-e',
-    'trace=fsync,fdatasync',
-    '-e',
-    `inject=fsync,fdatasync:delay_enter=${delay_us}`,
-    ...command,
-  ];
-  return core === null ? strace : ['taskset', '-c', '0', ...strace];
-}
+import { measureFsync } from './machine.ts';
+import { startProcess } from './processes.ts';
 
 /** Null where a disk can be made slow; otherwise why it can't. */
 export function slowDiskMissing(): string | null {
@@ -30,3 +11,19 @@ export function slowDiskMissing(): string | null {
   if (error !== undefined) return 'strace is not installed';
   return status === 0 ? null : `strace can't trace here: ${stderr.trim().split('\n')[0]}`;
 }
+
+/** Median ms of one durable write in the directory under that delay, so that the table says what was measured, not what was meant. */
+export async function measureSlowFsync(directory: string, delay_us: number): Promise<number> {
+  const probe = await startProcess({
+    name: 'fsync-probe',
+    script: 'bench/slow-disk.ts',
+    arguments: [directory],
+    core: null,
+    directory,
+    ready: /one fsync takes ([\d.]+) ms/,
+    fsync_delay_us: delay_us,
+  });
+  return Number(probe.said);
+}
+
+if (import.meta.main) process.stdout.write(`one fsync takes ${measureFsync(process.argv[2] ?? '.').toFixed(3)} ms\n`);

@@ -1,11 +1,19 @@
 /** The least that two durable commits around a create can be: a row of three columns, written and changed. */
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import type { Group, Row } from './bare-rows-writer.ts';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import Database from 'better-sqlite3';
+import { applySettings } from '../../src/store/sqlite/settings.ts';
 import type { Rows } from './translation.ts';
 
+/** Inserted with its body; its order is noted, and the body taken out, once it is known. */
+interface Row {
+  id: string;
+  body: string | null;
+  order_id: string | null;
+}
+
 export async function openBareRows(database: string): Promise<Rows> {
-  const writer = new Worker(new URL('./bare-rows-writer.ts', import.meta.url), { workerData: database });
+  const writer = new Worker(new URL(import.meta.url), { workerData: database });
   await once(writer, 'online');
   /** One group is with the writer, and what comes meanwhile gathers for the next; no group waits to become larger. */
   let waiting: { rows: Row[]; resolved: (() => void)[] } = { rows: [], resolved: [] };
@@ -16,7 +24,7 @@ export async function openBareRows(database: string): Promise<Rows> {
     const { rows, resolved } = waiting;
     waiting = { rows: [], resolved: [] };
     committing = resolved;
-    writer.postMessage(rows satisfies Group);
+    writer.postMessage(rows);
   };
   writer.on('message', () => {
     const committed = committing ?? [];
@@ -40,3 +48,26 @@ export async function openBareRows(database: string): Promise<Rows> {
     settle: (id, { id: order_id }) => durable({ id, body: null, order_id }),
   };
 }
+
+/** The writer thread: one group, one durable commit, on the settings of Puente's own writer. */
+function write(): void {
+  const file = String(workerData);
+  const database = new Database(file);
+  applySettings(database, file);
+  database.exec('CREATE TABLE links (id TEXT PRIMARY KEY, body TEXT, order_id TEXT) STRICT, WITHOUT ROWID');
+  const insert = database.prepare('INSERT INTO links (id, body) VALUES (?, ?)');
+  const update = database.prepare('UPDATE links SET order_id = ?, body = NULL WHERE id = ?');
+  const commit = database.transaction((group: Row[]) => {
+    for (const { id, body, order_id } of group) {
+      if (order_id === null) insert.run(id, body);
+      else update.run(order_id, id);
+    }
+  });
+
+  parentPort?.on('message', (group: Row[]) => {
+    commit(group);
+    parentPort?.postMessage(null);
+  });
+}
+
+if (!isMainThread) write();

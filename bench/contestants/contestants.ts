@@ -1,11 +1,6 @@
 /** Who is measured, as data: each contestant carries the same requests to the same upstream. */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { findProgram, freePort } from '../machine.ts';
-import { ROOT, type Running, startProcess } from '../processes.ts';
-import { readStartScript } from '../start-script.ts';
-import { haproxyPassThrough, nginxPassThrough } from './pass-through.ts';
+import { ROOT, type Running, readStartScript, startProcess } from '../processes.ts';
 import { startPuente } from './puente.ts';
 
 export interface Ground {
@@ -20,8 +15,6 @@ export interface Ground {
   beside?: string;
   /** The database of a Puente that keeps no file. */
   postgres_url?: string;
-  /** A program that runs it and looks on, with its options. */
-  wrapper?: readonly string[];
 }
 
 /** A contestant that takes requests at `said`. */
@@ -32,8 +25,6 @@ export interface Contestant {
   is_node: boolean;
   /** What it can do; null is everything. */
   cases: readonly string[] | null;
-  /** Null where it can be started; otherwise why it can't. */
-  missing(): string | null;
   start(ground: Ground): Promise<Running>;
 }
 
@@ -52,7 +43,6 @@ export const TRANSLATION_WITH_ROWS = 'translation with rows';
 /** Answers questions about the event loop by messages of the parent; the same in both, so that it favours nobody. */
 const PROBE = ['--import', join(import.meta.dirname, 'probe.ts')];
 const LISTENING = /(http:\/\/127\.0\.0\.1:\d+)/;
-const always = (): null => null;
 
 export const contestants: readonly Contestant[] = [
   {
@@ -60,7 +50,6 @@ export const contestants: readonly Contestant[] = [
     what: 'to the upstream, no proxy: the ceiling',
     is_node: false,
     cases: null,
-    missing: always,
     start: async ({ upstream }) => ({
       pid: 0,
       said: upstream,
@@ -76,40 +65,13 @@ export const contestants: readonly Contestant[] = [
     what: 'Express 5 + http-proxy-middleware 4, kept-alive pool, bytes untouched',
     is_node: true,
     cases: null,
-    missing: always,
     start: (ground) => startNode('bare-proxy', ground),
-  },
-  {
-    name: 'fast-proxy',
-    what: 'fast-proxy on plain Node http, bytes untouched',
-    is_node: true,
-    cases: null,
-    missing: () => (isInstalled('fast-proxy') ? null : 'not installed (npm install --no-save fast-proxy)'),
-    start: (ground) => startNode('fast-proxy', ground),
-  },
-  {
-    name: 'nginx',
-    what: 'nginx as pass-through, kept-alive pool',
-    is_node: false,
-    cases: null,
-    missing: () => missingProgram('nginx'),
-    start: (ground) =>
-      startProgram('nginx', ground, nginxPassThrough, (file, directory) => ['-p', directory, '-c', file]),
-  },
-  {
-    name: 'HAProxy',
-    what: 'HAProxy as pass-through, one thread, connections reused',
-    is_node: false,
-    cases: null,
-    missing: () => missingProgram('haproxy'),
-    start: (ground) => startProgram('haproxy', ground, haproxyPassThrough, (file) => ['-db', '-f', file]),
   },
   {
     name: BARE_TRANSLATION,
     what: 'Express 5, undici and two durable commits around a create, and nothing else',
     is_node: true,
     cases: ['create'],
-    missing: always,
     start: (ground) => startTranslation(BARE_TRANSLATION, ground),
   },
   {
@@ -117,7 +79,6 @@ export const contestants: readonly Contestant[] = [
     what: "the same, but the commits are those of Puente's own store for a sale",
     is_node: true,
     cases: ['create'],
-    missing: always,
     start: (ground) => startTranslation(TRANSLATION_WITH_ROWS, ground),
   },
   {
@@ -125,7 +86,6 @@ export const contestants: readonly Contestant[] = [
     what: 'translated, with its durable row',
     is_node: true,
     cases: null,
-    missing: always,
     start: (ground) => startPuente({ ...ground, node_options: PROBE }, settingsOn(ground)),
   },
 ];
@@ -136,7 +96,6 @@ const beside: Contestant = {
   what: 'Puente of the other checkout, on a database of its own',
   is_node: true,
   cases: null,
-  missing: always,
   start: (ground) =>
     startPuente(
       {
@@ -206,37 +165,4 @@ function startNode(
     ready: LISTENING,
     ...(fsync_delay_us === undefined ? {} : { fsync_delay_us }),
   });
-}
-
-async function startProgram(
-  name: string,
-  { upstream, core, directory }: Ground,
-  configure: (directory: string, port: number, upstream: URL) => string,
-  options: (file: string, directory: string) => string[],
-): Promise<Running> {
-  const own = join(directory, name);
-  mkdirSync(own, { recursive: true });
-  const file = join(own, 'configuration');
-  const port = await freePort();
-  writeFileSync(file, configure(own, port, new URL(upstream)));
-  return startProcess({
-    name,
-    command: [findProgram(name) ?? name, ...options(file, own)],
-    core,
-    directory: own,
-    port,
-  });
-}
-
-function missingProgram(name: string): string | null {
-  return findProgram(name) === null ? `${name} is not installed` : null;
-}
-
-function isInstalled(name: string): boolean {
-  try {
-    createRequire(import.meta.url).resolve(name);
-    return true;
-  } catch {
-    return false;
-  }
 }

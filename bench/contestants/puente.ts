@@ -1,8 +1,7 @@
 /** Puente as an operator runs it, with the few settings that a benchmark needs. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT, type Running, startProcess } from '../processes.ts';
-import { readStartScript } from '../start-script.ts';
+import { ROOT, type Running, readStartScript, startProcess } from '../processes.ts';
 import type { Ground } from './contestants.ts';
 
 /** Signs the events of the benchmark. */
@@ -44,13 +43,13 @@ export async function startPuente(
 const compiled = new Map<string, Promise<void>>();
 
 async function compileOnce(ground: PuentesGround): Promise<void> {
-  const { fsync_delay_us: _slow, wrapper: _onlooker, ...plain } = ground;
+  const { fsync_delay_us: _slow, ...plain } = ground;
   const first = await start({ ...plain, directory: join(ground.directory, 'first') }, {});
   await first.stop();
 }
 
 function start(
-  { upstream, core, directory, node_options = [], fsync_delay_us, wrapper = [], root = ROOT }: PuentesGround,
+  { upstream, core, directory, node_options = [], fsync_delay_us, root = ROOT }: PuentesGround,
   settings: Record<string, string>,
   start_limit_ms?: number,
 ): Promise<Running> {
@@ -64,7 +63,6 @@ function start(
     directory,
     ready: /public door +(http:\/\/127\.0\.0\.1:\d+)/,
     node_options: [...options, ...node_options],
-    wrapper,
     ...(start_limit_ms === undefined ? {} : { start_limit_ms }),
     ...(fsync_delay_us === undefined ? {} : { fsync_delay_us }),
     env: {

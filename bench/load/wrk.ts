@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { caseOf } from '../cases/cases.ts';
 import type { BenchRequest } from '../cases/requests.ts';
 import { TASKSET } from '../machine.ts';
-import type { LoadPlan, LoadResult } from './plan.ts';
+import type { LoadPlan, LoadResult } from './load.ts';
 
 /** What the script prints at its end. */
 interface Told {

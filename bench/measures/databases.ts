@@ -2,12 +2,11 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
+import { Client } from 'pg';
 import { startServerProcess } from '../../test/store/postgres/server-process.ts';
-import { childrenOf } from '../children.ts';
 import { besideIn, isTranslation, PUENTE_BESIDE, translationDatabaseOf } from '../contestants/contestants.ts';
 import { databaseOf } from '../contestants/puente.ts';
-import { familyCpuSeconds, TASKSET } from '../machine.ts';
-import { askServer } from './ask-server.ts';
+import { childrenOf, familyCpuSeconds, TASKSET } from '../machine.ts';
 
 export type Engine = 'SQLite' | 'PostgreSQL';
 
@@ -72,13 +71,25 @@ function fileOf(directory: string, contestant: string): string {
   return databaseOf(contestant === PUENTE_BESIDE ? besideIn(directory) : directory);
 }
 
-/** As a reader finds it afterwards. */
-function countIn(path: string, question: string): number {
+/** One number of a file, as a reader finds it. */
+export function countIn(path: string, question: string): number {
   if (!existsSync(path)) return 0;
   const database = new Database(path, { readonly: true });
   try {
     return Number(database.prepare(question).pluck().get());
   } finally {
     database.close();
+  }
+}
+
+/** One statement on a PostgreSQL server, beside what is measured. @returns the first value of the first row; undefined for a statement without rows. @throws Error of the server. */
+export async function askServer(url: string, sql: string): Promise<unknown> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<unknown[]>({ text: sql, rowMode: 'array' });
+    return rows[0]?.[0];
+  } finally {
+    await client.end();
   }
 }

@@ -1,18 +1,25 @@
 /** What grows with sales and how fast: whole sales through Puente's door on each engine, and then the bytes of each table. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
+import { Client } from 'pg';
 import { startServerProcess } from '../../test/store/postgres/server-process.ts';
 import { prepareSales } from '../cases/prepare.ts';
-import { databaseOf, startPuente } from '../contestants/puente.ts';
-import { cpuSeconds, familyCpuSeconds, residentMb } from '../machine.ts';
+import { databaseOf, OPS_TOKEN, startPuente } from '../contestants/puente.ts';
+import { cpuSeconds, familyCpuSeconds, residentMb, untilQuiet } from '../machine.ts';
+import type { Running } from '../processes.ts';
 import { startUpstream } from '../upstream/start.ts';
-import { askServer } from './ask-server.ts';
 import type { Check } from './checks.ts';
-import type { Engine } from './databases.ts';
-import { NOTICES_PER_SALE, untilTold } from './notices.ts';
-import { untilQuiet } from './quiet.ts';
-import { sizesInDatabase, sizesInFile, type TableSize } from './table-sizes.ts';
+import { askServer, type Engine } from './databases.ts';
+
+/** What a table takes on the disk: its rows and its indexes apart. */
+interface TableSize {
+  table: string;
+  rows: number;
+  row_bytes: number;
+  index_bytes: number;
+}
 
 export interface GrowthResult {
   engine: Engine;
@@ -34,6 +41,9 @@ export interface GrowthResult {
 /** Those that have a row or more for each sale, for ever or until retention takes them. */
 export const GROWING = ['links', 'link_states', 'notices', 'notice_attempts', 'events', 'exchanges'] as const;
 
+/** Of a paid sale at a terminal: its intent's and its payment's. */
+const NOTICES_PER_SALE = 2;
+const LOOK_EVERY_MS = 25;
 /** For one sale with all that belongs to it, on a machine that has other things to do as well; a few sales get a minute. */
 const PATIENCE_MS = 200;
 const LEAST_PATIENCE_MS = 60_000;
@@ -148,11 +158,78 @@ async function sell(
   };
 }
 
+/** From the first notice that was taken to the last of so many, ms. @throws Error with the counts after the limit. */
+async function untilTold(puente: Running, notices: number, limit_ms: number): Promise<number> {
+  const ops = /ops door +(http:\/\/\S+)/.exec(readFileSync(puente.log, 'utf8'))?.[1];
+  let first = 0;
+  for (const limit = Date.now() + limit_ms; ; ) {
+    const page = await (await fetch(`${ops}/metrics`, { headers: { authorization: `Bearer ${OPS_TOKEN}` } })).text();
+    const taken = Number(/^puente_notice_attempts_total\{outcome="delivered"\} (\d+)/m.exec(page)?.[1] ?? 0);
+    if (taken > 0 && first === 0) first = performance.now();
+    if (taken >= notices) return performance.now() - first;
+    if (Date.now() > limit)
+      throw new Error(
+        `Only ${taken} of ${notices} notices were taken:\n${page.match(/^puente_(notice|waiting).*/gm)?.join('\n')}`,
+      );
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
 /** What a process wrote to the disk; null where the system doesn't say. */
 function writtenBytes(pid: number): number | null {
   try {
     return Number(/^write_bytes: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1] ?? Number.NaN);
   } catch {
     return null;
+  }
+}
+
+/** Pages as they are, filled or not; the write-ahead log must have been emptied. */
+function sizesInFile(path: string): TableSize[] {
+  const database = new Database(path, { readonly: true });
+  try {
+    const names = database
+      .prepare<[], string>(
+        `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name`,
+      )
+      .pluck()
+      .all();
+    const bytes = database.prepare<[string, string], { row_bytes: number; index_bytes: number }>(
+      `SELECT coalesce(sum(CASE WHEN pages.name = ? THEN pgsize END), 0) AS row_bytes,
+         coalesce(sum(CASE WHEN pages.name <> tbl_name THEN pgsize END), 0) AS index_bytes
+       FROM dbstat AS pages JOIN sqlite_schema AS parts ON parts.name = pages.name
+       WHERE pages.aggregate = TRUE AND tbl_name = ?`,
+    );
+    return names.map((table) => ({
+      table,
+      rows: Number(database.prepare(`SELECT count(*) FROM "${table}"`).pluck().get()),
+      ...(bytes.get(table, table) ?? { row_bytes: 0, index_bytes: 0 }),
+    }));
+  } finally {
+    database.close();
+  }
+}
+
+/** Partitions count with the table that they are parts of. */
+async function sizesInDatabase(url: string): Promise<TableSize[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const found = await client.query<{ table: string; row_bytes: string; index_bytes: string }>(
+      `SELECT relname AS table, sum(pg_table_size(part.oid)) AS row_bytes, sum(pg_indexes_size(part.oid)) AS index_bytes
+       FROM pg_class CROSS JOIN LATERAL (
+         SELECT pg_class.oid UNION SELECT relid FROM pg_partition_tree(pg_class.oid)) AS part (oid)
+       WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+       GROUP BY relname ORDER BY relname`,
+    );
+    const sizes: TableSize[] = [];
+    for (const { table, row_bytes, index_bytes } of found.rows) {
+      const counted = await client.query<{ rows: string }>(`SELECT count(*) AS rows FROM "${table}"`);
+      const rows = Number(counted.rows[0]?.rows);
+      sizes.push({ table, rows, row_bytes: Number(row_bytes), index_bytes: Number(index_bytes) });
+    }
+    return sizes;
+  } finally {
+    await client.end();
   }
 }

@@ -1,15 +1,17 @@
 /** One Puente on a database of so many links: made, started, and ready. */
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
+import { synchronise } from '../../src/store/sqlite/synchronise.ts';
 import { prepareSales } from '../cases/prepare.ts';
+import { createIntent } from '../cases/requests.ts';
 import type { Ground } from '../contestants/contestants.ts';
 import { databaseOf, startPuente } from '../contestants/puente.ts';
-import { residentMb } from '../machine.ts';
+import { residentMb, untilQuiet } from '../machine.ts';
 import type { Running } from '../processes.ts';
-import { makeDoubts } from './doubts.ts';
-import { fillLinks } from './links.ts';
-import { untilQuiet } from './quiet.ts';
+import { countIn } from './databases.ts';
 
 export interface StartFigures {
   links: number;
@@ -48,7 +50,7 @@ export async function startLarge(
   await small.stop();
   await makeDoubts(unpinned, DOUBTS);
   const ids = fillLinks(path, links, progress);
-  const in_doubt = countDoubts(path);
+  const in_doubt = countIn(path, IN_DOUBT);
   const running = await startPuente(ground, {}, START_LIMIT_MS);
   const ready_ms = await untilReady(running);
   await untilResolved(path);
@@ -66,17 +68,118 @@ async function untilReady(running: Running): Promise<number> {
 
 /** Doubts are resolved at their own pace; what is left of them would be measured with the creates. */
 async function untilResolved(path: string): Promise<void> {
-  for (const limit = Date.now() + START_LIMIT_MS; countDoubts(path) > 0; await pause(200)) {
+  for (const limit = Date.now() + START_LIMIT_MS; countIn(path, IN_DOUBT) > 0; await pause(200)) {
     if (Date.now() > limit) throw new Error('Creates in doubt are not resolved though the upstream answers.');
   }
 }
 
 const IN_DOUBT = "SELECT count(*) FROM links WHERE next_check_at IS NOT NULL AND state IN ('SENDING', 'IN_DOUBT')";
 
-function countDoubts(path: string): number {
-  const database = new Database(path, { readonly: true, timeout: 5000 });
+// Creates in doubt, made by an upstream that takes every order and never answers.
+
+/** Made together. */
+const DOUBTS_TOGETHER = 50;
+/** Above every number of the other sales. */
+const FIRST_DOUBT = 5_000_000_000;
+
+/** Leaves so many creates in doubt in the database of the directory. */
+async function makeDoubts(ground: Omit<Ground, 'upstream'>, count: number): Promise<void> {
+  const server = createServer((request, response) => {
+    request.resume();
+    request.on('end', () => {
+      if (request.method === 'POST') return request.socket.destroy();
+      response.end('{"id":700100200,"nickname":"BENCH","site_id":"MLA","country_id":"AR"}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // a TCP server's address is never text
+  const puente = await startPuente(
+    { ...ground, upstream: `http://127.0.0.1:${port}` },
+    {
+      PUENTE_CREATE_ATTEMPTS: '1',
+      PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '1000',
+      PUENTE_UPSTREAM_POOL_BREAKER_FAILURES: '0',
+      PUENTE_RECONCILE_CALLS_PER_SECOND: '10',
+    },
+  );
+  for (let at = 0; at < count; at += DOUBTS_TOGETHER) {
+    await Promise.all(
+      Array.from({ length: Math.min(DOUBTS_TOGETHER, count - at) }, async (_, index) => {
+        const { method, path, headers, body } = createIntent('N', FIRST_DOUBT + at + index);
+        await (await fetch(puente.said + path, { method, headers, body })).arrayBuffer();
+      }),
+    );
+  }
+  await puente.stop();
+  server.closeAllConnections();
+  server.close();
+}
+
+// Large databases, made in bulk: copies of one paid sale, each with ids of its own.
+
+/** Rows of one transaction: the write-ahead log stays small. */
+const ROWS_AT_ONCE = 100_000;
+/** Of the database's pages kept in memory meanwhile, KiB, so that indexes are not read again and again. */
+const CACHE_KIB = 512 * 1024;
+
+/** What is the row's own; the rest is copied. Ids grow with time, as real ones do. */
+const OWN: Readonly<Record<string, string>> = {
+  legacy_id: "printf('01900000-%04x-7%03x-8000-%012x', n >> 16, (n >> 4) & 4095, n)",
+  unit: "'BENCHD' || printf('%010d', n)",
+  slot: "'point:BENCHD' || printf('%010d', n)",
+  fingerprint: "'bench-' || n",
+  client_key: 'NULL',
+  reference_sent: "'bench' || n",
+  client_reference: "'12_4_old' || n",
+  idempotency_key: "'bench-key-' || n",
+  order_id: "'ORD01BENCH00000000D' || printf('%010d', n)",
+  order_json: "replace(order_json, order_id, 'ORD01BENCH00000000D' || printf('%010d', n))",
+  payment_id: "'8' || printf('%010d', n)",
+};
+
+/**
+ * Fills up to `rows` links. The table must hold a paid sale already, and nobody else may have it open.
+ * @returns legacy ids of some of the rows, spread over all of them.
+ * @throws Error when there is no paid sale to copy.
+ */
+export function fillLinks(path: string, rows: number, progress: (text: string) => void): string[] {
+  const ids = fill(path, rows, progress);
+  synchronise(path); // or the first durable write of the process that is measured would wait for all of it
+  return ids;
+}
+
+function fill(path: string, rows: number, progress: (text: string) => void): string[] {
+  const database = new Database(path);
   try {
-    return Number(database.prepare(IN_DOUBT).pluck().get());
+    database.pragma('synchronous = OFF'); // a database that is thrown away
+    database.pragma(`cache_size = -${CACHE_KIB}`);
+    const model = database
+      .prepare("SELECT rowid FROM links WHERE state = 'DONE' AND payment_id IS NOT NULL LIMIT 1")
+      .pluck()
+      .get();
+    if (model === undefined) throw new Error('There is no paid sale to copy.');
+    const columns = database.prepare<[], string>("SELECT name FROM pragma_table_info('links')").pluck().all();
+    const insert = database.prepare(
+      `WITH RECURSIVE counted (n) AS (SELECT @first UNION ALL SELECT n + 1 FROM counted WHERE n < @last)
+       INSERT INTO links (${columns.join(', ')})
+       SELECT ${columns.map((name) => OWN[name] ?? name).join(', ')} FROM counted, (SELECT * FROM links WHERE rowid = @model)`,
+    );
+    const present = Number(database.prepare('SELECT count(*) FROM links').pluck().get());
+    for (let first = present + 1; first <= rows; first += ROWS_AT_ONCE) {
+      insert.run({ first, last: Math.min(rows, first + ROWS_AT_ONCE - 1), model });
+      database.pragma('wal_checkpoint(TRUNCATE)');
+      progress(`${Math.min(rows, first + ROWS_AT_ONCE - 1)} of ${rows} links made`);
+    }
+    const step = Math.max(1, Math.floor((rows - present) / 200));
+    return Array.from({ length: Math.min(200, rows - present) }, (_, index) => {
+      const n = present + 1 + index * step;
+      return String(
+        database
+          .prepare("SELECT legacy_id FROM links WHERE order_id = 'ORD01BENCH00000000D' || printf('%010d', ?)")
+          .pluck()
+          .get(n),
+      );
+    });
   } finally {
     database.close();
   }

@@ -10,9 +10,8 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { newExchange } from '../../test/store/contract/evidence-kit.ts';
 import { attempt, DAY_MS, finished, newEvent, newNotice, orderId } from '../../test/store/contract/harness.ts';
 import { startServerProcess } from '../../test/store/postgres/server-process.ts';
-import { askServer } from './ask-server.ts';
 import type { Check } from './checks.ts';
-import type { Engine } from './databases.ts';
+import { askServer, type Engine } from './databases.ts';
 
 export interface RetentionResult {
   engine: Engine;

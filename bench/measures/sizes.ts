@@ -1,16 +1,15 @@
 /** What a large database costs: ready after the start, a lookup, a create and the memory, at each number of links. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { databaseOf } from '../contestants/puente.ts';
-import { askLoad, startLoad } from '../load/start.ts';
-import { canPin, cpuSeconds } from '../machine.ts';
+import { askLoad, startLoad } from '../load/load.ts';
+import { canPin, cpuSeconds, untilQuiet } from '../machine.ts';
 import type { Running } from '../processes.ts';
 import { type Spread, spreadOf } from '../statistics.ts';
 import { startUpstream } from '../upstream/start.ts';
 import type { Check } from './checks.ts';
+import { countIn } from './databases.ts';
 import { type LargePuente, type StartFigures, startLarge } from './large-database.ts';
-import { untilQuiet } from './quiet.ts';
 
 export interface SizeResult extends StartFigures {
   create: Cost;
@@ -71,7 +70,7 @@ export async function measureSizes(plan: SizesPlan): Promise<SizeResult[]> {
     check: {
       what: `links in the database of ${figures.links}`,
       expected: figures.links + created,
-      found: countLinks(databaseOf(place)),
+      found: countIn(databaseOf(place), 'SELECT count(*) FROM links'),
     },
   }));
 }
@@ -109,13 +108,4 @@ async function measureAll(plan: SizesPlan, load: Running, field: readonly Entry[
 
 function costOf({ per_second, cpu_us }: { per_second: number[]; cpu_us: number[] }): Cost {
   return { per_second: spreadOf(per_second), cpu_us: spreadOf(cpu_us) };
-}
-
-function countLinks(path: string): number {
-  const database = new Database(path, { readonly: true });
-  try {
-    return Number(database.prepare('SELECT count(*) FROM links').pluck().get());
-  } finally {
-    database.close();
-  }
 }

@@ -2,23 +2,16 @@
 import { mkdirSync } from 'node:fs';
 import { caseOf, type Sale } from '../cases/cases.ts';
 import { prepareSales } from '../cases/prepare.ts';
-import {
-  BARE_TRANSLATION,
-  contestantOf,
-  PUENTE,
-  PUENTE_BESIDE,
-  TRANSLATION_WITH_ROWS,
-} from '../contestants/contestants.ts';
+import { contestantOf, PUENTE, PUENTE_BESIDE } from '../contestants/contestants.ts';
 import type { LoopDelay, Question } from '../contestants/probe.ts';
-import type { LoadPlan, LoadResult } from '../load/plan.ts';
-import { askLoad, startLoad } from '../load/start.ts';
+import type { LoadPlan, LoadResult } from '../load/load.ts';
+import { askLoad, startLoad } from '../load/load.ts';
 import { runWrk } from '../load/wrk.ts';
-import { cpuSeconds, findProgram, residentMb } from '../machine.ts';
+import { cpuSeconds, findProgram, residentMb, untilQuiet } from '../machine.ts';
 import type { Running } from '../processes.ts';
 import { startUpstream, type Upstream } from '../upstream/start.ts';
-import { type Check, type Created, checkCounts, NOTHING_CREATED } from './checks.ts';
+import { type Check, checkCounts } from './checks.ts';
 import { files, onServer } from './databases.ts';
-import { untilQuiet } from './quiet.ts';
 
 /** `one core`: the contestant alone on core 1, upstream and load on core 0; `free`: as the system likes. */
 export type Arrangement = 'one core' | 'free';
@@ -67,13 +60,6 @@ export interface Stand {
   close(): Promise<{ checks: Check[]; faults: string[] }>;
 }
 
-/** Whose creates become orders; all others only carry them. */
-const COUNTED: Readonly<Record<string, keyof Created>> = {
-  [PUENTE]: 'by_puente',
-  [PUENTE_BESIDE]: 'by_puente_beside',
-  [BARE_TRANSLATION]: 'by_bare_translation',
-  [TRANSLATION_WITH_ROWS]: 'by_translation_with_rows',
-};
 /** Asked of the own generator before wrk, which reads no answers. */
 const LOOK_MS = 100;
 
@@ -97,7 +83,8 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
   }
 
   const faults: string[] = [];
-  const created: Created = { ...NOTHING_CREATED };
+  const created = new Map<string, number>();
+  const add = (contestant: string, count: number) => created.set(contestant, (created.get(contestant) ?? 0) + count);
   const sales = new Map<string, Sale[]>();
   let first = 1;
 
@@ -115,7 +102,7 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
     if (!sales.has(key)) {
       sales.set(key, made);
       first += count;
-      created[maker === PUENTE ? 'by_puente' : 'by_puente_beside'] += count;
+      add(maker, count);
     }
     return made.map((sale) => String(sale[names]));
   };
@@ -149,7 +136,7 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
     const settled_ms = await untilQuiet(running.pid);
     const after = spent();
     first += result.sent;
-    if (asked.case_name === 'create') created[COUNTED[contestant] ?? 'untouched'] += result.succeeded;
+    if (asked.case_name === 'create') add(contestant, result.succeeded);
     faults.push(...result.faults.map((fault) => `${contestant}, ${asked.case_name}: ${fault}`));
     return {
       ...result,

@@ -9,7 +9,7 @@ import { cpuSeconds } from '../machine.ts';
 import { type Spread, spreadOf } from '../statistics.ts';
 import { startUpstream } from '../upstream/start.ts';
 import type { Check } from './checks.ts';
-import { fillLinks } from './links.ts';
+import { fillLinks } from './large-database.ts';
 
 export interface StartsResult {
   links: number;

@@ -4,17 +4,14 @@ import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type ServerProcess, startServerProcess } from '../../test/store/postgres/server-process.ts';
-import { childrenOf } from '../children.ts';
 import { startPuente } from '../contestants/puente.ts';
-import { askLoad, startLoad } from '../load/start.ts';
-import { canPin, cpuSeconds, freePort, TASKSET } from '../machine.ts';
+import { askLoad, startLoad } from '../load/load.ts';
+import { canPin, childrenOf, cpuSeconds, freePort, TASKSET, untilQuiet } from '../machine.ts';
 import type { Running } from '../processes.ts';
 import { type Spread, spreadOf } from '../statistics.ts';
 import { startUpstream } from '../upstream/start.ts';
-import { askServer } from './ask-server.ts';
 import { type Check, WITH_ORDER } from './checks.ts';
-import { LOOK_AT_ALL } from './databases.ts';
-import { untilQuiet } from './quiet.ts';
+import { askServer, LOOK_AT_ALL } from './databases.ts';
 
 export interface WorkersResult {
   /** Of one process, then of two. */

@@ -1,4 +1,4 @@
-/** This run against a saved one: ratios, processor time and instructions, and which of them are certainly worse. */
+/** This run against a saved one: ratios and processor time, and which of them are certainly worse. */
 import { existsSync, readFileSync } from 'node:fs';
 import { PUENTE } from '../contestants/contestants.ts';
 import type { Spread } from '../statistics.ts';
@@ -48,20 +48,6 @@ export function changesOf(before: Result, now: Result): Change[] {
         changeOf(`${keyOf(line)}: processor time to the bare proxy's`, old.cpu_ratio, line.cpu_ratio, 'less'),
       );
   }
-  if (
-    before.instructions !== null &&
-    now.instructions !== null &&
-    before.instructions.counter === now.instructions.counter
-  ) {
-    changes.push(
-      changeOf(
-        'instructions of a create',
-        exact(before.instructions.per_create),
-        exact(now.instructions.per_create),
-        'less',
-      ),
-    );
-  }
   return changes;
 }
 
@@ -77,8 +63,4 @@ function changeOf(what: string, before: Spread, now: Spread, good: 'more' | 'les
   const isNoise = Math.abs(better - 1) < NOISE || overlap;
   const verdict = isNoise ? 'same' : better > 1 ? 'better' : 'worse';
   return { what, before: before.median, now: now.median, better, verdict };
-}
-
-function exact(value: number): Spread {
-  return { median: value, min: value, max: value };
 }

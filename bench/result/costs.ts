@@ -24,10 +24,9 @@ const OWNERS: readonly (readonly [RegExp, string])[] = [
   [/\/node_modules\/(@[^/]+\/[^/]+|[^/]+)/, '$1'],
   [/\/src\/store\/sqlite\/reader\.ts$/, 'reads of the database'],
   [/\/src\/store\/sqlite\//, 'to and from the writer thread'],
-  [/\/src\/(?:core\/evidence\/|outbound\/evidence|store\/(?:recording|exchange|sums|tally|names))/, 'evidence'],
-  [/\/src\/core\/vault\.ts$/, 'sealing and fingerprints'],
-  [/\/src\/http\/answer\.ts$/, 'writing the answer'],
-  [/\/src\/([^/]+)/, 'src/$1'],
+  [/\/src\/proxy\/evidence\//, 'evidence'],
+  [/\/src\/proxy\/vault\.ts$/, 'sealing and fingerprints'],
+  [/\/src\/(proxy\/[^/.]+|[^/]+)/, 'src/$1'],
 ];
 /** The profiler's own work, which is nobody's cost. */
 const PROBE = /\/contestants\/probe\.ts$/;

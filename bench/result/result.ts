@@ -3,9 +3,7 @@ import type { Machine } from '../machine.ts';
 import type { Check } from '../measures/checks.ts';
 import type { Engine } from '../measures/databases.ts';
 import type { GrowthResult } from '../measures/growth.ts';
-import type { InstructionsResult } from '../measures/instructions.ts';
 import type { MemoryResult } from '../measures/memory.ts';
-import type { NoticesResult } from '../measures/notices.ts';
 import type { RetentionResult } from '../measures/retention.ts';
 import type { SizeResult } from '../measures/sizes.ts';
 import type { StartsResult } from '../measures/starts.ts';
@@ -29,11 +27,9 @@ export interface Result {
   costs: Cost[];
   /** Measured ms of one fsync, by the delay that was asked for. */
   slow_fsync_ms: Record<string, number>;
-  notices: NoticesResult | null;
   sizes: SizeResult[] | null;
   starts: StartsResult | null;
   memory: MemoryResult | null;
-  instructions: InstructionsResult | null;
   workers: WorkersResult | null;
   growth: GrowthResult[] | null;
   retention: RetentionResult[] | null;

@@ -33,51 +33,37 @@ function renderHead({ machine, upstream, load, engine, took_s }: Result): string
   return [
     `Node ${machine.node}, ${machine.cpu}, ${machine.cores} cores, ${machine.memory_gib} GiB, ${machine.system}; one fsync ${machine.fsync_ms.toFixed(2)} ms`,
     `${versions.join(', ')}; upstream ${upstream}; load ${load}; Puente's rows on ${engine}; ${Math.round(took_s / 60)} min`,
-    ...contestants.map(({ name, what, missing }) => `${name}: ${what}${missing() === null ? '' : ` – ${missing()}`}`),
+    ...contestants.map(({ name, what }) => `${name}: ${what}`),
     'Absolute figures are noise; the ratios, taken inside each repetition, are the result. CPU counts what was put off, too.',
   ].join('\n');
 }
 
 function renderLines(lines: readonly Line[], slow_fsync_ms: Result['slow_fsync_ms']): string {
   const [first] = lines;
-  const table = tableOf(
+  const columns: [string, (line: Line) => string][] = [
+    ['case', ({ case_name }) => case_name],
+    ['load', loadOf],
+    ['contestant', ({ contestant }) => contestant],
+    ['req/s (min–max)', ({ per_second }) => withSpread(per_second, 0)],
+    [`ratio to ${BASELINE}`, ({ ratio, contestant }) => (contestant === BASELINE ? '1' : withSpread(ratio, 2))],
+    ['p50 ms', ({ p50_ms }) => medianOf(p50_ms, 2)],
+    ['p99 ms', ({ p99_ms }) => medianOf(p99_ms, 2)],
+    ['p99.9 ms', ({ p999_ms }) => medianOf(p999_ms, 2)],
     [
-      'case',
-      'load',
-      'contestant',
-      'req/s (min–max)',
-      `ratio to ${BASELINE}`,
-      'p50 ms',
-      'p99 ms',
-      'p99.9 ms',
       'added p50/p99/p99.9',
-      'CPU µs',
-      'CPU ratio',
-      'MB',
-      'loop p99 ms',
+      ({ added }) =>
+        added === null ? '–' : [added.p50_ms, added.p99_ms, added.p999_ms].map((one) => medianOf(one, 2)).join(' / '),
     ],
+    ['CPU µs', ({ cpu_us }) => medianOf(cpu_us, 0)],
+    ['CPU ratio', ({ cpu_ratio }) => medianOf(cpu_ratio, 2)],
+    ['MB', ({ resident_mb }) => medianOf(resident_mb, 0)],
+    ['loop p99 ms', ({ loop_p99_ms }) => medianOf(loop_p99_ms, 1)],
+  ];
+  const table = tableOf(
+    columns.map(([head]) => head),
     3,
   );
-  for (const line of lines) {
-    const { added } = line;
-    table.push([
-      line.case_name,
-      line.rate === null ? `${line.in_flight} in flight` : `${line.rate}/s`,
-      line.contestant,
-      withSpread(line.per_second, 0),
-      line.ratio === null ? '–' : line.contestant === BASELINE ? '1' : withSpread(line.ratio, 2),
-      line.p50_ms.median.toFixed(2),
-      line.p99_ms.median.toFixed(2),
-      line.p999_ms.median.toFixed(2),
-      added === null
-        ? '–'
-        : [added.p50_ms, added.p99_ms, added.p999_ms].map(({ median }) => median.toFixed(2)).join(' / '),
-      medianOf(line.cpu_us, 0),
-      medianOf(line.cpu_ratio, 2),
-      medianOf(line.resident_mb, 0),
-      medianOf(line.loop_p99_ms, 1),
-    ]);
-  }
+  for (const line of lines) table.push(columns.map(([, cell]) => cell(line)));
   const cores =
     first?.arrangement === 'one core'
       ? 'each contestant alone on core 1, upstream and load on core 0'
@@ -91,37 +77,24 @@ function renderLines(lines: readonly Line[], slow_fsync_ms: Result['slow_fsync_m
 /** Empty unless another checkout took part. */
 function renderBeside(lines: readonly Line[]): string[] {
   const table = tableOf(['case', 'load', 'arrangement', 'req/s', 'CPU'], 3);
-  for (const { beside, ...line } of lines) {
+  for (const line of lines) {
+    const { beside } = line;
     if (beside === null) continue;
     const slow = line.fsync_delay_us === null ? '' : `, fsync +${line.fsync_delay_us / 1000} ms`;
     table.push([
       line.case_name,
-      line.rate === null ? `${line.in_flight} in flight` : `${line.rate}/s`,
+      loadOf(line),
       `${line.arrangement}${slow}`,
       withSpread(beside.ratio, 2),
-      beside.cpu_ratio === null ? '–' : withSpread(beside.cpu_ratio, 2),
+      withSpread(beside.cpu_ratio, 2),
     ]);
   }
   if (table.length === 0) return [];
   return [`Puente over the checkout beside it, each repetition by itself: median (min–max)\n${table.toString()}`];
 }
 
-function renderExtras({
-  notices,
-  sizes,
-  starts,
-  growth,
-  retention,
-  memory,
-  instructions,
-  workers,
-  not_measured,
-}: Result): string[] {
+function renderExtras({ sizes, starts, growth, retention, memory, workers, not_measured }: Result): string[] {
   const parts: string[] = [];
-  if (notices !== null)
-    parts.push(
-      `Notices: ${notices.per_second.toFixed(0)} a second to one receiver (${notices.sales} in ${(notices.took_ms / 1000).toFixed(1)} s)`,
-    );
   if (sizes !== null) parts.push(renderSizes(sizes));
   if (starts !== null) parts.push(renderStarts(starts));
   if (growth !== null) parts.push(renderGrowth(growth));
@@ -132,10 +105,6 @@ function renderExtras({
       `Memory: ${memory.at_start_mb?.toFixed(0)} MB at the start; ${points.map(({ requests, resident_mb }) => `${resident_mb?.toFixed(0)} MB after ${requests}`).join(', ')}`,
     );
   }
-  if (instructions !== null)
-    parts.push(
-      `Instructions: ${Math.round(instructions.per_create / 1000)} thousand for one create (${instructions.counter}, ${instructions.creates} creates)`,
-    );
   if (workers !== null) parts.push(renderWorkers(workers));
   if (not_measured.length > 0) parts.push(not_measured.map((why) => `Not measured: ${why}`).join('\n'));
   return parts;
@@ -230,6 +199,12 @@ function medianOf(spread: Spread | null, decimals: number): string {
   return spread === null ? '–' : spread.median.toFixed(decimals);
 }
 
-function withSpread({ median, min, max }: Spread, decimals: number): string {
-  return `${median.toFixed(decimals)} (${min.toFixed(decimals)}–${max.toFixed(decimals)})`;
+function withSpread(spread: Spread | null, decimals: number): string {
+  if (spread === null) return '–';
+  const [median, min, max] = [spread.median, spread.min, spread.max].map((one) => one.toFixed(decimals));
+  return `${median} (${min}–${max})`;
+}
+
+function loadOf({ rate, in_flight }: Line): string {
+  return rate === null ? `${in_flight} in flight` : `${rate}/s`;
 }

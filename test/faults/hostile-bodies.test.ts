@@ -1,5 +1,5 @@
 /** Bodies and queries that are not what they seem: refused before anything is asked or kept, never guessed at. */
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
 import { codePath, openQrShop, orderPath, type QrShop, storeOrder } from '../proxy/http/qr-till.ts';
@@ -39,21 +39,7 @@ async function refused(headers: string[], body: string | Buffer): Promise<number
 }
 
 describe('a body that is packed [F66]', () => {
-  it.each<[string, string, Buffer]>([
-    ['a deflate bomb', 'deflate', deflateSync(BOMB)],
-    ['a brotli bomb', 'br', brotliCompressSync(BOMB)],
-    ['a zstd bomb', 'zstd', zstdCompressSync(BOMB)],
-    ['gzip twice', 'gzip, gzip', gzipSync(gzipSync(BOMB))],
-    ['packed by nothing anybody knows', 'lzma', Buffer.from('{"amount":1500}')],
-  ])('%s is told 415 on the public door', async (_name, encoding, bytes) => {
-    expect(await refused([`Content-Encoding: ${encoding}`], bytes)).toBe(415);
-  });
-
-  it('a gzip bomb is told 413 on the public door, once it is longer than a body may be', async () => {
-    expect(await refused(['Content-Encoding: gzip'], gzipSync(BOMB))).toBe(413);
-  });
-
-  it('and 413 or 415 on the ops door, and nothing of it is unpacked beyond the limit', async () => {
+  it('is 413 or 415 on the ops door, and nothing of it is unpacked beyond the limit', async () => {
     for (const [encoding, bytes] of Object.entries({
       gzip: gzipSync(BOMB),
       br: brotliCompressSync(BOMB),
@@ -88,7 +74,6 @@ describe('keys and texts', () => {
     ['the same key twice within [F68]', '{"amount":1500,"additional_info":{"ticket_number":"1","ticket_number":"2"}}'],
     ['a surrogate in UTF-8 [F72]', Buffer.from('7b226465736372697074696f6e223a22eda080227d', 'hex')],
     ['a NUL byte [F72]', '{"amount":1500,"description":"a\0b"}'],
-    ['UTF-16 [F72]', Buffer.from('{"amount":1500}', 'utf16le')],
     ['an amount that is NaN [F70]', '{"amount":NaN}'],
     ['an amount in Arabic digits [F70]', '{"amount":١٥٠٠}'],
     ['an amount of many places [F70]', '{"amount":1e-7}'],

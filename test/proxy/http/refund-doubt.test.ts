@@ -1,4 +1,4 @@
-/** Refunds of which Puente doesn't learn at once what became: exactly one, or none, upstream (`docs/protocol.md` §3.9). */
+/** Refunds whose outcome Puente does not learn at once, through the door; `test/proof/money-refund.test.ts` has each step of the protocol. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/proxy/clock.ts';
 import { eventually } from '../../kit.ts';
@@ -23,8 +23,6 @@ afterEach(async () => {
 const REFUND = { method: 'POST', path: '/v1/orders/*/refund' };
 /** Done, and the answer is lost. */
 const LOST = { ...REFUND, kind: 'reset', when: 'after' };
-/** Nothing is done, and nobody can tell. */
-const BROKEN = { ...REFUND, kind: 'error', status: 500, code: 'internal_error' };
 
 /** The order can't be read while the till is answered: once before the refund, once after it. */
 async function hideOrder(sale: Sale): Promise<void> {
@@ -37,25 +35,6 @@ async function refunded(sale: Sale): Promise<number> {
 }
 
 describe('a refund whose answer is lost', () => {
-  it('is found on its order', async () => {
-    const sale = await sellByQr(shop);
-    await shop.fault(LOST);
-    const made = await refund(shop, sale.payment, { amount: 10 });
-    expect(made.status, made.text).toBe(201);
-    expect(made.body).toMatchObject({ amount: 10, status: 'approved' });
-    expect(await refundsAsked(shop, sale)).toHaveLength(1);
-    const listed = await shop.till(`/v1/payments/${sale.payment}/refunds/${(made.body as RefundShown).id}`);
-    expect(listed.body).toMatchObject({ amount: 10 });
-  });
-
-  it('is found on its order when it was the whole', async () => {
-    const sale = await sellByQr(shop);
-    await refund(shop, sale.payment, { amount: 1 });
-    await shop.fault(LOST);
-    expect((await refund(shop, sale.payment)).body).toMatchObject({ amount: 300, status: 'approved' });
-    expect(await refunded(sale)).toBe(301);
-  });
-
   it.each(['saved', 'conflict'])(
     'is one when the till asks again, and upstream answers repeats as %s',
     async (form) => {
@@ -75,20 +54,6 @@ describe('a refund whose answer is lost', () => {
       expect((third.body as RefundShown).id).not.toBe((again.body as RefundShown).id);
     },
   );
-
-  it("repeats with its own key while the order can't be read", async () => {
-    const sale = await sellByQr(shop);
-    await shop.fault(LOST);
-    await hideOrder(sale);
-    const key = { 'x-idempotency-key': 'mine' };
-    expect((await refund(shop, sale.payment, { amount: 10 }, key)).status).toBe(504);
-    const again = await refund(shop, sale.payment, { amount: 10 }, key);
-    expect(again.status, again.text).toBe(201);
-    const asked = await refundsAsked(shop, sale);
-    expect(new Set(asked.map((one) => one.idempotency_key)).size).toBe(1);
-    await shop.clearFaults();
-    expect(await refunded(sale)).toBe(10);
-  });
 
   it('is settled by a read of the payment', async () => {
     const sale = await sellByQr(shop);
@@ -122,40 +87,6 @@ describe('a refund that was made', () => {
 });
 
 describe('a refund that upstream fails at', () => {
-  it('stays in doubt, holds the payment, and is repeated with its key by the same request', async () => {
-    const sale = await sellByQr(shop);
-    await shop.fault(BROKEN);
-    expect((await refund(shop, sale.payment, { amount: 10 })).status).toBe(504);
-    const other = await refund(shop, sale.payment, { amount: 20 });
-    expect(other.body).toMatchObject({ status: 409, error: 'conflict' });
-    expect((await refund(shop, sale.payment, { amount: 10 })).status).toBe(201);
-    expect(await refunded(sale)).toBe(10);
-    const keys = (await refundsAsked(shop, sale)).map((one) => one.idempotency_key);
-    expect(keys).toEqual([keys[0], keys[0]]);
-    expect((await refund(shop, sale.payment, { amount: 20 })).status).toBe(201);
-  });
-
-  it('lets go of the payment when it may not be repeated any more and the order never showed it', async () => {
-    const sale = await sellByQr(shop);
-    await shop.fault(BROKEN);
-    expect((await refund(shop, sale.payment, { amount: 10 })).status).toBe(504);
-    ahead_ms += 900_000;
-    expect((await refund(shop, sale.payment, { amount: 20 })).status).toBe(201);
-    expect(await refunded(sale)).toBe(20);
-    const keys = (await refundsAsked(shop, sale)).map((one) => one.idempotency_key);
-    expect(new Set(keys).size).toBe(2);
-  });
-
-  it("is refused when upstream refuses the repeat and the order doesn't show it", async () => {
-    const sale = await sellByQr(shop);
-    await shop.fault(BROKEN);
-    expect((await refund(shop, sale.payment, { amount: 10 })).status).toBe(504);
-    await shop.fault({ ...REFUND, kind: 'error', status: 428, code: 'insufficient_money_for_refund' });
-    const refusal = await refund(shop, sale.payment, { amount: 10 });
-    expect(refusal.body).toMatchObject({ status: 400, cause: [{ code: 2085 }] });
-    expect((await refund(shop, sale.payment, { amount: 20 })).status).toBe(201);
-  });
-
   it('is sent anew after a rate limit, which is told with its time', async () => {
     const sale = await sellByQr(shop);
     await shop.fault({ ...REFUND, kind: 'error', status: 429, code: 'too_many' });

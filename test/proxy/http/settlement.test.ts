@@ -1,8 +1,8 @@
-/** Orders nobody was told of, and upstream's ways with a repeated key: nothing stays orphaned (`docs/protocol.md` §3.1, §3.8). */
+/** Orders that no till was answered, and upstream's ways with a repeated key, through the door; `test/proof/protocol-recovery.test.ts` has each step. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { verifyAudit } from '../../../src/proxy/audit.ts';
-import { eventually, INTENT, startReceiver } from '../../kit.ts';
-import { auditsOf, legacyErrorOf, openShop, type Row, type Shop } from './till.ts';
+import { eventually } from '../../kit.ts';
+import { auditsOf, openShop, type Row, type Shop } from './till.ts';
 
 let shop: Shop;
 afterEach(() => shop.close());
@@ -50,25 +50,6 @@ describe('an order whose till was told an error', () => {
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 1 });
   });
 
-  it('is left alone at the terminal, and once paid it is announced and audited', async () => {
-    shop = await openShop(QUICK);
-    const receiver = await startReceiver();
-    await shop.notify('700100200', { notice_url: receiver.url });
-    const device = shop.freshDevice();
-    const id = await lostCreate(device);
-    await shop.atTerminal('pick_up', { device });
-    await untilRow(device, (found) => found.legacy_state === 'ON_TERMINAL');
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
-    expect(shop.rows(device)[0]?.legacy_state, 'somebody may be tapping a card').toBe('ON_TERMINAL');
-    await shop.atTerminal('pay', { device });
-    const [notice] = await receiver.waitFor(1, INTENT);
-    expect(notice?.body).toMatchObject({ id, state: 'FINISHED' });
-    expect((await auditsOf(shop.data_dir)).filter((line) => line.action === 'settle')).toMatchObject([
-      { subject: id, reason: 'paid but unacknowledged' },
-    ]);
-    await receiver.close();
-  });
-
   it('that was paid without any event is found, announced and audited once', async () => {
     shop = await openShop(QUICK);
     await shop.upstreamSettings({ webhook_mode: 'drop' });
@@ -79,26 +60,6 @@ describe('an order whose till was told an error', () => {
     await shop.clearFaults();
     await untilRow(device, (found) => found.legacy_state === 'FINISHED');
     expect((await auditsOf(shop.data_dir)).map((line) => line.reason)).toEqual(['paid but unacknowledged']);
-  });
-
-  it('is adopted where the policy says so', async () => {
-    shop = await openShop({ ...QUICK, PUENTE_CREATE_UNCLAIMED: 'adopt' });
-    const device = shop.freshDevice();
-    await lostCreate(device);
-    await untilRow(device, (found) => found.client_answer === 'maybe');
-    expect(shop.rows(device)[0]?.state).toBe('LIVE');
-    expect((await shop.orders(device)).map((order) => order.status)).toEqual(['created']);
-    expect((await auditsOf(shop.data_dir)).map((line) => line.reason)).toEqual(['unacknowledged order adopted']);
-  });
-
-  it('is not touched once a retry has claimed it', async () => {
-    shop = await openShop(QUICK);
-    const device = shop.freshDevice();
-    await lostCreate(device);
-    expect((await shop.create(device)).status).toBe(201);
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
-    expect((await shop.orders(device)).map((order) => order.status)).toEqual(['created']);
-    expect(await auditsOf(shop.data_dir)).toEqual([]);
   });
 });
 
@@ -145,29 +106,6 @@ describe('the variants of a repeated key: one order in each', () => {
     await shop.atTerminal('pay', { device });
     await untilRow(device, (row) => row.legacy_state === 'FINISHED');
     expect(await shop.orders(device)).toHaveLength(1);
-  });
-
-  it('V3 while the order still waits: the terminal stays busy and an identical retry makes no second order', async () => {
-    shop = await openShop();
-    await shop.upstreamSettings({ replay: 'conflict' });
-    const device = shop.freshDevice();
-    await shop.fault({ ...CREATE, kind: 'reset', when: 'after' });
-    expect((await shop.create(device)).status).toBe(504);
-    expect((await shop.create(device)).status).toBe(504);
-    expect((await shop.create(device, { amount: 1700 })).status).toBe(409);
-    expect(await shop.orders(device)).toHaveLength(1);
-  });
-
-  it('V4 a 500 that is saved for ever: three attempts, an error, and no order [F12]', async () => {
-    shop = await openShop();
-    await shop.upstreamSettings({ replay: 'saved_500' });
-    const device = shop.freshDevice();
-    await shop.fault({ ...CREATE, kind: 'error', status: 500, when: 'before' });
-    const answer = await shop.create(device);
-    expect(answer.status).toBe(504);
-    legacyErrorOf(answer);
-    expect(shop.rows(device)).toMatchObject([{ state: 'IN_DOUBT', attempts: 3 }]);
-    expect(await shop.orders(device)).toEqual([]);
   });
 
   it('V5 a key forgotten early: after the replay window nothing is sent any more [F15]', async () => {

@@ -1,4 +1,4 @@
-/** Creates against an upstream that lies, hangs or floods: what is not provably our order is never a 2xx (F8–F24). */
+/** Creates against an upstream that lies or hangs: what is not provably our order is never a 2xx (F9, F19). Broken answers: `test/faults/upstream-broken.test.ts`. */
 
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
@@ -42,11 +42,6 @@ function create() {
   return puente.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
 }
 
-/** Our order, and one more property in it. */
-function withMore(seen: Seen, more: string): string {
-  return `{"more":${more},${JSON.stringify(orderFor(seen)).slice(1)}`;
-}
-
 function creates(): Seen[] {
   return upstream.seen.filter((seen) => seen.path === '/v1/orders');
 }
@@ -65,26 +60,6 @@ describe('a 201 that is not provably our order [F9]', () => {
     ['an id of the wrong form', (seen, response) => answerJson(response, 201, orderFor(seen, { id: 'ORD-1' }))],
     ['an id that climbs paths', (seen, response) => answerJson(response, 201, orderFor(seen, { id: '../users/me' }))],
     ['null', (_seen, response) => answerJson(response, 201, null)],
-    ['an array', (seen, response) => answerJson(response, 201, [orderFor(seen)])],
-    ['nothing', (_seen, response) => response.writeHead(201).end()],
-    [
-      'deep nesting [F24]',
-      (seen, response) =>
-        response
-          .writeHead(201, { 'content-type': 'application/json' })
-          .end(withMore(seen, `${'['.repeat(5_000)}${']'.repeat(5_000)}`)),
-    ],
-    [
-      'a prototype key [F24]',
-      (seen, response) =>
-        response
-          .writeHead(201, { 'content-type': 'application/json' })
-          .end(withMore(seen, '{"__proto__":{"polluted":1}}')),
-    ],
-    [
-      'more than a mebibyte [F21]',
-      (seen, response) => answerJson(response, 201, orderFor(seen, { description: 'x'.repeat(1_200_000) })),
-    ],
     ['202 with our order', (seen, response) => answerJson(response, 202, orderFor(seen))],
   ])('%s', async (_name, answer) => {
     await open(answer);
@@ -104,15 +79,6 @@ describe('a 201 that is not provably our order [F9]', () => {
 });
 
 describe('answers that are not an answer', () => {
-  it('a redirect is not followed, and the token goes nowhere [F20]', async () => {
-    const thief = await startUnruly((_seen, response) => answerJson(response, 200, {}));
-    await open((_seen, response) => response.writeHead(307, { location: `${thief.url}/v1/orders` }).end());
-    expect((await create()).status).toBe(504);
-    expect(thief.seen).toEqual([]);
-    expect(creates()).toHaveLength(1);
-    await thief.close();
-  });
-
   it.each([
     ['429 with Retry-After 0 is repeated at once [F19]', '0', 201, 2],
     ['429 with Retry-After 60 is not waited for [F19]', '60', 429, 1],
@@ -132,18 +98,6 @@ describe('answers that are not an answer', () => {
       expect(rowsOf(puente.data_dir, DEVICE)).toMatchObject([{ state: 'NOT_SENT' }]);
       expect(Number(told.headers['retry-after'])).toBeGreaterThan(0);
     }
-  });
-
-  it('an answer of one byte now and then is cut inside the deadline [F22]', async () => {
-    const drips: NodeJS.Timeout[] = [];
-    await open((_seen, response) => {
-      response.writeHead(201, { 'content-type': 'application/json', 'content-length': '1000' });
-      drips.push(setInterval(() => response.write('{'), 50));
-    });
-    const started = performance.now();
-    expect((await create()).status).toBe(504);
-    expect(performance.now() - started).toBeLessThan(9_000);
-    for (const drip of drips) clearInterval(drip);
   });
 
   it('a slow answer to whose token it is counts against the same deadline', async () => {
@@ -179,19 +133,6 @@ describe('answers that are not an answer', () => {
 });
 
 describe('nobody there', () => {
-  it('refused connections are proved unsent: 502, NOT_SENT, and the next sale is free', async () => {
-    await open((seen, response) => answerJson(response, 201, orderFor(seen)));
-    // Whose the token is gets known while there is somebody to ask; what this upstream says of the list does not matter.
-    await puente.till(`${POINT}/payment-intents/events?startDate=2026-01-01&endDate=2026-01-02`);
-    await upstream.close();
-    const told = await create();
-    expect(told.status).toBe(502);
-    legacyErrorOf(told);
-    expect(rowsOf(puente.data_dir, DEVICE)).toMatchObject([
-      { state: 'NOT_SENT', client_answer: 'error', body_kept: 0 },
-    ]);
-  });
-
   it('a peer that closes at accept is not proved unsent', async () => {
     let closing = false;
     await open((seen, response) => answerJson(response, 201, orderFor(seen)));

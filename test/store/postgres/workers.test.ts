@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { childrenOf, parentOf } from '../../../bench/children.ts';
+import { childrenOf, parentOf } from '../../../bench/machine.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { type Child, killChildren, startChild } from '../../crash/child.ts';
 import { type Answer, ARGENTINA, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';

@@ -1,4 +1,5 @@
-/** One measurement: what is asked of the load generator, and what it tells. */
+/** One measurement: what is asked of the load generator's process, and what it answers. */
+import { type Running, startProcess } from '../processes.ts';
 import { percentile } from '../statistics.ts';
 
 export interface LoadPlan {
@@ -42,4 +43,22 @@ export function latenciesOf(latencies_ms: number[]): Latencies {
     p99_ms: percentile(latencies_ms, 0.99),
     p999_ms: percentile(latencies_ms, 0.999),
   };
+}
+
+/** @param core null leaves it to the system. */
+export function startLoad(directory: string, core: number | null): Promise<Running> {
+  return startProcess({ name: 'load', script: 'bench/load/generator.ts', core, directory, ready: /(ready)/ });
+}
+
+/** @throws Error when the load generator ends instead of answering. */
+export function askLoad(load: Running, plan: LoadPlan): Promise<LoadResult> {
+  return new Promise((resolve, reject) => {
+    const ended = (): void => reject(new Error('The load generator ended.'));
+    load.child.once('exit', ended);
+    load.child.once('message', (result) => {
+      load.child.off('exit', ended);
+      resolve(result as LoadResult); // what our own process sends
+    });
+    load.child.send(plan);
+  });
 }
