@@ -1,6 +1,8 @@
-/** Which limitations the orders worlds of a test met, as their reports say once they are closed. */
-import { expect } from 'vitest';
+/** Registers the test of each limitation, and tells which limitations its orders worlds met, as their reports say once they are closed. */
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
 import type { WrittenLimitation } from '../../src/mapping/limitations.ts';
+import { readDocuments } from '../../src/mapping/load.ts';
 import { gatherReport } from '../../src/ops/report/gather.ts';
 import type { Report } from '../../src/ops/report/report.ts';
 import type { Clock } from '../../src/proxy/clock.ts';
@@ -52,8 +54,33 @@ export function hitsIn({ limitations }: Report): [id: string, hits: number][] {
     .toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
+/** Some of them make dozens of sales. */
+const LIMIT_MS = 60_000;
+
+/** The limitations of a family, a function that registers the test of one under its number and title, and those registered. */
+export function limitationsOf(is_own: (id: string) => boolean): {
+  limitations: WrittenLimitation[];
+  limitation(id: string, run: () => Promise<void>): void;
+  shown: ReadonlySet<string>;
+} {
+  const { documents } = readDocuments(join(import.meta.dirname, '..', '..', 'mappings'));
+  const limitations = documents.limitations.filter(({ id }) => is_own(id));
+  const shown = new Set<string>();
+  const limitation = (id: string, run: () => Promise<void>): void => {
+    const entry = limitations.find((one) => one.test === id);
+    shown.add(id);
+    const work = async (): Promise<void> => {
+      if (entry === undefined) throw new Error(`${id} has no entry`);
+      expect(entry.id).toBe(id);
+      expectCounted(entry, await reportsOf(run));
+    };
+    test(`${id}: ${entry?.title}`, work, LIMIT_MS);
+  };
+  return { limitations, limitation, shown };
+}
+
 /** One that is counted has hits in one of the reports; one that can't be counted stands among the unseen of each. */
-export function expectCounted({ id, counted, operations }: WrittenLimitation, reports: readonly Report[]): void {
+function expectCounted({ id, counted, operations }: WrittenLimitation, reports: readonly Report[]): void {
   expect(reports.length, 'reports of orders worlds').toBeGreaterThan(0);
   if ('unseen' in counted) {
     const called = reports.filter(({ traffic }) =>

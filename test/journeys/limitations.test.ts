@@ -1,17 +1,15 @@
 /** Each numbered limitation, shown as exactly the lines in which a till's transcript differs from the legacy one. */
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readDocuments } from '../../src/mapping/load.ts';
 import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';
-import { expectCounted, hitsIn, isOfPoint, reportsOf } from './limitation-hits.ts';
+import { hitsIn, isOfPoint, limitationsOf, reportsOf } from './limitation-hits.ts';
 import { create as createQr, argentina as qrShop, v2, v2Item } from './qr-sales.ts';
 import { newQrTill } from './qr-till-script.ts';
-import { narrowDifferences } from './qr-transcript.ts';
 import { inEachQrWay } from './qr-worlds.ts';
-import { cancel, create, differences, get, newTill, type Step, status, TOLD_PAID } from './till-script.ts';
+import { cancel, create, get, newTill, type Step, status, TOLD_PAID } from './till-script.ts';
+import { differences, narrowDifferences } from './transcript.ts';
 import { inEachWay, type WorldOptions } from './worlds.ts';
 
-const { limitations } = readDocuments(join(import.meta.dirname, '..', '..', 'mappings')).documents;
+const { limitation, limitations, shown } = limitationsOf(isOfPoint);
 
 const SALE = { amount: 1500, additional_info: { external_reference: 'sale-77', print_on_terminal: true } };
 const TAKEN = '< 201 application/json {"id":"<id 1>","device_id":"PAX_A910__SMARTPOS0000000001"';
@@ -21,19 +19,6 @@ const INFO = '"additional_info":{"external_reference":"sale-77","print_on_termin
 const SIGNED = 'signed ts=…,v…=… with request id';
 /** As `reconcile.action_required_grace_ms` is set by default. */
 const GRACE_MS = 10_000;
-
-const shown = new Set<string>();
-
-/** Registers the test of one limitation under its number and title. */
-function limitation(id: string, run: () => Promise<void>): void {
-  const entry = limitations.find((one) => one.test === id);
-  shown.add(id);
-  test(`${id}: ${entry?.title}`, async () => {
-    if (entry === undefined) throw new Error(`${id} has no entry`);
-    expect(entry.id).toBe(id);
-    expectCounted(entry, await reportsOf(run));
-  });
-}
 
 /** The lines that differ between the legacy API (`-`) and Puente on the orders lane (`+`). */
 async function compare(script: Step[], options: Partial<WorldOptions> = {}): Promise<string[]> {
@@ -352,7 +337,6 @@ test('an ordinary sale meets none but that its notice names Puente', async () =>
 });
 
 test('every limitation of Point has its test, and every test its entry', () => {
-  const own = limitations.filter(({ id }) => isOfPoint(id));
-  expect(own.map(({ test: name }) => name)).toEqual([...shown]);
-  expect(own.map(({ id }) => id)).toEqual([...shown]);
+  expect(limitations.map(({ test: name }) => name)).toEqual([...shown]);
+  expect(limitations.map(({ id }) => id)).toEqual([...shown]);
 });

@@ -1,37 +1,13 @@
 /** What every test of a QR limitation starts from: one script in two worlds, and what differs in what they tell. */
-import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { readDocuments } from '../../src/mapping/load.ts';
 import { call, tokenOf } from '../kit.ts';
-import { expectCounted, isOfPoint, reportsOf } from './limitation-hits.ts';
+import { isOfPoint, limitationsOf } from './limitation-hits.ts';
 import { argentina, buyer, create, type QrFamily } from './qr-sales.ts';
 import { newQrTill, type QrStep, type QrTill } from './qr-till-script.ts';
-import { narrowDifferences } from './qr-transcript.ts';
 import { inEachQrWay, type OpenQrWorld } from './qr-worlds.ts';
+import { narrowDifferences } from './transcript.ts';
 import type { WorldOptions } from './worlds.ts';
 
-export const limitations = readDocuments(
-  join(import.meta.dirname, '..', '..', 'mappings'),
-).documents.limitations.filter(({ id }) => !isOfPoint(id));
-export const shown = new Set<string>();
-
-/** Some of them make dozens of sales. */
-const LIMIT_MS = 60_000;
-
-/** Registers the test of one limitation under its number and title. */
-export function limitation(id: string, run: () => Promise<void>): void {
-  const entry = limitations.find((one) => one.test === id);
-  shown.add(id);
-  test(
-    `${id}: ${entry?.title}`,
-    async () => {
-      if (entry === undefined) throw new Error(`${id} has no entry`);
-      expect(entry.id).toBe(id);
-      expectCounted(entry, await reportsOf(run));
-    },
-    LIMIT_MS,
-  );
-}
+export const { limitation, limitations, shown } = limitationsOf((id) => !isOfPoint(id));
 
 type Run = (till: QrTill, world: OpenQrWorld) => Promise<string[]>;
 

@@ -25,8 +25,8 @@ import {
 } from './qr-limitation-kit.ts';
 import { argentina, buyer, dynamic, read, remove, v1, v1Number, v2, v2Item } from './qr-sales.ts';
 import type { QrStep, QrTill } from './qr-till-script.ts';
-import { narrowDifferences } from './qr-transcript.ts';
 import type { OpenQrWorld } from './qr-worlds.ts';
+import { narrowDifferences } from './transcript.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
 /** One QR till script for every world: a list of steps, and the transcript of what a till and its receiver see. */
 import { type Answer, call, type Delivery, tokenOf } from '../kit.ts';
-import { normaliser, shownAnswer, shownDelivery } from './qr-transcript.ts';
 import type { Transcript } from './till-script.ts';
+import { qrNormaliser, shownAnswer, shownBody, shownDelivery } from './transcript.ts';
 
 /** What a till or its buyer does. Names in braces are filled in from what the script has seen. */
 export type QrStep =
@@ -49,7 +49,7 @@ const SOON_MS = 600_000;
 
 /** @param shows_payer whether the transcript has who paid a merchant order (LIM-38). */
 export function newQrTill(world: QrWorld, shows_payer = false): QrTill {
-  let normal = normaliser(world.receiver_url, shows_payer);
+  let normal = qrNormaliser(world.receiver_url, shows_payer);
   const names = new Map<string, string>([
     ['merchant', world.merchant],
     ['till', TILL],
@@ -79,7 +79,7 @@ export function newQrTill(world: QrWorld, shows_payer = false): QrTill {
   }
   return {
     async run(script) {
-      normal = normaliser(world.receiver_url, shows_payer);
+      normal = qrNormaliser(world.receiver_url, shows_payer);
       const lines: Transcript = [];
       for (const step of script) lines.push(...(await take(step)));
       return lines;
@@ -146,8 +146,4 @@ function remember(names: Map<string, string>, { body }: Answer): void {
   if ('refund_mode' in body && 'id' in body) names.set('refund', String(body.id));
   const found = 'results' in body && Array.isArray(body.results) ? body.results[0] : undefined;
   if (found !== undefined) names.set('payment', String(found.id));
-}
-
-function shownBody(body: unknown): string {
-  return typeof body === 'string' ? body : JSON.stringify(body);
 }

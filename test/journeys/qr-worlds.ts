@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call } from '../kit.ts';
 import { type QrWorld, TILL } from './qr-till-script.ts';
-import { type OpenWorld, openWorld, type Way, type WorldOptions } from './worlds.ts';
+import { inEachWay, type OpenWorld, openWorld, type Way, type WorldOptions } from './worlds.ts';
 
 export interface OpenQrWorld extends QrWorld {
   bench: OpenWorld['bench'];
@@ -77,19 +77,10 @@ function payableOf(bench: OpenWorld['bench'], qr_data: string): string {
 }
 
 /** Runs something in each of the ways, one world after the other, and closes the worlds. */
-export async function inEachQrWay<T>(
+export function inEachQrWay<T>(
   options: WorldOptions,
   ways: readonly Way[],
   run: (world: OpenQrWorld) => Promise<T>,
 ): Promise<Record<Way, T>> {
-  const results: Partial<Record<Way, T>> = {};
-  for (const way of ways) {
-    const world = await openQrWorld(way, options);
-    try {
-      results[way] = await run(world);
-    } finally {
-      await world.close();
-    }
-  }
-  return results as Record<Way, T>; // callers look at the ways they named
+  return inEachWay(options, ways, run, openQrWorld);
 }

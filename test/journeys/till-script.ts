@@ -1,5 +1,6 @@
 /** One till script for every world: a list of steps, and the transcript of what a till sees when it takes them. */
 import { type Answer, call, DEVICE, type Delivery, POINT, tokenOf, topicOf } from '../kit.ts';
+import { normaliser, POINT_NUMBERS, POINT_TIMES, shownAnswer, shownBody } from './transcript.ts';
 
 /** What a till or the person at its terminal does. Names in braces are filled in: `{device}`, and what `as` remembered. */
 export type Step =
@@ -35,7 +36,7 @@ export interface ScriptTill {
 }
 
 export function newTill(world: ScriptWorld): ScriptTill {
-  const normal = normaliser();
+  const normal = normaliser({ numbers: POINT_NUMBERS, times: POINT_TIMES });
   const names = new Map<string, string>([['device', DEVICE]]);
   let seen = 0;
   async function take(step: Step): Promise<Transcript> {
@@ -84,17 +85,6 @@ function order(delivery: Delivery): number {
   return topicOf(delivery) === 'payment' ? 1 : 0;
 }
 
-/** What only one of two transcripts of the same script has, in order: `- ` the first's, `+ ` the second's. */
-export function differences(one: Transcript, other: Transcript): string[] {
-  const found: string[] = [];
-  for (let index = 0; index < Math.max(one.length, other.length); index++) {
-    if (one[index] === other[index]) continue;
-    if (one[index] !== undefined) found.push(`- ${one[index]}`);
-    if (other[index] !== undefined) found.push(`+ ${other[index]}`);
-  }
-  return found;
-}
-
 /** A payment was made: its intent is told, and the payment itself. */
 export const TOLD_PAID: Step = { notices: 1, payments: 1 };
 
@@ -136,17 +126,6 @@ function remember(names: Map<string, string>, as: string | undefined, { body }: 
   }
 }
 
-function shownBody(body: unknown): string {
-  return typeof body === 'string' ? body : JSON.stringify(body);
-}
-
-/** Status, the family of the content type, headers that clients act on, and the body's text: key order and value types count. */
-function shownAnswer({ status, headers, text }: Answer): string {
-  const type = String(headers['content-type'] ?? 'no type').split(';')[0];
-  const retry = headers['retry-after'] === undefined ? '' : ` retry-after ${headers['retry-after']}`;
-  return `${status} ${type}${retry} ${text}`.trim();
-}
-
 function shownDelivery({ query, headers, text }: Delivery): string {
   const signed =
     headers['x-signature'] === undefined
@@ -154,32 +133,4 @@ function shownDelivery({ query, headers, text }: Delivery): string {
       : `signed ${String(headers['x-signature']).replaceAll(/[0-9a-f]+/g, '…')}`;
   const request_id = headers['x-request-id'] === undefined ? '' : ' with request id';
   return `?${[...query].map(([name, value]) => `${name}=${value}`).join('&')} ${headers['content-type']} ${signed}${request_id} ${text}`;
-}
-
-/** Ids and payment numbers become numbers in order of appearance, so that the same one stays the same one. */
-function normaliser(): (text: string) => string {
-  const kinds: [RegExp, string][] = [
-    [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, 'id'],
-    [/\bORD[0-9A-Z]{26}\b/g, 'order'],
-    [/\bpnt[0-9a-f]{32}\b/g, 'derived reference'],
-    [/\b131\d{9}\b/g, 'payment'],
-  ];
-  const seen = new Map<string, Map<string, number>>(kinds.map(([, kind]) => [kind, new Map<string, number>()]));
-  return (text) => {
-    let normal = text;
-    for (const [pattern, kind] of kinds) {
-      const known = seen.get(kind) ?? new Map<string, number>();
-      normal = normal.replaceAll(pattern, (found) => {
-        if (!known.has(found)) known.set(found, known.size + 1);
-        return `<${kind} ${known.get(found)}>`;
-      });
-    }
-    return normal
-      .replaceAll(
-        /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(?:Z|([+-]\d\d:\d\d))/g,
-        (_whole, fraction: string | undefined, zone = '') =>
-          `<instant${fraction === undefined ? '' : ' with fraction'}${zone}>`,
-      )
-      .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, '<date time>');
-  };
 }

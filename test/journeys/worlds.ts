@@ -80,14 +80,15 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
 }
 
 /** Runs something in each of the ways, one world after the other, and closes the worlds. */
-export async function inEachWay<T>(
+export async function inEachWay<T, World extends { close(): Promise<void> } = OpenWorld>(
   options: WorldOptions,
   ways: readonly Way[],
-  run: (world: OpenWorld) => Promise<T>,
+  run: (world: World) => Promise<T>,
+  open = openWorld as unknown as (way: Way, options: WorldOptions) => Promise<World>, // the usual world
 ): Promise<Record<Way, T>> {
   const results: Partial<Record<Way, T>> = {};
   for (const way of ways) {
-    const world = await openWorld(way, options);
+    const world = await open(way, options);
     try {
       results[way] = await run(world);
     } finally {

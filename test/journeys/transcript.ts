@@ -1,4 +1,4 @@
-/** What a QR till sees as lines of text: numbers, ids, times and hosts by order of appearance, everything else as it came. */
+/** What a till sees as lines of text: numbers, ids, times and hosts by order of appearance, everything else as it came. */
 import type { Answer, Delivery } from '../kit.ts';
 
 /** Status, the family of the content type, headers that clients act on, and the body's text: key order and value types count. */
@@ -8,11 +8,26 @@ export function shownAnswer({ status, headers, text }: Answer): string {
   return `${status} ${type}${retry} ${text}`.trim();
 }
 
+export function shownBody(body: unknown): string {
+  return typeof body === 'string' ? body : JSON.stringify(body);
+}
+
 /** Query in its order, sender, and the body's text. The signature is left out: it never verified, and LIM-50 is about it. */
 export function shownDelivery({ query, headers, text }: Delivery): string {
   const asked = [...query].map(([name, value]) => `${name}=${value}`).join('&');
   const request_id = headers['x-request-id'] === undefined ? '' : ' with request id';
   return `?${asked} ${headers['content-type']} ${headers['user-agent']}${request_id} ${text}`;
+}
+
+/** What only one of two transcripts of the same script has, in order: `- ` the first's, `+ ` the second's. */
+export function differences(one: readonly string[], other: readonly string[]): string[] {
+  const found: string[] = [];
+  for (let index = 0; index < Math.max(one.length, other.length); index++) {
+    if (one[index] === other[index]) continue;
+    if (one[index] !== undefined) found.push(`- ${one[index]}`);
+    if (other[index] !== undefined) found.push(`+ ${other[index]}`);
+  }
+  return found;
 }
 
 /** What differs between two transcripts of one script, the equal head and tail of each pair of lines left out. */
@@ -51,15 +66,51 @@ function cut(text: string, most: number, longest: number): number {
 }
 
 /** Numbers become numbers in order of appearance, so that the same one stays the same one. */
-const kinds: readonly (readonly [RegExp, string])[] = [
+type Numbers = readonly (readonly [RegExp, string])[];
+export const POINT_NUMBERS: Numbers = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, 'id'],
   [/\bORD[0-9A-Z]{26}\b/g, 'order'],
   [/\bpnt[0-9a-f]{32}\b/g, 'derived reference'],
   [/\b131\d{9}\b/g, 'payment'],
+];
+const QR_NUMBERS: Numbers = [
+  ...POINT_NUMBERS,
   // Eleven digits where the service gives them out, sixteen where Puente does.
   [/\b(?:40\d{9}|8\d{15})\b/g, 'merchant order'],
   [/\b19\d{8}\b/g, 'refund'],
 ];
+/** What else changes from run to run. */
+type Changing = readonly (readonly [RegExp, (...found: string[]) => string])[];
+const INSTANT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g;
+const fractionOf = (fraction: string | undefined): string => (fraction === undefined ? '' : ' with fraction');
+export const POINT_TIMES: Changing = [
+  [INSTANT, (_whole, fraction, zone) => `<instant${fractionOf(fraction)}${zone === 'Z' ? '' : zone}>`],
+  [/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, () => '<date time>'],
+];
+
+/** @param before what is replaced ahead of the numbers. */
+export function normaliser({
+  numbers,
+  times,
+  before = (text) => text,
+}: {
+  numbers: Numbers;
+  times: Changing;
+  before?: (text: string) => string;
+}): (text: string) => string {
+  const seen = new Map(numbers.map(([, kind]) => [kind, new Map<string, number>()]));
+  return (text) => {
+    let normal = before(text);
+    for (const [pattern, kind] of numbers) {
+      const known = seen.get(kind) ?? new Map<string, number>();
+      normal = normal.replaceAll(pattern, (found) => {
+        if (!known.has(found)) known.set(found, known.size + 1);
+        return `<${kind} ${known.get(found)}>`;
+      });
+    }
+    return times.reduce((so_far, [pattern, shown]) => so_far.replaceAll(pattern, shown), normal);
+  };
+}
 
 /** Who paid a merchant order; Puente's never tell (LIM-38). A payment's own payer has more in it and stays. */
 const PAYER = /"payer":(?:null|\{"id":\d+,"email":""\})/g;
@@ -68,29 +119,20 @@ const PAYER = /"payer":(?:null|\{"id":\d+,"email":""\})/g;
  * @param own_url where this world's receiver is; another port in each.
  * @param shows_payer where LIM-38 itself is looked at.
  */
-export function normaliser(own_url: string, shows_payer = false): (text: string) => string {
-  const seen = new Map(kinds.map(([, kind]) => [kind, new Map<string, number>()]));
-  return (text) => {
-    let normal = text
-      .replaceAll(own_url, '<receiver>')
-      .replaceAll(PAYER, (found) => (shows_payer ? found : '"payer":<payer>'))
-      .replaceAll(/https?:\/\/[^/"]+(?=\/merchant_orders\/)/g, '<host>')
-      .replaceAll(/"qr_data":"([^"]*)"/g, (_whole, code: string) => `"qr_data":"${maskedCode(code)}"`);
-    for (const [pattern, kind] of kinds) {
-      const known = seen.get(kind) ?? new Map<string, number>();
-      normal = normal.replaceAll(pattern, (found) => {
-        if (!known.has(found)) known.set(found, known.size + 1);
-        return `<${kind} ${known.get(found)}>`;
-      });
-    }
-    return normal
-      .replaceAll(
-        /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g,
-        (_whole, fraction: string | undefined, zone: string) =>
-          `<instant${fraction === undefined ? '' : ' with fraction'} ${zone}>`,
-      )
-      .replaceAll(/"\d{6}"/g, '"<six digits>"');
-  };
+export function qrNormaliser(own_url: string, shows_payer = false): (text: string) => string {
+  return normaliser({
+    numbers: QR_NUMBERS,
+    times: [
+      [INSTANT, (_whole, fraction, zone) => `<instant${fractionOf(fraction)} ${zone}>`],
+      [/"\d{6}"/g, () => '"<six digits>"'],
+    ],
+    before: (text) =>
+      text
+        .replaceAll(own_url, '<receiver>')
+        .replaceAll(PAYER, (found) => (shows_payer ? found : '"payer":<payer>'))
+        .replaceAll(/https?:\/\/[^/"]+(?=\/merchant_orders\/)/g, '<host>')
+        .replaceAll(/"qr_data":"([^"]*)"/g, (_whole, code: string) => `"qr_data":"${maskedCode(code)}"`),
+  });
 }
 
 /** The wallet's reference of the payment and the checksum over it are of their own in each code. */
