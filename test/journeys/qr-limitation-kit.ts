@@ -1,4 +1,5 @@
 /** What every test of a QR limitation starts from: one script in two worlds, and what differs in what they tell. */
+import { expect } from 'vitest';
 import { call, tokenOf } from '../kit.ts';
 import { isOfPoint, limitationsOf } from './limitation-hits.ts';
 import { argentina, buyer, create, type QrFamily } from './qr-sales.ts';
