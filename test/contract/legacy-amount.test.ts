@@ -3,7 +3,14 @@ import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { parseJson, stringifyJson } from '../../src/contract/json.ts';
-import { decimalOf, jsonNumber, quantityOf, withoutNoise } from '../../src/contract/legacy-amount.ts';
+import {
+  decimalOf,
+  jsonNumber,
+  quantityOf,
+  withoutNoise,
+  writtenAmount,
+  writtenQuantity,
+} from '../../src/contract/legacy-amount.ts';
 
 /** A number as it stands in JSON text. */
 const written = (text: string): unknown => parseJson(text);
@@ -31,8 +38,12 @@ describe('decimalOf', () => {
     '"0x10"',
     '"Infinity"',
     '"1e100"',
+    '"x1e5"',
+    '"1e5x"',
+    '"e5"',
   ])('%s is no amount', (text) => {
     expect(decimalOf(written(text))).toBeNull();
+    expect(writtenAmount.safeParse(written(text)).success).toBe(false);
   });
 
   it.each([undefined, Number.NaN, Number.POSITIVE_INFINITY, -0.5, Symbol('1')])('nor is %s', (value) => {
@@ -63,17 +74,17 @@ describe('decimalOf', () => {
     ['0e5', '0'],
     ['0.5e1', '5'],
     ['"1e2"', '100'],
+    ['"5E-2"', '0.05'],
+    ['"5e0"', '5'],
+    ['"12e+1"', '120'],
   ])('%s is %s', (text, decimal) => {
     expect(decimalOf(written(text))).toBe(decimal);
+    expect(writtenAmount.safeParse(written(text)).success).toBe(true);
   });
 
   it('takes a plain number as its shortest text', () => {
-    expect([decimalOf(100), decimalOf(0.1), decimalOf(1e-7), decimalOf(1e21)]).toEqual([
-      '100',
-      '0.1',
-      '0.0000001',
-      null,
-    ]);
+    const numbers = [100, 0.1, 1.5, 1e-7, 1e21];
+    expect(numbers.map(decimalOf)).toEqual(['100', '0.1', '1.5', '0.0000001', null]);
   });
 
   it('property: a decimal comes through JSON as it was written', () => {
@@ -131,9 +142,13 @@ describe('withoutNoise', () => {
 });
 
 describe('quantityOf', () => {
-  it.each(['0', '0.0', '-1', '1.5', '2.01', '1000000', '1e6', '"two"', 'null', '[1]'])('%s is no quantity', (text) => {
-    expect(quantityOf(written(text))).toBeNull();
-  });
+  it.each(['0', '0.0', '-1', '1.5', '2.01', '1000000', '1e6', '"two"', '"x2"', '"2x"', 'null', '[1]'])(
+    '%s is no quantity',
+    (text) => {
+      expect(quantityOf(written(text))).toBeNull();
+      expect(writtenQuantity.safeParse(written(text)).success).toBe(false);
+    },
+  );
 
   it.each([
     ['1', 1],
@@ -145,6 +160,7 @@ describe('quantityOf', () => {
     ['999999', 999_999],
   ])('%s is %s', (text, quantity) => {
     expect(quantityOf(written(text))).toBe(quantity);
+    expect(writtenQuantity.safeParse(written(text)).success).toBe(true);
   });
 });
 
@@ -159,6 +175,9 @@ describe('jsonNumber', () => {
     ['0.10', '0.1'],
     ['0.0000001', '0.0000001'],
     ['10.00', '10'],
+    ['0012.50', '12.5'],
+    ['000', '0'],
+    ['12345678901234567.80', '12345678901234567.8'],
     ['999999999999.99', '999999999999.99'],
     ['999999999999.123456789', '999999999999.123456789'],
   ])('%s is written as %s', (text, number) => {

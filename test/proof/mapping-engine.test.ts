@@ -623,11 +623,17 @@ describe('a comparison', () => {
       match: 'unordered',
       by: 'id',
       why,
-      rows: [{ copy: 'id', to: 'id', why }],
+      rows: [
+        { copy: 'id', to: 'id', why },
+        { copy: 'pos_id', to: 'pos_id', match: 'numeric', why },
+        { copy: 'store_id', to: 'store_id', match: 'presence', why },
+      ],
     },
     { drop: 'data.x', policy: 'silent', why },
     { copy: 'paging.total', to: 'body.total', match: 'numeric', why },
     { copy: 'paging.offset', to: 'plain', why },
+    { copy: 'paging.limit', to: 'body.paging.total', match: 'volatile', why },
+    { each: 'data.terminals', to: 'body.list', why, rows: [{ copy: 'id', to: 'id', why }] },
   ];
   const answer = {
     file: 'x.yaml',
@@ -636,6 +642,7 @@ describe('a comparison', () => {
   const compare = compareAnswers({ operations: [written], tables: [answer] });
   const compared = (legacy: unknown, orders: unknown) =>
     compare(operation('point.list_devices'), legacy, orders).map(({ path, difference }) => `${path} ${difference}`);
+  const devices = (...list: object[]) => ({ devices: list });
 
   it.each<[string, unknown, unknown, string[]]>([
     ['two empty lists', { devices: [] }, { devices: [] }, ['devices[] null']],
@@ -658,6 +665,38 @@ describe('a comparison', () => {
     ['a field of the root', { plain: 1 }, { plain: 2 }, ['plain value']],
   ])('of %s', (_what, legacy, orders, expected) => {
     expect(compared(legacy, orders)).toEqual(expected);
+  });
+
+  it.each<[string, unknown, unknown, string[]]>([
+    ['unordered: the same in another order', devices({ id: 'A' }, { id: 'B' }), devices({ id: 'B' }, { id: 'A' }), []],
+    ['unordered: one less', devices({ id: 'A' }, { id: 'B' }), devices({ id: 'A' }), ['devices[] missing']],
+    ['unordered: one more', devices({ id: 'A' }), devices({ id: 'A' }, { id: 'B' }), ['devices[] extra']],
+    ['unordered: an id as text and as number', devices({ id: '1' }), devices({ id: 1 }), ['devices[] missing']],
+    ['numeric: in quotes', devices({ id: 'A', pos_id: 7 }), devices({ id: 'A', pos_id: '7.0' }), []],
+    ['numeric: another', devices({ id: 'A', pos_id: 7 }), devices({ id: 'A', pos_id: 8 }), ['devices[].pos_id value']],
+    ['numeric: none', devices({ id: 'A', pos_id: 'x' }), devices({ id: 'A', pos_id: 'x' }), ['devices[].pos_id value']],
+    ['presence: any two', devices({ id: 'A', store_id: '1' }), devices({ id: 'A', store_id: 2 }), []],
+    ['presence: none and null', devices({ id: 'A' }), devices({ id: 'A', store_id: null }), []],
+    [
+      'presence: one',
+      devices({ id: 'A', store_id: '1' }),
+      devices({ id: 'A', store_id: null }),
+      ['devices[].store_id missing'],
+    ],
+    ['volatile: any two', { paging: { total: 1 } }, { paging: { total: 9 } }, []],
+    ['volatile: one', { paging: { total: 1 } }, { paging: {} }, []],
+    ['equal: absent and there', {}, { name: 'A' }, ['name extra']],
+    ['equal: null and absent', { name: null }, {}, []],
+    [
+      'equal: lists in another order',
+      { list: [{ id: 'A' }, { id: 'B' }] },
+      { list: [{ id: 'B' }, { id: 'A' }] },
+      ['list[].id value'],
+    ],
+    ['equal: lists of other lengths', { list: [{ id: 'A' }] }, { list: [] }, ['list length']],
+    ['equal: an object and a list', { paging: {} }, { paging: [] }, ['paging type']],
+  ])('%s', (_what, legacy, orders, expected) => {
+    expect(compared(legacy, orders).filter((line) => !line.endsWith(' null'))).toEqual(expected);
   });
 
   it('tells two hundred fields apart, and counts the rest as one', () => {
@@ -689,6 +728,7 @@ describe('a comparison', () => {
     const nothing = compareAnswers({ operations: [written], tables: [] });
     expect(nothing(operation('point.list_devices'), { a: 1 }, { a: 2 })).toEqual([]);
     expect(compare({ ...operation('point.list_devices'), answer: null }, { a: 1 }, { a: 2 })).toEqual([]);
+    expect(tables.compare(operation('point.get_intent'), { a: 1 }, {}), 'read on one side alone').toEqual([]);
   });
 });
 

@@ -33,12 +33,7 @@ export const groups: readonly Group[] = [
       'src/proxy/payments/refund-decisions.ts',
       'src/proxy/payments/make-refund.ts',
     ],
-    tests: [
-      'test/mapping/amount.test.ts',
-      'test/contract/legacy-amount.test.ts',
-      'test/proxy/payments/refund-decisions.test.ts',
-      'test/proof/money*.test.ts',
-    ],
+    tests: ['test/mapping/amount.test.ts', 'test/contract/legacy-amount.test.ts', 'test/proof/money*.test.ts'],
   },
   {
     name: 'state',

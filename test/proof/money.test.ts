@@ -14,7 +14,6 @@ import {
   withWholeNumbers,
   writtenInteger,
 } from '../../src/contract/json.ts';
-import { decimalOf, jsonNumber, quantityOf, writtenAmount, writtenQuantity } from '../../src/contract/legacy-amount.ts';
 import type { Order } from '../../src/contract/orders.ts';
 import { askedAmount, decimalText, minorUnits } from '../../src/mapping/amount.ts';
 import {
@@ -207,6 +206,11 @@ describe('amounts', () => {
     ['5.', 2, undefined],
     ['x5', 2, undefined],
     ['5x', 2, undefined],
+    ['-15.00', 2, undefined],
+    ['15,00', 2, undefined],
+    ['1e3', 2, undefined],
+    ['24', 2, 2400],
+    ['0.05', 2, 5],
     [5, 2, undefined],
     ['1234567890123456', 2, undefined],
     ['90071992547409.91', 2, 9007199254740991],
@@ -216,62 +220,6 @@ describe('amounts', () => {
     ['1.0000000000000000', 2, undefined],
   ])('%s with %d decimals is %s', (decimal, exponent, expected) => {
     expect(minorUnits(decimal, exponent)).toBe(expected);
-  });
-});
-
-describe('amounts as legacy writes them', () => {
-  it.each([
-    ['1.5e1', '15'],
-    ['1.205e2', '120.5'],
-    ['5E-2', '0.05'],
-    ['5e0', '5'],
-    ['0.5e1', '5'],
-    ['12e+1', '120'],
-    ['x1e5', null],
-    ['1e5x', null],
-    ['1e100', null],
-    ['e5', null],
-    ['-1', null],
-    ['', null],
-    [true, null],
-    [null, null],
-    [1.5, '1.5'],
-    [exact('1.50'), '1.50'],
-  ])('%s is the decimal %s', (value, expected) => {
-    expect(decimalOf(value)).toBe(expected);
-    expect(writtenAmount.safeParse(value).success).toBe(expected !== null);
-  });
-
-  it.each([
-    [2, 2],
-    ['2.0', 2],
-    ['2.00', 2],
-    [0, null],
-    ['2.5', null],
-    ['x2', null],
-    ['2x', null],
-    ['999999', 999_999],
-    ['1000000', null],
-    [null, null],
-  ])('%s is the quantity %s', (value, expected) => {
-    expect(quantityOf(value)).toBe(expected);
-    expect(writtenQuantity.safeParse(value).success).toBe(expected !== null);
-  });
-
-  it.each([
-    ['241.00', 241],
-    ['120.50', 120.5],
-    ['0012.50', 12.5],
-    ['000', 0],
-    ['0.5', 0.5],
-    ['100', 100],
-    ['0.10', 0.1],
-  ])('%s is the number %d', (decimal, expected) => {
-    expect(jsonNumber(decimal)).toBe(expected);
-  });
-
-  it('too long for a double keeps its digits', () => {
-    expect(stringifyJson(jsonNumber('12345678901234567.80'))).toBe('12345678901234567.8');
   });
 });
 
@@ -287,6 +235,11 @@ describe('the amount of a refund', () => {
     ['0.01', 1],
   ])('%s is %s', (amount, expected) => {
     expect(askedAmount(amount, 2)).toBe(expected);
+  });
+
+  it('has no decimals where the currency has none', () => {
+    expect(askedAmount(exact('10.00'), 0)).toBe(10);
+    expect(() => askedAmount(10.5, 0)).toThrow(expect.objectContaining({ code: 'refused' }));
   });
 
   it.each<[unknown, string]>([
@@ -305,6 +258,10 @@ describe('the amount of a refund', () => {
     ['0.00', 'amount_not_positive'],
     ['-5', 'amount_not_positive'],
     ['-0.5', 'amount_not_positive'],
+    [-1, 'amount_not_positive'],
+    [exact('0.0e5'), 'amount_not_positive'],
+    [exact('10.005'), 'invalid_property'],
+    [exact('1e99'), 'invalid_property'],
     ['0e5', 'amount_not_positive'],
     ['10.005', 'invalid_property'],
     ['1e-5', 'invalid_property'],
@@ -335,6 +292,16 @@ describe('what a refund came to', () => {
     ...change,
   });
 
+  it.each([
+    ['another amount', { amount: '1.00' }, { amount_minor: 1_000, transaction_id: 'PAY1' }],
+    ['another payment', { transaction_id: 'PAY2' }, { amount_minor: null, transaction_id: 'PAY1' }],
+  ])('is not told by a success that names %s', (_name, node, asked) => {
+    const refunds = [{ id: 'REF1', amount: '10.00', ...node }];
+    const outcome = answered(201, made({ transactions: { refunds } }));
+    const other = { kind: 'unknown', contradicted: false, other: true };
+    expect(judgeRefund(outcome, ORDER_ID, asked, 2, false)).toEqual(other);
+  });
+
   it.each([200, 201])('is told by %d', (status) => {
     expect(judgeRefund(answered(status, made()), ORDER_ID, WHOLE, 2, false)).toEqual({
       kind: 'made',
@@ -353,6 +320,7 @@ describe('what a refund came to', () => {
     [500, false, 'unknown'],
     [429, false, 'not_executed'],
     [429, true, 'unknown'],
+    [302, false, 'unknown'],
   ])('is told by %d, repeated %s: %s', (status, repeated, kind) => {
     expect(judgeRefund(answered(status), ORDER_ID, WHOLE, 2, repeated).kind).toBe(kind);
   });
@@ -374,8 +342,15 @@ describe('what a refund came to', () => {
   });
 
   it('is contradicted by a refusal of a repeat', () => {
-    const again = judgeRefund(answered(400, { code: 'order_already_refunded' }), ORDER_ID, WHOLE, 2, true);
-    expect(again).toEqual({ kind: 'unknown', contradicted: true });
+    for (const [status, code] of [
+      [400, 'order_already_refunded'],
+      [409, 'order_already_refunded'],
+      [428, 'insufficient_money_for_refund'],
+    ] as const)
+      expect(judgeRefund(answered(status, { code }), ORDER_ID, WHOLE, 2, true)).toEqual({
+        kind: 'unknown',
+        contradicted: true,
+      });
   });
 });
 
@@ -416,6 +391,17 @@ describe('what an order says of refunds', () => {
     expect([2000, 1999].map((asked) => isEverything(asked, equal))).toEqual([true, false]);
   });
 
+  it.each([
+    [{}, 2410, true],
+    [{ refunded_amount: '4.10' }, 2000, true],
+    [{ paid_amount: '26.10', tip_amount: '2.00' }, 2410, false],
+    [{ paid_amount: '26.10', tip_amount: '2.00' }, 2610, true],
+    [{ paid_amount: '20.00' }, 2000, true],
+    [{ paid_amount: '20.00' }, 2410, true],
+  ])('everything of %j is %d: %s', (payment, asked_minor, expected) => {
+    expect(isEverything(asked_minor, sumsOf(paid(payment), 0, 2))).toBe(expected);
+  });
+
   const ten = { id: 'REF1', transaction_id: 'PAY1', amount: '10.00', reference_id: '17', status: 'processed' };
 
   it.each<[string, Order, Partial<Refund>, unknown]>([
@@ -444,6 +430,16 @@ describe('what an order says of refunds', () => {
       { refunded_before_minor: 1500 },
       { upstream_id: null, refunded_minor: 1000 },
     ],
+    [
+      'another of ours was missed by the read at its opening',
+      paid({ refunded_amount: '15.00' }, [
+        { ...ten, id: 'OWN' },
+        { ...ten, id: 'REF2', amount: '5.00' },
+      ]),
+      { refunded_before_minor: 500 },
+      null,
+    ],
+    ['none has its amount', paid({ refunded_amount: '15.00' }, [ten]), { amount_minor: 700 }, null],
     ['the last of two alike', paid({}, [ten, { ...ten, id: 'REF2' }]), {}, { upstream_id: 'REF2' }],
     ['not all went back', paid({ refunded_amount: '24.00' }), { amount_minor: null }, null],
     [
@@ -496,7 +492,9 @@ describe('a refund is recognised', () => {
     const key = { client_key: 'k' };
     const done = { ...key, state: 'DONE' as const };
     expect(kind([{ ...done, fingerprint: 'old' }, done], key)).toMatchObject({ kind: 'same', refund: { id: 'e1' } });
+    expect(kind([done], { ...key, created_at: 86_399_999 }).kind).toBe('same');
     expect(kind([done], { ...key, created_at: 86_400_000 }).kind).toBe('new');
+    expect(kind([{ ...key, state: 'REFUSED' }], key).kind, 'may be tried again').toBe('new');
     expect(kind([{ ...key, state: 'IN_DOUBT' }], { ...key, created_at: 86_400_000 }).kind).toBe('same');
     expect(kind([done], { client_key: 'other' }).kind).toBe('new');
     expect(kind([{ ...done, fingerprint: 'other' }], key)).toMatchObject({ kind: 'key_reused', refund: { id: 'e0' } });
@@ -509,11 +507,22 @@ describe('a refund is recognised', () => {
     expect(kind([{ state: 'DONE' }], {}, 'e0')).toMatchObject({ kind: 'same' });
     expect(kind([{ state: 'DONE' }], {}, 'e1').kind).toBe('new');
     expect(kind([untold], { client_key: 'k' }).kind).toBe('new');
+    expect(kind([untold], { created_at: 899_999 }).kind).toBe('same');
+    expect(kind([untold], { created_at: 900_000 }).kind, 'nobody waits for longer').toBe('new');
+    const keyed = { ...untold, client_key: 'k' };
+    expect(kind([keyed]).kind, 'its till repeats it with its key').toBe('in_progress');
+    expect(kind([keyed], {}, 'e0').kind, 'also when it was found only now').toBe('in_progress');
+    expect(kind([{ ...keyed, told_at: 1 }]).kind, 'its till has heard').toBe('new');
+    expect(kind([keyed], { created_at: 900_000 }).kind).toBe('new');
+    expect(kind([keyed], { client_key: 'another' }, 'e0').kind).toBe('new');
+    expect(kind([keyed, untold])).toMatchObject({ refund: { id: 'e1' } });
   });
 
   it('by what was answered lately and is not known to have arrived', () => {
     const unheard = { state: 'DONE' as const, told_at: 1, heard_at: null };
     expect(kind([unheard, { ...unheard, fingerprint: 'other' }])).toMatchObject({ kind: 'same', refund: { id: 'e0' } });
+    expect(kind([{ ...unheard, told_at: 5_000 }], { created_at: 64_999 }).kind).toBe('same');
+    expect(kind([{ ...unheard, told_at: 5_000 }], { created_at: 65_000 }).kind).toBe('new');
     expect(kind([unheard], { created_at: 60_001 }).kind).toBe('new');
     expect(kind([{ ...unheard, heard_at: 2 }]).kind).toBe('new');
     expect(kind([{ ...unheard, client_key: 'k' }]).kind).toBe('new');
