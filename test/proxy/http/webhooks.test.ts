@@ -119,17 +119,17 @@ function allHandled(): Promise<InboxRow[]> {
 
 describe('what is not an event of ours', () => {
   it.each([
-    ['a body that is no JSON', '{"data":', 400],
-    ['an empty body', '', 400],
-    ['a list', '[]', 400],
-    ['no id at all', '{"type":"order","data":{}}', 400],
-    ['an id of no form', '{"type":"order","data":{"id":"../users/me"}}', 200],
-    ["the vendor panel's test", '{"action":"order.processed","type":"order","data":{"id":"123456"}}', 200],
-    ['the same with a number', '{"action":"order.processed","type":"order","data":{"id":123456}}', 200],
-    ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0xfe, 0x7d]).toString('latin1'), 400],
-    ['another topic', '{"type":"payment","data":{"id":"16500000001"}}', 200],
-    ['more than 64 KiB', JSON.stringify({ type: 'order', padding: 'x'.repeat(70_000) }), 413],
-  ])('%s is answered %s and not kept [F111]', async (_name, body, status) => {
+    ['a body that is no JSON', 400, '{"data":'],
+    ['an empty body', 400, ''],
+    ['a list', 400, '[]'],
+    ['no id at all', 400, '{"type":"order","data":{}}'],
+    ['an id of no form', 200, '{"type":"order","data":{"id":"../users/me"}}'],
+    ["the vendor panel's test", 200, '{"action":"order.processed","type":"order","data":{"id":"123456"}}'],
+    ['the same with a number', 200, '{"action":"order.processed","type":"order","data":{"id":123456}}'],
+    ['bytes that are not UTF-8', 400, Buffer.from([0x7b, 0xff, 0xfe, 0x7d]).toString('latin1')],
+    ['another topic', 200, '{"type":"payment","data":{"id":"16500000001"}}'],
+    ['more than 64 KiB', 413, JSON.stringify({ type: 'order', padding: 'x'.repeat(70_000) })],
+  ])('%s is answered %s and not kept [F111]', async (_name, status, body) => {
     const before = inbox('all');
     const answer = await call(`${shop.app.public_url}/webhooks/orders`, { body });
     expect(answer.status).toBe(status);
