@@ -1,10 +1,10 @@
 /** The loops that work when nobody is waiting: notices, events, links, bulk moves, the continuous reconciliation. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
-import { startBulkMoves } from '../ops/moves/bulk-run.ts';
+import { startBulkMoves } from '../ops/moves/bulk.ts';
 import type { Ports } from '../ops/ports.ts';
 import { startJudging } from '../ops/readiness/days.ts';
-import { startSweep } from '../ops/reconcile/sweep.ts';
+import { startSweep } from '../ops/reconcile/reconcile.ts';
 import { startChores } from '../ops/upkeep/chores.ts';
 import { watchClock } from '../proxy/loop.ts';
 import { createSender, type Sender } from '../proxy/notices/delivery.ts';

@@ -5,6 +5,7 @@ import { PuenteError, type Said } from '../error.ts';
 import { heard, say } from '../locales/sentences.ts';
 import { type AuditLine, type BrokenLink, brokenLink, type ChainMark, chainStart } from '../proxy/audit.ts';
 import { BY_ITSELF } from './api/person.ts';
+import { instant, iso, listLimit, pagesOf } from './fields.ts';
 import type { AuditStore, Ports } from './ports.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -13,24 +14,13 @@ const MOST_LISTED = 1000;
 /** Lines in memory while the chain is checked; also how long the process does nothing else. */
 const PAGE_LINES = 200;
 
-const instant = z.iso
-  .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
-  .transform((text) => Date.parse(text));
-const LIMIT = `a whole number from 1 to ${MOST_LISTED} is needed; reach older lines with until`;
-
 /** The query of `GET /api/audit`; lines written in [since, until). */
 export const auditQuery = z.strictObject({
   subject: z.string().min(1).max(200).exactOptional().describe('of this merchant or legacy id'),
   action: z.string().min(1).max(100).exactOptional().describe('of this kind, such as stage'),
   since: instant.exactOptional().describe('made then or later, such as 2026-01-31T09:00:00Z'),
   until: instant.exactOptional().describe('made before then'),
-  limit: z.coerce
-    .number({ error: LIMIT })
-    .int(LIMIT)
-    .min(1, LIMIT)
-    .max(MOST_LISTED, LIMIT)
-    .default(DEFAULT_LIMIT)
-    .describe('at most so many'),
+  limit: listLimit(DEFAULT_LIMIT, MOST_LISTED, '; reach older lines with until').describe('at most so many'),
 });
 export type AuditQuery = z.infer<typeof auditQuery>;
 
@@ -74,7 +64,7 @@ export async function viewAudit(ports: Ports, { limit, ...filter }: AuditQuery):
   if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since)
     throw new PuenteError('bad_request', say('refusal.empty_audit', {}));
   const lines = await ports.store.audit.auditsOf(filter, limit);
-  return lines.map((line) => ({ ...line, at: new Date(line.at).toISOString(), said: reasonSaid(line) }));
+  return lines.map((line) => ({ ...line, at: iso(line.at), said: reasonSaid(line) }));
 }
 
 /** Checks the whole chain, and that an expected line is still in it. */
@@ -105,17 +95,14 @@ export async function verifyAuditStream(
     expected,
     broken,
   });
-  for (;;) {
-    const page = await store.auditsAfter(head.sequence, PAGE_LINES);
+  for await (const page of pagesOf((after, size) => store.auditsAfter(after, size), PAGE_LINES)) {
     for (const line of page) {
       const broken = brokenLink(head, line) ?? otherThanExpected(line, expected);
       if (broken !== null) return report(broken);
       head = { sequence: line.sequence, hash: line.hash };
     }
-    if (page.length < PAGE_LINES) return report(cutOff(head, expected));
-    // Payments come first: an embedded store answers without ever letting go of the thread.
-    await new Promise((resolve) => setImmediate(resolve));
   }
+  return report(cutOff(head, expected));
 }
 
 function otherThanExpected(line: AuditLine, expected: ChainMark | null): BrokenLink | null {

@@ -1,4 +1,5 @@
 /** What operators do with merchants: look and set; each change with a reason, a revision and an audit line. Moves are in `moves/`. */
+
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError } from '../error.ts';
@@ -21,6 +22,7 @@ import {
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { Secret } from '../proxy/vault.ts';
 import { reason } from './api/person.ts';
+import { iso } from './fields.ts';
 import type { Ports } from './ports.ts';
 
 /** The precondition of a change: the merchant as the operator saw it. */
@@ -251,8 +253,4 @@ function settingsView(ports: Ports, merchant: Merchant): MerchantView['settings'
     return [name, { value, from: same ? 'default' : 'merchant' }];
   });
   return Object.fromEntries(settings);
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
 }

@@ -1,12 +1,12 @@
 /** What operators do with notices: look them up, and have them told again; each replay with a reason and an audit line. */
 
 import { z } from 'zod';
-import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError, type Said } from '../error.ts';
 import { heard, say } from '../locales/sentences.ts';
 import { noticeTopics } from '../mapping/schema.ts';
 import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../proxy/records/notices.ts';
 import { reason } from './api/person.ts';
+import { instant, iso, listLimit, merchantId } from './fields.ts';
 import type { Ports } from './ports.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -22,29 +22,18 @@ export const noticeStates = [
   'superseded',
 ] as const satisfies readonly Notice['state'][];
 
-const instant = z.iso
-  .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
-  .transform((text) => Date.parse(text));
 const since = instant.describe('made then or later, such as 2026-01-31T09:00:00Z');
 const until = instant.describe('made before then');
 const topic = z.enum(noticeTopics).describe('of this topic');
-const merchant = z.string().regex(USER_ID, "the vendor's user id is needed, digits only").describe('of this merchant');
-const LIMIT = `a whole number from 1 to ${MOST_LISTED} is needed; reach older notices with until`;
 
 /** The query of `GET /api/notices`; `since` and `until` are when a notice was made, [since, until). */
 export const noticeQuery = z.strictObject({
-  merchant: merchant.exactOptional(),
+  merchant: merchantId.exactOptional(),
   state: z.enum(noticeStates).exactOptional().describe('only in this state'),
   topic: topic.exactOptional(),
   since: since.exactOptional(),
   until: until.exactOptional(),
-  limit: z.coerce
-    .number({ error: LIMIT })
-    .int(LIMIT)
-    .min(1, LIMIT)
-    .max(MOST_LISTED, LIMIT)
-    .default(DEFAULT_LIMIT)
-    .describe('at most so many'),
+  limit: listLimit(DEFAULT_LIMIT, MOST_LISTED, '; reach older notices with until').describe('at most so many'),
 });
 export type NoticeQuery = z.infer<typeof noticeQuery>;
 
@@ -53,7 +42,7 @@ export const replayOne = z.strictObject({ reason });
 
 /** The body of `POST /api/notices/replay`. Without `states` what was not delivered is meant. */
 export const replayMany = z.strictObject({
-  merchant: merchant.exactOptional(),
+  merchant: merchantId.exactOptional(),
   topic: topic.exactOptional(),
   since,
   until,
@@ -68,23 +57,8 @@ export const replayMany = z.strictObject({
 });
 export type ReplayMany = z.infer<typeof replayMany>;
 
-/** A notice as operators see it; instants in ISO 8601, and of its URL only where it went. */
-export interface NoticeView {
-  id: string;
-  merchant: string;
-  legacy_id: string;
-  topic: Notice['topic'];
-  form: Notice['form'];
-  subject: string;
-  sequence: number;
-  state: Notice['state'];
-  replayed: boolean;
-  attempts: number;
-  created_at: string;
-  /** Null when it is over. */
-  next_attempt_at: string | null;
-  last_attempt: AttemptView | null;
-}
+/** A notice as operators see it; of its URL only where it went. */
+export type NoticeView = ReturnType<typeof viewOf>;
 
 /** The detail by its code, too, where it has one. */
 export type AttemptView = Omit<Attempt, 'at'> & { at: string; said: Said | null };
@@ -147,7 +121,7 @@ export async function replayWindow(
   if (expected !== undefined && found.length !== expected) throw otherNumber(expected, found.length);
   if (found.length === 0) return { notices: 0, dry_run, delivered_left_out };
   const now = ports.clock.now();
-  const detail = { ...asked, since: isoOf(asked.since), until: isoOf(asked.until), notices: found.length };
+  const detail = { ...asked, since: iso(asked.since), until: iso(asked.until), notices: found.length };
   await ports.store.notices.replayNotices(
     found.map(({ id }) => id),
     now,
@@ -158,7 +132,7 @@ export async function replayWindow(
 }
 
 function emptyWindow(since: number, until: number): PuenteError {
-  const window = { since_at: isoOf(since), until_at: isoOf(until) };
+  const window = { since_at: iso(since), until_at: iso(until) };
   return new PuenteError('bad_request', say('refusal.empty_window', window));
 }
 
@@ -166,7 +140,7 @@ function filterOf({ merchant, ...rest }: Omit<NoticeFilter, 'merchant_id'> & { m
   return { ...rest, ...(merchant === undefined ? {} : { merchant_id: merchant }) };
 }
 
-function viewOf(notice: LoggedNotice): NoticeView {
+function viewOf(notice: LoggedNotice) {
   const { id, merchant_id, legacy_id, topic, form, subject, sequence, state, replayed, tries, last_attempt } = notice;
   return {
     id,
@@ -179,18 +153,14 @@ function viewOf(notice: LoggedNotice): NoticeView {
     state,
     replayed,
     attempts: tries,
-    created_at: isoOf(notice.created_at),
-    next_attempt_at: state === 'pending' ? isoOf(notice.next_attempt_at) : null,
+    created_at: iso(notice.created_at),
+    next_attempt_at: state === 'pending' ? iso(notice.next_attempt_at) : null,
     last_attempt: last_attempt === null ? null : attemptOf(last_attempt),
   };
 }
 
 function attemptOf({ at, ...rest }: Attempt): AttemptView {
-  return { at: isoOf(at), ...rest, said: heard(rest.detail).said };
-}
-
-function isoOf(instant_ms: number): string {
-  return new Date(instant_ms).toISOString();
+  return { at: iso(at), ...rest, said: heard(rest.detail).said };
 }
 
 function noSuchNotice(id: string): PuenteError {

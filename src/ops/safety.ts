@@ -1,12 +1,13 @@
 /** What operators do with safety stops: see what stands and what would have tripped, and reset by hand. */
+
 import { z } from 'zod';
-import { PuenteError, type Said } from '../error.ts';
+import { PuenteError } from '../error.ts';
 import { heard, say } from '../locales/sentences.ts';
-import type { Watched } from '../proxy/evidence/exchange.ts';
-import { type Merchant, type RoutedKind, routedKinds, type SafetyMode, type Trip } from '../proxy/routing/merchant.ts';
+import { type Merchant, routedKinds } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { modeOf, STOPPED, WOULD_STOP } from '../proxy/safety.ts';
 import { reason } from './api/person.ts';
+import { iso } from './fields.ts';
 import { type MerchantView, merchantToChange, merchantView, revision } from './merchants.ts';
 import type { Ports } from './ports.ts';
 
@@ -24,29 +25,11 @@ export const resetAsk = z.strictObject({
 });
 export type ResetAsk = z.infer<typeof resetAsk>;
 
+export type SafetyView = Awaited<ReturnType<typeof viewSafety>>;
 /** A safety stop that stands. */
-export interface TripView {
-  kind: RoutedKind;
-  at: string;
-  why: string;
-  said: Said | null;
-  evidence: Trip['evidence'];
-  /** Where the operator wants the kind to be. */
-  intended: string;
-}
+export type TripView = ReturnType<typeof tripsOf>[number];
 
-export interface SafetyView {
-  merchant_id: string;
-  revision: number;
-  mode: SafetyMode;
-  trips: TripView[];
-  /** What the watch counts now. */
-  now: Omit<Watched, 'merchant_id'>[];
-  /** Stops, and what would have stopped while it only observes; newest first. */
-  history: { at: string; kind: string; stopped: boolean; why: string; said: Said | null }[];
-}
-
-export async function viewSafety(ports: Ports, id: string): Promise<SafetyView> {
+export async function viewSafety(ports: Ports, id: string) {
   const merchant = await merchantToChange(ports, id);
   const lines = await Promise.all(
     [STOPPED, WOULD_STOP].map((action) => ports.store.audit.auditsOf({ subject: id, action }, MOST_LISTED)),
@@ -61,7 +44,7 @@ export async function viewSafety(ports: Ports, id: string): Promise<SafetyView> 
       .flat()
       .toSorted((one, other) => other.sequence - one.sequence)
       .map(({ at, action, reason: why, detail }) => ({
-        at: new Date(at).toISOString(),
+        at: iso(at),
         kind: String(detail.kind),
         stopped: action === STOPPED,
         why,
@@ -71,7 +54,7 @@ export async function viewSafety(ports: Ports, id: string): Promise<SafetyView> 
 }
 
 /** All stops that stand. */
-export async function viewStops(ports: Ports): Promise<(TripView & { merchant_id: string })[]> {
+export async function viewStops(ports: Ports) {
   const merchants = await ports.store.merchants.merchants();
   return merchants.flatMap((merchant) =>
     tripsOf(ports, merchant).map((trip) => ({ merchant_id: merchant.id, ...trip })),
@@ -102,7 +85,8 @@ export async function resetStop(ports: Ports, id: string, ask: ResetAsk, who: st
   return merchantView(ports, saved);
 }
 
-function tripsOf(ports: Ports, merchant: Merchant): TripView[] {
+/** `intended`: where the operator wants the kind to be. */
+function tripsOf(ports: Ports, merchant: Merchant) {
   return routedKinds.flatMap((kind) => {
     const trip = merchant.trips[kind];
     if (trip === undefined) return [];
@@ -110,7 +94,7 @@ function tripsOf(ports: Ports, merchant: Merchant): TripView[] {
     return [
       {
         kind,
-        at: new Date(trip.at).toISOString(),
+        at: iso(trip.at),
         why: trip.why,
         said: heard(trip.why).said,
         evidence: trip.evidence,

@@ -1,6 +1,6 @@
 /** The first day: everything is carried to legacy, and nobody moves without evidence. */
 
-import type { Readiness } from '../../../src/ops/readiness/verdict.ts';
+import type { Readiness } from '../../../src/ops/readiness/facts.ts';
 import type { Journey, Scene } from '../journey.ts';
 import { writeReport } from '../papers.ts';
 import { listDevices, plans, tradeByCard, tradeByCode } from '../trade.ts';

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BulkView } from '../../../src/ops/moves/bulk.ts';
 import type { DifferenceView } from '../../../src/ops/readiness/differences.ts';
-import type { Readiness } from '../../../src/ops/readiness/verdict.ts';
+import type { Readiness } from '../../../src/ops/readiness/facts.ts';
 import type { Journey, Scene } from '../journey.ts';
 import { tryIntent } from '../point-till.ts';
 import type { Shop } from '../shop.ts';

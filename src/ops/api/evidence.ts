@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { differenceStates, verdicts } from '../../proxy/records/evidence.ts';
 import { exchangeLines, exchangesQuery } from '../capture/format.ts';
+import { merchantId } from '../fields.ts';
 import {
   byMerchant,
   coverageQuery,
@@ -18,12 +19,11 @@ import {
   differenceKinds,
   differenceQuery,
   judgeDifference,
-  merchantId,
   viewDifference,
   viewDifferences,
 } from '../readiness/differences.ts';
+import { findingCodes } from '../readiness/facts.ts';
 import { viewReadiness } from '../readiness/readiness.ts';
-import { findingCodes } from '../readiness/verdict.ts';
 import { said } from './errors.ts';
 import { type OpsRoute, opsRoute, parsed, streamed } from './router.ts';
 import type { Streamed } from './stream.ts';

@@ -4,7 +4,7 @@ import { auditActions } from '../../proxy/audit.ts';
 import { verdicts } from '../../proxy/records/evidence.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { auditQuery, verifyQuery, viewAudit, viewChain } from '../audit.ts';
-import { fleetQuery } from '../fleet/select.ts';
+import { fleetQuery } from '../fleet/line.ts';
 import { incidentQuery, viewIncidents } from '../report/decisions.ts';
 import { said } from './errors.ts';
 import { type OpsRoute, opsRoute } from './router.ts';

@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import { capturedMessages } from '../capture/format.ts';
-import { idKinds } from '../trace/find.ts';
-import { traceOf, viewCall } from '../trace/trace.ts';
+import { idKinds, traceOf, viewCall } from '../trace/trace.ts';
 import { said } from './errors.ts';
 import { type OpsRoute, opsRoute } from './router.ts';
 

@@ -1,6 +1,8 @@
 /** An assessment of captured calls as people and scripts see it: data, and one HTML file. */
+
 import type { Tables } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
+import { iso } from '../fields.ts';
 import { type Content, type Html, html, plainTable } from '../html.ts';
 import {
   type CoverageCellView,
@@ -13,9 +15,9 @@ import {
   viewVerdicts,
 } from '../readiness/coverage.ts';
 import { type DifferenceView, viewDifferences } from '../readiness/differences.ts';
+import type { Finding, Readiness } from '../readiness/facts.ts';
 import { saidOf } from '../readiness/facts.ts';
 import type { EvidenceSource, ReadinessView } from '../readiness/readiness.ts';
-import type { Finding, Readiness } from '../readiness/verdict.ts';
 import { htmlPage, htmlSection, htmlVerdict } from '../report/page.ts';
 import type { Assessment, AssessmentSums } from './assess.ts';
 
@@ -77,7 +79,7 @@ function withoutCommands({ judged_at, ...readiness }: Readiness): ReadinessView 
     blockers: blockers.map(here),
     unproven: unproven.map(here),
     remarks: remarks.map(here),
-    judged_at: new Date(judged_at).toISOString(),
+    judged_at: iso(judged_at),
   };
 }
 

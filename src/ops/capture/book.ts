@@ -1,4 +1,5 @@
 /** The evidence of a file, in memory: the same sums as the store keeps, of exchanges that were recorded nowhere. */
+
 import type {
   CoverageCell,
   CoverageRow,
@@ -13,6 +14,7 @@ import type {
   UnknownRow,
   VerdictRow,
 } from '../../proxy/records/evidence.ts';
+import { DAY_MS } from '../fields.ts';
 import type { EvidenceReader } from '../ports.ts';
 import { createGroups, type Group, type Groups, mergedBy, onceEach } from './changes.ts';
 
@@ -35,8 +37,6 @@ export interface Sums {
   /** Of each merchant; '' is nobody. */
   newest: Map<string, StoredExchange>;
 }
-
-const DAY_MS = 24 * 60 * 60_000;
 
 /** An empty book. It grows with what is different in a file, not with the file. */
 export function createBook(): Book {

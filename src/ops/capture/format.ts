@@ -1,10 +1,11 @@
 /** The capture file: JSON lines, a header first, one exchange a line, and a last line that tells that nothing is missing. */
+
 import { z } from 'zod';
-import { USER_ID } from '../../contract/identifiers.ts';
 import { parseJson, stringifyJson } from '../../contract/json.ts';
 import { type Exchange, outcomes } from '../../proxy/evidence/exchange.ts';
 import type { ExchangeFilter, StoredExchange } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
+import { instant, iso, merchantId, pagesOf } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
 /** Rises when an older reader could misunderstand a file. */
@@ -34,7 +35,7 @@ export function headerLine(
   tables_revision: string,
   merchants: Readonly<Record<string, CaptureMerchant>>,
 ): string {
-  const made = new Date(made_at).toISOString();
+  const made = iso(made_at);
   return `${stringifyJson({ puente_capture: CAPTURE_VERSION, made_at: made, tables_revision, merchants })}\n`;
 }
 
@@ -120,17 +121,9 @@ const exchangeSchema = z.object(exchangeShape);
 
 // Exchanges as a capture file, page by page: a million of them stay within bounded memory.
 
-const instant = z.iso
-  .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
-  .transform((text) => Date.parse(text));
-
 /** The query of `GET /api/exchanges`; `captured=true` leaves out exchanges of which no messages were kept. */
 export const exchangesQuery = z.strictObject({
-  merchant: z
-    .string()
-    .regex(USER_ID, "the vendor's user id is needed, digits only")
-    .exactOptional()
-    .describe('of this merchant alone'),
+  merchant: merchantId.exactOptional().describe('of this merchant alone'),
   since: instant.exactOptional().describe('of calls that came then or later, such as 2026-01-31T09:00:00Z'),
   until: instant.exactOptional().describe('of calls that came before then'),
   captured: z
@@ -159,12 +152,11 @@ export async function* exchangeLines(
   const last = await ports.store.exchanges.lastExchange();
   yield headerLine(ports.clock.now(), ports.tables.revision, await merchantsOf(ports, merchant));
   let exchanges = 0;
-  for (let after = 0; after < last; ) {
-    const page = await ports.store.exchanges.exchanges(filter, after, PAGE);
+  for await (const page of pagesOf((after, size) => ports.store.exchanges.exchanges(filter, after, size), PAGE)) {
     const wanted = page.filter(({ sequence }) => sequence <= last);
     yield wanted.map(exchangeLine).join('');
     exchanges += wanted.length;
-    after = page.length < PAGE ? last : (page.at(-1)?.sequence ?? last);
+    if (wanted.length < page.length) break;
   }
   yield endLine(exchanges);
 }

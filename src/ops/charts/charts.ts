@@ -1,5 +1,7 @@
 /** The charts of a period, each with the table that says the same in numbers; the same ones in the console and in reports. */
+
 import type { Words } from '../../locales/words.ts';
+import { DAY_MS, dayOf } from '../fields.ts';
 import { type Html, html } from '../html.ts';
 import type { LossLine, NoticeLine, Report } from '../report/report.ts';
 import { type ChartData, groupedColumns, type Series, stackedColumns, stackedRows } from './svg.ts';
@@ -169,7 +171,6 @@ function sumOf(values: readonly number[]): number {
 
 // Days as they are drawn and listed.
 
-const DAY_MS = 86_400_000;
 /** More bars than pixels could not be told apart; then days are put together. */
 const MOST_BARS = 120;
 
@@ -191,7 +192,7 @@ function withoutGaps<Line extends { day: string }>(days: readonly Line[]): Line[
     const before = Date.parse(days[nth - 1]?.day ?? one.day);
     const between: Line[] = [];
     for (let at = before + DAY_MS; at < Date.parse(one.day); at += DAY_MS)
-      between.push(withCounts(one, new Date(at).toISOString().slice(0, 10), () => 0));
+      between.push(withCounts(one, dayOf(at), () => 0));
     return [...between, one];
   });
 }

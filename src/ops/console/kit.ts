@@ -1,13 +1,18 @@
 /** What every request of the console needs, made once. */
-import type { Request, Response } from 'express';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { Request, RequestHandler, Response } from 'express';
 import type { z } from 'zod';
-import type { PuenteError } from '../../error.ts';
+import { PuenteError } from '../../error.ts';
 import { loadWords } from '../../locales/load.ts';
 import { type Language, languages, type Words } from '../../locales/words.ts';
+import { pageRefusals } from '../api/errors.ts';
 import type { Asked, ConsoleParts, RowName } from '../api/parts.ts';
 import type { Person } from '../api/router.ts';
+import { CHART_STYLE } from '../charts/charts.ts';
 import type { Html } from '../html.ts';
-import { type ConsoleFiles, consoleFiles } from './files.ts';
 
 export interface Kit {
   parts: ConsoleParts;
@@ -146,4 +151,61 @@ export function given(values: Record<string, string | number | undefined>): Reco
 /** The path of a merchant's page, or of what is below it. */
 export function merchantPath(id: string, below = ''): string {
   return `/merchants/${encodeURIComponent(id)}${below}`;
+}
+
+// The files that pages need, served from this process; nothing is fetched from elsewhere.
+
+export interface ConsoleFiles {
+  /** Paths of the files, each with a mark of its content, so that browsers may keep them for ever. */
+  style: string;
+  script: string;
+  icon: string;
+  /** Serves them to anybody: they say nothing of the installation. */
+  handler: RequestHandler;
+}
+
+const require = createRequire(import.meta.filename);
+
+/** Sent as one, in this order. */
+const SHEETS = [
+  'colours.css',
+  'ground.css',
+  'forms.css',
+  'pieces.css',
+  'badges.css',
+  'story.css',
+  'charts.css',
+  'media.css',
+];
+
+interface Kept {
+  path: string;
+  type: string;
+  bytes: Buffer;
+}
+
+export function consoleFiles(): ConsoleFiles {
+  const htmx = require.resolve('htmx.org/dist/htmx.min.js');
+  const sheets = SHEETS.map((name) => readFileSync(join(import.meta.dirname, name)));
+  const style = kept('console', 'css', 'text/css', Buffer.from(String(CHART_STYLE)), ...sheets);
+  const icon = kept('puente', 'svg', 'image/svg+xml', readFileSync(join(import.meta.dirname, 'puente.svg')));
+  const script = kept('htmx', 'js', 'text/javascript', readFileSync(htmx));
+  const files = new Map([style, script, icon].map((file) => [file.path, file]));
+  return {
+    style: style.path,
+    script: script.path,
+    icon: icon.path,
+    handler: (request, response) => {
+      const file = files.get(request.path);
+      if (file === undefined) throw new PuenteError('not_found', pageRefusals.no_file);
+      response.set('Cache-Control', 'public, max-age=31536000, immutable');
+      response.type(`${file.type}; charset=utf-8`).send(file.bytes);
+    },
+  };
+}
+
+function kept(name: string, extension: string, type: string, ...parts: Buffer[]): Kept {
+  const bytes = Buffer.concat(parts);
+  const mark = createHash('sha256').update(bytes).digest('hex').slice(0, 12);
+  return { path: `/files/${name}.${mark}.${extension}`, type, bytes };
 }

@@ -1,9 +1,9 @@
 /** What stands on every page: the head, the way to the other pages, the search, who is signed in, and what was refused or done. */
+
 import type { PuenteError } from '../../error.ts';
 import { languages, type Words } from '../../locales/words.ts';
 import { type Content, type Html, html, saysAll, withCode } from '../html.ts';
-import type { ConsoleFiles } from './files.ts';
-import type { Shown, Visit } from './kit.ts';
+import type { ConsoleFiles, Shown, Visit } from './kit.ts';
 
 /** The places of the head, in their order: path and key of the name. */
 const PLACES = [

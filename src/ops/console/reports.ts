@@ -1,4 +1,5 @@
 /** Reports: a period of one merchant or the fleet to open or to take home, and compared with another one. */
+
 import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
 import type { Said } from '../api/errors.ts';
@@ -6,13 +7,13 @@ import { assumptionsView, limitationsView } from '../api/evidence.ts';
 import { comparisonView, figuresView } from '../api/report.ts';
 import { type Chart, type ChartName, chartNames, chartsOf, picturesOf } from '../charts/charts.ts';
 import { isEmpty } from '../charts/svg.ts';
+import { DAY_MS } from '../fields.ts';
 import { type Content, code, type Html, html, plainTable, says, timeOf, written } from '../html.ts';
 import { type Download, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, decisionTable, framed, section, table } from './parts.ts';
 
 type Comparison = z.infer<typeof comparisonView>;
 
-const DAY_MS = 86_400_000;
 /** Lists that are offered as CSV. */
 const PARTS = ['traffic', 'losses', 'differences', 'notices', 'exchanges'] as const;
 

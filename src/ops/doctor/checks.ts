@@ -1,8 +1,10 @@
 /** Checks of the doctor: merchants, upstreams, clock, webhook secret, and the store. */
+
 import { PuenteError } from '../../error.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { BackupManifest, StoreCondition } from '../../proxy/records/upkeep.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
+import { iso } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { bytesText, durationText, type Finding, fine, found, type Installation, type Probe } from './finding.ts';
 
@@ -283,5 +285,5 @@ function gap({ condition, unmatched_since_gap, now }: StorageFacts): Finding[] {
 }
 
 function instant(at: number): string {
-  return new Date(at).toISOString();
+  return iso(at);
 }

@@ -2,31 +2,14 @@
 
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
 import type { Ports } from '../ports.ts';
-import type { Assumption } from '../report/report.ts';
 import { type MerchantCheck, merchantFindings, storageFindings, surroundingFindings } from './checks.ts';
 import { doorFindings } from './doors.ts';
-import {
-  type Finding,
-  type FindingLevel,
-  findingLevels,
-  fine,
-  found,
-  type Installation,
-  type SettingInForce,
-  type Versions,
-} from './finding.ts';
+import { type Finding, type FindingLevel, findingLevels, fine, found, type Installation } from './finding.ts';
 
-export interface DoctorReport {
-  /** The worst of the findings. */
-  level: FindingLevel;
-  versions: Versions & { store: string };
-  findings: Finding[];
-  settings: SettingInForce[];
-  assumptions: Assumption[];
-}
+export type DoctorReport = Awaited<ReturnType<typeof examine>>;
 
 /** One look at everything; it reads the whole database file, and calls each upstream once. */
-export async function examine(ports: Ports, installation: Installation, check: MerchantCheck): Promise<DoctorReport> {
+export async function examine(ports: Ports, installation: Installation, check: MerchantCheck) {
   const { store, clock } = ports;
   const [condition, integrity, backups, probes] = await Promise.all([
     store.upkeep.condition(),

@@ -1,6 +1,7 @@
 /** What the doctor finds: one sentence, how bad it is, and the repair. */
 
 import type { Person } from '../api/person.ts';
+import { DAY_MS } from '../fields.ts';
 import type { Assumption } from '../report/report.ts';
 
 /** `problem`: money or data is at risk now. `warning`: it will be, or a promise is weaker. `note`: worth knowing. */
@@ -39,7 +40,6 @@ export function bytesText(bytes: number): string {
   return `${value >= 10 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit] ?? 'B'}`;
 }
 
-const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 

@@ -3,6 +3,7 @@
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { BY_ITSELF } from '../api/person.ts';
+import { iso, pagesOf } from '../fields.ts';
 import { knownMerchants } from '../merchants.ts';
 import type { Ports, Store } from '../ports.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
@@ -11,14 +12,16 @@ import { ERASE } from '../upkeep/erase.ts';
 import {
   createPulses,
   type FleetLine,
+  type FleetQuery,
   fleetLine,
   type Incident,
   type Judged,
   PULSE_MS,
   type Pulses,
+  selectLines,
+  totalsOf,
   whyOf,
 } from './line.ts';
-import { type FleetQuery, type FleetTotals, type Selection, selectLines, totalsOf } from './select.ts';
 
 /** A look that comes within so long of another sees the same; the board asks every few seconds. */
 const FRESH_MS = 2_000;
@@ -27,15 +30,8 @@ const PAGE = 2_000;
 /** More waiting moves than anybody approves in a day. */
 const MOST_PROPOSALS = 1_000;
 
-export interface FleetView extends Selection {
-  /** RFC 3339; rates and waits are those of the hour before. */
-  at: string;
-  totals: FleetTotals;
-}
-
-export interface Fleet {
-  view(query: FleetQuery): Promise<FleetView>;
-}
+export type Fleet = ReturnType<typeof createFleet>;
+export type FleetView = Awaited<ReturnType<Fleet['view']>>;
 
 interface Read {
   /** Epoch ms. */
@@ -43,7 +39,7 @@ interface Read {
   lines: FleetLine[];
 }
 
-export function createFleet(ports: Ports): Fleet {
+export function createFleet(ports: Ports) {
   const reader = createReader(ports);
   let newest: { at: number; read: Promise<Read> } | null = null;
   const shared = (): Promise<Read> => {
@@ -57,11 +53,12 @@ export function createFleet(ports: Ports): Fleet {
     return mine.read;
   };
   return {
-    async view(query) {
+    /** Rates and waits are those of the hour before. */
+    async view(query: FleetQuery) {
       const { at, lines } = await shared();
       const selection = selectLines(lines, query);
       reader.judge(selection.merchants, lines);
-      return { at: new Date(at).toISOString(), totals: totalsOf(lines), ...selection };
+      return { at: iso(at), totals: totalsOf(lines), ...selection };
     },
   };
 }
@@ -112,12 +109,10 @@ function pulseReader({ store, evidence, clock }: Ports, pulses: Pulses): (now: n
   return async (now) => {
     // Who looks has often made a call a moment ago; but nobody waits for evidence that can't be written.
     await Promise.race([evidence.settled(), clock.sleep(SETTLE_MS)]);
-    for (;;) {
-      const page = await store.exchanges.calls({ since: now - PULSE_MS }, after, PAGE);
+    const read = (from: number, size: number) => store.exchanges.calls({ since: now - PULSE_MS }, from, size);
+    for await (const page of pagesOf(read, PAGE, after)) {
       for (const call of page) pulses.add(call);
       after = page.at(-1)?.sequence ?? after;
-      if (page.length < PAGE) break;
-      await new Promise((resolve) => setImmediate(resolve));
     }
     pulses.trim(now);
   };
@@ -213,7 +208,7 @@ async function judge(ports: Ports, merchant_id: string, mismatches: Mismatches):
     blockers: blockers.length,
     first: first?.what ?? null,
     first_said: first?.said ?? null,
-    at: new Date(judged_at).toISOString(),
+    at: iso(judged_at),
   };
 }
 
@@ -235,19 +230,17 @@ export function createIncidents(store: Store): NewestIncidents {
     of: (merchant_id) => newest.get(merchant_id) ?? null,
     async update(now) {
       after ??= await lastBefore(store, now - LOOKED_BACK_MS);
-      for (;;) {
-        const page = await store.audit.auditsAfter(after, INCIDENTS_PAGE);
+      const read = (from: number, size: number) => store.audit.auditsAfter(from, size);
+      for await (const page of pagesOf(read, INCIDENTS_PAGE, after)) {
         for (const line of page) {
           const { at, action, reason } = line;
           // Whichever process erased it: nothing of it is remembered, and who comes back under its id begins anew.
           if (action === ERASE) newest.delete(line.subject);
           if (line.who !== BY_ITSELF) continue;
           const owner = await ownerOf(store, line);
-          if (owner !== null) newest.set(owner, { at: new Date(at).toISOString(), what: action, ...whyOf(reason) });
+          if (owner !== null) newest.set(owner, { at: iso(at), what: action, ...whyOf(reason) });
         }
         after = page.at(-1)?.sequence ?? after;
-        if (page.length < INCIDENTS_PAGE) return;
-        await new Promise((resolve) => setImmediate(resolve));
       }
     },
   };

@@ -1,12 +1,12 @@
 /** What operators do with brown-outs: schedule windows in which legacy refuses new work, list them, abort them at once. */
 
 import { z } from 'zod';
-import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import { reason } from '../api/person.ts';
+import { instant, iso, merchantId } from '../fields.ts';
 import { merchantToChange } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 
@@ -19,16 +19,9 @@ const MOST_MERCHANTS = 1_000;
 /** Somebody else may change a merchant at the same moment. */
 const TRIES = 10;
 
-const instant = z.iso
-  .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
-  .transform((text) => Date.parse(text));
-
 /** The body of `POST /api/brownouts`. */
 export const brownoutAsk = z.strictObject({
-  merchants: z
-    .array(z.string().regex(USER_ID, "the vendor's user id is needed, digits only"))
-    .min(1)
-    .max(MOST_MERCHANTS),
+  merchants: z.array(merchantId).min(1).max(MOST_MERCHANTS),
   from: instant.describe('when it begins, such as 2026-01-31T09:00:00Z'),
   until: instant.describe('when it ends, not included'),
   reason,
@@ -160,10 +153,6 @@ function viewOf(
   now: number,
 ): BrownoutView {
   const state = aborted_at !== null ? 'aborted' : until <= now ? 'over' : from <= now ? 'running' : 'scheduled';
-  const aborted = aborted_at === null ? null : iso(aborted_at);
+  const aborted = iso(aborted_at);
   return { id, from: iso(from), until: iso(until), reason: why, state, aborted_at: aborted, merchants };
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
 }

@@ -3,9 +3,10 @@
 import { heard, say } from '../../locales/sentences.ts';
 import type { MerchantSettings, RoutedKind, Stage } from '../../proxy/routing/merchant.ts';
 import { isEnough } from '../api/person.ts';
+import { iso } from '../fields.ts';
 import { NO_NOTICE_URL } from '../readiness/blockers.ts';
+import { type Finding, finding } from '../readiness/facts.ts';
 import { holdsBackOrders } from '../readiness/unproven.ts';
-import { type Finding, finding } from '../readiness/verdict.ts';
 import { type Preview, previewMove } from './preview.ts';
 import { type Direction, directionOf, routingOf, type Situation, settingsAfter } from './target.ts';
 import { isOpen, nextOpening, parseWindow } from './window.ts';
@@ -178,8 +179,4 @@ function concerns(kind: RoutedKind | 'payments' | null, kinds: readonly RoutedKi
 
 function kindOf(one: Finding, readiness: Situation['readiness']): RoutedKind | 'payments' | null {
   return readiness.operations.find(({ operation }) => operation === one.operation)?.kind ?? null;
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
 }

@@ -1,11 +1,13 @@
 /** The blast radius of a move: which units change side now, which can't yet and why, and how many calls a day that is: pure. */
+
 import type { Said, Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { type Merchant, type MerchantSettings, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot, type RoutingRules } from '../../proxy/routing/stage.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { type StageView, viewMerchant } from '../merchants.ts';
+import { iso } from '../fields.ts';
+import { viewMerchant } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import { type Facts, type OpenSale, type Routing, routeText, routingOf } from './target.ts';
 
@@ -27,33 +29,9 @@ export interface UnitMove {
   until: string | null;
 }
 
-export interface Preview {
-  /** `intents: shadow to canary 5 %`, for what changes. */
-  changes: string[];
-  changes_said: Said[];
-  /** Units that any call has named, or that hold open work. */
-  units_seen: number;
-  units_now: number;
-  units_later: number;
-  /** The first two hundred, later ones first. */
-  units: UnitMove[];
-  /** Of the kinds that change, over the last seven days. */
-  calls_a_day: number;
-  /** Of those the ones whose side changes, by what their units did so far. */
-  calls_a_day_touched: number;
-  open_on_orders: number;
-  open_on_legacy: number;
-  worst_difference: string | null;
-  predicted_refusals: {
-    operation: string;
-    code: string | null;
-    error: string | null;
-    detail: string | null;
-    count: number;
-  }[];
-}
+export type Preview = ReturnType<typeof previewMove>;
 
-export function previewMove(rules: RoutingRules, before: Merchant, after: MerchantSettings, facts: Facts): Preview {
+export function previewMove(rules: RoutingRules, before: Merchant, after: MerchantSettings, facts: Facts) {
   const moved: Merchant = { ...before, settings: after };
   const [from, to] = [routingOf(rules, before.settings), routingOf(rules, after)];
   const units = unitMoves(rules, before, moved, facts);
@@ -62,12 +40,14 @@ export function previewMove(rules: RoutingRules, before: Merchant, after: Mercha
   const calls = (of: (kind: RoutedKind) => number): number =>
     Math.round(kinds.reduce((sum, kind) => sum + of(kind), 0) * DAY_DECIMALS) / DAY_DECIMALS;
   return {
+    // `intents: shadow to canary 5 %`, for what changes.
     changes: changed.map(({ text }) => text),
     changes_said: changed.map(({ said }) => said),
     units_seen: slotsOf(facts).length,
     units_now: units.filter(({ when }) => when === 'now').length,
     units_later: units.filter(({ when }) => when === 'later').length,
     units: units.toSorted((one, other) => one.when.localeCompare(other.when)).slice(0, NAMED_UNITS),
+    // Of the kinds that change, over the last seven days; touched: those whose side changes.
     calls_a_day: calls((kind) => facts.samples[kind].calls_a_day),
     calls_a_day_touched: calls(
       (kind) => facts.samples[kind].calls_a_day * touchedPart(rules, before, moved, facts, kind),
@@ -94,7 +74,7 @@ function unitMoves(rules: RoutingRules, before: Merchant, after: Merchant, facts
 
 function later(slot: string, to: Side, holder: OpenSale): UnitMove {
   const { text, said } = say(`held.${holder.side}`, { id: holder.legacy_id });
-  return { slot, to, when: 'later', why: text, why_said: said, until: new Date(holder.ends_at).toISOString() };
+  return { slot, to, when: 'later', why: text, why_said: said, until: iso(holder.ends_at) };
 }
 
 function slotsOf(facts: Facts): string[] {
@@ -165,27 +145,10 @@ export interface OpenUnit {
   in_doubt: number;
 }
 
-export interface DrainView {
-  merchant_id: string;
-  at: string;
-  in_force: Record<RoutedKind, StageView>;
-  orders: {
-    open: number;
-    in_doubt: number;
-    oldest_at: string | null;
-    latest_end_at: string | null;
-    notices_pending: number;
-    units: (OpenUnit & { notices_pending: number })[];
-  };
-  legacy: { open: number; in_doubt: number; oldest_at: string | null; latest_end_at: string | null; units: OpenUnit[] };
-  /** From then on nothing can be open on orders; the past when nothing is; null while one lives on beyond its lifetime. */
-  safe_to_close_at: string | null;
-  /** What is being waited for, in a sentence or two. */
-  says: string;
-  said: Said[];
-}
+export type DrainView = Awaited<ReturnType<typeof viewDrain>>;
 
-export async function viewDrain(ports: Ports, merchant_id: string): Promise<DrainView> {
+/** `safe_to_close_at`: from then on nothing can be open on orders; null while a sale outlives its lifetime. */
+export async function viewDrain(ports: Ports, merchant_id: string) {
   const { in_force } = await viewMerchant(ports, merchant_id);
   const { store, clock, settings } = ports;
   const now = clock.now();
@@ -213,7 +176,7 @@ export async function viewDrain(ports: Ports, merchant_id: string): Promise<Drai
       units: units.map((unit) => ({ ...unit, notices_pending: waiting.get(unit.unit) ?? 0 })),
     },
     legacy: { ...sumOf(legacy), units: unitsOf(legacy) },
-    safe_to_close_at: closes === null ? null : iso(closes),
+    safe_to_close_at: iso(closes),
     says: sentences.map(({ text }) => text).join(' '),
     said: sentences.map(({ said }) => said),
   };
@@ -285,8 +248,4 @@ function waitedFor(open: readonly Open[], notices: number, closes: number | null
   if (closes === null) return [say('drain.overdue', { open: open.length }), ...told];
   const minutes = Math.ceil((closes - now) / 60_000);
   return [say('drain.closes', { open: open.length, minutes, closes_at: iso(closes) }), ...told];
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
 }

@@ -6,6 +6,7 @@ import { say } from '../../locales/sentences.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import type { Proposal } from '../../proxy/records/routing.ts';
 import { isEnough, type Person, reason } from '../api/person.ts';
+import { iso } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
@@ -197,10 +198,6 @@ function view(ports: Ports, proposal: Proposal): ProposalView {
     state: over ? 'expired' : proposal.state,
     proposed_at: iso(proposal.proposed_at),
     expires_at: iso(proposal.expires_at),
-    decided_at: proposal.decided_at === null ? null : iso(proposal.decided_at),
+    decided_at: iso(proposal.decided_at),
   };
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
 }

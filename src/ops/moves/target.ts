@@ -16,7 +16,7 @@ import {
 import type { RoutingRules } from '../../proxy/routing/stage.ts';
 import type { CoreSettings } from '../../proxy/settings.ts';
 import type { Person } from '../api/person.ts';
-import type { Readiness } from '../readiness/verdict.ts';
+import type { Readiness } from '../readiness/facts.ts';
 
 const { share, units_in } = merchantSettings.shape;
 

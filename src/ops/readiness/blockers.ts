@@ -1,4 +1,5 @@
 /** What stands hard in the way of a merchant's move, each with the command that shows or mends it: pure. */
+
 import type { Spoken } from '../../error.ts';
 import { sideOf } from '../../locales/sentences/facts.ts';
 import { heard, say } from '../../locales/sentences.ts';
@@ -6,9 +7,11 @@ import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import type { DifferenceGroup, LedgerRow } from '../../proxy/records/evidence.ts';
 import { type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
+import { DAY_MS, iso } from '../fields.ts';
 import {
   comingCalls,
-  DAY_MS,
+  type Finding,
+  finding,
   RECENT_DAYS,
   type ReadinessFacts,
   type ReadinessRules,
@@ -16,7 +19,6 @@ import {
   sumOf,
   usedKinds,
 } from './facts.ts';
-import { type Finding, finding } from './verdict.ts';
 
 export function blockersOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Finding[] {
   return [
@@ -81,7 +83,7 @@ function stopFindings({ trips, merchant_id, operations }: ReadinessFacts): Findi
   return routedKinds.flatMap((kind) => {
     const trip = trips?.[kind];
     if (trip === undefined) return [];
-    const since_at = new Date(trip.at).toISOString();
+    const since_at = iso(trip.at);
     const sentence = say('safety_stop', { kind, since_at, why: heard(trip.why) });
     const command = `puente safety reset ${merchant_id} --kind ${kind} --reason …`;
     const of = { operation: anyOf(operations, kind), sample: trip.evidence.sample };

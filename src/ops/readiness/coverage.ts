@@ -1,11 +1,12 @@
 /** The coverage matrix: every field of every operation that a merchant uses: equal, different, seen, carried, never seen. */
+
 import { z } from 'zod';
-import type { Said, Spoken } from '../../error.ts';
+import type { Spoken } from '../../error.ts';
 import { quoted, say } from '../../locales/sentences.ts';
 import type { Operation, Tables } from '../../mapping/tables.ts';
 import { fieldOfLoss } from '../../proxy/evidence/findings.ts';
 import type { CoverageRow, LedgerRow, Traffic, UnknownRow, VerdictRow } from '../../proxy/records/evidence.ts';
-import { merchantId } from './differences.ts';
+import { iso, merchantId } from '../fields.ts';
 import { sumOf } from './facts.ts';
 import type { EvidenceSource } from './readiness.ts';
 
@@ -23,34 +24,14 @@ export const coverageQuery = z.strictObject({
 });
 export type CoverageQuery = z.infer<typeof coverageQuery>;
 
-export interface CoverageCellView {
-  operation: string;
-  /** As the table writes it; fields of an answer that was read on both sides begin with `answer.`. */
-  field: string;
-  /** Calls in which it reached the other side, and calls in which it did not. */
-  equal: number;
-  different: number;
-  state: CoverageState;
-  last_at: string | null;
-}
-
-export interface CoverageView {
-  merchant_id: string;
-  tables_revision: string;
-  /** Every operation there is, with the calls of this merchant; 0 is never seen. */
-  operations: { operation: string; calls: number }[];
-  cells: CoverageCellView[];
-}
+export type CoverageView = Awaited<ReturnType<typeof viewCoverage>>;
+export type CoverageCellView = ReturnType<typeof cellsOf>[number];
 
 /**
  * Never-seen cells come from the tables' own fields at the merchant's site, so that emptiness shows. Operations that were
  * never called are listed with 0 calls and without their fields.
  */
-export async function viewCoverage(
-  ports: EvidenceSource,
-  merchant_id: string,
-  query: CoverageQuery,
-): Promise<CoverageView> {
+export async function viewCoverage(ports: EvidenceSource, merchant_id: string, query: CoverageQuery) {
   const { store, tables } = ports;
   const [merchant, rows, traffic] = await Promise.all([
     store.merchants.merchant(merchant_id),
@@ -79,7 +60,7 @@ function cellsOf(
   site: string | null,
   seen: readonly CoverageRow[],
   unseenState: (field: string) => CoverageState,
-): CoverageCellView[] {
+) {
   const known = tables.fields(operation, site).map(({ field }) => field);
   const unseen = [...new Set(known)].filter((field) => !seen.some((row) => row.field === field));
   return [
@@ -89,7 +70,7 @@ function cellsOf(
       equal: row.equal,
       different: row.different,
       state: row.different > 0 ? ('different' as const) : ('equal' as const),
-      last_at: new Date(row.last_at).toISOString(),
+      last_at: iso(row.last_at),
     })),
     ...unseen.map((field) => ({
       operation: operation.name,
@@ -138,27 +119,7 @@ export const lossQuery = z.strictObject({
 });
 export type LossQuery = z.infer<typeof lossQuery>;
 
-export interface LossView {
-  merchant_id: string;
-  operation: string;
-  /** As coverage names it: `body.items[].picture_url`, `headers.x-corporation-id`. */
-  field: string;
-  table: string;
-  why: string;
-  weight: LedgerRow['weight'];
-  /** Calls that lost it: on the orders lane, and on paper. */
-  count: number;
-  real_count: number;
-  would_be_count: number;
-  first_at: string;
-  last_at: string;
-  /** An exchange that shows it. */
-  sample: string;
-  tables_revision: string;
-  /** To send to the till's maker as it is. */
-  advice: string;
-  advice_said: Said;
-}
+export type LossView = ReturnType<typeof viewOf>;
 
 /** Money first, then who and what a sale was for, then the rest; the most frequent first in each. */
 export async function viewLosses(ports: EvidenceSource, query: LossQuery): Promise<LossView[]> {
@@ -172,7 +133,7 @@ export async function viewLosses(ports: EvidenceSource, query: LossQuery): Promi
     .map((row) => viewOf(ports, row));
 }
 
-function viewOf({ tables }: EvidenceSource, row: LedgerRow): LossView {
+function viewOf({ tables }: EvidenceSource, row: LedgerRow) {
   const operation = tables.operations.find(({ name }) => name === row.operation);
   const advice = adviceOn(tables, row);
   return {
@@ -185,8 +146,8 @@ function viewOf({ tables }: EvidenceSource, row: LedgerRow): LossView {
     count: row.count,
     real_count: row.count - row.would_be_count,
     would_be_count: row.would_be_count,
-    first_at: new Date(row.first_at).toISOString(),
-    last_at: new Date(row.last_at).toISOString(),
+    first_at: iso(row.first_at),
+    last_at: iso(row.last_at),
     sample: row.sample,
     tables_revision: row.tables_revision,
     advice: advice.text,
@@ -222,7 +183,7 @@ export async function viewUnknowns({ store }: EvidenceSource, { merchant }: ByMe
   const rows = await store.evidence.unknowns(merchant);
   return rows
     .toSorted((one, other) => other.count - one.count)
-    .map((row) => ({ ...row, first_at: isoOf(row.first_at), last_at: isoOf(row.last_at) }));
+    .map((row) => ({ ...row, first_at: iso(row.first_at), last_at: iso(row.last_at) }));
 }
 
 /** Verdicts on would-be orders: refusals first, the most frequent first. */
@@ -231,9 +192,5 @@ export async function viewVerdicts({ store }: EvidenceSource, { merchant }: ByMe
   const rank = ({ verdict }: VerdictRow): number => (verdict === 'accepted' ? 1 : 0);
   return rows
     .toSorted((one, other) => rank(one) - rank(other) || other.count - one.count)
-    .map((row) => ({ ...row, last_at: isoOf(row.last_at) }));
-}
-
-function isoOf(instant_ms: number): string {
-  return new Date(instant_ms).toISOString();
+    .map((row) => ({ ...row, last_at: iso(row.last_at) }));
 }

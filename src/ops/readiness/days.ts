@@ -1,12 +1,13 @@
 /** Readiness day by day: the verdict on each merchant is kept once a UTC day, because nothing else could tell it later. */
+
 import { createHash } from 'node:crypto';
 import type { Verdict } from '../../proxy/records/evidence.ts';
+import { DAY_MS } from '../fields.ts';
 import { knownMerchants } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import type { VerdictCounts } from '../report/report.ts';
 import { merchantReadiness, mismatchesOnce } from './readiness.ts';
 
-const DAY_MS = 86_400_000;
 /** Between two verdicts others have the thread for longer than one takes: payments come first. */
 const PAUSE_MS = 20;
 

@@ -1,13 +1,12 @@
 /** The inbox of differences: look, and judge; each judgement with a note and an audit line, acceptance with an end. */
 
 import { z } from 'zod';
-import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { type DifferenceGroup, differenceStates } from '../../proxy/records/evidence.ts';
 import { reason } from '../api/person.ts';
+import { DAY_MS, instant, iso, listLimit, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { DAY_MS } from './facts.ts';
 import type { EvidenceSource } from './readiness.ts';
 
 /** Longest time a difference may be accepted for: a quarter; what is still true then deserves another look. */
@@ -20,28 +19,13 @@ export const differenceKinds = ['verdict', 'error', 'value'] as const satisfies 
 /** What a person may say; `new` comes by itself, when it is seen again or when an acceptance has ended. */
 export const judgements = ['explained', 'accepted', 'fixed'] as const satisfies readonly DifferenceGroup['state'][];
 
-export const merchantId = z
-  .string()
-  .regex(USER_ID, "the vendor's user id is needed, digits only")
-  .describe('of this merchant');
-const instant = z.iso
-  .datetime({ offset: true, error: 'an instant such as 2026-12-31T00:00:00Z is needed' })
-  .transform((text) => Date.parse(text));
-const LIMIT = `a whole number from 1 to ${MOST_LISTED} is needed`;
-
 /** The query of `GET /api/differences`. */
 export const differenceQuery = z.strictObject({
   merchant: merchantId.exactOptional(),
   state: z.enum(differenceStates).exactOptional().describe('only in this state'),
   what: z.enum(differenceKinds).exactOptional().describe('verdict, error, or a value of an answer'),
   operation: z.string().min(1).max(100).exactOptional().describe('of this operation, such as point.create_intent'),
-  limit: z.coerce
-    .number({ error: LIMIT })
-    .int(LIMIT)
-    .min(1, LIMIT)
-    .max(MOST_LISTED, LIMIT)
-    .default(DEFAULT_LIMIT)
-    .describe('at most so many'),
+  limit: listLimit(DEFAULT_LIMIT, MOST_LISTED).describe('at most so many'),
 });
 export type DifferenceQuery = z.infer<typeof differenceQuery>;
 
@@ -114,8 +98,8 @@ export async function judgeDifference(
       what: before.what,
       path: before.path,
       seen: before.count,
-      before: { state: before.state, accepted_until: isoOrNull(before.accepted_until) },
-      after: { state, accepted_until: isoOrNull(accepted_until) },
+      before: { state: before.state, accepted_until: iso(before.accepted_until) },
+      after: { state, accepted_until: iso(accepted_until) },
     },
   });
   return viewOf(saved);
@@ -148,12 +132,8 @@ function rank({ state }: DifferenceGroup): number {
 function viewOf(group: DifferenceGroup): DifferenceView {
   return {
     ...group,
-    accepted_until: isoOrNull(group.accepted_until),
-    first_at: new Date(group.first_at).toISOString(),
-    last_at: new Date(group.last_at).toISOString(),
+    accepted_until: iso(group.accepted_until),
+    first_at: iso(group.first_at),
+    last_at: iso(group.last_at),
   };
-}
-
-function isoOrNull(instant_ms: number | null): string | null {
-  return instant_ms === null ? null : new Date(instant_ms).toISOString();
 }

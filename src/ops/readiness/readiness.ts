@@ -7,12 +7,13 @@ import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import type { MismatchKind } from '../../proxy/sales/orphans.ts';
+import { DAY_MS, iso } from '../fields.ts';
 import type { EvidenceReader, Ports } from '../ports.ts';
 import { RESET } from '../safety.ts';
 import { blockersOf, remarksOf } from './blockers.ts';
+import type { Finding, OperationReadiness, Readiness } from './facts.ts';
 import {
   areasOf,
-  DAY_MS,
   judgedCalls,
   OLD_AFTER_DAYS,
   RECENT_DAYS,
@@ -23,7 +24,6 @@ import {
   sumOf,
 } from './facts.ts';
 import { holdsBack, unprovenOf } from './unproven.ts';
-import type { Finding, OperationReadiness, Readiness } from './verdict.ts';
 
 export type { ReadinessFacts, ReadinessRules } from './facts.ts';
 
@@ -63,7 +63,7 @@ export type ReadinessView = Omit<Readiness, 'judged_at'> & { judged_at: string }
 
 export async function viewReadiness(ports: Ports, merchant_id: string): Promise<ReadinessView> {
   const readiness = await merchantReadiness(ports, merchant_id);
-  return { ...readiness, judged_at: new Date(readiness.judged_at).toISOString() };
+  return { ...readiness, judged_at: iso(readiness.judged_at) };
 }
 
 async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatches): Promise<ReadinessFacts> {

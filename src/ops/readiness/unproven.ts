@@ -4,12 +4,14 @@ import type { Spoken } from '../../error.ts';
 import { unknownWords } from '../../locales/sentences/facts.ts';
 import { say } from '../../locales/sentences.ts';
 import type { Operation } from '../../mapping/tables.ts';
+import { DAY_MS } from '../fields.ts';
 import { noticeFindings } from './blockers.ts';
 import {
   type Area,
   areasOf,
   comingCalls,
-  DAY_MS,
+  type Finding,
+  finding,
   judgedCalls,
   OLD_AFTER_DAYS,
   provenCalls,
@@ -18,7 +20,6 @@ import {
   type Seen,
   usedKinds,
 } from './facts.ts';
-import { type Finding, finding } from './verdict.ts';
 
 /** Nothing of it is in the way of a canary, which is where it is proven; of a move to orders it is. */
 const LEGACY_ONLY = 'legacy_only';

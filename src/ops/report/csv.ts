@@ -1,7 +1,9 @@
 /** A part of a report as CSV that a spreadsheet opens and never runs (`test/faults/README.md` F129). */
+
 import { printable } from '../../locales/says.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
+import { iso } from '../fields.ts';
 import type { Report, ReportPart } from './report.ts';
 
 const DECISION = ['sequence', 'at', 'who', 'action', 'subject', 'reason', 'before', 'after', 'evidence', 'said'];
@@ -101,7 +103,7 @@ export function exchangeCsv(exchange: StoredExchange): string {
   return csvLine([
     sequence,
     id,
-    new Date(at).toISOString(),
+    iso(at),
     merchant_id,
     operation,
     lane,

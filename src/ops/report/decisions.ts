@@ -1,13 +1,14 @@
 /** Decisions and incidents of a period, from the audit chain: people decide, Puente reports. */
 
 import { z } from 'zod';
-import { INTENT_ID, USER_ID } from '../../contract/identifiers.ts';
+import { INTENT_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { shownUrl } from '../../proxy/notices/guard.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { reasonSaid } from '../audit.ts';
+import { instant, iso, merchantId, pagesOf } from '../fields.ts';
 import type { Ports, Store } from '../ports.ts';
 import type { DecisionLine, ReportAsk } from './report.ts';
 
@@ -44,16 +45,12 @@ export async function decisionLines(
 
 /** Ascending, a page at a time. The chain is in the order of time but for clocks that were set, so its start is searched for. */
 async function* linesBetween(store: Store, since: number, until: number): AsyncGenerator<AuditLine> {
-  for (let after = await lastBefore(store, since - CLOCK_MARGIN_MS); ; ) {
-    const page = await store.audit.auditsAfter(after, PAGE);
+  const first = await lastBefore(store, since - CLOCK_MARGIN_MS);
+  for await (const page of pagesOf((after, size) => store.audit.auditsAfter(after, size), PAGE, first)) {
     for (const line of page) {
       if (line.at >= until + CLOCK_MARGIN_MS) return;
       if (line.at >= since && line.at < until) yield line;
     }
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) return;
-    after = last.sequence;
-    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
@@ -86,7 +83,7 @@ async function concerns(
 function shown({ sequence, at, who, action, subject, reason, detail }: AuditLine): DecisionLine {
   const said = reasonSaid({ who, reason });
   const { before = null, after = null, ...evidence } = told(detail) as typeof detail; // an object stays one
-  return { sequence, at: new Date(at).toISOString(), who, action, subject, reason, said, before, after, evidence };
+  return { sequence, at: iso(at), who, action, subject, reason, said, before, after, evidence };
 }
 
 /** Without what is too long, and without the path of a notice URL, which lines of the first builds have whole. */
@@ -125,17 +122,9 @@ const DEFAULT_PERIOD_MS = 30 * 86_400_000;
 const DEFAULT_LIMIT = 100;
 const MOST_LISTED = 1_000;
 
-const instant = z.iso
-  .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
-  .transform((text) => Date.parse(text));
-
 /** The query of `GET /api/incidents`; [since, until), the last thirty days unless it is said. */
 export const incidentQuery = z.strictObject({
-  merchant: z
-    .string()
-    .regex(USER_ID, "the vendor's user id is needed, digits only")
-    .exactOptional()
-    .describe('of this merchant'),
+  merchant: merchantId.exactOptional().describe('of this merchant'),
   since: instant.exactOptional().describe('then or later, such as 2026-01-31T09:00:00Z (default: thirty days ago)'),
   until: instant.exactOptional().describe('before then'),
   limit: z.coerce.number().int().min(1).max(MOST_LISTED).default(DEFAULT_LIMIT).describe('at most so many'),

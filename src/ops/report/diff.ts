@@ -1,12 +1,13 @@
 /** What changed between two reports, with the tables and decisions in between. */
+
 import { z } from 'zod';
-import { USER_ID } from '../../contract/identifiers.ts';
 import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
+import { instant, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { lastBefore } from './decisions.ts';
 import { gatherReport, type ReportFacts } from './gather.ts';
-import { type DecisionLine, REPORT_SCHEMA, type Report } from './report.ts';
+import { REPORT_SCHEMA, type Report } from './report.ts';
 
 export interface ChangedLine {
   part: 'traffic' | 'errors' | 'losses' | 'differences' | 'shadow' | 'notices' | 'limitations' | 'merchants';
@@ -20,16 +21,7 @@ export interface ChangedLine {
   after_said: Said | null;
 }
 
-export interface ReportDiff {
-  a: { made_at: string; period: Report['period'] };
-  b: { made_at: string; period: Report['period'] };
-  verdict: { before: string | null; after: string | null };
-  tables_revision: { before: string; after: string };
-  changes: ChangedLine[];
-  /** Audit lines of b that a did not have yet. */
-  decisions: DecisionLine[];
-  incidents: DecisionLine[];
-}
+export type ReportDiff = ReturnType<typeof diffReports>;
 
 const lines = z.array(z.looseObject({}));
 /** What is looked at, as far as a file that somebody wrote by hand could break it. */
@@ -69,7 +61,7 @@ export function readReport(text: string, name: string): Report {
 }
 
 /** @throws PuenteError bad_request when the two are not about the same merchant. */
-export function diffReports(a: Report, b: Report): ReportDiff {
+export function diffReports(a: Report, b: Report) {
   if (a.merchant_id !== b.merchant_id)
     throw new PuenteError(
       'bad_request',
@@ -161,20 +153,12 @@ function told(measured: number | Spoken | undefined): { value: number | string |
 
 const DEFAULT_PERIOD_MS = 7 * 86_400_000;
 
-const instant = z.iso
-  .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
-  .transform((text) => Date.parse(text));
-
 /**
  * The query of `GET /api/report/compare`: [since, until), the last seven days unless it is said, against
  * [before_since, before_until), which unless it is said is as long and ends where the other begins.
  */
 export const compareQuery = z.strictObject({
-  merchant: z
-    .string()
-    .regex(USER_ID, "the vendor's user id is needed, digits only")
-    .exactOptional()
-    .describe('one merchant; all of them without'),
+  merchant: merchantId.exactOptional().describe('one merchant; all of them without'),
   since: instant.exactOptional().describe('the later period: from (default: seven days before its end)'),
   until: instant.exactOptional().describe('to, not included (default: now)'),
   before_since: instant.exactOptional().describe('the earlier period: from (default: as long as the later one)'),

@@ -5,7 +5,7 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
 import { type ExchangeFilter, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import { verifyAuditStream } from '../audit.ts';
-import type { Figures } from '../charts/charts.ts';
+import { DAY_MS, iso, pagesOf } from '../fields.ts';
 import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { merchantReadiness, viewReadiness } from '../readiness/readiness.ts';
@@ -26,7 +26,6 @@ import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines
 
 /** Small enough that payments between two pages notice nothing. */
 const PAGE = 1_000;
-const DAY_MS = 86_400_000;
 
 /** What the report says of the installation; handed in, because settings are not the core's. */
 export interface ReportFacts {
@@ -68,9 +67,9 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   const head = (await store.audit.audits(1))[0];
   return {
     schema: REPORT_SCHEMA,
-    made_at: new Date(ports.clock.now()).toISOString(),
+    made_at: iso(ports.clock.now()),
     merchant_id,
-    period: { since: new Date(ask.since).toISOString(), until: new Date(ask.until).toISOString() },
+    period: { since: iso(ask.since), until: iso(ask.until) },
     tables_revision: tables.revision,
     tables: [...tally.tables].map(([revision, calls]) => ({ revision, calls })),
     exchanges: {
@@ -150,16 +149,13 @@ export async function tallyOf(
     until: ask.until,
     ...(ask.merchant_id === null ? {} : { merchant_id: ask.merchant_id }),
   };
-  for (let after = 0; ; ) {
-    signal?.throwIfAborted();
-    const page = await reader.exchanges(filter, after, PAGE);
+  signal?.throwIfAborted();
+  for await (const page of pagesOf((after, size) => reader.exchanges(filter, after, size), PAGE)) {
     for (const exchange of page) if (exchange.sequence <= last) addExchange(tally, exchange);
-    const newest = page.at(-1)?.sequence;
-    if (newest === undefined || page.length < PAGE || newest >= last) return tally;
-    after = newest;
-    // Payments come first: the page was read on the same thread that answers them.
-    await new Promise((resolve) => setImmediate(resolve));
+    if ((page.at(-1)?.sequence ?? last) >= last) break;
+    signal?.throwIfAborted();
   }
+  return tally;
 }
 
 // Readiness of days of which no verdict was kept, from the audit chain: what each decision on a stage rested on.
@@ -193,25 +189,18 @@ function countsOf(found: readonly Verdict[]): Record<Verdict, number> {
 export const figuresQuery = reportQuery.pick({ merchant: true, since: true, until: true });
 export type FiguresQuery = z.infer<typeof figuresQuery>;
 
-export interface FiguresView extends Figures, Pick<Report, 'merchant_id' | 'made_at' | 'period'> {
-  /** ISO 8601, the oldest call of any merchant that is still kept: nothing before it can be shown; null for none. */
-  calls_since: string | null;
-  /** UTC day of the first verdict that is kept; null for none. */
-  readiness_since: string | null;
-}
-
 /**
  * Reports and figures wait for one another, and payments for none of them.
  * @param signal aborted when nobody waits for it any more; then it rejects with the signal's reason.
  * @throws PuenteError bad_request when the period is empty.
  */
-export function viewFigures(ports: Ports, query: FiguresQuery, signal: AbortSignal): Promise<FiguresView> {
+export function viewFigures(ports: Ports, query: FiguresQuery, signal: AbortSignal) {
   const ask = askOf(ports, query);
   requirePeriod(ask);
   return ports.memory.mutex.run('report', () => gatherFigures(ports, ask, signal));
 }
 
-async function gatherFigures(ports: Ports, ask: ReportAsk, signal: AbortSignal): Promise<FiguresView> {
+async function gatherFigures(ports: Ports, ask: ReportAsk, signal: AbortSignal) {
   signal.throwIfAborted();
   await ports.evidence.settled();
   const tally = await tallyOf(ports.store.exchanges, ask, signal);
@@ -221,9 +210,10 @@ async function gatherFigures(ports: Ports, ask: ReportAsk, signal: AbortSignal):
   const [oldest] = await ports.store.exchanges.exchanges({}, 0, 1);
   return {
     merchant_id: ask.merchant_id,
-    made_at: new Date(ports.clock.now()).toISOString(),
-    period: { since: new Date(ask.since).toISOString(), until: new Date(ask.until).toISOString() },
-    calls_since: oldest === undefined ? null : new Date(oldest.at).toISOString(),
+    made_at: iso(ports.clock.now()),
+    period: { since: iso(ask.since), until: iso(ask.until) },
+    // Nothing before the oldest call that is kept can be shown, whichever merchant's it is.
+    calls_since: oldest === undefined ? null : iso(oldest.at),
     readiness_since: await readinessSince(ports),
     days: dayLines(tally),
     waits: waitLines(tally),

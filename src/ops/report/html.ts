@@ -18,7 +18,7 @@ import {
   timeOf,
   written,
 } from '../html.ts';
-import type { Finding } from '../readiness/verdict.ts';
+import type { Finding } from '../readiness/facts.ts';
 import { htmlPage, htmlSection, htmlVerdict, type ShownFinding } from './page.ts';
 import type { CutList, LossLine, Report } from './report.ts';
 import { OWN_VALUE } from './sections.ts';

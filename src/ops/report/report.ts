@@ -1,15 +1,15 @@
 /** A report as data: what the store says happened in a period, for one merchant or the fleet; JSON, CSV and HTML are its forms. */
 
 import { z } from 'zod';
-import { USER_ID } from '../../contract/identifiers.ts';
 import type { Said } from '../../error.ts';
 import { languages } from '../../locales/words.ts';
 import type { Exchange, Outcome } from '../../proxy/evidence/exchange.ts';
 import type { DifferenceState, LossSeen, Verdict } from '../../proxy/records/evidence.ts';
 import type { Stage } from '../../proxy/routing/merchant.ts';
+import { instant, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import type { Finding } from '../readiness/facts.ts';
 import type { ReadinessView } from '../readiness/readiness.ts';
-import type { Finding } from '../readiness/verdict.ts';
 
 /** The form of the JSON; a reader refuses one that it does not know. */
 export const REPORT_SCHEMA = 'puente-report/1';
@@ -241,10 +241,6 @@ export interface Report {
 
 const DEFAULT_PERIOD_MS = 7 * 86_400_000;
 
-const instant = z.iso
-  .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
-  .transform((text) => Date.parse(text));
-
 /** The lists of a report that are tables, and what was found of the audit chain as a table of one row. */
 export const reportParts = [
   'traffic',
@@ -271,11 +267,7 @@ export type ReportPart = (typeof reportParts)[number];
 
 /** The query of `GET /api/report`. `part` is for CSV: one list of the report, or every exchange as it was kept; `language` for HTML, what programs read has one. */
 export const reportQuery = z.strictObject({
-  merchant: z
-    .string()
-    .regex(USER_ID, "the vendor's user id is needed, digits only")
-    .exactOptional()
-    .describe('one merchant; all of them without'),
+  merchant: merchantId.exactOptional().describe('one merchant; all of them without'),
   since: instant.exactOptional().describe('from (default: seven days before the end)'),
   until: instant.exactOptional().describe('to, not included (default: now)'),
   format: z.enum(['json', 'csv', 'html']).default('json').describe('form of the file'),

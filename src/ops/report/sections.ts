@@ -7,10 +7,11 @@ import type { Verdict } from '../../proxy/records/evidence.ts';
 import type { NoticeSum } from '../../proxy/records/notices.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
+import { DAY_MS, dayOf, iso } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { adviceOn } from '../readiness/coverage.ts';
+import type { Readiness } from '../readiness/facts.ts';
 import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
-import type { Readiness } from '../readiness/verdict.ts';
 import type {
   Assumption,
   DifferenceLine,
@@ -114,7 +115,6 @@ async function openDifferences({ store, clock }: Ports, merchant_id: string | nu
 // Notices of a period, by topic and by day: sent, retried, stuck.
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** The store counts a slice of an hour in a few ms; only a period of more than two years has longer ones. */
 const MOST_SLICES = 20_000;
 /** No Puente has run before. */
@@ -159,7 +159,7 @@ function add(line: NoticeLine | undefined, { state, attempts, count }: NoticeSum
 }
 
 function addToDay(days: Map<string, NoticeDay>, at: number, sum: NoticeSum, is_fresh: boolean): void {
-  const day = new Date(at).toISOString().slice(0, 10);
+  const day = dayOf(at);
   const line = days.get(day) ?? { day, made: 0, delivered: 0, pending: 0, stuck: 0, dead: 0 };
   line.made += sum.count;
   line[sum.state] += sum.count;
@@ -229,8 +229,8 @@ export async function differenceLines(
       orders: group.orders,
       state: group.state,
       count,
-      first_at: new Date(group.first_at).toISOString(),
-      last_at: new Date(group.last_at).toISOString(),
+      first_at: iso(group.first_at),
+      last_at: iso(group.last_at),
     }))
     .toSorted((a, b) => b.count - a.count);
   return { lines: lines.slice(0, MOST_DIFFERENCES), left_out: Math.max(0, lines.length - MOST_DIFFERENCES) };

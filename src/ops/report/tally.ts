@@ -1,10 +1,11 @@
 /** Sums over exchanges, one page after the other: memory grows with operations and findings, never with calls. */
+
 import { OTHERS } from '../../mapping/tables.ts';
 import { type Exchange, type Outcome, outcomes } from '../../proxy/evidence/exchange.ts';
 import type { LossSeen, StoredExchange } from '../../proxy/records/evidence.ts';
+import { DAY_MS } from '../fields.ts';
 import type { DayLine, ErrorLine, LatencyLine, LossLine, ShadowLine, TrafficLine, WaitLine } from './report.ts';
 
-const DAY_MS = 86_400_000;
 /** Calls of no operation are one line. */
 export const NO_OPERATION = '(no operation)';
 /** Distinct lines of errors and losses: what legacy answers, and fields that no table knows, are no closed sets. */

@@ -11,6 +11,7 @@ import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { type Link, slotOf } from '../../proxy/sales/link.ts';
 import { BY_ITSELF } from '../api/person.ts';
+import { iso } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
 /** A till that polls every second for an hour; later calls of one sale are left out, and the story says so. */
@@ -133,7 +134,7 @@ function cutOf(all: readonly unknown[], most: number, kind: TraceStep['kind'], c
 
 /** Said at the end of the story, wherever something is missing. */
 function withCuts(steps: TraceStep[], cuts: readonly (Cut | null)[]): TraceStep[] {
-  const at = steps.at(-1)?.at ?? new Date(0).toISOString();
+  const at = steps.at(-1)?.at ?? iso(0);
   return [...steps, ...cuts.filter((cut) => cut !== null).map((cut) => ({ at, ...cut, id: null }))];
 }
 
@@ -336,7 +337,7 @@ export interface Step extends Omit<TraceStep, 'at'> {
 export function inOrder(steps: readonly Step[]): TraceStep[] {
   return steps
     .toSorted((first, second) => first.at - second.at || RANKS[first.rank] - RANKS[second.rank])
-    .map(({ rank: _rank, at, ...step }) => ({ at: new Date(at).toISOString(), ...step }));
+    .map(({ rank: _rank, at, ...step }) => ({ at: iso(at), ...step }));
 }
 
 /** The words of a step. */

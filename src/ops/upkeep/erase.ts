@@ -1,9 +1,9 @@
 /** Forgetting a merchant: what there is, what is still open, and then everything but the decisions about it. */
 
 import { z } from 'zod';
-import { PuenteError, type Said, type Spoken } from '../../error.ts';
+import { PuenteError, type Spoken } from '../../error.ts';
 import { heardOfInput, say } from '../../locales/sentences.ts';
-import type { Holdings, OpenWork } from '../../proxy/records/upkeep.ts';
+import type { OpenWork } from '../../proxy/records/upkeep.ts';
 import { reason, SAY_WHY } from '../api/person.ts';
 import type { Ports } from '../ports.ts';
 
@@ -21,25 +21,14 @@ export const eraseAsk = z.strictObject({
 });
 export type EraseAsk = z.infer<typeof eraseAsk>;
 
-export interface Erasure {
-  merchant_id: string;
-  erased: boolean;
-  /** Rows that there are, or were. */
-  holdings: Holdings;
-  open: OpenWork;
-  /** What keeps it from being erased, in sentences; empty when nothing does. */
-  in_the_way: string[];
-  in_the_way_said: Said[];
-  /** Backups of before, which hold it still. */
-  backups: string[];
-}
+export type Erasure = Awaited<ReturnType<typeof eraseMerchant>>;
 
 /**
  * Counts, and with `apply` erases. The audit lines stay: they say who decided what, and the chain must hold.
  * @throws PuenteError not_found for a merchant of whom there is nothing, bad_request without a reason, conflict while work
  * is open.
  */
-export async function eraseMerchant(ports: Ports, merchant_id: string, ask: EraseAsk, who: string): Promise<Erasure> {
+export async function eraseMerchant(ports: Ports, merchant_id: string, ask: EraseAsk, who: string) {
   const { store, clock } = ports;
   const holdings = await store.upkeep.holdings(merchant_id);
   const is_known = (await store.merchants.merchant(merchant_id)) !== null;
@@ -51,7 +40,7 @@ export async function eraseMerchant(ports: Ports, merchant_id: string, ask: Eras
   const in_the_way_said = obstacles.map(({ said }) => said);
   const backupsNow = async (): Promise<string[]> => (await store.upkeep.backups()).map(({ file }) => file);
   const backups = await backupsNow();
-  const counted: Erasure = { merchant_id, erased: false, holdings, open, in_the_way, in_the_way_said, backups };
+  const counted = { merchant_id, erased: false, holdings, open, in_the_way, in_the_way_said, backups };
   if (!ask.apply) return counted;
   const { reason } = ask;
   if (reason === undefined)

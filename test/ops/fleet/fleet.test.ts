@@ -1,7 +1,14 @@
 /** The fleet board's decisions: pulses of two lanes over an hour, what drains, what wants to be looked at, pages. */
 import { describe, expect, it } from 'vitest';
-import { type Beside, createPulses, fleetLine, PULSE_MS } from '../../../src/ops/fleet/line.ts';
-import { fleetQuery, selectLines, totalsOf } from '../../../src/ops/fleet/select.ts';
+import {
+  type Beside,
+  createPulses,
+  fleetLine,
+  fleetQuery,
+  PULSE_MS,
+  selectLines,
+  totalsOf,
+} from '../../../src/ops/fleet/line.ts';
 import type { CallSeen } from '../../../src/proxy/records/evidence.ts';
 import { merchantSettings, type Stage } from '../../../src/proxy/routing/merchant.ts';
 

@@ -1,7 +1,7 @@
 /** Situations of a merchant for the tests of moves: a quiet one that nothing is known of, and what a test lays over it. */
 
 import type { Facts, MoveTarget, Sample, Situation } from '../../../src/ops/moves/target.ts';
-import type { Finding, FindingCode, Readiness } from '../../../src/ops/readiness/verdict.ts';
+import type { Finding, FindingCode, Readiness } from '../../../src/ops/readiness/facts.ts';
 import {
   type Merchant,
   type MerchantSettings,
