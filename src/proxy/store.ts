@@ -1,7 +1,6 @@
 /** What Puente remembers, as an interface that any engine can keep: each method is one whole transaction. */
 
 import type { AuditEntry } from './audit.ts';
-import type { NoticesBehind, NoticeTurn } from './records/delivery.ts';
 import type { RecordedExchange } from './records/evidence.ts';
 import type {
   Attempt,
@@ -11,6 +10,8 @@ import type {
   NewNotice,
   Notice,
   NoticeFilter,
+  NoticesBehind,
+  NoticeTurn,
 } from './records/notices.ts';
 import type { Refund, RefundChange } from './records/refunds.ts';
 import type { LegacySale, LegacySaleChange } from './records/routing.ts';

@@ -1,7 +1,7 @@
 /** Where the engine begins with an exchange: the links that stand before it, and the translation of its request. */
 import { parseJson, stringifyJson } from '../../src/contract/json.ts';
 import type { MappingContext, Operation, Tables, Translated } from '../../src/mapping/tables.ts';
-import type { News } from '../../src/proxy/notices/resolve.ts';
+import type { News } from '../../src/proxy/notices/request.ts';
 import { referenceOf } from '../../src/proxy/qr/held-body.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { derivedReference, fitsUpstream } from '../../src/proxy/sales/new-link.ts';

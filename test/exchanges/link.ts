@@ -3,7 +3,7 @@ import { order as orderSchema } from '../../src/contract/orders.ts';
 import { minorUnits } from '../../src/mapping/amount.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
 import type { Ports } from '../../src/ops/ports.ts';
-import type { News } from '../../src/proxy/notices/resolve.ts';
+import type { News } from '../../src/proxy/notices/request.ts';
 import { keepCall, referenceOf } from '../../src/proxy/qr/held-body.ts';
 import { type Link, slotOf } from '../../src/proxy/sales/link.ts';
 import { derivedReference } from '../../src/proxy/sales/new-link.ts';

@@ -14,17 +14,16 @@ import { feedNoticeRequest, type NoticeRequest, noticeRequest, withoutCredential
 import type { Resolve } from './resolve.ts';
 import { afterNoticeAttempt } from './retry-schedule.ts';
 
-/** Pause before an attempt that could not be recorded is recorded again; nothing new is worth sending meanwhile. */
+/** Pause before a failed record of an attempt is tried again; nothing new is sent meanwhile. */
 const RECORD_PAUSE_MS = 5_000;
 
-/** Where a notice goes and how it is told, as it is set now. */
+/** Where a notice goes and in which form, by the current settings. */
 export interface Receiver {
   url: string | null;
   dialect: Dialect;
   secret: Secret | null;
 }
 
-/** What delivery needs of the store. */
 export type NoticeDelivery = Pick<
   NoticeStore,
   'dueNotices' | 'dueNoticesInTurn' | 'dueNoticesBehind' | 'recordAttempt'
@@ -43,12 +42,12 @@ export interface AttemptParts {
   horizon_ms: number | null;
   /** After every recorded attempt, for logs and counters. */
   onAttempt?: (notice: Notice, attempt: Attempt) => void;
-  /** When the store fails; the loop goes on. Without a notice it was none in particular. */
+  /** When the store fails; the loop continues. */
   onFault?: (error: unknown, notice?: Notice) => void;
 }
 
 /**
- * Tries once, from the lookup's result to the record. Never rejects.
+ * Makes and records one attempt. Never rejects.
  * @param receiver Null when the merchant's settings or the link could not be read.
  */
 export async function attemptNotice(
@@ -59,8 +58,8 @@ export async function attemptNotice(
 ): Promise<void> {
   const started = parts.clock.now();
   const request = writeRequest(notice, receiver, parts.public_url, started);
-  const result = typeof request === 'string' ? held(request) : await parts.sender.send(asCalled(request));
-  // A connection that was cut by our stop says nothing about the receiver; the notice stays due.
+  const result = typeof request === 'string' ? held(request) : await parts.sender.send(request);
+  // A connection cut by Puente's own stop proves nothing about the receiver; the notice stays due.
   if (stopping.aborted && result.status === null) return;
   const ended = parts.clock.now();
   const attempt: Attempt = {
@@ -83,12 +82,7 @@ export async function attemptNotice(
   await record(parts, notice, attempt, next, stopping);
 }
 
-function asCalled(request: NoticeRequest): NoticeRequest {
-  const { url, headers } = withoutCredentials(request.url);
-  return { ...request, url, headers: { ...request.headers, ...headers } };
-}
-
-/** The request, or one sentence that says why there is none and what to do about it. */
+/** The request, or one sentence that says why there is none and what to do. */
 function writeRequest(
   notice: Notice,
   receiver: Receiver | null,
@@ -111,7 +105,7 @@ function writeRequest(
   return noticeRequest({ ...facts, dialect, secret });
 }
 
-/** Keeps trying while the store fails, because a delivered notice that is not recorded would be sent again at once. */
+/** Retries while the store fails: a delivered notice that is not recorded would be sent again at once. */
 async function record(
   parts: AttemptParts,
   notice: Notice,
@@ -126,7 +120,7 @@ async function record(
       return;
     } catch (error) {
       parts.onFault?.(error, notice);
-      // Somebody else has changed the notice, so it is not ours to record any more.
+      // The notice was changed meanwhile, so this attempt is not recorded.
       if (error instanceof PuenteError && error.code === 'conflict') return;
       if (stopping.aborted) return;
       await parts.clock.sleep(RECORD_PAUSE_MS, stopping);
@@ -138,19 +132,17 @@ function held(detail: string): SendResult {
   return { outcome: 'ours', status: null, detail, retry_after_ms: null };
 }
 
-// Sends one notice: a guarded POST without redirects, judged by its status alone.
-
 /** The legacy contract gives a receiver 22 s (`docs/field-notes.md` Point §3.2). */
 const TIMEOUT_MS = 22_000;
-/** The look-up and connecting take no real receiver longer; the rest of the time is for its answer. */
+/** Lookup and connection take no real receiver longer; the rest of the time is for its answer. */
 const MAX_CONNECT_MS = 10_000;
-/** Enough to let an ordinary answer end by itself; the rest is not worth reading (`docs/protocol.md` §3.13). */
+/** Enough for an ordinary answer to end by itself (`docs/protocol.md` §3.13). */
 const MAX_ANSWER_BYTES = 16 * 1024;
-/** The schedule clamps further, to twice its own pause; this only keeps the number small. */
+/** The schedule limits it further, to twice its own pause. */
 const MAX_RETRY_AFTER_MS = 48 * 3_600_000;
-/** What the legacy service took as received; every other 2xx was sent again. */
+/** Legacy accepted only these; it sent again after every other 2xx. */
 const DELIVERED: readonly number[] = [200, 201];
-/** This machine's own shortages and its own resolver's outage; never the receiver's fault. */
+/** Failures of this machine or its resolver; never the receiver's fault. */
 const OUR_CODES: readonly string[] = [
   'EMFILE',
   'ENFILE',
@@ -171,22 +163,22 @@ export interface SendResult {
 }
 
 export interface Sender {
-  /** Never rejects: what goes wrong is the result. */
+  /** Never rejects. */
   send(request: NoticeRequest): Promise<SendResult>;
-  /** Cuts what is under way. */
+  /** Cuts the calls under way. */
   close(): Promise<void>;
 }
 
 export interface SenderOptions {
   policy: OutboundPolicy;
-  /** For requests that don't bring a User-Agent of their own. */
+  /** For requests without a User-Agent of their own. */
   userAgent: string;
   /** In place of the system's resolver. */
   resolve?: Resolve;
   timeout_ms?: number;
 }
 
-/** A sender that makes a connection of its own for every notice, so that every attempt's address is checked anew. */
+/** Sends a guarded POST without redirects. Every notice has its own connection, so that every attempt's address is checked. */
 export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_MS }: SenderOptions): Sender {
   const connect = guardedConnector(policy, Math.min(timeout_ms, MAX_CONNECT_MS), resolve);
   const open = createEntries<Client>();
@@ -219,13 +211,12 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
 
   return {
     async send(request) {
-      let url: URL;
+      const { url, headers } = withoutCredentials(request.url);
       try {
-        url = checkUrl(request.url, policy);
+        return await post(checkUrl(url, policy), { ...request, headers: { ...request.headers, ...headers } });
       } catch (error) {
         return failed(error, timeout_ms);
       }
-      return post(url, request);
     },
     async close() {
       await Promise.all(open.values().map((client) => client.destroy()));
@@ -249,7 +240,7 @@ function judge({ statusCode: status, headers }: Dispatcher.ResponseData): SendRe
   };
 }
 
-/** Reads until the end or the limit; the status has already decided, so a body that breaks changes nothing. */
+/** Reads until the end or the limit; the status has already decided, so a broken body changes nothing. */
 async function readSome(body: AsyncIterable<Uint8Array>): Promise<void> {
   let bytes = 0;
   try {

@@ -1,4 +1,4 @@
-/** The outbound URL guard: which merchant URLs a notice may go to, and the connector that keeps to it at connect time. */
+/** The outbound URL guard: which merchant URLs a notice may go to, checked again by the connector at connect time. */
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -15,19 +15,19 @@ export interface OutboundPolicy {
   /** Ports that may be called, 443 and 8443 by default. */
   ports: number[];
   /**
-   * Our own public names and addresses, as `host` or `host:port`: a notice to ourselves would run in a circle. What
-   * stands without a port is refused as the address of another name, too.
+   * Puente's own public names and addresses, as `host` or `host:port`: a notice to itself would loop. An entry without a
+   * port is also refused as the address of another name.
    */
   own_hosts: string[];
 }
 
-/** What browsers and servers commonly hold; beyond it a URL is no address but a payload. */
+/** The limit of common browsers and servers. */
 const MAX_URL_CHARACTERS = 2048;
 
 /**
- * Judges a URL before anything is resolved. The parsed form is judged, because the URL standard folds `0x7f.1`,
- * `2130706433` and the like into one spelling (`test/faults/README.md` F113, F116).
- * @throws PuenteError blocked_address with a sentence that says what to change.
+ * Checks a URL before its name is resolved, in its parsed form: the URL standard writes `0x7f.1`, `2130706433` and the like
+ * in one way (`test/faults/README.md` F113, F116).
+ * @throws PuenteError blocked_address, with a sentence that says what to change.
  */
 export function checkUrl(text: string, policy: OutboundPolicy): URL {
   if (text.length > MAX_URL_CHARACTERS) throw blocked(`is longer than ${MAX_URL_CHARACTERS} characters`);
@@ -56,13 +56,13 @@ export function checkUrl(text: string, policy: OutboundPolicy): URL {
   return url;
 }
 const PRINTABLE_ASCII = /^[\x21-\x7e]+$/;
-/** With two dots at its end even `127.0.0.1..` is a name for the URL parser. */
+/** The URL parser takes `127.0.0.1..` for a name. */
 const EMPTY_LABEL = /^\.|\.\.|\.$/;
 const AUTHORITY_WITH_USER = /^[a-z]+:\/*[^/?]*@/i;
 
 /**
- * A connector for undici that connects only to checked addresses: every address of the answer must be allowed, an IP
- * literal is checked itself (the lookup hook is never called for one), and the socket's peer is checked once more (F114).
+ * A connector for undici that connects only to allowed addresses: every address of the lookup must be allowed, an IP literal
+ * is checked itself (there is no lookup for it), and the peer of the socket is checked once more (F114).
  */
 export function guardedConnector(
   policy: OutboundPolicy,
@@ -88,7 +88,7 @@ export function guardedConnector(
   };
 }
 
-/** Node's lookup hook over `resolve`; refuses the whole answer when one address of it is not allowed. */
+/** Node's lookup hook over `resolve`; refuses the whole answer if one address is not allowed. */
 function guardedLookup(policy: OutboundPolicy, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(
@@ -113,7 +113,7 @@ function answerRefusal(hostname: string, found: LookupAddress[], policy: Outboun
   return null;
 }
 
-/** A socket that its peer has closed already has no address to check, and is of no use. */
+/** A socket that its peer has closed already has no address to check. */
 function peerRefusal({ remoteAddress }: Socket, policy: OutboundPolicy): Error | null {
   if (remoteAddress === undefined)
     return Object.assign(new Error('closed as soon as it was open'), { code: 'ECONNRESET' });
@@ -151,10 +151,10 @@ function isOwn(host: string, port: number, policy: OutboundPolicy): boolean {
   });
 }
 
-/** Endings that the public DNS never has: RFC 6761, 6762, 8375, and ICANN's resolution of 2024 on `internal`. */
+/** Never in the public DNS: RFC 6761, 6762, 8375, and ICANN's resolution of 2024 on `internal`. */
 const LOCAL_ENDINGS = ['localhost', 'local', 'internal', 'home.arpa', 'localdomain'];
 
-/** A name without a dot means whatever the local search list makes of it. */
+/** A name without a dot is resolved by the local search list. */
 function isLocalName(host: string): boolean {
   if (isIP(host) !== 0) return false;
   return !host.includes('.') || LOCAL_ENDINGS.some((ending) => host === ending || host.endsWith(`.${ending}`));
@@ -165,17 +165,15 @@ function blocked(reason: string): PuenteError {
   return new PuenteError('blocked_address', say('attempt.blocked', { cause: heardOfAddress(reason) }));
 }
 
-// Says which network addresses an outgoing notice may connect to: only public unicast ones, however they are written.
-
-/** What `allow_private` opens. Link-local stays shut: that is where clouds keep their metadata service. */
+/** Allowed by `allow_private`. Link-local stays blocked: clouds have their metadata service there. */
 const PRIVATE_RANGES: readonly string[] = ['loopback', 'private', 'uniqueLocal'];
-/** An interface id that carries an IPv4 address (ISATAP): a tunnel on this machine would lead to that address. */
+/** Interface ids that contain an IPv4 address (ISATAP): a tunnel on this machine would lead to it. */
 const ISATAP_IDS: readonly number[] = [0x0000, 0x0200];
 const ISATAP_MARK = 0x5efe;
-/** Global unicast as assigned by IANA; all else of IPv6 (mapped, compatible, NAT64, translated, local) is refused by default. */
+/** Global unicast as assigned by IANA; the rest of IPv6 (mapped, compatible, NAT64, translated, local) is refused by default. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** Why an address may not be connected to, in a few words; null when it may (`test/faults/README.md` F113). */
+/** Why an address is not allowed, in a few words; null when it is. Only public unicast is (`test/faults/README.md` F113). */
 export function addressRefusal(text: string, allow_private: boolean): string | null {
   const address = readAddress(text);
   if (address === null) return 'is not an IP address';
@@ -189,23 +187,20 @@ export function addressRefusal(text: string, allow_private: boolean): string | n
   return mark === ISATAP_MARK && ISATAP_IDS.includes(id) ? 'is not public (isatap)' : null;
 }
 
-/** One spelling for each address, so that two can be compared; the text itself when it is no address. */
+/** The normal form of an address, for comparison; any other text unchanged. */
 export function oneSpelling(text: string): string {
   return readAddress(text)?.toString() ?? text;
 }
 
-/** An IPv4-mapped address (`::ffff:10.0.0.1`) is judged as the IPv4 address that the connection would go to. */
+/** An IPv4-mapped address (`::ffff:10.0.0.1`) counts as its IPv4 address. */
 function readAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   return ipaddr.IPv6.isValid(text) ? ipaddr.process(text) : null;
 }
 
-// A receiver's URL as people and the disk may see it: where it goes, without its path and query, which may be keys.
-
-/** Stands for what is left out. */
 const HIDDEN = '…';
 
-/** Scheme, host and port, and whether a path and a query follow: hooks keep their key in either. Credentials are left out. */
+/** A URL for people and the disk: scheme, host and port. Path, query and credentials, which may be secrets, are hidden. */
 export function shownUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null) return 'not a URL';

@@ -3,38 +3,37 @@ import { PuenteError } from '../../error.ts';
 import { createEntries, type Entries } from '../lru.ts';
 import type { Notice } from '../records/notices.ts';
 import { type AttemptParts, attemptNotice, type NoticeDelivery, type Receiver } from './delivery.ts';
-import { inTurns } from './request.ts';
 
-/** How often the store is asked for what became due by time alone; new notices ring `wake`. */
+/** How often the store is read for notices that became due by time; new ones call `wake`. */
 const POLL_MS = 1_000;
-/** A stop waits this long for attempts under way; those cut are unrecorded and sent again after the start. */
+/** A stop waits this long for attempts under way; those that are cut are not recorded and sent again after the start. */
 const STOP_GRACE_MS = 3_000;
-/** Given as the reason, because without one each call makes an error with a stack that nobody reads. */
+/** An abort without a reason makes an error with a stack each time. */
 const WOKEN = 'woken';
 
 export interface NotifierParts extends AttemptParts {
   store: NoticeDelivery;
   /**
-   * Asked for every attempt, because a merchant may change its URL while notices wait (F121). Point notices of a merchant
-   * have one place at a time; those of QR sales may each have their own.
+   * Called for every attempt, because a merchant may change its URL while notices wait (F121). All Point notices of a
+   * merchant go to one host; those of QR sales may go to different ones.
    */
   receiver: (notice: Notice) => Promise<Receiver>;
-  /** In flight at most, over all receivers; 50 by `docs/protocol.md` §3.13. */
+  /** Attempts in flight, over all receivers; 50 by `docs/protocol.md` §3.13. */
   concurrency: number;
-  /** In flight at most to one host, so that a slow receiver can't take every place; 2 by the same rule. */
+  /** Attempts in flight to one host, so that a slow receiver can't occupy all; 2 by the same rule. */
   per_host: number;
 }
 
 export interface Notifier {
-  /** Looks for due notices now; call it after a commit that wrote some. */
+  /** Reads due notices now; for after a commit that wrote some. */
   wake(): void;
-  /** Starts nothing more, and waits up to 3 s for what is under way. */
+  /** Starts nothing more, and waits up to 3 s for attempts under way. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the loop. Of one topic and id at most one notice is in flight; an attempt is recorded after it ended, so a crash between
- * delivery and record means a second delivery with the same request id, never a lost one (F119).
+ * Starts the loop. Of one topic and id at most one notice is in flight. An attempt is recorded after it ended, so a crash
+ * between delivery and record causes a second delivery with the same request id, never a lost one (F119).
  */
 export function startNotifier(parts: NotifierParts): Notifier {
   const stopping = new AbortController();
@@ -46,18 +45,18 @@ export function startNotifier(parts: NotifierParts): Notifier {
   let bell = new AbortController();
   const wake = (): void => bell.abort(WOKEN);
 
-  function takeOff(notice: Notice, receiver: Receiver | null, host: string | null): void {
+  function begin(notice: Notice, receiver: Receiver | null, host: string | null): void {
     turns.set(notice.merchant_id, ++turn);
-    const landed = attemptNotice(parts, notice, receiver, stopping.signal).finally(() => {
+    const ended = attemptNotice(parts, notice, receiver, stopping.signal).finally(() => {
       flights.delete(kindOf(notice));
       wake();
     });
-    flights.set(kindOf(notice), { host, landed });
+    flights.set(kindOf(notice), { host, ended });
   }
 
   /**
-   * Null when the settings can't be used, which must not stop the other merchants' notices.
-   * @throws PuenteError store_failed: then nobody's can be read now, and all that is due stays due.
+   * Null when the settings can't be used, which must not stop the notices of other merchants.
+   * @throws PuenteError store_failed: no settings can be read now, and all due notices stay due.
    */
   async function lookUp(notice: Notice): Promise<Receiver | null> {
     try {
@@ -69,7 +68,7 @@ export function startNotifier(parts: NotifierParts): Notifier {
     }
   }
 
-  /** Starts what may start of these, merchants in turns; false when there is no place left. */
+  /** Starts attempts, merchants in turns; false when all places are taken. */
   async function startSome(due: Notice[], underWay: ReadonlySet<string>, look: Look): Promise<boolean> {
     const waiting = inTurns(
       due.filter((notice) => !underWay.has(kindOf(notice))),
@@ -82,7 +81,7 @@ export function startNotifier(parts: NotifierParts): Notifier {
       if (look.isHeld(notice)) continue;
       const receiver = await lookUp(notice);
       const host = hostOf(receiver?.url ?? null);
-      if (host === null || look.hasPlace(notice, host)) takeOff(notice, receiver, host);
+      if (host === null || look.hasPlace(notice, host)) begin(notice, receiver, host);
     }
     return true;
   }
@@ -90,7 +89,7 @@ export function startNotifier(parts: NotifierParts): Notifier {
   async function startDue(): Promise<void> {
     const now = parts.clock.now();
     const look = places.look((host) => countOf(flights, host) >= parts.per_host, now);
-    // Taken before the store reads, because one that lands during the read is in the answer as it was before.
+    // Copied before the store reads: a notice whose attempt ends during the read is still due in the answer.
     let underWay = new Set(flights.keys());
     for await (const due of backlog.pages(now, look)) {
       if (!(await startSome(due, underWay, look))) return;
@@ -118,21 +117,43 @@ export function startNotifier(parts: NotifierParts): Notifier {
       wake();
       await running;
       const patience = new AbortController();
-      const landed = Promise.all(flights.values().map((flight) => flight.landed));
-      await Promise.race([landed, parts.clock.sleep(STOP_GRACE_MS, patience.signal)]);
+      const ended = Promise.all(flights.values().map((flight) => flight.ended));
+      await Promise.race([ended, parts.clock.sleep(STOP_GRACE_MS, patience.signal)]);
       patience.abort();
     },
   };
 }
 
-/** What is told one after the other: the form, the topic and the id that it is about. */
+/**
+ * Notices in turns: one of each merchant, then the second of each, and so on; a merchant's own stay in their order.
+ * Merchants with the lowest turn come first.
+ * @param turnOf When a merchant was last served, as a rising number; 0 when never.
+ */
+export function inTurns<N extends Pick<Notice, 'merchant_id'>>(
+  notices: N[],
+  turnOf: (merchant_id: string) => number,
+): N[] {
+  const byMerchant = Map.groupBy(notices, (notice) => notice.merchant_id);
+  const queues = [...byMerchant].sort(([one], [other]) => turnOf(one) - turnOf(other)).map(([, queue]) => queue);
+  const rounds = Math.max(0, ...queues.map((queue) => queue.length));
+  const ordered: N[] = [];
+  for (let round = 0; round < rounds; round++) {
+    for (const queue of queues) {
+      const notice = queue[round];
+      if (notice !== undefined) ordered.push(notice);
+    }
+  }
+  return ordered;
+}
+
+/** Notices of one kind are delivered one after the other. */
 function kindOf({ legacy_id, form, topic, subject }: Notice): string {
   return `${legacy_id} ${form} ${topic} ${subject}`;
 }
 
 interface Flight {
   host: string | null;
-  landed: Promise<void>;
+  ended: Promise<void>;
 }
 
 function hostOf(url: string | null): string | null {
@@ -145,21 +166,18 @@ function countOf(flights: Entries<Flight>, host: string): number {
   return count;
 }
 
-// Which notices the notifier looks at: the oldest, and beside them each merchant's in turns while there are too many
-// to see.
-
-/** A batch is four times what can be in flight, so that those under way don't hide the ones behind them. */
+/** A batch is four times what can be in flight, so that notices under way don't hide later ones. */
 const BATCH_FACTOR = 4;
 /** Pages of merchants in one look; the next look begins where this one ended. */
 const MOST_PAGES = 4;
-/** How often it is looked further behind notices that wait for a place: each of those costs reads. */
+/** How often the notices behind waiting ones are read, which costs reads per merchant. */
 const WALK_EVERY_MS = 1_000;
 
-/** What has no place in one look; both sets may grow while its pages are gone through. */
+/** Merchants whose notices have no place now; both sets may grow while the pages are read. */
 export interface Held {
-  /** Merchants whose Point notices have none: they are left out of the next turns. */
+  /** Their Point notices have no place: they are left out of the next turns. */
   merchants: ReadonlySet<string>;
-  /** Merchants of which some notice has none. */
+  /** Some of their notices have no place. */
   some_of: ReadonlySet<string>;
 }
 
@@ -169,9 +187,9 @@ export interface Backlog {
 }
 
 /**
- * Nobody's backlog hides the others, and nothing reads the whole of it: a look costs the same with a hundred notices and
- * with a hundred thousand (`test/faults/README.md` F120). Nor do a merchant's notices for a crowded host hide its others: one
- * that has to wait is looked behind, a batch at a time.
+ * Reads due notices: the oldest, and while there are too many, those of each merchant in turns. No backlog hides other
+ * notices, and a look costs the same with a hundred as with a hundred thousand (`test/faults/README.md` F120). Behind
+ * notices that wait for a busy host, the others of their merchant are read a batch at a time.
  */
 export function createBacklog(
   store: NoticeDelivery,
@@ -180,7 +198,7 @@ export function createBacklog(
   const batch = BATCH_FACTOR * concurrency;
   const walk = createWalk(store, batch);
   let walked_at = Number.NEGATIVE_INFINITY;
-  /** Where the walk through the merchants goes on; empty: at the beginning. */
+  /** Where the next turn of merchants starts; empty: at the first. */
   let after_merchant = '';
   return {
     async *pages(now, held) {
@@ -204,12 +222,12 @@ export function createBacklog(
   };
 }
 
-/** Goes on behind what was seen of these merchants before, and begins again where it came to the end. */
+/** Continues behind the last notice read of each merchant, and restarts at its end. */
 function createWalk(
   store: NoticeDelivery,
   batch: number,
 ): (now: number, merchants: ReadonlySet<string>) => Promise<Notice[]> {
-  /** The last notice seen of each; whoever was looked behind longest ago comes first. */
+  /** The last notice read of each; least recently read first. */
   const seen = new Map<string, Notice | null>();
   return async (now, merchants) => {
     for (const merchant_id of seen.keys()) if (!merchants.has(merchant_id)) seen.delete(merchant_id);
@@ -231,14 +249,11 @@ function distinct(notices: Notice[]): Notice[] {
   return [...new Map(notices.map((notice) => [notice.id, notice])).values()];
 }
 
-// Which notices have a place at their receiver's host, remembered for a moment, so that a thousand of one crowded
-// host are not looked up each time.
-
-/** One look at what is due. */
+/** One look at the due notices. */
 export interface Look extends Held {
-  /** Known to have no place, without looking up where it goes. */
+  /** Known to have no place, without a lookup of its receiver. */
   isHeld(notice: Notice): boolean;
-  /** There is a place for a notice that goes to this host. */
+  /** There is a place for the notice at its host. */
   hasPlace(notice: Notice, host: string): boolean;
 }
 
@@ -248,9 +263,9 @@ export interface Places {
 }
 
 /**
- * Point notices of a merchant all go to one place, so one that waits keeps the others; those of QR sales may each go
- * elsewhere, and keep nobody.
- * @param kept_ms after so long all is forgotten: a merchant may have changed its URL.
+ * Remembers the hosts of merchants and sales for a moment, so that a thousand notices of one busy host are not looked up each
+ * time. All Point notices of a merchant share a host, so one that waits holds the others; those of QR sales don't.
+ * @param kept_ms all is forgotten after this time: a merchant may have changed its URL.
  */
 export function createPlaces(kept_ms: number): Places {
   const of_merchants = new Map<string, Set<string>>();
@@ -266,7 +281,7 @@ export function createPlaces(kept_ms: number): Places {
       const merchants = idsAt(of_merchants, isFull);
       const sales = idsAt(of_sales, isFull);
       const some_of = new Set<string>();
-      /** Where QR notices had to wait: a place that gets free meanwhile is for the oldest, in the next look. */
+      /** Hosts where a QR notice had to wait: a place that becomes free is for the oldest, in the next look. */
       const crowded = new Set<string>();
       return {
         merchants,

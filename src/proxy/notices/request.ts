@@ -1,4 +1,4 @@
-/** Building the request of a notice in the dialect of its merchant: Point intents, and payments or merchant orders as IPN or webhook (`docs/field-notes.md` QR §5.1). */
+/** The request of a notice: its form, its URL, and its bytes (`docs/field-notes.md` Point §3, QR §5). */
 import { createHash, createHmac } from 'node:crypto';
 import { z } from 'zod';
 import { callableUrl } from '../../contract/identifiers.ts';
@@ -10,8 +10,8 @@ import {
 } from '../../contract/merchant-orders.ts';
 import type { Ports } from '../ports.ts';
 import { noticeUrl } from '../qr/held-body.ts';
-import type { Notice } from '../records/notices.ts';
-import type { Merchant } from '../routing/merchant.ts';
+import type { NewNotice, Notice, NoticeForm } from '../records/notices.ts';
+import type { Dialect, Merchant, PointPaymentNotices, QrNotices } from '../routing/merchant.ts';
 import type { Link } from '../sales/link.ts';
 import type { Secret } from '../vault.ts';
 
@@ -25,11 +25,11 @@ export interface NoticeRequest {
 interface NoticeFacts {
   /** The merchant's URL; its own query stays in front. */
   url: string;
-  /** The legacy id; signed and sent in its own case (`docs/field-notes.md` Point finding 3). */
+  /** Signed and sent in its own case (`docs/field-notes.md` Point finding 3). */
   intent_id: string;
   /** The flat intent, JSON text. */
   body: string;
-  /** The same on every attempt, so that a receiver can tell a second delivery. */
+  /** The same on every attempt, so that a receiver can recognize a second delivery. */
   request_id: string;
   /** Epoch ms of this attempt. */
   timestamp_ms: number;
@@ -40,8 +40,8 @@ export type NoticeInput =
   | (NoticeFacts & { dialect: 'point_integration_wh'; secret: Secret });
 
 /**
- * The request of one notice. `point_integration_wh` is signed with the merchant's own secret; the signature of
- * `point_integration_ipn` verifies with no key. Source: `docs/field-notes.md` Point §3.1, §3.2, finding 3.
+ * The notice of an intent. `point_integration_wh` is signed with the merchant's own secret; the signature of
+ * `point_integration_ipn` verifies with no key (`docs/field-notes.md` Point §3.1, §3.2, finding 3).
  */
 export function noticeRequest(input: NoticeInput): NoticeRequest {
   const { url, body, intent_id } = input;
@@ -56,35 +56,13 @@ export function noticeRequest(input: NoticeInput): NoticeRequest {
       'x-request-id': input.request_id,
       'x-signature': is_ipn
         ? unverifiableSignature(input.request_id, input.timestamp_ms)
-        : intentSignature(input, input.secret),
+        : signature({ id: intent_id, request_id: input.request_id, ts: input.timestamp_ms }, input.secret),
     },
     body,
   };
 }
 
-/**
- * Notices in turns: one of each merchant, then the second of each, and so on; a merchant's own stay in their order.
- * Merchants with the lowest turn come first.
- * @param turnOf When a merchant was last served, as a rising number; 0 when never.
- */
-export function inTurns<N extends Pick<Notice, 'merchant_id'>>(
-  notices: N[],
-  turnOf: (merchant_id: string) => number,
-): N[] {
-  const byMerchant = Map.groupBy(notices, (notice) => notice.merchant_id);
-  const queues = [...byMerchant].sort(([one], [other]) => turnOf(one) - turnOf(other)).map(([, queue]) => queue);
-  const rounds = Math.max(0, ...queues.map((queue) => queue.length));
-  const ordered: N[] = [];
-  for (let round = 0; round < rounds; round++) {
-    for (const queue of queues) {
-      const notice = queue[round];
-      if (notice !== undefined) ordered.push(notice);
-    }
-  }
-  return ordered;
-}
-
-/** The URL without its user name and password, and the header that tells them instead, as HTTP clients do. */
+/** The URL without its user name and password, and the header that has them instead, as HTTP clients do. */
 export function withoutCredentials(text: string): { url: string; headers: { authorization?: string } } {
   const url = URL.parse(text);
   if (url === null || (url.username === '' && url.password === '')) return { url: text, headers: {} };
@@ -116,8 +94,8 @@ export function signature(signed: { id: string; request_id: string; ts: number }
 }
 
 /**
- * The `x-signature` of an IPN: it has the form of a signature, which receivers may ask for, and verifies with no key, as
- * the vendor's own did (`docs/field-notes.md` Spec Authentication 6, `docs/field-notes.md` QR §5.1). It is made without a secret.
+ * The `x-signature` of an IPN, made without a secret: it has the form that receivers may require, and verifies with no key,
+ * as upstream's own did (`docs/field-notes.md` Spec Authentication 6, `docs/field-notes.md` QR §5.1).
  * @param timestamp_ms epoch ms of the attempt.
  */
 export function unverifiableSignature(request_id: string, timestamp_ms: number): string {
@@ -125,13 +103,7 @@ export function unverifiableSignature(request_id: string, timestamp_ms: number):
   return `ts=${ts},v1=${createHash('sha256').update(`${request_id};${ts}`).digest('hex')}`;
 }
 
-function intentSignature({ intent_id, request_id, timestamp_ms }: NoticeFacts, secret: Secret): string {
-  return signature({ id: intent_id, request_id, ts: timestamp_ms }, secret);
-}
-
-// Builds the request of a notice of a payment or a merchant order: IPN (`docs/field-notes.md` QR §5.1) or webhook (§5.3).
-
-/** What `announce.ts` keeps of the moment at which the news arose. */
+/** The facts of a payment or merchant order at the time of the notice. */
 export const feedFacts = z.object({
   first: z.boolean(),
   /** Of a merchant order. */
@@ -143,7 +115,7 @@ export type FeedFacts = z.infer<typeof feedFacts>;
 export interface FeedReceiver {
   /** Its own parameters stay in front. */
   url: string;
-  /** The merchant's own, for webhooks; without one they go unsigned, as QR notices could never be verified (§0 row 7). */
+  /** The merchant's own, for webhooks; without one they are unsigned, as QR notices could never be verified (§0 row 7). */
   secret: Secret | null;
   /** Puente's public address without a slash at its end: receivers fetch `resource` from it (§0 row 3). */
   public_url: string;
@@ -158,7 +130,7 @@ export function feedNoticeRequest(notice: Notice, receiver: FeedReceiver, timest
   return notice.form === 'webhook' ? webhook(notice, receiver, timestamp_ms) : ipn(notice, receiver, timestamp_ms);
 }
 
-/** The agent is the vendor's, because firewalls and receivers match it. */
+/** The agent is upstream's, because firewalls and receivers match it. */
 function ipn({ id, topic, subject }: Notice, { url, public_url }: FeedReceiver, timestamp_ms: number): NoticeRequest {
   const resource = topic === 'merchant_order' ? `${public_url}/merchant_orders/${subject}` : subject;
   return {
@@ -198,7 +170,7 @@ function paymentBody(notice: Notice, facts: FeedFacts): Record<string, unknown> 
   return { id: numberOf(notice), ...common, action, data: { id: notice.subject } };
 }
 
-/** A shape of its own: the merchant order is the root id, there is no `data.id`, and the status stands twice (§5.3). */
+/** The root id is the merchant order, there is no `data.id`, and the status is there twice (§5.3). */
 function merchantOrderBody(notice: Notice, facts: FeedFacts): Record<string, unknown> {
   const status = statusOf(feedFacts.required({ order_status: true }).parse(facts).order_status);
   const action = facts.first ? 'create' : 'update';
@@ -212,14 +184,14 @@ function commonBody(notice: Notice, facts: FeedFacts, type: string) {
     type,
     date_created: new Date(notice.created_at).toISOString(),
     application_id: facts.application_id,
-    // A number, as typed receivers of captured deliveries read it; the application stays text there.
+    // A number, as in captured deliveries; the application is text there.
     user_id: Number(notice.merchant_id),
     version: 1,
     api_version: 'v1',
   };
 }
 
-/** A notice's own number, the same on every attempt: the random end of its UUID, 48 bits, exact in a double. */
+/** The notice's number, the same on every attempt: the last 48 bits of its UUID, exact in a double. */
 function numberOf(notice: Notice): number {
   return Number.parseInt(notice.id.slice(-12), 16);
 }
@@ -230,15 +202,50 @@ function statusOf(order_status: MerchantOrderState): 'opened' | 'closed' | 'expi
   return finalMerchantOrderStates.includes(order_status) ? 'closed' : 'opened';
 }
 
-// Where a link's notices go: the sale's own URL, or the merchant's, as it is set now.
-
-/** Null when no URL is set anywhere: then notices are held. Whether the URL may be called is the outbound guard's to say. */
+/** Where a link's notices go: the sale's own URL, or the merchant's current one; null without any, and the notices are held. The outbound guard checks it later. */
 export function targetOf(ports: Ports, link: Link | null, merchant: Merchant | null): string | null {
   const own = link === null ? null : callableUrl(noticeUrl(ports, link) ?? '', ports.notices.scheme);
   return own ?? (merchant === null ? null : merchantUrl(ports, merchant)) ?? ports.settings.merchants.notice_url;
 }
 
-/** The merchant's own URL, unsealed; null when it follows the default. */
+/** The merchant's own URL, unsealed; null for the default. */
 export function merchantUrl(ports: Ports, { sealed_notice_url: sealed }: Merchant): string | null {
   return sealed === null ? null : ports.vault.open(sealed, 'notice-url').toString('utf8');
+}
+
+/** A notice before its form is decided. */
+export type News = Omit<NewNotice, 'form'>;
+
+/** Forms of payments and merchant orders; an intent's notice has the form of the merchant's dialect. */
+export type FeedForm = Exclude<NoticeForm, 'point'>;
+
+/** One notice for each form, with its own attempts, so that a receiver that accepts only one form gets that one in time. */
+export function inForms(news: readonly News[], forms: readonly FeedForm[]): NewNotice[] {
+  return news.flatMap((one): NewNotice[] =>
+    one.topic === 'point' ? [{ ...one, form: 'point' }] : forms.map((form) => ({ ...one, form })),
+  );
+}
+
+/**
+ * The forms of a QR sale's notices.
+ * @param url where they will go by the current settings; null for none.
+ * @param setting the merchant's `qr_notices`; `source_news` in the URL is stronger.
+ * @param ipn_means `notices.source_news_ipn`: the guides and the specification contradict each other (`docs/field-notes.md` QR finding 10).
+ */
+export function qrForms(url: string | null, setting: QrNotices, ipn_means: FeedForm): readonly FeedForm[] {
+  const query = url?.split('?').slice(1).join('?') ?? '';
+  const source_news = new URLSearchParams(query).get('source_news');
+  if (source_news === 'ipn') return [ipn_means];
+  if (source_news === 'webhooks') return ['webhook'];
+  return setting === 'both' ? ['ipn', 'webhook'] : [setting];
+}
+
+/**
+ * The forms in which a Point sale's payment is notified beside the intent; empty for none.
+ * @param setting the merchant's `point_payment_notices`.
+ */
+export function pointPaymentForms(setting: PointPaymentNotices, dialect: Dialect): readonly FeedForm[] {
+  if (setting === 'off') return [];
+  if (dialect === 'point_integration_ipn') return ['ipn'];
+  return setting === 'all' ? ['webhook'] : [];
 }

@@ -1,4 +1,4 @@
-/** When a notice is tried again: the legacy contract's schedule as a pure function, and the reading of `Retry-After`. */
+/** When a notice is tried again: the schedule of the legacy contract as a pure function. */
 import type { Attempt, Notice } from '../records/notices.ts';
 
 const MINUTE_MS = 60_000;
@@ -17,11 +17,11 @@ const PAUSES_MS: readonly number[] = [
   12 * HOUR_MS,
 ];
 const LAST_PAUSE_MS = 24 * HOUR_MS;
-/** What we hold for our own reasons is looked at again at the legacy contract's first pace, always. */
+/** A notice held by Puente is tried again at the first pause of the legacy contract, always. */
 const OWN_PAUSE_MS = 15 * MINUTE_MS;
-/** Added to a pause at most: spreads what became due together, e.g. after an outage, and is never earlier than the contract. */
+/** Largest part added to a pause: spreads notices that became due together, e.g. after an outage; never earlier than the contract. */
 const JITTER = 0.1;
-/** A receiver may ask for more patience than the schedule has, but not for an unlimited amount. */
+/** Limits a receiver's `Retry-After`, in multiples of the pause. */
 const RETRY_AFTER_FACTOR = 2;
 
 export interface AfterAttempt {
@@ -40,7 +40,7 @@ export interface AfterAttempt {
 }
 
 /**
- * What becomes of a notice after an attempt. A notice held by us (`ours`) is never given up and keeps a flat 15 min;
+ * The state of a notice after an attempt. A notice held by Puente (`ours`) is never given up and keeps a flat 15 min;
  * one that the receiver refused follows the schedule and is `dead` only once it is older than the horizon.
  * Source: `docs/architecture.md` Decision 8, `docs/protocol.md` §3.13.
  */
@@ -53,8 +53,8 @@ export function afterNoticeAttempt(after: AfterAttempt): { state: Notice['state'
     return { state: 'dead', next_attempt_at: after.now };
   }
   const pause_ms = noticePause_ms(after.attempts);
-  const asked_ms = Math.min(after.retry_after_ms ?? 0, RETRY_AFTER_FACTOR * pause_ms);
-  return { state: 'pending', next_attempt_at: after.now + Math.max(jittered(pause_ms, after.random), asked_ms) };
+  const requested_ms = Math.min(after.retry_after_ms ?? 0, RETRY_AFTER_FACTOR * pause_ms);
+  return { state: 'pending', next_attempt_at: after.now + Math.max(jittered(pause_ms, after.random), requested_ms) };
 }
 
 /** The pause after the n-th attempt in ms, before jitter; n counts from 1. */
@@ -62,7 +62,7 @@ export function noticePause_ms(attempts: number): number {
   return PAUSES_MS[Math.max(1, attempts) - 1] ?? LAST_PAUSE_MS;
 }
 
-/** The longest that a notice may wait after attempt 1, 2, 3 … in ms, whatever its receiver asks for; the last one repeats. */
+/** The longest wait after attempt 1, 2, 3 … in ms, whatever `Retry-After` says; the last one repeats. */
 export function longestNoticeWaits_ms(): number[] {
   return [...PAUSES_MS, LAST_PAUSE_MS].map((pause_ms) => RETRY_AFTER_FACTOR * pause_ms);
 }

@@ -1,18 +1,18 @@
-/** What the store keeps as evidence: exchanges, and the sums and findings made of them. Every sum is written with its exchanges. */
+/** Stored evidence: exchanges, and their sums and findings. Every sum is written in the transaction of its exchanges. */
 
 import type { Exchange, OperationKind, Outcome, UnknownHit } from '../evidence/exchange.ts';
 
-/** One source field of an operation, on one call. `equal`: it reached the other side, or the sides agreed; `different`: it did not. */
+/** A source field of an operation on one call. `equal`: it reached the other side, or the sides agreed; `different`: neither. */
 export interface CoverageCell {
   operation: string;
   /** Source path as the table writes it, e.g. `body.payment.installments`. */
   field: string;
   outcome: 'equal' | 'different';
-  /** The till may have named the field: of such names a merchant has a bounded number (`store/names.ts`). */
+  /** The till may have named the field; a merchant has a bounded number of such names (`store/names.ts`). */
   unknown?: true;
 }
 
-/** A field that did not reach the order, really or (in shadow) would not have. */
+/** A field that did not reach the order, or in a shadow would not have. */
 export interface LossSeen {
   operation: string;
   table: string;
@@ -20,9 +20,9 @@ export interface LossSeen {
   why: string;
   /** Money first, then who and what it was for, then the rest. */
   weight: 'money' | 'identity' | 'other';
-  /** True when it was found on paper only. */
+  /** True for a shadow. */
   would_be: boolean;
-  /** No table knows the field; as for a cell. */
+  /** As for a cell. */
   unknown?: true;
 }
 
@@ -31,32 +31,32 @@ export interface DifferenceSeen {
   /** The same for the same finding, whatever the values; 16 hex digits. */
   signature: string;
   operation: string;
-  /** `verdict`: one side takes what the other refuses; `error`: refused differently; `value`: a field of a double read. */
+  /** `verdict`: only one side refuses; `error`: refused differently; `value`: a field of a double read. */
   what: 'verdict' | 'error' | 'value';
   /** Path in the legacy answer; '' for the whole. */
   path: string;
-  /** What each side said, redacted, at most 500 characters each. */
+  /** Each side's value, redacted, at most 500 characters each. */
   legacy: string;
   orders: string;
 }
 
-/** An exchange with everything that was found in it; recorded in one transaction. */
+/** An exchange with its findings; recorded in one transaction. */
 export interface RecordedExchange extends Omit<Exchange, 'limitations'> {
-  /** Those it met; null where that could not be told. */
+  /** Null where they could not be evaluated. */
   limitations: string[] | null;
   cells: CoverageCell[];
   lost: LossSeen[];
   differences: DifferenceSeen[];
-  /** Table rows of a double read that agreed; signatures that were looked for and not found are not listed. */
+  /** The sides were compared. */
   compared: boolean;
 }
 
 export interface StoredExchange extends Omit<Exchange, 'limitations'> {
-  /** Those it met; null where nobody counted: of builds before the counting, or not told. */
+  /** Null where they were not evaluated, as by older builds. */
   limitations: string[] | null;
-  /** Rises with every recorded exchange; the cursor of pages. */
+  /** Increases with every recorded exchange; the cursor of pages. */
   sequence: number;
-  /** Signatures of the differences it showed. */
+  /** Signatures of its differences. */
   signatures: string[];
   lost: LossSeen[];
 }
@@ -73,7 +73,7 @@ export interface ExchangeFilter {
   captured?: boolean;
 }
 
-/** What counting needs of an exchange: a few numbers instead of all that was kept of it. */
+/** The fields of an exchange that counting needs. */
 export interface CallSeen extends Pick<Exchange, 'at' | 'merchant_id' | 'lane' | 'outcome' | 'duration_ms'> {
   sequence: number;
 }

@@ -1,10 +1,10 @@
-/** What the store keeps of notices: what each tells, how it stands, and the log of their delivery. */
+/** Stored notices and their deliveries, and events of the inbox. */
 import type { NoticeTopic } from '../../mapping/schema.ts';
 
 /** `point`: as the merchant's Point dialect says when it is sent. `ipn`, `webhook`: of a QR sale (`docs/field-notes.md` QR §5). */
 export type NoticeForm = 'point' | 'ipn' | 'webhook';
 
-/** A notification to be told to a merchant: which state of which link, with the facts as they were at that moment. */
+/** A notice for a merchant: a state of a link, with the facts at that moment. */
 export interface NewNotice {
   legacy_id: string;
   merchant_id: string;
@@ -23,9 +23,9 @@ export interface Notice extends NewNotice {
   id: string;
   /** Order within its link, from 1. */
   sequence: number;
-  /** `superseded`: a newer one of the same topic and id was made before this one was delivered, and goes out in its place. */
+  /** `superseded`: replaced, before its delivery, by a newer one of the same topic and id. */
   state: 'pending' | 'delivered' | 'dead' | 'superseded';
-  /** Those that count against the receiver. */
+  /** Attempts that count against the receiver. */
   attempts: number;
 }
 
@@ -37,20 +37,20 @@ export interface Attempt {
   status: number | null;
   /** One sentence, no body of the receiver. */
   detail: string;
-  /** Where it went, without path and parameters; null when it went nowhere. */
+  /** Without path and parameters; null when nothing was sent. */
   url: string | null;
 }
 
-/** A notice as the delivery log shows it. */
+/** A notice in the delivery log. */
 export interface LoggedNotice extends Notice {
-  /** Asked for again by an operator. */
+  /** Sent again at an operator's request. */
   replayed: boolean;
-  /** All attempts, our own faults too. */
+  /** All attempts, Puente's own failures too. */
   tries: number;
   last_attempt: Attempt | null;
 }
 
-/** Which notices are meant; what is not named is not asked for. `since` and `until`: epoch ms of creation, [since, until). */
+/** A missing field does not filter. `since` and `until`: epoch ms of creation, [since, until). */
 export interface NoticeFilter {
   legacy_id?: string;
   merchant_id?: string;
@@ -58,11 +58,10 @@ export interface NoticeFilter {
   topic?: NoticeTopic;
   since?: number;
   until?: number;
-  /** Tried at least so often. */
   min_attempts?: number;
 }
 
-/** Notices that stand alike. */
+/** A count of equal notices. */
 export interface NoticeSum {
   topic: NoticeTopic;
   form: Notice['form'];
@@ -72,14 +71,14 @@ export interface NoticeSum {
   count: number;
 }
 
-/** An event as it came in, before anything is done with it. */
+/** A received event, not processed yet. */
 export interface NewEvent {
   received_at: number;
   order_id: string | null;
   reference: string | null;
   user_id: string | null;
   verified: boolean;
-  /** What was announced, for the log: action or status. */
+  /** Action or status of the event, for the log. */
   action: string;
 }
 
@@ -89,4 +88,23 @@ export interface InboxEvent extends NewEvent {
   state: 'pending' | 'parked' | 'done' | 'expired';
   attempts: number;
   next_attempt_at: number;
+}
+
+/** One turn through the merchants of a backlog: some notices of each. */
+export interface NoticeTurn {
+  now: number;
+  /** Empty: from the first. */
+  after_merchant: string;
+  merchants: number;
+  each: number;
+  except_merchants: readonly string[];
+}
+
+/** The due notices of one merchant after a given one. */
+export interface NoticesBehind {
+  now: number;
+  merchant_id: string;
+  /** Null: from the oldest. */
+  after: Pick<Notice, 'next_attempt_at' | 'created_at' | 'sequence' | 'id'> | null;
+  limit: number;
 }

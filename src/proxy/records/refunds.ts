@@ -1,4 +1,4 @@
-/** A refund asked for by a till: what is stored before a byte is sent, and afterwards (`docs/protocol.md` §3.9). */
+/** A refund requested by a till, stored before a byte is sent (`docs/protocol.md` §3.9). */
 
 /**
  * SENDING: written, outcome not known yet. IN_DOUBT: the call ended without an outcome. DONE: upstream made it.
@@ -10,7 +10,7 @@ export type RefundState = 'SENDING' | 'IN_DOUBT' | 'DONE' | 'REFUSED' | 'NOT_SEN
 export interface Refund {
   /** UUID v7. */
   id: string;
-  /** Minted; shown to the till where the service gives no number. */
+  /** Made by Puente; shown to the till where upstream has no number. */
   number: number;
   legacy_id: string;
   merchant_id: string;
@@ -18,25 +18,25 @@ export interface Refund {
   payment_id: string;
   /** HMAC of the client's own key: two equal partial refunds are two, unless the key says otherwise (`docs/field-notes.md` QR §3). */
   client_key: string | null;
-  /** Hash of the payment and the amount that the till asked for, however it wrote them. */
+  /** Hash of the payment and the requested amount, whatever its spelling. */
   fingerprint: string;
-  /** What is sent, minor units; null: everything that is left, also where the till named exactly that. */
+  /** The amount that is sent, minor units; null: all that is left, also where the till named exactly that. */
   amount_minor: number | null;
-  /** What the order had refunded when this one was opened, minor units; tells what became of an unknown outcome. */
+  /** The order's refunded sum when this one was requested, minor units; decides an unknown outcome. */
   refunded_before_minor: number;
   idempotency_key: string;
   state: RefundState;
   /** `REF…`; null until it is known. */
   upstream_id: string | null;
-  /** Upstream's number of it, digits. */
+  /** Upstream's number, digits. */
   reference_id: string | null;
-  /** What was refunded, minor units. */
+  /** The refunded amount, minor units. */
   refunded_minor: number | null;
   /** `processing`, `processed` or `failed`. */
   upstream_status: string | null;
-  /** Epoch ms when the till's answer had left whole; that alone does not prove that it arrived. */
+  /** Epoch ms when the answer to the till had left whole; that does not prove that it arrived. */
   told_at: number | null;
-  /** Epoch ms when the till had shown that it knows this refund: it read it, or acknowledged a later notice about its sale. */
+  /** Epoch ms when the till showed that it knows this refund: it read it, or acknowledged a later notice about its sale. */
   heard_at: number | null;
   created_at: number;
   updated_at: number;

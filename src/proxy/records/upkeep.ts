@@ -1,21 +1,22 @@
+/** Records of the store's own condition: disk, backups, retention, erasure. */
 /**
- * `enough`; `low`: new sales are refused before the disk is full; `full`: the reserve for sales under way is being used,
- * so that nothing but them is written (`test/faults/README.md` F44, F45).
+ * `low`: new sales are refused before the disk is full. `full`: only sales under way are written, in the reserve for them
+ * (`test/faults/README.md` F44, F45).
  */
 export const roomLevels = ['enough', 'low', 'full'] as const;
 export type RoomLevel = (typeof roomLevels)[number];
 
 export interface Room {
   level: RoomLevel;
-  /** Free bytes where the file lies; null for a store that takes no room. */
+  /** Free bytes of the file's disk; null for a store that uses none. */
   free_bytes: number | null;
   /** The write-ahead log. */
   log_bytes: number;
-  /** The log is over its limit and could not be emptied: something reads the file for very long (F62). */
+  /** The log is over its limit and could not be emptied, because of a very long read (F62). */
   is_log_large: boolean;
 }
 
-/** A restored file lacks what was written from `from` on; `until` is when it was restored. Epoch ms. */
+/** A restored file lacks the writes since `from`; it was restored at `until`. Epoch ms. */
 export interface RestoredGap {
   from: number;
   until: number;
@@ -23,7 +24,7 @@ export interface RestoredGap {
 
 export interface StoreCondition {
   engine: string;
-  /** Shown to people: where the data lies. */
+  /** For people. */
   location: string;
   instance_id: string;
   schema: number;
@@ -39,7 +40,7 @@ export interface StoreCondition {
   created_at: number;
 }
 
-/** How far the tables of a backup go: what is newer is not in it. */
+/** The newest rows of a backup. */
 export interface BackupHeads {
   audit_sequence: number;
   audit_hash: string;
@@ -50,11 +51,11 @@ export interface BackupHeads {
   newest_link_at: number | null;
 }
 
-/** What stands beside a backup, in `<file>.json`. */
+/** The file beside a backup, `<file>.json`. */
 export interface BackupManifest {
   /** File name in the backup directory. */
   file: string;
-  /** RFC 3339, when the copy began: what was committed before is in it. */
+  /** RFC 3339, the start of the copy: everything committed before is in it. */
   made_at: string;
   instance_id: string;
   schema: number;
@@ -68,11 +69,11 @@ export interface BackupNews {
   step: 'copying' | 'checking';
   /** Written so far. */
   bytes: number;
-  /** About how many there will be. */
+  /** Estimated total. */
   of_bytes: number;
 }
 
-/** What a merchant has in the store, in rows; or, after an erase, what is gone. */
+/** A merchant's rows in the store; or, after an erase, the deleted ones. */
 export interface Holdings {
   links: number;
   refunds: number;
@@ -83,28 +84,28 @@ export interface Holdings {
   tokens: number;
   sums: number;
   proposals: number;
-  /** Those that name it: they stay, without its id and what was said of it. */
+  /** Bulk moves that name it: they stay, without its id and details. */
   bulk_moves: number;
 }
 
-/** Work of a merchant that is not over. */
+/** A merchant's work that is not terminal. */
 export interface OpenWork {
   links: number;
   refunds: number;
   legacy_sales: number;
   notices: number;
   proposals: number;
-  /** Running ones in which its turn is still to come. */
+  /** Running ones that have not reached it. */
   bulk_moves: number;
 }
 
-/** Epoch ms; what is older and over goes. */
+/** Epoch ms; older terminal rows are deleted. */
 export interface RetentionLimits {
   links_before: number;
   notices_before: number;
   events_before: number;
   sums_before: number;
-  /** Sealed tokens seen last before are blanked. */
+  /** Sealed tokens last used before are blanked. */
   tokens_before: number;
 }
 

@@ -7,8 +7,7 @@ import { minorUnits } from '../../mapping/amount.ts';
 import type { NoticeTopic } from '../../mapping/schema.ts';
 import type { StateRow, Tables } from '../../mapping/tables.ts';
 import { mintedPaymentId } from '../ids.ts';
-import type { FeedFacts } from '../notices/request.ts';
-import type { News } from '../notices/resolve.ts';
+import type { FeedFacts, News } from '../notices/request.ts';
 import {
   comparableInstant,
   hasEnded,

@@ -64,18 +64,17 @@ function cleaned(text: string): string {
   return masked.slice(0, MAX_TEXT).replaceAll(UNPRINTABLE, '?');
 }
 
-// Standard output that blocks no call, however slow its reader is (`test/faults/README.md` F63).
-
-/** Lines that wait for a slow reader of our output: a quarter of a minute of a busy process. */
+/** Lines that wait for a slow reader of the output: a quarter of a minute of a busy process. */
 const MAX_WAITING_BYTES = 1_048_576;
-/** Lines are gathered up to so many bytes, or for so long: a write for each costs more than making it. One more still fits the write. */
+/** Lines are gathered up to this size, or for `GATHERED_MS`: a write for each costs more than making the line. One more still fits a write. */
 const GATHERED_BYTES = 3_584;
-/** Workers share one pipe, which keeps a write whole only up to so many bytes (`PIPE_BUF` of pipe(7)). */
+/** Workers share one pipe, which keeps writes whole only up to this size (`PIPE_BUF` of pipe(7)). */
 const WRITTEN_BYTES = 4_096;
 const GATHERED_MS = 100;
 
 /**
- * While its reader is stuck lines wait, then they are dropped; once it is closed all are.
+ * Standard output that never blocks a call (`test/faults/README.md` F63). Lines wait for a slow reader, then they are dropped; all are
+ * once the output is closed.
  * @param dropped called for each line that is lost.
  */
 export function standardOutput(dropped: () => void): { write(line: string): void } {

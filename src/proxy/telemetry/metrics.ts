@@ -8,15 +8,15 @@ import type { Store } from '../store.ts';
 /** Seconds; tills wait 10, and a local translation takes a few milliseconds. */
 const DURATION_BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Notes one answered call: operation name, outcome class, duration. */
+/** Counts an answered call. */
 export type Observe = (operation: string, outcome: string, duration_ms: number) => void;
 
 export interface Metrics {
   count: Count;
   observe: Observe;
-  /** Notes one upstream call: its name, how it came out, the status class. */
+  /** Counts an upstream call. */
   upstream(name: string, outcome: string, duration_ms: number): void;
-  /** One attempt at a notice. */
+  /** Counts a notice attempt. */
   notice(outcome: string): void;
   /** The page in Prometheus's text format. */
   render(store: Store, admission: Pressure): Promise<{ type: string; text: string }>;
@@ -25,7 +25,7 @@ export interface Metrics {
 }
 
 type Pressure = Pick<Admission, 'level' | 'callsUnderWay'>;
-/** A metric with its values, as they can be added to those of other processes. */
+/** A metric with its values, which can be added to those of other processes. */
 export type Reading = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];
 
 export function createMetrics(): Metrics {
@@ -33,7 +33,7 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry });
   const counters = new Counter({
     name: 'puente_total',
-    help: 'What the stories counted',
+    help: 'Counters of the proxy',
     labelNames: ['what', 'label'],
     registers: [registry],
   });
@@ -44,15 +44,15 @@ export function createMetrics(): Metrics {
   const upstream = histogram(registry, 'puente_upstream_seconds', 'Calls to the orders API', ['call', 'outcome']);
   const notices = new Counter({
     name: 'puente_notice_attempts_total',
-    help: 'Attempts at notices',
+    help: 'Notice attempts',
     labelNames: ['outcome'],
     registers: [registry],
   });
   const links = gauge(registry, 'puente_links', 'Links by state', ['state']);
   const waiting = gauge(registry, 'puente_waiting', 'Work waiting in the store', ['kind']);
-  const underWay = gauge(registry, 'puente_calls_under_way', 'Calls of the public door under way', []);
-  const shedding = gauge(registry, 'puente_shedding', 'What gives way: 0 nothing, 1 shadows, 2 reads, 3 all', []);
-  const writer = gauge(registry, 'puente_writer_heap_bytes', 'JavaScript heap of the thread that writes', ['kind']);
+  const underWay = gauge(registry, 'puente_calls_under_way', 'Calls of the public port in flight', []);
+  const shedding = gauge(registry, 'puente_shedding', 'Load shedding: 0 nothing, 1 shadows, 2 reads, 3 all', []);
+  const writer = gauge(registry, 'puente_writer_heap_bytes', 'JavaScript heap of the writer thread', ['kind']);
   const room = roomGauges(registry);
   const refresh = async (store: Store, admission: Pressure): Promise<void> => {
     underWay.set(admission.callsUnderWay());

@@ -1,4 +1,4 @@
-/** What a call, an event, a recovery and an attempt at a notice are called as spans, and which facts of them are told. */
+/** The spans of calls, events, recoveries and notice attempts: their names and attributes. */
 
 import { createHash } from 'node:crypto';
 import {
@@ -16,25 +16,25 @@ import type { Operation } from '../../mapping/tables.ts';
 import type { Exchange, UpstreamNote } from '../evidence/exchange.ts';
 import { maskText } from '../evidence/redact-text.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
-import type { Heard, Telemetry, TelemetryParts, Worked } from './port.ts';
+import type { CallRequest, Telemetry, TelemetryParts, Worked } from './port.ts';
 
-/** Names by the semantic conventions for HTTP; what they have no name for is `puente.…`. */
-export function createSpans(tell: Tell, operations: readonly Operation[]): Telemetry {
+/** Names by the semantic conventions for HTTP; others are `puente.…`. */
+export function createSpans(write: WriteSpan, operations: readonly Operation[]): Telemetry {
   const routes = new Map(operations.map(({ name, path }) => [name, path]));
   return {
-    called: (exchange, heard) => tell(callSpan(exchange, heard, routes.get(exchange.operation ?? ''))),
-    worked: (work) => tell(workSpan(work)),
-    noticed: (notice, attempt) => tell(noticeSpan(notice, attempt)),
+    called: (exchange, request) => write(callSpan(exchange, request, routes.get(exchange.operation ?? ''))),
+    worked: (work) => write(workSpan(work)),
+    noticed: (notice, attempt) => write(noticeSpan(notice, attempt)),
   };
 }
 
-/** Those of the standard's list that a door can be asked with. */
+/** Of the standard's list. */
 const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-/** A call about no sale is a trace of its own. @param route of the operation; undefined for a call that is none. */
-function callSpan(exchange: Exchange, heard: Heard, route: string | undefined): Told {
+/** A call about no sale has its own trace. @param route of the operation; undefined without one. */
+function callSpan(exchange: Exchange, request: CallRequest, route: string | undefined): FinishedWork {
   const { id, at, duration_ms, upstream, legacy_id, status, outcome } = exchange;
-  const method = METHODS.includes(heard.method) ? heard.method : '_OTHER';
+  const method = METHODS.includes(request.method) ? request.method : '_OTHER';
   return {
     at,
     duration_ms,
@@ -42,7 +42,7 @@ function callSpan(exchange: Exchange, heard: Heard, route: string | undefined): 
     name: [method === '_OTHER' ? 'HTTP' : method, route ?? ''].join(' ').trim(),
     kind: SpanKind.SERVER,
     trace_id: traceIdOf(legacy_id ?? id),
-    links: linksOf(heard.traceparent),
+    links: linksOf(request.traceparent),
     attributes: {
       'http.request.method': method,
       'http.route': route,
@@ -58,7 +58,7 @@ function callSpan(exchange: Exchange, heard: Heard, route: string | undefined): 
   };
 }
 
-function workSpan({ name, at, duration_ms, legacy_id, merchant_id, upstream, outcome }: Worked): Told {
+function workSpan({ name, at, duration_ms, legacy_id, merchant_id, upstream, outcome }: Worked): FinishedWork {
   return {
     at,
     duration_ms,
@@ -71,7 +71,7 @@ function workSpan({ name, at, duration_ms, legacy_id, merchant_id, upstream, out
   };
 }
 
-function noticeSpan(notice: Notice, { at, duration_ms, status, outcome, url }: Attempt): Told {
+function noticeSpan(notice: Notice, { at, duration_ms, status, outcome, url }: Attempt): FinishedWork {
   return {
     at,
     duration_ms,
@@ -95,49 +95,49 @@ function ofSale(legacy_id: string | null, merchant_id: string | null): Attribute
   return { 'puente.legacy_id': legacy_id ?? undefined, 'puente.merchant': merchant_id ?? undefined };
 }
 
-/** `traceparent` of W3C Trace Context, version 00; what else somebody sends there is nothing. */
+/** `traceparent` of W3C Trace Context, version 00; any other value is ignored. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** A till's own trace is pointed at and trusted no further: it decides neither the trace nor what is sampled. */
+/** A till's own trace is only linked: it decides neither the trace id nor the sampling. */
 function linksOf(traceparent: string | null): Link[] {
   const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return [];
   return [{ context: { traceId, spanId, traceFlags: Number.parseInt(flags ?? '0', 16) & 1, isRemote: true } }];
 }
 
-// Writes one finished piece of work as spans: a root of its trace, and below it what was asked upstream for it.
-
-export interface Told {
+/** A finished piece of work: the root span of its trace. */
+export interface FinishedWork {
   name: string;
   kind: SpanKind;
-  /** Null: nothing says which trace it belongs to. */
+  /** Null: a new trace. */
   trace_id: string | null;
   /** Epoch ms. */
   at: number;
   duration_ms: number;
-  /** Those that are undefined are left out. */
+  /** Undefined ones are left out. */
   attributes: Attributes;
-  /** Names what went wrong; null where nothing did. */
+  /** Null for success. */
   error: string | null;
   links?: Link[];
+  /** Child spans. */
   upstream?: readonly UpstreamNote[];
 }
 
-/** Stands for an answer that did not come. */
+/** The error type of a call without an answer. */
 export const NO_ANSWER = 'no_answer';
 
-export type Tell = (told: Told) => void;
+export type WriteSpan = (work: FinishedWork) => void;
 
-/** Roots have no parent: what belongs to one sale is told by processes that know nothing of each other. */
-export function createTell(tracer: Tracer, ids: SteeredIds, hosts: TelemetryParts['hosts']): Tell {
+/** Roots have no parent: the spans of one sale come from processes that don't know each other. */
+export function createSpanWriter(tracer: Tracer, ids: SteeredIds, hosts: TelemetryParts['hosts']): WriteSpan {
   return ({ name, kind, trace_id, at, duration_ms, attributes, error, links = [], upstream = [] }) => {
     const options = { kind, startTime: at, links, attributes: cleaned({ ...attributes, ...errorOf(error) }) };
     const span = ids.inTrace(trace_id, () => tracer.startSpan(name, options, ROOT_CONTEXT));
     const below = trace.setSpan(ROOT_CONTEXT, span);
     for (const note of upstream) {
       const begun = at + (note.began_ms ?? 0);
-      const asked = { kind: SpanKind.CLIENT, startTime: begun, attributes: cleaned(attributesOf(note, hosts)) };
-      const child = tracer.startSpan(nameOf(note), asked, below);
+      const call = { kind: SpanKind.CLIENT, startTime: begun, attributes: cleaned(attributesOf(note, hosts)) };
+      const child = tracer.startSpan(nameOf(note), call, below);
       if (faultOf(note) !== null) child.setStatus({ code: SpanStatusCode.ERROR });
       child.end(begun + note.duration_ms);
     }
@@ -146,7 +146,7 @@ export function createTell(tracer: Tracer, ids: SteeredIds, hosts: TelemetryPart
   };
 }
 
-/** The documented calls by their route; what else was asked by our own name of it. */
+/** Documented calls are named by their route, others by Puente's own name. */
 function nameOf({ name }: UpstreamNote): string {
   const route = routeNamed(name);
   return route === null ? name : `${route.method} ${route.path}`;
@@ -168,7 +168,7 @@ function routeNamed(name: string): { method: string; path: string } | null {
   return Object.entries(upstreamRoutes).find(([known]) => known === name)?.[1] ?? null;
 }
 
-/** Carried calls, and what stories ask the old world (`LegacyReadName`). */
+/** Proxied calls, and reads of the legacy API (`LegacyReadName`). */
 function isOfLegacy(name: string): boolean {
   return name === 'legacy' || name.startsWith('legacy_') || name.endsWith('_search');
 }
@@ -182,7 +182,7 @@ function errorOf(error: string | null): Attributes {
   return error === null ? {} : { 'error.type': error };
 }
 
-/** The last scrubber, as in the log: whatever a text is, no token, card or key stands in it. */
+/** Masks tokens, cards and keys in every text, as the log does. */
 function cleaned(attributes: Attributes): Attributes {
   const kept: Attributes = {};
   for (const [name, value] of Object.entries(attributes)) {
@@ -191,14 +191,13 @@ function cleaned(attributes: Attributes): Attributes {
   return kept;
 }
 
-// The trace of a sale is its legacy id: both have 128 bits, so that every process finds the same one, days apart.
-
+/** The trace id of a sale is its legacy id, 128 bits too, so that every process uses the same one, days apart. */
 export interface SteeredIds extends IdGenerator {
-  /** Runs `start` so that the root span it starts is of this trace; null: of a new one. */
+  /** The root span that `start` starts has this trace id; null: a new one. */
   inTrace<Started>(trace_id: string | null, start: () => Started): Started;
 }
 
-/** The library asks for a trace id while a root span is started, and nothing else runs meanwhile. */
+/** The library requests a trace id synchronously while it starts a root span. */
 export function createIds(): SteeredIds {
   const random = new RandomIdGenerator();
   let steered: string | null = null;
@@ -216,7 +215,7 @@ export function createIds(): SteeredIds {
   };
 }
 
-/** A UUID without its dashes; an id of another form, as some sales on legacy have, by its digest. */
+/** A UUID without its dashes; the digest of any other id, as some legacy sales have. */
 export function traceIdOf(id: string): string {
   const hex = id.replaceAll('-', '').toLowerCase();
   if (/^[0-9a-f]{32}$/.test(hex) && /[1-9a-f]/.test(hex)) return hex;

@@ -1,5 +1,6 @@
-/** The OpenTelemetry providers and exporters; loaded only when telemetry is on. Nothing global of the library is touched. */
+/** The OpenTelemetry providers and exporters; loaded only when telemetry is on. Registers nothing globally. */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
 import { OTLPMetricExporter as JsonMetrics } from '@opentelemetry/exporter-metrics-otlp-http';
 import { OTLPMetricExporter as ProtobufMetrics } from '@opentelemetry/exporter-metrics-otlp-proto';
@@ -39,16 +40,15 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import { createIds, createSpans, createTell, type Tell } from './otel-spans.ts';
+import { createIds, createSpans, createSpanWriter, type WriteSpan } from './otel-spans.ts';
 import type { Exporter, Protocol, Reading, RunningTelemetry, TelemetryParts, TelemetrySettings } from './port.ts';
 
-/** A stop waits this long for a collector; what it misses is no money. */
+/** A stop waits this long for a collector. */
 const STOP_MS = 2_000;
 
-/** Opens what the settings ask for. */
 export function openTelemetry(settings: TelemetrySettings, parts: TelemetryParts): RunningTelemetry {
   const resource = resourceOf(parts);
-  const told = createFaultLog(parts.log, parts.clock);
+  const report = createFaultLog(parts.log, parts.clock);
   const ids = createIds();
   const traces = new TracerProvider({
     resource,
@@ -57,7 +57,7 @@ export function openTelemetry(settings: TelemetrySettings, parts: TelemetryParts
     spanProcessors: settings.traces.map(
       (name) =>
         new BatchSpanProcessor({
-          exporter: watched(spanExporter(name, settings.traces_protocol), 'traces', told),
+          exporter: watched(spanExporter(name, settings.traces_protocol), 'traces', report),
           scheduledDelayMillis: settings.batch.delay_ms,
           exportTimeoutMillis: settings.batch.timeout_ms,
           maxQueueSize: settings.batch.queue,
@@ -70,35 +70,36 @@ export function openTelemetry(settings: TelemetrySettings, parts: TelemetryParts
     readers: settings.metrics.map(
       (name) =>
         new PeriodicExportingMetricReader({
-          exporter: watched(metricExporter(name, settings.metrics_protocol), 'metrics', told),
+          exporter: watched(metricExporter(name, settings.metrics_protocol), 'metrics', report),
           exportIntervalMillis: settings.metric_interval_ms,
           exportTimeoutMillis: settings.metric_timeout_ms,
-          metricProducers: [readingsProducer(parts, told)],
+          metricProducers: [readingsProducer(parts, report)],
         }),
     ),
   });
-  const write = createTell(traces.getTracer('puente', parts.version), ids, parts.hosts);
-  // Those who tell of finished work have more important work, which a mistake here must not undo.
-  const tell: Tell = (work) => {
+  const write = createSpanWriter(traces.getTracer('puente', parts.version), ids, parts.hosts);
+  // An error here must not disturb the caller.
+  const safely: WriteSpan = (work) => {
     try {
       write(work);
     } catch (error) {
-      told('traces', error);
+      report('traces', error);
     }
   };
   return {
-    ...createSpans(tell, parts.operations),
+    ...createSpans(safely, parts.operations),
     async stop() {
-      await within(STOP_MS, Promise.allSettled([traces.shutdown(), metrics.shutdown()]));
+      const stopped = Promise.allSettled([traces.shutdown(), metrics.shutdown()]);
+      await Promise.race([stopped, sleep(STOP_MS, undefined, { ref: false })]);
     },
   };
 }
 
-/** What the operator says of the service wins over what Puente says of itself. */
+/** The operator's resource attributes override Puente's own. */
 function resourceOf({ instance, version }: TelemetryParts): Resource {
   const own = { 'service.name': 'puente', 'service.version': version, 'service.instance.id': instance };
-  const asked = detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] });
-  return defaultResource().merge(resourceFromAttributes(own)).merge(asked);
+  const configured = detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] });
+  return defaultResource().merge(resourceFromAttributes(own)).merge(configured);
 }
 
 function samplerOf({ sampler, sampled_share }: TelemetrySettings): Sampler {
@@ -116,23 +117,13 @@ function metricExporter(name: Exporter, protocol: Protocol): PushMetricExporter 
   return protocol === 'http/json' ? new JsonMetrics() : new ProtobufMetrics();
 }
 
-/** Resolves when the work is over, or the time is. */
-async function within(duration_ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, duration_ms);
-  });
-  await Promise.race([work, over]);
-  clearTimeout(timer);
-}
-
-// What `/metrics` shows, in the shape of OpenTelemetry: the registry is read at every export, so that nothing is
-// counted twice.
-
-/** Gives the readings of the moment. One that fails is told and leaves this export empty: the next may work. */
+/**
+ * The values of `/metrics` as OpenTelemetry metrics, read at every export, so that nothing is counted twice. A failed read is
+ * reported and leaves this export empty.
+ */
 export function readingsProducer(
   { readings, version }: Pick<TelemetryParts, 'readings' | 'version'>,
-  tell: TellFault,
+  report: ReportFault,
 ): MetricProducer {
   const collected = (metrics: MetricData[]): CollectionResult => ({
     resourceMetrics: { resource: emptyResource(), scopeMetrics: [{ scope: { name: 'puente', version }, metrics }] },
@@ -144,7 +135,7 @@ export function readingsProducer(
         const span: Span = { startTime: timeOf(performance.timeOrigin), endTime: timeOf(Date.now()) };
         return collected((await readings()).flatMap((reading) => metricOf(reading, span)));
       } catch (error) {
-        tell('metrics', error);
+        report('metrics', error);
         return { ...collected([]), resourceMetrics: { resource: emptyResource(), scopeMetrics: [] } };
       }
     },
@@ -166,7 +157,7 @@ function metricOf(reading: Reading, span: Span): MetricData[] {
   if (type === 'histogram') {
     return [{ ...base, dataPointType: DataPointType.HISTOGRAM, dataPoints: histograms(reading, span) }];
   }
-  // A value that is no number can't be written in JSON, and a collector would refuse the whole export for it.
+  // JSON has no NaN, and a collector would refuse the whole export for it.
   const dataPoints = reading.values
     .filter(({ value }) => Number.isFinite(value))
     .map(({ value, labels }) => ({ ...span, attributes: attributesOf(labels), value }));
@@ -174,7 +165,7 @@ function metricOf(reading: Reading, span: Span): MetricData[] {
   return type === 'gauge' ? [{ ...base, dataPointType: DataPointType.GAUGE, dataPoints }] : [];
 }
 
-/** Prometheus counts a bucket with all below it and labels each by its upper bound; here each is counted by itself. */
+/** Buckets of Prometheus are cumulative and labeled by their upper bound; those of OpenTelemetry are not cumulative. */
 function histograms(
   reading: Reading,
   span: Span,
@@ -205,7 +196,7 @@ function histograms(
 
 type Value = Reading['values'][number];
 
-/** The library leaves the names of a histogram's parts out of its types. */
+/** The library's types lack the name of a histogram's parts. */
 function nameOf(value: Value): string | undefined {
   return 'metricName' in value && typeof value.metricName === 'string' ? value.metricName : undefined;
 }
@@ -224,22 +215,20 @@ function timeOf(epoch_ms: number): HrTime {
   return [seconds, Math.round((epoch_ms - seconds * 1000) * 1e6)];
 }
 
-// What is said of a collector that takes nothing: one line a minute, without anything of what was sent.
-
-/** A collector that is gone refuses every few seconds; one line a minute shows it. */
-const TELL_EVERY_MS = 60_000;
+/** An unavailable collector refuses every few seconds; one line a minute is enough. */
+const REPORT_EVERY_MS = 60_000;
 
 export type Signal = 'traces' | 'metrics';
-export type TellFault = (signal: Signal, error: unknown) => void;
+export type ReportFault = (signal: Signal, error: unknown) => void;
 
-/** Each signal has its own minute. Names the error's code, because a message may quote an address or an answer. */
-export function createFaultLog(log: Log, clock: Required<Pick<Clock, 'monotonic'>>): TellFault {
-  const told = new Map<Signal, number>();
+/** Logs once a minute for each signal. Names the error's code, because a message may quote an address or an answer. */
+export function createFaultLog(log: Log, clock: Required<Pick<Clock, 'monotonic'>>): ReportFault {
+  const reported = new Map<Signal, number>();
   return (signal, error) => {
     const now = clock.monotonic();
-    if (now - (told.get(signal) ?? Number.NEGATIVE_INFINITY) < TELL_EVERY_MS) return;
-    told.set(signal, now);
-    log.warn('telemetry was not taken and is dropped', { action: signal, cause: codeOf(error) });
+    if (now - (reported.get(signal) ?? Number.NEGATIVE_INFINITY) < REPORT_EVERY_MS) return;
+    reported.set(signal, now);
+    log.warn('telemetry was not accepted and is dropped', { action: signal, cause: codeOf(error) });
   };
 }
 
@@ -247,16 +236,16 @@ interface Exporting<Items, Result> {
   export(items: Items, done: (result: Result) => void): void;
 }
 
-/** The same exporter, whose failures are told. */
+/** Reports failures of the exporter. */
 export function watched<Items, Result extends { code: number; error?: Error }, E extends Exporting<Items, Result>>(
   exporter: E & Exporting<Items, Result>,
   signal: Signal,
-  tell: TellFault,
+  report: ReportFault,
 ): E {
   const send = exporter.export.bind(exporter);
   exporter.export = (items: Items, done: (result: Result) => void) =>
     send(items, (result) => {
-      if (result.code !== 0) tell(signal, result.error);
+      if (result.code !== 0) report(signal, result.error);
       done(result);
     });
   return exporter;

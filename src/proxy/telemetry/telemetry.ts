@@ -1,9 +1,10 @@
+/** Starts telemetry as the standard `OTEL_…` variables say; the exporters themselves read where to send, and with which headers. */
 import type { Exporter, Protocol, RunningTelemetry, TelemetryParts, TelemetrySettings } from './port.ts';
 
 /**
  * @param environment the standard variables; the exporters read `OTEL_EXPORTER_OTLP_…` of the process by themselves.
- * @param remarks gets a sentence for what is asked for and not done, and for where things go.
- * @returns null while nothing asks for it; nothing is loaded then.
+ * @param remarks gets a sentence for every ignored setting, and for the destinations.
+ * @returns null while nothing enables it; nothing is loaded then.
  */
 export async function startTelemetry(
   environment: NodeJS.ProcessEnv,
@@ -19,9 +20,6 @@ export async function startTelemetry(
   return openTelemetry(settings, parts);
 }
 
-// What the standard `OTEL_…` variables ask for; where spans and values are sent, and with which headers, the
-// exporters read by themselves.
-
 const EXPORTERS: readonly string[] = ['otlp', 'console', 'none'];
 const PROTOCOLS: readonly string[] = ['http/protobuf', 'http/json'];
 const SAMPLERS: readonly string[] = ['always_on', 'always_off', 'traceidratio'];
@@ -29,8 +27,8 @@ const SAMPLERS: readonly string[] = ['always_on', 'always_off', 'traceidratio'];
 const MAX_NUMBER = 2 ** 31 - 1;
 
 /**
- * Off unless a variable asks for it; `OTEL_SDK_DISABLED=true` wins over all. As the standard asks, an unknown value stops
- * nothing: its default counts, and a remark says so. Defaults: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+ * Reads the standard variables. Off unless one enables it; `OTEL_SDK_DISABLED=true` overrides all. As the standard requires, an
+ * unknown value stops nothing: the default is used, and a remark says so. Defaults: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
  */
 export function readTelemetry(environment: NodeJS.ProcessEnv): TelemetrySettings {
   const read = createReader(environment);
@@ -52,7 +50,6 @@ export function readTelemetry(environment: NodeJS.ProcessEnv): TelemetrySettings
       queue,
       size: Math.min(read.number('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512), queue),
     },
-    // Where nothing is on, nobody asked for anything.
     remarks: is_disabled ? [] : read.remarks,
   };
 }
@@ -60,7 +57,7 @@ export function readTelemetry(environment: NodeJS.ProcessEnv): TelemetrySettings
 type Signal = 'TRACES' | 'METRICS';
 type Reader = ReturnType<typeof createReader>;
 
-/** Named destinations; without any, the address of a collector asks for it. */
+/** Named destinations; without any, the address of a collector enables `otlp`. */
 function exportersOf(read: Reader, signal: Signal): Exporter[] {
   const named = read.text(`OTEL_${signal}_EXPORTER`);
   if (named === null) {
@@ -75,28 +72,29 @@ function exportersOf(read: Reader, signal: Signal): Exporter[] {
 
 function protocolOf(read: Reader, signal: Signal): Protocol {
   const name = `OTEL_EXPORTER_OTLP_${signal}_PROTOCOL`;
-  const asked = read.text(name) === null ? 'OTEL_EXPORTER_OTLP_PROTOCOL' : name;
-  return read.choice(asked, PROTOCOLS, 'http/protobuf') === 'http/json' ? 'http/json' : 'http/protobuf';
+  const variable = read.text(name) === null ? 'OTEL_EXPORTER_OTLP_PROTOCOL' : name;
+  return read.choice(variable, PROTOCOLS, 'http/protobuf') === 'http/json' ? 'http/json' : 'http/protobuf';
 }
 
-/** No till decides what is sampled, so that those samplers that follow a parent do what they do at a root. */
+/** A till does not decide about sampling, so a `parentbased_` sampler acts as at a root. */
 function samplingOf(read: Reader): Pick<TelemetrySettings, 'sampler' | 'sampled_share'> {
   const known = [...SAMPLERS, ...SAMPLERS.map((name) => `parentbased_${name}`)];
-  const asked = read.choice('OTEL_TRACES_SAMPLER', known, 'always_on').replace('parentbased_', '');
-  if (asked !== 'traceidratio') return { sampler: asked === 'always_off' ? asked : 'always_on', sampled_share: 1 };
+  const sampler = read.choice('OTEL_TRACES_SAMPLER', known, 'always_on').replace('parentbased_', '');
+  if (sampler !== 'traceidratio')
+    return { sampler: sampler === 'always_off' ? sampler : 'always_on', sampled_share: 1 };
   const share = Number(read.text('OTEL_TRACES_SAMPLER_ARG') ?? 1);
-  if (share >= 0 && share <= 1) return { sampler: asked, sampled_share: share };
+  if (share >= 0 && share <= 1) return { sampler, sampled_share: share };
   read.unknown('OTEL_TRACES_SAMPLER_ARG', ['a number from 0 to 1']);
-  return { sampler: asked, sampled_share: 1 };
+  return { sampler, sampled_share: 1 };
 }
 
-/** Blank is as good as not set, by the standard. */
+/** A blank value is not set, by the standard. */
 function createReader(environment: NodeJS.ProcessEnv) {
   const remarks: string[] = [];
   const text = (name: string): string | null => environment[name]?.trim() || null;
-  /** Names no value: what stands in a wrong variable may be a secret. */
+  /** Without the value, which may be a secret. */
   const unknown = (name: string, known: readonly string[]): void => {
-    const remark = `${name} is set to what Puente does not know, so that its default counts; known: ${known.join(', ')}.`;
+    const remark = `${name} has an unknown value, so its default is used; known: ${known.join(', ')}.`;
     if (!remarks.includes(remark)) remarks.push(remark);
   };
   return {
@@ -117,5 +115,3 @@ function createReader(environment: NodeJS.ProcessEnv) {
     },
   };
 }
-
-// What is told of finished work to whoever watches from outside: one trace for a sale, by its legacy id.

@@ -2,8 +2,16 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { shownUrl } from '../../../src/proxy/notices/guard.ts';
-import { feedNoticeRequest, inTurns, noticeRequest } from '../../../src/proxy/notices/request.ts';
-import { type FeedForm, inForms, type News, pointPaymentForms, qrForms } from '../../../src/proxy/notices/resolve.ts';
+import { inTurns } from '../../../src/proxy/notices/notifier.ts';
+import {
+  type FeedForm,
+  feedNoticeRequest,
+  inForms,
+  type News,
+  noticeRequest,
+  pointPaymentForms,
+  qrForms,
+} from '../../../src/proxy/notices/request.ts';
 import type { Notice } from '../../../src/proxy/records/notices.ts';
 import type { Dialect, PointPaymentNotices, QrNotices } from '../../../src/proxy/routing/merchant.ts';
 import { Secret } from '../../../src/proxy/vault.ts';

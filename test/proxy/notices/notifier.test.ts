@@ -10,9 +10,10 @@ import type { Store } from '../../../src/ops/ports.ts';
 import { createSender, type Receiver } from '../../../src/proxy/notices/delivery.ts';
 import { type NotifierParts, startNotifier } from '../../../src/proxy/notices/notifier.ts';
 import type { Attempt, NewNotice, Notice, NoticeForm } from '../../../src/proxy/records/notices.ts';
-import { type Link, slotOf } from '../../../src/proxy/sales/link.ts';
+import type { Link } from '../../../src/proxy/sales/link.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
+import { newLink, newNotice } from '../../store/contract/harness.ts';
 import { answer, onRequest, type Peer, startPeer } from '../upstream/peer.ts';
 
 const MINUTE = 60_000;
@@ -127,95 +128,45 @@ function listen(merchant_id: string, url: string | null, more: Partial<Receiver>
   receivers.set(merchant_id, { url, dialect: 'point_integration_ipn', secret: null, ...more });
 }
 
-function linkOf(merchant_id: string): Link {
-  const legacy_id = randomUUID();
+/** A link with these notices. */
+async function queueLink(merchant_id: string, noticesOf: (link: Link) => NewNotice[]): Promise<string> {
   const now = clock.now();
-  const unit = `PAX_A910__${legacy_id.slice(0, 13)}`;
-  return {
-    legacy_id,
-    merchant_id,
-    lane: 'orders',
-    family: 'point',
-    unit,
-    slot: slotOf('point', unit),
-    client_key: null,
-    fingerprint: legacy_id,
-    reference_sent: legacy_id.replaceAll('-', ''),
-    client_reference: null,
-    held: {},
-    amount_minor: 1500,
-    merchant_order_id: null,
-    sealed_notice_url: null,
-    idempotency_key: legacy_id,
-    sealed_body: null,
-    tables_revision: 'r1',
-    state: 'SENDING',
-    attempts: 0,
-    first_sent_at: null,
-    boot_id: 'boot',
-    client_answer: 'none',
-    order_id: null,
-    order: null,
-    order_version: null,
-    payment_id: null,
-    legacy_state: 'OPEN',
-    legacy_state_at: now,
-    cancel: null,
-    acknowledged_at: null,
-    heard_by: null,
-    expires_at: now + 15 * MINUTE,
-    next_check_at: null,
-    created_at: now,
-    updated_at: now,
-    revision: 1,
-  };
+  const times = { legacy_state_at: now, expires_at: now + 15 * MINUTE, created_at: now, updated_at: now };
+  const unit = `PAX_A910__${randomUUID().slice(0, 13)}`;
+  const own = newLink({ merchant_id, unit, ...times, next_check_at: null, reference_sent: randomUUID() });
+  const { link } = await store.links.openLink(own, () => ({ kind: 'open' }));
+  await store.links.saveLink(link, {}, { notices: noticesOf(link) });
+  return link.legacy_id;
+}
+
+function noticeOf(link: Link, body: string, change: Partial<NewNotice> = {}): NewNotice {
+  return newNotice(link, body, { created_at: clock.now(), next_attempt_at: clock.now(), ...change });
 }
 
 /** A link with one notice per body, each about something of its own; the first about the intent. */
-async function queue(merchant_id: string, ...bodies: string[]): Promise<string> {
-  const { link } = await store.links.openLink(linkOf(merchant_id), () => ({ kind: 'open' }));
-  const { legacy_id } = link;
-  const now = clock.now();
-  await store.links.saveLink(
-    link,
-    {},
-    {
-      notices: bodies.map((body, index) => ({
-        legacy_id,
-        merchant_id,
-        topic: 'point',
-        form: 'point',
-        subject: index === 0 ? legacy_id : `${legacy_id} ${index}`,
-        body,
-        created_at: now,
-        next_attempt_at: now,
-      })),
-    },
+function queue(merchant_id: string, ...bodies: string[]): Promise<string> {
+  return queueLink(merchant_id, (link) =>
+    bodies.map((body, index) => noticeOf(link, body, index === 0 ? {} : { subject: `${link.legacy_id} ${index}` })),
   );
-  return legacy_id;
 }
 
 const SALE = { order_status: 'paid', application_id: '4004001' } as const;
 const PAYMENT = '131313131313';
 const MERCHANT_ORDER = '8000000000000017';
+const SUBJECTS = [
+  ['payment', PAYMENT],
+  ['merchant_order', MERCHANT_ORDER],
+] as const;
 
 /** A link with the notices of a QR sale: the payment's, then its merchant order's, in the forms given. */
-async function queueSale(merchant_id: string, ...forms: NoticeForm[]): Promise<string> {
-  const { link } = await store.links.openLink(linkOf(merchant_id), () => ({ kind: 'open' }));
-  const { legacy_id } = link;
-  const now = clock.now();
-  const subjects = [
-    ['payment', PAYMENT],
-    ['merchant_order', MERCHANT_ORDER],
-  ] as const;
-  const notices = subjects.flatMap(([topic, subject]) =>
-    forms.map((form): NewNotice => {
-      const body = JSON.stringify({ ...SALE, first: topic === 'payment' });
-      return { legacy_id, merchant_id, topic, form, subject, body, created_at: now, next_attempt_at: now };
-    }),
+function queueSale(merchant_id: string, ...forms: NoticeForm[]): Promise<string> {
+  return queueLink(merchant_id, (link) =>
+    SUBJECTS.flatMap(([topic, subject]) =>
+      forms.map((form) =>
+        noticeOf(link, JSON.stringify({ ...SALE, first: topic === 'payment' }), { topic, form, subject }),
+      ),
+    ),
   );
-  await store.links.saveLink(link, {}, { notices });
-  return legacy_id;
 }
 
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -339,11 +290,8 @@ describe('a QR sale', () => {
     const { url, told } = await receiver();
     listen(ARGENTINA, url);
     const notifier = start();
-    const { link } = await store.links.openLink(linkOf(ARGENTINA), () => ({ kind: 'open' }));
-    const { legacy_id, merchant_id } = link;
-    const facts = { legacy_id, merchant_id, topic: 'payment', form: 'webhook', subject: PAYMENT } as const;
-    const at = { created_at: clock.now(), next_attempt_at: clock.now() };
-    await store.links.saveLink(link, {}, { notices: [{ ...facts, ...at, body: 'no facts' }] });
+    const facts = { topic: 'payment', form: 'webhook', subject: PAYMENT } as const;
+    const legacy_id = await queueLink(ARGENTINA, (link) => [noticeOf(link, 'no facts', facts)]);
     await queueSale(ARGENTINA, 'webhook');
     notifier.wake();
     await until(() => notifier.attempts.length === 3);
@@ -413,13 +361,7 @@ describe('a replay', () => {
 async function queueNewer(legacy_id: string, body: string): Promise<void> {
   const link = await store.links.link(legacy_id);
   if (link === null) throw new Error('there is no such link');
-  const { merchant_id } = link;
-  const facts = { legacy_id, merchant_id, topic: 'point', form: 'point', subject: legacy_id, body } as const;
-  await store.links.saveLink(
-    link,
-    {},
-    { notices: [{ ...facts, created_at: clock.now(), next_attempt_at: clock.now() }] },
-  );
+  await store.links.saveLink(link, {}, { notices: [noticeOf(link, body)] });
 }
 
 describe('each notice by itself', () => {
@@ -635,20 +577,10 @@ describe('the pace', () => {
     const quick = await receiver();
     listen(ARGENTINA, hanging.url);
     listen(BRAZIL, quick.url);
-    const notice = (index: number, merchant_id: string): Notice => ({
-      id: `notice-${index}`,
-      legacy_id: `link-${index}`,
-      merchant_id,
-      topic: 'point',
-      form: 'point',
-      subject: `link-${index}`,
-      body: '{}',
-      created_at: 0,
-      next_attempt_at: 0,
-      sequence: 1,
-      state: 'pending',
-      attempts: 0,
-    });
+    const notice = (index: number, merchant_id: string): Notice => {
+      const made = newNotice(newLink({ merchant_id }), '{}', { created_at: 0, next_attempt_at: 0 });
+      return { ...made, id: `notice-${index}`, sequence: 1, state: 'pending', attempts: 0 };
+    };
     const rows = Array.from({ length: 40 }, (_, index) => notice(index, index < 39 ? ARGENTINA : BRAZIL));
     const memory: NotifierParts['store'] = {
       dueNotices: async (_now, limit) => rows.filter((row) => row.state === 'pending').slice(0, limit),
@@ -735,54 +667,27 @@ describe('when things break', () => {
     expect(ids[0]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it('a delivery that the store fails to record is recorded later, not sent again', async () => {
-    const { url, told } = await receiver();
-    listen(ARGENTINA, url);
-    let failures = 3;
-    const notifier = start({
-      store: {
-        dueNotices: store.notices.dueNotices,
-        dueNoticesInTurn: store.notices.dueNoticesInTurn,
-        dueNoticesBehind: store.notices.dueNoticesBehind,
-        recordAttempt: async (...parts) => {
-          if (failures-- > 0) throw new PuenteError('store_failed', 'the disk is full');
-          return store.notices.recordAttempt(...parts);
-        },
-      },
-    });
-    await queue(ARGENTINA, '{}');
-    notifier.wake();
-    await until(async () => {
-      clock.advance(1_000);
-      notifier.wake();
-      return (await pending()) === 0;
-    });
-    expect(told).toHaveLength(1);
-    expect(notifier.faults).toHaveLength(3);
-  });
-
-  it('a store that fails to read is asked again', async () => {
-    const { url, told } = await receiver();
-    listen(ARGENTINA, url);
-    let failures = 2;
-    const notifier = start({
-      store: {
-        dueNotices: async (...parts) => {
-          if (failures-- > 0) throw new PuenteError('store_failed', 'busy');
-          return store.notices.dueNotices(...parts);
-        },
-        dueNoticesInTurn: store.notices.dueNoticesInTurn,
-        dueNoticesBehind: store.notices.dueNoticesBehind,
-        recordAttempt: store.notices.recordAttempt,
-      },
-    });
-    await queue(ARGENTINA, '{}');
-    await until(() => {
-      clock.advance(1_000);
-      return told.length === 1;
-    });
-    expect(notifier.faults).toHaveLength(2);
-  });
+  it.each(['recordAttempt', 'dueNotices'] as const)(
+    'a store that fails at %s is tried again, and the notice is sent once',
+    async (method) => {
+      const { url, told } = await receiver();
+      listen(ARGENTINA, url);
+      let failures = 3;
+      const failing = async (...parts: never[]): Promise<never> => {
+        if (failures-- > 0) throw new PuenteError('store_failed', 'the disk is full');
+        return (store.notices[method] as (...parts: never[]) => Promise<never>)(...parts);
+      };
+      const notifier = start({ store: { ...store.notices, [method]: failing } });
+      await queue(ARGENTINA, '{}');
+      await until(async () => {
+        clock.advance(1_000);
+        notifier.wake();
+        return (await pending()) === 0;
+      });
+      expect(told).toHaveLength(1);
+      expect(notifier.faults).toHaveLength(3);
+    },
+  );
 
   it('a stopped loop sends nothing more', async () => {
     const { url, told } = await receiver();

@@ -63,7 +63,7 @@ it('what is sent where, and what is not known, stands in the banner; the process
     OTEL_EXPORTER_OTLP_HEADERS: `authorization=${key}`,
   });
   expect(server?.output()).toContain('OpenTelemetry: traces go to otlp.');
-  expect(server?.output()).toContain('OTEL_EXPORTER_OTLP_PROTOCOL is set to what Puente does not know');
+  expect(server?.output()).toContain('OTEL_EXPORTER_OTLP_PROTOCOL has an unknown value');
   await server?.stop();
   expect(server?.process.exitCode).toBe(0);
   expect(server?.output()).toContain('Puente has stopped.');

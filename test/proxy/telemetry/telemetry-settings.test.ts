@@ -28,7 +28,7 @@ describe('which signals are on', () => {
     const read = readTelemetry({ ...on, OTEL_TRACES_EXPORTER: 'zipkin-with-a-secret' });
     expect(read).toMatchObject({ traces: [], metrics: ['otlp'] });
     expect(read.remarks).toEqual([
-      'OTEL_TRACES_EXPORTER is set to what Puente does not know, so that its default counts; known: otlp, console, none.',
+      'OTEL_TRACES_EXPORTER has an unknown value, so its default is used; known: otlp, console, none.',
     ]);
   });
 });

@@ -248,7 +248,11 @@ describe('a collector that does not take it', () => {
     );
     const told = lines.filter(({ message }) => message.startsWith('telemetry'));
     expect(told).toEqual([
-      { level: 'warn', message: 'telemetry was not taken and is dropped', fields: { action: 'traces', cause: '400' } },
+      {
+        level: 'warn',
+        message: 'telemetry was not accepted and is dropped',
+        fields: { action: 'traces', cause: '400' },
+      },
     ]);
     await refusing.close();
   });
