@@ -125,7 +125,7 @@ interface Waiting {
 type Queue = ReturnType<typeof createQueue>;
 type Upkeep = ReturnType<typeof createUpkeep>;
 
-/** The bounded queue and its batch writer. @param isUrgent somebody waits for the exchanges to be written. */
+/** The bounded queue and its batch writer. @param isUrgent a caller waits for the writes. */
 function createQueue(parts: EvidenceParts, upkeep: Upkeep, accepted: Drain, isUrgent: () => boolean) {
   const { settings, log } = parts;
   const evaluate = createEvaluation(parts.tables);

@@ -174,16 +174,11 @@ const MOST_PAGES = 4;
 const WALK_EVERY_MS = 1_000;
 
 /** Merchants whose notices have no place now; both sets may grow while the pages are read. */
-export interface Held {
+interface Held {
   /** Their Point notices have no place: they are left out of the next turns. */
   merchants: ReadonlySet<string>;
   /** Some of their notices have no place. */
   some_of: ReadonlySet<string>;
-}
-
-export interface Backlog {
-  /** Due notices in pages. `now`: epoch ms. */
-  pages(now: number, held: Held): AsyncGenerator<Notice[]>;
 }
 
 /**
@@ -191,17 +186,15 @@ export interface Backlog {
  * notices, and a look costs the same with a hundred as with a hundred thousand (`test/faults/README.md` F120). Behind
  * notices that wait for a busy host, the others of their merchant are read a batch at a time.
  */
-export function createBacklog(
-  store: NoticeDelivery,
-  { concurrency, per_host }: { concurrency: number; per_host: number },
-): Backlog {
+function createBacklog(store: NoticeDelivery, { concurrency, per_host }: NotifierParts) {
   const batch = BATCH_FACTOR * concurrency;
   const walk = createWalk(store, batch);
   let walked_at = Number.NEGATIVE_INFINITY;
   /** Where the next turn of merchants starts; empty: at the first. */
   let after_merchant = '';
   return {
-    async *pages(now, held) {
+    /** Due notices in pages. `now`: epoch ms. */
+    async *pages(now: number, held: Held): AsyncGenerator<Notice[]> {
       const oldest = await store.dueNotices(now, batch);
       if (oldest.length < batch) {
         yield oldest;
@@ -250,16 +243,11 @@ function distinct(notices: Notice[]): Notice[] {
 }
 
 /** One look at the due notices. */
-export interface Look extends Held {
+interface Look extends Held {
   /** Known to have no place, without a lookup of its receiver. */
   isHeld(notice: Notice): boolean;
   /** There is a place for the notice at its host. */
   hasPlace(notice: Notice, host: string): boolean;
-}
-
-export interface Places {
-  /** @param isFull says that a host has no place. @param now epoch ms. */
-  look(isFull: (host: string) => boolean, now: number): Look;
 }
 
 /**
@@ -267,12 +255,13 @@ export interface Places {
  * time. All Point notices of a merchant share a host, so one that waits holds the others; those of QR sales don't.
  * @param kept_ms all is forgotten after this time: a merchant may have changed its URL.
  */
-export function createPlaces(kept_ms: number): Places {
+function createPlaces(kept_ms: number) {
   const of_merchants = new Map<string, Set<string>>();
   const of_sales = new Map<string, Set<string>>();
   let since = Number.NEGATIVE_INFINITY;
   return {
-    look(isFull, now) {
+    /** @param isFull a host has no place. @param now epoch ms. */
+    look(isFull: (host: string) => boolean, now: number): Look {
       if (Math.abs(now - since) >= kept_ms) {
         of_merchants.clear();
         of_sales.clear();

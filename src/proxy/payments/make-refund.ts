@@ -39,11 +39,11 @@ const SHORTEST_REFUND_MS = 250;
 
 /**
  * Refunds a part of a payment, or with null all that is left. Concurrent refunds of the payment wait.
- * @param asked_minor minor units.
+ * @param requested_minor minor units.
  * @throws PuenteError refused, while there is no room for its row; Error for a link without an order, a defect.
  */
-export function makeRefund(ports: Ports, call: LegacyCall, link: Link, asked_minor: number | null): Promise<Made> {
-  return ports.memory.mutex.run(link.legacy_id, () => refundNow(ports, call, link, asked_minor));
+export function makeRefund(ports: Ports, call: LegacyCall, link: Link, requested_minor: number | null): Promise<Made> {
+  return ports.memory.mutex.run(link.legacy_id, () => refundNow(ports, call, link, requested_minor));
 }
 
 /**
@@ -64,7 +64,7 @@ export function answerRefund(ports: Ports, refund: Refund, answer: Answered): An
   return { ...answer, over };
 }
 
-async function refundNow(ports: Ports, call: LegacyCall, named: Link, asked_minor: number | null): Promise<Made> {
+async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_minor: number | null): Promise<Made> {
   const deadline = call.received_at + ports.settings.create.deadline_ms;
   if (deadline - ports.clock.now() < SHORTEST_REFUND_MS) return refusedAs(call, 'unavailable');
   const { order_id } = named;
@@ -77,7 +77,7 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, asked_mino
   const link = await markHeard(ports, seen_link);
   // The stored order never goes back in time; a lagging read may.
   const sums = sumsOf(link.order, link.amount_minor, exponent);
-  const asked = newRefund(ports, call, link, asked_minor, sums);
+  const asked = newRefund(ports, call, link, requested_minor, sums);
   const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
   await expectRefund(ports, link);
   const { opened, refund } = await ports.store.refunds.openRefund(asked, (earlier) => {
@@ -194,7 +194,7 @@ function post(ports: Ports, call: LegacyCall, sending: Sending): Promise<Upstrea
   });
 }
 
-function newRefund(ports: Ports, call: LegacyCall, link: Link, asked_minor: number | null, sums: Sums): Refund {
+function newRefund(ports: Ports, call: LegacyCall, link: Link, requested_minor: number | null, sums: Sums): Refund {
   const now = ports.clock.now();
   const client_key = call.headers['x-idempotency-key'];
   const payment_id = link.payment_id ?? '';
@@ -205,8 +205,8 @@ function newRefund(ports: Ports, call: LegacyCall, link: Link, asked_minor: numb
     merchant_id: link.merchant_id,
     payment_id,
     client_key: client_key === undefined ? null : ports.vault.keyed('client-key', client_key),
-    fingerprint: createHash('sha256').update(`refund ${payment_id} ${asked_minor}`).digest('base64url'),
-    amount_minor: asked_minor === null || isEverything(asked_minor, sums) ? null : asked_minor,
+    fingerprint: createHash('sha256').update(`refund ${payment_id} ${requested_minor}`).digest('base64url'),
+    amount_minor: requested_minor === null || isEverything(requested_minor, sums) ? null : requested_minor,
     refunded_before_minor: sums.refunded_minor,
     idempotency_key: ports.memory.ids.idempotencyKey(),
     state: 'SENDING',

@@ -14,10 +14,10 @@ import { refundBody, refundContext } from './refund-view.ts';
 export async function createRefund(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   if (call.link === null) return { kind: 'carry' };
   const { amount } = call.body as { amount?: unknown }; // only JSON objects are accepted
-  const asked_minor = askedAmount(amount, ports.tables.site(call.merchant.site).exponent);
+  const requested_minor = askedAmount(amount, ports.tables.site(call.merchant.site).exponent);
   // Read first, so that a refund that was made is answered at once.
   const nickname = await nicknameOf(ports, call);
-  const made = await makeRefund(ports, call, call.link, asked_minor);
+  const made = await makeRefund(ports, call, call.link, requested_minor);
   if (made.kind === 'answer') return made.answer;
   const { refund, link } = made;
   const shared = refundContext(ports, call, link, nickname);

@@ -19,20 +19,22 @@ const ATTEMPTS = 2;
 /** `GET …/devices`: `GET /terminals/v1/list` with the same paging and filters (`docs/field-notes.md` Point §1.1). */
 export async function listDevices(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { value } = translate(ports, call);
-  const outcome = await send(ports, call, {
-    ...routeOf('terminals_list'),
-    query: value.query ?? {},
-    token: call.token,
-    timeout_ms: ports.settings.reads.timeout_ms,
-  });
-  const list =
-    outcome.kind === 'answered' && outcome.status === 200 ? listTerminalsAnswer.safeParse(outcome.body) : null;
-  if (!list?.success) return upstreamRefusal(ports, call, 'terminals_list', unreadable(outcome));
-  for (const { operating_mode } of list.data.data.terminals) {
+  const { list, outcome } = await readTerminals(ports, call, value.query ?? {});
+  if (list === null) return upstreamRefusal(ports, call, 'terminals_list', unreadable(outcome));
+  for (const { operating_mode } of list.data.terminals) {
     if (operating_mode === 'SELF_SERVICE') markLimitation(ports.exchange, 'LIM-71');
     else if (operating_mode === 'UNDEFINED') markLimitation(ports.exchange, 'LIM-72');
   }
-  return answerWith(ports, call, list.data);
+  return answerWith(ports, call, list);
+}
+
+/** `GET /terminals/v1/list`. @returns a null list for an outcome that is no readable success. */
+async function readTerminals(ports: Ports, call: LegacyCall, query: Record<string, string>) {
+  const { timeout_ms } = ports.settings.reads;
+  const outcome = await send(ports, call, { ...routeOf('terminals_list'), query, token: call.token, timeout_ms });
+  const is_success = outcome.kind === 'answered' && outcome.status === 200;
+  const parsed = is_success ? listTerminalsAnswer.safeParse(outcome.body) : null;
+  return { outcome, list: parsed?.success ? parsed.data : null };
 }
 
 /**
@@ -69,16 +71,9 @@ const MOST_PAGES = 40;
 /** @returns null for a terminal that is not listed; the outcome of a list that could not be read. */
 async function modeOf(ports: Ports, call: LegacyCall): Promise<string | null | UpstreamOutcome> {
   for (let page = 0; page < MOST_PAGES; page++) {
-    const outcome = await send(ports, call, {
-      ...routeOf('terminals_list'),
-      query: { limit: String(PAGE), offset: String(page * PAGE) },
-      token: call.token,
-      timeout_ms: ports.settings.reads.timeout_ms,
-    });
-    const list =
-      outcome.kind === 'answered' && outcome.status === 200 ? listTerminalsAnswer.safeParse(outcome.body) : null;
-    if (!list?.success) return outcome;
-    const { terminals } = list.data.data;
+    const { list, outcome } = await readTerminals(ports, call, { limit: String(PAGE), offset: String(page * PAGE) });
+    if (list === null) return outcome;
+    const { terminals } = list.data;
     const found = terminals.find(({ id }) => id === call.path.device_id);
     if (found !== undefined) return found.operating_mode;
     if (terminals.length < PAGE) return null;
@@ -100,7 +95,7 @@ function answerWith(ports: Ports, call: LegacyCall, source: unknown): LegacyAnsw
   return answered(200, value.body);
 }
 
-/** Again while upstream says "not yet" and the till waits; a lost or failed answer is asked for once more. */
+/** Repeats while upstream is not ready and the till waits, and once more after a lost or failed answer. */
 function send(ports: Ports, { received_at }: LegacyCall, request: UpstreamCall): Promise<UpstreamOutcome> {
   const deadline = received_at + ports.settings.create.deadline_ms;
   return sendUntilReady(ports, deadline, () => sendTwice(ports, request));

@@ -1,4 +1,4 @@
-/** The point of sale of a call: its external id, which upstream is asked for by its internal number (`docs/field-notes.md` QR §4). */
+/** The point of sale of a call: its external id, looked up upstream by its internal number where needed (`docs/field-notes.md` QR §4). */
 
 import { z } from 'zod';
 import { EXTERNAL_ID, USER_ID } from '../../contract/identifiers.ts';

@@ -1,7 +1,7 @@
 /** Stored notices and their deliveries, and events of the inbox. */
 import type { NoticeTopic } from '../../mapping/schema.ts';
 
-/** `point`: as the merchant's Point dialect says when it is sent. `ipn`, `webhook`: of a QR sale (`docs/field-notes.md` QR §5). */
+/** `point`: by the merchant's Point dialect at the time of sending. `ipn`, `webhook`: of a QR sale (`docs/field-notes.md` QR §5). */
 export type NoticeForm = 'point' | 'ipn' | 'webhook';
 
 /** A notice for a merchant: a state of a link, with the facts at that moment. */
@@ -66,7 +66,7 @@ export interface NoticeSum {
   topic: NoticeTopic;
   form: Notice['form'];
   state: Exclude<Notice['state'], 'superseded'>;
-  /** Attempts that count against the receiver; 2 stands for more too. */
+  /** Attempts that count against the receiver; 2 means two or more. */
   attempts: 0 | 1 | 2;
   count: number;
 }

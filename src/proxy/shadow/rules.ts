@@ -10,7 +10,7 @@ const ERRORS = 'docs/field-notes.md Spec Errors';
 const SITES = 'docs/field-notes.md Orders §10';
 /** Accepted besides the specification, because public requests have them (`docs/field-notes.md` Orders §1.2). */
 const PUBLIC = 'docs/field-notes.md Orders §1.2';
-/** The vendor's page of cash withdrawals; the specification has the sum and not the name. */
+/** Upstream's page of cash withdrawals; the specification has the sum and not the name. */
 const CASH = 'docs/field-notes.md Spec Order, total_amount; reference qr-code-ca/orders/create-order';
 
 type Type = 'text' | 'whole number' | 'object' | 'list';

@@ -1,13 +1,10 @@
 /** The interface of telemetry: what finished work reports, and what is exported. */
-import type { Registry } from 'prom-client';
 import type { Operation } from '../../mapping/tables.ts';
 import type { Clock } from '../clock.ts';
 import type { Exchange, UpstreamNote } from '../evidence/exchange.ts';
 import type { Log } from '../log.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
-
-/** A counter, gauge or histogram with its values. */
-export type Reading = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];
+import type { Reading } from './metrics.ts';
 
 export interface TelemetryParts {
   log: Log;
