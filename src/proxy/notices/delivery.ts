@@ -58,7 +58,7 @@ export async function attemptNotice(
 ): Promise<void> {
   const started = parts.clock.now();
   const request = writeRequest(notice, receiver, parts.public_url, started);
-  const result = typeof request === 'string' ? held(request) : await parts.sender.send(request);
+  const result = typeof request === 'string' ? held(request) : await parts.sender.send(withCredentials(request));
   // A connection cut by Puente's own stop proves nothing about the receiver; the notice stays due.
   if (stopping.aborted && result.status === null) return;
   const ended = parts.clock.now();
@@ -80,6 +80,12 @@ export async function attemptNotice(
     random: parts.random(),
   });
   await record(parts, notice, attempt, next, stopping);
+}
+
+/** Credentials of the URL are sent as a header, as HTTP clients do. */
+function withCredentials(request: NoticeRequest): NoticeRequest {
+  const { url, headers } = withoutCredentials(request.url);
+  return { ...request, url, headers: { ...request.headers, ...headers } };
 }
 
 /** The request, or one sentence that says why there is none and what to do. */
@@ -211,9 +217,8 @@ export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_
 
   return {
     async send(request) {
-      const { url, headers } = withoutCredentials(request.url);
       try {
-        return await post(checkUrl(url, policy), { ...request, headers: { ...request.headers, ...headers } });
+        return await post(checkUrl(request.url, policy), request);
       } catch (error) {
         return failed(error, timeout_ms);
       }
