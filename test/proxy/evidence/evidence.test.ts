@@ -148,18 +148,28 @@ function countingBatches() {
   return { into, sizes, letGo: first.resolve };
 }
 
-/** Refuses the first so many batches. */
-function failing(times: number): Store & { tried: number } {
-  const tries = { tried: 0 };
-  const own = withMethods(store, {
+type Batch = Parameters<Store['exchanges']['recordExchanges']>[0];
+
+/** Throws what `refusalOf` says of a batch, and records the others. */
+function refusing(refusalOf: (batch: Batch) => Error | null): Store {
+  return withMethods(store, {
     recordExchanges: async (batch) => {
-      tries.tried++;
-      if (tries.tried <= times) throw new Error('disk full');
+      const refusal = refusalOf(batch);
+      if (refusal !== null) throw refusal;
       await store.exchanges.recordExchanges(batch);
     },
     tidyLegacySales: async () => 0,
   });
-  return Object.assign(tries, own);
+}
+
+/** Refuses the first so many batches. */
+function failing(times: number): { store: Store; tried: () => number } {
+  let tried = 0;
+  return { store: refusing(() => (++tried <= times ? new Error('disk full') : null)), tried: () => tried };
+}
+
+function finish(evidence: RunningEvidence, count: number): void {
+  finish(evidence, count);
 }
 
 describe('under load', () => {
@@ -178,10 +188,10 @@ describe('under load', () => {
   it('writes at once what is waited for, and full batches; the rest waits for its time', async () => {
     const { into, sizes, letGo } = countingBatches();
     const evidence = start({ batch_ms: HOUR_MS }, into);
-    for (let index = 0; index < 5; index++) evidence.finished(newExchange());
+    finish(evidence, 5);
     const settled = evidence.settled();
     await vi.waitFor(() => expect(sizes).toEqual([5]));
-    for (let index = 0; index < 205; index++) evidence.finished(newExchange());
+    finish(evidence, 205);
     letGo();
     await settled;
     evidence.finished(newExchange());
@@ -213,7 +223,7 @@ describe('under load', () => {
     const hanging = gated();
     const evidence = start({ queue: 40, batch_ms: HOUR_MS }, hanging);
     // The first ten are a batch; half of what may wait is twenty.
-    for (let index = 0; index < 10 + 19; index++) evidence.finished(newExchange());
+    finish(evidence, 10 + 19);
     evidence.shadowed(newTask());
     expect(counted.get('shed shadow')).toBeUndefined();
     evidence.finished(newExchange());
@@ -234,10 +244,10 @@ describe('under load', () => {
     const hanging = gated();
     const evidence = start({ queue: 1_000, shadow_queue: 10_000 }, hanging);
     // The first batch hangs in the store; then half of what may wait fills up.
-    for (let index = 0; index < 200 + 500; index++) evidence.finished(newExchange());
+    finish(evidence, 200 + 500);
     evidence.shadowed(newTask());
     expect(counted.get('shed shadow')).toBe(1);
-    for (let index = 0; index < 5_000; index++) evidence.finished(newExchange());
+    finish(evidence, 5_000);
     expect(counted.get('shed evidence')).toBe(4_501);
     hanging.open();
     await evidence.settled();
@@ -265,16 +275,16 @@ describe('under load', () => {
 describe('a store that fails', () => {
   it('is tried again, and nothing is written twice', async () => {
     const broken = failing(2);
-    const evidence = start({}, broken);
+    const evidence = start({}, broken.store);
     evidence.finished(newExchange());
     await evidence.settled();
-    expect(broken.tried).toBe(3);
+    expect(broken.tried()).toBe(3);
     expect(await kept()).toHaveLength(1);
     expect(warnings).toEqual(['evidence not written: disk full', 'evidence not written: disk full']);
   });
 
   it('is given up in the end, and counted; the next batch goes on', async () => {
-    const evidence = start({}, failing(5));
+    const evidence = start({}, failing(5).store);
     evidence.finished(newExchange());
     await evidence.settled();
     expect(counted.get('shed evidence')).toBe(1);
@@ -285,19 +295,13 @@ describe('a store that fails', () => {
   });
 
   it('loses no other for one exchange that it refuses', async () => {
-    const refusing = failing(0);
-    const { recordExchanges } = refusing.exchanges;
     const bad = newExchange();
-    refusing.exchanges.recordExchanges = async (batch) => {
-      if (batch.some(({ id }) => id === bad.id)) throw new Error('not this one');
-      await recordExchanges(batch);
-    };
+    const others = refusing((batch) => (batch.some(({ id }) => id === bad.id) ? new Error('not this one') : null));
     const heard: string[] = [];
-    const evidence = start({ batch_ms: HOUR_MS }, refusing, {
-      onRecorded: (batch) => heard.push(...batch.map(({ id }) => id)),
-    });
+    const onRecorded = (batch: readonly Exchange[]): unknown => heard.push(...batch.map(({ id }) => id));
+    const evidence = start({ batch_ms: HOUR_MS }, others, { onRecorded });
     evidence.finished(bad);
-    for (let index = 0; index < 199; index++) evidence.finished(newExchange());
+    finish(evidence, 199);
     await evidence.settled();
     const ids = (await kept()).map(({ id }) => id);
     expect(ids).toHaveLength(199);
@@ -308,14 +312,9 @@ describe('a store that fails', () => {
   });
 
   it('loses no other for many that it refuses, side by side and far apart', async () => {
-    const refusing = failing(0);
-    const { recordExchanges } = refusing.exchanges;
     const bad = new Set<string>();
-    refusing.exchanges.recordExchanges = async (batch) => {
-      if (batch.some(({ id }) => bad.has(id))) throw new Error('not this one');
-      await recordExchanges(batch);
-    };
-    const evidence = start({ batch_ms: HOUR_MS }, refusing);
+    const others = refusing((batch) => (batch.some(({ id }) => bad.has(id)) ? new Error('not this one') : null));
+    const evidence = start({ batch_ms: HOUR_MS }, others);
     const isBad = (index: number): boolean => index < 3 || index % 20 === 0 || index > 197;
     for (let index = 0; index < 200; index++) {
       const exchange = newExchange();
@@ -329,23 +328,17 @@ describe('a store that fails', () => {
   });
 
   it('is waited for while it is away, and nothing is taken apart', async () => {
-    const away = failing(0);
-    const { recordExchanges } = away.exchanges;
     const sizes: number[] = [];
-    away.exchanges.recordExchanges = async (batch) => {
-      sizes.push(batch.length);
-      if (sizes.length <= 3) throw storeFailed('gone', 'no answer');
-      await recordExchanges(batch);
-    };
+    const away = refusing((batch) => (sizes.push(batch.length) <= 3 ? storeFailed('gone', 'no answer') : null));
     const evidence = start({ batch_ms: HOUR_MS }, away);
-    for (let index = 0; index < 200; index++) evidence.finished(newExchange());
+    finish(evidence, 200);
     await evidence.settled();
     expect([sizes, slept]).toEqual([[200, 200, 200, 200], 3]);
     expect(await kept()).toHaveLength(200);
   });
 
   it('is told at the end what it never took', async () => {
-    const evidence = start({}, failing(5));
+    const evidence = start({}, failing(5).store);
     evidence.finished(newExchange());
     await evidence.stop();
     expect(await kept()).toEqual([]);
@@ -362,7 +355,7 @@ describe('a store that fails', () => {
     });
     const evidence = start({ queue: 1 }, slow);
     // One is written, one waits, three are left out.
-    for (let index = 0; index < 5; index++) evidence.finished(newExchange());
+    finish(evidence, 5);
     await vi.waitFor(() => expect(told).toEqual([3]));
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const stopped = evidence.stop();
@@ -523,7 +516,7 @@ describe('the recorder', () => {
 
   it('writes what is left when it stops, leaves out waiting shadows, and takes nothing more', async () => {
     const evidence = start({ batch_ms: 60_000 });
-    for (let index = 0; index < 3; index++) evidence.finished(newExchange());
+    finish(evidence, 3);
     for (let index = 0; index < 3; index++) evidence.shadowed(newTask());
     await evidence.stop();
     evidence.finished(newExchange());
@@ -580,7 +573,7 @@ describe('the recorder', () => {
     evidence.finished(newExchange());
     await evidence.settled();
     expect(steps).toBe(1);
-    for (let index = 0; index < 900; index++) evidence.finished(newExchange());
+    finish(evidence, 900);
     await evidence.settled();
     // 200, and then 700 in one.
     expect(steps).toBe(1 + 1 + 2);
