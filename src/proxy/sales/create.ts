@@ -19,38 +19,36 @@ import { derivedReference, hasRoom, newLink, noRoom, type Sale, spend, usableRef
 import { changeLink } from './settle.ts';
 import { type SendPlan, sendInTurn } from './submit.ts';
 
-// The story of a new sale, whatever its family: row first, then the order, then the answer (`docs/protocol.md` §3.3).
-
-/** Upstream is probed every second; what was not written can be tried again. */
+/** The breaker probes upstream every second, and nothing was written. */
 const SOON = { 'retry-after': '1' };
 
-/** How often one create may find its place taken by something that turns out to be over, and once that its reference is used. */
+/** How often one create may find its unit held by a sale that turns out to be terminal, and once that its reference is used. */
 const MAX_ROUNDS = 5;
 
-/** What one round knows. */
+/** One try to open the sale. */
 interface Round {
   /** Epoch ms. */
   deadline: number;
-  /** False when the client's own reference was refused, so that a derived one goes. */
+  /** False when upstream refused the client's own reference, so that a derived one is sent. */
   own_reference: boolean;
-  /** The client's own that goes upstream; null for one that is derived. */
+  /** The client's own reference, as sent upstream; null: a derived one is sent. */
   reference: string | null;
-  /** By the stage as it is now; otherwise the call came for what is open on its unit. */
+  /** The stage routes it to orders; false when only an open sale on its unit does. */
   on_orders: boolean;
 }
 
-/** `again`: what was in the way is over. `derived`: another system of this merchant used the reference; nothing exists. */
+/** `again`: the sale in the way is terminal now. `derived`: another system of this merchant used the reference; no order was made. */
 type Tried = LegacyAnswer | 'again' | 'derived';
 
 /**
- * Opens a sale on the orders lane. Nothing is stored when the request is refused by a table; otherwise the row is
- * durable before a byte is sent, and the answer follows what was committed. A sale that is legacy's is carried.
- * @throws PuenteError refused, for a request the tables refuse.
+ * Opens a sale on the orders lane. A request that a table refuses stores nothing. Otherwise the row is durable before a byte is
+ * sent, and the answer follows from what was committed. A sale that belongs to legacy is proxied.
+ * @throws PuenteError refused, for a request that the tables refuse.
  */
 export async function openSale(ports: Ports, call: LegacyCall, sale: Sale): Promise<LegacyAnswer> {
   const { family } = call.operation;
   const deadline = call.received_at + ports.settings.create.deadline_ms;
-  // Asking whose token it is, or a slow client, took all the time: nothing is written that could not be sent.
+  // Identifying the token, or a slow client, took all the time: write nothing that could not be sent.
   if (ports.clock.now() >= deadline) return counted(ports, 'late', refused(family, 'unavailable'));
   let own_reference = true;
   for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -82,7 +80,7 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
   if (opening.kind === 'moved') return { kind: 'moved' };
   if (opening.kind === 'used') {
     spend(ports, stored.merchant_id, stored.reference_sent);
-    return 'again'; // with one that is derived
+    return 'again'; // with a derived reference
   }
   if (elsewhere !== null) return (await isOver(ports, elsewhere, call.token, deadline)) ? 'again' : { kind: 'carry' };
   if (opening.kind === 'busy') {
@@ -91,7 +89,7 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
     await noteOwnDoubt(ports, stored);
     return counted(ports, 'busy', room);
   }
-  // Opened once more with another reference it is the same sale.
+  // The next round, with a derived reference, opens the same sale: its losses are noted once.
   if (opening.kind === 'open' && round.own_reference) noteLosses(ports, fresh.link, fresh.losses);
   markOpening(ports, opening, fresh.link);
   noteId(ports, stored);
@@ -101,14 +99,13 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
       ? { token: call.token, deadline, body: fresh.body, merchant: call.merchant }
       : { token: call.token, deadline, body: null };
   const sent = await sendOrDoubt(ports, stored, plan);
-  if (sent.kind === 'over') return 'again'; // the sale to repeat was refused, or canceled: this is a new sale
+  if (sent.kind === 'over') return 'again'; // the sale that this one would repeat was refused or canceled: open a new one
   if (sent.kind === 'refused' && isOwn(sent.link) && namesReference(sent)) return 'derived';
   return await answerOf(ports, call, sale, sent);
 }
 
 /**
- * Where a sale belongs by the merchant that its lane was chosen by. `unit`: legacy's by the stage, but its unit has work on
- * orders that may be this very sale, or is in its way; that may be over by now.
+ * Where a sale belongs. `unit`: legacy by the stage, but its unit has a sale on orders, which may be this one or be in its way.
  */
 async function placeOf(ports: Ports, call: LegacyCall, sale: Sale): Promise<'orders' | 'unit' | 'legacy'> {
   const { merchant } = call;
@@ -125,7 +122,7 @@ async function placeOf(ports: Ports, call: LegacyCall, sale: Sale): Promise<'ord
   return held && !(await own()) ? 'legacy' : 'orders';
 }
 
-/** Null for a request that orders refuse and legacy may take, where legacy is its place by the stage. */
+/** Null for a request that orders refuse and legacy may accept, where the stage routes it to legacy. */
 function translated(
   ports: Ports,
   call: LegacyCall,
@@ -140,7 +137,7 @@ function translated(
   }
 }
 
-/** What orders could never take is no retry of what they took: it goes to legacy as soon as its unit is free. */
+/** A request that orders refuse is no retry of a sale on orders: it is proxied as soon as its unit is free. */
 async function leaveToLegacy(ports: Ports, call: LegacyCall, sale: Sale, deadline: number): Promise<Tried> {
   const slot = slotOf(sale.family, sale.unit);
   const holder = sale.holds_unit ? await ports.store.links.liveLink(call.merchant.id, slot) : null;
@@ -148,7 +145,7 @@ async function leaveToLegacy(ports: Ports, call: LegacyCall, sale: Sale, deadlin
   return room === 'freed' ? { kind: 'carry' } : counted(ports, 'busy', room);
 }
 
-/** A store that fails after the bytes left means unknown: the row is durable, so recovery finds the truth. */
+/** When the store fails after the bytes were sent, the outcome is unknown: the row is durable, and recovery finds the outcome. */
 async function sendOrDoubt(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
   try {
     return await sendInTurn(ports, link, plan);
@@ -201,8 +198,8 @@ export async function openRow(
 }
 
 /**
- * Ages by the wall clock, or by the one that nobody can set where this process opened the sale and that says less. By a wall clock
- * that was set forward, a retry would be a sale of its own (`test/faults/README.md` F47).
+ * Ages by the wall clock; by the monotonic clock where this process opened the sale and that age is less. With a wall clock that
+ * was set forward, a retry would become a sale of its own (`test/faults/README.md` F47).
  */
 function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWindows {
   const since = ({ legacy_id }: Link, at: number): number => {
@@ -215,7 +212,7 @@ function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWi
     join_window_ms,
     replay_window_ms,
     age_ms: (link) => since(link, link.created_at),
-    // The end of an order that was read is by the service's clock, the beginning of its link by ours.
+    // The end of an order is by upstream's clock, the beginning of its link by ours.
     lifetime_ms: ({ order, expires_at, created_at }) =>
       order === null
         ? expires_at - created_at
@@ -224,10 +221,8 @@ function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWi
   };
 }
 
-// Is a create a new sale, a retry of one, or in the way of one? Pure (`docs/protocol.md` §3.9, `docs/field-notes.md`
-// Point finding 11).
+// Is a create a new sale, or a retry? Pure (`docs/protocol.md` §3.9, `docs/field-notes.md` Point finding 11).
 
-/** What the judgement needs of time. */
 export interface RetryWindows {
   /** How long an acknowledged create may be repeated without a client key, ms. */
   join_window_ms: number;
@@ -242,9 +237,9 @@ export interface RetryWindows {
 }
 
 /**
- * The sale that a create repeats, in whatever state it is, paid included; null for a new sale. What decides is whether its till has
- * shown that it knows the sale: two identical coffees in a row are two sales, because the first one was read, or a notice about its
- * end was acknowledged.
+ * The sale that a create repeats, in any state, paid included; null for a new sale. What decides is whether the till has shown that
+ * it knows the sale: two identical coffees in a row are two sales, because the till read the first one, or its receiver
+ * acknowledged the notice about its outcome.
  */
 export function retriedSale({ unheard }: Met, candidate: Link, windows: RetryWindows): Link | null {
   if (unheard === null || wasCanceledByUs(unheard)) return null;
@@ -252,9 +247,9 @@ export function retriedSale({ unheard }: Met, candidate: Link, windows: RetryWin
 }
 
 /**
- * The receiver of notices and the till are two programs: while a client library waits for an answer that was lost, and repeats the
- * create by itself with its key, the receiver may acknowledge the payment. The official one repeats after 1 s, three times
- * (`docs/field-notes.md` Point §4.2). Later, or without a key, nobody can tell a repetition from the next equal sale.
+ * The receiver of notices and the till are two programs. While a client library waits for a lost answer and repeats the create
+ * with its key, the receiver may acknowledge the payment. The official SDK repeats after 1 s, three times
+ * (`docs/field-notes.md` Point §4.2). Later, or without a key, a repetition and the next equal sale look the same.
  */
 export const CLIENT_PATIENCE_MS = 15_000;
 
@@ -265,18 +260,16 @@ function isRetry(sale: Link, candidate: Link, windows: RetryWindows): boolean {
   const is_live = sale.state !== 'DONE';
   const may_be_repeated = is_live || windows.age_ms(sale) < windows.lifetime_ms(sale) + windows.replay_window_ms;
   if (sale.acknowledged_at === null) {
-    // Nobody has seen the code of a dynamic QR, so that it is never paid, and nothing is in the way of another one.
+    // The code of a dynamic QR was never shown, so it is never paid, and it is not in the way of another one.
     if (candidate.slot === null && is_keyed && !has_same_key) return false;
-    // The till was answered an error that says that the same sale again is safe, whatever key it comes with.
+    // The till was answered with an error that makes a repetition safe, whatever its key.
     return may_be_repeated;
   }
   if (!has_same_key) return false;
   return is_keyed ? may_be_repeated : windows.acknowledged_ms(sale) < windows.join_window_ms;
 }
 
-// What a create is answered with, and what is noted about it.
-
-/** The legacy answer for a create whose outcome has been committed. */
+/** The legacy answer for a create whose outcome is committed. */
 export async function answerOf(
   ports: Ports,
   call: LegacyCall,
@@ -308,7 +301,7 @@ export async function answerOf(
   }
 }
 
-/** An answer that did not leave whole has told nothing: the same create again is its retry, whatever happens meanwhile. */
+/** An answer that was not sent whole acknowledged nothing: the next equal create is its retry, whatever happens meanwhile. */
 function unlessLost(ports: Ports, link: Link, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
     if (!whole) await changeLink(ports, link, () => ({ change: { acknowledged_at: null } }));
@@ -316,7 +309,7 @@ function unlessLost(ports: Ports, link: Link, answer: Answered): Answered {
   return { ...answer, over };
 }
 
-/** What the till asked for with its own reference has another one upstream; an equal sale was taken for a retry without its key. */
+/** Marks the limitations that the till meets: a derived reference upstream, and a retry recognised without a key. */
 export function markOpening(ports: Ports, opening: Row['opening'], asked: Link): void {
   const draft = ports.exchange;
   if (opening.kind === 'open' && asked.client_reference !== null && !isOwn(asked)) markLimitation(draft, 'LIM-08');
@@ -325,26 +318,26 @@ export function markOpening(ports: Ports, opening: Row['opening'], asked: Link):
   if (!is_keyed_retry) markLimitation(draft, asked.family === 'qr' ? 'LIM-29' : 'LIM-14');
 }
 
-/** The client's own reference went upstream, not a derived one. */
+/** The client's own reference was sent upstream, not a derived one. */
 export function isOwn(link: Link): boolean {
   return link.reference_sent !== derivedReference(link.legacy_id);
 }
 
-/** For the exchange record: whose life the call belongs to. */
+/** Names the sale of the call in its exchange. */
 export function noteId(ports: Ports, { legacy_id }: Link): void {
   const draft = ports.exchange;
   if (draft !== null) draft.legacy_id = legacy_id;
 }
 
-/** Once for each sale that is opened, its retries lose nothing more; a field of a list is told once. */
+/** Once for each new sale, not for its retries; a field of a list is reported once. */
 export function noteLosses(ports: Ports, { merchant_id, legacy_id }: Link, losses: Loss[]): void {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (const { table, path } of losses) {
     ports.count('losses', table);
     const name = path.replaceAll(/\[\d+\]/g, '[]');
-    if (!told.has(name))
+    if (!reported.has(name))
       ports.log.info('a field did not reach the order', { merchant: merchant_id, legacy_id, table, path });
-    told.add(name);
+    reported.add(name);
   }
 }
 
@@ -354,15 +347,13 @@ export function counted(ports: Ports, outcome: string, answer: LegacyAnswer): Le
   return answer;
 }
 
-// Tells the exchange that its till was refused because an earlier create of ours is not known yet.
-
 /**
- * Notes a refusal that no shop is to blame for: the unit is held by a create in doubt, or by one that nobody has ended
- * in time. One that is still being sent belongs to another till of the shop, which is busy as any is.
+ * Notes in the exchange that the till was refused because of a create in doubt, or of one that is late: our fault, not the
+ * shop's. A create that is still being sent belongs to another till of the shop, which is busy in the ordinary way.
  */
 export async function noteOwnDoubt(ports: Ports, { legacy_id }: Link): Promise<void> {
   const draft = ports.exchange;
-  // What the service says of a create counts as that.
+  // An answer of upstream to this create counts instead.
   if (draft === null || draft.upstream.some(({ name }) => name === 'create')) return;
   const holder = await ports.store.links.link(legacy_id);
   if (holder === null) return;

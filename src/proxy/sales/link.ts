@@ -13,20 +13,20 @@ import type { LinkFamily } from '../../mapping/tables.ts';
 export const linkStates = ['SENDING', 'IN_DOUBT', 'LIVE', 'DONE', 'REJECTED', 'NOT_SENT', 'LOST'] as const;
 export type LinkState = (typeof linkStates)[number];
 
-/** What the client may have been told, committed before it is told (`docs/protocol.md` §3.3 e). */
+/** What the client may have been answered, committed before the answer is sent (`docs/protocol.md` §3.3 e). */
 export type ClientAnswer = 'none' | 'maybe' | 'error';
 
-/** What legacy clients see of a link: the state of an intent, or of a merchant order. */
+/** What legacy clients see: the state of an intent, or of a merchant order. */
 export type LegacyState = IntentState | MerchantOrderState;
 
-/** What the client said and the order can't carry; given back on every read and notice. */
+/** Fields of the client that an order can't hold; returned on every read and notice. */
 export interface HeldFields {
   /** `additional_info` as it came, unknown keys included. */
   additional_info?: unknown;
   /** `payment` as it came. */
   payment?: unknown;
   description?: string;
-  /** QR: the whole body as it came, sealed (`proxy/qr/held.ts`). */
+  /** QR: the whole body as it came, sealed (`proxy/qr/held-body.ts`). */
   body?: string;
 }
 
@@ -38,9 +38,9 @@ export interface Link {
   family: LinkFamily;
   /** Terminal id, or external id of the point of sale. */
   unit: string;
-  /** What only one live link may hold: `point:<terminal>`, `qr:<point of sale>`; null for a dynamic QR, which holds nothing. */
+  /** Held by one live link at a time: `point:<terminal>`, `qr:<point of sale>`; null for a dynamic QR, which holds none. */
   slot: string | null;
-  /** HMAC of the client's own idempotency key; only recognises a retry, never forwarded (`docs/field-notes.md` Point finding 11). */
+  /** HMAC of the client's own idempotency key; recognises a retry, never forwarded (`docs/field-notes.md` Point finding 11). */
   client_key: string | null;
   /** Hash of method, path and canonical body of the legacy request. */
   fingerprint: string;
@@ -67,27 +67,27 @@ export interface Link {
   boot_id: string;
   client_answer: ClientAnswer;
   order_id: string | null;
-  /** Last known order; the source of every answer. */
+  /** Last known order; every answer is made from it. */
   order: Order | null;
   /** `last_updated_date` as RFC 3339 UTC with nine fraction digits, comparable as text; null when unknown. */
   order_version: string | null;
   /** Number of the processed payment (`reference_id`), digits. */
   payment_id: string | null;
-  /** What legacy clients see; never goes back in time. */
+  /** What legacy clients see; never moves back in time. */
   legacy_state: LegacyState;
   legacy_state_at: number;
-  /** `sent`: a cancel of ours may have reached upstream; `acknowledged`: the client was told that it worked. */
+  /** `sent`: our cancel may have reached upstream; `acknowledged`: the client was answered that it succeeded. */
   cancel: 'sent' | 'acknowledged' | null;
-  /** Epoch ms when a 2xx was first about to be sent to the till (`client_answer` maybe); null while it was told an error or nothing. */
+  /** Epoch ms when a 2xx was first about to be sent to the till (`client_answer` maybe); null before. */
   acknowledged_at: number | null;
   /**
-   * How the till has shown that it knows this sale: `till`: it read, canceled or refunded it; `notice`: its receiver acknowledged a
-   * notice about the outcome, or somebody read what it is about. Null: it has not, so that an equal create is its retry (`docs/protocol.md` §3.9).
+   * How the client has shown that it knows this sale. `till`: it read, canceled or refunded it. `notice`: its receiver acknowledged a
+   * notice about the outcome, or read its resource. Null: it has not, so an equal create is a retry (`docs/protocol.md` §3.9).
    */
   heard_by: 'till' | 'notice' | null;
-  /** Epoch ms when the order's lifetime is over, from its expiration time. */
+  /** Epoch ms when the order expires. */
   expires_at: number;
-  /** Epoch ms of the next look by completer or reconciler; null when nothing is left to do. */
+  /** Epoch ms when recovery or reconciliation looks at it next; null when nothing is left to do. */
   next_check_at: number | null;
   created_at: number;
   updated_at: number;
@@ -95,7 +95,7 @@ export interface Link {
   revision: number;
 }
 
-/** The fields that only the store writes (`revision`), or nobody after the row was written: the store refuses changes of those. */
+/** Fields that never change after the insert, and `revision`, which only the store writes; the store refuses to change them. */
 type Fixed =
   | 'idempotency_key'
   | 'reference_sent'
@@ -121,12 +121,12 @@ export type LinkChange = Partial<Omit<Link, Fixed>>;
 const endedStates: readonly LegacyState[] = [...finalIntentStates, ...finalMerchantOrderStates];
 const paidStates: readonly LegacyState[] = ['FINISHED', 'paid', 'partially_reverted', 'reverted'];
 
-/** What tills see decides, not the order: CONFIRMATION_REQUIRED and a lost link's ABANDONED are as final as the rest. */
+/** By what tills see, not by the order: CONFIRMATION_REQUIRED, and ABANDONED of a lost link, are terminal too. */
 export function hasEnded(link: Link): boolean {
   return endedStates.includes(link.legacy_state);
 }
 
-/** True when the till was or will be shown a payment. */
+/** True when the till sees a payment. */
 export function isPaid(link: Link): boolean {
   return paidStates.includes(link.legacy_state);
 }
@@ -146,7 +146,7 @@ export function slotOf(family: LinkFamily, unit: string): string {
   return `${family}:${unit}`;
 }
 
-/** At its till's wish, or because nobody claimed it: an answer with it would lead to a sale that can't be paid. */
+/** Canceled for its till, or because it was unclaimed: a client answered with it would wait for a sale that can't be paid. */
 export function wasCanceledByUs({ cancel, order }: Link): boolean {
   return cancel !== null && order?.status === 'canceled';
 }

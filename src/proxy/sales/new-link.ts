@@ -1,4 +1,4 @@
-/** From a sale to its link: the request table applied once, the reference chosen, everything that may be private sealed. */
+/** From a sale to its link: applies the request table once, chooses the reference, seals what may be private. */
 import { hash } from 'node:crypto';
 import { durationMs } from '../../contract/duration.ts';
 import { ORDER_REFERENCE } from '../../contract/identifiers.ts';
@@ -12,9 +12,9 @@ import type { Ports } from '../ports.ts';
 import { type HeldFields, type Link, slotOf } from './link.ts';
 
 /**
- * The link of a sale that nobody has seen yet, and the bytes that go upstream for it.
- * @param own_reference the client's own, which is not known to be used; null for one that is derived from the new link's id.
- * @throws PuenteError refused, for a request the tables refuse.
+ * The link of a new sale, and the exact bytes of its order.
+ * @param own_reference the client's own reference, not known to be used; null: derive one from the new link's id.
+ * @throws PuenteError refused, for a request that the tables refuse.
  */
 export function newLink(
   ports: Ports,
@@ -77,7 +77,7 @@ function blankLink(ports: Ports, now: number) {
     cancel: null,
     acknowledged_at: null,
     heard_by: null,
-    // The completer looks after it only when this call can't any more.
+    // Recovery takes over only when this call can't act any more.
     next_check_at: now + deadline_ms + attempt_timeout_ms,
     created_at: now,
     updated_at: now,
@@ -85,14 +85,14 @@ function blankLink(ports: Ports, now: number) {
   } as const;
 }
 
-/** What the protocol reads of the order that goes upstream. */
+/** The fields of the order that the protocol reads. */
 interface OrderBody {
   expiration_time?: string;
   total_amount?: string;
   transactions: { payments?: { amount: string }[] };
 }
 
-/** The whole amount in minor units; QR orders say it as a total, Point orders as their one payment. */
+/** The whole amount in minor units: the total of a QR order, the one payment of a Point order. */
 function amountOf(order: OrderBody, exponent: number): number {
   const minor = minorUnits(order.total_amount ?? order.transactions.payments?.[0]?.amount, exponent);
   if (minor === undefined) throw new PuenteError('bad_tables', 'the request table wrote an amount that is none');
@@ -100,15 +100,15 @@ function amountOf(order: OrderBody, exponent: number): number {
 }
 
 /**
- * The client's reference when it fits the new rules and this process has not found it used; null otherwise. Whether it is used
- * is judged for good where the row is written (`Store.openLink`).
+ * The client's reference when it fits the rules of orders and this process has not found it used; null otherwise. The insert of
+ * the row is what decides whether it is used (`LinkStore.openLink`).
  */
 export function usableReference({ memory }: Ports, merchant_id: string, { client_reference }: Sale): string | null {
   if (client_reference === null || !fitsUpstream(client_reference)) return null;
   return memory.sales.spent.get(`${merchant_id} ${client_reference}`) === true ? null : client_reference;
 }
 
-/** Found used upstream by us: tills that give all their sales one reference find it so once. */
+/** Remembers a reference as used, so that a till that gives all its sales one reference pays for a refused row once. */
 export function spend({ memory }: Ports, merchant_id: string, reference: string): void {
   memory.sales.spent.set(`${merchant_id} ${reference}`, true);
 }
@@ -129,15 +129,15 @@ function sorted(value: unknown): unknown {
 
 // References upstream: the client's own when it fits and is new, a derived one otherwise (`docs/architecture.md` Decision 5).
 
-/** Marks derived references, so that a restored database recognises its own orders (`docs/protocol.md` §3.2). */
+/** Prefix of derived references, by which a restored database recognises its own orders (`docs/protocol.md` §3.2). */
 const PREFIX = 'pnt';
 
-/** True when the client's reference may go upstream as it is, were it unused. */
+/** True when the client's reference may be sent upstream unchanged, if it is unused. */
 export function fitsUpstream(reference: string): boolean {
   return ORDER_REFERENCE.test(reference);
 }
 
-/** The legacy id that a reference was derived from; null for a reference that was not. */
+/** The legacy id that a reference was derived from; null for any other reference. */
 export function legacyIdOf(reference: string): string | null {
   const hex = /^pnt([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(reference);
   return hex === null ? null : hex.slice(1).join('-');
@@ -159,20 +159,19 @@ export interface Sale {
   notice_url: string | null;
   /** Further context of the request table. */
   context: MappingContext;
-  /** Told when the sale before this one is not known yet, or is in the way. */
+  /** The error when the sale before this one is in doubt, or is in the way. */
   busy_error: LegacyErrorName;
-  /** Something live is on the unit and is no retry: make room (`freed`), or say why not. */
+  /** A live sale is on the unit, and this is no retry of it: make room (`freed`), or return the refusal. */
   makeRoom(holder: Link, deadline: number): Promise<'freed' | Answered>;
   /** The answer for a created order whose link is committed. */
   created(link: Link): Answered;
 }
 
-// Whether there is room for new work: a disk that is nearly full is kept for what is under way (`test/faults/README.md` F44,
-// F45).
+// Room on disk for new work: a disk that is nearly full is kept for sales in flight (`test/faults/README.md` F44, F45).
 
 /**
- * Called before the row of new work is written; nothing was sent by then.
- * @throws PuenteError refused, told as `unavailable` in the family's words, while the disk is low or full.
+ * Called before the row of new work is written.
+ * @throws PuenteError refused, answered as `unavailable`, while the disk is low or full.
  */
 export function needRoom(ports: Pick<Ports, 'store' | 'count'>): void {
   if (!hasRoom(ports)) throw noRoom(ports);
@@ -182,10 +181,10 @@ export function hasRoom({ store }: Pick<Ports, 'store'>): boolean {
   return store.upkeep.room().level === 'enough';
 }
 
-/** Counted, and told as `unavailable` in the family's words. */
+/** Counted, and answered as `unavailable`. */
 export function noRoom({ count }: Pick<Ports, 'count'>): PuenteError {
   count('creates', 'no_room');
-  return new PuenteError('refused', 'The disk is nearly full: nothing new is begun until there is room again.', {
+  return new PuenteError('refused', 'The disk is nearly full: no new sale is opened until there is room again.', {
     facts: { error: 'unavailable' },
   });
 }

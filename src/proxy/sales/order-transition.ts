@@ -1,4 +1,4 @@
-/** From what upstream says of an order to what legacy clients see and are notified of: pure, and never back in time. */
+/** Order transition: what an order of upstream changes about its link, and which notices are due. Pure; never moves back in time. */
 import { durationMs } from '../../contract/duration.ts';
 import { stringifyJson } from '../../contract/json.ts';
 import type { MerchantOrderState } from '../../contract/merchant-orders.ts';
@@ -25,14 +25,14 @@ export interface AdvanceRules {
   default_lifetime_ms: number;
   /** Decimals of the merchant's currency. */
   exponent: number;
-  /** A new sale was asked for on the unit: nothing of an earlier one is held back any longer. */
+  /** A new sale needs the unit: a held order is shown as CONFIRMATION_REQUIRED now. */
   released: boolean;
 }
 
 export interface Advance {
   change: LinkChange;
   notices: News[];
-  /** What is worth a counter: an order status no table row knows, an older version, an approval after a cancel. */
+  /** To be counted: a status without a table row, an older version, an approval after a cancel. */
   remarks: ('unknown_states' | 'stale_versions' | 'late_approvals')[];
 }
 
@@ -79,13 +79,13 @@ export function advance(link: Link, order: Order, tables: Tables, rules: Advance
   return { change, notices: announcements(link, next, order, row, tables, rules), remarks };
 }
 
-/** The row of the states table that an order of this link is shown by. */
+/** The row of the states table by which an order of this link is shown. */
 export function rowOf(link: Link, order: Order, tables: Tables, rules: AdvanceRules): ReturnType<Tables['state']> {
-  const told = isTimedOut(link, order, rules) ? { ...order, status: 'expired' } : order;
-  return tables.state(link.family, told, rules.declined);
+  const shown = isTimedOut(link, order, rules) ? { ...order, status: 'expired' } : order;
+  return tables.state(link.family, shown, rules.declined);
 }
 
-/** A cancel may be dated so long before the end of the lifetime and be that end all the same: clocks of upstream disagree. */
+/** An automatic cancel may be dated this long before the end of the lifetime: upstream's clocks disagree. */
 const CLOCK_DIFFERENCE_MS = 5_000;
 
 /**
@@ -127,7 +127,7 @@ function isNewer(
   return row.rank > before.rank;
 }
 
-/** An order held back because it might still move is held no longer: its grace is over, or its terminal is wanted. */
+/** A held order is held no longer: its grace is over, or a new sale needs its terminal. */
 function settlesHeld(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): boolean {
   if (!row.held || hasEnded(link)) return false;
   if (link.order?.status === order.status) return holdIsOver(order, expires_at, rules);
@@ -174,7 +174,7 @@ function paymentId(order: Order): string | null {
   return reference !== undefined && /^\d+$/.test(reference) ? reference : null;
 }
 
-// Which notices a change of a link is worth, and what they say: pure.
+// Notices: which a change of a link causes, and what they contain.
 
 type NumberedTopic = Exclude<NoticeTopic, 'point'>;
 
@@ -196,25 +196,25 @@ export function announcements(
   return changed && announced ? [intentNotice(next, order, tables, rules), ...numbered] : numbered;
 }
 
-/** Topics of what has a number: payments, and the merchant orders of QR sales. */
+/** Topics with a number: payments, and the merchant orders of QR sales. */
 function topicsOf(link: Link, next: Link, row: StateRow): NumberedTopic[] {
-  // A payment that the sale does not show is not told: an intent that shows ERROR has none.
+  // A payment that the sale does not show causes no notice: an intent that shows ERROR has none.
   const isShown = (topic: NoticeTopic): topic is NumberedTopic =>
     topic === 'merchant_order' || (topic === 'payment' && isPaid(next));
   const topics = row.notices.filter(isShown);
-  // Paid and refunded before anybody looked: its merchant order was closed as well, and receivers wait for that.
+  // Paid and refunded between two reads: its merchant order was closed too, and receivers wait for that.
   const closed = next.family === 'qr' && isPaid(next) && !isPaid(link) && !topics.includes('merchant_order');
   return closed ? [...topics, 'merchant_order'] : topics;
 }
 
-/** A sale is news when it is new, when its state changes (a refunded intent stays FINISHED), and at every further refund. */
+/** True for a new sale, a changed state (a refunded intent stays FINISHED), and each further refund. */
 function isNews(link: Link, next: Link, exponent: number): boolean {
   if (link.order === null || next.legacy_state !== link.legacy_state) return true;
   if (link.order.status !== next.order?.status) return true;
   return refundedMinor(link.order, exponent) !== refundedMinor(next.order, exponent);
 }
 
-/** What an order says of its payment was given back, in minor units, so that `0` and `0.00`, or nothing at all, are the same. */
+/** Refunded amount of an order's payment, minor units; 0 where it has none. */
 export function refundedMinor(order: Order | null, exponent: number): number {
   return minorUnits(order?.transactions?.payments?.[0]?.refunded_amount, exponent) ?? 0;
 }
@@ -234,12 +234,12 @@ function intentNotice(link: Link, order: Order, tables: Tables, rules: AdvanceRu
   return { ...common(link, 'point', rules.now), subject: link.legacy_id, body: stringifyJson(value.body) };
 }
 
-/** The end of a merchant order whose order nobody can find any more. */
+/** The notice of the end of a merchant order whose order is not found any more. */
 export function endOfMerchantOrder(link: Link, next: Link, now: number): News[] {
   return link.order === null ? [] : feedNotice('merchant_order', link, next, now);
 }
 
-/** IPN bodies are made when they are sent; here are the facts that the webhook form tells (`docs/field-notes.md` QR §5.3). */
+/** IPN bodies are made when they are sent; these are the facts of the webhook form (`docs/field-notes.md` QR §5.3). */
 function feedNotice(topic: NumberedTopic, link: Link, next: Link, now: number): News[] {
   const subject = topic === 'payment' ? next.payment_id : next.merchant_order_id;
   if (subject === null) return [];

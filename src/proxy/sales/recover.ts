@@ -14,9 +14,9 @@ import {
   changeLink,
   isReleased,
   nextLook,
+  noticesFor,
   settlementLine,
   settlementTime,
-  told,
   unclaimed,
 } from './settle.ts';
 import { mayReplay, sendLink } from './submit.ts';
@@ -183,7 +183,7 @@ export async function giveUp(ports: Ports, link: Link, why: string): Promise<boo
     if (current.revision !== link.revision) return null;
     const change = lost(current, now);
     const news = current.family === 'qr' ? endOfMerchantOrder(current, { ...current, ...change }, now) : [];
-    const notices = told(ports, current, merchant, news);
+    const notices = noticesFor(ports, current, merchant, news);
     return { change, notices, audit: settlementLine(ports, current, why) };
   });
   if (after.state !== 'LOST') return false;

@@ -1,4 +1,4 @@
-/** Changes to a link that lose no race: decide on the stored row, write under its revision, decide again when it moved. */
+/** Settling a sale: what an order changes about its link, committed under the row's revision and decided again after a lost race. */
 import type { Order } from '../../contract/orders.ts';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { say } from '../../locales/sentences.ts';
@@ -18,11 +18,11 @@ export interface Decision extends LinkExtra {
   change: LinkChange;
 }
 
-/** Races on one link are rare, because work on it is serial; more than this many lost in a row is a defect. */
+/** Races on one link are rare, because work on it is serial; more lost in a row are a defect. */
 const MAX_RACES = 8;
 
 /**
- * Applies `decide` to the link and commits what it says; `null` leaves the link as it is.
+ * Applies `decide` to the stored link and commits its decision; `null` leaves the link as it is.
  * @returns the link as stored afterwards.
  * @throws PuenteError store_failed when the commit can't be proved.
  */
@@ -61,16 +61,16 @@ async function commitChange(
 }
 
 interface Applied {
-  /** Rides along. */
+  /** Further changes for the same commit. */
   extra?: (current: Link) => Decision;
-  /** Shows what is held as over. */
+  /** Shows a held order as CONFIRMATION_REQUIRED now. */
   released?: boolean;
-  /** The link's, for who knows it; otherwise it is read. */
+  /** The link's merchant, where the caller has it; otherwise it is read. */
   merchant?: Merchant | undefined;
 }
 
 /**
- * Moves a link to what a freshly read order says, with its notices, in one transaction. An order that contradicts the sale
+ * Moves a link to the state of a freshly read order, with its notices, in one transaction. An order that contradicts the sale
  * is reported instead, and the link stays as it is (`isContradicted`).
  * The state is committed before any notice can be sent (`docs/architecture.md` Decision 7).
  */
@@ -93,7 +93,7 @@ export async function applyOrder(
     for (const remark of step.remarks) remember(ports, remark, current, order);
     const more = extra({ ...current, ...step.change });
     const change: LinkChange = { ...step.change, ...more.change };
-    const notices = [...told(ports, current, merchant, step.notices), ...(more.notices ?? [])];
+    const notices = [...noticesFor(ports, current, merchant, step.notices), ...(more.notices ?? [])];
     const next = { ...current, ...change };
     // However the order was seen (event, read or replay): the audit line is in the same commit.
     const settled = settlementOf(current, next);
@@ -107,17 +107,17 @@ export async function applyOrder(
   return applied;
 }
 
-/** True while an order waits at the terminal for what only a person can see, and is not shown as final for that. */
+/** True while an order waits for a person at the terminal, and is not shown as terminal for that reason. */
 export function isHeld(ports: Ports, link: Link): boolean {
   return link.state === 'LIVE' && link.order !== null && ports.tables.state(link.family, link.order, 'error').held;
 }
 
-/** Shows a held order as CONFIRMATION_REQUIRED now, as legacy did at once: the till wants the terminal for a new sale. */
+/** Shows a held order as CONFIRMATION_REQUIRED now, as legacy did at once: a new sale needs the terminal. */
 export async function releaseHeld(ports: Ports, link: Link): Promise<Link> {
   return link.order === null ? link : applyOrder(ports, link, link.order, { released: true });
 }
 
-/** What became of an order nobody was told of, in audit words; null when nothing did (`docs/protocol.md` §3.8). */
+/** The outcome of an order that no client was answered with, for the audit line; null without one (`docs/protocol.md` §3.8). */
 function settlementOf(before: Link, after: Link): string | null {
   if (!unclaimed(after) || before.legacy_state === after.legacy_state) return null;
   if (isPaid(after)) return isPaid(before) ? null : say('settled.paid', {}).text;
@@ -125,22 +125,22 @@ function settlementOf(before: Link, after: Link): string | null {
 }
 
 /**
- * True for an order that is shown as CONFIRMATION_REQUIRED because its terminal was wanted, or its time seemed over, and may
- * yet be paid there.
+ * True for an order that is shown as CONFIRMATION_REQUIRED, because a new sale needed its terminal or its time seemed over, and
+ * that may still be paid there.
  */
 export function isReleased(ports: Ports, link: Link): boolean {
   if (link.state !== 'DONE' || link.legacy_state !== 'CONFIRMATION_REQUIRED' || link.order === null) return false;
   return ports.tables.state(link.family, link.order, 'error').held;
 }
 
-/** What may still be paid is looked at again soon, then ever less often; the end of its lifetime is never slept through. */
+/** When a sale that may still be paid is read next: soon, then at growing intervals, and always at the end of its lifetime. */
 export function nextLook(ports: Ports, link: Link): { next_check_at: number | null } {
   const now = ports.clock.now();
   const { point_interval_ms, qr_interval_ms, max_interval_ms, action_required_grace_ms } = ports.settings.reconcile;
   const since_ms = link.state === 'LIVE' ? Math.max(0, now - link.created_at) : awaitedFor(ports, link);
   if (since_ms === null) return { next_check_at: null };
   const first_ms = link.family === 'qr' ? qr_interval_ms : point_interval_ms;
-  // A QR may live for months, so its looks go on growing apart; not when it is over and can't be found.
+  // A QR may be payable for months, so its intervals keep growing; not when it has expired and is not found.
   const grows = link.family === 'qr' && !(now > link.expires_at && isUnfound(ports, link));
   const longest_ms = grows ? Math.max(max_interval_ms, since_ms / 10) : max_interval_ms;
   const wait_ms = Math.round(Math.min(Math.max(first_ms, since_ms / 4), longest_ms));
@@ -156,8 +156,8 @@ function isUnfound({ memory }: Ports, { order_id }: Link): boolean {
 }
 
 /**
- * For how long this process has looked at an order that is shown as CONFIRMATION_REQUIRED and may yet be paid, ms; null when
- * it has looked long enough. The wall clock alone doesn't say that: it may have been set forward (`test/faults/README.md` F47).
+ * For how long this process has watched an order that is shown as CONFIRMATION_REQUIRED and may still be paid, ms; null when
+ * that is long enough. Not by the wall clock alone, which may have been set forward (`test/faults/README.md` F47).
  */
 function awaitedFor(ports: Ports, link: Link): number | null {
   if (!isReleased(ports, link)) return null;
@@ -169,19 +169,19 @@ function awaitedFor(ports: Ports, link: Link): number | null {
   return isOver && for_ms >= LONGEST_UNSEEN_MS ? null : for_ms;
 }
 
-/** True when no 2xx can have reached the client: the order is nobody's until a retry claims it (`docs/protocol.md` §3.8). */
+/** True when no 2xx can have reached the client: the order is unclaimed until a retry claims it (`docs/protocol.md` §3.8). */
 export function unclaimed(link: Link): boolean {
   return link.client_answer !== 'maybe';
 }
 
-/** When an unclaimed order is settled: the client's call is over by its deadline, and a retry had its time. */
+/** When an unclaimed order is settled, epoch ms: after the client's deadline and the time for a retry. */
 export function settlementTime(ports: Ports, link: Link): number {
   const { deadline_ms, settle_after_ms } = ports.settings.create;
   return link.created_at + deadline_ms + settle_after_ms;
 }
 
-/** News in the forms that the receiver wants. */
-export function told(ports: Ports, link: Link, merchant: Merchant | null, news: News[]): NewNotice[] {
+/** Notices in the dialect and form of the merchant's settings. */
+export function noticesFor(ports: Ports, link: Link, merchant: Merchant | null, news: News[]): NewNotice[] {
   if (news.length === 0) return [];
   const { merchants, notices } = ports.settings;
   const { qr_notices, point_payment_notices, dialect } = merchant?.settings ?? {};
@@ -219,7 +219,7 @@ function remember(
 
 const SETTLE = 'settle';
 
-/** The audit line of what became of an order nobody was told of (`docs/protocol.md` §3.8). */
+/** The audit line for the outcome of an unclaimed order (`docs/protocol.md` §3.8). */
 export function settlementLine(ports: Ports, link: Link, what: string): AuditEntry {
   return {
     at: ports.clock.now(),
@@ -235,9 +235,9 @@ function noExtra(): Decision {
   return { change: {} };
 }
 
-// Upstream answers that contradict the sale they are about: never believed, and made known to operators.
+// Upstream answers that contradict their sale: never believed, and reported to operators.
 
-/** What contradicts: a closed set, because it labels a counter. */
+/** A closed set, because it labels a counter. */
 export const contradictions = ['merchant', 'reference', 'type', 'unit', 'amount', 'paid', 'refund'] as const;
 
 export interface Contradiction {
@@ -246,12 +246,12 @@ export interface Contradiction {
   said: Spoken;
 }
 
-/** What of a sale its order must repeat. */
+/** The terms of a sale that its order must repeat. */
 export type SaleTerms = Pick<Link, 'merchant_id' | 'family' | 'unit' | 'reference_sent' | 'amount_minor'>;
 
 /**
- * The first thing in which an order is not the one that the sale asked for; null when nothing contradicts. What the order
- * does not name says nothing. A tip, a cash withdrawal or the buyer's installment costs make `paid_amount` larger than
+ * The first term in which an order contradicts the sale; null without one. A field that the order lacks contradicts nothing.
+ * A tip, a cash withdrawal or the buyer's installment costs make `paid_amount` larger than
  * the sale, and a discount makes it smaller, which the order then names (docs/field-notes.md Spec Order: `paid_amount` and
  * `discounts.type`; `docs/field-notes.md` Orders §3.2): less, without a discount and without a refund, is none of these.
  * @param exponent decimals of the merchant's currency.
@@ -287,9 +287,8 @@ export function paymentContradictionIn(
 }
 
 /**
- * Makes a contradiction known: a counter, a log line, and an incident in the audit chain, once for as long as upstream says
- * the same of this sale.
- * @param key under which it is remembered that upstream says so: that of the sale, or of another answer about it.
+ * Reports a contradiction: a counter, a log line, and an incident in the audit chain, once for as long as upstream repeats it.
+ * @param key of the contradiction in memory: the sale's, or that of another answer about it.
  * @throws PuenteError store_failed.
  */
 export async function reportContradiction(
@@ -324,12 +323,12 @@ export async function reportContradiction(
   });
 }
 
-/** Under which kind of mismatch it is kept and compared: that of sums is older than the others. */
+/** The kind of mismatch under which it is stored and compared. */
 export function mismatchKindOf({ what }: Pick<Contradiction, 'what'>): 'amount' | 'contradiction' {
   return what === 'amount' ? 'amount' : 'contradiction';
 }
 
-/** True while what upstream last said of the sale contradicts it. */
+/** True while upstream's last answer about the sale contradicts it. */
 export function isContradicted({ memory }: Ports, { legacy_id }: Pick<Link, 'legacy_id'>): boolean {
   return memory.sales.contradicted.get(legacy_id) !== undefined;
 }

@@ -27,14 +27,14 @@ export interface SendPlan {
   body: Uint8Array | null;
   /** The merchant as it was when this call wrote the row, which says so; otherwise it is read. */
   merchant?: Merchant | undefined;
-  /** Who waits for the answer: a client (default), or nobody. */
+  /** False when no client waits for the answer; true by default. */
   for_client?: boolean;
 }
 
 /**
- * Runs a link's create to a committed outcome. Must be called inside `runtime.memory.mutex` for this link.
- * What the client may be told is committed before it is told (`docs/protocol.md` §3.3 e).
- * @param fresh the link, where nobody can have changed it since it was written; otherwise it is read.
+ * Runs a link's create to a committed outcome. Must be called inside `ports.memory.mutex` for this link.
+ * What the client may be answered is committed before it is answered (`docs/protocol.md` §3.3 e).
+ * @param fresh the link, where it can't have changed since it was written; otherwise it is read.
  */
 export async function sendLink(
   ports: Ports,
@@ -47,13 +47,13 @@ export async function sendLink(
   const link = isUnseen(stored) ? await seenSinceCancel(ports, stored, plan) : stored;
   if (link === null) return { kind: 'in_doubt', link: stored, busy: false };
   if (link.state === 'LIVE') return await acknowledge(ports, link, plan);
-  // A retry is the same sale whatever became of it, paid included: a second order would charge twice (`docs/protocol.md` §3.9).
+  // A retry is the same sale in any state, paid included: a second order would charge twice (`docs/protocol.md` §3.9).
   if (link.state === 'DONE' && !wasCanceledByUs(link)) return await acknowledge(ports, link, plan);
   if (link.state !== 'SENDING' && link.state !== 'IN_DOUBT') return { kind: 'over', link };
   const sent_before =
     link.boot_id !== ports.memory.ids.boot || link.attempts > 0 || ports.memory.sales.unsettled.has(legacy_id);
   if (sent_before && !mayReplay(ports, link)) return { kind: 'in_doubt', link, busy: true };
-  // Ten retries that waited in line must not each add an attempt of their own after the deadline.
+  // Ten retries that waited for the mutex must not each add an attempt after the deadline.
   if (sent_before && ports.clock.now() >= plan.deadline) return { kind: 'in_doubt', link, busy: false };
   const body = plan.body ?? storedBody(ports, link);
   ports.memory.sales.unsettled.set(legacy_id, true);
@@ -65,7 +65,7 @@ export async function sendLink(
     deadline: plan.deadline,
     sent_before,
     exponent: ports.tables.site(merchant?.site ?? null).exponent,
-    // Nobody waits for what recovery sends: one try now, the next one at its own pace (F11, F12).
+    // No client waits for what recovery sends: one attempt now, the next one at its own pace (F11, F12).
     attempts: plan.for_client === false ? 1 : ports.settings.create.attempts,
   });
   return await settle(ports, link, result, plan);
@@ -73,15 +73,15 @@ export async function sendLink(
 
 type Ordered = Link & { order_id: string };
 
-/** Its cancel may have been done. */
+/** Its cancel may have been executed. */
 function isUnseen(link: Link): link is Ordered {
   return link.state === 'LIVE' && link.cancel !== null && link.order_id !== null && unclaimed(link);
 }
 
 /**
- * An order that nobody was told of, and whose cancel was sent by a process that has died since, is looked at before a retry
- * is told that it is there (`docs/protocol.md` §3.8).
- * @returns the link as it is by now; null when its order can't be read.
+ * An order that no client was answered with, and whose cancel a dead process sent, is read before a retry is answered with it
+ * (`docs/protocol.md` §3.8).
+ * @returns the link as it is now; null when its order can't be read.
  */
 async function seenSinceCancel(ports: Ports, link: Ordered, plan: SendPlan): Promise<Link | null> {
   const { order_id } = link;
@@ -114,11 +114,11 @@ async function settle(ports: Ports, link: Link, result: AttemptResult, plan: Sen
       plan,
     );
   }
-  const told = toldOfFailure(link, attempts, plan);
-  if (verdict.kind === 'ambiguous') return await settleDoubt(ports, link, told, verdict.busy);
+  const answered = answeredWithError(link, attempts, plan);
+  if (verdict.kind === 'ambiguous') return await settleDoubt(ports, link, answered, verdict.busy);
   const state = verdict.kind === 'definite' ? 'REJECTED' : 'NOT_SENT';
   const saved = await changeLink(ports, link, () => ({
-    change: { ...told, state, sealed_body: null, next_check_at: null },
+    change: { ...answered, state, sealed_body: null, next_check_at: null },
   }));
   ports.memory.sales.unsettled.delete(link.legacy_id);
   if (verdict.kind === 'not_sent') return { kind: 'not_sent', link: saved };
@@ -126,16 +126,16 @@ async function settle(ports: Ports, link: Link, result: AttemptResult, plan: Sen
   return { kind: 'refused', link: saved, status: verdict.status, body: verdict.body, retry_after_ms };
 }
 
-/** The client was or will be told of an error; one that may have been told of a success, before a restore that lost it, was. */
-function toldOfFailure(link: Link, attempts: number, plan: SendPlan): LinkChange {
-  const is_untold = plan.for_client !== false && link.client_answer !== 'maybe';
-  return is_untold ? { attempts, client_answer: 'error' } : { attempts };
+/** The client was or will be answered with an error, unless it may have been answered with a success before a restore lost that. */
+function answeredWithError(link: Link, attempts: number, plan: SendPlan): LinkChange {
+  const is_unacknowledged = plan.for_client !== false && link.client_answer !== 'maybe';
+  return is_unacknowledged ? { attempts, client_answer: 'error' } : { attempts };
 }
 
-async function settleDoubt(ports: Ports, link: Link, told: LinkChange, busy: boolean): Promise<Sent> {
+async function settleDoubt(ports: Ports, link: Link, answered: LinkChange, busy: boolean): Promise<Sent> {
   const saved = await changeLink(ports, link, (current) => ({
     change: {
-      ...told,
+      ...answered,
       ...(current.order_id === null ? { state: 'IN_DOUBT' } : {}),
       next_check_at: nextReplay(ports, current),
     },
@@ -144,7 +144,7 @@ async function settleDoubt(ports: Ports, link: Link, told: LinkChange, busy: boo
   return { kind: 'in_doubt', link: saved, busy };
 }
 
-/** Order id, state, what the client will be told, and any notice: one transaction (`docs/protocol.md` §3.3, step 3). */
+/** Order id, state, the answer to the client, and any notice: one transaction (`docs/protocol.md` §3.3, step 3). */
 async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: number, plan: SendPlan): Promise<Sent> {
   const extra = (): Decision => ({
     change: {
@@ -155,23 +155,23 @@ async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: n
     },
   });
   const saved = await applyOrder(ports, link, order, { extra, merchant: plan.merchant });
-  // What was read after a replay is not what was asked for.
+  // The order read after a replay is not the one requested.
   if (isContradicted(ports, link)) {
-    return await settleDoubt(ports, saved, toldOfFailure(saved, attempts, plan), false);
+    return await settleDoubt(ports, saved, answeredWithError(saved, attempts, plan), false);
   }
   ports.memory.sales.unsettled.delete(link.legacy_id);
   ports.memory.failpoint('create.settled');
   return { kind: 'created', link: saved };
 }
 
-/** The order is known already: only what the client is told is left to commit. */
+/** The order is known: only the answer to the client is left to commit. */
 async function acknowledge(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
   if (plan.for_client === false || link.acknowledged_at !== null) return { kind: 'created', link };
   const saved = await changeLink(ports, link, (current) => ({ change: acknowledgement(ports, current) }));
   return { kind: 'created', link: saved };
 }
 
-/** Its till is about to be answered a 2xx, for the first time or again. */
+/** The till is about to be answered with a 2xx, for the first time or again. */
 function acknowledgement({ clock }: Ports, { acknowledged_at }: Link): LinkChange {
   return { client_answer: 'maybe', acknowledged_at: acknowledged_at ?? clock.now() };
 }
@@ -189,16 +189,15 @@ function nextReplay(ports: Ports, link: Link): number {
   return ports.clock.now() + Math.round(base_ms * (1 + 0.4 * ports.memory.ids.random()));
 }
 
-// A create under way, and the retries that wait for it: what refuses it refuses all of them (`docs/protocol.md` §3.9).
-
 /**
- * Runs a link's create, or waits for its turn. A retry that was waiting while upstream refused the sale is told the same:
- * one of its own would only be refused again, and of many at once the last would find no room to try.
+ * Runs a link's create, or waits until the one in flight has ended. A retry that waited while upstream refused the sale gets the
+ * same refusal (`docs/protocol.md` §3.9): an attempt of its own would only be refused again, and many at once would use up the
+ * retry budget.
  */
 export async function sendInTurn(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
   const { mutex, sales } = ports.memory;
   const { legacy_id } = link;
-  // Whoever has just written the row has it in hand, and nobody else was at it.
+  // The call that has just written the row holds it, and no other work on it is queued.
   const fresh = plan.body !== null && !mutex.busy(legacy_id) ? link : null;
   const before = sales.flights.get(legacy_id);
   const sent = mutex.run(legacy_id, () => sendLink(ports, legacy_id, plan, fresh));
@@ -211,7 +210,7 @@ export async function sendInTurn(ports: Ports, link: Link, plan: SendPlan): Prom
   }
 }
 
-/** Another token may be good for what this one was refused. */
+/** Another token may be accepted where this one was refused. */
 async function refusalOf(ports: Ports, before: Flight, token: Secret, mine: Sent): Promise<Sent> {
   const fingerprint = (one: Secret): string => ports.vault.fingerprint(one);
   if (fingerprint(before.token) !== fingerprint(token)) return mine;
@@ -219,12 +218,10 @@ async function refusalOf(ports: Ports, before: Flight, token: Secret, mine: Sent
   return theirs.kind === 'refused' || theirs.kind === 'not_sent' ? theirs : mine;
 }
 
-// Sends one stored create until its outcome is known or the deadline is over (`docs/protocol.md` §3.5).
-
 /** Before the second attempt, and before every further one, full jitter (`docs/protocol.md` §3.5). */
 const FIRST_PAUSE_MS = 300;
 const LATER_PAUSE_MS = 1_500;
-/** An attempt with less time than this left would only turn a known outcome into an unknown one. */
+/** An attempt with less time left would only turn a known outcome into an unknown one. */
 const SHORTEST_ATTEMPT_MS = 250;
 
 export interface AttemptPlan {
@@ -243,19 +240,20 @@ export interface AttemptPlan {
 export interface AttemptResult {
   verdict: CreateVerdict;
   attempts: number;
-  /** The success came on a repeat: the answer may be a stored one, so the order has to be read. */
+  /** The success came on a replay: the answer may be a stored one, so the order is read. */
   replayed: boolean;
 }
 
 /**
- * Same key, same bytes, at most `attempts` times inside the deadline and the process-wide retry budget.
- * Once an attempt was ambiguous the whole stays ambiguous, unless a later one succeeds.
+ * Sends one stored create until its outcome is known (`docs/protocol.md` §3.5): same key, same bytes, at most `attempts` times,
+ * inside the deadline and the retry budget of the process. After an ambiguous attempt the outcome stays ambiguous, unless a
+ * later attempt succeeds.
  */
 export async function attemptCreate(ports: Ports, plan: AttemptPlan): Promise<AttemptResult> {
   let maybe_sent = plan.sent_before;
   let doubt: CreateVerdict | null = null;
   let attempts = 0;
-  // What recovery repeats was paid for by its first attempt.
+  // The first attempt of a sale earns; recovery only repeats it.
   if (!plan.sent_before) ports.memory.retries.earn();
   for (;;) {
     const verdict = await attemptOnce(ports, plan, maybe_sent);
@@ -280,7 +278,7 @@ export async function attemptCreate(ports: Ports, plan: AttemptPlan): Promise<At
 async function attemptOnce(ports: Ports, plan: AttemptPlan, replay: boolean): Promise<CreateVerdict> {
   const { create } = ports.settings;
   const timeLeft = (): number => plan.deadline - ports.clock.now();
-  // Nobody waits for what recovery sends: it comes back by itself.
+  // No client waits for what recovery sends: it is tried again later.
   const patient_until = plan.attempts > 1 ? plan.deadline : 0;
   ports.memory.failpoint('create.before_send');
   const outcome = await sendUntilReady(ports, patient_until, () =>
@@ -304,10 +302,10 @@ async function attemptOnce(ports: Ports, plan: AttemptPlan, replay: boolean): Pr
   return verdict;
 }
 
-/** What another attempt may change. */
+/** Verdicts that another attempt may change. */
 type Undecided = Exclude<CreateVerdict, { kind: 'success' | 'definite' }>;
 
-/** A row that may have been sent earlier is never "not sent" because this attempt was not. */
+/** A row that may have been sent earlier does not become "not sent" because this attempt was not. */
 function hold(verdict: Undecided, plan: AttemptPlan): CreateVerdict {
   if (!plan.sent_before) return verdict;
   const cause = verdict.kind === 'not_executed' ? `status ${verdict.status}` : verdict.cause;
