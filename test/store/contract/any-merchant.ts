@@ -1,13 +1,14 @@
 /** What a person asks for without saying whose it is: a reference, a refund; and notices as they stand. */
-import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import {
   finished,
+  firstDue,
   type Harness,
   MERCHANT,
   MINUTE_MS,
   NOON,
   newNotice,
+  newRefund,
   newSale,
   OTHER_MERCHANT,
   opened,
@@ -56,31 +57,7 @@ export function anyMerchantTests(harness: Harness): void {
 
   it('finds a refund by each of its names', async () => {
     const link = await finished(store);
-    const { refund } = await store.refunds.openRefund(
-      {
-        id: randomUUID(),
-        number: 8_030_388_800_000_001,
-        legacy_id: link.legacy_id,
-        merchant_id: link.merchant_id,
-        payment_id: '131000000001',
-        client_key: null,
-        fingerprint: 'f',
-        amount_minor: null,
-        refunded_before_minor: 0,
-        idempotency_key: randomUUID(),
-        state: 'SENDING',
-        upstream_id: null,
-        reference_id: null,
-        refunded_minor: null,
-        upstream_status: null,
-        told_at: null,
-        heard_at: null,
-        created_at: NOON,
-        updated_at: NOON,
-        revision: 1,
-      },
-      () => 'open',
-    );
+    const { refund } = await store.refunds.openRefund(newRefund(link), () => 'open');
     const saved = await store.refunds.saveRefund(refund, {
       state: 'DONE',
       upstream_id: 'REF1',
@@ -106,8 +83,7 @@ export function anyMerchantTests(harness: Harness): void {
       store.links.saveLink(link, {}, { notices: [newNotice(link, 'c', { created_at: NOON + 9 })] }),
     );
     for (let tries = 0; tries < 3; tries++) {
-      const [first] = await store.notices.dueNotices(NOON, 100);
-      if (first === undefined) throw new Error('no notice is due');
+      const first = await firstDue(store);
       await store.notices.recordAttempt(first, failed, { state: 'pending', next_attempt_at: NOON });
     }
     const sums = await store.notices.sumNotices({ since: NOON, until: NOON + 9 });

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Store } from '../../../src/ops/ports.ts';
 import type { AuditEntry } from '../../../src/proxy/audit.ts';
-import type { Attempt, NewEvent, NewNotice } from '../../../src/proxy/records/notices.ts';
+import type { Attempt, NewEvent, NewNotice, Notice } from '../../../src/proxy/records/notices.ts';
+import type { Refund } from '../../../src/proxy/records/refunds.ts';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
 import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { type Link, slotOf } from '../../../src/proxy/sales/link.ts';
@@ -149,6 +150,49 @@ export function newNotice(link: Link, body: string, change: Partial<NewNotice> =
   const { legacy_id, merchant_id } = link;
   const facts = { topic: 'point', form: 'point', subject: legacy_id } as const;
   return { legacy_id, merchant_id, ...facts, body, created_at: NOON, next_attempt_at: NOON, ...change };
+}
+
+/** The oldest due notice. */
+export async function firstDue(store: Store, at = NOON): Promise<Notice> {
+  const [notice] = await store.notices.dueNotices(at, 1);
+  if (notice === undefined) throw new Error('no notice is due');
+  return notice;
+}
+
+/** A link with one notice, which is due at noon. */
+export async function noticed(store: Store, body: string): Promise<{ link: Link; notice: Notice }> {
+  const link = await opened(store);
+  await store.links.saveLink(link, {}, { notices: [newNotice(link, body)] });
+  return { link, notice: await firstDue(store) };
+}
+
+let refunds = 8_030_388_800_000_000;
+
+/** A refund as its story writes it before the call. */
+export function newRefund({ legacy_id, merchant_id }: Link, change: Partial<Refund> = {}): Refund {
+  return {
+    id: randomUUID(),
+    number: ++refunds,
+    legacy_id,
+    merchant_id,
+    payment_id: '131772540987',
+    client_key: null,
+    fingerprint: 'half',
+    amount_minor: 750,
+    refunded_before_minor: 0,
+    idempotency_key: randomUUID(),
+    state: 'SENDING',
+    upstream_id: null,
+    reference_id: null,
+    refunded_minor: null,
+    upstream_status: null,
+    told_at: null,
+    heard_at: null,
+    created_at: NOON,
+    updated_at: NOON,
+    revision: 1,
+    ...change,
+  };
 }
 
 export function newEvent(change: Partial<NewEvent> = {}): NewEvent {

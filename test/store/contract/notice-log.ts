@@ -6,6 +6,7 @@ import type { Link } from '../../../src/proxy/sales/link.ts';
 import {
   attempt,
   auditOf,
+  firstDue,
   type Harness,
   MERCHANT,
   MINUTE_MS,
@@ -82,8 +83,7 @@ export function noticeLogTests(harness: Harness): void {
 
   it('a replay during an attempt takes nothing from its record', async () => {
     await linkWith(store, ['1', '2']);
-    const [under_way] = await store.notices.dueNotices(NOON, 10);
-    if (under_way === undefined) throw new Error('no notice is due');
+    const under_way = await firstDue(store);
     await store.notices.replayNotices([under_way.id], NOON, REPLAY);
     await store.notices.recordAttempt(under_way, attempt('delivered', 200), {
       state: 'delivered',

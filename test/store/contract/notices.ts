@@ -2,7 +2,17 @@
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import type { Attempt, Notice } from '../../../src/proxy/records/notices.ts';
-import { type Harness, MERCHANT, MINUTE_MS, NOON, newNotice, OTHER_MERCHANT, opened } from './harness.ts';
+import {
+  firstDue,
+  type Harness,
+  MERCHANT,
+  MINUTE_MS,
+  NOON,
+  newNotice,
+  noticed,
+  OTHER_MERCHANT,
+  opened,
+} from './harness.ts';
 
 const delivered: Attempt = {
   at: NOON,
@@ -61,8 +71,7 @@ export function noticeTests(harness: Harness): void {
     let link = await opened(store);
     const order = (body: string) => newNotice(link, body, { topic: 'merchant_order', form: 'ipn', subject: '8000' });
     link = await store.links.saveLink(link, {}, { notices: [order('opened'), newNotice(link, 'intent')] });
-    const [first] = await store.notices.dueNotices(NOON, 10);
-    if (first === undefined) throw new Error('no notice is due');
+    const first = await firstDue(store);
     await store.notices.recordAttempt(first, theirs, { state: 'pending', next_attempt_at: NOON + 60 * MINUTE_MS });
     link = await store.links.saveLink(link, {}, { notices: [order('closed')] });
     const reopened = await harness.reopen();
@@ -114,8 +123,7 @@ export function noticeTests(harness: Harness): void {
     async (_how, state, attempt) => {
       const link = await opened(store);
       const linked = await store.links.saveLink(link, {}, { notices: [newNotice(link, 'old')] });
-      const [under_way] = await store.notices.dueNotices(NOON, 10);
-      if (under_way === undefined) throw new Error('no notice is due');
+      const under_way = await firstDue(store);
       await store.links.saveLink(linked, {}, { notices: [newNotice(link, 'new')] });
       const next = { state: state === 'delivered' ? state : 'pending', next_attempt_at: NOON } as const;
       await store.notices.recordAttempt(under_way, attempt, next);
@@ -204,10 +212,7 @@ export function noticeTests(harness: Harness): void {
 function itKeepsAttempts(harness: Harness): void {
   const { store } = harness;
   it('does not count our own faults against the receiver', async () => {
-    const link = await opened(store);
-    await store.links.saveLink(link, {}, { notices: [newNotice(link, '1')] });
-    const [notice] = await store.notices.dueNotices(NOON, 10);
-    if (notice === undefined) throw new Error('no notice is due');
+    const { notice } = await noticed(store, '1');
     await store.notices.recordAttempt(notice, ours, { state: 'pending', next_attempt_at: NOON });
     expect(await store.notices.dueNotices(NOON, 10)).toEqual([notice]);
     await store.notices.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON });
@@ -215,10 +220,7 @@ function itKeepsAttempts(harness: Harness): void {
   });
 
   it('refuses an attempt on a notice that another attempt has changed', async () => {
-    const link = await opened(store);
-    await store.links.saveLink(link, {}, { notices: [newNotice(link, '1')] });
-    const [notice] = await store.notices.dueNotices(NOON, 10);
-    if (notice === undefined) throw new Error('no notice is due');
+    const { notice } = await noticed(store, '1');
     await store.notices.recordAttempt(notice, delivered, { state: 'delivered', next_attempt_at: NOON });
     const late = store.notices.recordAttempt(notice, theirs, { state: 'pending', next_attempt_at: NOON });
     await expect(late).rejects.toMatchObject({ code: 'conflict' });

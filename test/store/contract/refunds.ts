@@ -1,41 +1,9 @@
 /** Refunds: a row before the call, one under way for each payment, and no change on an old revision. */
-import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { Refund } from '../../../src/proxy/records/refunds.ts';
-import type { Link } from '../../../src/proxy/sales/link.ts';
-import { finished, type Harness, NOON } from './harness.ts';
+import { finished, type Harness, NOON, newRefund } from './harness.ts';
 
 const underWay: readonly Refund['state'][] = ['SENDING', 'IN_DOUBT'];
-let numbers = 8_030_388_800_000_000;
-
-/** A refund as its story writes it before the call. */
-function newRefund(link: Link, change: Partial<Refund> = {}): Refund {
-  const { legacy_id, merchant_id } = link;
-  return {
-    id: randomUUID(),
-    number: ++numbers,
-    legacy_id,
-    merchant_id,
-    payment_id: '131772540987',
-    client_key: null,
-    fingerprint: 'half',
-    amount_minor: 750,
-    refunded_before_minor: 0,
-    idempotency_key: randomUUID(),
-    state: 'SENDING',
-    upstream_id: null,
-    reference_id: null,
-    refunded_minor: null,
-    upstream_status: null,
-    told_at: null,
-    heard_at: null,
-    created_at: NOON,
-    updated_at: NOON,
-    revision: 1,
-    ...change,
-  };
-}
-
 /** What a story decides: whatever is under way is waited for, everything else is a new refund. */
 function newUnlessUnderWay(earlier: Refund[]): Refund | 'open' {
   return earlier.find((one) => underWay.includes(one.state)) ?? 'open';

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { Attempt } from '../../../src/proxy/records/notices.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
-import { type Harness, MINUTE_MS, NOON, newEvent, newNotice, newSale, opened } from './harness.ts';
+import { firstDue, type Harness, MINUTE_MS, NOON, newEvent, newNotice, newSale, noticed, opened } from './harness.ts';
 
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const AHEAD = NOON + DAY_MS;
@@ -93,8 +93,7 @@ export function scheduleTests(harness: Harness): void {
   it('pulls forward a notice that was tried or made by a clock that ran ahead [F47]', async () => {
     const tried = await opened(store);
     await store.links.saveLink(tried, {}, { notices: [newNotice(tried, 'tried')] });
-    const [notice] = await store.notices.dueNotices(NOON, 10);
-    if (notice === undefined) throw new Error('no notice is due');
+    const notice = await firstDue(store);
     await store.notices.recordAttempt(notice, failed, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
     const made = await opened(store, { unit: 'PAX_A910__2' });
     const late = { created_at: AHEAD, next_attempt_at: AHEAD };
@@ -106,10 +105,7 @@ export function scheduleTests(harness: Harness): void {
   });
 
   it('pulls forward a notice whose attempt began before the clock ran ahead [F47]', async () => {
-    const link = await opened(store);
-    await store.links.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
-    const [notice] = await store.notices.dueNotices(NOON, 10);
-    if (notice === undefined) throw new Error('no notice is due');
+    const { notice } = await noticed(store, 'tried');
     const attempt = { ...failed, at: NOON, duration_ms: DAY_MS };
     await store.notices.recordAttempt(notice, attempt, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
     await store.upkeep.pullForward(NOON);
@@ -118,10 +114,7 @@ export function scheduleTests(harness: Harness): void {
   });
 
   it('pulls a notice forward again when the clock is set back in two steps [F47]', async () => {
-    const link = await opened(store);
-    await store.links.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
-    const [notice] = await store.notices.dueNotices(NOON, 10);
-    if (notice === undefined) throw new Error('no notice is due');
+    const { notice } = await noticed(store, 'tried');
     await store.notices.recordAttempt(notice, failed, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
     await store.upkeep.pullForward(NOON + DAY_MS / 2);
     await store.upkeep.pullForward(NOON);
@@ -135,8 +128,7 @@ export function scheduleTests(harness: Harness): void {
     const link = await opened(store);
     await store.links.saveLink(link, {}, { notices: [newNotice(link, 'waits')] });
     for (const at of [AHEAD, NOON]) {
-      const [notice] = await store.notices.dueNotices(AHEAD, 10);
-      if (notice === undefined) throw new Error('no notice is due');
+      const notice = await firstDue(store, AHEAD);
       const next_attempt_at = at === NOON ? NOON + 30 * MINUTE_MS : AHEAD;
       await store.notices.recordAttempt(
         notice,
@@ -157,10 +149,7 @@ export function scheduleTests(harness: Harness): void {
   });
 
   it('knows the newest moment by an attempt alone [F47]', async () => {
-    const link = await opened(store);
-    await store.links.saveLink(link, {}, { notices: [newNotice(link, 'tried')] });
-    const [notice] = await store.notices.dueNotices(NOON, 10);
-    if (notice === undefined) throw new Error('no notice is due');
+    const { notice } = await noticed(store, 'tried');
     const before = await store.upkeep.newestMoment();
     await store.notices.recordAttempt(
       notice,

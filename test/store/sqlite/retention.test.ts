@@ -14,6 +14,7 @@ import {
   auditOf,
   DAY_MS,
   finished,
+  firstDue,
   MERCHANT,
   NOON,
   newEvent,
@@ -68,8 +69,7 @@ it('deletes sales that are over with all that hangs on them, and leaves open one
     { state: 'DONE', order_id: orderId(1), next_check_at: null, updated_at: NOON },
     { notices: [newNotice(old, 'told')], audit: auditOf('settled') },
   );
-  const [notice] = await store.notices.dueNotices(NOON, 10);
-  if (notice === undefined) throw new Error('no notice is due');
+  const notice = await firstDue(store);
   await store.notices.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
   await store.events.receiveEvent(newEvent({ order_id: orderId(1) }));
   const live = await opened(store, { slot: 'point:LIVE' });
@@ -101,8 +101,7 @@ it('passes sales that wait for an address once, however many there are, and take
   expect(await store.upkeep.tidyOld(old, 1)).toMatchObject({ links: 1 });
   expect(await store.upkeep.tidyOld(old, 1)).toMatchObject({ links: 0 });
   expect(rows('links')).toBe(5);
-  const [notice] = await store.notices.dueNotices(NOON, 1);
-  if (notice === undefined) throw new Error('no notice is due');
+  const notice = await firstDue(store);
   await store.notices.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
   expect(await tidyRound(store.upkeep, old, () => true)).toMatchObject({ links: 1, notices: 0 });
   expect(rows('links')).toBe(4);
@@ -138,8 +137,7 @@ it('deletes delivered notices, sums and sealed tokens by their own age, a bounde
     { notices: ['1', '2', '3'].map((body) => newNotice(link, body, { subject: body })) },
   );
   for (let told = 0; told < 3; told++) {
-    const [notice] = await store.notices.dueNotices(NOON, 10);
-    if (notice === undefined) throw new Error('no notice is due');
+    const notice = await firstDue(store);
     await store.notices.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
   }
   for (const action of ['over', 'over too', 'unread'])
