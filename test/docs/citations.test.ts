@@ -88,6 +88,15 @@ describe.each(Object.keys(pages) as Page[])('citations of %s', (page) => {
   });
 });
 
+it.each(['CONTRIBUTING.md', 'docs/protocol.md', 'docs/architecture.md'])('%s names files that are there', (page) => {
+  const tracked = execFileSync('git', ['ls-files'], { cwd: HOUSE, encoding: 'utf8' }).split('\n');
+  const named = readFileSync(join(HOUSE, page), 'utf8').matchAll(/`([\w./-]+\.(?:ts|yaml|yml))`/g);
+  const missing = [...named].flatMap(([, name = '']) =>
+    tracked.some((file) => file === name || file.endsWith(`/${name}`)) ? [] : [name],
+  );
+  expect(missing).toEqual([]);
+});
+
 it('nothing cites a page that is not in the repository', () => {
   const elsewhere = /\b(?:interface|legacy-point|legacy-qr|orders-api|peers|performance|reliability)\.md\b|\bDESIGN\b/;
   const citing = files.filter((name) => elsewhere.test(readFileSync(join(HOUSE, name), 'utf8')));
