@@ -1,7 +1,7 @@
 /** The operators: three people with roles, who call the ops API, and the real `puente` command where scripts would use it. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { request } from 'undici';
+import { type Answer, send } from '../http.ts';
 import type { Transcript } from './transcript.ts';
 
 /** Invented; Ana looks, Ben operates, Eva approves. */
@@ -12,13 +12,6 @@ export const people = {
 } as const;
 export type Name = keyof typeof people;
 
-export interface OfficeAnswer {
-  status: number;
-  /** Parsed JSON; null for any other content. */
-  body: unknown;
-  text: string;
-}
-
 export interface Ran {
   code: number;
   out: string;
@@ -26,13 +19,13 @@ export interface Ran {
 
 export interface Office {
   /** A call on the ops API that is told. */
-  ask(who: Name, method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<OfficeAnswer>;
+  ask(who: Name, method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<Answer>;
   /** A look that is not told, by Ana. @throws Error for anything but a 2xx. */
   look(path: string): Promise<unknown>;
   /** Moves a merchant at its current revision. */
-  move(who: Name, merchant: string, target: object, reason: string): Promise<OfficeAnswer>;
+  move(who: Name, merchant: string, target: object, reason: string): Promise<Answer>;
   /** Changes settings of a merchant at its current revision. */
-  set(who: Name, merchant: string, change: object, reason: string): Promise<OfficeAnswer>;
+  set(who: Name, merchant: string, change: object, reason: string): Promise<Answer>;
   /** Runs the command line as a process. */
   run(who: Name, ...argv: string[]): Promise<Ran>;
 }
@@ -42,19 +35,9 @@ const HOUSE = join(import.meta.dirname, '..', '..');
 const SHOWN = 400;
 
 export function createOffice(ops_url: string, { tell }: Transcript): Office {
-  const call = async (who: Name, method: string, path: string, body?: unknown): Promise<OfficeAnswer> => {
-    const answer = await request(ops_url + path, {
-      method: method as 'GET', // undici's list of methods is narrower than text
-      reset: true, // people pause for longer than a door keeps a connection
-      headers: {
-        authorization: `Bearer ${people[who].token}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await answer.body.text();
-    return { status: answer.statusCode, body: parsed(text), text };
-  };
+  // People pause for longer than a door keeps a connection.
+  const call = (who: Name, method: string, path: string, body?: unknown): Promise<Answer> =>
+    send(method, ops_url + path, { body, headers: { authorization: `Bearer ${people[who].token}` } }, { reset: true });
   const ask: Office['ask'] = async (who, method, path, body) => {
     tell('office', `${who}: ${method} ${path}${body === undefined ? '' : ` ${JSON.stringify(body, withoutSecrets)}`}`);
     const answer = await call(who, method, path, body);
@@ -63,9 +46,9 @@ export function createOffice(ops_url: string, { tell }: Transcript): Office {
     return answer;
   };
   const look: Office['look'] = async (path) => {
-    const { status, body, text } = await call('ana', 'GET', path);
-    if (status >= 300) throw new Error(`GET ${path} was answered ${status}: ${text}`);
-    return body ?? text;
+    const { status, body } = await call('ana', 'GET', path);
+    if (status >= 300) throw new Error(`GET ${path} was answered ${status}: ${JSON.stringify(body)}`);
+    return body;
   };
   const revisionOf = async (merchant: string): Promise<number> =>
     ((await look(`/api/merchants/${merchant}`)) as { revision: number }).revision; // every view has one
@@ -97,12 +80,4 @@ export function createOffice(ops_url: string, { tell }: Transcript): Office {
 /** Nobody reads over an operator's shoulder. */
 function withoutSecrets(name: string, value: unknown): unknown {
   return name === 'notice_secret' || name === 'notice_url' ? '…' : value;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

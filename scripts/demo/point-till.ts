@@ -1,5 +1,5 @@
 /** A till with a card terminal, in the style of Odoo's `pos_mercado_pago`: it speaks the legacy Point API only (`docs/field-notes.md` Point §4.1). */
-import type { Answer } from '../make-capture/counter.ts';
+import type { Answer } from '../http.ts';
 import { fieldsOf, type Sale, type Shop } from './shop.ts';
 
 export const POINT = '/point/integration-api';

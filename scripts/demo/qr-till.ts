@@ -1,5 +1,5 @@
 /** A till with a printed code: it speaks the legacy in-store API (v2) and learns of payments by IPN (`docs/field-notes.md` QR §1.2, §5). */
-import type { Answer } from '../make-capture/counter.ts';
+import type { Answer } from '../http.ts';
 import { fieldsOf, type Sale, type Shop } from './shop.ts';
 
 /** Without decimals, because Chile has none. */

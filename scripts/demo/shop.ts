@@ -2,7 +2,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Answer, type Connection, connect, newCounts } from '../make-capture/counter.ts';
+import type { Answer } from '../http.ts';
+import { type Connection, connect, newCounts } from '../make-capture/counter.ts';
 import type { Stand } from './stand.ts';
 
 /** A sale as the till knows it. */

@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { request } from 'undici';
 import { type App, startApp } from '../../src/app/app.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Clock } from '../../src/proxy/clock.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { send } from '../http.ts';
 
 export interface Stand {
   public_url: string;
@@ -106,12 +106,8 @@ function startPuente(sandbox: Sandbox, cwd: string, env: Record<string, string>)
 
 /** @throws Error for anything but a 2xx: the stand itself must work. */
 async function ask(method: Method, url: string, body?: unknown): Promise<unknown> {
-  const answer = await request(url, {
-    method,
-    headers: body === undefined ? {} : { 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await answer.body.text();
-  if (answer.statusCode >= 300) throw new Error(`${method} ${url} was answered ${answer.statusCode}: ${text}`);
-  return text === '' ? undefined : JSON.parse(text);
+  const answer = await send(method, url, { body });
+  if (answer.status >= 300)
+    throw new Error(`${method} ${url} was answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+  return answer.body;
 }

@@ -1,5 +1,5 @@
 /** A shop's connection: every call of a till goes through here and is counted, apart from whatever Puente counts. */
-import { request } from 'undici';
+import { type Answer, type CallParts, send } from '../http.ts';
 
 /** The tills' own count: what they called and how it came out. */
 export interface Counts {
@@ -10,17 +10,6 @@ export interface Counts {
   made: { point: number; qr: number };
   /** Refunds that legacy took. */
   refunds: number;
-}
-
-export interface Answer {
-  status: number;
-  /** Parsed JSON, or the text when it is none. */
-  body: unknown;
-}
-
-export interface CallParts {
-  body?: unknown;
-  headers?: Record<string, string>;
 }
 
 /** What a till's script is handed. */
@@ -46,7 +35,7 @@ export function connect(door: string, sandbox: string, merchant: string, site: s
     site,
     counts,
     async call(operation, method, target, { body, headers } = {}) {
-      const answer = await send(door + target, method, body, { authorization, ...headers });
+      const answer = await send(method, door + target, { body, headers: { authorization, ...headers } });
       counts.calls++;
       const count = counts.operations[operation] ?? { calls: 0, ok: 0 };
       counts.operations[operation] = count;
@@ -54,24 +43,6 @@ export function connect(door: string, sandbox: string, merchant: string, site: s
       if (answer.status < 400) count.ok++;
       return answer;
     },
-    act: (path) => send(`${sandbox}/_sandbox${path}`, 'POST', {}, {}),
+    act: (path) => send('POST', `${sandbox}/_sandbox${path}`, { body: {} }),
   };
-}
-
-async function send(url: string, method: string, body: unknown, headers: Record<string, string>): Promise<Answer> {
-  const answer = await request(url, {
-    method: method as 'GET', // undici's list of methods is narrower than what tills use
-    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-  });
-  const text = await answer.body.text();
-  return { status: answer.statusCode, body: parsed(text) };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

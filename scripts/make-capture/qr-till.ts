@@ -1,6 +1,8 @@
 /** A till with QR codes: every spelling of the legacy in-store API, buyers who pay or go, and the mistakes of tills. */
+
+import type { Answer } from '../http.ts';
 import type { Chance } from './chance.ts';
-import type { Answer, Connection } from './counter.ts';
+import type { Connection } from './counter.ts';
 import { afterPayment } from './payments.ts';
 
 /** A point of sale with its internal number. */

@@ -1,7 +1,7 @@
 /** The operators: settings of the shops at the start, looks at everything while the load runs, and what is asked of them at the end. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Chance } from '../make-capture/chance.ts';
-import { send } from './till-connection.ts';
+import { sendOrLose } from './till-connection.ts';
 import { isOk } from './till-log.ts';
 
 export interface Operators {
@@ -27,7 +27,7 @@ const REPORT_OF_MS = 60_000;
 
 export function startOperators(ops_url: string, token: string): Operators {
   const call = (method: string, path: string, body?: unknown) =>
-    send(ops_url + path, method, body, { authorization: `Bearer ${token}` });
+    sendOrLose(method, ops_url + path, { body, headers: { authorization: `Bearer ${token}` } });
   const ask: Operators['ask'] = async (method, path, body) => {
     const { status, body: said } = await call(method, path, body);
     if (!isOk(status)) throw new Error(`${method} ${path} was answered ${status}: ${JSON.stringify(said)}`);

@@ -1,6 +1,8 @@
 /** The spellings of the legacy API that everyday tills leave out, so that a soak makes every call that Puente knows. */
+
+import type { Answer } from '../http.ts';
 import type { Chance } from '../make-capture/chance.ts';
-import type { Answer, Connection } from '../make-capture/counter.ts';
+import type { Connection } from '../make-capture/counter.ts';
 
 /** A counter that nobody else uses. */
 export interface RareTill {

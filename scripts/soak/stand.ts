@@ -11,7 +11,7 @@ import type { Books } from './history.ts';
 import { EXTRA_TERMINALS, SHOPS } from './load.ts';
 import { type Operators, startOperators } from './operators.ts';
 import { type Receivers, startReceivers } from './receivers.ts';
-import { send } from './till-connection.ts';
+import { sendOrLose } from './till-connection.ts';
 import type { Ask, Told } from './upstream.ts';
 
 export interface Stand {
@@ -84,7 +84,7 @@ export async function startStand(seed: number, share: number): Promise<Stand> {
   if (child === null) throw new Error('the server was ended while it started');
   const said = listen(child);
   const control = async (method: string, path: string, body: unknown): Promise<void> => {
-    const { status } = await send(`${upstream.url}/_sandbox${path}`, method, body, {});
+    const { status } = await sendOrLose(method, `${upstream.url}/_sandbox${path}`, { body });
     if (status !== 200) throw new Error(`the sandbox answered ${status} to ${method} ${path}`);
   };
   await control('PUT', '/webhooks', { url: `${child.public_url}/webhooks/orders`, secret: WEBHOOK_SECRET });

@@ -1,8 +1,8 @@
 /** A till's connection that notes what the till was told, asks again when an answer was lost, and never throws. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { request } from 'undici';
+import { type Answer, type CallParts, send } from '../http.ts';
 import type { Chance } from '../make-capture/chance.ts';
-import { type Answer, type CallParts, type Connection, newCounts } from '../make-capture/counter.ts';
+import { type Connection, newCounts } from '../make-capture/counter.ts';
 import {
   isCreate,
   isLost,
@@ -39,7 +39,7 @@ export function loggedConnection(log: TillLog, doors: Doors, shop: Shop, chance:
   const once = async (operation: string, method: string, target: string, parts: CallParts): Promise<Answer> => {
     const headers = { authorization, ...parts.headers };
     const began = performance.now();
-    const answer = await send(doors.public_url + target, method, parts.body, headers);
+    const answer = await sendOrLose(method, doors.public_url + target, { ...parts, headers });
     keepCode(codes, answer);
     noteCall(log, operation, answer.status, performance.now() - began);
     note(log, shop, { operation, target, body: parts.body, answer, began, ended: performance.now() });
@@ -59,7 +59,8 @@ export function loggedConnection(log: TillLog, doors: Doors, shop: Shop, chance:
       if (isRefund(operation)) noteRefund(log, shop, { operation, target, answer });
       return readable(answer);
     },
-    act: async (path) => send(`${doors.sandbox_url}/_sandbox${await scanned(path, codes, doors)}`, 'POST', {}, {}),
+    act: async (path) =>
+      sendOrLose('POST', `${doors.sandbox_url}/_sandbox${await scanned(path, codes, doors)}`, { body: {} }),
   };
 }
 
@@ -95,30 +96,7 @@ function ownUrl(body: unknown, notice_url: string): unknown {
 }
 
 /** Status 0 when no whole answer came. */
-export async function send(
-  url: string,
-  method: string,
-  body: unknown,
-  headers: Record<string, string>,
-): Promise<Answer> {
-  try {
-    const answer = await request(url, {
-      method: method as 'GET', // undici's list of methods is narrower than what tills use
-      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      signal: AbortSignal.timeout(PATIENCE_MS),
-    });
-    const text = await answer.body.text();
-    return { status: answer.statusCode, body: parsed(text) };
-  } catch {
-    return { status: 0, body: {} };
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+export function sendOrLose(method: string, url: string, parts?: CallParts): Promise<Answer> {
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  return send(method, url, parts, { signal }).catch(() => ({ status: 0, body: {} }));
 }

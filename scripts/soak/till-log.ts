@@ -1,5 +1,5 @@
 /** The log of all tills together: what they asked for and what they were told. */
-import type { Answer } from '../make-capture/counter.ts';
+import type { Answer } from '../http.ts';
 import type { ReadFacts, RefundFacts, SaleFacts } from './history.ts';
 
 /** The log of all tills together. */

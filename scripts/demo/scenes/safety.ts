@@ -1,6 +1,6 @@
 /** The safety stop: declines never trip it, an outage of the orders API does; tills go on by legacy, and nobody pays twice. */
 import type { SafetyView } from '../../../src/ops/safety.ts';
-import type { Answer } from '../../make-capture/counter.ts';
+import type { Answer } from '../../http.ts';
 import type { Journey, Scene } from '../journey.ts';
 import { askIntent, atTerminal, openIntent, readIntent } from '../point-till.ts';
 import type { Sale } from '../shop.ts';
