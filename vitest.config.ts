@@ -17,7 +17,7 @@ const onPostgres = [
 const onField = 'test/journeys/{sdk,sdk-lost-answer,sdk-qr,odoo,reset,qr-journeys,qr-fidelity}.test.ts';
 /** Servers of their own that are killed, fail over and fall silent. */
 const ownServers = 'test/crash/database.test.ts';
-/** What takes longer than a developer waits: faults, kills and simulated days, and what the docs and the tools of this house do. */
+/** What takes longer than a developer waits: faults, kills and simulated days, and what the docs and our own tools do. */
 const proof = [
   'test/{crash,simulation,faults}/**/*.test.ts',
   'test/docs/{blocks,commands,named}.test.ts',
@@ -53,12 +53,12 @@ export default defineConfig({
     environment: 'node',
     setupFiles: ['test/property-seed.ts'],
     // Processes, because of native modules and worker threads; each is kept for many files, which share what they import:
-    // nothing here has state at its top but a count of carried bytes, and to import it all anew for each file costs more
+    // nothing here has state at its top but a count of proxied bytes, and to import it all anew for each file costs more
     // than most files do. Large bodies are watched as they are in production (`src/proxy/http/passthrough.ts`).
     pool: 'forks',
     execArgv: ['--expose-gc'],
     isolate: false,
-    // Node takes the types out by itself, as it does for whoever runs Puente.
+    // Node takes the types out by itself, as it does for users of Puente.
     experimental: { viteModuleRunner: false },
     // More than cores, because many files mostly wait: for sockets, disks and children.
     maxWorkers: 3,

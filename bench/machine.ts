@@ -75,13 +75,13 @@ function ticksOf(pid: number, which: readonly number[]): number | null {
 const OWN_TICKS = [11, 12];
 const ALL_TICKS = [11, 12, 13, 14];
 
-/** Processor time is told in ticks of 10 ms: at most one of them in so long is as good as none. */
+/** Processor time is counted in ticks of 10 ms: at most one of them in so long is as good as none. */
 const QUIET_FOR_MS = 150;
 const QUIET_S = 0.0101;
-/** What works on for ever is told as that, and measured with it. */
+/** A process that never becomes idle is reported, and measured as it is. */
 const QUIET_LIMIT_MS = 8000;
 
-/** Waits until a process has nothing to do: what it put off belongs to it, and not to whoever is measured next. How long, ms. */
+/** Waits until a process has nothing to do: what it put off belongs to it, and not to the next contestant. How long, ms. */
 export async function untilQuiet(pid: number): Promise<number> {
   const started = performance.now();
   for (let last = cpuSeconds(pid); last !== null && performance.now() - started < QUIET_LIMIT_MS; ) {

@@ -212,7 +212,7 @@ function fieldOf({ contestants: asked, beside }: Options): string[] {
   return asked === null ? field : everybody.filter((name) => field.includes(name) || asked.includes(name));
 }
 
-/** A machine that can't pin is measured free, and told so. */
+/** A machine that can't pin is measured free, and the report says so. */
 function arrangementsOf(pin: Options['pin']): Arrangement[] {
   if (pin === 'free') return ['free'];
   if (canPin()) return pin === 'both' ? ['one core', 'free'] : ['one core'];

@@ -69,7 +69,7 @@ export async function startProcess(plan: ProcessPlan): Promise<Running> {
 
 const running = new Set<ChildProcess>();
 
-/** Ends whatever still runs, at once; for the end of the benchmark itself. */
+/** Ends all processes that still run, at once; for the end of the benchmark itself. */
 export function killAll(): void {
   for (const child of running) child.kill('SIGKILL');
 }

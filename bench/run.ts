@@ -1,4 +1,4 @@
-/** One whole run: every round and every extra that was asked for, each in a directory that is removed when it is over. */
+/** One whole run: every round and every extra that was asked for, each in a directory that is removed at its end. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { findProgram, machineFacts } from './machine.ts';

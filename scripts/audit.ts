@@ -1,4 +1,4 @@
-/** `npm run audit`: known advisories on what is installed; what could not be asked is never told as clean (`test/faults/README.md` F137). */
+/** `npm run audit`: known advisories on what is installed; what could not be asked is never reported as clean (`test/faults/README.md` F137). */
 import { execFile } from 'node:child_process';
 import { z } from 'zod';
 

@@ -68,7 +68,7 @@ export function namedTests(file: string, source: string): NamedTest[] {
     .filter((test) => test.ids.length > 0);
 }
 
-/** A test that is written and doesn't run; one that finds out while it runs that it can't (`context.skip`) is told by its run. */
+/** A test that is written and doesn't run; one that finds out while it runs that it can't (`context.skip`) is reported by its run. */
 const SWITCHED_OFF =
   /\b(?:it|test|describe)(?:\.\w+)*\.(?:skip|todo|fails)\b|[`'"]\s*,\s*\{[^{}]*\b(?:skip|todo|fails)\s*:/g;
 

@@ -115,7 +115,7 @@ function table(sums: readonly Sums[]): string {
   return lines.toString();
 }
 
-/** Not tried is not noticed: whoever reads the score has to know what it leaves out. */
+/** Not tried is not noticed: readers of the score must know what it leaves out. */
 function meaningOfIgnored(where: string): string {
   return [
     'ignored, and not in the score: changes of what is made once as a module is loaded (constants, patterns,',

@@ -52,7 +52,7 @@ async function work(): Promise<void> {
   }
 }
 
-/** A store of its own, so that a round plays the same whatever was played before. */
+/** A store of its own, so that a round does not depend on the ones before. */
 async function playRound(seed: number, runs: number): Promise<void> {
   const folder = newFolder();
   const clock = { now: Date.UTC(2026, 0, 5, 12) };

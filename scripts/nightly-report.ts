@@ -1,4 +1,4 @@
-/** `npm run nightly:report`: a million exchanges in a real SQLite file, told as a report from a small heap; sums checked. */
+/** `npm run nightly:report`: a million exchanges in a real SQLite file, written as a report from a small heap; sums checked. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -68,7 +68,7 @@ async function proveAll(): Promise<void> {
   if (results.some(({ failures }) => failures.length > 0)) process.exitCode = 1;
 }
 
-/** A part that breaks off is told like one that failed, and the others go on. */
+/** A part that breaks off is reported like one that failed, and the others go on. */
 async function proveOne(part: Part, options: Options): Promise<Result> {
   const started = performance.now();
   const ended = (): { part: string; took_ms: number } => ({

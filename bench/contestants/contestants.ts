@@ -53,7 +53,7 @@ export const contestants: readonly Contestant[] = [
     start: async ({ upstream }) => ({
       pid: 0,
       said: upstream,
-      // Nothing of its own runs; whoever asks this process something would ask the wrong one.
+      // Nothing of its own runs; a question to this process would be a mistake.
       child: null as never,
       log: '',
       ready_ms: 0,

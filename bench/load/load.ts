@@ -14,7 +14,7 @@ export interface LoadPlan {
   /** Connections, each with one request at a time. */
   in_flight: number;
   duration_ms: number;
-  /** Requests a second that arrive whatever becomes of the others; null: each connection asks again when it is answered. */
+  /** Requests a second that arrive independently of the answers; null: each connection asks again when it is answered. */
   rate: number | null;
 }
 

@@ -18,7 +18,7 @@ export interface Databases {
    * for empty tables reads all that a merchant has sold for each sale.
    */
   settle(): Promise<void>;
-  /** Processor time that the server has taken for all of them, s; 0 where there is no server, null where it isn't told. */
+  /** Processor time that the server has taken for all of them, s; 0 where there is no server, null where it is unknown. */
   serverSeconds(): number | null;
   /** One number of a contestant's rows, once it has stopped. */
   count(contestant: string, question: string): Promise<number>;

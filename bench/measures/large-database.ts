@@ -30,7 +30,7 @@ export interface LargePuente {
   ids: string[];
 }
 
-/** The goal is told with so many creates in doubt at the start. */
+/** The goal is measured with so many creates in doubt at the start. */
 const DOUBTS = 1000;
 const START_LIMIT_MS = 120_000;
 /** Numbers of the paid sales that are copied; above those of every measurement. */

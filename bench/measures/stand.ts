@@ -36,7 +36,7 @@ export interface Measured extends LoadResult {
   generator: 'wrk' | 'own';
   /**
    * Processor time for one request, all threads and the database's server, with what was put off until after the answers. What
-   * the server does in its own time is borne by whoever is measured then. Null: not known.
+   * the server does in its own time is counted for the contestant measured then. Null: not known.
    */
   cpu_us: number | null;
   /** How long it went on working after the last answer. */

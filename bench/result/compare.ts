@@ -15,7 +15,7 @@ export interface Change {
   verdict: 'better' | 'same' | 'worse';
 }
 
-/** Smaller changes come and go with whatever else the machine does. */
+/** Smaller changes come and go with other work of the machine. */
 const NOISE = 0.1;
 
 /** @throws Error when there is no such file, or when it was measured with other programs. */

@@ -14,7 +14,7 @@ export interface Cost {
 }
 
 /**
- * Whose a file is, the first that fits. What Node and V8 do is its caller's, so that a socket's write is told with the one
+ * Whose a file is, the first that fits. What Node and V8 do is its caller's, so that a socket's write is counted for the one
  * who writes; only what nobody called, as the reading of sockets, is Node's own.
  */
 const OWNERS: readonly (readonly [RegExp, string])[] = [
@@ -74,7 +74,7 @@ function ownerOf(url: string): string | null {
   return url.startsWith('file:') ? 'the contestant' : null;
 }
 
-/** Small ones are told together. */
+/** Small ones are added up. */
 const SHOWN_US = 1;
 
 export function renderCosts(costs: readonly Cost[]): string {

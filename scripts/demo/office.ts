@@ -18,9 +18,9 @@ export interface Ran {
 }
 
 export interface Office {
-  /** A call on the ops API that is told. */
+  /** A call on the ops API that is printed. */
   ask(who: Name, method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<Answer>;
-  /** A look that is not told, by Ana. @throws Error for anything but a 2xx. */
+  /** A look that is not printed, by Ana. @throws Error for anything but a 2xx. */
   look(path: string): Promise<unknown>;
   /** Moves a merchant at its current revision. */
   move(who: Name, merchant: string, target: object, reason: string): Promise<Answer>;
@@ -31,7 +31,7 @@ export interface Office {
 }
 
 const HOUSE = join(import.meta.dirname, '..', '..');
-/** What a refusal says is told whole; a long answer is for `--json`. */
+/** A refusal is printed whole; a long answer is for `--json`. */
 const SHOWN = 400;
 
 export function createOffice(ops_url: string, { tell }: Transcript): Office {

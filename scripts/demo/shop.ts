@@ -144,7 +144,7 @@ async function handle(connection: Connection, incoming: IncomingMessage, secret:
   return { topic, subject: id, state: String(status), reference: String(external_reference), signature_right: true };
 }
 
-/** @throws Error for anything but a 200: then the notice is told again. */
+/** @throws Error for anything but a 200: then the notice is sent again. */
 export function fieldsOf({ status, body }: Answer): Record<string, unknown> {
   if (status !== 200) throw new Error(`A read was answered ${status}: ${JSON.stringify(body)}`);
   return body as Record<string, unknown>; // every legacy read gives an object

@@ -39,7 +39,7 @@ const SETTINGS = {
   PUENTE_LIMITS_LAG_MS: '600000',
   // Longer than any pause of a till here, so that a connection is never closed under its next request.
   PUENTE_PUBLIC_KEEP_ALIVE_TIMEOUT_MS: '75000',
-  // The story is told in seconds, so fewer calls prove something.
+  // The story takes seconds, so fewer calls prove something.
   PUENTE_MOVES_MIN_SAMPLE: '10',
 };
 
@@ -71,7 +71,7 @@ export async function startStand(people: Record<string, { role: string; token: s
   });
   const { public_url, ops_url } = app;
   await control('PUT', '/webhooks', { url: `${public_url}/webhooks/orders`, secret: WEBHOOK_SECRET });
-  // The vendor's own host name leads to Puente, where a shop is attached by its name; here it is told so.
+  // The vendor's own host name leads to Puente, where a shop is attached by its name; here the setting says so.
   await control('PUT', '/settings', { ipn_resource_base: public_url });
   return {
     public_url,

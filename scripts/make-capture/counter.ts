@@ -1,4 +1,4 @@
-/** A shop's connection: every call of a till goes through here and is counted, apart from whatever Puente counts. */
+/** A shop's connection: every call of a till goes through here and is counted, apart from Puente's own counts. */
 import { type Answer, type CallParts, send } from '../http.ts';
 
 /** The tills' own count: what they called and how it came out. */

@@ -1,4 +1,4 @@
-/** What one part of the proof is, and what it tells when it is over. */
+/** What one part of the proof is, and what it reports at its end. */
 
 export type Say = (line: string) => void;
 

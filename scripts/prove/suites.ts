@@ -144,7 +144,7 @@ function lineOf(
   return { promise, what, count: [countOf(tests), ...asked].join('\n'), violations };
 }
 
-/** How many passed; what was skipped is told with its reason, because then less was proved than asked for. */
+/** How many passed; what was skipped is reported with its reason, because then less was proved than asked for. */
 export function countOf(tests: readonly Told[]): string {
   const passed = tests.filter(({ state }) => state === 'passed').length;
   const skipped = tests.filter(({ state }) => state === 'skipped');

@@ -1,4 +1,4 @@
-/** I6: what receivers were told is what became of the sales: all of it, and nothing else. */
+/** I6: notices are exactly the changes of the sales: all of it, and nothing else. */
 import { type Books, type Finding, HARMLESS, orderOf, PAID } from './cross-books.ts';
 import type { BookedOrder, LinkFacts } from './history.ts';
 

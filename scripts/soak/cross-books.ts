@@ -22,7 +22,7 @@ export interface Books extends History {
 
 /** Orders that cost nobody anything and hold nothing. */
 export const HARMLESS = new Set(['canceled', 'expired', 'failed']);
-/** Orders that were paid, whatever was given back. */
+/** Orders that were paid, refunded or not. */
 export const PAID = new Set(['processed', 'refunded']);
 const IN_DOUBT = new Set(['SENDING', 'IN_DOUBT']);
 /** A create that never showed is given up and reported so long after its order could be paid (`docs/protocol.md` §3.7). */
@@ -43,7 +43,7 @@ export function openBooks(history: History): Books {
   };
 }
 
-/** A sale's links that its till was told of; none when legacy took it. */
+/** A sale's acknowledged links; none when legacy took it. */
 export function toldLinks({ link, linksOf }: Books, sale: SaleFacts): LinkFacts[] {
   if (sale.kind === 'point') return sale.ids.flatMap((id) => link.get(id) ?? []);
   return (linksOf.get(`${sale.merchant} ${sale.reference}`) ?? []).filter((one) => one.client_answer === 'maybe');

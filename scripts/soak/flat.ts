@@ -8,7 +8,7 @@ export interface Sample {
   is_collected: boolean;
   /** Caches with a bound are full: what memory takes from here on, it keeps. */
   is_warm: boolean;
-  /** The load is over, and nothing waits any more. */
+  /** The load has ended, and nothing waits any more. */
   is_at_rest: boolean;
   values: Readonly<Record<string, number>>;
 }
@@ -16,7 +16,7 @@ export interface Sample {
 /**
  * How a measure is judged. `floor`: what is left right after a collection may not rise, because between two of them it is a
  * saw. `level`: its middle may not rise. `most`: no sample may be above the limit. `typical`: half of them may not.
- * `rest`: once the load is over there may be no more of it than while it began, because during it there are as many as
+ * `rest`: once the load has ended there may be no more of it than while it began, because during it there are as many as
  * calls are under way, which is up to the machine. `told`: shown, never judged.
  */
 export type Judgement =

@@ -30,7 +30,7 @@ export interface RefundFacts {
   payment_id: string;
   /** Sum that answers confirmed, minor units. */
   told_minor: number;
-  /** Requests whose outcome, or whose sum, the till was not told. */
+  /** Requests whose outcome, or whose sum, the till does not know. */
   open: number;
 }
 
@@ -87,7 +87,7 @@ export interface Database {
   /** Epoch ms. */
   read_at: number;
   links: LinkFacts[];
-  /** Creates that were carried to legacy. */
+  /** Creates that were proxied to legacy. */
   carried: { merchant_id: string; legacy_id: string | null; client_reference: string | null }[];
   /** Events in the inbox, as `<order> <action>`, with what became of them. */
   events: { event: string; state: string }[];

@@ -213,7 +213,7 @@ function unitsFree(books: Books): Finding {
   return { looked_at: probes.length, violations: [...doubled, ...shut] };
 }
 
-/** A create whose till was told an error is finished later, at a pace of its own: only answered ones count. */
+/** A create whose till was answered an error is finished later, at a pace of its own: only answered ones count. */
 function triesBounded({ books, database }: Books): Finding {
   const answered = new Set(
     database.links.filter((link) => link.client_answer === 'maybe').map((link) => link.idempotency_key),

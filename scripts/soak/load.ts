@@ -1,4 +1,4 @@
-/** The load: terminals and points of sale of five shops that sell at the same time, at a rate, until they are told to stop. */
+/** The load: terminals and points of sale of five shops that sell at the same time, at a rate, until they are stopped. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Chance, seeded } from '../make-capture/chance.ts';
 import type { Connection } from '../make-capture/counter.ts';
@@ -69,7 +69,7 @@ const RARE = { device: terminal(3), pos: 'SUC002POS001', pos_number: 1_000_003, 
 export const EXTRA_TERMINALS = 5;
 
 export interface Load {
-  /** No new sale; resolves when the sales under way are over. */
+  /** No new sale; resolves when the sales under way have ended. */
   stop(): Promise<void>;
   sales(): number;
   /** A till's connection of a merchant, e.g. for its receiver. @throws Error for a merchant without a shop. */

@@ -9,7 +9,7 @@ export interface Operators {
   ask(method: string, path: string, body?: unknown): Promise<unknown>;
   /** Where a merchant's work and its notices go. */
   setUp(shop: Routed, notice_url: string): Promise<void>;
-  /** Looks around until it is stopped; what got no answer is told. */
+  /** Looks around until it is stopped; unanswered looks are reported. */
   lookAround(chance: Chance, merchants: readonly [string, ...string[]]): { stop(): Promise<string[]> };
 }
 

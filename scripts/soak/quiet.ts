@@ -9,7 +9,7 @@ import type { TillLog } from './till-log.ts';
 
 /** Recovery, settlement and looks at open orders take some seconds; an event that could not be read waits up to a minute. */
 const QUIET_LIMIT_MS = 120_000;
-/** How often an operator has failed notices told again: the contract would wait 15 minutes for each of their turns. */
+/** How often an operator has failed notices sent again: the contract would wait 15 minutes for each of their turns. */
 const SEE_TO_EVERY_MS = 5_000;
 const LOOK_EVERY_MS = 200;
 /** Beyond the first resending of webhooks and the lifetime of orders, both 15 minutes of the upstream's time. */

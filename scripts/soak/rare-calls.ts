@@ -15,7 +15,7 @@ export interface RareTill {
 
 const POINT = '/point/integration-api';
 
-/** One round; each call is made whatever became of the ones before. @param number for references. */
+/** One round; each call is made independently of the ones before. @param number for references. */
 export async function rareCalls(connection: Connection, chance: Chance, till: RareTill, number: number): Promise<void> {
   const round = chance.pick([cancelWithoutDevice, refundByNumber, byInternalNumber, singularCode] as const);
   await round(connection, till, number);

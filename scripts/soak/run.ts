@@ -51,7 +51,7 @@ export interface Result {
 
 /** Two of a hundred, of calls at the upstream, of webhooks and of deliveries. */
 const TROUBLE_SHARE = 0.02;
-/** Many tills ask while their unit is busy, and are told so. */
+/** Many tills ask while their unit is busy, and are answered so. */
 const LEAST_TAKEN = 1 / 3;
 /** In a short run a few failures are no share. */
 const FEW = 20;
@@ -126,7 +126,7 @@ async function loadAndJudge(
   return { result, history, samples };
 }
 
-/** Looks at the server until the time is over. @returns all looks, oldest first. */
+/** Looks at the server until the time is up. @returns all looks, oldest first. */
 async function watch(stand: Stand, look: Look, log: TillLog, sales: () => number, asked: Asked): Promise<Sample[]> {
   const began = performance.now();
   const end = began + asked.minutes * 60_000;

@@ -46,7 +46,7 @@ const WEBHOOK_SECRET = 'webhook-secret-of-the-soak';
 /** Lines kept of what the server logged as errors; more say nothing new. */
 const MOST_ERRORS = 50;
 const ERROR_LEVEL = 50;
-/** Errors that are told because they must be, and are what trouble leads to: a create that is refused after a spoiled try. */
+/** Errors that trouble must lead to: a create that is refused after a spoiled try. */
 const EXPLAINED = new Set(['order never resolved: reported as lost']);
 
 /** As delivered, but for what would make the quiet end of a short run long: looks at open orders, and settlement. */
@@ -58,7 +58,7 @@ const SETTINGS = {
   PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
   PUENTE_MOVES_GATE: 'advise',
   PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
-  // Webhooks tell a merchant order's state, IPN does not; both are told, so both are soaked.
+  // Webhooks tell a merchant order's state, IPN does not; both are sent, so both are soaked.
   PUENTE_MERCHANTS_QR_NOTICES: 'both',
   PUENTE_CREATE_SETTLE_AFTER_MS: '3000',
   PUENTE_RECONCILE_QR_INTERVAL_MS: '5000',

@@ -1,4 +1,4 @@
-/** A till's connection that notes what the till was told, asks again when an answer was lost, and never throws. */
+/** A till's connection that records what the till was answered, asks again when an answer was lost, and never throws. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Answer, type CallParts, send } from '../http.ts';
 import type { Chance } from '../make-capture/chance.ts';
@@ -34,7 +34,7 @@ export interface Doors {
 export function loggedConnection(log: TillLog, doors: Doors, shop: Shop, chance: Chance): Connection {
   const { merchant, site } = shop;
   const authorization = `Bearer APP_USR-4004001-112026-00000000000000000000000000000a01-${merchant}`;
-  /** The last codes of its own that this till was told, by the id that came with them. */
+  /** The last codes of its own that this till was answered, by the id that came with them. */
   const codes = new Map<string, string>();
   const once = async (operation: string, method: string, target: string, parts: CallParts): Promise<Answer> => {
     const headers = { authorization, ...parts.headers };

@@ -1,4 +1,4 @@
-/** The log of all tills together: what they asked for and what they were told. */
+/** The log of all tills together: what they requested and what they were answered. */
 import type { Answer } from '../http.ts';
 import type { ReadFacts, RefundFacts, SaleFacts } from './history.ts';
 

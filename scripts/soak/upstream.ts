@@ -9,7 +9,7 @@ import { startTrouble, type Trouble } from './trouble.ts';
 
 /** What the parent says. */
 export type Ask = { ask: 'trouble'; on: boolean } | { ask: 'books' } | { ask: 'payable'; qr_data: string };
-/** What it is told. */
+/** What it is sent. */
 export type Told =
   | { told: 'url'; url: string }
   | { told: 'done' }
@@ -41,7 +41,7 @@ function answerTo(asked: Ask): Told {
   return { told: 'done' };
 }
 
-/** Orders alone: what legacy made has the id that its till was told. */
+/** Orders alone: what legacy made has the id that its till was answered. */
 function payableOf({ payables, orders }: World, qr_data: string): string | null {
   for (const id of payables.keys()) {
     const place = orders.get(id)?.place;

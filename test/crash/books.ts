@@ -11,7 +11,7 @@ const cover = createCover(createVault(new Secret(SECRET_KEY)).coverKey());
 /** Work that is left; all zero when the server is quiet. */
 export interface Backlog {
   in_doubt: number;
-  /** Live orders that no client was told of. */
+  /** Live orders that no client was answered with. */
   unclaimed: number;
   live: number;
   events: number;
@@ -82,7 +82,7 @@ export async function inTurns<Item>(items: Iterable<Item>, work: (item: Item) =>
   await Promise.all(Array.from({ length: AT_ONCE }, hand));
 }
 
-/** QR sales are told as orders and payments, which have a checker of their own. */
+/** QR sales are kept as orders and payments, which have a checker of their own. */
 export function isOfPoint({ query }: Delivery): boolean {
   return query.get('topic') === 'point_integration_ipn';
 }

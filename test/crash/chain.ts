@@ -33,7 +33,7 @@ export interface Outcome {
   kills: number;
   creates: number;
   orders: number;
-  /** Orders whose clients were told nothing: canceled, or reported as paid. */
+  /** Unacknowledged orders: canceled, or reported as paid. */
   settled: number;
   violations: Violation[];
 }

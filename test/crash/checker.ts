@@ -26,7 +26,7 @@ export interface UpstreamOrder {
   /** `status_detail` of its transaction: says who canceled. */
   detail: string | null;
   created_at: number;
-  /** Its last change; the end of one that is over. */
+  /** Its last change; when it ended, for a terminal one. */
   updated_at: number;
 }
 
@@ -43,7 +43,7 @@ export interface LinkFacts {
   legacy_state: string;
 }
 
-/** A create that was carried to legacy, as Puente noted it before its bytes left. */
+/** A create that was proxied to legacy, as Puente recorded it before its bytes were sent. */
 export interface LegacySaleFacts {
   merchant_id: string;
   unit: string;
@@ -64,7 +64,7 @@ export interface AuditFacts {
 
 export interface History {
   creates: CreateCall[];
-  /** Legacy ids that a till asked to cancel, whatever it was answered. */
+  /** Legacy ids that a till asked to cancel, with any answer. */
   cancels: string[];
   /** GET of every acknowledged legacy id after the last restart. */
   reads: Map<string, { status: number; state: unknown; amount: unknown }>;
@@ -215,7 +215,7 @@ function countsAsSale(books: Books, legacy_id: string): boolean {
   return order !== undefined && !HARMLESS.has(order.status);
 }
 
-/** I3: every upstream order belongs to a row; one that no client was told of is over by itself, or its settlement is reported. */
+/** I3: every upstream order belongs to a row; one that no client was answered with ends by itself, or its settlement is reported. */
 function nothingOrphaned(books: Books): string[] {
   const wrong: string[] = [];
   const byReference = new Map(books.links.map((row) => [`${row.merchant_id}/${row.reference_sent}`, row]));
@@ -284,7 +284,7 @@ function changesTold(books: Books): string[] {
   return wrong;
 }
 
-/** A Point order whose time is over without a payment ends as canceled, which the detail tells from a cancel. */
+/** A Point order that expired without a payment ends as canceled, which the detail tells from a cancel. */
 function stateOf({ status, detail }: UpstreamOrder): string | undefined {
   return status === 'canceled' && detail === 'canceled' ? 'ABANDONED' : INTENT_STATE[status];
 }
@@ -373,7 +373,7 @@ function paidOnce(books: Books): string[] {
   for (const [mark, all] of Map.groupBy(paid, what)) {
     const sales = new Set(meant.get(mark)?.map(({ sale }) => sale));
     const isHeard = ({ id }: UpstreamOrder): boolean => books.heard_by_notice.includes(id);
-    // The last of them stands for the sale, and what was heard before it for an answer that a kill may have cut off.
+    // The last of them stands for the sale, and an earlier notice for an answer that a kill may have cut off.
     const orders = all.filter((order) => !isHeard(order) || !all.some((next) => next.created_at > order.updated_at));
     if (orders.length > sales.size)
       wrong.push(

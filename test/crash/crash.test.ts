@@ -16,7 +16,7 @@ const SEED = Number(process.env.CRASH_SEED ?? randomInt(1, 2 ** 31));
 const EVENTS_ALONE = { PUENTE_RECONCILE_POINT_INTERVAL_MS: '25000', PUENTE_RECONCILE_MAX_INTERVAL_MS: '25000' };
 /** An upstream that answers nobody is left alone after a while, and here it has to be called. */
 const ALWAYS_SENT = { PUENTE_UPSTREAM_POOL_BREAKER_FAILURES: '0' };
-/** New sales are carried, and noted before. */
+/** New sales are proxied, and recorded before. */
 const ON_LEGACY = { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' };
 
 const outcomes: Outcome[] = [];

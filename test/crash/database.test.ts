@@ -1,4 +1,4 @@
-/** The database server is killed, fails over, is cut off in the middle of a commit, or says nothing: every till is told the truth or an error, and nothing is lost, doubled or orphaned. */
+/** The database server is killed, fails over, is cut off in the middle of a commit, or says nothing: every till gets the truth or an error, and nothing is lost, doubled or orphaned. */
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -107,7 +107,7 @@ async function expectKept(name: string, troubles: readonly Trouble[], url: strin
   const outcome = await runTroubles(name, SEED, onServer(url), [...troubles, someSales]);
   outcomes.push(outcome);
   expect(outcome.violations, `CRASH_SEED=${SEED}`).toEqual([]);
-  // Sold, or told clearly that it was not or that nobody knows.
+  // Sold, or answered that it was not or that the outcome is unknown.
   const clear = [201, 409, 503, 504];
   expect([...outcome.answers.keys()].filter((status) => status === null || !clear.includes(status))).toEqual([]);
   expect(outcome.answers.get(201)).toBeGreaterThan(0);

@@ -137,7 +137,7 @@ export const duringToggle: Killer = async (trial) => {
   await toggles;
 };
 
-/** The end of C13: whatever stage the kills left, the last sales go to orders. */
+/** The end of C13: after the kills, the last sales are routed to orders. */
 export async function backToOrders({ stand }: Trial): Promise<void> {
   const { child } = stand;
   const view = child === null ? null : await viewStage(child);

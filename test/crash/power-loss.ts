@@ -38,7 +38,7 @@ export interface Disk {
 const SECTOR_BYTES = 512;
 /** Of what lies behind a mark, an image has so much at most; the rest is missing. */
 const TAIL_BYTES = 256 * 1024;
-/** Beyond this a process that was told to stand still is broken. */
+/** Beyond this a process that was asked to stand still is broken. */
 const STOP_LIMIT_MS = 10_000;
 
 /** While the server runs: what is acknowledged is read first, and the log after it. */

@@ -111,7 +111,7 @@ function oneExactOrder(books: Books): string[] {
   return wrong;
 }
 
-/** Approved payments per sale that a cashier meant are at most one, whatever its till was told and whatever a report says. */
+/** Approved payments per sale that a cashier meant are at most one, in spite of its till's answers and of reports. */
 function paidOnce(books: Books): string[] {
   return books.sales.flatMap((sale) => {
     const orders = books.ordersOf.get(sale.number) ?? [];
@@ -144,7 +144,7 @@ function isFollowed({ detail, ended_at }: BookedOrder, orders: BookedOrder[]): b
   return detail === 'canceled_by_api' && orders.some(({ created_at }) => ended_at !== null && created_at >= ended_at);
 }
 
-/** An order whose till was told nothing is taken away, or at least known to the merchant by a report or by its payment's notice. */
+/** An unacknowledged order is canceled, or at least known to the merchant by a report or by its payment's notice. */
 function nothingUntold(books: Books): string[] {
   const wrong: string[] = [];
   const known = new Set(books.sales.map(titleOf));
@@ -187,7 +187,7 @@ function theRightCode(books: Books): string[] {
   return wrong;
 }
 
-/** What the books and the till's log have of a sale, for whoever has to find out. */
+/** What the books and the till's log have of a sale, for the person who investigates. */
 function story(books: Books, sale: Pick<SaleFacts, 'number'>): string {
   const facts = books.sales.find(({ number }) => number === sale.number);
   return JSON.stringify({ facts, orders: books.ordersOf.get(sale.number), calls: books.callsOf.get(sale.number) });
@@ -202,7 +202,7 @@ function isDoubtful(ask: RefundAsk): boolean {
   return ask.calls.some(({ status }) => status === null || status >= 500);
 }
 
-/** A 201 names a refund that the books have with that amount, and no two wishes were told the same one. */
+/** A 201 names a refund that the books have with that amount, and no two requests were answered with the same one. */
 function refundsAsTold(books: Books): string[] {
   const wrong: string[] = [];
   const told = new Map<string, number>();
@@ -240,7 +240,7 @@ function isTakenForOne({ asks }: Books, number: number, ask: RefundAsk): boolean
   return other.amount_minor === ask.amount_minor && other.sale === ask.sale && !ask.knows_earlier;
 }
 
-/** Every refund in the books is one wish's, told or in doubt, and together they are never more than was asked for or paid. */
+/** Every refund in the books belongs to one request, answered or in doubt, and together they are never more than was asked for or paid. */
 function refundsAsAsked(books: Books): string[] {
   const wrong: string[] = [];
   for (const order of books.orders) {

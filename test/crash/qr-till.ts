@@ -228,7 +228,7 @@ function newSale(number: number, kind: QrKind, pos: string, random: Random): QrS
   };
 }
 
-/** Where the buyer acts: at the counter's code, or on the code that the till was told; null without one. */
+/** Where the buyer acts: at the counter's code, or on the code that the till was answered; null without one. */
 function payableOf(stand: Stand, sale: QrSale, calls: TillCall[]): string | null {
   if (sale.kind !== 'dynamic') return `pos/${ARGENTINA}/${sale.pos}`;
   const code = calls.findLast((line) => line.sale === sale.number && line.qr_data !== null)?.qr_data;

@@ -67,7 +67,7 @@ export function straceMissing(): string | null {
 
 const FILES = ['puente.db', 'puente.db-wal', 'puente.db-shm', 'puente.db.lock', 'puente.db.unfinished'];
 
-/** A build whose calls on the files of `data_dir` fail as told; `log` gets every such call. */
+/** A build whose calls on the files of `data_dir` fail on request; `log` gets every such call. */
 export function underStrace(build: Build, data_dir: string, fault: Fault, log: string): Build {
   const { call, error, nth, forever } = fault;
   const paths = [data_dir, ...FILES.map((name) => join(data_dir, name))].flatMap((path) => ['-P', path]);

@@ -18,7 +18,7 @@ const SALES_OF_A_TROUBLE = 300;
 /** Sales before a trouble, and after the last. */
 const CALM_MS = { least: 200, most: 600 };
 
-/** Happens while tills sell, and is over when it returns. */
+/** Happens while tills sell; returns at its end. */
 export type Trouble = (random: Random, till: Till) => Promise<void>;
 
 export interface TroubledOutcome extends Outcome {

@@ -82,7 +82,7 @@ async function upgradeUnderKills(name: string, points: string[]): Promise<void> 
         after.version === NEWER_VERSION ? [...before.tables, 'crash_filler'].sort() : before.tables,
       );
       expectWholeCopy(stand.database, before);
-      // An upgrade that came through is over; the next kill needs the old file again, as a restored backup would be.
+      // An upgrade that came through is complete; the next kill needs the old file again, as a restored backup would be.
       if (after.version === NEWER_VERSION) keepFolder(kept, stand.data_dir);
     }
     expect(await stand.start(undefined, build)).not.toBeNull();

@@ -24,7 +24,7 @@ import { type Scene, type ScriptedUpstream, startUpstream } from './upstream.ts'
 const FIRST_MERCHANT = 700_200_001;
 /** Long after every test: only what an exchange says is read. */
 const NEVER_MS = '3600000';
-/** So many times faster than elsewhere the pauses before another try are over: forty exchanges wait for one of a second and more. */
+/** So many times faster than elsewhere the pauses before another try pass: forty exchanges wait for one of a second and more. */
 const HASTE = 4;
 
 export interface Bridge {
@@ -33,7 +33,7 @@ export interface Bridge {
    * @throws an assertion of vitest where Puente does something else than the file.
    */
   play(exchange: Exchange): Promise<Set<string>>;
-  /** Merchants that were told more often than their exchanges say. */
+  /** Merchants that were notified more often than their exchanges say. */
   surplus(): string[];
   close(): Promise<void>;
 }
@@ -159,7 +159,7 @@ async function ask({ app }: World, { legacy_request, legacy_answer }: Exchange, 
   expect(answer.headers).toMatchObject(fill(legacy_answer.headers ?? {}, names));
 }
 
-/** Numbers that no answer has told yet, such as the merchant order of a sale that was just opened. */
+/** Numbers that no answer has given yet, such as the merchant order of a sale that was just opened. */
 function nameWhatIsNew({ ledger }: World, exchange: Exchange, { merchant, names }: Scene): void {
   const [opened] = ledger.links(merchant).slice(exchange.given.length);
   if (!opened) return;

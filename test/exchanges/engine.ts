@@ -36,7 +36,7 @@ export function runEngine(tables: Tables, exchange: Exchange): Fired {
   const fired: Fired = { seen: [], unseen: [] };
   const operation = tables.operations.find((one) => one.name === exchange.operation);
   if (!operation) throw new Error(`${exchange.title}: mappings/operations.yaml has no such operation`);
-  // Errors are told apart by hand: only the file knows whether the till sees them.
+  // Errors are distinguished by hand: only the file knows whether the till sees them.
   const watched = { ...recording(tables, (row) => fired.seen.push(row)), error: tables.error };
   const run = prepare(watched, operation, exchange);
   // The creates of sales that stand before are no part of what is shown.

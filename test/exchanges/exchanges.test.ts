@@ -65,7 +65,7 @@ for (const [operation, own] of Map.groupBy(exchanges, (one) => one.operation)) {
 describe('together they cover', () => {
   it.each(tables.operations)('$name: success, refusal, and every documented error', (operation) => {
     const own = exchanges.filter((one) => one.operation === operation.name);
-    // What orders can't do is refused whatever is asked, such as a refund on the terminal (LIM-03).
+    // What orders can't do is always refused, such as a refund on the terminal (LIM-03).
     const refuses = operation.upstream === null && operation.answer === null;
     const success = refuses || own.some((one) => one.legacy_answer.status < 300);
     const refusal = own.some((one) => one.legacy_answer.status >= 400 && one.upstream.every(changesNothing));
@@ -123,12 +123,12 @@ function rowsOf(family: Family, kinds: readonly ('fields' | 'states' | 'errors')
   return rowIds(tables).filter((id) => own.includes(id.split('#')[0] ?? ''));
 }
 
-/** A search of Puente's own is no carried call, even where its path is the same. */
+/** A search of Puente's own is not a proxied call, even where its path is the same. */
 function isCarriedAsItCame(one: Exchange, step: Exchange['upstream'][number]): boolean {
   return isCarried(step) && !one.operation.endsWith('.search') && step.request.path === one.legacy_request.path;
 }
 
-/** `GET /v1/orders/:`, whatever the id is. */
+/** `GET /v1/orders/:` for any id. */
 function routeOf({ to, request }: Exchange['upstream'][number]): string {
   const path = request.path.replaceAll(/\/(?:\d{6,}|<[a-z ]+>)/g, '/:');
   return `${to === 'legacy' ? 'legacy ' : ''}${request.method} ${path}`;

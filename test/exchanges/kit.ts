@@ -13,7 +13,7 @@ const answer = z.strictObject({
   text: z.string().optional(),
 });
 
-/** One call that Puente makes; `to: legacy` is one to the legacy API: carried untouched, or a search of Puente's own. */
+/** One call that Puente makes; `to: legacy` is one to the legacy API: proxied untouched, or a search of Puente's own. */
 const step = z.strictObject({
   to: z.literal('legacy').optional(),
   /** Asked at the same time as the step before it, so that either may come first. */
@@ -31,7 +31,7 @@ const step = z.strictObject({
 
 const anyObject = z.record(z.string(), z.unknown());
 
-/** An intent that stands before the exchange begins; `ends` is what its order became, if it is over. */
+/** An intent that stands before the exchange begins; `ends` is what its order became, if it has ended. */
 const givenIntent = z.strictObject({
   device: z.string().default('PAX_A910__SMARTPOS0000000001'),
   body: z.looseObject({ amount: z.int() }).default({ amount: 1500 }),
@@ -59,7 +59,7 @@ export type Given = z.infer<typeof given>;
 
 /** One notification that the merchant gets. */
 const notice = z.strictObject({
-  /** Of intents: how the merchant wants to be told. */
+  /** Of intents: how the merchant is notified. */
   dialect: z.enum(['point_integration_ipn', 'point_integration_wh']).default('point_integration_ipn'),
   /** Missing: as the dialect has it; with the merchant's secret. */
   signed: z.boolean().optional(),
@@ -97,9 +97,9 @@ const shape = {
   losses: z.array(z.string()).default([]),
   /** The action of the webhook that comes after the answer; the last upstream step is the read it causes. */
   event: z.string().optional(),
-  /** What the merchant is told. */
+  /** What the merchant is notified of. */
   notice: notice.optional(),
-  /** The same where it is told more than once, or nothing (`[]`); in this order. */
+  /** The same where it is notified more than once, or not at all (`[]`); in this order. */
   notices: z.array(notice).optional(),
   /** The legacy error of the errors table, where the story answers otherwise. */
   tables_say: z.unknown().optional(),

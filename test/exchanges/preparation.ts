@@ -17,7 +17,7 @@ export interface Stand {
   orders: number;
 }
 
-/** The merchant's settings, by the ops door. @param notice_url null where nobody is to be told. */
+/** The merchant's settings, by the ops door. @param notice_url null for no notices. */
 export async function settle(app: App, exchange: Exchange, merchant: string, notice_url: string | null): Promise<void> {
   const { site: _site, ...settings } = exchange.merchant;
   const [first] = exchange.operation.startsWith('point.') ? (exchange.told ?? []) : [];
@@ -36,7 +36,7 @@ export async function settle(app: App, exchange: Exchange, merchant: string, not
   expect(answer.status, answer.text).toBe(200);
 }
 
-/** Makes what stands before the exchange begins, and ends what is over. */
+/** Makes what stands before the exchange begins, and ends what the file says has ended. */
 export async function make(stand: Stand, given: Given, scene: Scene, number: number): Promise<void> {
   const order_id = orderId(++stand.orders);
   const order = isSale(given)
@@ -108,7 +108,7 @@ async function openSale(
   return order;
 }
 
-/** An intent is over when it is read, a QR sale when its event has been. */
+/** An intent has ended when it is read, a QR sale when its event has been. */
 async function end(stand: Stand, given: Given, scene: Scene, order: object, row: Row): Promise<void> {
   const { merchant, names } = scene;
   scene.improvise = () => ({ status: 200, body: fill(order, names) });

@@ -35,7 +35,7 @@ export interface Scene {
 
 export interface ScriptedUpstream {
   url: string;
-  /** The same for what is carried. */
+  /** The same for what is proxied. */
   legacy_url: string;
   open(scene: Pick<Scene, 'merchant' | 'site' | 'token' | 'names'>): Scene;
   close(): Promise<void>;
@@ -93,7 +93,7 @@ export async function startUpstream(): Promise<ScriptedUpstream> {
   };
 }
 
-/** A token that is carried in the query stays there (`docs/field-notes.md` QR finding 13). */
+/** A token in the query stays there (`docs/field-notes.md` QR finding 13). */
 function sceneOf(scenes: ReadonlyMap<string, Scene>, { headers, path }: Heard): Scene | undefined {
   const inQuery = new URLSearchParams(path.split('?')[1] ?? '').get('access_token');
   return scenes.get(headers.authorization === undefined ? `Bearer ${inQuery}` : String(headers.authorization));

@@ -56,7 +56,7 @@ function tracesOf(name: string, canary: string): Trace[] {
   ];
 }
 
-/** The part of a base64 text that is the same whatever stands before and after, for each way in which three bytes can fall. */
+/** The part of a base64 text that does not depend on the text around it, for each way in which three bytes can fall. */
 function innerBase64(canary: string, encoding: 'base64' | 'base64url', shift: number): string {
   const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(canary, 'utf8')]);
   const text = bytes.toString(encoding).replaceAll('=', '');

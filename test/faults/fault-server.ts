@@ -1,4 +1,4 @@
-/** A scriptable server on real sockets that misbehaves as it is told: for the upstream, and for receivers of notices. */
+/** A scriptable server on real sockets that misbehaves on request: for the upstream, and for receivers of notices. */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { readRequests } from './fault-server-request.ts';

@@ -1,4 +1,4 @@
-/** A clock that stands still: what came first is told by sequence, never by time (F48). */
+/** A clock that stands still: order follows the sequence, never the time (F48). */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, INTENT, POINT, type Receiver, startReceiver, topicOf } from '../kit.ts';
 import { type Order, openTill, startUpstream, type Till, type Upstream } from './upstream-stand.ts';

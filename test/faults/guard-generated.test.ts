@@ -1,4 +1,4 @@
-/** The guard against generated URLs: what it lets through is public, whoever spells it, and what is public it lets through. */
+/** The guard against generated URLs: what it lets through is public in every spelling, and public URLs pass. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { addressRefusal, checkUrl, type OutboundPolicy } from '../../src/proxy/notices/guard.ts';

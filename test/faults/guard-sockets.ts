@@ -12,7 +12,7 @@ interface TcpHandle {
   connect6: Connect;
 }
 
-/** What the kernel says of a network that can't be reached: nothing leaves this machine, whatever is tried. */
+/** What the kernel says of a network that can't be reached: nothing leaves this machine. */
 const NETWORK_UNREACHABLE = -101;
 
 export interface SocketWatch {

@@ -47,7 +47,7 @@ async function sendAll(
   await sender.close();
 }
 
-/** Whatever the guard refuses is never held against the receiver, and never told with the URL's own query. */
+/** A refusal of the guard is never counted against the receiver, and never shows the URL's query. */
 function expectOwnFault(url: string, { outcome, detail }: SendResult): void {
   expect({ url, outcome }).toEqual({ url, outcome: 'ours' });
   expect(detail).not.toContain('canary');

@@ -77,7 +77,7 @@ function head(line: string, ...more: string[]): string {
 const ASKED = 'HTTP/1.1 100 Continue\r\n\r\n';
 
 let last_number = 0;
-/** What a till is told when legacy does something. */
+/** What a till is answered when legacy misbehaves. */
 function tell(
   till: (number: number) => string,
   act: (socket: Socket) => void,

@@ -1,4 +1,4 @@
-/** Floods at the real door: what is too much is told so before anything is kept, one merchant's flood is that merchant's, and payments go last. */
+/** Floods at the real door: what exceeds a limit is refused before anything is stored, one merchant's flood is that merchant's, and payments go last. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -220,7 +220,7 @@ describe('too much from everybody', () => {
     expectShed(await create(ARGENTINA));
     expect((await call(`${puente.app.ops_url}/readyz`)).body).toMatchObject({ shedding: 'payments' });
     gate.resolve();
-    // The last is carried.
+    // The last is proxied.
     expect((await Promise.all(paying)).map(({ status }) => status)).toEqual([...Array(7).fill(201), 200]);
     await underWay(0);
     expect((await puente.till('/v1/slow')).status, 'and all is well again').toBe(200);

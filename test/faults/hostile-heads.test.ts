@@ -1,4 +1,4 @@
-/** Heads that two readers could read in two ways: told 400 on every door, with nothing asked, kept or left open. */
+/** Heads that two readers could read in two ways: answered 400 on every port, with nothing asked, kept or left open. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ let upstream: Unruly;
 let sandbox: Sandbox;
 let orders: Outside;
 let legacy: Outside;
-/** Until it resolves, nobody is told whose a token is. */
+/** Until it resolves, upstream does not answer whose a token is. */
 let asking = Promise.withResolvers<void>();
 asking.resolve();
 beforeAll(async () => {

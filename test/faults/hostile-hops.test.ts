@@ -1,4 +1,4 @@
-/** What a till sends for one hop, or for a reader that reads otherwise, goes no further: neither carried nor translated. */
+/** What a till sends for one hop, or for a reader that reads otherwise, goes no further: neither proxied nor translated. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sendRaw } from '../proxy/http/raw.ts';
 import {

@@ -1,4 +1,4 @@
-/** Whose a sale is: no token but its merchant's sees or touches it, whatever ids are guessed; and a sale that is asked for again is the same sale. */
+/** Whose a sale is: no token but its merchant's sees or changes it by guessing ids; and a repeated create is the same sale. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

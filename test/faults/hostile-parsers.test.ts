@@ -317,7 +317,7 @@ describe('a text of a till', () => {
   });
 });
 
-/** How many characters are taken apart and put together: what work on a text costs, whatever the machine. */
+/** How many characters are taken apart and put together: what work on a text costs on any machine. */
 function charactersLookedAt(work: () => unknown): number {
   const { split, replaceAll } = String.prototype;
   const { join } = Array.prototype;

@@ -47,7 +47,7 @@ it(
     expect(told).not.toContain(DEAD);
     expect(HEALTHY.map(heardBy)).toEqual(HEALTHY.map(() => EACH));
     expect(heardBy(DEAD)).toBe(PER_HOST);
-    // The slow one had its own two places all the time, whatever the others did.
+    // The slow receiver kept its own two connections all the time.
     expect(heardBy(SLOW)).toBeGreaterThan(PER_HOST);
     expect((await stand.store.upkeep.counts()).notices_pending).toBeGreaterThanOrEqual(EACH);
     expect(widestGap(told)).toBeLessThanOrEqual(2 * PER_HOST);

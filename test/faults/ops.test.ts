@@ -1,4 +1,4 @@
-/** The commands never open the database, whatever they import; and errors that clients are told carry an id and nothing of the inside (F131, F136). */
+/** The commands never open the database, in spite of their imports; and errors in answers have an id and nothing of the inside (F131, F136). */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -63,7 +63,7 @@ describe('an error', () => {
   it('that a till is told has the legacy shape, an id by which operators find it, and nothing of the inside [F136]', async () => {
     const device = shop.freshDevice();
     await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'error', status: 418, code: 'teapot' });
-    // All of them Puente's own: what legacy answers is carried as it is.
+    // All of them Puente's own: what legacy answers is passed on unchanged.
     const answers: Answer[] = [
       await shop.create(device),
       await shop.create(shop.freshDevice(), { amount: 'x' }),

@@ -26,7 +26,7 @@ export interface Outage extends Outside {
   states(): Map<string, string>;
 }
 
-/** @param settings on top of an outside upstream's; nobody is told by webhook. */
+/** @param settings on top of an outside upstream's; upstream sends no webhooks. */
 export async function openOutage(settings: Record<string, string>): Promise<Outage> {
   const sandbox = await startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: 100 } });
   const seen: Outage['seen'] = [];

@@ -204,7 +204,7 @@ async function endOf(child: Child): Promise<number | string | null> {
   return child.process.exitCode ?? child.process.signalCode;
 }
 
-/** One sale, which the till is told of. */
+/** One acknowledged sale. */
 async function sold(): Promise<boolean> {
   return (await till.sell({ ending: 'leave' })).legacy_id !== null;
 }

@@ -17,7 +17,7 @@ const PER_SECOND = 200;
 const AT_ONCE = 50;
 const LIMIT_MS = 240_000;
 
-/** The promise is told on a machine of its own; here it only ends what hangs. */
+/** The promise is measured on a machine of its own; here the limit only ends a hanging test. */
 const SETTINGS = {
   PUENTE_CREATE_ATTEMPTS: '1',
   PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '1000',
@@ -89,7 +89,7 @@ function countOf(path: string, where: string): number {
   }
 }
 
-/** Sales of other days: copies of one that is over, each with ids of its own. */
+/** Sales of other days: copies of one that has ended, each with ids of its own. */
 function fill(path: string, rows: number): void {
   const database = new Database(path, { timeout: 5_000 });
   try {

@@ -59,7 +59,7 @@ const tables = loadTables(join(HOUSE, 'mappings'));
 const lines: string[] = [];
 /** What left the ops door, by path. */
 const told: [string, string][] = [];
-/** What tills were told; their own words may be in it. */
+/** What tills were answered; their own texts may be in it. */
 const answers: Answer[] = [];
 /** The last intent of each merchant. */
 const intents = new Map<string, string>();
@@ -78,7 +78,7 @@ beforeAll(async () => {
   };
   shop = await openQrShop(settings, { log });
   const { origin } = new URL(receiver.url);
-  // The one of the third is not accepted upstream, so nothing of it could be told.
+  // The one of the third is not accepted upstream, so no notice of it could be sent.
   for (const merchant of [ARGENTINA, BRAZIL, MEXICO]) {
     const notice_url = `${origin}/${CANARIES['the path of a notice URL']}?k=${CANARIES['the query of a notice URL']}`;
     const answer = await shop.notify(merchant, {

@@ -205,7 +205,7 @@ function run(
     if (is_ready || !out.includes('Puente is ready')) return;
     is_ready = true;
     if (signal !== undefined) child.kill(signal);
-    // A debugger would be told of on standard error before the process goes.
+    // A debugger would be reported on standard error before the process ends.
     setTimeout(() => child.kill('SIGTERM'), 300);
   });
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, err })));

@@ -1,4 +1,4 @@
-/** The drill of a restore: what was sold after the backup comes back with its events, once, and the gap is told (F60). */
+/** The drill of a restore: what was sold after the backup comes back with its events, once, and the gap is reported (F60). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -99,7 +99,7 @@ it('cancels no sale that its till was told of after the backup, although the bac
   const into = await restore();
   await call(faults, { body: silence });
   const second = await start(into);
-  // A retry that fails takes nothing back of what the till was told before.
+  // A retry that fails takes back nothing that the till was answered before.
   expect((await sell(second, DOUBTED)).status).toBe(504);
   expect(rowsOf(into, DOUBTED)).toMatchObject([{ state: 'IN_DOUBT', client_answer: 'maybe' }]);
   await call(faults, { method: 'DELETE' });
@@ -153,7 +153,7 @@ it('adopts the sales of after the backup by their reference, under their old ids
   expect(orders.map(({ status }) => status)).toEqual(orders.map(() => 'processed'));
   expect(orders).toHaveLength(4);
 
-  // The one that went under the till's own reference is nobody's any more, and that is told.
+  // The one that went under the till's own reference belongs to no sale any more, and that is reported.
   expect(rowsOf(into, NAMED)).toEqual([]);
   expect((await till(second, `/payment-intents/${named}`)).status).toBe(404);
   const lines = (await auditsOf(into)).map(({ action, subject }) => [action, subject]);

@@ -66,7 +66,7 @@ async function expectTaken(twist: Twist): Promise<void> {
   upstream.onCreate = (honest) => honest;
 }
 
-/** Spoils every try: the till is told that nobody knows, and the row stays in doubt. */
+/** Spoils every try: the till is answered that the outcome is unknown, and the row stays in doubt. */
 async function expectDoubt(spoiled: Twist, least_tries = 2): Promise<string> {
   upstream.onCreate = spoiled;
   const device = puente.device();

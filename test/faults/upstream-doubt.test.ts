@@ -51,7 +51,7 @@ function triesOf(device: string): Heard[] {
   return upstream.creates(puente.row(device).idempotency_key);
 }
 
-/** Bodies of all creates for a terminal, whatever their key. */
+/** Bodies of all creates for a terminal, under any key. */
 function bodiesFor(device: string): Buffer[] {
   return upstream.creates().flatMap(({ body }) => (body.includes(device) ? [body] : []));
 }

@@ -1,4 +1,4 @@
-/** An upstream that no byte can be sent to: proved unsent, told as 502, and free to be tried again (F1–F3). */
+/** An upstream that no byte can be sent to: proved unsent, answered 502, and free to be tried again (F1–F3). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(data_dir, { recursive: true, force: true });
 });
 
-/** What the till is told, and the row that says that nothing left. */
+/** What the till is answered, and the row that says that nothing was sent. */
 async function expectUnsent(till: Till): Promise<void> {
   const device = till.device();
   const told = await till.create(device);
@@ -72,7 +72,7 @@ describe('a certificate or protocol that must be refused', () => {
 });
 
 describe('nobody to talk to', () => {
-  // The first Puente is over: what it learned of the token is in the database that the next one opens.
+  // The first Puente has stopped: what it learned of the token is in the database that the next one opens.
   beforeAll(() => puente.close());
 
   async function expectUnsentAt(url: string, settings: Record<string, string> = {}): Promise<Till> {

@@ -44,7 +44,7 @@ async function silentSale(): Promise<Sale> {
   return { id, device, order_id: shop.rows(device)[0]?.order_id ?? '' };
 }
 
-/** The same, paid and told; that its receiver took the notice is written down after it. */
+/** The same, paid and notified; that its receiver took the notice is written down after it. */
 async function toldSale(): Promise<Sale> {
   const sale = await silentSale();
   await shop.atTerminal('pay', { device: sale.device });

@@ -96,7 +96,7 @@ const storeOrder = ({ reference, title, total, notification_url }: Sale): object
 const tillPath = ({ merchant }: Connection, till: string): string =>
   `/instore/qr/seller/collectors/${merchant}/pos/${till}/orders`;
 
-/** A till of the web: takes away whatever is there without a look at the answer, puts its sale, and polls for a payment. */
+/** A till of the web: removes the current order without reading the answer, puts its sale, and polls for a payment. */
 export const pollingTill = (connection: Connection, till: string) => ({
   async charge(sale: Sale): Promise<void> {
     await send(connection, 'DELETE', tillPath(connection, till)).catch(() => undefined);

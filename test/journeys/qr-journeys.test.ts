@@ -1,4 +1,4 @@
-/** Whole sales by QR code as real tills and receivers make them, carried and translated (`docs/field-notes.md` QR §7). */
+/** Whole sales by QR code as real tills and receivers make them, proxied and translated (`docs/field-notes.md` QR §7). */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ARGENTINA, BRAZIL, call, eventually } from '../kit.ts';
 import { makeCode, pollingTill, strictPut } from './qr-clients.ts';

@@ -21,7 +21,7 @@ export async function compare(run: QrStep[] | Run, options: Partial<WorldOptions
   return narrowDifferences(told.direct, told.orders);
 }
 
-/** The same in each way, whatever it is. */
+/** The same in each way. */
 export function each<T>(
   run: (till: QrTill, world: OpenQrWorld) => Promise<T>,
   options: Partial<WorldOptions> = {},

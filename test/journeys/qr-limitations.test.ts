@@ -671,7 +671,7 @@ describe('heads', () => {
 describe('HTTP that is carried', () => {
   const BEARER = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
   const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}';
-  /** What a till is told, and what legacy saw, directly and through Puente. */
+  /** What a till is answered, and what legacy received, directly and through Puente. */
   async function carried(request: string, answer: string): Promise<Record<'direct' | 'puente', string[]>> {
     await each((till) => till.run([sale(v1), OPENED])); // whose report names what nobody can count
     const upstream = await startRawUpstream((_request, socket) => void socket.end(answer, 'latin1'));

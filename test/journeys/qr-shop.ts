@@ -45,7 +45,7 @@ export async function openShop(stage: Stage, merchant: string): Promise<Shop> {
   });
   const bench = await startBench({ PUENTE_ROUTING_DEFAULT_STAGE: stage });
   connection = { door_url: bench.app.public_url, token: tokenOf(merchant), merchant };
-  // The vendor's host name leads to Puente where a shop is attached by its name; here it is told so.
+  // The vendor's host name leads to Puente where a shop is attached by its name; here the setting says so.
   await bench.control('/settings', { method: 'PUT', body: { ipn_resource_base: bench.app.public_url } });
   const act = async (path: string, options: object): Promise<void> => {
     const { status, text } = await call(`${bench.sandbox.url}/_sandbox/${path}`, { body: options });

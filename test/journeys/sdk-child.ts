@@ -1,4 +1,4 @@
-/** The till's side of the line to its parent: calls of an unchanged SDK one by one, with what it threw told in plain data. */
+/** The till's side of the line to its parent: calls of an unchanged SDK one by one, with what it threw as plain data. */
 
 export interface Asked<Call extends string = string> {
   number: number;

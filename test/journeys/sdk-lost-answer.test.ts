@@ -126,7 +126,7 @@ describe('the official SDK', () => {
       const sale = await selling;
       const [retry] = retriesOf(sale);
       expect(retry).toMatchObject({ attempt: 1, status: 504 });
-      // What to do then is safe, and the till is told so.
+      // The answer says what is safe to do then.
       expect(retry?.message).toMatch(/same (?:sale|request|call).*again|again.*same (?:sale|request|call)/i);
       expectPaidOnce(shop, amount);
       await expectFinished(sale, 'lost upstream');
@@ -259,7 +259,7 @@ describe.each(families)('a till of $name', (family) => {
     shop.mendUpstream();
   }
 
-  /** The same call again, as often as it is told to come again. */
+  /** The same call again, as often as the answer asks for. */
   async function sendAgain(headers: Record<string, string>): Promise<Answer> {
     return eventually(
       () => send(headers),

@@ -11,7 +11,7 @@ export type Step =
   | { sandbox: string; body: unknown }
   /** Virtual time passes. */
   | { advance_ms: number }
-  /** Waits until so many more notices have come, and so many of payments where those are told, and writes down what came. */
+  /** Waits until so many more notices have come, and so many of payments where those are announced, and writes down the notices. */
   | { notices: number; payments?: number };
 
 /** Where a script runs: a door that speaks the legacy API, and the terminal and clock behind it. */
@@ -21,7 +21,7 @@ export interface ScriptWorld {
   /** The sandbox's control door. */
   control_url: string;
   merchant: string;
-  /** Whether a payment is told by a topic of its own, beside its intent. */
+  /** Whether a payment is announced by a topic of its own, beside its intent. */
   tells_payments: boolean;
   /** Resolves with at least so many notices. */
   notices(count: number): Promise<Delivery[]>;
@@ -85,7 +85,7 @@ function order(delivery: Delivery): number {
   return topicOf(delivery) === 'payment' ? 1 : 0;
 }
 
-/** A payment was made: its intent is told, and the payment itself. */
+/** A payment was made: its intent is announced, and the payment itself. */
 export const TOLD_PAID: Step = { notices: 1, payments: 1 };
 
 export const create = (body: unknown, as = 'sale', headers?: Record<string, string>): Step => ({

@@ -1,4 +1,4 @@
-/** The three ways a till's calls can go, each a world of its own: legacy directly, carried by Puente, translated to orders. */
+/** The three ways a till's calls can go, each a world of its own: legacy directly, proxied by Puente, translated to orders. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -48,7 +48,7 @@ describe('a signature', () => {
   });
 });
 
-/** Sealed and made once, under this form of the store: whatever is changed later, what stores hold must stay readable. */
+/** Sealed and made once, under this form of the store: after any later change, stored values must stay readable. */
 const KEPT = [
   {
     what: '32 bytes',

@@ -1,4 +1,4 @@
-/** The refund protocol without doors: what is written, sent, found out and told, one refund of a payment at a time (`docs/protocol.md` §3.9). */
+/** The refund protocol without doors: what is written, sent, found out and answered, one refund of a payment at a time (`docs/protocol.md` §3.9). */
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';

@@ -58,7 +58,7 @@ const codeCall = (change: Partial<LegacyCall> = {}): LegacyCall =>
 const openCode = async (change: Partial<LegacyCall> = {}) =>
   createDynamicCode(stand.ports, codeCall({ merchant: await shop(), ...change }));
 
-/** What the till is told. */
+/** What the till is answered. */
 function told(answer: LegacyAnswer): { status: number; error: unknown; headers: Record<string, string> } {
   if (answer.kind !== 'answer') throw new Error('it was carried');
   const { error } = answer.body as { error?: unknown };
@@ -76,7 +76,7 @@ const links = (): Promise<Link[]> => stand.store.history.linksOf(MERCHANT, 0, Nu
 const names = (): string[] => stand.asked.map(({ name }) => name);
 const stage = (to: Stage) => setMerchant(stand.store, MERCHANT, { stage: to });
 
-/** A sale that is live and told, on the terminal. */
+/** A live, acknowledged sale on the terminal. */
 async function live(change: LinkChange = {}): Promise<Link> {
   stand.answers = [creates()];
   await open();

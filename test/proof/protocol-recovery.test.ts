@@ -41,7 +41,7 @@ async function heardOut(link: Link): Promise<Link> {
 /** A create that is due, in the state that a crash leaves. */
 const due = (change: Partial<Link> = {}): Promise<Link> => stand.link({ next_check_at: NOON, ...change });
 
-/** A live order that is due; nobody was told of it unless `change` says so. */
+/** A live order that is due; no client was answered with it unless `change` says so. */
 async function live(change: Partial<Link> = {}, order: Record<string, unknown> = {}): Promise<Link> {
   const link = await stand.link();
   const facts = { ...orderOf(order), transactions: { payments: [] } } as unknown as Link['order']; // as it would be parsed
@@ -339,7 +339,7 @@ describe('a live order', () => {
     expect(stand.asked).toHaveLength(1);
   });
 
-  /** Due for a look, and its time is over by the wall clock. */
+  /** Due for a look, and it has expired by the wall clock. */
   const over = (): Promise<Link> => live({ ...TOLD, expires_at: NOON - LOST_AFTER_MS - 1 });
 
   /** What is left of it after each look, each with this answer, and so long after the one before. */

@@ -1,4 +1,4 @@
-/** From a stored create to its committed outcome: what is sent, what is stored, and what the till may be told (`docs/protocol.md` §3.3, §3.5). */
+/** From a stored create to its committed outcome: what is sent, what is stored, and what the till may be answered (`docs/protocol.md` §3.3, §3.5). */
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';

@@ -1,4 +1,4 @@
-/** Payments and orders that are another sale's, whatever their number says. */
+/** Payments and orders that are another sale's, in spite of their number. */
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import { uuidV7 } from '../../src/proxy/ids.ts';

@@ -263,7 +263,7 @@ test('what is measured is what `npm start` and the image run', () => {
   expect(image).toContain('NODE_COMPILE_CACHE=');
 });
 
-/** A line of Puente's with one thing told. */
+/** A line of Puente's with one fact changed. */
 function lineOf(ratio: readonly number[]): Line {
   return {
     case_name: 'create',

@@ -109,7 +109,7 @@ function order(number: number, reference: string, status: string, rest: Partial<
   return { id, merchant: SHOP, reference, status, ...facts, ...rest };
 }
 
-/** The element of a list that a lie is told about. */
+/** The element of a list that a lie is about. */
 function at<Item>(items: Item[], index: number): Item {
   const found = items[index];
   if (found === undefined) throw new Error(`there is no element ${index}`);

@@ -75,7 +75,7 @@ function actAtTerminal({ service }: SimulatedWorld, step: Extract<Step, { do: 't
   permitted(() => terminal?.occupation?.operate(step.act, {}));
 }
 
-/** Nobody stands before the question whether to pay for longer; what was locked ends then, if its time is over. */
+/** Nobody stands before the question whether to pay for longer; what was locked ends then, if it has expired. */
 const DECIDES_WITHIN_MS = 4 * 60_000;
 
 function actAsBuyer({ service, clients, clock }: SimulatedWorld, step: Extract<Step, { do: 'buyer' }>): void {

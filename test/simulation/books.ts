@@ -1,4 +1,4 @@
-/** The upstream's books and the rest of the evidence, gathered when a run is over. */
+/** The upstream's books and the rest of the evidence, gathered when a run has ended. */
 import type { Order as SandboxOrder } from '../../src/sandbox/records.ts';
 import { slotOf } from './clients.ts';
 import type { History, Intent, Order } from './history.ts';

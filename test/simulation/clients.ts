@@ -54,9 +54,9 @@ export interface Sale extends SaleFacts {
   is_answered: boolean;
   /** Set by the first answer that names one. */
   legacy_id: string | null;
-  /** Of its newest merchant order, as a notice has told it. */
+  /** Of its newest merchant order, as a notice named it. */
   merchant_order_id: number | null;
-  /** As a read or a notice has told it. */
+  /** As a read or a notice named it. */
   payment_id: string | null;
   refunds: RefundAsk[];
 }
@@ -192,7 +192,7 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
     });
   }
 
-  /** @param sale null for a receiver that has heard of the merchant order a moment ago: which sale it is, the answer says. */
+  /** @param sale null for a receiver that was just notified of the merchant order: which sale it is, the answer says. */
   function readMerchantOrder(
     merchant_id: string,
     merchant_order_id: number,

@@ -106,7 +106,7 @@ export class SimulatedResponse extends EventEmitter {
     return this;
   }
 
-  /** The connection is over: the client has its answer, or has gone. */
+  /** The connection has ended: the client has its answer, or has gone. */
   close(): void {
     if (this.closed) return;
     this.#tell = null;
@@ -114,7 +114,7 @@ export class SimulatedResponse extends EventEmitter {
     this.emit('close');
   }
 
-  /** The process is gone: nothing of it is heard any more, not even by itself. */
+  /** The process is gone: nothing of it arrives any more, not even by itself. */
   cut(): void {
     this.#tell = null;
     this.removeAllListeners();

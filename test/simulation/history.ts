@@ -29,7 +29,7 @@ export interface TillCall {
   refund: RefundAsk | null;
   /** Number of the refund, as an answer shows it. */
   refund_id: string | null;
-  /** Status of the answer that the product gave, whether the till heard it or not; null while it has given none. */
+  /** Status of the answer that the product gave, whether the till received it or not; null while it has given none. */
   left: number | null;
   /** The committed row when the answer left. */
   row: RowThen | null;
@@ -72,14 +72,14 @@ export interface UpstreamCall {
   path: string;
   /** What was done to it on the way; null for nothing. */
   fault: string | null;
-  /** What the product was told; null when it heard nothing. */
+  /** What the product was answered; null without an answer. */
   status: number | null;
   over_at: number | null;
   /** Which run of the process made it. */
   life: number;
 }
 
-/** A call that was carried to legacy. */
+/** A call that was proxied to legacy. */
 export interface CarriedCall {
   at: number;
   /** The till's call that it is. */

@@ -29,7 +29,7 @@ export interface Network {
   down_until: number;
   /** A way to the upstream for one run of the process. */
   connect(life: { number: number; isAlive(): boolean }): Upstream;
-  /** Calls whose end the product has not heard. */
+  /** Calls whose end the product has not seen. */
   pending(): number;
   reset(plan: { variant: Variant; random: Random; dates_ahead_ms: number }): void;
 }
@@ -37,7 +37,7 @@ export interface Network {
 interface State {
   variant: Variant;
   random: Random;
-  /** By how much the dates of open orders are ahead of those of orders that are over (`docs/protocol.md` §3.12). */
+  /** By how much the dates of open orders are ahead of those of orders that have ended (`docs/protocol.md` §3.12). */
   dates_ahead_ms: number;
   /** V4: the 500 that a key is answered with for ever. */
   saved: Map<string, Reply>;
@@ -171,7 +171,7 @@ function arrive(service: Service, state: State, line: UpstreamCall, call: Call):
 
 const OPEN_ORDER: ReadonlySet<unknown> = new Set(['created', 'at_terminal', 'action_required']);
 
-/** What is open is dated by one machine, and what is over by another. */
+/** What is open is dated by one machine, and what has ended by another. */
 function datedAhead(reply: Reply, ahead_ms: number): Reply {
   const body = reply.status < 300 && reply.text !== '' ? (JSON.parse(reply.text) as Record<string, unknown>) : {};
   const { status, last_updated_date: date } = body;

@@ -30,7 +30,7 @@ export function readPlan(path: string): Plan {
   return (JSON.parse(readFileSync(path, 'utf8')) as { plan: Plan }).plan; // nobody else writes such files
 }
 
-/** Bodies are long and say little; times are told from the start. */
+/** Bodies are long and say little; times are relative to the start. */
 function linesOf(history: History): string[] {
   const { links, refunds, calls, upstream, webhooks, deliveries, orders, events } = history;
   const shown = (name: string, value: unknown): unknown => {

@@ -1,4 +1,4 @@
-/** The merchants' receivers of notices: they answer as they are told to, and some read inside their handler. */
+/** The merchants' receivers of notices: they answer as they are set to, and some read inside their handler. */
 
 import type { Sender, SendResult } from '../../src/proxy/notices/delivery.ts';
 import type { NoticeRequest } from '../../src/proxy/notices/request.ts';

@@ -108,7 +108,7 @@ async function settle(world: SimulatedWorld): Promise<void> {
   await untilOver(world);
 }
 
-/** Every other customer pays or leaves; what the others left is over by itself in its time. */
+/** Every other customer pays or leaves; what the others left expires in its time. */
 function finishSome({ service }: SimulatedWorld): void {
   const open = [...service.world.orders.values()].filter((order) => isOpen(service.world.settings, order));
   for (const [index, { place, merchant, id }] of open.entries()) {

@@ -23,7 +23,7 @@ export interface WorkerOptions {
 const MOST_DEATHS = 20;
 
 /**
- * Runs a range of seeds in as many processes as are asked for. A seed that ends its process is told as one that broke the
+ * Runs a range of seeds in as many processes as are asked for. A seed that ends its process is reported as one that broke the
  * simulation, and another process goes on behind it.
  * @throws Error when a process fails before its first seed, or too many do.
  */
@@ -45,7 +45,7 @@ export async function runInProcesses(range: Range, processes: number, options: W
       if (died.seed === null || deaths === MOST_DEATHS) throw deathOf(died);
       found.push({ seed: died.seed, violations: [{ invariant: 'run', text: deathOf(died).message }], small: null });
       const run = (died.seed - from) / stride + 1;
-      // What it has not told any more is not known of the seeds before: they are counted, and nothing of what was in them.
+      // Unreported results of earlier seeds are unknown: they are counted, and nothing of what was in them.
       tallies[index] = { ...(tallies[index] ?? NOTHING), seeds: before.seeds + run };
       if (range.first) return;
       [from, count] = [died.seed + stride, count - run];

@@ -1,4 +1,4 @@
-/** The first day: everything is carried to legacy, and nobody moves without evidence. */
+/** The first day: everything is proxied to legacy, and no merchant moves without evidence. */
 
 import type { Readiness } from '../../../src/ops/readiness/facts.ts';
 import type { Journey, Scene } from '../journey.ts';

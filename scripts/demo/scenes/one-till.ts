@@ -46,7 +46,7 @@ async function expectOrders(journey: Journey, sales: Sale[]): Promise<void> {
   journey.transcript.expect('and all of it was orders underneath', born, ['orders', 'orders', 'orders']);
 }
 
-/** The same shop; its calls are told. */
+/** The same shop; its calls are printed. */
 function aloud(shop: Shop, { tell }: Transcript): Shop {
   return {
     ...shop,

@@ -101,7 +101,7 @@ export const toldOnce: Scene = {
   },
 };
 
-/** Topic, till's reference and how often; the merchant order is told when it is born and when it is over. */
+/** Topic, till's reference and how often; the merchant order is announced when it is created and when it ends. */
 function expectedNotices({ sales }: Shop): string[] {
   const lines = sales.flatMap(({ family, reference, state, payment_id, refunded }) => {
     if (family === 'point') return state === 'ABANDONED' ? [] : [`point_integration_wh ${reference} 1`];

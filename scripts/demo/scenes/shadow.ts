@@ -1,4 +1,4 @@
-/** Shadow: the same calls, carried as ever, and translated on paper; what would break shows before it breaks. */
+/** Shadow: the same calls, proxied as before, and translated without being sent; what would break shows before it breaks. */
 import { isDeepStrictEqual } from 'node:util';
 import type { BulkView } from '../../../src/ops/moves/bulk.ts';
 import type { DifferenceView } from '../../../src/ops/readiness/differences.ts';

@@ -57,7 +57,7 @@ export function collected(): Test[] {
 
 /**
  * Runs the tests of `wanted` with the hooks around them.
- * @param before told of each test that begins, @param bail stops at the first that fails.
+ * @param before called as each test begins, @param bail stops at the first that fails.
  */
 export async function runTests(
   wanted: ReadonlySet<Test>,

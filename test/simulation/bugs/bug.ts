@@ -15,12 +15,12 @@ export interface Bug {
   test: { file: string; name: string } | null;
 }
 
-/** How a process is told which bug it has, with `bugOfProcess` at the other end. */
+/** How a process learns which bug it has, with `bugOfProcess` at the other end. */
 export function environmentOf(bug: Bug): { PUENTE_SEEDED_BUG: string } {
   return { PUENTE_SEEDED_BUG: JSON.stringify(bug) };
 }
 
-/** @throws SyntaxError in a process that was told of none. */
+/** @throws SyntaxError in a process without one. */
 export function bugOfProcess(): Bug {
   return JSON.parse(process.env.PUENTE_SEEDED_BUG ?? '') as Bug; // written by `environmentOf`
 }

@@ -1,4 +1,4 @@
-/** Runs the test of a seeded bug on sources that have it, and sends whoever started it what became of the test. */
+/** Runs the test of a seeded bug on sources that have it, and sends the result to the parent process. */
 import { startVitest, type TestCase } from 'vitest/node';
 import { bugOfProcess, patched } from './bug.ts';
 

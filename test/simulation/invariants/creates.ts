@@ -1,4 +1,4 @@
-/** I1–I4, I12, I16: what was acknowledged exists, once, for its amount, and was written down before it was told. */
+/** I1–I4, I12, I16: what was acknowledged exists, once, for its amount, and was written down before it was answered. */
 
 import type { Order, SaleFacts } from '../history.ts';
 import { type Evidence, HARMLESS, isTaken, PAID, type Rule, wasHeardOf } from './evidence.ts';
@@ -72,7 +72,7 @@ function creates({ upstream }: Evidence) {
   return upstream.filter(({ name }) => name === 'create');
 }
 
-/** A sale may be asked for once more when its order is over; until then a second one would be paid twice. */
+/** A sale may be asked for once more when its order has ended; until then a second one would be paid twice. */
 function secondOrders(evidence: Evidence, sale: SaleFacts): string[] {
   const orders = evidence.ordersOf(sale);
   return orders.slice(1).flatMap((order, index) => {
@@ -81,7 +81,7 @@ function secondOrders(evidence: Evidence, sale: SaleFacts): string[] {
     if (isAnotherSale(evidence, sale, before)) return [];
     if (order.created_at < end) return [`sale ${sale.number} has two live orders: ${before.id} and ${order.id}`];
     const asked = evidence.createsOf(sale.number).some(({ to, from }) => Math.max(to ?? 0, from + WORKS_ON_MS) >= end);
-    // A row in doubt is finished long after its call: nobody was told of it, and it was taken back (§3.8).
+    // A row in doubt is finished long after its call: it was never acknowledged, and it was taken back (§3.8).
     const link = evidence.linkOfOrder.get(order.id);
     const isTakenBack = link?.client_answer !== 'maybe' && isOurCancel(order);
     // Or its merchant has chosen that such orders stay, and learned of it.
@@ -93,7 +93,7 @@ function secondOrders(evidence: Evidence, sale: SaleFacts): string[] {
 }
 
 /**
- * A dynamic code without a key, asked for again when its join window is over, is an equal sale of its own (LIM-29): by the
+ * A dynamic code without a key, asked for again when its join window has ended, is an equal sale of its own (LIM-29): by the
  * product's wall clock, and by the time that has passed unless the product was started since.
  */
 function isAnotherSale(evidence: Evidence, { kind, key, number }: SaleFacts, before: Order): boolean {
@@ -110,7 +110,7 @@ function isAnotherSale(evidence: Evidence, { kind, key, number }: SaleFacts, bef
   });
 }
 
-/** I3: upstream's orders are known rows; one that no client was told of is over, or reported. */
+/** I3: upstream's orders are known rows; one that no client was answered with has ended, or reported. */
 export const nothingOrphaned: Rule = (evidence) => {
   const wrong: string[] = [];
   const byReference = new Map(evidence.links.map((link) => [`${link.merchant_id}/${link.reference_sent}`, link]));
@@ -131,7 +131,7 @@ export const nothingOrphaned: Rule = (evidence) => {
   return wrong;
 };
 
-/** A row that was given up, and reported, may leave it at that where nothing was paid, or nobody ever told of it. */
+/** A row that was given up, and reported, may leave it at that where nothing was paid, or it was never acknowledged. */
 function isOverUnheard(evidence: Evidence, order: Order): boolean {
   return !PAID.has(order.status) || !wasHeardOf(evidence, order.id);
 }

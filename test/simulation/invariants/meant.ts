@@ -29,7 +29,7 @@ export const paidOnce: Rule = (evidence) =>
     });
   });
 
-/** Repetitions that can't be told from another sale, as the tills' pages say (LIM-14, LIM-29): each may be one. */
+/** Repetitions that can't be distinguished from another sale, as the tills' pages say (LIM-14, LIM-29): each may be one. */
 function newSalesByRule(evidence: Evidence, sale: SaleFacts, creates: readonly TillCall[]): number {
   return creates.filter((call) => {
     const first = creates.find(({ meant }) => meant === call.meant);
@@ -78,7 +78,7 @@ function isMadeBy({ born_at }: LinkRow, by: number): boolean {
 }
 
 /**
- * Calls that name the sale and were answered with it; a refund names it whatever its answer. The number of a merchant order comes with
+ * Calls that name the sale and were answered with it; a refund names it with any answer. The number of a merchant order comes with
  * a notice, and shows as much as that.
  */
 function hearings({ calls }: Evidence, sale: SaleFacts, link: LinkRow): TillCall[] {
@@ -99,7 +99,7 @@ function isAbout(subject: string, { legacy_id, merchant_order_id, payment_id }: 
   return subject === legacy_id || subject === String(merchant_order_id) || subject === payment_id;
 }
 
-/** Two equal sales in a row are two, where the first was heard: the second is not answered with the first. */
+/** Two equal sales in a row are two, where the first answer was received: the second is not answered with the first. */
 export const everySaleMade: Rule = (evidence) =>
   evidence.sales.flatMap((sale) =>
     evidence.createsOf(sale.number).flatMap((call) => {

@@ -2,7 +2,7 @@
 import type { Order, TillCall } from '../history.ts';
 import { type Evidence, isTaken, type Rule } from './evidence.ts';
 
-/** A little less than a refund that nobody heard of waits for its till to repeat itself. */
+/** A little less than a refund that no client received waits for its till to repeat itself. */
 const REPEATS_WITHIN_MS = 14 * 60_000;
 /** A little more than how long one that was answered may be repeated without a key (`create.join_window_ms`). */
 const JOIN_WINDOW_MS = 61_000;
@@ -126,7 +126,7 @@ function areTwo({ wallAt, starts }: Evidence, before: TillCall, after: TillCall)
   if (one !== null && other !== null) return one !== other;
   const heard_at = before.to;
   if (one !== null || other !== null || !isTaken(before) || heard_at === null) return false;
-  // A process that dies while it answers has not written that it did: nobody was told, as far as the next one knows.
+  // A process that dies while it answers has not written that it did: for the next process it was not answered.
   if (starts.some((start) => start >= heard_at && start < heard_at + LONGEST_DOWN_MS)) return false;
   const passed_ms = Math.min(after.from - heard_at, wallAt(after.from) - wallAt(heard_at));
   return passed_ms >= JOIN_WINDOW_MS;

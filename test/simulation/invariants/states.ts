@@ -1,4 +1,4 @@
-/** I5–I8: no event is lost, every change is told, nothing goes back in time, and in the end all say the same. */
+/** I5–I8: no event is lost, every change is notified, nothing goes back in time, and in the end all say the same. */
 import type { Delivery, LinkRow, Order } from '../history.ts';
 import { merchants } from '../steps.ts';
 import {
@@ -29,7 +29,7 @@ function isUnreadable({ order, upstream }: Evidence, order_id: string | null): b
   return upstream.findLast(({ merchant_id, status }) => merchant_id === id && status !== null)?.status === 401;
 }
 
-/** I6: every visible change has reached the receiver, and nothing was told that never was. */
+/** I6: every visible change has reached the receiver, and nothing was notified that never was. */
 export const changesTold: Rule = (evidence) => {
   const wrong: string[] = [];
   const told = evidence.deliveries.filter(isTaken);
@@ -73,7 +73,7 @@ function dueOf(evidence: Evidence, link: LinkRow): Due[] {
   const from = isOver ? (order.ended_at ?? 0) : 0;
   const subject = String(link.merchant_order_id);
   const due: Due[] = [{ topic: 'merchant_order', subject, state: null, from }];
-  // The receivers of the first merchant are told both ways.
+  // The receivers of the first merchant are notified both ways.
   if (isOver && link.merchant_id === merchants[0])
     due.push({ topic: 'topic_merchant_order_wh', subject, state: told_state, from });
   const paid = told_state === 'closed' ? String(link.payment_id) : null;
@@ -158,7 +158,7 @@ function rankOf(state: string): number {
   return PAID_RANK[state] ?? RANK[state] ?? FINAL;
 }
 
-/** I7: what a till has read, or was told, is never followed by something older. */
+/** I7: what a till has read, or was notified of, is never followed by something older. */
 export const neverBack: Rule = (evidence) => {
   const wrong: string[] = [];
   const seen = evidence.calls.flatMap(({ what, legacy_id: id, merchant_order_id, state, from, to, status }) => {
@@ -206,12 +206,12 @@ export const statesEqual: Rule = (evidence) => {
   return wrong;
 };
 
-/** Legacy promised that CONFIRMATION_REQUIRED never changes, and a sale that was given up is over; only an approval is stronger. */
+/** Legacy promised that CONFIRMATION_REQUIRED never changes, and a sale that was given up has ended; only an approval is stronger. */
 function wasLetGo({ legacy_state, state }: LinkRow, { status }: Order): boolean {
   return state === 'LOST' ? !PAID.has(status) : HARMLESS.has(status) && legacy_state === 'CONFIRMATION_REQUIRED';
 }
 
-/** The order of a row that never learned it, where a webhook told of it. */
+/** The order of a row that never learned it, where a webhook named it. */
 function unlearned(evidence: Evidence, link: LinkRow): Order | undefined {
   const order = evidence.orders.find(
     ({ merchant_id, reference }) => merchant_id === link.merchant_id && reference === link.reference_sent,

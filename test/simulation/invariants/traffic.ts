@@ -92,7 +92,7 @@ export const unitsFree: Rule = (evidence) => {
   return wrong;
 };
 
-/** No order lives longer, whatever its till asks for. */
+/** No order lives longer, for any request of its till. */
 const LONGEST_LIFE_MS = 3_600 * 3_600_000;
 /** What was never learnt, and ended unseen by the product's clock, holds its unit so long. */
 const HOLD_MS = 20 * 60_000;
@@ -153,7 +153,7 @@ function isClear(evidence: Evidence, call: TillCall): boolean {
 
 /**
  * A dynamic code holds no unit, and is in the way of its own retry alone: that one joins it (`docs/protocol.md` §3.9), and is
- * told so when its outcome was still unknown at the moment of the answer.
+ * answered so when its outcome was still unknown at the moment of the answer.
  */
 function isOwnCode({ sale }: Evidence, link: LinkRow, { sale: number, unit, row }: TillCall): boolean {
   const same = sale.get(number)?.amount_minor === link.amount_minor; // no two sales have the same
@@ -164,7 +164,7 @@ function isOwnCode({ sale }: Evidence, link: LinkRow, { sale: number, unit, row 
 /**
  * While the outcome of a create is in doubt its unit is busy for everybody (`docs/protocol.md` §3.6), and until an event, a
  * replay or the order's end there is no read that could tell: its order has no id yet. In doubt it is as long as its row
- * says so, and with a reason alone: a try is under way or without a clear answer, or whoever made it has died since.
+ * says so, and with a reason alone: a try is under way or without a clear answer, or its process has died since.
  */
 function isInDoubt({ upstream, starts }: Evidence, link: LinkRow, from: number, to: number): boolean {
   if (link.born_at > to || (link.known_at ?? Number.POSITIVE_INFINITY) < from) return false;
@@ -182,7 +182,7 @@ function isInDoubt({ upstream, starts }: Evidence, link: LinkRow, from: number, 
 /** From a row that is written to the first byte of its order. */
 const FIRST_TRY_WITHIN_MS = 1_000;
 
-/** Of a call that was carried. */
+/** Of a call that was proxied. */
 function isKnown({ status }: TillCall): boolean {
   return status !== null && status < 500;
 }
