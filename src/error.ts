@@ -42,24 +42,33 @@ export class PuenteError extends Error {
   }
 }
 
-// What Puente says as a code with facts, beside the English sentence: whoever shows it can say it in another
-// language.
+// Messages: a code with facts. Text is made of them in the language of the reader (`src/locales`).
 
-/** A sentence inside a sentence is one, too; instants are RFC 3339, under names that end in `_at`. */
-export type Fact = string | number | boolean | null | readonly string[] | Sentence;
+/**
+ * A message within a message is one, too; instants are RFC 3339, under names that end in `_at`. A record is a text that a
+ * library wrote in each language.
+ */
+export type Fact =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly string[]
+  | Sentence
+  | Readonly<Record<'en' | 'es' | 'pt', string>>;
 
 export interface Said {
-  /** Of the closed list `sentences` in `locales/sentences.ts`. */
+  /** A key of `messages` in `src/locales/en.yaml`. */
   code: string;
   facts: Readonly<Record<string, Fact>>;
 }
 
-/** What a sentence is made of, its code among it. */
+/** A message with its text. */
 export type Spoken = Sentence & { said: Said };
 
 export interface Sentence {
   /** In English. */
-  text: string;
-  /** Null for a text that no code is known for: a person's own words, a table's, or an older build's. */
+  readonly text: string;
+  /** Null for a text without a code: a person's own words, or those of a table. */
   said: Said | null;
 }

@@ -1,21 +1,25 @@
-/** What people read in Spanish, Portuguese and English, in pages and in reports: the words of one language, however they were read. */
+/** The words of one language, read from its file beside this one: messages by their code, pages and reports by their key. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { IntlMessageFormat } from 'intl-messageformat';
+import { parse } from 'yaml';
+import { lateTranslator } from './texts.ts';
 
 export const languages = ['es', 'pt', 'en'] as const;
 export type Language = (typeof languages)[number];
 
-/** What a message may be told: counts, names, dates. */
+/** What a message takes: counts, names, dates. */
 export type Arguments = Record<string, string | number | Date>;
 
-/** The words of one language. */
 export interface Words {
   language: Language;
-  /** The message of a key, with its arguments in place. @throws TypeError for a key that there is not. */
+  /** The text of a page or a report by its key. @throws TypeError for an unknown key. */
   t(key: string, values?: Arguments): string;
-  /** The message of a key, or the fallback where there is none: for words that come from elsewhere, such as codes. */
+  /** The text of a key, or the fallback where there is none: for words that come from elsewhere, such as codes. */
   named(key: string, fallback: string): string;
-  /** What the API says, by its code. @throws TypeError for a code without words. */
+  /** A message by its code. @throws TypeError for an unknown code. */
   said(code: string, values: Arguments): string;
-  /** What a table, a setting or the register says in English; null where nobody has translated it to this language. */
+  /** The translation of an English text of a table, a setting or the register; null for a text that has none. */
   written(english: string): string | null;
   /** `a, b and c`. */
   list(items: readonly string[]): string;
@@ -23,10 +27,78 @@ export interface Words {
   number(value: number): string;
   /** Decimal text, as amounts are, with all its digits. */
   decimal(text: string): string;
-  /** An instant, RFC 3339, as the language writes it, in UTC: the log and the reports say UTC, too. */
+  /** An instant, RFC 3339, as the language writes it, in UTC: the log and the reports use UTC, too. */
   time(instant: string): string;
   /** A UTC day, ISO 8601, as the language writes it, in about ten letters. */
   day(day: string): string;
-  /** An instant to the millisecond, for what follows one another. */
+  /** An instant to the millisecond, for lists in order of time. */
   moment(instant: string): string;
+}
+
+/** The parts of a language's file; keys of one part are unique in it. */
+export const parts = ['messages', 'pages', 'reports'] as const;
+export type Catalogue = Record<(typeof parts)[number], Record<string, string>>;
+
+/** The file of a language as it is written; a test holds the three against one another. */
+export function catalogueOf(language: Language): Catalogue {
+  return parse(readFileSync(join(import.meta.dirname, `${language}.yaml`), 'utf8')) as Catalogue; // a test reads each one
+}
+
+const loaded = new Map<Language, Words>();
+
+/** All languages, each read once. */
+export function loadWords(): Readonly<Record<Language, Words>> {
+  return { es: wordsOf('es'), pt: wordsOf('pt'), en: wordsOf('en') };
+}
+
+/** One language, read once. */
+export function wordsOf(language: Language): Words {
+  const words = loaded.get(language) ?? readWords(language);
+  loaded.set(language, words);
+  return words;
+}
+
+function readWords(language: Language): Words {
+  const { messages, pages, reports } = catalogueOf(language);
+  const said = formatter(language, messages);
+  const texts = { ...pages, ...reports };
+  const t = formatter(language, texts);
+  const list = new Intl.ListFormat(language);
+  const number = new Intl.NumberFormat(language, { maximumFractionDigits: 2 });
+  const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' });
+  // English has days before months and after them: a name can't be taken for the other.
+  const month = language === 'en' ? 'short' : '2-digit';
+  const day = new Intl.DateTimeFormat(language, { day: '2-digit', month, year: 'numeric', timeZone: 'UTC' });
+  return {
+    language,
+    t,
+    said,
+    written: language === 'en' ? (english) => english : lateTranslator(language),
+    list: (items) => list.format(items),
+    named: (key, fallback) => (Object.hasOwn(texts, key) ? t(key) : fallback),
+    number: (value) => number.format(value),
+    decimal: (text) => decimalIn(language, text),
+    day: (one) => day.format(new Date(one)),
+    moment: (instant) => `${day.format(new Date(instant))} ${instant.slice(11, 23)}`,
+    time: (instant) => `${time.format(new Date(instant))} UTC`,
+  };
+}
+
+/** Parses each ICU text when it is first used. */
+function formatter(language: Language, texts: Readonly<Record<string, string>>): Words['t'] {
+  const formats = new Map<string, IntlMessageFormat>();
+  return (key, values) => {
+    const text = texts[key];
+    if (text === undefined) throw new TypeError(`there are no words for ${key}`);
+    const format = formats.get(key) ?? new IntlMessageFormat(text, language);
+    formats.set(key, format);
+    return String(format.format(values));
+  };
+}
+
+/** Exact, however long: a number would round it. */
+function decimalIn(language: Language, text: string): string {
+  const digits = text.split('.')[1]?.length ?? 0;
+  const format = new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return format.format(text as Intl.StringNumericLiteral); // decimal text is one
 }

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
-import { heard, say } from '../locales/sentences.ts';
+import { encoded, readStored, say } from '../locales/message.ts';
 import { type AuditLine, type BrokenLink, brokenLink, type ChainMark, chainStart } from '../proxy/audit.ts';
 import { BY_ITSELF } from './api/person.ts';
 import { instant, iso, listLimit, pagesOf } from './fields.ts';
@@ -20,11 +20,11 @@ export const auditQuery = z.strictObject({
   action: z.string().min(1).max(100).exactOptional().describe('of this kind, such as stage'),
   since: instant.exactOptional().describe('made then or later, such as 2026-01-31T09:00:00Z'),
   until: instant.exactOptional().describe('made before then'),
-  limit: listLimit(DEFAULT_LIMIT, MOST_LISTED, '; reach older lines with until').describe('at most so many'),
+  limit: listLimit(DEFAULT_LIMIT, MOST_LISTED, 'input.limit_lines').describe('at most so many'),
 });
 export type AuditQuery = z.infer<typeof auditQuery>;
 
-const BOTH = 'expect_sequence and expect_hash belong together: a line that was noted elsewhere';
+const BOTH = encoded(say('input.line_noted', {}));
 
 /** The query of `GET /api/audit/verify`. */
 export const verifyQuery = z
@@ -32,7 +32,7 @@ export const verifyQuery = z
     expect_sequence: z.coerce.number().int().min(1).exactOptional(),
     expect_hash: z
       .string()
-      .regex(/^[0-9a-f]{64}$/i, 'the hash of a line is needed, 64 hex digits')
+      .regex(/^[0-9a-f]{64}$/i, encoded(say('input.line_hash', {})))
       .transform((hash) => hash.toLowerCase())
       .exactOptional(),
   })
@@ -44,7 +44,7 @@ export type AuditView = Omit<AuditLine, 'at'> & { at: string; said: Said | null 
 
 /** What Puente gave as its own reason, by its code; null for a person's words. */
 export function reasonSaid({ who, reason }: Pick<AuditLine, 'who' | 'reason'>): Said | null {
-  return who === BY_ITSELF ? heard(reason).said : null;
+  return who === BY_ITSELF ? readStored(reason).said : null;
 }
 
 export interface ChainReport {
@@ -72,7 +72,7 @@ export async function viewChain(ports: Ports, query: VerifyQuery): Promise<Chain
   const { expect_sequence: sequence, expect_hash: hash } = query;
   const expected = sequence === undefined || hash === undefined ? null : { sequence, hash };
   const { broken, ...report } = await verifyAuditStream(ports.store.audit, expected);
-  return { ...report, broken: broken === null ? null : { ...broken, said: heard(broken.reason).said } };
+  return { ...report, broken: broken === null ? null : { ...broken, said: readStored(broken.reason).said } };
 }
 
 /** With the code of what is broken. */

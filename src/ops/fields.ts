@@ -1,21 +1,22 @@
 /** Fields that many operations take and show: instants, merchants, limits; and reading a list page by page. */
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
+import { encoded, say } from '../locales/message.ts';
 
 export const DAY_MS = 86_400_000;
 
 /** Epoch ms of an RFC 3339 instant. */
 export const instant = z.iso
-  .datetime({ offset: true, error: 'an instant such as 2026-01-31T09:00:00Z is needed' })
+  .datetime({ offset: true, error: encoded(say('input.instant', { example: '2026-01-31T09:00:00Z' })) })
   .transform((text) => Date.parse(text));
 export const merchantId = z
   .string()
-  .regex(USER_ID, "the vendor's user id is needed, digits only")
+  .regex(USER_ID, encoded(say('input.user_id', {})))
   .describe('of this merchant');
 
-/** How many rows are listed. @param more says how to reach the others. */
-export function listLimit(usual: number, most: number, more = '') {
-  const wrong = `a whole number from 1 to ${most} is needed${more}`;
+/** How many rows are listed. @param code of the message, where it says how to reach the others. */
+export function listLimit(usual: number, most: number, code = 'input.limit') {
+  const wrong = encoded(say(code, { most }));
   return z.coerce.number({ error: wrong }).int(wrong).min(1, wrong).max(most, wrong).default(usual);
 }
 

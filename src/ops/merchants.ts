@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError } from '../error.ts';
-import { say } from '../locales/sentences.ts';
+import { encoded, say } from '../locales/message.ts';
 import { shownUrl } from '../proxy/notices/guard.ts';
 import { merchantUrl } from '../proxy/notices/request.ts';
 import {
@@ -62,7 +62,7 @@ export const merchantChange = z.strictObject({
   /** Headers that tell the makers of its tills; what it leaves out is not told. */
   deprecation: merchantSettings.shape.deprecation
     .unwrap()
-    .refine(endsAfterItStarts, 'the sunset must not be before the deprecation (RFC 9745)')
+    .refine(endsAfterItStarts, encoded(say('input.sunset', {})))
     .optional(),
   /** Signs this merchant's `point_integration_wh` notices and the webhooks of its QR sales; kept sealed, never shown again. */
   notice_secret: secretText(8, 512).nullable().optional(),

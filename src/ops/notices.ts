@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
-import { heard, say } from '../locales/sentences.ts';
+import { readStored, say } from '../locales/message.ts';
 import { noticeTopics } from '../mapping/schema.ts';
 import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../proxy/records/notices.ts';
 import { reason } from './api/person.ts';
@@ -33,7 +33,7 @@ export const noticeQuery = z.strictObject({
   topic: topic.exactOptional(),
   since: since.exactOptional(),
   until: until.exactOptional(),
-  limit: listLimit(DEFAULT_LIMIT, MOST_LISTED, '; reach older notices with until').describe('at most so many'),
+  limit: listLimit(DEFAULT_LIMIT, MOST_LISTED, 'input.limit_notices').describe('at most so many'),
 });
 export type NoticeQuery = z.infer<typeof noticeQuery>;
 
@@ -160,7 +160,7 @@ function viewOf(notice: LoggedNotice) {
 }
 
 function attemptOf({ at, ...rest }: Attempt): AttemptView {
-  return { at: iso(at), ...rest, said: heard(rest.detail).said };
+  return { at: iso(at), ...rest, said: readStored(rest.detail).said };
 }
 
 function noSuchNotice(id: string): PuenteError {

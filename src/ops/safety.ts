@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { PuenteError } from '../error.ts';
-import { heard, say } from '../locales/sentences.ts';
+import { readStored, say } from '../locales/message.ts';
 import { type Merchant, routedKinds } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { modeOf, STOPPED, WOULD_STOP } from '../proxy/safety.ts';
@@ -48,7 +48,7 @@ export async function viewSafety(ports: Ports, id: string) {
         kind: String(detail.kind),
         stopped: action === STOPPED,
         why,
-        said: heard(why).said,
+        said: readStored(why).said,
       })),
   };
 }
@@ -96,7 +96,7 @@ function tripsOf(ports: Ports, merchant: Merchant) {
         kind,
         at: iso(trip.at),
         why: trip.why,
-        said: heard(trip.why).said,
+        said: readStored(trip.why).said,
         evidence: trip.evidence,
         intended,
       },

@@ -1,6 +1,6 @@
 /** The audit chain: every line's hash covers the line before it, so that a changed or missing line shows (P16). */
 import { createHash } from 'node:crypto';
-import { say } from '../locales/sentences.ts';
+import { say } from '../locales/message.ts';
 
 /** What the first line is chained to. */
 export const AUDIT_GENESIS = '0'.repeat(64);

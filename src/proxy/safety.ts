@@ -2,7 +2,7 @@
 
 import { type UpstreamCallName, upstreamRoutes } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
-import { say } from '../locales/sentences.ts';
+import { say } from '../locales/message.ts';
 import type { Tables } from '../mapping/tables.ts';
 import type { AuditAction, AuditEntry } from './audit.ts';
 import { type Exchange, type SafetyWatch, TILL_LEFT, type Watched } from './evidence/exchange.ts';

@@ -1,8 +1,7 @@
 /** What both engines implement: prepared reads, units of writes, and their failures. */
 
 import { PuenteError } from '../error.ts';
-import type { Failure } from '../locales/sentences/storage.ts';
-import { say } from '../locales/sentences.ts';
+import { say } from '../locales/message.ts';
 import type {
   AuditStore,
   EventStore,
@@ -104,7 +103,7 @@ export type UnitResult =
  * may have been written. `fatal`: the disk or the file can't be trusted any more; the process must stop (`docs/protocol.md`
  * §3.3 a, §3.14). `failed`: anything else; nothing was written.
  */
-export type { Failure };
+export type Failure = 'constraint' | 'full' | 'busy' | 'gone' | 'fatal' | 'failed';
 
 /** A write or read that could not be done, as PuenteError store_failed. */
 export function storeFailed(failure: Failure, text: string, cause?: unknown): PuenteError {

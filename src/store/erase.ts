@@ -2,7 +2,7 @@
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
-import { say } from '../locales/sentences.ts';
+import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import type { Holdings, OpenWork } from '../proxy/records/upkeep.ts';
 import {

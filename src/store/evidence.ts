@@ -1,7 +1,7 @@
 /** Evidence as it is kept: exchanges recorded once with their sums, the findings, verdicts by day, and traffic. */
 
 import { PuenteError } from '../error.ts';
-import { say } from '../locales/sentences.ts';
+import { say } from '../locales/message.ts';
 import type {
   CoverageRow,
   DifferenceGroup,

@@ -1,7 +1,7 @@
 /** Merchants and their accepted tokens. */
 
 import { PuenteError } from '../error.ts';
-import { say } from '../locales/sentences.ts';
+import { say } from '../locales/message.ts';
 import { type AcceptedToken, type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
 import { merchantLock, type Reader, type Step, type StoreMethods, type Writer } from './engine.ts';
 import { exactBytes, type MerchantRow, merchantOf, tokenOf } from './rows.ts';

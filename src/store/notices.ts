@@ -1,7 +1,7 @@
 /** Notices: which are due, what each attempt came to, and the log of their delivery. */
 
 import { PuenteError } from '../error.ts';
-import { say } from '../locales/sentences.ts';
+import { say } from '../locales/message.ts';
 import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
 import {
   type Condition,

@@ -1,7 +1,7 @@
 /** Sales on legacy, proposed moves and bulk moves. */
 
 import { PuenteError } from '../error.ts';
-import { say } from '../locales/sentences.ts';
+import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import {
   type BulkMove,

@@ -121,7 +121,7 @@ export const blocked: Scene = {
   async play({ shops, transcript, office }) {
     const { cl, mx } = shops;
     const early = await office.move('ben', cl.merchant, { stage: 'canary', share: 50 }, 'quick');
-    const said = [early.status, saysOf(early.body, '3 qr calls'), saysOf(early.body, '`puente ')];
+    const said = [early.status, saysOf(early.body, '3 QR calls'), saysOf(early.body, '`puente ')];
     transcript.expect('CL has shown too few sales; the refusal says how many, and a command', said, [400, true, true]);
     await tradeByCode(cl, cl.units, plans({ cancel: ENOUGH, refund: ENOUGH }));
     const ready = await until(

@@ -3,7 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Request, RequestHandler } from 'express';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import type { Clock } from '../../proxy/clock.ts';
 import type { Log } from '../../proxy/log.ts';
 import type { Secret, Vault } from '../../proxy/vault.ts';

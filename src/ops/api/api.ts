@@ -1,7 +1,7 @@
 /** All that people and their programs ask the ops door for: the API of every feature, and the console on top of it. */
 import { Router } from 'express';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { version } from '../../version.ts';
 import { createFleet } from '../fleet/fleet.ts';
 import { createSessions, createSignIn, membersOf } from './access.ts';

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Response } from 'express';
 import { z } from 'zod';
 import { type ErrorCode, errorCodes, PuenteError, type Said, type Spoken } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import type { Log } from '../../proxy/log.ts';
 
 // A sentence by its code and facts, as the ops API tells it beside the English one.

@@ -1,6 +1,6 @@
 /** Merchants on the ops door: who there is, and what is set for each. */
 import { z } from 'zod';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { changeMerchant, merchantChange, viewMerchant, viewMerchants } from '../merchants.ts';
 import { eraseAsk, eraseMerchant } from '../upkeep/erase.ts';

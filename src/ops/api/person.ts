@@ -1,5 +1,6 @@
 /** Who acts on the ops API, with which role (`docs/architecture.md` Decision 13), and the reason that every change needs. */
 import { z } from 'zod';
+import { encoded, say } from '../../locales/message.ts';
 
 /** Each role may do what the ones before it may. */
 export const roles = ['viewer', 'operator', 'approver'] as const;
@@ -27,6 +28,12 @@ export const BY_ITSELF = 'puente';
 
 // The one rule for why something is done: whoever changes anything says it, and the audit trail keeps it.
 
-/** What is said to whoever leaves it out, or is too short or long about it. */
-export const SAY_WHY = 'say why, in 3 to 500 characters; it stands in the audit line';
-export const reason = z.string(SAY_WHY).trim().min(3, SAY_WHY).max(500, SAY_WHY).describe('why, for the audit trail');
+/** For a reason that is missing, too short or too long. */
+export const no_reason = say('input.reason', {});
+const NO_REASON = encoded(no_reason);
+export const reason = z
+  .string(NO_REASON)
+  .trim()
+  .min(3, NO_REASON)
+  .max(500, NO_REASON)
+  .describe('why, for the audit trail');

@@ -123,7 +123,7 @@ async function* partsOf(
 
 /** Loaded with the first report that people read: no start waits for them. */
 async function wordsOf(language: Language): Promise<Words> {
-  const { loadWords } = await import('../../locales/load.ts');
+  const { loadWords } = await import('../../locales/words.ts');
   return loadWords()[language];
 }
 

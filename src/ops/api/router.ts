@@ -2,8 +2,8 @@
 
 import express, { type Request, type RequestHandler, Router } from 'express';
 import { z } from 'zod';
-import { PuenteError, type Spoken } from '../../error.ts';
-import { heardOfInput, say } from '../../locales/sentences.ts';
+import { type Fact, PuenteError, type Spoken } from '../../error.ts';
+import { decoded, say } from '../../locales/message.ts';
 import type { Installation } from '../doctor/finding.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Ports } from '../ports.ts';
@@ -78,7 +78,7 @@ export function opsRoute<Query extends z.ZodType, Body extends z.ZodType>(
 
 /** @throws PuenteError bad_request, naming each field and what it may be. */
 export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
   const wrong = result.error.issues.map((issue) => sentence(schema, issue));
   const once = new Map(wrong.map((one) => [one.text, one]));
@@ -91,10 +91,24 @@ function sentence(schema: z.core.$ZodType, issue: z.core.$ZodIssue): Spoken {
   const [nearest] = issue.code === 'invalid_union' ? nearestAlternative(issue) : [];
   if (nearest !== undefined) return sentence(schema, { ...nearest, path: [...issue.path, ...nearest.path] });
   const where = issue.path.join('.');
-  const [, expected] = /^Invalid input: expected (.*), received undefined$/.exec(issue.message) ?? [];
-  if (expected !== undefined && where !== '') return say('input.missing', { where, expected });
-  const wrong = heardOfInput(issue.message);
+  const is_missing = issue.code === 'invalid_type' && issue.input === undefined && where !== '';
+  const ours = decoded(issue.message);
+  if (is_missing && ours === null) return say('input.missing', { where, expected: issue.expected });
+  const wrong = ours ?? inEachLanguage(issue);
   return where === '' ? say('input.whole', { wrong }) : say('input.at', { where, wrong });
+}
+
+const zodLocales = { es: z.locales.es().localeError, pt: z.locales.pt().localeError };
+
+/** zod's own message, in its own words of each language. */
+function inEachLanguage(issue: z.core.$ZodIssue): Fact {
+  const { message: en } = issue;
+  const raw = issue as z.core.$ZodRawIssue; // what zod makes the message from; `reportInput` keeps the input in it
+  const by = (localize: z.core.$ZodErrorMap): string => {
+    const text = localize(raw);
+    return typeof text === 'string' ? text : (text?.message ?? en);
+  };
+  return { en, es: by(zodLocales.es), pt: by(zodLocales.pt) };
 }
 
 function unknownFields(schema: z.core.$ZodType, issue: z.core.$ZodIssueUnrecognizedKeys): Spoken {

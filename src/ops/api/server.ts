@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { type LoadedLate, loadedLate } from '../../proxy/http/loaded-late.ts';
 import { version } from '../../version.ts';
 import { doorGuard, GUARD_HEADERS, sameOriginOnly } from './access.ts';

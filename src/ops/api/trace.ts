@@ -1,9 +1,9 @@
 /** Trace on the ops door: one sale in one story, by any id. */
 
 import { z } from 'zod';
-import { USER_ID } from '../../contract/identifiers.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import { capturedMessages } from '../capture/format.ts';
+import { merchantId } from '../fields.ts';
 import { idKinds, traceOf, viewCall } from '../trace/trace.ts';
 import { said } from './errors.ts';
 import { type OpsRoute, opsRoute } from './router.ts';
@@ -71,11 +71,7 @@ export const traceRoutes: OpsRoute[] = [
       'One sale in one story, by any id: legacy id, order, payment, merchant order, reference, refund, notice, exchange.',
     query: z.strictObject({
       id: z.string().min(1).max(256).describe('any id or reference that somebody has of a sale'),
-      merchant: z
-        .string()
-        .regex(USER_ID, "the vendor's user id is needed, digits only")
-        .exactOptional()
-        .describe('of this merchant alone, where a reference is used by many'),
+      merchant: merchantId.exactOptional().describe('of this merchant alone, where a reference is used by many'),
     }),
     answer: tracesView,
     command: 'trace',

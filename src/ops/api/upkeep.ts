@@ -1,7 +1,7 @@
 /** Backups, the doctor and reconciliation on the ops API. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { examine } from '../doctor/doctor.ts';
 import { findingLevels } from '../doctor/finding.ts';
 import { type ReconcileNews, reconcile, reconcileAsk } from '../reconcile/reconcile.ts';

@@ -1,6 +1,6 @@
 /** The audit trail: who decided what and why, and the proof that nobody changed it. */
 
-import { actionOf } from '../../locales/says.ts';
+import { actionOf } from '../../locales/localize.ts';
 import type { Words } from '../../locales/words.ts';
 import { auditActions, auditView, chainReport, incidentsView } from '../api/fleet.ts';
 import { type Content, type Html, html, says, timeOf } from '../html.ts';

@@ -1,6 +1,6 @@
 /** The fleet board: every merchant at a glance, kept fresh while it is looked at. */
 import type { z } from 'zod';
-import { actionOf } from '../../locales/says.ts';
+import { actionOf } from '../../locales/localize.ts';
 import type { Words } from '../../locales/words.ts';
 import { fleetView } from '../api/fleet.ts';
 import { type Content, type Html, html, type Row, says, timeOf } from '../html.ts';

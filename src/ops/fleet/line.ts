@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { Said } from '../../error.ts';
-import { heard } from '../../locales/sentences.ts';
+import { readStored } from '../../locales/message.ts';
 import { type CallSeen, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import type { OpenCount } from '../../proxy/records/routing.ts';
 import {
@@ -119,7 +119,7 @@ function drainOf(stages: readonly Stage[], open: { orders: number; legacy: numbe
 
 /** A reason with its code; one that a person gave has none. */
 export function whyOf(why: string): Pick<Incident, 'why' | 'said'> {
-  return { why, said: heard(why).said };
+  return { why, said: readStored(why).said };
 }
 
 /** A stop that stands for longer than incidents are looked for is one all the same. */

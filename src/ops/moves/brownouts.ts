@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import { reason } from '../api/person.ts';

@@ -1,7 +1,7 @@
 /** Many moves in a row, by list or selection: started, worked off one merchant after the other, stopped by a safety stop or by hand. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { heard, say } from '../../locales/sentences.ts';
+import { encoded, readStored, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import { verdicts } from '../../proxy/records/evidence.ts';
@@ -57,7 +57,7 @@ export const bulkAsk = z
   })
   .refine(
     ({ items, where }) => (items === undefined) !== (where === undefined),
-    'name either items or where, not both',
+    encoded(say('input.items_or_where', {})),
   );
 export type BulkAsk = z.infer<typeof bulkAsk>;
 
@@ -69,7 +69,7 @@ export const bulkStates = ['running', 'stopped', 'done', 'aborted'] as const sat
 export type BulkView = Omit<BulkMove, 'created_at' | 'updated_at' | 'items'> & {
   created_at: string;
   updated_at: string;
-  /** `3 moved, 6 waiting`. */
+  /** `3 moved, 0 proposed, 0 refused, 0 skipped, 6 waiting`. */
   summary: string;
   items: (Omit<BulkItem, 'at'> & { at: string | null })[];
 };
@@ -125,7 +125,10 @@ export async function abortBulk(ports: Ports, id: string, why: string, person: P
   return ports.memory.mutex.run(`bulk ${id}`, async () => {
     const bulk = await foundBulk(ports, id);
     if (bulk.state !== 'running')
-      throw new PuenteError('refused', say('refusal.bulk_over', { id, state: bulk.state, why: heard(bulk.detail) }));
+      throw new PuenteError(
+        'refused',
+        say('refusal.bulk_over', { id, state: bulk.state, why: readStored(bulk.detail) }),
+      );
     const items = skipWaiting(bulk.items, ports.clock.now());
     const detail = say('bulk.aborted', { name: person.name, reason: why }).text;
     const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail };
@@ -249,7 +252,7 @@ export function settled(
   return { ...bulk, items, detail: summary({ items }) };
 }
 
-/** `3 moved, 1 refused, 6 waiting`. */
+/** `3 moved, 0 proposed, 1 refused, 0 skipped, 6 waiting`. */
 export function summary({ items }: Pick<BulkMove, 'items'>): string {
   const by = Map.groupBy(items, ({ state }) => state);
   const count = (state: BulkItem['state']): number => by.get(state)?.length ?? 0;

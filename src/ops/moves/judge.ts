@@ -1,6 +1,6 @@
 /** Judges a move: may it be made, what is missing, who has to agree, and what it would touch: pure (`docs/architecture.md` A move). */
 
-import { heard, say } from '../../locales/sentences.ts';
+import { readStored, say } from '../../locales/message.ts';
 import type { MerchantSettings, RoutedKind, Stage } from '../../proxy/routing/merchant.ts';
 import { isEnough } from '../api/person.ts';
 import { iso } from '../fields.ts';
@@ -97,7 +97,7 @@ function stopFindings({ merchant }: Situation, forward: Forward): Finding[] {
   return forward.flatMap(({ kind }) => {
     const trip = merchant.trips[kind];
     if (trip === undefined) return [];
-    const sentence = say('safety_stop', { kind, since_at: iso(trip.at), why: heard(trip.why) });
+    const sentence = say('safety_stop', { kind, since_at: iso(trip.at), why: readStored(trip.why) });
     return [finding('safety_stop', sentence, `puente safety reset ${merchant.id} --kind ${kind} --reason …`)];
   });
 }

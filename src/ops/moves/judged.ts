@@ -1,6 +1,6 @@
 /** A move judged on what the store knows, refused with what is missing, or written with the evidence in its audit line. */
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import type { CoverageRow, DifferenceGroup, Traffic, VerdictRow } from '../../proxy/records/evidence.ts';
 import type { Merchant, MerchantSettings, RoutedKind } from '../../proxy/routing/merchant.ts';

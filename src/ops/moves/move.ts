@@ -1,7 +1,7 @@
 /** Moving a merchant: judged, and written with a reason, a revision precondition and the evidence in the audit line; and rolling back to legacy at once. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { type Merchant, type MerchantSettings, type RoutedKind, stages } from '../../proxy/routing/merchant.ts';
 import { type Person, reason } from '../api/person.ts';
 import { inForce, merchantToChange, revision, type StageView } from '../merchants.ts';

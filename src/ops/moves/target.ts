@@ -1,8 +1,7 @@
 /** A move as it is asked for, and what it makes of a merchant's settings: pure. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { stageText } from '../../locales/sentences/facts.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import type { SeenUnit, VerdictRow } from '../../proxy/records/evidence.ts';
 import {
   type Merchant,
@@ -128,7 +127,7 @@ function routeOf(stage: Stage, percent: number): Route {
 
 /** A route in words, as `canary 5 %`. */
 export function routeText({ stage, share: percent }: Route): string {
-  return stageText(stage, percent);
+  return stage === 'canary' ? `canary ${percent} %` : stage;
 }
 
 // Whether a move goes forward or back, for which kinds, and which stages it skips: pure.

@@ -1,8 +1,7 @@
 /** What stands hard in the way of a merchant's move, each with the command that shows or mends it: pure. */
 
 import type { Spoken } from '../../error.ts';
-import { sideOf } from '../../locales/sentences/facts.ts';
-import { heard, say } from '../../locales/sentences.ts';
+import { readStored, say } from '../../locales/message.ts';
 import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import type { DifferenceGroup, LedgerRow } from '../../proxy/records/evidence.ts';
@@ -16,6 +15,7 @@ import {
   type ReadinessFacts,
   type ReadinessRules,
   type Seen,
+  sideOf,
   sumOf,
   usedKinds,
 } from './facts.ts';
@@ -84,7 +84,7 @@ function stopFindings({ trips, merchant_id, operations }: ReadinessFacts): Findi
     const trip = trips?.[kind];
     if (trip === undefined) return [];
     const since_at = iso(trip.at);
-    const sentence = say('safety_stop', { kind, since_at, why: heard(trip.why) });
+    const sentence = say('safety_stop', { kind, since_at, why: readStored(trip.why) });
     const command = `puente safety reset ${merchant_id} --kind ${kind} --reason …`;
     const of = { operation: anyOf(operations, kind), sample: trip.evidence.sample };
     return [finding('safety_stop', sentence, command, of)];

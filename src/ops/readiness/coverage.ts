@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { Spoken } from '../../error.ts';
-import { quoted, say } from '../../locales/sentences.ts';
+import { quoted, say } from '../../locales/message.ts';
 import type { Operation, Tables } from '../../mapping/tables.ts';
 import { fieldOfLoss } from '../../proxy/evidence/findings.ts';
 import type { CoverageRow, LedgerRow, Traffic, UnknownRow, VerdictRow } from '../../proxy/records/evidence.ts';

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { type DifferenceGroup, differenceStates } from '../../proxy/records/evidence.ts';
 import { reason } from '../api/person.ts';
 import { DAY_MS, instant, iso, listLimit, merchantId } from '../fields.ts';

@@ -1,7 +1,7 @@
 /** What a readiness verdict is judged on, and what it consists of. */
 
 import type { Said, Spoken } from '../../error.ts';
-import { type AreaWord, sideOf, sideText } from '../../locales/sentences/facts.ts';
+import { say } from '../../locales/message.ts';
 import type { Operation, Tables } from '../../mapping/tables.ts';
 import type { Outcome } from '../../proxy/evidence/exchange.ts';
 import { FOUND, isSearch } from '../../proxy/evidence/findings.ts';
@@ -99,6 +99,18 @@ export async function readSeen(
 
 // What a merchant's tills must have been seen doing before it is proven: by area of work, not by every path there is.
 
+/** A key of `area.` in `src/locales`. */
+type AreaWord =
+  | 'create_point'
+  | 'create_qr'
+  | 'create_qr_v1'
+  | 'read_intents'
+  | 'read_qr'
+  | 'cancel_intents'
+  | 'cancel_qr'
+  | 'devices'
+  | 'refund';
+
 /** Calls of one area prove one another: they are the same work on other paths. */
 export interface Area {
   id: 'create' | 'read' | 'cancel' | 'refund' | 'devices';
@@ -191,9 +203,16 @@ export function sumOf(rows: readonly Pick<Traffic, 'calls'>[]): number {
   return rows.reduce((sum, { calls }) => sum + calls, 0);
 }
 
-/** What a side said of a create, as a clause. */
+/** A side's answer to a create: refused on paper by one of two, or its own word. A shadow's verdict is stored as `refused_there 400 property_value …`. */
+export function sideOf(side: string): { by: 'orders' | 'puente' | 'itself'; detail: string } {
+  const [, where, detail] = /^refused_(there|here) (.+)$/s.exec(side) ?? [];
+  if (where === undefined || detail === undefined) return { by: 'itself', detail: side };
+  return { by: where === 'there' ? 'orders' : 'puente', detail };
+}
+
+/** A side's answer to a create, as a clause in English. */
 export function saidOf(side: string): string {
-  return sideText(sideOf(side));
+  return say('side', sideOf(side)).text;
 }
 
 // What a verdict consists of.

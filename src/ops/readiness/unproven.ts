@@ -1,8 +1,7 @@
 /** What no traffic has shown, and what would show it: pure. */
 
 import type { Spoken } from '../../error.ts';
-import { unknownWords } from '../../locales/sentences/facts.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import { DAY_MS } from '../fields.ts';
 import { noticeFindings } from './blockers.ts';
@@ -153,7 +152,7 @@ function fileFindings(facts: ReadinessFacts): Finding[] {
     safety_stops: facts.trips,
     in_doubt: facts.in_doubt,
   };
-  const unknown = unknownWords.filter((name) => asked[name] === null);
+  const unknown = Object.keys(asked).filter((name) => asked[name as keyof typeof asked] === null); // its own keys
   if (unknown.length === 0) return [];
   return [finding('not_known', say('not_known', { unknown }), `puente can-migrate ${facts.merchant_id}`)];
 }

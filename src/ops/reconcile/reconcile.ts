@@ -1,7 +1,8 @@
 /** Reconciliation: open and recent links, and events that nobody matched, against the upstream; dry first, then repaired. */
+
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { InboxEvent } from '../../proxy/records/notices.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';

@@ -3,12 +3,12 @@
 import { z } from 'zod';
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { shownUrl } from '../../proxy/notices/guard.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { reasonSaid } from '../audit.ts';
-import { instant, iso, merchantId, pagesOf } from '../fields.ts';
+import { instant, iso, listLimit, merchantId, pagesOf } from '../fields.ts';
 import type { Ports, Store } from '../ports.ts';
 import type { DecisionLine, ReportAsk } from './report.ts';
 
@@ -127,7 +127,7 @@ export const incidentQuery = z.strictObject({
   merchant: merchantId.exactOptional().describe('of this merchant'),
   since: instant.exactOptional().describe('then or later, such as 2026-01-31T09:00:00Z (default: thirty days ago)'),
   until: instant.exactOptional().describe('before then'),
-  limit: z.coerce.number().int().min(1).max(MOST_LISTED).default(DEFAULT_LIMIT).describe('at most so many'),
+  limit: listLimit(DEFAULT_LIMIT, MOST_LISTED),
 });
 
 /** Newest first, and how many older ones of the period are not listed. @throws PuenteError bad_request for an empty period. */

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { PuenteError, type Said, type Spoken } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { instant, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { lastBefore } from './decisions.ts';

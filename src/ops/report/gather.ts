@@ -2,7 +2,7 @@
 
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { type ExchangeFilter, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import { verifyAuditStream } from '../audit.ts';
 import { DAY_MS, iso, pagesOf } from '../fields.ts';

@@ -1,7 +1,7 @@
 /** The steps of a sale's story, gathered from everything the store kept of it. */
 
 import type { Said, Spoken } from '../../error.ts';
-import { heard, quoted, say } from '../../locales/sentences.ts';
+import { quoted, readStored, say } from '../../locales/message.ts';
 import { decimalText } from '../../mapping/amount.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { TILL_LEFT, type UpstreamNote } from '../../proxy/evidence/exchange.ts';
@@ -245,7 +245,7 @@ export function stepsOfNotice({ notice, attempts }: NoticeWithAttempts, state_ti
       at,
       rank: 'delivered',
       kind: 'notice',
-      ...told(say(attemptCodes[outcome], { why: heard(detail) })),
+      ...told(say(attemptCodes[outcome], { why: readStored(detail) })),
       id,
     }),
   );
@@ -261,7 +261,7 @@ const attemptCodes = {
 } as const;
 
 export function stepOfDecision({ at, who, action, reason, sequence }: AuditLine): Step {
-  const why = who === BY_ITSELF ? heard(reason) : reason;
+  const why = who === BY_ITSELF ? readStored(reason) : reason;
   return {
     at,
     rank: 'decided',

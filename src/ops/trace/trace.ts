@@ -1,6 +1,6 @@
 /** One sale in one story: till calls, rules that fired, upstream calls, states, events, notices, refunds, losses. */
 import { PuenteError, type Said } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { decimalText } from '../../mapping/amount.ts';
 import type { RowWords } from '../../mapping/tables.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
@@ -103,7 +103,7 @@ async function storyOf(ports: Ports, { found_as, link, sale, calls }: Subject): 
 
 function rulesOf({ tables }: Ports, fired: readonly string[]): Trace['rules'] {
   return tables.describe(fired).map(({ row, why, parts }) => {
-    const { text, said } = say('rule', parts);
+    const { text, said } = say('rule', { ...parts });
     return { row, says: text, says_said: said, why };
   });
 }

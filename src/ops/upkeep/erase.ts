@@ -2,9 +2,9 @@
 
 import { z } from 'zod';
 import { PuenteError, type Spoken } from '../../error.ts';
-import { heardOfInput, say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import type { OpenWork } from '../../proxy/records/upkeep.ts';
-import { reason, SAY_WHY } from '../api/person.ts';
+import { no_reason, reason } from '../api/person.ts';
 import type { Ports } from '../ports.ts';
 
 /** The action of the audit line, whose subject is the merchant. */
@@ -44,7 +44,7 @@ export async function eraseMerchant(ports: Ports, merchant_id: string, ask: Eras
   if (!ask.apply) return counted;
   const { reason } = ask;
   if (reason === undefined)
-    throw new PuenteError('bad_request', say('input.at', { where: 'reason', wrong: heardOfInput(SAY_WHY) }));
+    throw new PuenteError('bad_request', say('input.at', { where: 'reason', wrong: no_reason }));
   if (obstacles.length > 0) throw new PuenteError('conflict', [say('refusal.not_erased', {}), ...obstacles]);
   await ports.evidence.settled();
   const gone = await ports.memory.mutex.run(`erase:${merchant_id}`, () =>

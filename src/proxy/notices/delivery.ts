@@ -2,7 +2,7 @@
 
 import { Client, type Dispatcher } from 'undici';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { createEntries } from '../lru.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
 import type { Dialect } from '../routing/merchant.ts';

@@ -3,8 +3,8 @@ import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { buildConnector } from 'undici';
-import { PuenteError } from '../../error.ts';
-import { heardOfAddress, say } from '../../locales/sentences.ts';
+import { PuenteError, type Spoken } from '../../error.ts';
+import { say } from '../../locales/message.ts';
 import { publicResolver, type Resolve, systemResolver } from './resolve.ts';
 
 export interface OutboundPolicy {
@@ -30,29 +30,25 @@ const MAX_URL_CHARACTERS = 2048;
  * @throws PuenteError blocked_address, with a sentence that says what to change.
  */
 export function checkUrl(text: string, policy: OutboundPolicy): URL {
-  if (text.length > MAX_URL_CHARACTERS) throw blocked(`is longer than ${MAX_URL_CHARACTERS} characters`);
-  if (!PRINTABLE_ASCII.test(text)) {
-    throw blocked('has a character that is not printable ASCII; write an international host in its xn-- form');
-  }
-  if (text.includes('\\')) throw blocked('has a backslash');
-  if (text.includes('#')) throw blocked('has a fragment (#…); remove it');
+  if (text.length > MAX_URL_CHARACTERS) throw blocked(say('url.long', { most: MAX_URL_CHARACTERS }));
+  if (!PRINTABLE_ASCII.test(text)) throw blocked(say('url.not_ascii', {}));
+  if (text.includes('\\')) throw blocked(say('url.backslash', {}));
+  if (text.includes('#')) throw blocked(say('url.fragment', {}));
   const url = URL.parse(text);
-  if (url === null) throw blocked('is not a URL');
+  if (url === null) throw blocked(say('url.none', {}));
   const plain = url.protocol === 'http:' && (policy.allow_private || policy.allow_http);
-  if (url.protocol !== 'https:' && !plain) throw blocked('does not start with https://');
-  if (url.username !== '' || url.password !== '' || AUTHORITY_WITH_USER.test(text))
-    throw blocked('has a user name or a password; remove it');
+  if (url.protocol !== 'https:' && !plain) throw blocked(say('url.not_https', {}));
+  if (url.username !== '' || url.password !== '' || AUTHORITY_WITH_USER.test(text)) throw blocked(say('url.user', {}));
   const port = portOf(url);
   const isPlainPort = plain && port === 80;
   if (!policy.allow_private && !isPlainPort && !policy.ports.includes(port))
-    throw blocked(`uses port ${port}; allowed are ${policy.ports.join(', ')}`);
+    throw blocked(say('url.port', { port, allowed: policy.ports.join(', ') }));
   const host = hostOf(url);
-  if (isOwn(host, port, policy)) throw blocked("is Puente's own address");
-  if (host === '' || EMPTY_LABEL.test(host)) throw blocked('has no name of a host');
-  if (!policy.allow_private && isLocalName(host))
-    throw blocked(`names the host '${host}', which is this machine or its own network`);
-  const refusal = isIP(host) === 0 ? null : addressRefusal(host, policy.allow_private);
-  if (refusal !== null) throw blocked(`goes to ${host}, which ${refusal}`);
+  if (isOwn(host, port, policy)) throw blocked(say('url.own', {}));
+  if (host === '' || EMPTY_LABEL.test(host)) throw blocked(say('url.no_host', {}));
+  if (!policy.allow_private && isLocalName(host)) throw blocked(say('url.local', { host }));
+  const cause = isIP(host) === 0 ? null : addressRefusal(host, policy.allow_private);
+  if (cause !== null) throw blocked(say('url.goes_to', { host, cause }));
   return url;
 }
 const PRINTABLE_ASCII = /^[\x21-\x7e]+$/;
@@ -76,8 +72,8 @@ export function guardedConnector(
   });
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, '');
-    const refusal = isIP(host) === 0 ? null : refusalOf(host, policy);
-    if (refusal !== null) return callback(blocked(`goes to ${host}, which ${refusal}`), null);
+    const cause = isIP(host) === 0 ? null : refusalOf(host, policy);
+    if (cause !== null) return callback(blocked(say('url.goes_to', { host, cause })), null);
     connect(options, (error, socket) => {
       if (error !== null) return callback(error, null);
       const wrong = peerRefusal(socket, policy);
@@ -96,7 +92,7 @@ function guardedLookup(policy: OutboundPolicy, resolve: Resolve): LookupFunction
         const refusal = answerRefusal(hostname, found, policy);
         const [first] = found;
         if (refusal !== null || first === undefined)
-          callback(refusal ?? blocked(`names '${hostname}', which has no address`), '', 0);
+          callback(refusal ?? blocked(say('url.no_address', { host: hostname })), '', 0);
         else if (options.all === true) callback(null, found);
         else callback(null, first.address, first.family);
       },
@@ -107,8 +103,8 @@ function guardedLookup(policy: OutboundPolicy, resolve: Resolve): LookupFunction
 
 function answerRefusal(hostname: string, found: LookupAddress[], policy: OutboundPolicy): PuenteError | null {
   for (const { address } of found) {
-    const refusal = refusalOf(address, policy);
-    if (refusal !== null) return blocked(`names '${hostname}', which resolves to ${address}, which ${refusal}`);
+    const cause = refusalOf(address, policy);
+    if (cause !== null) return blocked(say('url.resolves_to', { host: hostname, address, cause }));
   }
   return null;
 }
@@ -117,14 +113,14 @@ function answerRefusal(hostname: string, found: LookupAddress[], policy: Outboun
 function peerRefusal({ remoteAddress }: Socket, policy: OutboundPolicy): Error | null {
   if (remoteAddress === undefined)
     return Object.assign(new Error('closed as soon as it was open'), { code: 'ECONNRESET' });
-  const refusal = refusalOf(remoteAddress, policy);
-  return refusal === null ? null : blocked(`led to ${remoteAddress}, which ${refusal}`);
+  const cause = refusalOf(remoteAddress, policy);
+  return cause === null ? null : blocked(say('url.led_to', { address: remoteAddress, cause }));
 }
 
-function refusalOf(address: string, policy: OutboundPolicy): string | null {
+function refusalOf(address: string, policy: OutboundPolicy): Spoken | null {
   const refusal = addressRefusal(address, policy.allow_private);
   const is_own = policy.own_hosts.some((own) => oneSpelling(own) === oneSpelling(address));
-  return refusal === null && is_own ? "is Puente's own" : refusal;
+  return refusal === null && is_own ? say('address.own', {}) : refusal;
 }
 
 function portOf(url: URL): number {
@@ -161,8 +157,8 @@ function isLocalName(host: string): boolean {
 }
 
 /** The URL itself is not repeated: merchants put keys into its query. */
-function blocked(reason: string): PuenteError {
-  return new PuenteError('blocked_address', say('attempt.blocked', { cause: heardOfAddress(reason) }));
+function blocked(cause: Spoken): PuenteError {
+  return new PuenteError('blocked_address', say('attempt.blocked', { cause }));
 }
 
 /** Allowed by `allow_private`. Link-local stays blocked: clouds have their metadata service there. */
@@ -174,17 +170,18 @@ const ISATAP_MARK = 0x5efe;
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /** Why an address is not allowed, in a few words; null when it is. Only public unicast is (`test/faults/README.md` F113). */
-export function addressRefusal(text: string, allow_private: boolean): string | null {
+export function addressRefusal(text: string, allow_private: boolean): Spoken | null {
   const address = readAddress(text);
-  if (address === null) return 'is not an IP address';
+  if (address === null) return say('address.none', {});
   const range = address.range();
   if (allow_private && PRIVATE_RANGES.includes(range)) return null;
-  if (range !== 'unicast') return `is not public (${range})`;
+  if (range !== 'unicast') return say('address.not_public', { range });
   if (address instanceof ipaddr.IPv4) return null;
-  if (!address.match(GLOBAL_IPV6)) return 'is not public (outside 2000::/3)';
-  if (address.zoneId !== undefined) return 'has a zone, which no public address has';
+  if (!address.match(GLOBAL_IPV6)) return say('address.not_public', { range: 'outside 2000::/3' });
+  if (address.zoneId !== undefined) return say('address.zone', {});
   const [, , , , id = 0, mark] = address.parts;
-  return mark === ISATAP_MARK && ISATAP_IDS.includes(id) ? 'is not public (isatap)' : null;
+  const is_isatap = mark === ISATAP_MARK && ISATAP_IDS.includes(id);
+  return is_isatap ? say('address.not_public', { range: 'isatap' }) : null;
 }
 
 /** The normal form of an address, for comparison; any other text unchanged. */

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { stringifyJson } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import {

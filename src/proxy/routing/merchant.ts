@@ -1,5 +1,6 @@
 /** A merchant and the settings an operator may give it; what is not set follows `config/default.yaml`. */
 import { z } from 'zod';
+import { encoded, say } from '../../locales/message.ts';
 
 /** Where a merchant's new work goes (`docs/glossary.md` Stage), in the order of a migration. */
 export const stages = ['legacy', 'shadow', 'canary', 'orders'] as const;
@@ -18,16 +19,14 @@ export const safetyModes = ['off', 'observe', 'armed'] as const;
 export type SafetyMode = (typeof safetyModes)[number];
 
 /** Percent of the units, two decimals at most. */
-const PERCENTAGE = 'a share is a percentage from 0 to 100';
+const PERCENTAGE = encoded(say('input.share', {}));
 const share = z
   .number(PERCENTAGE)
   .min(0, PERCENTAGE)
   .max(100, PERCENTAGE)
-  .multipleOf(0.01, 'a share has two decimals at most');
+  .multipleOf(0.01, encoded(say('input.share_decimals', {})));
 /** A unit by its slot: `point:<terminal>` or `qr:<external id of the point of sale>`. */
-const slot = z
-  .string()
-  .regex(/^(point|qr):[A-Za-z0-9_-]{1,64}$/, 'a unit is written point:<terminal> or qr:<point of sale>');
+const slot = z.string().regex(/^(point|qr):[A-Za-z0-9_-]{1,64}$/, encoded(say('input.unit', {})));
 /** More named units than any merchant moves by hand. */
 const NAMED_UNITS = 5_000;
 

@@ -3,7 +3,7 @@
 import { durationMs } from '../../contract/duration.ts';
 import { ORDER_ID } from '../../contract/identifiers.ts';
 import type { Order } from '../../contract/orders.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import type { Ports } from '../ports.ts';

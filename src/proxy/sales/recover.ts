@@ -1,5 +1,5 @@
 /** Recovery of sales that no request is waiting for: finish, settle, look at, or give up (`docs/protocol.md` §3.7, §3.8). */
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { tickOf } from '../clock.ts';
 import { lookAfterRefunds } from '../payments/refund-decisions.ts';
 import type { Ports } from '../ports.ts';

@@ -1,7 +1,7 @@
 /** Settling a sale: what an order changes about its link, committed under the row's revision and decided again after a lost race. */
 import type { Order } from '../../contract/orders.ts';
 import { PuenteError, type Spoken } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { AuditEntry } from '../audit.ts';
 import { tickOf } from '../clock.ts';

@@ -1,7 +1,7 @@
 /** Upkeep of a database: its condition, retention and erasure. Backups and disk space are left to the operators of the server. */
 
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import type { UpkeepStore } from '../../ops/ports.ts';
 import type { Room } from '../../proxy/records/upkeep.ts';
 import { factsIn, noBackups, type StoreMethods, type Upkeep, type Writer } from '../engine.ts';

@@ -1,7 +1,7 @@
 /** Commits units: all statements of one are sent at once, in one write, so that it takes one round trip, however many they are. */
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import { createDrain } from '../../proxy/concurrency.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { bytesText } from '../../ops/doctor/finding.ts';
 import type { Failpoint } from '../../proxy/process-memory.ts';
 import type { BackupManifest, BackupNews } from '../../proxy/records/upkeep.ts';

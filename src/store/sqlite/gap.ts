@@ -2,7 +2,7 @@
 
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
 import { LIVE, valuesOfAudit, writes } from '../writes.ts';
 

@@ -3,7 +3,7 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { Heap } from '../../proxy/records/upkeep.ts';
 import { type CommitResult, storeFailed, type Unit, type UnitResult } from '../engine.ts';

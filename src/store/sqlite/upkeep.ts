@@ -1,7 +1,7 @@
 /** Upkeep of a file: its condition, room on the disk, backups, retention and erasure. */
 
 import { statSync } from 'node:fs';
-import { say } from '../../locales/sentences.ts';
+import { say } from '../../locales/message.ts';
 import type { Failpoint } from '../../proxy/process-memory.ts';
 import type { Room, StoreCondition } from '../../proxy/records/upkeep.ts';
 import { factsIn, noBackups, type StoreMethods, type Upkeep } from '../engine.ts';

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Said } from '../../../src/error.ts';
-import { loadWords } from '../../../src/locales/load.ts';
+import { loadWords } from '../../../src/locales/words.ts';
 import { html, saysAll } from '../../../src/ops/html.ts';
 import { storeFailed } from '../../../src/store/engine.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, MEXICO, URUGUAY } from '../../kit.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadWords } from '../../../src/locales/load.ts';
+import { loadWords } from '../../../src/locales/words.ts';
 import { hasChromium } from '../../chromium.ts';
 import { ARGENTINA, BEN, type Bench, BRAZIL, DEVICE, eventually, PEOPLE, POINT, startBench } from '../../kit.ts';
 import { type Opened, openConsole } from './browser.ts';

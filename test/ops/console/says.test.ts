@@ -1,8 +1,8 @@
 /** What the API says, in the page's language: facts of tills are shown whatever they hold. */
 import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../src/error.ts';
-import { loadWords } from '../../../src/locales/load.ts';
-import { heard, quoted, say } from '../../../src/locales/sentences.ts';
+import { quoted, say } from '../../../src/locales/message.ts';
+import { loadWords } from '../../../src/locales/words.ts';
 import { subjectLink } from '../../../src/ops/console/parts.ts';
 import { html, says } from '../../../src/ops/html.ts';
 
@@ -46,7 +46,7 @@ describe.each(['es', 'pt'] as const)('what the API says, in %s', (language) => {
   });
 
   it('puts a sentence within in its place', async () => {
-    const text = told('settled.given_up', { why: heard('The receiver answered 503.') });
+    const text = told('settled.given_up', { why: say('attempt.answered', { status: 503 }) });
     expect(text).toContain('503');
     expect(text).not.toContain('\ufffd');
     expect(text).not.toContain('\u0000');

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
 import { assumptionsOf } from '../../../src/config/describe.ts';
-import { loadWords } from '../../../src/locales/load.ts';
 import { readTexts, type TextList, textLists, textsOf } from '../../../src/locales/texts.ts';
+import { loadWords } from '../../../src/locales/words.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
 import { rowsOf, wholeRows } from '../../../src/mapping/row.ts';
 import { html, written } from '../../../src/ops/html.ts';
@@ -123,7 +123,7 @@ describe('a text', () => {
       return () => readTexts('some', JSON.stringify(texts));
     };
     expect(told([entry])()).toEqual([entry]);
-    expect(told([entry, { en: 'two', es: 'dos' }])).toThrow(/words\/some\.yaml.*\n.*\[1\]\.pt/s);
+    expect(told([entry, { en: 'two', es: 'dos' }])).toThrow(/locales\/some\.yaml.*\n.*\[1\]\.pt/s);
     expect(told([{ ...entry, pt: '' }])).toThrow('[0].pt');
     expect(told([entry, { ...entry, pt: 'outro' }])).toThrow(/twice\n.*\[1\]\.en/s);
   });

@@ -59,12 +59,12 @@ describe('the next step', () => {
   });
 
   it('is the end when nobody waits', () => {
-    expect(nextStep(bulkWith([item('1', 'skipped', NOW)]), [], NOW)).toEqual({ kind: 'done', why: '1 skipped' });
+    expect(nextStep(bulkWith([item('1', 'skipped', NOW)]), [], NOW)).toEqual({ kind: 'done', why: '0 moved, 0 proposed, 0 refused, 1 skipped, 0 waiting' });
   });
 });
 
 it('settles one merchant, and sums up', () => {
   const after = settled(bulkWith([item('1'), item('2')]), item('1'), 'moved', 'legacy to shadow', NOW);
   expect(after.items).toEqual([{ merchant_id: '1', state: 'moved', detail: 'legacy to shadow', at: NOW }, item('2')]);
-  expect(summary(after)).toBe('1 moved, 1 waiting');
+  expect(summary(after)).toBe('1 moved, 0 proposed, 0 refused, 0 skipped, 1 waiting');
 });

@@ -96,7 +96,7 @@ describe('bulk', () => {
     expect((await shown()).state).toBe('running');
     now += 86_400_000;
     const { code, out } = await as(BEN, 'bulk', 'show', id, '--follow');
-    expect(out).toMatch(/done, 2 moved, 1 refused, at most 1 a day/);
+    expect(out).toMatch(/done, 2 moved, 0 proposed, 1 refused, 0 skipped, 0 waiting, at most 1 a day/);
     expect(out).toMatch(new RegExp(`${MEXICO}.*refused`));
     expect(code).toBe(1);
     expect([(await bench.stageOf(CHILE)).stage, (await bench.stageOf(MEXICO)).stage]).toEqual(['shadow', 'legacy']);
@@ -187,7 +187,7 @@ describe('settings and safety', () => {
     const shown = await as(BEN, 'safety', 'show', ARGENTINA);
     expect(shown.out).toContain(`safety stop of merchant ${ARGENTINA}: armed`);
     const reset = await as(BEN, 'safety', 'reset', ARGENTINA, '--kind', 'qr', ...REASON);
-    expect([reset.code, reset.err]).toEqual([1, expect.stringContaining('No safety stop of qr stands')]);
+    expect([reset.code, reset.err]).toEqual([1, expect.stringContaining('No safety stop of QR stands')]);
   });
 });
 

@@ -17,7 +17,7 @@ describe('with the gate enforced', () => {
   it('no door lets a merchant jump from legacy to orders', async () => {
     const refused = await bench.move({ stage: 'orders' }, EVA, BRAZIL);
     expect([refused.status, refused.body]).toMatchObject([400, { error: 'refused', needs: 'override' }]);
-    expect(messageOf(refused)).toContain('skips shadow and canary');
+    expect(messageOf(refused)).toContain('skips shadow, canary');
     expect(messageOf(refused)).toContain(`\`puente stage ${BRAZIL} shadow --reason …\``);
     expect(messageOf(refused)).toContain('--override');
     const aside = { stage: 'orders', reason: 'by the side door', revision: 0 };
@@ -33,9 +33,7 @@ describe('with the gate enforced', () => {
       async () => (await bench.as(BEN, 'GET', `/api/bulk/${id}`)).body as { state: string; items: object[] },
       ({ state }) => state === 'done',
     );
-    expect(done.items).toMatchObject([
-      { state: 'refused', detail: expect.stringContaining('skips shadow and canary') },
-    ]);
+    expect(done.items).toMatchObject([{ state: 'refused', detail: expect.stringContaining('skips shadow, canary') }]);
     expect(await bench.stageOf(BRAZIL)).toMatchObject({ stage: 'legacy', revision: 0 });
   });
 

@@ -211,7 +211,7 @@ describe('what stands in the way of a move forward', () => {
     );
     expect(judgement.missing.map(({ code, what }) => [code, what.split(' calls ')[0]])).toEqual([
       ['too_few_calls', '0 intents'],
-      ['too_few_calls', '0 qr'],
+      ['too_few_calls', '0 QR'],
     ]);
   });
 

@@ -130,7 +130,7 @@ describe('armed', () => {
     const ask = { kind: 'intents', reason: 'the service is well again', revision };
     expect((await reset({ ...ask, reason: undefined })).status).toBe(400);
     expect((await reset({ ...ask, revision: revision - 1 })).status).toBe(409);
-    expect(messageOf(await reset({ ...ask, kind: 'qr' }))).toContain('No safety stop of qr stands');
+    expect(messageOf(await reset({ ...ask, kind: 'qr' }))).toContain('No safety stop of QR stands');
     expect((await reset(ask)).body).toMatchObject({ in_force: { intents: { stage: 'canary', trip: null } } });
     expect((await reset({ ...ask, revision: revision + 1 })).status).toBe(400);
     expect(await lines(ARGENTINA, 'safety reset')).toMatchObject([

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadWords } from '../../../src/locales/load.ts';
+import { loadWords } from '../../../src/locales/words.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import { reportHtml } from '../../../src/ops/report/html.ts';
 import type { Report } from '../../../src/ops/report/report.ts';

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { loadWords } from '../../../src/locales/load.ts';
+import { loadWords } from '../../../src/locales/words.ts';
 import { daySums } from '../../../src/ops/charts/charts.ts';
 import { csvLine, reportCsv } from '../../../src/ops/report/csv.ts';
 import { diffReports, readReport } from '../../../src/ops/report/diff.ts';

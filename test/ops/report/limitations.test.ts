@@ -1,6 +1,6 @@
 /** Limitations in a report: hits and calls from the exchanges and notices of the period, and what each form shows of them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { loadWords } from '../../../src/locales/load.ts';
+import { loadWords } from '../../../src/locales/words.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { reportCsv } from '../../../src/ops/report/csv.ts';
 import { diffReports } from '../../../src/ops/report/diff.ts';

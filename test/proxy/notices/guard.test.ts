@@ -224,7 +224,7 @@ describe('an address', () => {
     ['::ffff:8.8.8.8', null],
     ['8.8.8.8', null],
   ])('%s: %s', (address, expected) => {
-    expect(addressRefusal(address, false)).toBe(expected);
+    expect(addressRefusal(address, false)?.text ?? null).toBe(expected);
   });
 });
 

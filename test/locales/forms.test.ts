@@ -1,9 +1,9 @@
 /** Texts recognised by their form, as a regular expression would, whatever is in them. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { placesIn } from '../../../src/locales/form.ts';
-import { loadWords } from '../../../src/locales/load.ts';
-import { heard } from '../../../src/locales/sentences.ts';
+import { olderText } from '../../src/locales/older-texts.ts';
+import { placesIn } from '../../src/locales/texts.ts';
+import { loadWords } from '../../src/locales/words.ts';
 
 function byExpression(form: readonly string[], text: string): string[] | null {
   const parts = form.map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
@@ -31,7 +31,7 @@ describe('a form', () => {
 
   it('has done with a text that was made to be nearly one of ours: a regular expression takes hours', () => {
     const nearly = [' of ', ' calls in ', ' min took ', ' ms or longer; '].map((part) => part.repeat(2_000)).join('');
-    expect(heard(nearly).said).toBeNull();
+    expect(olderText(nearly).said).toBeNull();
     const also = `orders take ${[' items; the last ', ' of '].map((part) => part.repeat(50_000)).join('')}`;
     expect(loadWords().es.written(also)).toBeNull();
   });

@@ -1,6 +1,6 @@
-/** Says in a reader's language what Puente says in English: by its code, with its facts, or as a known text. What is neither stays English, and is told as such. */
+/** Makes the text of a message in a language from its code and facts. A text without a translation stays English, and is marked as such. */
 import type { Fact, Said, Sentence } from '../error.ts';
-import type { Words } from './words.ts';
+import type { Language, Words } from './words.ts';
 
 /** A piece of a text: in the reader's language, or in English, to be marked so that a screen reader reads it as what it is. */
 export type Part = string | { english: string };
@@ -21,23 +21,22 @@ const NAMED: Readonly<Partial<Record<string, string>>> = {
   mismatch: 'mismatch',
 };
 
-/** @param text the English sentence. @param said its code; null when it has none. */
+/** @param text in English. @param said its code; null when it has none. */
 export function partsOf(words: Words, text: string, said: Said | null): readonly Part[] {
-  if (said === null) return [writtenPart(words, text)];
-  return words.language === 'en' ? [text] : spoken(words, said);
+  return said === null ? [writtenPart(words, text)] : spoken(words, said);
 }
 
-/** What a table, a setting or the register says: the one place where its translation is looked up. */
+/** A text of a table, a setting or the register: the one place where its translation is looked up. */
 export function writtenPart(words: Words, text: string): Part {
   return words.written(text) ?? { english: text };
 }
 
-/** What a line of the audit trail says was done; in the line's own word where an older build wrote it. */
+/** The action of a line of the audit trail; in the line's own word where an older build wrote it. */
 export function actionOf(words: Words, action: string): string {
   return words.named(`action.${action.replaceAll(/[^a-z]/g, '_')}`, action);
 }
 
-/** The fact that is what somebody else said, or a table: words of their own, mostly English ones. */
+/** The fact that is a text of another party, or of a table: mostly English. */
 const DETAIL = 'detail';
 
 /**
@@ -70,6 +69,7 @@ function shown(words: Words, name: string, fact: Exclude<Fact, Sentence>): strin
   if (fact === null) return 'none';
   if (typeof fact === 'boolean') return fact ? 'yes' : 'no';
   if (typeof fact === 'number') return fact;
+  if (isTranslated(fact)) return fact[words.language];
   const namedBy = (one: string): string => {
     const group = NAMED[name];
     return group === undefined ? one : words.named(`${group}.${one}`, one);
@@ -78,6 +78,10 @@ function shown(words: Words, name: string, fact: Exclude<Fact, Sentence>): strin
   if (name === 'sum') return String(fact).replace(/^\d+(\.\d+)?/, words.decimal);
   if (typeof fact !== 'string') return words.list(fact.map(namedBy));
   return name.endsWith('_at') ? words.time(fact) : namedBy(fact);
+}
+
+function isTranslated(fact: Exclude<Fact, Sentence>): fact is Readonly<Record<Language, string>> {
+  return typeof fact === 'object' && fact !== null && 'en' in fact;
 }
 
 /** Labels come from tills, too: what XML can't hold is shown as a replacement character. */
