@@ -59,7 +59,10 @@ describe('the next step', () => {
   });
 
   it('is the end when nobody waits', () => {
-    expect(nextStep(bulkWith([item('1', 'skipped', NOW)]), [], NOW)).toEqual({ kind: 'done', why: '0 moved, 0 proposed, 0 refused, 1 skipped, 0 waiting' });
+    expect(nextStep(bulkWith([item('1', 'skipped', NOW)]), [], NOW)).toEqual({
+      kind: 'done',
+      why: '0 moved, 0 proposed, 0 refused, 1 skipped, 0 waiting',
+    });
   });
 });
 
