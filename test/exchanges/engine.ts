@@ -193,13 +193,9 @@ function checkNotices(run: Run, told: WrittenNotice[]): void {
   }
   const { body } = first;
   expect(body).toBe(JSON.stringify(fill(notice.body, names)));
-  const facts = { url: 'https://till.example/notices', intent_id: link.legacy_id, body, timestamp_ms: 1 };
-  const request = noticeRequest({
-    ...facts,
-    request_id: 'r',
-    dialect: notice.dialect,
-    secret: new Secret(NOTICE_SECRET),
-  });
+  const sent = { ...first, form: 'point', id: 'r', sequence: 1, state: 'pending', attempts: 0 } as const;
+  const receiver = { url: 'https://till.example/notices', dialect: notice.dialect, secret: new Secret(NOTICE_SECRET) };
+  const request = noticeRequest(sent, { ...receiver, public_url: 'https://puente.example' }, 1);
   expect([...new URL(request.url).searchParams]).toEqual(Object.entries(fill(notice.query, names)));
 }
 

@@ -10,7 +10,7 @@ import type { NoticeStore } from '../store.ts';
 import { readRetryAfter } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 import { checkUrl, guardedConnector, type OutboundPolicy, shownUrl } from './guard.ts';
-import { feedNoticeRequest, type NoticeRequest, noticeRequest, withoutCredentials } from './request.ts';
+import { type NoticeRequest, noticeRequest, withoutCredentials } from './request.ts';
 import type { Resolve } from './resolve.ts';
 import { afterNoticeAttempt } from './retry-schedule.ts';
 
@@ -98,17 +98,13 @@ function writeRequest(
   if (receiver === null) return say('attempt.unreadable_settings', {}).text;
   const { url, dialect, secret } = receiver;
   if (url === null) return say('attempt.no_url', {}).text;
-  if (notice.form !== 'point') {
-    try {
-      return feedNoticeRequest(notice, { url, secret, public_url }, timestamp_ms);
-    } catch {
-      return say('attempt.no_news', {}).text;
-    }
+  if (notice.form === 'point' && dialect === 'point_integration_wh' && secret === null)
+    return say('attempt.no_secret', {}).text;
+  try {
+    return noticeRequest(notice, { url, dialect, secret, public_url }, timestamp_ms);
+  } catch {
+    return say('attempt.no_news', {}).text;
   }
-  const facts = { url, intent_id: notice.legacy_id, body: notice.body, request_id: notice.id, timestamp_ms };
-  if (dialect === 'point_integration_ipn') return noticeRequest({ ...facts, dialect });
-  if (secret === null) return say('attempt.no_secret', {}).text;
-  return noticeRequest({ ...facts, dialect, secret });
 }
 
 /** Retries while the store fails: a delivered notice that is not recorded would be sent again at once. */

@@ -22,41 +22,43 @@ export interface NoticeRequest {
   body: string;
 }
 
-interface NoticeFacts {
+export interface NoticeTarget {
   /** The merchant's URL; its own query stays in front. */
   url: string;
-  /** Signed and sent in its own case (`docs/field-notes.md` Point finding 3). */
-  intent_id: string;
-  /** The flat intent, JSON text. */
-  body: string;
-  /** The same on every attempt, so that a receiver can recognize a second delivery. */
-  request_id: string;
-  /** Epoch ms of this attempt. */
-  timestamp_ms: number;
+  dialect: Dialect;
+  /** The merchant's own, for webhooks; those of QR are unsigned without one, as they could never be verified (§0 row 7). */
+  secret: Secret | null;
+  /** Puente's public address without a slash at its end: receivers fetch `resource` from it (§0 row 3). */
+  public_url: string;
 }
 
-export type NoticeInput =
-  | (NoticeFacts & { dialect: 'point_integration_ipn' })
-  | (NoticeFacts & { dialect: 'point_integration_wh'; secret: Secret });
+/**
+ * The request of one attempt. The request id is the notice's own id, the same on every attempt.
+ * @param timestamp_ms epoch ms of this attempt.
+ * @throws ZodError when a webhook's facts are not those of its topic.
+ */
+export function noticeRequest(notice: Notice, target: NoticeTarget, timestamp_ms: number): NoticeRequest {
+  if (notice.form === 'point') return intent(notice, target, timestamp_ms);
+  return notice.form === 'webhook' ? webhook(notice, target, timestamp_ms) : ipn(notice, target, timestamp_ms);
+}
 
 /**
- * The notice of an intent. `point_integration_wh` is signed with the merchant's own secret; the signature of
- * `point_integration_ipn` verifies with no key (`docs/field-notes.md` Point §3.1, §3.2, finding 3).
+ * `point_integration_wh` is signed with the merchant's own secret; the signature of `point_integration_ipn` verifies with no
+ * key. The id is signed and sent in its own case (`docs/field-notes.md` Point §3.1, §3.2, finding 3).
  */
-export function noticeRequest(input: NoticeInput): NoticeRequest {
-  const { url, body, intent_id } = input;
-  const id = encodeURIComponent(intent_id);
-  const is_ipn = input.dialect === 'point_integration_ipn';
-  const query = is_ipn ? `topic=point_integration_ipn&id=${id}` : `type=point_integration_wh&data.id=${id}`;
+function intent({ id, legacy_id, body }: Notice, { url, dialect, secret }: NoticeTarget, ts: number): NoticeRequest {
+  const is_signed = dialect === 'point_integration_wh' && secret !== null;
+  const idName =
+    dialect === 'point_integration_ipn' ? 'topic=point_integration_ipn&id' : 'type=point_integration_wh&data.id';
   return {
-    url: withQuery(url, query),
+    url: withQuery(url, `${idName}=${encodeURIComponent(legacy_id)}`),
     headers: {
       accept: '*/*',
       'content-type': 'application/json',
-      'x-request-id': input.request_id,
-      'x-signature': is_ipn
-        ? unverifiableSignature(input.request_id, input.timestamp_ms)
-        : signature({ id: intent_id, request_id: input.request_id, ts: input.timestamp_ms }, input.secret),
+      'x-request-id': id,
+      'x-signature': is_signed
+        ? signature({ id: legacy_id, request_id: id, ts }, secret)
+        : unverifiableSignature(id, ts),
     },
     body,
   };
@@ -112,26 +114,8 @@ export const feedFacts = z.object({
 });
 export type FeedFacts = z.infer<typeof feedFacts>;
 
-export interface FeedReceiver {
-  /** Its own parameters stay in front. */
-  url: string;
-  /** The merchant's own, for webhooks; without one they are unsigned, as QR notices could never be verified (§0 row 7). */
-  secret: Secret | null;
-  /** Puente's public address without a slash at its end: receivers fetch `resource` from it (§0 row 3). */
-  public_url: string;
-}
-
-/**
- * The request of one attempt. The request id is the notice's own id, the same on every attempt.
- * @param timestamp_ms epoch ms of this attempt.
- * @throws ZodError when a webhook's facts are not those of its topic.
- */
-export function feedNoticeRequest(notice: Notice, receiver: FeedReceiver, timestamp_ms: number): NoticeRequest {
-  return notice.form === 'webhook' ? webhook(notice, receiver, timestamp_ms) : ipn(notice, receiver, timestamp_ms);
-}
-
 /** The agent is upstream's, because firewalls and receivers match it. */
-function ipn({ id, topic, subject }: Notice, { url, public_url }: FeedReceiver, timestamp_ms: number): NoticeRequest {
+function ipn({ id, topic, subject }: Notice, { url, public_url }: NoticeTarget, timestamp_ms: number): NoticeRequest {
   const resource = topic === 'merchant_order' ? `${public_url}/merchant_orders/${subject}` : subject;
   return {
     url: withQuery(url, `id=${subject}&topic=${topic}`),
@@ -145,7 +129,7 @@ function ipn({ id, topic, subject }: Notice, { url, public_url }: FeedReceiver, 
   };
 }
 
-function webhook(notice: Notice, { url, secret }: FeedReceiver, timestamp_ms: number): NoticeRequest {
+function webhook(notice: Notice, { url, secret }: NoticeTarget, timestamp_ms: number): NoticeRequest {
   const { id, topic, subject } = notice;
   const facts = feedFacts.parse(JSON.parse(notice.body));
   const type = topic === 'payment' ? 'payment' : 'topic_merchant_order_wh';

@@ -5,7 +5,6 @@ import { shownUrl } from '../../../src/proxy/notices/guard.ts';
 import { inTurns } from '../../../src/proxy/notices/notifier.ts';
 import {
   type FeedForm,
-  feedNoticeRequest,
   inForms,
   type News,
   noticeRequest,
@@ -20,70 +19,13 @@ import { Secret } from '../../../src/proxy/vault.ts';
 const UNVERIFIABLE = expect.stringMatching(/^ts=\d{10},v1=[0-9a-f]{64}$/);
 
 const ID = '3F0E6a52-1111-4222-8333-944445555666';
-const facts = {
-  url: 'https://till.example.com/hook',
-  intent_id: ID,
-  body: '{"id":"x"}',
-  request_id: 'notice-1',
-  timestamp_ms: 1_793_624_762_110,
-};
-
-describe('point_integration_ipn', () => {
-  it('has topic and id in the query, the flat intent as body, and a signature that no secret made', () => {
-    const told = noticeRequest({ ...facts, dialect: 'point_integration_ipn' });
-    expect(told).toEqual({
-      url: `https://till.example.com/hook?topic=point_integration_ipn&id=${ID}`,
-      headers: {
-        accept: '*/*',
-        'content-type': 'application/json',
-        'x-request-id': 'notice-1',
-        'x-signature': UNVERIFIABLE,
-      },
-      body: '{"id":"x"}',
-    });
-    const later = noticeRequest({
-      ...facts,
-      timestamp_ms: facts.timestamp_ms + 1_000,
-      dialect: 'point_integration_ipn',
-    });
-    expect(later.headers['x-signature']).not.toBe(told.headers['x-signature']);
-  });
-
-  const urls: [string, string][] = [
-    ['https://t.example/h?client=7', 'https://t.example/h?client=7&topic='],
-    ['https://t.example/h?', 'https://t.example/h?topic='],
-    ['https://t.example/h?a=1&', 'https://t.example/h?a=1&topic='],
-    ['https://t.example', 'https://t.example?topic='],
-  ];
-  it.each(urls)("keeps the URL's own query in front: %s", (url, start) => {
-    expect(noticeRequest({ ...facts, url, dialect: 'point_integration_ipn' }).url).toBe(
-      `${start}point_integration_ipn&id=${ID}`,
-    );
-  });
-});
-
-describe('point_integration_wh', () => {
-  it('is signed over the id in its own case, as Odoo checks it', () => {
-    const { url, headers, body } = noticeRequest({
-      ...facts,
-      dialect: 'point_integration_wh',
-      secret: new Secret('till secret'),
-    });
-    const v1 = createHmac('sha256', 'till secret')
-      .update(`id:${ID};request-id:notice-1;ts:1793624762110;`)
-      .digest('hex');
-    expect(url).toBe(`https://till.example.com/hook?type=point_integration_wh&data.id=${ID}`);
-    expect(headers).toMatchObject({
-      'content-type': 'application/json',
-      'x-request-id': 'notice-1',
-      'x-signature': `ts=1793624762110,v1=${v1}`,
-    });
-    expect(body).toBe('{"id":"x"}');
-  });
-});
-
-const PUBLIC_URL = 'https://puente.example';
-const receiver = { url: 'https://t.example/ipn?tenant=7', secret: null, public_url: PUBLIC_URL };
+const AT = 1_793_624_762_110;
+const receiver = {
+  url: 'https://t.example/ipn?tenant=7',
+  dialect: 'point_integration_ipn',
+  secret: null,
+  public_url: 'https://puente.example',
+} as const;
 
 function notice(change: Partial<Notice> = {}): Notice {
   return {
@@ -103,11 +45,53 @@ function notice(change: Partial<Notice> = {}): Notice {
   };
 }
 
+describe('the notice of an intent', () => {
+  const ofIntent = notice({ topic: 'point', form: 'point', id: 'notice-1', body: '{"id":"x"}' });
+
+  it('as IPN has topic and id in the query, the flat intent as body, and a signature that no secret made', () => {
+    const sent = noticeRequest(ofIntent, { ...receiver, url: 'https://till.example.com/hook' }, AT);
+    expect(sent).toEqual({
+      url: `https://till.example.com/hook?topic=point_integration_ipn&id=${ID}`,
+      headers: {
+        accept: '*/*',
+        'content-type': 'application/json',
+        'x-request-id': 'notice-1',
+        'x-signature': UNVERIFIABLE,
+      },
+      body: '{"id":"x"}',
+    });
+    const later = noticeRequest(ofIntent, receiver, AT + 1_000);
+    expect(later.headers['x-signature']).not.toBe(sent.headers['x-signature']);
+  });
+
+  it.each([
+    ['https://t.example/h?client=7', 'https://t.example/h?client=7&topic='],
+    ['https://t.example/h?', 'https://t.example/h?topic='],
+    ['https://t.example/h?a=1&', 'https://t.example/h?a=1&topic='],
+    ['https://t.example', 'https://t.example?topic='],
+  ])("keeps the URL's own query in front: %s", (url, start) => {
+    expect(noticeRequest(ofIntent, { ...receiver, url }, AT).url).toBe(`${start}point_integration_ipn&id=${ID}`);
+  });
+
+  it('as webhook is signed over the id in its own case, as Odoo checks it', () => {
+    const target = { ...receiver, dialect: 'point_integration_wh', secret: new Secret('till secret') } as const;
+    const v1 = createHmac('sha256', 'till secret').update(`id:${ID};request-id:notice-1;ts:${AT};`).digest('hex');
+    expect(noticeRequest(ofIntent, target, AT)).toMatchObject({
+      url: `https://t.example/ipn?tenant=7&type=point_integration_wh&data.id=${ID}`,
+      headers: {
+        'content-type': 'application/json',
+        'x-request-id': 'notice-1',
+        'x-signature': `ts=${AT},v1=${v1}`,
+      },
+      body: '{"id":"x"}',
+    });
+  });
+});
+
 describe('IPN of a QR sale', () => {
   it('has id before topic behind the own query, where the merchant order is, and a signature that no secret made', () => {
-    const at = 1_793_624_762_110;
-    const told = feedNoticeRequest(notice(), { ...receiver, secret: new Secret('s') }, at);
-    expect(feedNoticeRequest(notice(), receiver, at)).toEqual(told);
+    const told = noticeRequest(notice(), { ...receiver, secret: new Secret('s') }, AT);
+    expect(noticeRequest(notice(), receiver, AT)).toEqual(told);
     expect(told).toEqual({
       url: 'https://t.example/ipn?tenant=7&id=8000000000000017&topic=merchant_order',
       headers: {
@@ -121,7 +105,7 @@ describe('IPN of a QR sale', () => {
   });
 
   it('names a payment by its bare number', () => {
-    const told = feedNoticeRequest(notice({ topic: 'payment', subject: '1313' }), receiver, 5);
+    const told = noticeRequest(notice({ topic: 'payment', subject: '1313' }), receiver, 5);
     expect([told.url, told.headers['user-agent'], told.body]).toEqual([
       'https://t.example/ipn?tenant=7&id=1313&topic=payment',
       'MercadoPago Feed v2.0 payment',
@@ -142,7 +126,7 @@ describe('the webhook of a QR sale', () => {
   ];
   it.each(statuses)('of a merchant order in %s has its id at the root and says %s twice', (order_status, status) => {
     const body = JSON.stringify({ first: false, order_status });
-    const told = feedNoticeRequest(notice({ form: 'webhook', body }), receiver, 5);
+    const told = noticeRequest(notice({ form: 'webhook', body }), receiver, 5);
     expect(told.url).toBe('https://t.example/ipn?tenant=7&data.id=8000000000000017&type=topic_merchant_order_wh');
     expect(JSON.parse(told.body)).toEqual({
       id: '8000000000000017',
@@ -160,7 +144,7 @@ describe('the webhook of a QR sale', () => {
 
   it('of a payment has a number of its own, the same on every attempt', () => {
     const payment = notice({ form: 'webhook', topic: 'payment', subject: '1313' });
-    const [told, again] = [5_000, 9_999].map((at) => feedNoticeRequest(payment, receiver, at));
+    const [told, again] = [5_000, 9_999].map((at) => noticeRequest(payment, receiver, at));
     expect(told?.body).toBe(again?.body);
     expect(told?.body).toBe(
       '{"id":42,"live_mode":true,"type":"payment","date_created":"2026-11-02T12:00:00.000Z","application_id":"4004001",' +
@@ -175,7 +159,7 @@ describe('the webhook of a QR sale', () => {
 
   it("is signed with the merchant's own secret, with the second of the attempt", () => {
     const secret = new Secret('till secret');
-    const told = feedNoticeRequest(notice({ form: 'webhook' }), { ...receiver, secret }, 1_793_624_762_110);
+    const told = noticeRequest(notice({ form: 'webhook' }), { ...receiver, secret }, AT);
     const v1 = createHmac('sha256', 'till secret')
       .update('id:8000000000000017;request-id:019b8f6e-7c00-7aaa-8bbb-00000000002a;ts:1793624762;')
       .digest('hex');
@@ -183,7 +167,7 @@ describe('the webhook of a QR sale', () => {
   });
 
   it('of facts that are none is refused', () => {
-    expect(() => feedNoticeRequest(notice({ form: 'webhook', body: '{}' }), receiver, 5)).toThrow();
+    expect(() => noticeRequest(notice({ form: 'webhook', body: '{}' }), receiver, 5)).toThrow();
   });
 });
 
