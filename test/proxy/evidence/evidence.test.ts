@@ -169,7 +169,7 @@ function failing(times: number): { store: Store; tried: () => number } {
 }
 
 function finish(evidence: RunningEvidence, count: number): void {
-  finish(evidence, count);
+  for (let index = 0; index < count; index++) evidence.finished(newExchange());
 }
 
 describe('under load', () => {
