@@ -1,4 +1,4 @@
-/** What operators do with the audit trail: read it, and prove that nobody changed it. */
+/** What operators do with the audit trail: read it, and verify its hash chain. */
 
 import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';

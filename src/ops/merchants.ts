@@ -75,7 +75,7 @@ export async function viewMerchants(ports: Ports): Promise<MerchantView[]> {
   return (await knownMerchants(ports)).map((merchant) => merchantView(ports, merchant));
 }
 
-/** Those with a row, and those whose calls were carried though nothing was ever set for them, in order of their ids. */
+/** Those with a row, and those whose calls were proxied without any setting, in order of their ids. */
 export async function knownMerchants({ store }: Ports): Promise<Merchant[]> {
   const stored = await store.merchants.merchants();
   const have = new Set(stored.map(({ id }) => id));
@@ -83,7 +83,7 @@ export async function knownMerchants({ store }: Ports): Promise<Merchant[]> {
   return [...stored, ...called].toSorted((one, other) => (one.id < other.id ? -1 : 1));
 }
 
-/** A merchant nobody has seen yet is shown with the defaults and revision 0. */
+/** A merchant without a row is shown with the defaults and revision 0. */
 export async function viewMerchant(ports: Ports, id: string): Promise<MerchantView> {
   return merchantView(ports, (await ports.store.merchants.merchant(checkedId(id))) ?? newMerchant(id));
 }
@@ -139,11 +139,33 @@ export async function changeMerchant(
 }
 
 /**
- * The merchant as it is saved again; one that nobody has seen yet has revision 0.
+ * The merchant as it is saved again; one without a row has revision 0.
  * @throws PuenteError bad_request for an id that is none.
  */
 export async function merchantToChange({ store }: Ports, id: string): Promise<Merchant> {
   return (await store.merchants.merchant(checkedId(id))) ?? newMerchant(id);
+}
+
+/** Another change of the same merchant may come first. */
+const TRIES = 10;
+
+/**
+ * Makes a change that is right whatever was changed meanwhile: tried again on the merchant as it is then.
+ * @throws PuenteError conflict after ten tries, and as `change` does.
+ */
+export async function changeInAnyCase<Result>(
+  ports: Ports,
+  id: string,
+  change: (before: Merchant) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    const before = await merchantToChange(ports, id);
+    try {
+      return await change(before);
+    } catch (error) {
+      if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;
+    }
+  }
 }
 
 /** What the audit says of the URL, when the change names it. */
@@ -241,7 +263,7 @@ export function shownOrNull(url: string | null | undefined): string | null {
   return url === null || url === undefined ? null : shownUrl(url);
 }
 
-/** A setting that is as in a merchant nobody has touched comes from the default, whether that is null or not. */
+/** A setting that equals that of a new merchant comes from the default, whether that is null or not. */
 function settingsView(ports: Ports, merchant: Merchant): MerchantView['settings'] {
   const fallback = ports.settings.merchants;
   const defaults: Record<string, unknown> = { ...fallback, notice_url: shownOrNull(fallback.notice_url) };

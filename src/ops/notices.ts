@@ -100,7 +100,7 @@ export async function replayNotice(ports: Ports, id: string, why: string, who: s
 
 /**
  * Makes every notice of a window due now.
- * @returns how many, also for a dry run, which changes nothing; and how many delivered ones of the window nobody asked for.
+ * @returns how many, also for a dry run, which changes nothing; and how many delivered ones of the window are left out.
  * @throws PuenteError bad_request for a window that ends before it begins, refused when there are more than one call may replay,
  * conflict when there are not as many as were expected.
  */

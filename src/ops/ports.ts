@@ -97,7 +97,7 @@ export interface NoticeStore extends proxy.NoticeStore {
 
 /** Sales on legacy, found for operators. */
 export interface LegacySaleStore extends proxy.LegacySaleStore {
-  /** Of all merchants together, those that nobody has proved to be one too; newest first. */
+  /** Of all merchants together, those of tokens that were not accepted too; newest first. */
   legacySalesByAnyReference(client_reference: string, limit: number): Promise<LegacySale[]>;
 }
 
@@ -132,7 +132,7 @@ export interface ExchangeStore extends proxy.ExchangeStore {
   exchange(id: string): Promise<StoredExchange | null>;
   /** As `exchanges`, of each only what counting needs. */
   calls(filter: ExchangeFilter, after: number, limit: number): Promise<CallSeen[]>;
-  /** Ids of all merchants that traffic was counted of, ascending: whoever called with a proven token. */
+  /** Ids of all merchants that traffic was counted of, ascending: those with a call whose token was accepted. */
   calledMerchants(): Promise<string[]>;
   /** Newest sequence, 0 when there is none. */
   lastExchange(): Promise<number>;
@@ -178,7 +178,7 @@ export interface UpkeepStore extends proxy.UpkeepStore {
   /** Reads the whole file. @returns `ok`, or what is wrong with it. */
   integrity(): Promise<string>;
   /**
-   * Makes a checked copy while the work goes on, and tells how far it is; one at a time. Whoever stops reading ends it.
+   * Makes a checked copy while the work goes on, and reports its progress; one at a time. A reader that stops ends it.
    * @throws PuenteError conflict while another one runs, store_failed when it could not be made: then nothing is left of it.
    */
   backup(): AsyncGenerator<BackupNews, BackupManifest, undefined>;

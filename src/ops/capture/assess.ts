@@ -14,7 +14,7 @@ import type { Readiness } from '../readiness/facts.ts';
 import { readinessOf } from '../readiness/readiness.ts';
 import { type Book, createBook } from './book.ts';
 import { type Match, matcherOf, requestOf } from './operation-of.ts';
-import type { Entry, ReadCall } from './read.ts';
+import { type Beside, type Entry, isCall, type ReadCall } from './read.ts';
 
 /** What the command line knows and the core can't. */
 export interface AssessTools extends ShadowTools {
@@ -38,7 +38,7 @@ export interface AssessmentSums {
   lines: number;
   /** Matched to an operation and judged. */
   assessed: number;
-  /** Puente has no operation for the call: it would be carried. */
+  /** Puente has no operation for the call: it would be proxied untouched. */
   no_operation: number;
   unreadable: number;
   /** Of the assessed: creates that were translated on paper, or had been when they were captured. */
@@ -50,9 +50,7 @@ export interface AssessmentSums {
 export interface Assessment {
   book: EvidenceReader;
   sums: AssessmentSums;
-  /** The first unreadable lines. */
-  unreadable: { line: number; why: string }[];
-  /** About the file as a whole. */
+  unreadable: Beside['unreadable'];
   remarks: string[];
   /** Of every merchant that was found, by id. */
   readiness: Readiness[];
@@ -60,10 +58,8 @@ export interface Assessment {
   sites: ReadonlyMap<string, string>;
 }
 
-/** Who is nobody's by token and path. */
+/** The merchant of calls whose token and path name none. */
 export const UNKNOWN_MERCHANT = 'unknown';
-/** More of them say the same again. */
-const MAX_UNREADABLE = 20;
 
 /**
  * Reads the entries once, in bounded memory, and judges every merchant found.
@@ -76,7 +72,8 @@ export async function assessmentOf(
 ): Promise<Assessment> {
   const work = begin(tools, options);
   for await (const entry of entries) take(work, entry);
-  const { book, sums, remarks } = work;
+  const { book, sums, beside } = work;
+  const { unreadable, remarks } = beside;
   const merchants = book.merchantIds();
   if (sums.unanswered > 0)
     remarks.push(`${sums.unanswered} calls have no answer in the capture: they count as taken by legacy.`);
@@ -85,7 +82,7 @@ export async function assessmentOf(
     remarks.push(`The site of ${few(nowhere)} is not known, and rules of sites were left out: name it with --site.`);
   const readiness = await Promise.all(merchants.map((id) => readinessOf(book, factsOf(tools, id), options)));
   const sites = new Map(merchants.map((id) => [id, siteOf(work, id)] as const).filter(isKnown));
-  return { book, sums, unreadable: work.unreadable, remarks, readiness, sites };
+  return { book, sums, unreadable, remarks, readiness, sites };
 }
 
 interface Work {
@@ -94,38 +91,21 @@ interface Work {
   match: ReturnType<typeof matcherOf>;
   book: Book;
   sums: AssessmentSums;
-  /** By merchant, as headers of captures and legacy answers tell them. */
+  beside: Beside;
+  /** By merchant, as legacy answers name them. */
   sites: Map<string, string>;
-  vouchers: Map<string, 'refuse' | 'drop'>;
-  unreadable: { line: number; why: string }[];
-  remarks: string[];
 }
 
 function begin(tools: AssessTools, options: AssessOptions): Work {
   const sums = { lines: 0, assessed: 0, no_operation: 0, unreadable: 0, shadowed: 0, unanswered: 0 };
-  const empty = { sites: new Map(), vouchers: new Map(), unreadable: [], remarks: [] };
-  return { tools, options, match: matcherOf(tools.tables.operations), book: createBook(), sums, ...empty };
+  const beside = { merchants: new Map(), unreadable: [], remarks: [] };
+  const match = matcherOf(tools.tables.operations);
+  return { tools, options, match, book: createBook(), sums, beside, sites: new Map() };
 }
 
 function take(work: Work, entry: Entry): void {
   const { sums } = work;
-  if (entry.kind === 'remark') {
-    work.remarks.push(entry.what);
-    return;
-  }
-  if (entry.kind === 'merchants') {
-    for (const [id, { site, voucher }] of Object.entries(entry.merchants)) {
-      if (site !== null) work.sites.set(id, site);
-      work.vouchers.set(id, voucher);
-    }
-    return;
-  }
-  sums.lines++;
-  if (entry.kind === 'unreadable') {
-    sums.unreadable++;
-    if (work.unreadable.length < MAX_UNREADABLE) work.unreadable.push({ line: entry.line, why: entry.why });
-    return;
-  }
+  if (!isCall(work, entry)) return;
   const exchange = entry.kind === 'exchange' ? asKept(work, entry.exchange) : ofCall(work, entry);
   if (exchange.operation === null) sums.no_operation++;
   else sums.assessed++;
@@ -133,7 +113,7 @@ function take(work: Work, entry: Entry): void {
   record(work, exchange);
 }
 
-/** An operation that today's tables don't have any more is told as none. */
+/** An operation that today's tables no longer have counts as none. */
 function asKept({ tools, options }: Work, exchange: Exchange): Exchange {
   const known = tools.tables.operations.some(({ name }) => name === exchange.operation);
   const merchant_id = exchange.merchant_id ?? options.merchant_id ?? UNKNOWN_MERCHANT;
@@ -161,8 +141,9 @@ function learnSite({ sites }: Work, { merchant_id, messages }: Exchange): void {
   if (merchant_id !== null && typeof said === 'string' && /^M[A-Z]{2}$/.test(said)) sites.set(merchant_id, said);
 }
 
-function siteOf({ options, sites }: Work, merchant_id: string | null): string | null {
-  return options.site ?? sites.get(merchant_id ?? '') ?? null;
+function siteOf({ options, sites, beside }: Work, merchant_id: string | null): string | null {
+  const id = merchant_id ?? '';
+  return options.site ?? sites.get(id) ?? beside.merchants.get(id)?.site ?? null;
 }
 
 function isKnown(entry: readonly [string, string | null]): entry is readonly [string, string] {
@@ -190,7 +171,7 @@ const NO_REQUEST = { path: {}, query: {}, headers: {}, body: undefined };
 
 function taskOf(work: Work, exchange: Exchange, request: ShadowTask['request']): ShadowTask {
   const { messages, merchant_id } = exchange;
-  const voucher = work.vouchers.get(merchant_id ?? '') ?? work.options.voucher;
+  const voucher = work.beside.merchants.get(merchant_id ?? '')?.voucher ?? work.options.voucher;
   const site = siteOf(work, merchant_id);
   return { exchange, request, legacy_body: messages?.answer.body ?? null, token: NO_TOKEN, site, voucher, messages };
 }
@@ -198,7 +179,7 @@ function taskOf(work: Work, exchange: Exchange, request: ShadowTask['request']):
 /** Nothing is read on either side: there is no way to send from here. */
 const NO_TOKEN = new Secret('none');
 
-/** Of a file alone nobody knows the merchant's settings here. */
+/** A file does not say the merchant's settings here. */
 function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<typeof readinessOf>[1] {
   const { revision, operations, isCarried } = tables;
   const unsaid = { stage: null, unknown: null, notice_url: null, credential: null, trips: null, in_doubt: null };
@@ -225,7 +206,7 @@ export interface CallFacts {
   tables_revision: string;
 }
 
-/** A call without an answer counts as one that legacy took, so that nothing predicted for it is overlooked. */
+/** A call without an answer counts as accepted by legacy, so that no prediction about it is overlooked. */
 const TAKEN = 200;
 
 /** The exchange, redacted; its id is the line, so that people find it in their file. */

@@ -34,7 +34,7 @@ export interface Sums {
   differences: Groups<DifferenceSeen & { merchant_id: string }>;
   unknowns: Groups<Pick<UnknownRow, 'merchant_id' | 'what' | 'name'>>;
   verdicts: Groups<Omit<VerdictRow, 'count' | 'last_at' | 'sample'>>;
-  /** Of each merchant; '' is nobody. */
+  /** Of each merchant; '' for calls of no known merchant. */
   newest: Map<string, StoredExchange>;
 }
 
@@ -122,8 +122,8 @@ function cellsOnce(cells: readonly CoverageCell[]): CoverageCell[] {
 // What can be read of a book, in the same orders as the store answers.
 
 /**
- * Exchanges are the newest of each merchant and those that show a group: a file can be larger than the memory, and it is
- * at hand for whoever wants the others.
+ * Exchanges are the newest of each merchant and those that show a group: a file can be larger than the memory, and the
+ * others can be read in it.
  */
 export function readerOf(sums: Sums): EvidenceReader {
   const evidence: EvidenceReader['evidence'] = {
@@ -143,7 +143,7 @@ export function readerOf(sums: Sums): EvidenceReader {
     coverage: async (merchant_id) => coverageOf(sums, merchant_id),
     async differences({ merchant_id, states }) {
       const rows = own(sums.differences.all(), merchant_id).map(differenceOf);
-      // Nobody has explained or accepted anything of a file.
+      // Differences of a file are neither explained nor accepted.
       const open = states === undefined || states.includes('new') ? rows : [];
       return sorted(open, (row) => [-row.last_at, row.merchant_id, row.signature]);
     },

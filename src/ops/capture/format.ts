@@ -148,7 +148,7 @@ export async function* exchangeLines(
     ...(captured ? { captured } : {}),
   };
   await ports.evidence.settled();
-  // What comes while this is written belongs to the next export.
+  // Calls that are recorded meanwhile belong to the next export.
   const last = await ports.store.exchanges.lastExchange();
   yield headerLine(ports.clock.now(), ports.tables.revision, await merchantsOf(ports, merchant));
   let exchanges = 0;

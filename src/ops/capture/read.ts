@@ -29,6 +29,39 @@ export async function* readCapture(bytes: AsyncIterable<Uint8Array>): AsyncGener
   else yield* lineEntries(linesOf(all));
 }
 
+/** What a capture says beside its calls. */
+export interface Beside {
+  /** By id, from the first line of Puente's own capture. */
+  merchants: Map<string, CaptureMerchant>;
+  /** The first unreadable lines. */
+  unreadable: { line: number; why: string }[];
+  /** About the file as a whole. */
+  remarks: string[];
+}
+
+/** More of them say the same again. */
+const MOST_UNREADABLE = 20;
+
+/** Counts the line of an entry, and keeps what is no call. @returns false for an entry without a call. */
+export function isCall(
+  { sums, beside }: { sums: { lines: number; unreadable: number }; beside: Beside },
+  entry: Entry,
+): entry is Extract<Entry, { kind: 'exchange' | 'call' }> {
+  if (entry.kind === 'merchants') {
+    for (const [id, merchant] of Object.entries(entry.merchants)) beside.merchants.set(id, merchant);
+    return false;
+  }
+  if (entry.kind === 'remark') {
+    beside.remarks.push(entry.what);
+    return false;
+  }
+  sums.lines++;
+  if (entry.kind !== 'unreadable') return true;
+  sums.unreadable++;
+  if (beside.unreadable.length < MOST_UNREADABLE) beside.unreadable.push({ line: entry.line, why: entry.why });
+  return false;
+}
+
 /** So much of a file tells what it is. */
 const START_BYTES = 4_096;
 
@@ -293,7 +326,7 @@ const entry = z.object({
 });
 const document = z.object({ log: z.object({ entries: z.array(z.unknown()) }) });
 
-// A call as somebody else wrote it down: a JSON line with method, URL, headers and body, and maybe the answer.
+// A call of another tool: a JSON line with method, URL, headers and body, and maybe the answer.
 
 export interface ReadCall {
   method: string;

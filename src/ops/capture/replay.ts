@@ -6,7 +6,7 @@ import { Secret } from '../../proxy/vault.ts';
 import { type Change, type ChangeGroup, changeOf, changesIn, createChangeGroups, lossChanges } from './changes.ts';
 import type { CaptureMerchant } from './format.ts';
 import { type Again, type ExchangeTools, matcherOf, type ReplayTools, requestOf } from './operation-of.ts';
-import type { Entry } from './read.ts';
+import { type Beside, type Entry, isCall } from './read.ts';
 import { answerChanges, requestChanges } from './replay-call.ts';
 
 /** `lines` is the sum of the three after it. */
@@ -39,8 +39,6 @@ export interface Replay {
   changes: ChangeGroup[];
 }
 
-const MAX_UNREADABLE = 20;
-
 /**
  * Reads the entries once, in bounded memory. The same capture and tables give the same result every time.
  * @throws PuenteError of `readCapture`.
@@ -48,7 +46,8 @@ const MAX_UNREADABLE = 20;
 export async function replayOf(entries: AsyncIterable<Entry>, tools: ReplayTools): Promise<Replay> {
   const work = begin(tools);
   for await (const entry of entries) take(work, entry);
-  const { sums, left_out, not_compared, unreadable, remarks, revisions, groups } = work;
+  const { sums, left_out, not_compared, revisions, groups } = work;
+  const { unreadable, remarks } = work.beside;
   const changes = groups.all();
   const doubts = doubtsOf(sums, remarks);
   return {
@@ -80,12 +79,10 @@ function doubtsOf({ lines, replayed, left_out, unreadable }: ReplaySums, remarks
 interface Work {
   tools: ReplayTools;
   match: ReturnType<typeof matcherOf>;
-  merchants: Map<string, CaptureMerchant>;
+  beside: Beside;
   sums: ReplaySums;
   left_out: Map<string, number>;
   not_compared: Map<string, number>;
-  unreadable: { line: number; why: string }[];
-  remarks: string[];
   revisions: Set<string>;
   groups: ReturnType<typeof createChangeGroups>;
 }
@@ -94,36 +91,20 @@ function begin(tools: ReplayTools): Work {
   return {
     tools,
     match: matcherOf(tools.tables.operations),
-    merchants: new Map(),
+    beside: { merchants: new Map(), unreadable: [], remarks: [] },
     sums: { lines: 0, replayed: 0, left_out: 0, unreadable: 0, changed: 0 },
     left_out: new Map(),
     not_compared: new Map(),
-    unreadable: [],
-    remarks: [],
     revisions: new Set(),
     groups: createChangeGroups(),
   };
 }
 
 function take(work: Work, entry: Entry): void {
-  const { sums } = work;
-  if (entry.kind === 'merchants') {
-    for (const [id, merchant] of Object.entries(entry.merchants)) work.merchants.set(id, merchant);
-    return;
-  }
-  if (entry.kind === 'remark') {
-    work.remarks.push(entry.what);
-    return;
-  }
-  sums.lines++;
-  if (entry.kind === 'unreadable') {
-    sums.unreadable++;
-    if (work.unreadable.length < MAX_UNREADABLE) work.unreadable.push({ line: entry.line, why: entry.why });
-    return;
-  }
+  if (!isCall(work, entry)) return;
   const found = entry.kind === 'call' ? FOREIGN : again(work, entry.exchange);
   if (found.kind === 'left_out') {
-    sums.left_out++;
+    work.sums.left_out++;
     add(work.left_out, found.why);
   } else if (entry.kind === 'exchange') note(work, entry.exchange, found);
 }
@@ -142,9 +123,9 @@ const FOREIGN: Replayed = {
 
 function again(work: Work, exchange: Exchange): Replayed {
   work.revisions.add(exchange.tables_revision);
-  if (exchange.operation === null) return { kind: 'left_out', why: 'of no operation: carried untouched' };
+  if (exchange.operation === null) return { kind: 'left_out', why: 'of no operation: proxied untouched' };
   if (exchange.messages === null) return { kind: 'left_out', why: 'its messages were not kept (puente capture on)' };
-  const merchant = work.merchants.get(exchange.merchant_id ?? '') ?? null;
+  const merchant = work.beside.merchants.get(exchange.merchant_id ?? '') ?? null;
   return replayExchange({ ...work.tools, match: work.match }, exchange, exchange.messages, merchant);
 }
 
@@ -191,10 +172,10 @@ export function replayed(changes: Change[], not_compared: string[] = []): Replay
   return { kind: 'replayed', changes, not_compared };
 }
 
-/** What was carried is legacy's; a shadow is done again. */
+/** A proxied call is legacy's; a shadow is done again. */
 function onLegacy({ tools, exchange, task }: Again): Replayed {
   if (exchange.shadow === null || !hasShadow(tools.tables, task))
-    return { kind: 'left_out', why: 'carried to legacy, and not translated on paper' };
+    return { kind: 'left_out', why: 'proxied to legacy, and not translated on paper' };
   return replayed(shadowChanges(exchange.shadow, shadowOf(tools, task)));
 }
 

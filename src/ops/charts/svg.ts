@@ -2,7 +2,7 @@
 import { printable } from '../../locales/localize.ts';
 import { type Content, type Html, html } from '../html.ts';
 
-/** Width where nobody asks for another; a page may show the chart smaller. Pixels, as all sizes here. */
+/** Default width; a page may show the chart smaller. Pixels, as all sizes here. */
 const WIDTH = 720;
 /** Big enough to be read where a page shows the chart smaller; of an average letter, because no text is measured. */
 const [FONT_SIZE, LETTER] = [12, 7.2];

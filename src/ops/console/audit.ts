@@ -1,4 +1,4 @@
-/** The audit trail: who decided what and why, and the proof that nobody changed it. */
+/** The audit trail: who decided what and why, and the check of its hash chain. */
 
 import { actionOf } from '../../locales/localize.ts';
 import type { Words } from '../../locales/words.ts';
@@ -54,7 +54,7 @@ ${table(words, 'audit', t('nav.incidents'), rows, t('incidents.none'))}${more}`;
   },
 };
 
-/** The whole chain is read only when somebody asks for it. */
+/** The whole chain is read only on request. */
 async function chain(visit: Visit): Promise<Html> {
   const { words, query } = visit;
   const { t } = words;

@@ -26,7 +26,7 @@ export const board: Page = {
   },
 };
 
-/** Says what to do with an installation that no till has called yet; the first call shows by itself. */
+/** The next steps of an installation without any call; the first call appears by itself. */
 function welcome({ words: { t } }: Visit): Html {
   return html`<div class="welcome" hx-get="/" hx-trigger="every 5s" hx-target="#main" hx-select="#main" hx-swap="outerMorph"><p class="lead">${t('welcome.lead')}</p>
 <ol>
@@ -52,7 +52,7 @@ function filters({ words: { t }, query }: Visit): Html {
 </form>`;
 }
 
-/** The part that is asked for again and again; changes are put in place, so that focus and scrolling stay. */
+/** The part that is refreshed; changes are put in place, so that focus and scrolling stay. */
 function live(visit: Visit, view: FleetView, asked: Record<string, string>): Html {
   const { words, query } = visit;
   const { t } = words;

@@ -70,7 +70,7 @@ async function showPage(kit: Kit, page: Page, request: Request, response: Respon
   else await answer(kit, page, visit, request, response).catch(unlessGone(visit));
 }
 
-/** Nobody is there to be told that the page was given up. */
+/** The client is gone: the page needs no answer. */
 function unlessGone({ signal }: Visit): (error: unknown) => void {
   return (error) => {
     if (!signal.aborted) throw error;
@@ -114,12 +114,12 @@ async function sendFile(kit: Kit, file: Download, request: Request, response: Re
 async function answer(kit: Kit, page: Page, visit: Visit, request: Request, response: Response): Promise<void> {
   const { shown, refused } = await shownOrRefused(page, visit);
   if (refused !== null) setRefusal(response, refused);
-  // A form that was refused is shown under its own path, which nobody can look at.
+  // A refused form is shown under its own path, which has no page of its own.
   const here = request.method === 'GET' ? request.originalUrl : '/';
   sendPage(response, layout(kit.files, { ...visit, refused }, here, shown));
 }
 
-/** What a page can't be shown for is told in its place. */
+/** The reason why a page can't be shown takes its place. */
 async function shownOrRefused(page: Page, visit: Visit): Promise<{ shown: Shown; refused: PuenteError | null }> {
   try {
     return { shown: await page.show(visit), refused: visit.refused };
@@ -136,7 +136,7 @@ function askToSignIn(request: Request, response: Response): void {
   else response.redirect(303, next === null ? '/sign-in' : `/sign-in?next=${encodeURIComponent(next)}`);
 }
 
-/** Null for nobody. */
+/** Null without a session. */
 function visitOf(kit: Kit, request: Request, response: Response): Visit | null {
   const { parts, words } = kit;
   const cookie = sessionOf(kit, request);
@@ -179,7 +179,7 @@ export const forms: readonly Form[] = [...merchantForms, ...noticeForms];
 
 export const downloads: readonly Download[] = [reportFile];
 
-// What a browser is shown where there is no page, or where one could not be made; programs are told in the API's own
+// What a browser is shown where there is no page, or where one failed; programs get the API's own
 // form.
 
 /** For every path that no other page has. */
@@ -188,12 +188,12 @@ export const noPage: Page = {
   show: () => Promise.reject(new PuenteError('not_found', pageRefusals.no_page)),
 };
 
-/** Whoever would rather have a page than JSON. */
+/** True for a client that prefers HTML to JSON. */
 export function isBrowser(request: Request): boolean {
   return request.accepts(['json', 'html']) === 'html';
 }
 
-/** A refusal outside of any page, what a browser sent amiss, or an error of ours, which the log has by the number that is shown. */
+/** A refusal outside of any page, a bad request, or an internal error, which the log has under the shown number. */
 export function tellBrowser(kit: Kit): ErrorRequestHandler {
   const { parts, words, files } = kit;
   return (error: unknown, request, response, next) => {

@@ -65,7 +65,7 @@ function showSignIn(kit: Kit, request: Request, response: Response, refused: Pue
   sendPage(response, bareLayout(kit.files, words, request.originalUrl, token, { title: t('sign.title'), content }));
 }
 
-/** A browser that came by HTTPS, through somebody's proxy, says so in its Origin, and must keep the cookie for HTTPS. */
+/** A browser that came by HTTPS through a proxy says so in its Origin, and must keep the cookie for HTTPS. */
 function setCookie(request: Request, response: Response, name: string, value: string, max_age_ms: number): void {
   const secure = request.headers.origin?.startsWith('https:') ?? false;
   response.cookie(name, value, { httpOnly: true, sameSite: 'strict', secure, maxAge: max_age_ms, path: '/' });

@@ -23,7 +23,7 @@ export function createKit(parts: ConsoleParts): Kit {
   return { parts, files: consoleFiles(), words: loadWords() };
 }
 
-/** Holds what somebody has chosen over the language of the browser. */
+/** The chosen language; it outranks the browser's. */
 export const LANGUAGE_COOKIE = 'puente_language';
 
 /** Only files of this door; no inline script or style, no frame, no other place to send a form to (`test/faults/README.md` F126). */
@@ -36,7 +36,7 @@ export function sendPage(response: Response, page: Html): void {
   response.type('text/html; charset=utf-8').send(String(page));
 }
 
-/** The language that somebody has chosen, else the browser's first that there is, else English. */
+/** The chosen language, else the browser's first that Puente has, else English. */
 export function languageOf(request: Request): Language {
   const chosen = cookieOf(request, LANGUAGE_COOKIE);
   const known = languages.find((one) => one === chosen) ?? languages.find((one) => one === preferredOf(request));
@@ -96,11 +96,11 @@ export interface Visit {
   refused: PuenteError | null;
   /** Each form of the page carries it. */
   form_token: string;
-  /** Aborted when nobody waits for the page any more; for what takes long. */
+  /** Aborted when the client is gone; for work that takes long. */
   signal: AbortSignal;
   /** Asks the ops API for this person, and reads the answer by the row's own schema. @throws PuenteError as it refuses. */
   ask<Schema extends z.ZodType>(row: RowName, schema: Schema, asked?: Asked): Promise<z.infer<Schema>>;
-  /** Asks for something whose answer is not needed, or is no JSON. */
+  /** The same for an answer that is not needed, or is no JSON. */
   tell(row: RowName, asked?: Asked): Promise<unknown>;
 }
 

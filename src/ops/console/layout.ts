@@ -19,7 +19,7 @@ const PLACES = [
 /** No style of its own: the sheet has what it takes. */
 const HTMX = '{"includeIndicatorCSS":false}';
 
-/** A page for somebody who is signed in. @param here the path that is shown. */
+/** A page for a signed-in person. @param here the path that is shown. */
 export function layout(files: ConsoleFiles, visit: Visit, here: string, { title, content }: Shown): Html {
   const { words, person } = visit;
   const { t } = words;
@@ -52,7 +52,7 @@ ${content}
   );
 }
 
-/** A page with nothing but its content, for whoever is not signed in. */
+/** A page with its content alone, for visitors who are not signed in. */
 export function bareLayout(files: ConsoleFiles, words: Words, here: string, form_token: string, shown: Shown): Html {
   return frame(
     files,

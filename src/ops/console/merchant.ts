@@ -43,7 +43,7 @@ ${section('decisions', t('merchant.decisions'), html`${decisionTable(words, foun
   },
 };
 
-/** What changes by itself, for whoever watches a drain: a part of the page above, under a path of its own. */
+/** The part of the page above that changes by itself, under a path of its own. */
 export const merchantLanes: Page = {
   path: '/merchants/:id/lanes',
   async show(visit) {
@@ -76,7 +76,7 @@ async function allOf(visit: Visit, id: string) {
   return { view, verdict, line, drain, stop, moves, found: { losses, differences, coverage, notices, audit } };
 }
 
-/** As the board shows it; null for a merchant that nobody has seen yet. */
+/** As the board shows it; null for a merchant without any call. */
 async function lineOf(visit: Visit, id: string): Promise<FleetLine | null> {
   const { merchants } = await visit
     .ask('GET /api/fleet', fleetView, { query: { search: id, sort: 'merchant', per_page: 500 } })
@@ -223,7 +223,7 @@ export function lanes({ words, path }: Visit, line: FleetLine | null, drain: Dra
     ...orders.units.map((unit) => unitRow('orders', unit, unit.notices_pending)),
     ...legacy.units.map((unit) => unitRow('legacy', unit, null)),
   ];
-  // What lives on beyond its lifetime has no end that could be told.
+  // A sale that outlives its lifetime has no known end.
   const end =
     safe_to_close_at === null
       ? saysAll(words, drain.says, drain.said)

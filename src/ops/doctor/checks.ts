@@ -10,7 +10,7 @@ import { bytesText, durationText, type Finding, fine, found, type Installation, 
 
 /** A token that ends within this long leaves work after the call without a credential soon. */
 const TOKEN_WARNING_MS = 24 * 3_600_000;
-/** More would make the answer a list that nobody reads; how many there are is said. */
+/** A longer list is not read; the answer names how many are left out. */
 const MOST_TOLD = 50;
 
 export interface MerchantCheck {
@@ -94,7 +94,7 @@ async function noticeFinding(ports: Ports, merchant: Merchant, checkUrl: (url: s
 
 /** Events are signed with a time, and lifetimes of orders are counted with our clock. */
 const MOST_SKEW_MS = 30_000;
-/** A certificate that ends sooner was forgotten by somebody. */
+/** A certificate that ends sooner needs attention. */
 const CERTIFICATE_WARNING_MS = 14 * 86_400_000;
 /** Slower than this, a create and its retries have little of the deadline left. */
 const SLOW_MS = 1_500;

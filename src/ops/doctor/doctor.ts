@@ -63,7 +63,7 @@ export interface ExaminedFile {
   integrity: string | null;
   /** A process was killed, and its write-ahead log is not there any more. */
   is_log_lost: boolean;
-  /** Where its rows were carried to; then no start serves it. */
+  /** Where its rows were transferred to; then no start serves it. */
   transferred_to: string | null;
   /** Why it can't be used at all. */
   wrong: string | null;

@@ -107,13 +107,13 @@ export interface Doors {
     url: string | null;
     /** Address and port. */
     listens_on: string;
-    /** Nobody but this machine reaches it. */
+    /** Only this machine reaches it. */
     is_loopback: boolean;
   };
   /** Null: plain HTTP. */
   certificate: Certificate | null;
   ops: {
-    /** The one of `ops.token` too; empty when nobody may enter. */
+    /** With the one of `ops.token`; empty when no token is set. */
     people: (Person & { expires_at: number | null })[];
     second_approver: boolean;
   };

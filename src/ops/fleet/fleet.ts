@@ -107,7 +107,7 @@ function createReader(ports: Ports): FleetReader {
 function pulseReader({ store, evidence, clock }: Ports, pulses: Pulses): (now: number) => Promise<void> {
   let after = 0;
   return async (now) => {
-    // Who looks has often made a call a moment ago; but nobody waits for evidence that can't be written.
+    // A viewer has often made a call a moment ago; but the board never waits for evidence that can't be written.
     await Promise.race([evidence.settled(), clock.sleep(SETTLE_MS)]);
     const read = (from: number, size: number) => store.exchanges.calls({ since: now - PULSE_MS }, from, size);
     for await (const page of pagesOf(read, PAGE, after)) {
@@ -127,12 +127,12 @@ async function waitingMoves({ store }: Ports, now: number): Promise<Map<string, 
   return counts;
 }
 
-// Readiness verdicts of the fleet, made one after the other in the background while somebody looks at the board.
+// Readiness verdicts of the fleet, made one after the other in the background while the board is open.
 
 /** A merchant on the screen is judged anew so often, the others when their turn comes. */
 const SHOWN_FRESH_MS = 30_000;
 const OTHERS_FRESH_MS = 10 * 60_000;
-/** An open board asks every few seconds, and a command once: after so long without a look nobody is there to be told. */
+/** An open board asks every few seconds, and a command once: after so long without a request nobody looks. */
 const LOOKED_AWAY_MS = 60_000;
 /** Between two verdicts others have the thread for longer than one takes: payments come first. */
 const PAUSE_MS = 10;
@@ -141,7 +141,7 @@ const MISMATCHES_FRESH_MS = 5_000;
 
 export interface Judgements {
   of(merchant_id: string): Judged | null;
-  /** Judges what is missing or old, the shown ones first, until nobody has looked for a minute; comes back at once. */
+  /** Judges what is missing or old, the shown ones first, until no request came for a minute; returns at once. */
   keepFresh(shown: readonly string[], all: readonly string[]): void;
 }
 

@@ -171,7 +171,7 @@ export function createPulses(): Pulses {
     pulseOf(kept.get(`${lane} ${merchant_id}`) ?? [], now);
   return {
     add({ merchant_id, lane, at, outcome, duration_ms }) {
-      if (merchant_id === null) return; // counts for nobody: the token was not proven to be anyone's
+      if (merchant_id === null) return; // a token that was not accepted counts for no merchant
       const key = `${lane} ${merchant_id}`;
       const slices = kept.get(key) ?? [];
       const nth = Math.floor(at / SLICE_MS);

@@ -3,11 +3,11 @@
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import type { AuditAction } from '../../proxy/audit.ts';
+import type { AuditEntry } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import { reason } from '../api/person.ts';
 import { instant, iso, merchantId } from '../fields.ts';
-import { merchantToChange } from '../merchants.ts';
+import { changeInAnyCase, merchantToChange } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 
 /** A drill, not an end: a shop must be able to sell the next day. */
@@ -16,8 +16,6 @@ const LONGEST_MS = 24 * 60 * 60_000;
 const MOST_KEPT = 100;
 /** Merchants of one drill. */
 const MOST_MERCHANTS = 1_000;
-/** Somebody else may change a merchant at the same moment. */
-const TRIES = 10;
 
 /** The body of `POST /api/brownouts`. */
 export const brownoutAsk = z.strictObject({
@@ -58,7 +56,7 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
       refuseOverlap(merchant, window);
       return [...roomFor(merchant.settings.brownouts), window];
     }).catch(async (error: unknown) => {
-      // Somebody else was quicker with a window of this merchant: those before it must not be left in half a drill.
+      // Another window of this merchant was scheduled first: the merchants before it must not keep half a drill.
       await abortBrownout(ports, window.id, say('brownout.halved', {}).text, 'puente').catch(
         () => undefined, // none has it yet
       );
@@ -81,7 +79,7 @@ export async function viewBrownouts(ports: Ports): Promise<BrownoutView[]> {
   return all.map(({ window, merchants }) => viewOf(window, merchants, ports.clock.now()));
 }
 
-/** Ends a window at once, for all its merchants. @throws PuenteError not_found, refused when it is over already. */
+/** Aborts a window for all its merchants. @throws PuenteError not_found; refused when it has already ended. */
 export async function abortBrownout(ports: Ports, id: string, why: string, who: string): Promise<BrownoutView> {
   const found = (await viewBrownouts(ports)).find((one) => one.id === id);
   if (found === undefined) throw new PuenteError('not_found', say('refusal.no_brownout', { id: id.slice(0, 60) }));
@@ -98,33 +96,19 @@ export async function abortBrownout(ports: Ports, id: string, why: string, who: 
   return { ...found, state: 'aborted', aborted_at: iso(aborted_at) };
 }
 
-interface Told {
-  who: string;
-  why: string;
-  action: AuditAction;
-  /** Id of the window that is changed. */
-  window: string;
-}
-
-async function changeWindows(
+function changeWindows(
   ports: Ports,
   id: string,
-  { who, why, action, window }: Told,
+  { who, why, action, window }: Pick<AuditEntry, 'who' | 'action'> & { why: string; window: string },
   change: (merchant: Merchant) => Brownout[],
-): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    const before = await merchantToChange(ports, id);
+): Promise<Merchant> {
+  return changeInAnyCase(ports, id, (before) => {
     const settings = { ...before.settings, brownouts: change(before) };
     const of = (windows: readonly Brownout[]): Brownout | null => windows.find((one) => one.id === window) ?? null;
     const detail = { brownout: window, before: of(before.settings.brownouts), after: of(settings.brownouts) };
     const audit = { at: ports.clock.now(), who, action, subject: id, reason: why, detail };
-    try {
-      await ports.store.merchants.saveMerchant({ ...before, settings }, before.revision, audit);
-      return;
-    } catch (error) {
-      if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;
-    }
-  }
+    return ports.store.merchants.saveMerchant({ ...before, settings }, before.revision, audit);
+  });
 }
 
 function refuseBadWindow({ from, until }: BrownoutAsk, now: number): void {

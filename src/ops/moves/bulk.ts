@@ -76,8 +76,8 @@ export type BulkView = Omit<BulkMove, 'created_at' | 'updated_at' | 'items'> & {
 
 /**
  * Writes a bulk move down; it is worked off in the background, one merchant after the other.
- * @throws PuenteError bad_request for a list with doubles or without a target, refused when nobody is selected, forbidden
- * for an override by somebody else than an approver.
+ * @throws PuenteError bad_request for a list with doubles or without a target, refused when no merchant is selected, forbidden
+ * for an override without the role approver.
  */
 export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Promise<BulkView> {
   const { target, reason: why, per_day = ports.settings.moves.bulk_per_day } = ask;
@@ -120,7 +120,7 @@ export async function viewBulk(ports: Ports, id: string): Promise<BulkView> {
   return bulkView(await foundBulk(ports, id));
 }
 
-/** Ends a bulk move at once; who is moved stays moved. @throws PuenteError refused when it is over already. */
+/** Aborts a bulk move; merchants that were moved stay moved. @throws PuenteError refused when it has already ended. */
 export async function abortBulk(ports: Ports, id: string, why: string, person: Person): Promise<BulkView> {
   return ports.memory.mutex.run(`bulk ${id}`, async () => {
     const bulk = await foundBulk(ports, id);
@@ -137,7 +137,7 @@ export async function abortBulk(ports: Ports, id: string, why: string, person: P
   });
 }
 
-/** Nobody waits for a bulk move that is over. */
+/** An aborted bulk move leaves no merchant waiting. */
 function skipWaiting(items: readonly BulkItem[], at: number): BulkItem[] {
   const skipped = { state: 'skipped', detail: 'aborted before its turn', at } as const;
   return items.map((one) => (one.state === 'waiting' ? { ...one, ...skipped } : one));
@@ -160,7 +160,7 @@ async function foundBulk(ports: Ports, id: string): Promise<BulkMove> {
   return bulk;
 }
 
-/** The cheap conditions first; the verdict is asked of those that are left. */
+/** The cheap conditions first; only the rest are judged. */
 async function selected(ports: Ports, where: z.infer<typeof selection>): Promise<z.infer<typeof item>[]> {
   const like = (merchant: Merchant): boolean =>
     (where.stage === undefined || stageInForce(ports.settings, merchant, null).intended === where.stage) &&
@@ -271,7 +271,7 @@ export function summary({ items }: Pick<BulkMove, 'items'>): string {
 const REST_MS = 1000;
 
 /**
- * One step. Does nothing when the bulk move was changed or ended by somebody else meanwhile.
+ * One step. Does nothing when the bulk move was changed or ended meanwhile.
  * @returns epoch ms before which another step is of no use; null: go on at once.
  */
 export function stepBulk(ports: Ports, id: string): Promise<number | null> {
@@ -375,7 +375,7 @@ async function wait(ports: Ports, bulk: BulkMove, why: string): Promise<void> {
 
 // Works off bulk moves, taken from the store: one merchant after the other, and again after a restart.
 
-/** Nobody waits at a till for it. */
+/** No till waits for it. */
 const POLL_MS = 500;
 /** Each step judges a merchant and writes; payments come first. */
 const CONCURRENCY = 1;

@@ -59,7 +59,7 @@ function judgeForward(situation: Situation, direction: Direction): Omit<Judgemen
 
 type Forward = Direction['forward'];
 
-/** What nobody can waive: the role, the window, and a safety stop that stands. */
+/** What no role can waive: the role itself, the window, and an active safety stop. */
 export function standingInTheWay(situation: Situation, forward: Forward): Finding[] {
   const { person, target, merchant } = situation;
   const found = [...moverFindings(situation), ...stopFindings(situation, forward), ...windowFindings(situation)];

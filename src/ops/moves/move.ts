@@ -4,7 +4,7 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type Merchant, type MerchantSettings, type RoutedKind, stages } from '../../proxy/routing/merchant.ts';
 import { type Person, reason } from '../api/person.ts';
-import { inForce, merchantToChange, revision, type StageView } from '../merchants.ts';
+import { changeInAnyCase, inForce, revision, type StageView } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
@@ -79,9 +79,6 @@ function movedOn(before: Merchant, expected: number): PuenteError {
 // Rollback: one action that takes a merchant back to legacy now, whatever else is going on; open sales stay where
 // they were born.
 
-/** Somebody else may change the merchant at the same moment; a rollback tries again rather than asking the operator to. */
-const TRIES = 10;
-
 /** The body of `POST /api/merchants/:id/rollback`: no revision, because going back is right whatever was changed meanwhile. */
 export const rollbackAsk = z.strictObject({ reason });
 
@@ -102,30 +99,25 @@ export async function rollBack(ports: Ports, id: string, why: string, person: Pe
   return { ...(await viewDrain(ports, id)), before: inForce(ports, before), revision };
 }
 
-async function saveLegacy(
+function saveLegacy(
   ports: Ports,
   id: string,
   why: string,
   person: Person,
 ): Promise<{ before: Merchant; revision: number }> {
-  for (let attempt = 1; ; attempt++) {
-    const before = await merchantToChange(ports, id);
+  return changeInAnyCase(ports, id, async (before) => {
     const settings: MerchantSettings = { ...before.settings, stage: 'legacy', share: 0, units_in: [], kinds: {} };
     const [from, to] = [routingOf(ports.settings, before.settings), routingOf(ports.settings, settings)];
-    try {
-      ports.memory.failpoint('stage.before_save');
-      const saved = await ports.store.merchants.saveMerchant({ ...before, settings }, before.revision, {
-        at: ports.clock.now(),
-        who: person.name,
-        action: 'stage',
-        subject: id,
-        reason: why,
-        detail: { ...routingChange(from, to), rollback: true },
-      });
-      ports.memory.failpoint('stage.saved');
-      return { before, revision: saved.revision };
-    } catch (error) {
-      if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;
-    }
-  }
+    ports.memory.failpoint('stage.before_save');
+    const saved = await ports.store.merchants.saveMerchant({ ...before, settings }, before.revision, {
+      at: ports.clock.now(),
+      who: person.name,
+      action: 'stage',
+      subject: id,
+      reason: why,
+      detail: { ...routingChange(from, to), rollback: true },
+    });
+    ports.memory.failpoint('stage.saved');
+    return { before, revision: saved.revision };
+  });
 }

@@ -11,7 +11,7 @@ import { viewMerchant } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import { type Facts, type OpenSale, type Routing, routeText, routingOf } from './target.ts';
 
-/** Units that are named; the counts hold all. More than that nobody reads. */
+/** Units that are named; the counts hold all. */
 const NAMED_UNITS = 200;
 const DAY_DECIMALS = 10;
 
@@ -59,7 +59,7 @@ export function previewMove(rules: RoutingRules, before: Merchant, after: Mercha
   };
 }
 
-/** A unit with open work stays on its side until that is over (`docs/glossary.md` Unit), so it moves later, or was there already. */
+/** A unit with open work stays on its lane until that ends (`docs/glossary.md` Unit), so it moves later, or was there already. */
 function unitMoves(rules: RoutingRules, before: Merchant, after: Merchant, facts: Facts): UnitMove[] {
   const held = new Map(facts.open.flatMap((sale) => (sale.slot === null ? [] : [[sale.slot, sale] as const])));
   return slotsOf(facts).flatMap((slot): UnitMove[] => {
@@ -139,9 +139,9 @@ export interface OpenUnit {
   open: number;
   /** RFC 3339. */
   oldest_at: string | null;
-  /** When the last of them is over at the latest, by its lifetime. */
+  /** Latest end of the last of them, by its lifetime. */
   latest_end_at: string | null;
-  /** Creates whose outcome nobody knows yet. */
+  /** Creates with an unknown outcome. */
   in_doubt: number;
 }
 

@@ -94,7 +94,7 @@ export async function viewProposals(
   ports: Ports,
   { merchant, state }: z.infer<typeof proposalQuery>,
 ): Promise<ProposalView[]> {
-  // One that waits for too long is over by the clock; the row may not know yet.
+  // A proposal expires by the clock; its row may still say waiting.
   const stored = state === 'expired' ? {} : { ...(state === undefined ? {} : { state }) };
   const filter = { ...stored, ...(merchant === undefined ? {} : { merchant_id: merchant }) };
   const all = (await ports.store.moves.proposals(filter, MOST_LISTED)).map((proposal) => view(ports, proposal));
@@ -115,7 +115,7 @@ export async function viewProposal(
 
 /**
  * Makes the proposed move, judged again on what holds now.
- * @throws PuenteError forbidden for the proposer or a lower role, refused when it is over or not allowed any more, not_found.
+ * @throws PuenteError forbidden for the proposer or a lower role, refused when it has ended or is no longer allowed, not_found.
  */
 export function approveMove(ports: Ports, id: string, why: string, person: Person): Promise<Moved> {
   return ports.memory.mutex.run(`proposal ${id}`, async () => {

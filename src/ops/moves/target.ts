@@ -194,7 +194,7 @@ export interface OpenSale {
   legacy_id: string | null;
   /** Null: it holds no unit. */
   slot: string | null;
-  /** Epoch ms after which it is over at the latest. */
+  /** Epoch ms of its latest end. */
   ends_at: number;
 }
 
@@ -214,7 +214,7 @@ export interface Facts {
   samples: Record<RoutedKind, Sample>;
   units: readonly Pick<SeenUnit, 'slot' | 'calls'>[];
   open: readonly OpenSale[];
-  /** The worst difference that nobody has explained or accepted, in words; null when there is none. */
+  /** The worst open difference, in words; null without one. */
   worst_difference: string | null;
   /** What the shadow says that orders would refuse. */
   predicted_refusals: readonly Pick<VerdictRow, 'operation' | 'code' | 'error' | 'detail' | 'count'>[];

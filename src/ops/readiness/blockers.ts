@@ -1,4 +1,4 @@
-/** What stands hard in the way of a merchant's move, each with the command that shows or mends it: pure. */
+/** What blocks a merchant's move, each with the command that shows or repairs it: pure. */
 
 import type { Spoken } from '../../error.ts';
 import { readStored, say } from '../../locales/message.ts';
@@ -91,7 +91,7 @@ function stopFindings({ trips, merchant_id, operations }: ReadinessFacts): Findi
   });
 }
 
-/** On legacy no token is kept, and nobody needs one: the shadow learns it from the merchant's own calls. */
+/** On legacy no token is kept or needed: the shadow learns it from the merchant's own calls. */
 function credentialFindings(seen: Seen, { credential, merchant_id, operations, stage }: ReadinessFacts): Finding[] {
   if (credential !== false || stage === 'legacy' || usedKinds(operations, seen).length === 0) return [];
   const command = `PUENTE_CREDENTIAL=… puente merchants set ${merchant_id} --credential --reason …`;
@@ -144,9 +144,9 @@ export function anyOf(operations: readonly Operation[], kind: RoutedKind): strin
   return (own.find(({ upstream }) => upstream === 'create') ?? own[0])?.name ?? null;
 }
 
-// What is worth knowing and in nobody's way, each with the command that shows it: pure.
+// Remarks: worth knowing, and no obstacle to a move; each with the command that shows it: pure.
 
-/** Losses, sales that don't agree, errors that read differently, kinds tried in vain, and unknown things that are carried. */
+/** Losses, sales that don't agree, errors that read differently, kinds without a successful sale, and unknown names that are proxied. */
 export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
   const { merchant_id, unknown } = facts;
   const losses = (['money', 'identity', 'other'] as const).flatMap((weight) =>
@@ -223,8 +223,8 @@ function lossRemark(ledger: readonly LedgerRow[], weight: LedgerRow['weight'], m
 // Whether a merchant's notices would have somewhere to go on orders: pure.
 
 /**
- * On orders Puente tells the merchant itself: intents by the merchant's URL, a QR sale by the URL it came with, or by that.
- * Legacy told them by a setting of its own panel, so nobody here knows whether the tills wait for notices: not proven.
+ * On orders Puente notifies the merchant itself: of intents at the merchant's URL, of a QR sale at its own URL or at that one.
+ * Legacy notified by a setting of its own panel, so it is not known whether the tills wait for notices: not proven.
  */
 export function noticeFindings(seen: Seen, { notice_url, operations, merchant_id }: ReadinessFacts): Finding[] {
   if (notice_url !== false) return [];

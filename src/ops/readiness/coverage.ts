@@ -11,8 +11,8 @@ import { sumOf } from './facts.ts';
 import type { EvidenceSource } from './readiness.ts';
 
 /**
- * `equal`, `different`: it was there, and it did or did not get through. `seen`: it was there in calls that were carried,
- * and nothing was compared. `carried`: it was in no call that was looked at, and others were carried without that. `never_seen`: it never came.
+ * `equal`, `different`: it was there, and it did or did not get through. `seen`: it was there in calls that were proxied,
+ * and nothing was compared. `carried`: it was in no compared call, and other calls were proxied without a comparison. `never_seen`: it never came.
  */
 export const coverageStates = ['different', 'equal', 'seen', 'carried', 'never_seen'] as const;
 export type CoverageState = (typeof coverageStates)[number];

@@ -48,7 +48,7 @@ export type DifferenceView = Omit<DifferenceGroup, 'first_at' | 'last_at' | 'acc
   accepted_until: string | null;
 };
 
-/** Those that nobody has judged first, then the most frequent. */
+/** Groups without a judgement first, then the most frequent. */
 export async function viewDifferences(ports: EvidenceSource, query: DifferenceQuery): Promise<DifferenceView[]> {
   const { merchant, state, what, operation, limit } = query;
   const filter = {

@@ -24,7 +24,7 @@ import {
 import type { MismatchKind } from '../../proxy/sales/orphans.ts';
 import type { EvidenceReader } from '../ports.ts';
 
-/** What no evidence says; null for what nobody knows, as in an assessment of a file alone. */
+/** Facts that are no evidence; null for what is not known, as in the assessment of a file. */
 export interface ReadinessFacts {
   merchant_id: string;
   /** Epoch ms. */
@@ -45,13 +45,13 @@ export interface ReadinessFacts {
   credential: boolean | null;
   /** Safety stops that stand. */
   trips: Partial<Record<RoutedKind, Trip>> | null;
-  /** Creates whose outcome nobody knows yet, on either side. */
+  /** Creates with an unknown outcome, on either lane. */
   in_doubt: number | null;
   /** What could not be kept in the last `OLD_AFTER_DAYS`, of all merchants. */
   shed: { shadow: number; evidence: number } | null;
   /** Percent of faults at which the safety stop would trip. */
   fault_share: number | null;
-  /** Epoch ms of the last reset of a safety stop: what was before was looked at by somebody. */
+  /** Epoch ms of the last reset of a safety stop: an operator has looked at what happened before. */
   reset_at: Partial<Record<RoutedKind, number>>;
   /** What reconciliation found lately and could not repair. */
   mismatches: readonly { kind: MismatchKind; subject: string }[];
@@ -167,7 +167,7 @@ function otherAreas(operations: readonly Operation[], kind: RoutedKind): Area[] 
   ];
 }
 
-/** Calls that went well. A refusal, whoever made it, shows nothing of the work, and an empty search nothing of a read. */
+/** Successful calls. A refusal proves nothing, and an empty search proves no read. */
 export function provenCalls(operations: readonly Operation[], seen: Seen, lane?: 'legacy' | 'orders'): number {
   const names = operations.filter((one) => !isSearch(one)).map(({ name }) => name);
   const calls = seen.traffic
@@ -258,7 +258,7 @@ export const findingCodes = [
 ] as const;
 export type FindingCode = (typeof findingCodes)[number];
 
-/** One thing that was found, with the command that shows it or mends it. */
+/** One finding, with the command that shows or repairs it. */
 export interface Finding {
   code: FindingCode;
   /** One sentence: what, and how often. */
@@ -287,7 +287,7 @@ export interface Readiness {
   blockers: Finding[];
   /** What no traffic has shown, and what would. */
   unproven: Finding[];
-  /** Worth knowing, in nobody's way: losses, unknown fields, limitations that applied. */
+  /** Worth knowing, no obstacle: losses, unknown fields, limitations that applied. */
   remarks: Finding[];
   operations: OperationReadiness[];
   judged_at: number;

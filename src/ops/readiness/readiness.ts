@@ -34,7 +34,7 @@ const MOST_OPEN = 10_000;
 
 /**
  * @param reader the store, or what was read of a file.
- * @param facts what evidence can't say; null where nobody knows it, which is then told as unproven.
+ * @param facts what evidence can't say; null where it is not known, which then counts as unproven.
  */
 export async function readinessOf(
   reader: EvidenceReader,
@@ -45,7 +45,7 @@ export async function readinessOf(
 }
 
 /**
- * The verdict on a merchant of this Puente; one that nobody has seen yet is inconclusive.
+ * The verdict on a merchant of this Puente; a merchant without any call is inconclusive.
  * @param mismatches handed in where many merchants are judged one after the other.
  */
 export async function merchantReadiness(
@@ -113,7 +113,7 @@ export type Mismatches = (merchant_id: string) => Promise<ReadinessFacts['mismat
 
 /**
  * Read once for all who are judged together, because the lines of all merchants lie among one another.
- * @param fresh_ms for so long, where some are judged for as long as somebody looks. What could not be read is read again.
+ * @param fresh_ms how long one read serves, for callers that judge continuously. A failed read is tried again.
  */
 export function mismatchesOnce(ports: Ports, fresh_ms = Number.POSITIVE_INFINITY): Mismatches {
   let read: ReturnType<typeof readMismatches> | null = null;

@@ -1,5 +1,4 @@
-/** Reconciliation: open and recent links, and events that nobody matched, against the upstream; dry first, then repaired. */
-
+/** Reconciliation: open and recent links, and unmatched events, against upstream; dry first, then repaired. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -111,7 +110,7 @@ async function* changedSince(ports: Ports, since: number, merchant?: string): As
   const until = ports.clock.now();
   for (;;) {
     const page: Link[] = await ports.store.history.linksChangedSince(since, after, PAGE);
-    // Somebody else's links are passed over without a wait for the upstream.
+    // Links of other merchants are passed over without a call to upstream.
     await new Promise((resolve) => setImmediate(resolve));
     for (const link of page) {
       if (link.updated_at <= until && (merchant === undefined || link.merchant_id === merchant)) yield link;
@@ -155,7 +154,7 @@ async function noteRun(
 
 // One link against its order: judged on what is stored now, and repaired only while that still holds.
 
-/** `unread`: nobody could ask, or nobody answered. Null: both agree. */
+/** `unread`: no credential, or no answer of upstream. Null: both agree. */
 export type Compared = { mismatch: Mismatch; repaired: boolean } | 'unread' | null;
 
 /** Compares one link with its order, and repairs it when asked to and when that is safe. @param earlier may be of a moment ago. */
@@ -280,7 +279,7 @@ async function report(ports: Ports, mismatch: Mismatch): Promise<void> {
 
 // What the sweep looks at next: new changes as they come, everything recent once an hour, every unmatched event once.
 
-/** Read ahead from the store; the rate is kept by whoever takes them. */
+/** Read ahead from the store; the loop that takes them keeps the rate. */
 const SWEEP_PAGE = 50;
 /** Pages without anything to compare that are passed in one go. */
 const MOST_PAGES = 20;

@@ -17,7 +17,7 @@ const MOST_LINES = 5_000;
 const PAGE = 500;
 /** Entries that a list of a line shows, so that lines of thousands of units stay small; the audit trail has them all. */
 const MOST_ENTRIES = 20;
-/** A clock that was set back puts later lines before earlier ones; nobody sets one back by more. */
+/** A clock that was set back puts later lines before earlier ones; by no more than this. */
 const CLOCK_MARGIN_MS = 3_600_000;
 
 export interface Decided {

@@ -24,7 +24,7 @@ export interface ChangedLine {
 export type ReportDiff = ReturnType<typeof diffReports>;
 
 const lines = z.array(z.looseObject({}));
-/** What is looked at, as far as a file that somebody wrote by hand could break it. */
+/** The parts that are compared; a file written by hand may break them. */
 const readable = z.looseObject({
   schema: z.literal(REPORT_SCHEMA),
   made_at: z.string(),
@@ -120,7 +120,7 @@ const measures: Record<ChangedLine['part'], Measure> = {
         [`${line.topic} dead`, line.dead],
       ]),
     ),
-  // One that nobody can count has no hits to compare.
+  // A limitation that can't be counted has no hits to compare.
   limitations: ({ limitations }) => new Map(limitations.flatMap(({ id, hits }) => (hits === null ? [] : [[id, hits]]))),
   merchants: ({ merchants }) =>
     new Map(

@@ -36,7 +36,7 @@ export interface ReportFacts {
 
 /**
  * One at a time: reports wait for one another, and payments for none of them.
- * @param signal aborted when nobody waits for it any more; then it rejects with the signal's reason.
+ * @param signal aborted when its client is gone; then it rejects with the signal's reason.
  * @throws PuenteError bad_request when the period is empty.
  */
 export async function gatherReport(
@@ -191,7 +191,7 @@ export type FiguresQuery = z.infer<typeof figuresQuery>;
 
 /**
  * Reports and figures wait for one another, and payments for none of them.
- * @param signal aborted when nobody waits for it any more; then it rejects with the signal's reason.
+ * @param signal aborted when its client is gone; then it rejects with the signal's reason.
  * @throws PuenteError bad_request when the period is empty.
  */
 export function viewFigures(ports: Ports, query: FiguresQuery, signal: AbortSignal) {
@@ -225,7 +225,7 @@ async function gatherFigures(ports: Ports, ask: ReportAsk, signal: AbortSignal) 
   };
 }
 
-/** Null for all: thousands take too long to judge while somebody waits for a page. */
+/** Null for all: judging thousands takes too long for a page. */
 async function verdictNow(ports: Ports, merchant_id: string | null): Promise<Record<Verdict, number> | null> {
   if (merchant_id === null) return null;
   return { ready: 0, blocked: 0, inconclusive: 0, [(await merchantReadiness(ports, merchant_id)).verdict]: 1 };

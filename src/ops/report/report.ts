@@ -163,11 +163,11 @@ export interface LimitationLine {
   title: string;
   effect: string;
   workaround: string;
-  /** Calls in the period that met it, or notices where it is about those; null where nobody can tell. */
+  /** Calls in the period that met it, or notices where it is about those; null where it can't be counted. */
   hits: number | null;
   /** Calls of its operations on orders, each of which could have met it. */
   calls: number;
-  /** Why nobody can tell; null where it is counted. */
+  /** Why it can't be counted; null where it is. */
   unseen: string | null;
 }
 

@@ -38,7 +38,7 @@ export interface Fleet {
 }
 
 /**
- * Merchants in order of their ids: those that Puente has a row of, and those whose calls it carried; between two of them
+ * Merchants in order of their ids: those with a row, and those whose calls it proxied; between two of them
  * others have their turn.
  */
 export async function fleetOf(
@@ -102,7 +102,7 @@ function lineOf(
   };
 }
 
-/** Groups that nobody has decided on, by merchant. */
+/** Open groups, by merchant. */
 async function openDifferences({ store, clock }: Ports, merchant_id: string | null): Promise<Map<string, number>> {
   const filter = { states: ['new'] as const, ...(merchant_id === null ? {} : { merchant_id }) };
   const counts = new Map<string, number>();

@@ -10,7 +10,7 @@ import type { DayLine, ErrorLine, LatencyLine, LossLine, ShadowLine, TrafficLine
 export const NO_OPERATION = '(no operation)';
 /** Distinct lines of errors and losses: what legacy answers, and fields that no table knows, are no closed sets. */
 const MOST_LINES = 2_000;
-/** Whoever carries an invented token is somebody; the calls of further ones are counted, but not by name. */
+/** Invented tokens name invented merchants; the calls of further merchants are counted, but not by name. */
 const MOST_MERCHANTS = 20_000;
 export const MORE_FIELDS = 'More fields than one report names.';
 
@@ -36,7 +36,7 @@ export interface Tally {
   tables: Map<string, number>;
   /** Calls that met a limitation, by its number. */
   limitations: Map<string, number>;
-  /** Calls on orders of which nobody counted limitations. */
+  /** Calls on orders whose limitations were not counted. */
   uncounted: number;
   /** Calls that showed a difference, by merchant and signature. */
   signatures: Map<string, number>;

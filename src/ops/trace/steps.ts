@@ -19,7 +19,7 @@ const MOST_EXCHANGES = 3_600;
 const MOST_NOTICES = 200;
 const MOST_EVENTS = 500;
 const MOST_DECISIONS = 200;
-/** A carried create came in at most so long before its row was written. */
+/** A proxied create arrived at most so long before its row was written. */
 const LONGEST_CALL_MS = 60_000;
 
 export interface Story {
@@ -60,7 +60,7 @@ export async function storyOfLink(ports: Ports, link: Link): Promise<Story> {
   return { steps: withCuts(inOrder(steps), cuts), fired: firedIn(exchanges) };
 }
 
-/** A sale born on legacy: what was carried for it, and what became of it as far as Puente could see. */
+/** A sale created on legacy: the calls that were proxied for it, and its end as far as Puente saw it. */
 export async function storyOfSale(ports: Ports, sale: LegacySale): Promise<Story> {
   const exchanges = await callsOfSale(ports, sale);
   const { id, work, state, created_at, updated_at } = sale;
@@ -82,7 +82,7 @@ export function storyOfCalls(calls: readonly StoredExchange[]): Story {
   return { steps: inOrder(calls.flatMap((call) => stepsOfExchange(call))), fired: firedIn(calls) };
 }
 
-/** Of one that legacy gave no id, those that named its unit from its create until it was over. */
+/** For a sale without a legacy id: the calls that named its unit, from its create to its end. */
 async function callsOfSale({ store, clock }: Ports, sale: LegacySale): Promise<StoredExchange[]> {
   const { legacy_id, merchant_id, family, unit, slot, state, created_at, updated_at, ends_at } = sale;
   if (legacy_id !== null) return store.exchanges.exchanges({ legacy_id }, 0, MOST_EXCHANGES);

@@ -47,7 +47,7 @@ export interface SaleView {
   /** Of the link, or of the remembered sale. */
   state: string;
   born_at: string;
-  /** Latest end while it is open; null once it is over. */
+  /** Latest end while it is open; null in a terminal state. */
   ends_at: string | null;
   tables_revision: string | null;
 }
@@ -214,7 +214,7 @@ export interface Subject {
   link: Link | null;
   /** Born on legacy. */
   sale: LegacySale | null;
-  /** Calls that no known sale has: the one that was asked for, or those that name an id that Puente has not seen made. */
+  /** Calls without a known sale: the requested call, or the calls that name an id which Puente did not see created. */
   calls: StoredExchange[];
 }
 

@@ -1,4 +1,4 @@
-/** What is done when nobody asks: backups by their schedule, and deleting what is old. */
+/** Background work: scheduled backups, and deletion of old records. */
 
 import { z } from 'zod';
 import { steadyTime } from '../../proxy/loop.ts';
@@ -89,7 +89,7 @@ async function backUp(ports: ChoreParts, keep: number, isStopped: () => boolean)
         break;
       }
       if (!isStopped()) continue;
-      await making.return(undefined as never); // nobody reads what a generator that is told to end returns
+      await making.return(undefined as never); // the value of a generator that is ended is not read
       return false;
     }
   } catch (error) {
@@ -174,7 +174,7 @@ export type BackupAsk = z.infer<typeof backupAsk>;
 export type BackupProgress = ({ news: 'progress' } & BackupNews) | { news: 'done'; backup: BackupManifest };
 
 /**
- * Makes one backup, and the audit line of it. Whoever stops reading ends it, and nothing is left of it.
+ * Makes one backup, and its audit line. A reader that stops ends it, and no file is left.
  * @throws PuenteError conflict while another one runs, store_failed when it could not be made.
  */
 export async function* makeBackup(ports: Ports, ask: BackupAsk, who: string): AsyncGenerator<BackupProgress> {
@@ -199,6 +199,6 @@ export async function* makeBackup(ports: Ports, ask: BackupAsk, who: string): As
       return;
     }
   } finally {
-    await making.return({} as BackupManifest); // nobody reads what a generator that is told to end returns
+    await making.return({} as BackupManifest); // the value of a generator that is ended is not read
   }
 }
