@@ -77,11 +77,11 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   const link = await markHeard(ports, seen_link);
   // The stored order never goes back in time; a lagging read may.
   const sums = sumsOf(link.order, link.amount_minor, exponent);
-  const asked = newRefund(ports, call, link, requested_minor, sums);
+  const requested = newRefund(ports, call, link, requested_minor, sums);
   const seen: { recognised: Recognised } = { recognised: { kind: 'new' } };
   await expectRefund(ports, link);
-  const { opened, refund } = await ports.store.refunds.openRefund(asked, (earlier) => {
-    seen.recognised = recognise(earlier, asked, settled?.id ?? null, join_window_ms, (one) => ageOf(ports, one));
+  const { opened, refund } = await ports.store.refunds.openRefund(requested, (earlier) => {
+    seen.recognised = recognise(earlier, requested, settled?.id ?? null, join_window_ms, (one) => ageOf(ports, one));
     if (seen.recognised.kind !== 'new') return seen.recognised.refund;
     needRoom(ports);
     return 'open';
@@ -111,8 +111,8 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
  */
 function ageOf(ports: Ports, { id, created_at }: Refund): number {
   const age_ms = ports.clock.now() - created_at;
-  const asked_ms = ports.memory.asked.get(id);
-  return asked_ms === undefined ? age_ms : Math.min(age_ms, tickOf(ports.clock) - asked_ms);
+  const requested_ms = ports.memory.asked.get(id);
+  return requested_ms === undefined ? age_ms : Math.min(age_ms, tickOf(ports.clock) - requested_ms);
 }
 
 interface Sending {
@@ -128,8 +128,8 @@ async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Pro
   const { refund, link, order_id, plan, repeated } = sending;
   const outcome = await post(ports, call, sending);
   ports.memory.failpoint('refund.answer_read');
-  const asked = { amount_minor: refund.amount_minor, transaction_id: link.order?.transactions?.payments?.[0]?.id };
-  const verdict = judgeRefund(outcome, order_id, asked, plan.exponent, repeated);
+  const requested = { amount_minor: refund.amount_minor, transaction_id: link.order?.transactions?.payments?.[0]?.id };
+  const verdict = judgeRefund(outcome, order_id, requested, plan.exponent, repeated);
   if (verdict.kind === 'made') {
     const saved = await ports.store.refunds.saveRefund(refund, { ...verdict.facts, state: 'DONE' });
     ports.memory.failpoint('refund.settled');

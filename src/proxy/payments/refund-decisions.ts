@@ -1,4 +1,4 @@
-/** Decisions about refunds, pure (`docs/protocol.md` §3.9): new, repeated or conflicting; what an outcome means; what an order shows of one in doubt. */
+/** Refunds: new, repeated or conflicting; what an outcome means; and settling one in doubt by reading its order (`docs/protocol.md` §3.9). */
 import { type Order, refundedOrder } from '../../contract/orders.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import { tickOf } from '../clock.ts';
@@ -37,13 +37,13 @@ const KEY_MEMORY_MS = 24 * 60 * 60_000;
  */
 export function recognise(
   earlier: readonly Refund[],
-  asked: Refund,
+  requested: Refund,
   settled_id: string | null,
   join_window_ms: number,
   ageOf: (refund: Refund) => number,
 ): Recognised {
   const held = earlier.filter((one) => one.state === 'DONE' || isOpen(one));
-  const { client_key, fingerprint } = asked;
+  const { client_key, fingerprint } = requested;
   if (client_key !== null) {
     const known = held.findLast((one) => one.client_key === client_key && (isOpen(one) || ageOf(one) < KEY_MEMORY_MS));
     if (known !== undefined) return { kind: known.fingerprint === fingerprint ? 'same' : 'key_reused', refund: known };
@@ -94,7 +94,7 @@ export type RefundVerdict =
   | { kind: 'unknown'; contradicted: boolean; other?: true };
 
 /** The refund that was requested. */
-export interface Asked {
+export interface RequestedRefund {
   /** Minor units; null: all that is left. */
   amount_minor: number | null;
   /** The payment inside the order; undefined where the order names none. */
@@ -102,13 +102,13 @@ export interface Asked {
 }
 
 /**
- * @param asked an answer about another amount or payment proves nothing about this refund.
+ * @param requested an answer about another amount or payment proves nothing about this refund.
  * @param repeated an earlier try of this refund may have reached upstream.
  */
 export function judgeRefund(
   outcome: UpstreamOutcome,
   order_id: string,
-  asked: Asked,
+  requested: RequestedRefund,
   exponent: number,
   repeated: boolean,
 ): RefundVerdict {
@@ -120,7 +120,7 @@ export function judgeRefund(
     const parsed = refundedOrder.safeParse(body);
     const node = parsed.success && parsed.data.id === order_id ? parsed.data.transactions.refunds[0] : undefined;
     if (node === undefined) return unknown;
-    if (isOther(node, asked, exponent)) return { ...unknown, other: true };
+    if (isOther(node, requested, exponent)) return { ...unknown, other: true };
     return { kind: 'made', facts: factsOf(node, exponent) };
   }
   if (status === 429 || saysNotYet(outcome)) return repeated ? unknown : { kind: 'not_executed' };
@@ -131,7 +131,7 @@ export function judgeRefund(
   return { kind: 'unknown', contradicted: status !== 401 && status !== 403 };
 }
 
-function isOther(node: RefundNode, { amount_minor, transaction_id }: Asked, exponent: number): boolean {
+function isOther(node: RefundNode, { amount_minor, transaction_id }: RequestedRefund, exponent: number): boolean {
   const said_minor = minorUnits(node.amount, exponent);
   if (amount_minor !== null && said_minor !== undefined && said_minor !== amount_minor) return true;
   return node.transaction_id !== undefined && transaction_id !== undefined && node.transaction_id !== transaction_id;

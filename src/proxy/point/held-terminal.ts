@@ -45,12 +45,12 @@ export async function reportHeldTerminal(ports: Ports, refused: Link): Promise<v
     who: 'puente',
     action: 'terminal held',
     subject: legacy_id,
-    reason: saidOf(holder).text,
+    reason: reasonOf(holder).text,
     detail: { merchant: merchant_id, unit, held_by: kind },
   });
 }
 
-function saidOf({ kind, sale }: Holder): Spoken {
+function reasonOf({ kind, sale }: Holder): Spoken {
   if (kind === 'foreign') return say('held_terminal.foreign', {});
   return say(`held_terminal.${kind}`, { sale });
 }

@@ -70,7 +70,7 @@ export interface Worked {
 
 /** Receives finished work. Never throws, never waits; drops what it has no room for. */
 export interface Telemetry {
-  called(exchange: Exchange, heard: CallRequest): void;
+  called(exchange: Exchange, request: CallRequest): void;
   worked(work: Worked): void;
   /** @param attempt at this notice, recorded by now. */
   noticed(notice: Notice, attempt: Attempt): void;
