@@ -1,5 +1,5 @@
 /** What goes wrong at the upstream while it is on: so many of a hundred calls are spoiled, and as many webhooks lost, late, doubled or forged. */
-import { createFault } from '../../src/sandbox/control.ts';
+import { createFault } from '../../src/sandbox/faults.ts';
 import type { FaultRule } from '../../src/sandbox/records.ts';
 import type { World } from '../../src/sandbox/world.ts';
 import type { Chance } from '../make-capture/chance.ts';

@@ -1,5 +1,5 @@
 /** The upstream as a process of its own: the sandbox, its trouble, and its books, asked for by messages of the parent. */
-import { totalMinor } from '../../src/sandbox/order.ts';
+import { totalMinor } from '../../src/sandbox/money.ts';
 import type { Order } from '../../src/sandbox/records.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import type { World } from '../../src/sandbox/world.ts';
@@ -86,10 +86,10 @@ function booksOf(world: World, { acted }: Trouble, { calls, tries, taken }: Hear
 }
 
 function booked(order: Order): BookedOrder {
-  const { id, merchant, external_reference: reference, status, transaction } = order;
+  const { id, merchant_id: merchant, external_reference: reference, status, transaction } = order;
   return {
     id,
-    merchant: merchant.user_id,
+    merchant,
     reference,
     amount_minor: totalMinor(order),
     status,

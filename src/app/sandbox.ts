@@ -22,7 +22,9 @@ export async function serveSandbox(environment: NodeJS.ProcessEnv, cwd: string, 
   };
   const { settings, local_notification_urls, ...rest } = loadConfig({ env, cwd }).sandbox;
   const sandbox = await startSandbox({ ...rest, settings: { local_notification_urls, ...settings } });
-  process.stdout.write(welcome(sandbox.url, rest.profile, [...sandbox.world.tokens.keys()][0] ?? ''));
+  process.stdout.write(
+    welcome(sandbox.url, rest.profile, [...sandbox.world.merchants.values()][0]?.access_token ?? ''),
+  );
   await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
   await sandbox.close();
 }

@@ -1,8 +1,14 @@
 /** How the sandbox answers: one JSON text per answer, and the error envelopes of each family of paths (`docs/field-notes.md` Orders §1.5). */
-import express, { type Request, type RequestHandler, type Response } from 'express';
-import { decodeUtf8, type Json, parseJson } from '../contract/json.ts';
-import { isOtherSyntax } from '../contract/legacy-body.ts';
-import { errorBody, legacyError } from '../contract/legacy-errors.ts';
+import type { Response } from 'express';
+import { stringifyJson } from '../contract/json.ts';
+import {
+  errorBody,
+  type LegacyErrorEntry,
+  type LegacyErrorName,
+  type Family as LegacyFamily,
+  legacyError,
+} from '../contract/legacy-errors.ts';
+import { PuenteError } from '../error.ts';
 
 export interface Answer {
   status: number;
@@ -24,13 +30,15 @@ export function send(response: Response, answer: Answer): void {
   response.end(answer.body);
 }
 
+/** @param value may hold exact numbers, which are written as they were sent. */
 export function json(status: number, value: unknown): Answer {
-  return { status, body: JSON.stringify(value) };
+  return { status, body: stringifyJson(value) };
 }
 
+export const noContent: Answer = { status: 204, body: '' };
+
 /** The list envelope of orders and terminals. */
-export function refusal(problem: Problem): Answer {
-  const { status, code, message, details } = problem;
+export function refusal({ status, code, message, details }: Problem): Answer {
   return json(status, { errors: [{ code, message, details }] });
 }
 
@@ -44,114 +52,52 @@ export function paymentsRefusal(status: number, error: string, message: string):
   return json(status, { message, error, status, cause: [] });
 }
 
-/** A forced error, in the envelope that its path speaks. */
-export function encodeError(
-  path: string,
-  wanted: {
-    status?: number | undefined;
-    code?: string | undefined;
-    message?: string | undefined;
-    details?: string[] | undefined;
-  },
-): Answer {
-  const status = wanted.status ?? 500;
-  const message = wanted.message ?? 'An error was asked for at the control door.';
-  if (path.startsWith('/point/')) return json(status, { error: wanted.code ?? String(status), message, status });
-  const known = path.startsWith('/v1/payments') ? legacyError('payments', wanted.code ?? '') : null;
+/** An error that answers the call in these words. */
+export function refused({ status, body }: Answer): PuenteError {
+  return new PuenteError('refused', body, { facts: { status, body } });
+}
+
+/** @returns the answer of an error made by `refused` or `refuse`; null for any other. */
+export function refusedAnswer(error: unknown): Answer | null {
+  if (!(error instanceof PuenteError) || typeof error.facts.body !== 'string') return null;
+  return { status: Number(error.facts.status), body: error.facts.body };
+}
+
+/**
+ * A refusal in the words of a legacy family's catalogue, or with an entry that its catalogue does not have.
+ * @param detail fills `{}`.
+ * @param error another error code for the same text, where one code covers several fields.
+ */
+export function refuse(
+  family: LegacyFamily,
+  name: LegacyErrorName | LegacyErrorEntry,
+  detail = '',
+  error?: string,
+): PuenteError {
+  const entry = typeof name === 'string' ? legacyError(family, name) : name;
+  if (entry === null) throw new Error(`The catalogue of ${family} has no error ${name}`);
+  return refused(json(entry.status, errorBody(family, error === undefined ? entry : { ...entry, error }, detail)));
+}
+
+interface ForcedError {
+  status?: number | undefined;
+  code?: string | undefined;
+  message?: string | undefined;
+  details?: string[] | undefined;
+}
+
+/** A forced error, in the envelope of its path's family. */
+export function encodeError(path: string, { status = 500, details, ...forced }: ForcedError): Answer {
+  const { code, message = 'An error was asked for at the control door.' } = forced;
+  if (path.startsWith('/point/')) return json(status, { error: code ?? String(status), message, status });
+  const known = path.startsWith('/v1/payments') ? legacyError('payments', code ?? '') : null;
   if (known !== null) return json(known.status, errorBody('payments', known, ''));
   if (path.startsWith('/mpmobile/') || path.startsWith('/instore/')) {
-    return json(status, { error: wanted.code ?? 'internal_error', message, status, causes: [] });
+    return json(status, { error: code ?? 'internal_error', message, status, causes: [] });
   }
   if (!path.startsWith('/v1/orders') && !path.startsWith('/terminals/')) {
-    return paymentsRefusal(status, wanted.code ?? 'internal_error', message);
+    return paymentsRefusal(status, code ?? 'internal_error', message);
   }
-  if (status === 401) return tokenRefusal(status, wanted.code ?? 'unauthorized', message);
-  const code = wanted.code ?? (status >= 500 ? 'internal_error' : undefined);
-  return refusal({ status, code, message, details: wanted.details });
-}
-
-// Reading request bodies: bytes as they came, whatever the content type says, then strict JSON.
-
-/** No documented body comes near this; a larger one is a mistake. */
-const MAX_BODY_BYTES = 256 * 1024;
-
-/** Bodies on GET and DELETE are read too, and ignored by their handlers. */
-export const readBody: RequestHandler = express.raw({ type: () => true, limit: MAX_BODY_BYTES });
-
-/** What the legacy families read: JSON under any type but another format's own. */
-export const readLegacyBody: RequestHandler[] = [
-  (request, _response, next) =>
-    next(
-      isOtherSyntax(request.headers['content-type'] ?? '')
-        ? Object.assign(new Error('no JSON'), { status: 415 })
-        : undefined,
-    ),
-  readBody,
-];
-
-/** The bytes of the body; none for a missing one. */
-export function bodyBytes(request: Request): Buffer {
-  return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-}
-
-/** @returns undefined when the body is empty, null-safe `{ value }` when it parses, and `{ broken }` when it is no JSON. */
-export function bodyJson(request: Request): { value: Json } | { broken: true } | undefined {
-  const bytes = bodyBytes(request);
-  if (bytes.length === 0) return undefined;
-  try {
-    return { value: parseJson(decodeUtf8(bytes)) };
-  } catch {
-    return { broken: true }; // what is wrong with it is the caller's to find out
-  }
-}
-
-// What the sandbox's two logs hold: the calls it got, and the notifications it sent.
-
-export interface RequestLine {
-  at: string;
-  method: string;
-  path: string;
-  idempotency_key: string | null;
-  /** Null while unanswered, or when the answer never left. */
-  status: number | null;
-}
-
-export interface SentLine {
-  at: string;
-  url: string;
-  /** `order` webhooks, or the legacy dialects. */
-  topic: string;
-  /** The order or intent announced. */
-  subject: string;
-  action: string;
-  /** Counted from 1. */
-  attempt: number;
-  /** Status of the receiver, or null with the reason. */
-  status: number | null;
-  failure: string | null;
-}
-
-// A list that keeps its newest entries: the sandbox's logs never grow past their bound.
-
-export interface Ring<Entry> {
-  push(entry: Entry): void;
-  /** Oldest first. */
-  list(): Entry[];
-  clear(): void;
-}
-
-export function createRing<Entry>(capacity: number): Ring<Entry> {
-  let entries: Entry[] = [];
-  let next = 0;
-  return {
-    push(entry) {
-      entries[next] = entry;
-      next = (next + 1) % capacity;
-    },
-    list: () => (entries.length < capacity ? [...entries] : [...entries.slice(next), ...entries.slice(0, next)]),
-    clear() {
-      entries = [];
-      next = 0;
-    },
-  };
+  if (status === 401) return tokenRefusal(status, code ?? 'unauthorized', message);
+  return refusal({ status, code: code ?? (status >= 500 ? 'internal_error' : undefined), message, details });
 }

@@ -2,20 +2,25 @@
 
 export type ClockMode = 'real' | 'manual';
 
-export interface Clock {
+/** @template Job what a timer does, as data, so that a snapshot can hold it. */
+export interface Clock<Job> {
   /** Virtual time, epoch milliseconds. */
   now(): number;
   /** Time as the rest of the world has it, epoch milliseconds; for what others compare with their own clocks. */
   realNow(): number;
   mode(): ClockMode;
-  /** Runs `run` once, `delay_ms` of virtual time from now. */
-  schedule(delay_ms: number, run: () => void): Timer;
+  /** Runs the job once, `delay_ms` of virtual time from now. */
+  schedule(delay_ms: number, job: Job): void;
   /** When the next timer falls due, or null. */
   nextDueAt(): number | null;
   /** Moves time forward and fires every timer that falls due, each at its own due time, in order. */
   advance(delta_ms: number): void;
   /** `manual` stops time where it is; `real` lets it run on from there. */
   setMode(mode: ClockMode): void;
+  /** Every timer, in the order in which they fall due. */
+  timers(): readonly Timer<Job>[];
+  /** Goes to this time with these timers instead of the present ones. */
+  restore(mode: ClockMode, now_ms: number, timers: readonly Timer<Job>[]): void;
   /** Forgets every timer and the offset; the mode stays. */
   reset(): void;
   /** Stops the real timer behind the clock for good; later timers never fire. */
@@ -25,44 +30,56 @@ export interface Clock {
 /** setTimeout takes at most 2^31-1 ms; a longer wait is taken in parts. */
 const MAX_SLEEP_MS = 2 ** 31 - 1;
 
-/** @param realNow real time in epoch milliseconds; handed in, so that a test decides what time it is. */
-export function createClock(realNow: () => number): Clock {
-  const queue = createTimerQueue();
+/**
+ * @param realNow real time in epoch milliseconds; handed in, so that a test decides what time it is.
+ * @param run does a timer's job.
+ */
+export function createClock<Job>(realNow: () => number, run: (job: Job) => void): Clock<Job> {
+  const queue = createTimerQueue<Job>();
   let offset_ms = 0;
   let frozen_at_ms: number | null = null;
-  let closed = false;
+  let is_closed = false;
+  let sleeping: NodeJS.Timeout | undefined;
 
   const now = (): number => frozen_at_ms ?? realNow() + offset_ms;
-  const fireUntil = (limit_ms: number): void => {
-    for (let next = queue.first(); next !== null && next.due_at_ms <= limit_ms; next = queue.first()) {
-      queue.takeFirst();
-      if (next.due_at_ms > now()) moveTo(next.due_at_ms);
-      next.run();
-    }
-  };
   const moveTo = (time_ms: number): void => {
     if (frozen_at_ms === null) offset_ms = time_ms - realNow();
     else frozen_at_ms = time_ms;
   };
-  const sleeper = createSleeper(queue, now, fireUntil);
-  const refresh = (): void => sleeper.sleep(frozen_at_ms === null);
+  const fireUntil = (limit_ms: number): void => {
+    for (let next = queue.first(); next !== null && next.due_at_ms <= limit_ms; next = queue.first()) {
+      queue.takeFirst();
+      if (next.due_at_ms > now()) moveTo(next.due_at_ms);
+      run(next.job);
+    }
+  };
+  /** The one real timer: it sleeps until the first virtual timer is due, then fires every timer that is. */
+  const sleep = (): void => {
+    clearTimeout(sleeping);
+    const next = queue.first();
+    if (is_closed || frozen_at_ms !== null || next === null) return;
+    const wait_ms = Math.min(Math.max(next.due_at_ms - now(), 0), MAX_SLEEP_MS);
+    sleeping = setTimeout(() => {
+      fireUntil(now());
+      sleep();
+    }, wait_ms);
+  };
 
   return {
     now,
     realNow,
     mode: () => (frozen_at_ms === null ? 'real' : 'manual'),
-    schedule(delay_ms, run) {
-      const timer = queue.add(now() + delay_ms, run);
-      if (closed) timer.cancel();
-      else if (queue.first() === timer) refresh();
-      return timer;
+    schedule(delay_ms, job) {
+      if (is_closed) return;
+      const timer = queue.add(now() + delay_ms, job);
+      if (queue.first() === timer) sleep();
     },
     nextDueAt: () => queue.first()?.due_at_ms ?? null,
     advance(delta_ms) {
       const target_ms = now() + delta_ms;
       fireUntil(target_ms);
       if (target_ms > now()) moveTo(target_ms);
-      refresh();
+      sleep();
     },
     setMode(mode) {
       if (mode === 'manual') frozen_at_ms ??= now();
@@ -70,126 +87,74 @@ export function createClock(realNow: () => number): Clock {
         offset_ms = frozen_at_ms - realNow();
         frozen_at_ms = null;
       }
-      refresh();
+      sleep();
+    },
+    timers: queue.list,
+    restore(mode, now_ms, timers) {
+      queue.clear();
+      for (const { due_at_ms, job } of timers) queue.add(due_at_ms, job);
+      frozen_at_ms = mode === 'manual' ? now_ms : null;
+      offset_ms = now_ms - realNow();
+      sleep();
     },
     reset() {
       queue.clear();
       offset_ms = 0;
       if (frozen_at_ms !== null) frozen_at_ms = realNow();
-      refresh();
+      sleep();
     },
     close() {
-      closed = true;
+      is_closed = true;
       queue.clear();
-      refresh();
+      sleep();
     },
   };
 }
 
-/** The one real timer: it sleeps until the first virtual timer is due, then fires whatever is. */
-function createSleeper(queue: TimerQueue, now: () => number, fireUntil: (limit_ms: number) => void) {
-  let sleeping: NodeJS.Timeout | null = null;
-  const wakeUp = (): void => {
-    sleeping = null;
-    fireUntil(now());
-    sleep(true);
-  };
-  function sleep(isTimeRunning: boolean): void {
-    const next = queue.first();
-    if (sleeping !== null) clearTimeout(sleeping);
-    sleeping = null;
-    if (!isTimeRunning || next === null) return;
-    const wait_ms = Math.min(Math.max(next.due_at_ms - now(), 0), MAX_SLEEP_MS);
-    sleeping = setTimeout(wakeUp, wait_ms);
-  }
-  return { sleep };
-}
-
-// Timers of the virtual clock in the order in which they fall due.
-
-export interface Timer {
+export interface Timer<Job> {
   /** The virtual time at which it fires, epoch milliseconds. */
   due_at_ms: number;
-  cancel(): void;
+  job: Job;
 }
 
-export interface Due extends Timer {
-  run: () => void;
-}
-
-export interface TimerQueue {
-  add(due_at_ms: number, run: () => void): Due;
-  /** The next timer that is not canceled. */
-  first(): Due | null;
+export interface TimerQueue<Job> {
+  add(due_at_ms: number, job: Job): Timer<Job>;
+  /** The timer that falls due next. */
+  first(): Timer<Job> | null;
   takeFirst(): void;
+  remove(timer: Timer<Job>): void;
+  list(): readonly Timer<Job>[];
   clear(): void;
 }
 
-interface Entry extends Due {
-  /** Timers of the same time fire in the order in which they were added. */
-  sequence: number;
-  canceled: boolean;
-}
-
-export function createTimerQueue(): TimerQueue {
-  const heap: Entry[] = [];
-  let sequence = 0;
+/**
+ * Timers in the order in which they fall due; those of the same time, in the order in which they were added. A sorted array:
+ * nearly all timers are expiries of the same length, which are added at its end.
+ */
+export function createTimerQueue<Job>(): TimerQueue<Job> {
+  const timers: Timer<Job>[] = [];
   return {
-    add(due_at_ms, run) {
-      const entry: Entry = {
-        due_at_ms,
-        run,
-        sequence: sequence++,
-        canceled: false,
-        cancel() {
-          entry.canceled = true;
-          entry.run = () => {}; // what it would have touched may be forgotten
-        },
-      };
-      insert(heap, entry);
-      return entry;
+    add(due_at_ms, job) {
+      const timer = { due_at_ms, job };
+      let [low, high] = [0, timers.length];
+      if ((timers.at(-1)?.due_at_ms ?? 0) <= due_at_ms) low = high;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if ((timers[middle]?.due_at_ms ?? 0) <= due_at_ms) low = middle + 1;
+        else high = middle;
+      }
+      timers.splice(low, 0, timer);
+      return timer;
     },
-    first() {
-      for (let next = heap[0]; next?.canceled; next = heap[0]) takeFirst(heap);
-      return heap[0] ?? null;
+    first: () => timers[0] ?? null,
+    takeFirst: () => void timers.shift(),
+    remove(timer) {
+      const index = timers.indexOf(timer);
+      if (index !== -1) timers.splice(index, 1);
     },
-    takeFirst: () => takeFirst(heap),
+    list: () => [...timers],
     clear() {
-      heap.length = 0;
+      timers.length = 0;
     },
   };
-}
-
-/** Binary heap by due time, then by order of scheduling; an order's expiry timer costs O(log n) even under load. */
-function insert(heap: Entry[], entry: Entry): void {
-  let index = heap.push(entry) - 1;
-  while (index > 0) {
-    const parent = (index - 1) >> 1;
-    const above = heap[parent];
-    if (above === undefined || isBefore(above, entry)) break;
-    heap[index] = above;
-    index = parent;
-  }
-  heap[index] = entry;
-}
-
-function takeFirst(heap: Entry[]): void {
-  const last = heap.pop();
-  if (last === undefined || heap.length === 0) return;
-  let index = 0;
-  for (;;) {
-    const left = heap[2 * index + 1];
-    const right = heap[2 * index + 2];
-    if (left === undefined) break;
-    const pickRight = right !== undefined && isBefore(right, left);
-    const child = pickRight ? right : left;
-    if (isBefore(last, child)) break;
-    heap[index] = child;
-    index = 2 * index + (pickRight ? 2 : 1);
-  }
-  heap[index] = last;
-}
-
-function isBefore(one: Entry, other: Entry): boolean {
-  return one.due_at_ms < other.due_at_ms || (one.due_at_ms === other.due_at_ms && one.sequence < other.sequence);
 }

@@ -1,199 +1,105 @@
-/** The control door `/_sandbox/…`: see the whole world, reset it, change settings, time and faults, and act as the person at a terminal or as a buyer. */
-import { type ErrorRequestHandler, type NextFunction, type Request, type Response, Router } from 'express';
+/** The control door `/_sandbox/…`: see the whole world, reset, keep and restore it, change settings, time and faults, and act as the person at a terminal or as a buyer. */
+import express, { type Request, Router } from 'express';
 import { z } from 'zod';
 import { type ErrorCode, PuenteError } from '../error.ts';
-import { encodeError, json, readBody, send } from './answer.ts';
+import { type Answer, json, noContent, send } from './answer.ts';
 import { listAssumptions } from './assumptions.ts';
-import { addMerchants, bearerToken } from './auth.ts';
-import { type Merchant, type Terminal, terminalActions } from './cast.ts';
-import { merchantOf, parse } from './control-call.ts';
-import { invoiceControl } from './invoices.ts';
-import { addBuyer } from './order-at-unit.ts';
-import { renderState } from './order-view.ts';
-import { type Fault, type FaultRule, faultSchema } from './records.ts';
-import type { World } from './world.ts';
+import { bodyBytes, type Method, WELL_FORMED } from './call.ts';
+import { addToken, putTerminal } from './cast.ts';
+import { createFault } from './faults.ts';
+import { putInvoice, renderInvoice, wantedInvoice } from './invoices.ts';
+import { operateWork, workOf } from './legacy/lifecycle.ts';
+import { actOnQrOrder } from './legacy/qr/lifecycle.ts';
+import { actOnOrder, operateOrder } from './order-at-unit.ts';
+import {
+  type BuyerAction,
+  type BuyerOptions,
+  buyerActions,
+  buyerOptions,
+  type Chargeback,
+  type Fault,
+  faultSchema,
+  type Merchant,
+  type Payable,
+  type Payment,
+  type PointOfSale,
+  type Terminal,
+  type TerminalAction,
+  type TerminalOptions,
+  terminalActions,
+  terminalOptions,
+} from './records.ts';
+import { restoreSnapshot, takeSnapshot } from './snapshot.ts';
+import { renderState, renderTarget } from './state-view.ts';
+import { announceFeed, announcePayment, notificationUrlOf } from './webhooks.ts';
+import { hashOf, type World } from './world.ts';
+
+interface ControlCall {
+  world: World;
+  path(name: string): string;
+  /** The merchant of the path. @throws PuenteError not_found */
+  merchant(): Merchant;
+  body: Buffer;
+  /** The body; an empty one counts as `{}`. @throws PuenteError bad_request, naming the field. */
+  parse<Schema extends z.ZodType>(schema: Schema): z.output<Schema>;
+}
+
+type ControlHandler = (call: ControlCall) => Answer | Promise<Answer>;
+
+const rows: readonly (readonly [Method, string, ControlHandler])[] = [
+  ['get', '/state', ({ world }) => json(200, renderState(world))],
+  ['post', '/reset', ({ world }) => done(world.reset())],
+  ['get', '/snapshot', ({ world }) => ({ status: 200, body: takeSnapshot(world, false) })],
+  ['post', '/restore', ({ world, body }) => done(restoreSnapshot(world, body.toString('utf8'), 'as_saved'))],
+  ['get', '/settings', ({ world }) => showSettings(world)],
+  ['put', '/settings', changeSettings],
+  ['get', '/webhooks', ({ world }) => showWebhooks(world)],
+  ['put', '/webhooks', changeWebhooks],
+  ['get', '/clock', ({ world }) => showClock(world)],
+  ['post', '/clock', moveClock],
+  ['get', '/faults', ({ world }) => json(200, { faults: world.faults.map(showFault) })],
+  ['post', '/faults', addFault],
+  ['delete', '/faults', ({ world }) => done(world.faults.splice(0))],
+  ['put', '/merchants/:merchant', changeMerchant],
+  ['put', '/merchants/:merchant/token', changeToken],
+  ['put', '/terminals/:merchant/:terminal', changeTerminal],
+  ['post', '/terminals/:merchant/:terminal/:action', actAtTerminal],
+  ['post', '/pos/:merchant/:pos/:action', actAtTill],
+  ['post', '/payables/:id/:action', actOnPayable],
+  ['post', '/invoices/:merchant', addInvoice],
+  ['post', '/payments/:payment/chargeback', disputePayment],
+  ['get', '/legacy/merchants/:merchant/notifications', showTarget],
+  ['put', '/legacy/merchants/:merchant/notifications', changeTarget],
+  ['delete', '/legacy/merchants/:merchant/notifications', removeTarget],
+  ['post', '/legacy/merchants/:merchant/delivery_cancellation', alertFraud],
+];
+
+/** A snapshot may be large; the door is for tests and demos of its own machine. */
+const MAX_BODY = '256mb';
 
 export function controlRouter(world: World): Router {
   const router = Router();
-  router.get('/_sandbox/state', (_request, response) => send(response, json(200, renderState(world))));
-  router.post('/_sandbox/reset', (_request, response) => {
-    world.reset();
-    send(response, { status: 204, body: '' });
-  });
-  addSettings(router, world);
-  addClock(router, world);
-  addFaults(router, world);
-  addTerminals(router, world);
-  addMerchants(router, world);
-  addBuyer(router, world);
-  router.use(invoiceControl(world));
-  router.use('/_sandbox', answerError);
+  const readBody = express.raw({ type: () => true, limit: MAX_BODY });
+  for (const [method, path, handler] of rows) {
+    router[method](`/_sandbox${path}`, readBody, async (request, response) => {
+      send(response, await answerTo(world, request, handler));
+    });
+  }
   return router;
 }
 
-function addSettings(router: Router, world: World): void {
-  const show = () => {
-    const assumptions = listAssumptions(world.settings);
-    return json(200, {
-      profile: world.profile,
-      settings: Object.fromEntries(assumptions.map(({ name, value }) => [name, value])),
-      assumptions,
-    });
-  };
-  router.get('/_sandbox/settings', (_request, response) => send(response, show()));
-  router.put('/_sandbox/settings', readBody, (request, response) => {
-    world.configure(parse(z.record(z.string(), z.unknown()), request));
-    send(response, show());
-  });
-  const showWebhooks = () => {
-    const {
-      webhook_url: url,
-      signature_casing: casing,
-      signature_ts_unit: ts_unit,
-      webhook_mode: mode,
-      webhook_late_ms: late_ms,
-    } = world.settings;
-    return json(200, { url, casing, ts_unit, mode, late_ms });
-  };
-  router.get('/_sandbox/webhooks', (_request, response) => send(response, showWebhooks()));
-  router.put('/_sandbox/webhooks', readBody, (request, response) => {
-    const changes = Object.entries(parse(webhooksSchema, request)).map(([name, value]) => [
-      webhookSettings[name],
-      value,
-    ]);
-    world.configure(Object.fromEntries(changes));
-    send(response, showWebhooks());
-  });
-}
-
-const webhooksSchema = z.strictObject({
-  url: z.string().optional(),
-  secret: z.string().optional(),
-  casing: z.string().optional(),
-  ts_unit: z.string().optional(),
-  mode: z.string().optional(),
-  late_ms: z.number().optional(),
-});
-
-/** The short names of the webhook door; the values are checked as settings. */
-const webhookSettings: Readonly<Record<string, string>> = {
-  url: 'webhook_url',
-  secret: 'webhook_secret',
-  casing: 'signature_casing',
-  ts_unit: 'signature_ts_unit',
-  mode: 'webhook_mode',
-  late_ms: 'webhook_late_ms',
-};
-
-function addClock(router: Router, world: World): void {
-  const show = () => json(200, { now: new Date(world.clock.now()).toISOString(), mode: world.clock.mode() });
-  router.get('/_sandbox/clock', (_request, response) => send(response, show()));
-  router.post('/_sandbox/clock', readBody, async (request, response) => {
-    const { mode, now, advance_ms } = parse(clockSchema, request);
-    if (mode !== undefined) world.clock.setMode(mode);
-    const delta_ms = now === undefined ? (advance_ms ?? 0) : Date.parse(now) - world.clock.now();
-    if (delta_ms < 0) throw new PuenteError('bad_request', 'Time only moves forward; reset the sandbox to go back.');
-    await advance(world, delta_ms);
-    send(response, show());
-  });
-}
-
-const clockSchema = z.strictObject({
-  mode: z.enum(['real', 'manual']).optional(),
-  now: z.iso.datetime({ offset: true }).optional(),
-  advance_ms: z.int().min(0).optional(),
-});
-
-/** Timer by timer, and each one's webhooks have arrived before the next one fires. */
-async function advance(world: World, delta_ms: number): Promise<void> {
-  const { clock } = world;
-  const target_ms = clock.now() + delta_ms;
-  for (let due_ms = clock.nextDueAt(); due_ms !== null && due_ms <= target_ms; due_ms = clock.nextDueAt()) {
-    clock.advance(Math.max(due_ms - clock.now(), 0));
-    await world.settled();
+async function answerTo(world: World, request: Request, handler: ControlHandler): Promise<Answer> {
+  const path = (name: string): string => String(request.params[name] ?? '');
+  const body = bodyBytes(request);
+  const merchant = (): Merchant =>
+    found(world.merchants.get(path('merchant')), `Merchant ${path('merchant')} is unknown.`);
+  try {
+    return await handler({ world, path, merchant, body, parse: (schema) => parse(schema, body) });
+  } catch (error) {
+    const status = error instanceof PuenteError ? statuses[error.code] : undefined;
+    if (!(error instanceof PuenteError) || status === undefined) throw error;
+    return json(status, { error: error.code, message: error.message });
   }
-  clock.advance(Math.max(target_ms - clock.now(), 0));
-}
-
-function addFaults(router: Router, world: World): void {
-  const door = router.route('/_sandbox/faults');
-  const show = ({ rule, matched, acted }: Fault) => ({ ...rule, matched, acted });
-  door.get((_request, response) => send(response, json(200, { faults: world.faults.map(show) })));
-  door.post(readBody, (request, response) => {
-    const fault = createFault(parse(faultSchema, request));
-    world.faults.push(fault);
-    send(response, json(201, show(fault)));
-  });
-  door.delete((_request, response) => {
-    world.faults.length = 0;
-    send(response, { status: 204, body: '' });
-  });
-}
-
-function addTerminals(router: Router, world: World): void {
-  router.put('/_sandbox/terminals/:merchant/:terminal', readBody, (request, response) => {
-    const terminal = placeTerminal(
-      world,
-      merchantOf(world, request),
-      String(request.params.terminal),
-      parse(terminalSchema, request),
-    );
-    const { id, pos, operating_mode, software } = terminal;
-    send(response, json(200, { id, pos_id: pos?.id ?? null, operating_mode, software }));
-  });
-  router.post('/_sandbox/terminals/:merchant/:terminal/:action', readBody, (request, response) => {
-    const action = z.enum(terminalActions).safeParse(request.params.action);
-    if (!action.success) throw new PuenteError('not_found', `Actions at a terminal are ${terminalActions.join(', ')}.`);
-    const merchant = merchantOf(world, request);
-    const terminal = world.terminal(merchant.user_id, String(request.params.terminal));
-    if (terminal === undefined)
-      throw new PuenteError('not_found', `Merchant ${merchant.user_id} has no such terminal.`);
-    const { occupation } = terminal;
-    if (occupation === null)
-      throw new PuenteError('refused', `Nothing is queued on ${terminal.id}; create an order or an intent first.`);
-    const options = parse(optionsSchema, request);
-    occupation.operate(action.data, options);
-    send(response, json(200, { kind: occupation.kind, id: occupation.id, queued: terminal.occupation !== null }));
-  });
-}
-
-const terminalSchema = z.strictObject({
-  /** Null takes the terminal away from its point of sale. */
-  pos_id: z.int().nullable().optional(),
-  operating_mode: z.enum(['PDV', 'STANDALONE', 'SELF_SERVICE', 'UNDEFINED']).optional(),
-  software: z.enum(['current', 'old']).optional(),
-});
-
-const optionsSchema = z.strictObject({
-  payment_method_type: z.string().exactOptional(),
-  payment_method_id: z.string().exactOptional(),
-  installments: z.int().min(1).exactOptional(),
-  status_detail: z.string().exactOptional(),
-  tip_minor: z.int().min(0).exactOptional(),
-});
-
-/** Changes a terminal, or adds one. */
-function placeTerminal(world: World, merchant: Merchant, id: string, wanted: z.infer<typeof terminalSchema>): Terminal {
-  const found = world.terminal(merchant.user_id, id);
-  const terminal: Terminal = found ?? {
-    id,
-    merchant_id: merchant.user_id,
-    pos: null,
-    operating_mode: 'STANDALONE',
-    software: 'current',
-    occupation: null,
-  };
-  if (wanted.pos_id !== undefined) {
-    const pos = wanted.pos_id === null ? null : world.points_of_sale.get(wanted.pos_id);
-    if (pos === undefined || (pos !== null && pos.merchant_id !== merchant.user_id)) {
-      throw new PuenteError('not_found', `Merchant ${merchant.user_id} has no point of sale ${wanted.pos_id}.`);
-    }
-    terminal.pos = pos;
-  }
-  terminal.operating_mode = wanted.operating_mode ?? terminal.operating_mode;
-  terminal.software = wanted.software ?? terminal.software;
-  if (found === undefined) world.addTerminal(terminal);
-  return terminal;
 }
 
 const statuses: Partial<Record<ErrorCode, number>> = {
@@ -204,118 +110,337 @@ const statuses: Partial<Record<ErrorCode, number>> = {
   conflict: 409,
 };
 
-/** Four parameters, because Express tells error handlers by their number. */
-const answerError: ErrorRequestHandler = (error: unknown, _request, response, next) => {
-  if (!(error instanceof PuenteError)) return next(error);
-  send(response, json(statuses[error.code] ?? 500, { error: error.code, message: error.message }));
-};
-
-// Faults: rules that make the sandbox misbehave on matching requests, as a network or a broken service would.
-
-export function createFault(rule: FaultRule): Fault {
-  const source = rule.path
-    .split('*')
-    .map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
-    .join('.*');
-  return { rule, pattern: new RegExp(`^${source}$`), matched: 0, acted: 0 };
+/** Settings have fractions and no money, so plain numbers do. */
+function parse<Schema extends z.ZodType>(schema: Schema, body: Buffer): z.output<Schema> {
+  let value: unknown = {};
+  try {
+    if (body.length > 0) value = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new PuenteError('bad_request', 'The body is not valid JSON.');
+  }
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw new PuenteError('bad_request', z.prettifyError(parsed.error));
+  return parsed.data;
 }
 
-/** Express middleware; without rules it costs one comparison. The first rule that acts is the only one to act. */
-export function faultMiddleware(world: World): (request: Request, response: Response, next: NextFunction) => void {
-  return (request, response, next) => {
-    const fault = world.faults.length === 0 ? undefined : takeFault(world, request);
-    if (fault === undefined) next();
-    else act(world, fault.rule, request, response, next);
-  };
+function found<Value>(value: Value | undefined, message: string): Value {
+  if (value === undefined) throw new PuenteError('not_found', message);
+  return value;
 }
 
-function takeFault(world: World, request: Request): Fault | undefined {
-  const merchant_id = world.tokens.get(bearerToken(request) ?? '')?.user_id;
-  return world.faults.find((fault) => {
-    const { rule } = fault;
-    if (rule.method !== '*' && rule.method !== request.method) return false;
-    if (rule.merchant !== undefined && rule.merchant !== merchant_id) return false;
-    if (!fault.pattern.test(request.path)) return false;
-    fault.matched++;
-    if (fault.matched < rule.nth || (rule.times !== 'always' && fault.acted >= rule.times)) return false;
-    fault.acted++;
-    return true;
+function done(_effect: unknown): Answer {
+  return noContent;
+}
+
+// Settings, time and faults.
+
+function showSettings(world: World): Answer {
+  const assumptions = listAssumptions(world.settings);
+  const settings = Object.fromEntries(assumptions.map(({ name, value }) => [name, value]));
+  return json(200, { profile: world.profile, settings, assumptions });
+}
+
+function changeSettings({ world, parse }: ControlCall): Answer {
+  world.configure(parse(z.record(z.string(), z.unknown())));
+  return showSettings(world);
+}
+
+function showWebhooks({ settings }: World): Answer {
+  return json(200, {
+    url: settings.webhook_url,
+    casing: settings.signature_casing,
+    ts_unit: settings.signature_ts_unit,
+    mode: settings.webhook_mode,
+    late_ms: settings.webhook_late_ms,
   });
 }
 
-function act(world: World, rule: FaultRule, request: Request, response: Response, next: NextFunction): void {
-  if (rule.kind === 'refuse') request.socket.destroy();
-  else if (rule.kind === 'delay' && rule.when === 'before') setTimeout(next, rule.delay_ms).unref();
-  else if (rule.when === 'after' || rule.kind === 'truncate' || rule.kind === 'alter') {
-    holdAnswer(response, (body, send) => spoil(world, rule, request, response, body, send));
-    next();
-  } else {
-    request.on('end', () => spoil(world, rule, request, response, Buffer.alloc(0), () => {}));
-    request.resume();
+/** The short names of the webhook door; the values are checked as settings. */
+const webhookSettings: Readonly<Record<string, string>> = {
+  url: 'webhook_url',
+  secret: 'webhook_secret',
+  casing: 'signature_casing',
+  ts_unit: 'signature_ts_unit',
+  mode: 'webhook_mode',
+  late_ms: 'webhook_late_ms',
+};
+const text = z.string().optional();
+const webhooksSchema = z.strictObject({
+  url: text,
+  secret: text,
+  casing: text,
+  ts_unit: text,
+  mode: text,
+  late_ms: z.number().optional(),
+});
+
+function changeWebhooks({ world, parse }: ControlCall): Answer {
+  const changes = Object.entries(parse(webhooksSchema)).map(([name, value]) => [webhookSettings[name], value]);
+  world.configure(Object.fromEntries(changes));
+  return showWebhooks(world);
+}
+
+function showClock({ clock }: World): Answer {
+  return json(200, { now: new Date(clock.now()).toISOString(), mode: clock.mode() });
+}
+
+const clockSchema = z.strictObject({
+  mode: z.enum(['real', 'manual']).optional(),
+  now: z.iso.datetime({ offset: true }).optional(),
+  advance_ms: z.int().min(0).optional(),
+});
+
+/** Timer by timer, and each one's webhooks have arrived before the next one fires. */
+async function moveClock({ world, parse }: ControlCall): Promise<Answer> {
+  const { clock } = world;
+  const { mode, now, advance_ms = 0 } = parse(clockSchema);
+  if (mode !== undefined) clock.setMode(mode);
+  const target_ms = now === undefined ? clock.now() + advance_ms : Date.parse(now);
+  if (target_ms < clock.now()) {
+    throw new PuenteError('bad_request', 'Time only moves forward; reset the sandbox to go back.');
   }
-}
-
-/** Keeps the answer back: its body goes to `then`, which may send it as it was, or something else. */
-function holdAnswer(response: Response, then: (body: Buffer, send: () => void) => void): void {
-  const end = response.end.bind(response);
-  response.end = ((chunk?: unknown): Response => {
-    response.end = end;
-    const body = typeof chunk === 'string' || chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0);
-    then(body, () => end(body));
-    return response;
-  }) as Response['end']; // one call with the whole body is the only form the sandbox's answers use
-}
-
-function spoil(
-  world: World,
-  rule: FaultRule,
-  request: Request,
-  response: Response,
-  body: Buffer,
-  send: () => void,
-): void {
-  if (rule.kind === 'reset') request.socket.resetAndDestroy();
-  else if (rule.kind === 'delay') setTimeout(send, rule.delay_ms).unref();
-  else if (rule.kind === 'truncate') {
-    response.setHeader('content-length', body.length);
-    response.write(body.subarray(0, body.length >> 1), () => request.socket.destroy());
-  } else if (rule.kind === 'alter') {
-    replace(response, rule.status ?? response.statusCode, 'application/json', alter(body, rule.set ?? {}));
-  } else if (rule.kind === 'html') {
-    replace(response, rule.status ?? 502, 'text/html', '<html><body><h1>502 Bad Gateway</h1></body></html>');
-  } else if (rule.kind === 'error') {
-    const answer = encodeError(request.path, rule);
-    rememberFailure(world, request, answer);
-    replace(response, answer.status, 'application/json', answer.body);
+  for (let due_ms = clock.nextDueAt(); due_ms !== null && due_ms <= target_ms; due_ms = clock.nextDueAt()) {
+    clock.advance(Math.max(due_ms - clock.now(), 0));
+    await world.settled();
   }
+  clock.advance(Math.max(target_ms - clock.now(), 0));
+  return showClock(world);
 }
 
-/** The JSON text with the values that the rule sets; a path that the answer does not have is left alone. */
-function alter(body: Buffer, set: NonNullable<FaultRule['set']>): string {
-  const answer: unknown = JSON.parse(body.toString('utf8'));
-  for (const [path, value] of Object.entries(set)) {
-    const names = path.split('.');
-    const last = names.pop() ?? '';
-    const holder = names.reduce<unknown>((node, name) => (node as Record<string, unknown> | undefined)?.[name], answer); // any JSON
-    if (holder === undefined || holder === null) continue;
-    const place = holder as Record<string, unknown>; // as above
-    if (value === null) delete place[last];
-    else place[last] = value;
+function showFault({ rule, matched, acted }: Fault): object {
+  return { ...rule, matched, acted };
+}
+
+function addFault({ world, parse }: ControlCall): Answer {
+  const fault = createFault(parse(faultSchema));
+  world.faults.push(fault);
+  return json(201, showFault(fault));
+}
+
+// Merchants: their token, and the agreements behind it.
+
+const merchantSchema = z.strictObject({
+  has_marketplace: z.boolean().exactOptional(),
+  may_hand_out_cash: z.boolean().exactOptional(),
+});
+
+function changeMerchant({ merchant, parse }: ControlCall): Answer {
+  const { user_id, has_marketplace, may_hand_out_cash } = Object.assign(merchant(), parse(merchantSchema));
+  return json(200, { user_id, has_marketplace, may_hand_out_cash });
+}
+
+const tokenSchema = z
+  .strictObject({
+    access_token: z.string().regex(WELL_FORMED).optional(),
+    /** Whether the token was obtained through OAuth. */
+    oauth: z.boolean().optional(),
+  })
+  .refine((wanted) => Object.keys(wanted).length > 0, { message: 'Say access_token or oauth.' });
+
+/** A replaced token is unknown from now on, as an expired one is. */
+function changeToken(call: ControlCall): Answer {
+  const merchant = call.merchant();
+  const old_hash = hashOf(merchant.access_token);
+  const was_oauth = call.world.tokens.get(old_hash)?.oauth === true;
+  const { access_token = merchant.access_token, oauth = was_oauth } = call.parse(tokenSchema);
+  call.world.tokens.delete(old_hash);
+  merchant.access_token = access_token;
+  addToken(call.world, access_token, merchant.user_id, oauth);
+  return noContent;
+}
+
+// The person at a terminal, and the buyer who scans a QR code, of either API.
+
+const terminalSchema = z.strictObject({
+  /** Null takes the terminal away from its point of sale. */
+  pos_id: z.int().nullable().exactOptional(),
+  operating_mode: z.enum(['PDV', 'STANDALONE', 'SELF_SERVICE', 'UNDEFINED']).exactOptional(),
+  software: z.enum(['current', 'old']).exactOptional(),
+});
+
+/** Changes a terminal, or adds one. */
+function changeTerminal(call: ControlCall): Answer {
+  const { world } = call;
+  const { user_id: merchant_id } = call.merchant();
+  const id = call.path('terminal');
+  const wanted = call.parse(terminalSchema);
+  const isOwn = wanted.pos_id == null || world.points_of_sale.get(wanted.pos_id)?.merchant_id === merchant_id;
+  if (!isOwn) throw new PuenteError('not_found', `Merchant ${merchant_id} has no point of sale ${wanted.pos_id}.`);
+  const fresh = { pos_id: null, operating_mode: 'STANDALONE', software: 'current', occupation: null } as const;
+  const terminal: Terminal = Object.assign(world.terminal(merchant_id, id) ?? { id, merchant_id, ...fresh }, wanted);
+  putTerminal(world, terminal);
+  const { pos_id, operating_mode, software } = terminal;
+  return json(200, { id, pos_id, operating_mode, software });
+}
+
+function actAtTerminal(call: ControlCall): Answer {
+  const { world, path } = call;
+  const action = actionOf(path('action'), terminalActions, 'Actions at a terminal are');
+  const { user_id } = call.merchant();
+  const terminal = found(world.terminal(user_id, path('terminal')), `Merchant ${user_id} has no such terminal.`);
+  const { occupation } = terminal;
+  if (occupation === null)
+    throw new PuenteError('refused', `Nothing is queued on ${terminal.id}; create an order or an intent first.`);
+  operate(world, terminal, action, call.parse(terminalOptions));
+  return json(200, { ...occupation, queued: terminal.occupation !== null });
+}
+
+function actionOf<Action extends string>(word: string, known: readonly Action[], sentence: string): Action {
+  return found(
+    known.find((action) => action === word),
+    `${sentence} ${known.join(', ')}.`,
+  );
+}
+
+/**
+ * The person at a terminal acts on what is queued there; afterwards the terminal is free if that is in a terminal state.
+ * @throws PuenteError refused, when it can't take this action in its state.
+ */
+export function operate(world: World, terminal: Terminal, action: TerminalAction, options: TerminalOptions): void {
+  const { kind, id } = terminal.occupation ?? {};
+  const order = kind === 'order' ? world.orders.get(id ?? '') : undefined;
+  const work = kind === 'intent' ? workOf(world, id ?? '') : undefined;
+  if (order !== undefined) operateOrder(world, order, action, options);
+  else if (work !== undefined) operateWork(world, work, action, options);
+}
+
+/** By till: the newest that its code shows. */
+function actAtTill(call: ControlCall): Answer {
+  const { world } = call;
+  const pos = tillOf(world, call.merchant(), call.path('pos'));
+  const shown = [...world.payables.values()].findLast((payable) => payable.on_pos && payable.pos_id === pos.id);
+  if (shown === undefined) {
+    const till = call.path('pos');
+    throw new PuenteError('refused', `The code of till ${till} shows nothing to pay; create an order first.`);
   }
-  return JSON.stringify(answer);
+  return buy(call, shown);
 }
 
-function replace(response: Response, status: number, content_type: string, body: string): void {
-  for (const name of response.getHeaderNames()) response.removeHeader(name);
-  response.statusCode = status;
-  response.setHeader('content-type', content_type);
-  response.end(body);
+/** By id: any, and a dynamic one only so. */
+function actOnPayable(call: ControlCall): Answer {
+  const id = call.path('id');
+  return buy(call, found(call.world.payables.get(id), `Nothing with id ${id} can be paid; it may be over already.`));
 }
 
-/** Variant V4 of `docs/protocol.md` §3.1: a 500 is saved under its key and replayed. */
-function rememberFailure(world: World, request: Request, answer: { status: number; body: string }): void {
-  const merchant = world.tokens.get(bearerToken(request) ?? '');
-  const key = request.get('x-idempotency-key');
-  if (world.settings.replay !== 'saved_500' || answer.status < 500 || merchant === undefined || !key) return;
-  world.keys.store(merchant.user_id, key, { fingerprint: null, answer, order_id: null });
+function buy({ world, path, parse }: ControlCall, payable: Payable): Answer {
+  const action = actionOf(path('action'), buyerActions, 'A buyer can');
+  const { kind, id } = payable;
+  actAsBuyer(world, id, action, parse(buyerOptions));
+  return json(200, { kind, id, open: world.payables.has(id) });
+}
+
+/**
+ * A buyer acts on an order of either API; nothing happens to one that can't be paid any more.
+ * @throws PuenteError refused, when the order can't take this action in its state.
+ */
+export function actAsBuyer(world: World, id: string, action: BuyerAction, options: BuyerOptions): void {
+  if (!world.payables.has(id)) return;
+  const order = world.orders.get(id);
+  const legacy = world.qr_orders.get(id);
+  if (order !== undefined) actOnOrder(world, order, action, options);
+  else if (legacy !== undefined) actOnQrOrder(world, legacy, action, options);
+}
+
+/** @param name external id or internal number; an external id may look like a number, and then wins. */
+function tillOf(world: World, { user_id }: Merchant, name: string): PointOfSale {
+  const numbered = world.points_of_sale.get(Number(name));
+  const own = numbered?.merchant_id === user_id ? numbered : undefined;
+  return found(world.tillNamed(user_id, name) ?? own, `Merchant ${user_id} has no till ${name}.`);
+}
+
+// Payments that nobody but the outside world can cause or dispute.
+
+function addInvoice({ world, merchant, parse }: ControlCall): Answer {
+  return json(201, renderInvoice(world, putInvoice(world, merchant(), parse(wantedInvoice))));
+}
+
+/** `opened` begins a dispute about an approved payment; `won` and `lost` end it. */
+const chargebackSchema = z.strictObject({ status: z.enum(['opened', 'won', 'lost']).default('opened') });
+
+/** Both topics: the payment has changed, and the dispute has. */
+function disputePayment({ world, path, parse }: ControlCall): Answer {
+  const payment = found(world.payments.get(Number(path('payment'))), 'There is no such payment.');
+  const { status } = parse(chargebackSchema);
+  const chargeback = changeChargeback(world, payment, status);
+  if (chargeback === undefined) {
+    throw new PuenteError('refused', `Payment ${payment.id} is ${payment.status}; ${status} is not possible.`);
+  }
+  announcePayment(world, payment, 'updated');
+  announceFeed(world, {
+    topic: 'chargebacks',
+    id: chargeback.id,
+    merchant_id: payment.merchant_id,
+    notification_url: notificationUrlOf(world, payment),
+    change: status === 'opened' ? 'created' : 'updated',
+    status,
+  });
+  return json(200, chargeback);
+}
+
+const disputed = {
+  opened: ['charged_back', 'in_process'],
+  won: ['approved', 'accredited'],
+  lost: ['charged_back', 'settled'],
+} as const;
+
+/** @returns undefined when the payment's state does not allow it. */
+function changeChargeback(world: World, payment: Payment, status: Chargeback['status']): Chargeback | undefined {
+  const now_ms = world.clock.now();
+  const open = [...world.chargebacks.values()].find((one) => one.payment_id === payment.id && one.status === 'opened');
+  if (status === 'opened' ? payment.status !== 'approved' : open === undefined) return undefined;
+  const { id: payment_id, merchant_id } = payment;
+  const amount_minor = payment.amount_minor + payment.tip_minor - payment.refunded_minor;
+  const fresh = { payment_id, merchant_id, amount_minor, created_at_ms: now_ms };
+  const before = status === 'opened' || open === undefined ? { id: world.next('chargeback'), ...fresh } : open;
+  const chargeback: Chargeback = { ...before, status, updated_at_ms: now_ms };
+  world.chargebacks.set(chargeback.id, chargeback);
+  [payment.status, payment.status_detail] = disputed[status];
+  payment.updated_at_ms = now_ms;
+  return chargeback;
+}
+
+// Legacy notifications: where a merchant's go, and a fraud alert.
+
+const address = z.url({ protocol: /^https?$/ });
+const targetSchema = z
+  .strictObject({
+    url: address.nullable().default(null),
+    topic: z.enum(['point_integration_ipn', 'point_integration_wh']).default('point_integration_ipn'),
+    ipn_url: address.nullable().default(null),
+    secret: z.string().min(1).optional(),
+  })
+  .refine(({ url, ipn_url }) => url !== null || ipn_url !== null, 'Give url, ipn_url, or both.');
+
+function showTarget({ world, merchant }: ControlCall): Answer {
+  return json(200, renderTarget(world.notice_targets.get(merchant().user_id)));
+}
+
+function changeTarget(call: ControlCall): Answer {
+  const { user_id: merchant_id } = call.merchant();
+  call.world.notice_targets.set(merchant_id, { merchant_id, ...call.parse(targetSchema) });
+  return showTarget(call);
+}
+
+function removeTarget({ world, merchant }: ControlCall): Answer {
+  world.notice_targets.delete(merchant().user_id);
+  return noContent;
+}
+
+/** The merchant order, or another object that the alert is about. */
+const alertSchema = z.strictObject({ id: z.int().positive() });
+
+function alertFraud({ world, merchant, parse }: ControlCall): Answer {
+  const { user_id: merchant_id } = merchant();
+  const { id } = parse(alertSchema);
+  const order = world.merchant_orders.get(id);
+  const notification_url = order?.merchant_id === merchant_id ? order.notification_url : null;
+  announceFeed(world, {
+    topic: 'delivery_cancellation',
+    id,
+    merchant_id,
+    notification_url,
+    change: 'created',
+    status: '',
+  });
+  return noContent;
 }

@@ -1,122 +1,103 @@
 /** `POST /v1/orders`: the checks in their order, then one order at a terminal or a till. Source: `docs/field-notes.md` Spec Errors, `docs/field-notes.md` Orders §1. */
 
-import { hash, randomUUID } from 'node:crypto';
-import type { Request } from 'express';
+import { randomUUID } from 'node:crypto';
 import { durationMs } from '../contract/duration.ts';
 import type { Json } from '../contract/json.ts';
-import { type Answer, bodyBytes, bodyJson, json, type Problem, refusal } from './answer.ts';
-import { bearerToken } from './auth.ts';
-import type { Merchant, PointOfSale } from './cast.ts';
+import { type Answer, json, type Problem, refusal, refused } from './answer.ts';
+import { bodyJson, type Call, fingerprint, type Handler, idempotencyKey, isObject, type JsonObject } from './call.ts';
 import { minorUnits } from './money.ts';
-import { type Desk, newUlid } from './order.ts';
+import { newUlid } from './order.ts';
 import { qrData, queueOrder, showOrder } from './order-at-unit.ts';
-import {
-  checkPointOrder,
-  DEFAULT_EXPIRATION,
-  type Fields,
-  isObject,
-  type PointOrderRequest,
-  problemOf,
-} from './order-rules.ts';
+import { checkPointOrder, DEFAULT_EXPIRATION, type PointOrderRequest, problemOf } from './order-rules.ts';
 import { renderOrder } from './order-view.ts';
-import type { KeyEntry } from './people.ts';
 import { amountsOf, checkQrOrder, type QrOrderRequest } from './qr-order-rules.ts';
-import type { AtTerminal, AtTill, Order } from './records.ts';
+import type { AtTerminal, AtTill, KeyEntry, Merchant, Order, PointOfSale } from './records.ts';
 import { unsupportedSite } from './terminals.ts';
-import type { World } from './world.ts';
+import { hashOf, type World } from './world.ts';
 
-export function createOrder(desk: Desk, merchant: Merchant, request: Request): Answer {
-  const { world } = desk;
-  const key = idempotencyKey(request);
+export const createOrder: Handler = (call) => {
+  const { world, merchant } = call;
+  const key = idempotencyKey(call);
   if (key === null) return refusal(missingKey);
-  const body = bodyJson(request);
-  if (body === undefined || 'broken' in body) {
-    return refusal({ status: 400, code: 'json_syntax_error', message: 'The body is not valid JSON' });
-  }
-  const wanted = planOrder(world, merchant, body.value, bearerToken(request) ?? '');
-  if ('code' in wanted) return refusal(wanted);
-  if (wanted.isBusy && world.settings.key_check === 'after_queue') return refusal(alreadyQueued(world));
+  const body = bodyJson(call.body);
+  if (body === undefined || 'broken' in body) return refusal(brokenJson);
+  const plan = planOrder(call, body.value);
+  if (plan.isBusy && world.settings.key_check === 'after_queue') return refusal(alreadyQueued(world));
 
-  const mark = fingerprint(request);
-  const known = world.keys.find(merchant.user_id, key);
+  const mark = fingerprint(call);
+  const known = world.findKey(merchant.user_id, key);
   if (known !== undefined) return replayCreate(world, known, mark);
 
-  const refused = isReferenceTaken(world, merchant, wanted.external_reference)
+  const refused = isReferenceTaken(world, merchant, plan.external_reference)
     ? problemOf('property_value', ['external_reference'], 'The external_reference is already in use')
-    : wanted.isBusy
+    : plan.isBusy
       ? alreadyQueued(world)
       : null;
   if (refused !== null) {
     const answer = refusal(refused);
     if (world.settings.remember_refusals)
-      world.keys.store(merchant.user_id, key, { fingerprint: mark, answer, order_id: null });
+      world.storeKey(merchant.user_id, key, { fingerprint: mark, answer, order_id: null });
     return answer;
   }
-  const order = wanted.open(desk);
-  world.references.set(`${merchant.user_id}/${order.external_reference}`, order.id);
-  const answer = json(201, renderOrder(order, world.settings));
-  world.keys.store(merchant.user_id, key, { fingerprint: mark, answer, order_id: order.id });
+  const order = plan.open();
+  const answer = json(201, renderOrder(world, order));
+  world.storeKey(merchant.user_id, key, { fingerprint: mark, answer, order_id: order.id });
   return answer;
-}
+};
 
 /** A create that may go ahead unless its key is known, its reference is taken, or its place is busy. */
 interface Plan {
   external_reference: string;
   isBusy: boolean;
-  open(desk: Desk): Order;
+  open(): Order;
 }
 
-/** @returns the plan, or the refusal of the first fault: site, properties, marketplace, then terminal or till. */
-function planOrder(world: World, merchant: Merchant, body: Json, token: string): Plan | Refused {
-  if (!isObject(body)) return { status: 400, code: 'bad_request', message: 'The body must be a JSON object' };
+/** @throws PuenteError refused, with the first fault: site, properties, marketplace, then terminal or till. */
+function planOrder(call: Call, body: Json): Plan {
+  const { world, merchant } = call;
+  if (!isObject(body)) throw refuse({ status: 400, code: 'bad_request', message: 'The body must be a JSON object' });
   const { type } = body;
   if (typeof type === 'string' && type !== 'point' && type !== 'qr')
-    return refused(problemOf('property_value', ['type']));
+    throw refuse(problemOf('property_value', ['type']));
   const isQr = type === 'qr' || (type === undefined && isObject(body.config) && body.config.qr !== undefined);
-  if (!isSiteSupported(world, merchant, isQr)) return refused(unsupportedSite);
+  if (!isSiteSupported(world, merchant, isQr)) throw refuse(unsupportedSite);
   const circumstances = { site: merchant.site, settings: world.settings, now_ms: world.clock.now() };
   const checked = isQr ? checkQrOrder(body, merchant, circumstances) : checkPointOrder(body, circumstances);
-  if ('status' in checked) return refused(checked);
-  const problem = checkMarketplace(world, merchant, body, token);
-  if (problem !== null) return refused(problem);
+  if ('status' in checked) throw refuse(checked);
+  checkMarketplace(call, body);
   return checked.request.type === 'qr'
     ? planAtTill(world, merchant, checked.request)
     : planAtTerminal(world, merchant, checked.request);
 }
 
-/** A problem with a code, so that it can be told from a plan. */
-type Refused = Problem & { code: string };
-
-function refused(problem: Problem): Refused {
-  return { ...problem, code: problem.code ?? 'bad_request' };
+function refuse(problem: Problem) {
+  return refused(refusal(problem));
 }
 
-function planAtTerminal(world: World, merchant: Merchant, wanted: PointOrderRequest): Plan | Refused {
+function planAtTerminal(world: World, merchant: Merchant, wanted: PointOrderRequest): Plan {
   const terminal = world.terminal(merchant.user_id, wanted.config.point.terminal_id);
-  if (terminal === undefined) return notTerminalOwner(world);
+  if (terminal === undefined) throw refuse(notTerminalOwner(world));
   return {
     external_reference: wanted.external_reference,
     isBusy: terminal.occupation !== null,
-    open(desk) {
+    open() {
       const { order, place } = newPointOrder(world, merchant, wanted);
-      queueOrder(desk, order, place, lifetimeOf(order));
+      queueOrder(world, order, place, lifetimeOf(order));
       return order;
     },
   };
 }
 
-function planAtTill(world: World, merchant: Merchant, wanted: QrOrderRequest): Plan | Refused {
+function planAtTill(world: World, merchant: Merchant, wanted: QrOrderRequest): Plan {
   const { external_pos_id, mode = 'static' } = wanted.config.qr;
-  const pos = [...world.points_of_sale.values()].find(
-    (point) => point.merchant_id === merchant.user_id && point.external_id === external_pos_id,
-  );
-  if (pos === undefined) return posNotFound;
+  const pos = world.tillNamed(merchant.user_id, external_pos_id);
+  if (pos === undefined) throw refuse(posNotFound);
   return {
     external_reference: wanted.external_reference,
     isBusy: mode !== 'dynamic' && world.settings.second_static_order === 'refused' && isShowing(world, pos),
-    open(desk) {
+    open() {
       const { order, place } = newQrOrder(world, merchant, wanted, pos);
-      showOrder(desk, order, place, lifetimeOf(order));
+      showOrder(world, order, place, lifetimeOf(order));
       return order;
     },
   };
@@ -130,7 +111,7 @@ function lifetimeOf({ expiration_time, created_at_ms }: Order): number {
 /** Whether the code of the till shows an order; what the legacy API shows there does not count. */
 function isShowing(world: World, pos: PointOfSale): boolean {
   return [...world.payables.values()].some(
-    (payable) => payable.kind === 'order' && payable.on_pos && payable.pos.id === pos.id,
+    (payable) => payable.kind === 'order' && payable.on_pos && payable.pos_id === pos.id,
   );
 }
 
@@ -140,12 +121,12 @@ function replayCreate(world: World, known: KeyEntry, mark: string): Answer {
   if (known.fingerprint !== null && known.fingerprint !== mark) return refusal(keyAlreadyUsed);
   if (replay === 'conflict') return refusal(keyAlreadyUsed);
   const order = known.order_id === null ? undefined : world.orders.get(known.order_id);
-  if (replay === 'current' && order !== undefined) return json(replay_status, renderOrder(order, world.settings));
+  if (replay === 'current' && order !== undefined) return json(replay_status, renderOrder(world, order));
   return known.answer.status === 201 ? { ...known.answer, status: replay_status } : known.answer;
 }
 
 function isReferenceTaken(world: World, merchant: Merchant, reference: string): boolean {
-  const holder = world.orders.get(world.references.get(`${merchant.user_id}/${reference}`) ?? '');
+  const holder = world.references.get(`${merchant.user_id}/${reference}`);
   if (holder === undefined || world.settings.reference_unique === 'not_checked') return false;
   return world.settings.reference_unique === 'among_all' || !isOver(holder);
 }
@@ -161,24 +142,24 @@ function isSiteSupported(world: World, { site }: Merchant, isQr: boolean): boole
 }
 
 /** Only tokens of OAuth, and only those of an application that is a marketplace (`docs/field-notes.md` Spec Errors, Authentication 4). */
-function checkMarketplace(world: World, merchant: Merchant, body: Fields, token: string): Problem | null {
+function checkMarketplace({ world, merchant, token }: Call, body: JsonObject): void {
   const details = ['marketplace_fee'];
-  if (body.marketplace_fee === undefined) return null;
-  if (!world.oauth_tokens.has(token)) {
-    return { status: 400, code: 'marketplace_not_valid', message: 'The marketplace is not valid', details };
+  if (body.marketplace_fee === undefined) return;
+  if (world.tokens.get(hashOf(token))?.oauth !== true) {
+    throw refuse({ status: 400, code: 'marketplace_not_valid', message: 'The marketplace is not valid', details });
   }
-  if (merchant.has_marketplace) return null;
-  return { status: 404, code: 'marketplace_fee_not_allowed', message: 'The marketplace was not found', details };
+  if (merchant.has_marketplace) return;
+  throw refuse({ status: 404, code: 'marketplace_fee_not_allowed', message: 'The marketplace was not found', details });
 }
 
-const posNotFound: Refused = {
+const posNotFound: Problem = {
   status: 404,
   code: 'pos_not_found',
   message: 'Point of sale not found',
   details: ['config.qr.external_pos_id'],
 };
 
-function notTerminalOwner(world: World): Refused {
+function notTerminalOwner(world: World): Problem {
   const isDocumented = world.settings.error_codes === 'documented';
   const code = isDocumented ? 'forbidden_checking_terminal_owner' : 'forbidden_checking_device_owner';
   return {
@@ -197,7 +178,7 @@ function alreadyQueued(world: World): Problem {
 
 // A checked request made into an order that nobody has seen yet. Source: `docs/field-notes.md` Orders §1.3, §1.4.
 
-export function newPointOrder(
+function newPointOrder(
   world: World,
   merchant: Merchant,
   wanted: PointOrderRequest,
@@ -213,7 +194,7 @@ export function newPointOrder(
   return { order: newOrder(world, merchant, wanted, place, amount_minor), place };
 }
 
-export function newQrOrder(
+function newQrOrder(
   world: World,
   merchant: Merchant,
   wanted: QrOrderRequest,
@@ -224,7 +205,7 @@ export function newQrOrder(
   const { items, discounts, transactions } = wanted;
   const place: AtTill = {
     type: 'qr',
-    pos,
+    pos_id: pos.id,
     external_pos_id,
     mode,
     qr_data: mode === 'static' ? undefined : qrData(merchant.site, randomUUID(), total, merchant.nickname),
@@ -265,7 +246,7 @@ function newOrder(
   const now_ms = world.clock.now();
   return {
     id: world.settings.order_ids + newUlid(world),
-    merchant,
+    merchant_id: merchant.user_id,
     external_reference: wanted.external_reference,
     description: wanted.description,
     expiration_time: wanted.expiration_time ?? DEFAULT_EXPIRATION,
@@ -292,7 +273,6 @@ function newOrder(
       payment_method: null,
     },
     refunds: [],
-    timers: [],
   };
 }
 
@@ -304,25 +284,10 @@ export function replayAction(known: KeyEntry, mark: string, repeated: 'saved' | 
   return isSame && repeated === 'saved' ? known.answer : refusal(keyAlreadyUsed);
 }
 
-/** @returns null for a missing or empty `X-Idempotency-Key`. */
-export function idempotencyKey(request: Request): string | null {
-  return request.get('x-idempotency-key') || null;
-}
-
-/** Same operation and same bytes, same mark. */
-export function fingerprint(request: Request): string {
-  return `${request.path} ${hash('sha256', bodyBytes(request))}`;
-}
-
-export function pathId(request: Request): string {
-  const { id } = request.params;
-  return typeof id === 'string' ? id : '';
-}
-
 /** Orders of other merchants are unknown. */
 export function findOrder(world: World, merchant: Merchant, id: string): Order | undefined {
   const order = world.orders.get(id);
-  return order?.merchant === merchant ? order : undefined;
+  return order?.merchant_id === merchant.user_id ? order : undefined;
 }
 
 export const missingKey: Problem = {
@@ -331,10 +296,16 @@ export const missingKey: Problem = {
   message: 'A required header is empty',
   details: ['X-Idempotency-Key'],
 };
-export const keyAlreadyUsed: Problem = {
+const keyAlreadyUsed: Problem = {
   status: 409,
   code: 'idempotency_key_already_used',
   message: 'The idempotency key was already used',
+};
+/** What every call on an order says of bytes that are no JSON. */
+export const brokenJson: Problem = {
+  status: 400,
+  code: 'json_syntax_error',
+  message: 'The body is not valid JSON',
 };
 export const orderNotFound: Problem = { status: 404, code: 'order_not_found', message: 'Order not found.' };
 

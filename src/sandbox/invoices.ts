@@ -1,34 +1,19 @@
 /** `GET /authorized_payments/search` and `/{id}`: the invoices of subscriptions. Source: `docs/field-notes.md` Spec Endpoints, `docs/field-notes.md` Orders §9. */
-import { type Request, Router } from 'express';
 import { z } from 'zod';
-import { type Answer, json, readBody, send } from './answer.ts';
-import type { Settings } from './assumptions.ts';
-import type { Merchant } from './cast.ts';
-import { merchantOf, parse } from './control-call.ts';
+import { json } from './answer.ts';
+import { type Call, type Handler, paged, pageOf, type Rows } from './call.ts';
 import { offsetDate } from './dates.ts';
 import { amountNumber, amountText } from './money.ts';
-import { type OlderCall, type OlderHandler, olderRouter, paged, pageOf, refuse, refuseWith } from './older-call.ts';
-import { type Invoice, invoicePaymentStatuses, invoiceStatuses, type Payment, summaries } from './records.ts';
+import { refuse } from './payments/refunds.ts';
+import { recordPayment } from './payments.ts';
+import { type Invoice, invoicePaymentStatuses, invoiceStatuses, type Merchant, summaries } from './records.ts';
 import type { World } from './world.ts';
 
 /** As in the sample of the page. */
 const DEFAULT_LIMIT = 20;
 
-/** The search stands before the invoice whose id could read `search`. */
-export function invoicesRouter(world: World): Router {
-  const fill = (): void => {
-    for (const invoice of castInvoices(world)) world.invoices.set(invoice.id, invoice);
-  };
-  fill();
-  world.onReset(fill);
-  return olderRouter(world, [
-    ['get', '/authorized_payments/search', searchInvoices],
-    ['get', '/authorized_payments/:id', getInvoice],
-  ]);
-}
-
 /** All parameters travel in the query, and none is mandatory (`docs/field-notes.md` Orders §9). */
-const searchInvoices: OlderHandler = (call) => {
+const searchInvoices: Handler = (call) => {
   const page = pageOf(call.query, DEFAULT_LIMIT, (name) => refuse('invalid_property', name));
   const wanted = Object.entries(filters).flatMap(([name, read]) => {
     const value = call.query.get(name);
@@ -39,15 +24,15 @@ const searchInvoices: OlderHandler = (call) => {
   const found = [...call.world.invoices.values()].filter(
     (invoice) => isOwn(call, invoice) && wanted.every(({ read, value }) => read(invoice) === value),
   );
-  return paged(found, page, (invoice) => render(call, invoice));
+  return paged(found, page, (invoice) => renderInvoice(call.world, invoice));
 };
 
-const getInvoice: OlderHandler = (call) => {
+const getInvoice: Handler = (call) => {
   const id = call.path('id');
   if (!/^\d{1,15}$/.test(id)) throw refuse('invalid_property', 'id');
   const invoice = call.world.invoices.get(Number(id));
-  if (invoice === undefined || !isOwn(call, invoice)) throw refuseWith(invoiceNotFound);
-  return json(200, render(call, invoice));
+  if (invoice === undefined || !isOwn(call, invoice)) throw refuse(invoiceNotFound);
+  return json(200, renderInvoice(call.world, invoice));
 };
 
 const filters: Readonly<Record<string, (invoice: Invoice) => string | null>> = {
@@ -60,19 +45,16 @@ const filters: Readonly<Record<string, (invoice: Invoice) => string | null>> = {
 /** No answer is published for a number that no invoice has. */
 const invoiceNotFound = { status: 404, error: 'not_found', message: 'Invoice not found' };
 
-function isOwn({ merchant }: OlderCall, invoice: Invoice): boolean {
+function isOwn({ merchant }: Call, invoice: Invoice): boolean {
   return invoice.merchant_id === merchant.user_id;
-}
-
-function render({ merchant, world }: OlderCall, invoice: Invoice): object {
-  return renderInvoice(invoice, merchant, world.settings);
 }
 
 // A subscription invoice ("authorized payment") as the sandbox keeps it and shows it. Source: `docs/field-notes.md` Spec Invoice,
 // `docs/field-notes.md` Orders §9.
 
 /** Every field of the table; where the pages contradict themselves, the settings decide. */
-export function renderInvoice(invoice: Invoice, { site }: Merchant, settings: Settings): object {
+export function renderInvoice({ settings, merchant }: World, invoice: Invoice): object {
+  const { site } = merchant(invoice.merchant_id);
   const spelled = (status: string): string => (status === 'canceled' ? settings.invoice_canceled : status);
   const { external_reference, payment } = invoice;
   const isNumber = settings.invoice_external_reference === 'number' && /^[1-9]\d{0,14}$/.test(external_reference);
@@ -101,34 +83,24 @@ export function renderInvoice(invoice: Invoice, { site }: Merchant, settings: Se
 // The payment behind an invoice: listeners are told of it and the payments API reads it (`docs/field-notes.md` Spec Events, topic
 // `payment`).
 
-/** Keeps the payment of this attempt, if there is one, as the payments API knows it, and tells of it. */
-export function recordAttempt(world: World, invoice: Invoice): void {
+/** Keeps the payment of this attempt, if there is one, as the payments API knows it, and notifies of it. */
+function recordAttempt(world: World, invoice: Invoice): void {
   if (invoice.payment === null) return;
   const { id, status, status_detail } = invoice.payment;
-  const now_ms = world.clock.now();
-  const payment: Payment = {
+  const { merchant_id, amount_minor, external_reference, reason: description } = invoice;
+  const payment = {
     id,
-    merchant_id: invoice.merchant_id,
+    merchant_id,
     // The payments API spells it with two l (`docs/field-notes.md` QR §3).
-    status: status === 'canceled' ? 'cancelled' : status,
+    status: status === 'canceled' ? ('cancelled' as const) : status,
     status_detail,
-    amount_minor: invoice.amount_minor,
-    tip_minor: 0,
-    refunded_minor: status === 'refunded' ? invoice.amount_minor : 0,
-    external_reference: invoice.external_reference,
-    description: invoice.reason,
-    payment_type_id: 'credit_card',
-    payment_method_id: 'master',
-    installments: 1,
-    created_at_ms: world.payments.get(id)?.created_at_ms ?? now_ms,
-    updated_at_ms: now_ms,
-    refunds: [],
-    pos: null,
-    origin: { kind: 'invoice', id: String(invoice.id) },
-    merchant_order_id: null,
+    amount_minor,
+    refunded_minor: status === 'refunded' ? amount_minor : 0,
+    external_reference,
+    description,
+    origin: { kind: 'invoice' as const, id: String(invoice.id) },
   };
-  world.payments.set(id, payment);
-  world.paymentChanged(payment);
+  recordPayment(world, payment, { type: 'credit_card', id: 'master', installments: 1 }, undefined);
 }
 
 // The invoices every merchant starts with, and `POST /_sandbox/invoices/{merchant}`, which makes more.
@@ -140,7 +112,7 @@ const FIRST_INVOICE_PAYMENT_ID = 19_800_000_001;
 const INVENTED_PAYER_ID = 700_900_001;
 
 /** Every field may be given; the rest is invented. */
-const wantedInvoice = z.strictObject({
+export const wantedInvoice = z.strictObject({
   id: z.int().positive().optional(),
   status: z.enum(invoiceStatuses).default('processed'),
   summarized: z.enum(summaries).default('done'),
@@ -163,7 +135,7 @@ const wantedInvoice = z.strictObject({
 });
 
 /** A collected, a coming, a retried and a canceled one for each merchant. */
-export function castInvoices(world: World): Invoice[] {
+export function fillInvoices(world: World): void {
   const rejected = { status: 'rejected', status_detail: 'cc_rejected_insufficient_amount' } as const;
   const wanted: readonly z.input<typeof wantedInvoice>[] = [
     {},
@@ -171,31 +143,22 @@ export function castInvoices(world: World): Invoice[] {
     { status: 'recycling', summarized: 'pending', retry_attempt: 2, payment: rejected },
     { status: 'canceled', retry_attempt: 4, payment: { status: 'canceled', status_detail: 'expired' } },
   ];
-  return [...world.merchants.values()].flatMap((merchant, place) =>
-    wanted.map((fields, index) =>
-      makeInvoice(world, merchant, place * wanted.length + index, wantedInvoice.parse(fields)),
-    ),
-  );
+  for (const merchant of world.merchants.values()) {
+    for (const fields of wanted) {
+      const invoice = makeInvoice(world, merchant, world.invoices.size, wantedInvoice.parse(fields));
+      world.invoices.set(invoice.id, invoice);
+    }
+  }
 }
 
-/** Part of the control door. An id that is there already changes its invoice, as another collection attempt does. */
-export function invoiceControl(world: World): Router {
-  const router = Router();
-  router.post('/_sandbox/invoices/:merchant', readBody, (request, response) =>
-    send(response, createInvoice(world, request)),
-  );
-  return router;
-}
-
-function createInvoice(world: World, request: Request): Answer {
-  const merchant = merchantOf(world, request);
-  const wanted = parse(wantedInvoice, request);
+/** For the control door: an id that is there already changes its invoice, as another collection attempt does. */
+export function putInvoice(world: World, merchant: Merchant, wanted: z.output<typeof wantedInvoice>): Invoice {
   const made = makeInvoice(world, merchant, world.invoices.size, wanted);
-  const before = world.invoices.get(made.id);
-  const invoice = before === undefined ? made : { ...made, created_at_ms: before.created_at_ms };
+  const { created_at_ms } = world.invoices.get(made.id) ?? made;
+  const invoice = { ...made, created_at_ms };
   world.invoices.set(invoice.id, invoice);
   recordAttempt(world, invoice);
-  return json(201, renderInvoice(invoice, merchant, world.settings));
+  return invoice;
 }
 
 /** @param ordinal makes the invented numbers differ. */
@@ -219,3 +182,9 @@ function makeInvoice(
     payment: payment === null ? null : { ...payment, id: payment.id ?? FIRST_INVOICE_PAYMENT_ID + ordinal },
   };
 }
+
+/** The search stands before the invoice whose id could read `search`. */
+export const invoiceRows: Rows<'payments'> = [
+  ['get', '/authorized_payments/search', searchInvoices],
+  ['get', '/authorized_payments/:id', getInvoice],
+];

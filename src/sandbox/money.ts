@@ -2,10 +2,8 @@
 
 import { decimalOf, withoutNoise } from '../contract/legacy-amount.ts';
 import type { Settings } from './assumptions.ts';
-import type { Site } from './cast.ts';
-
-/** Decimals of a currency. */
-export type Exponent = 0 | 2;
+import type { Order } from './records.ts';
+import type { Exponent, Site } from './sites.ts';
 
 /** At most 12 digits before the point, so that minor units stay a safe integer. */
 const DECIMAL = /^(\d{1,12})(?:\.(\d{1,2}))?$/;
@@ -66,4 +64,12 @@ export function minorOf(value: unknown, site: Site): number | null {
   return digits.length > site.exponent ? null : Number(whole + digits.padEnd(site.exponent, '0'));
 }
 
-// A payment, its refunds and its chargeback as the sandbox keeps them. Source: `docs/field-notes.md` QR §3.
+/** Minor units that the order asks for: the payment and, if there is one, the withdrawal. */
+export function totalMinor(order: Order): number {
+  return order.transaction.amount_minor + withdrawnMinor(order);
+}
+
+/** Minor units of cash that the order hands out. */
+export function withdrawnMinor({ place }: Order): number {
+  return place.type === 'qr' ? (place.withdrawal?.amount_minor ?? 0) : 0;
+}

@@ -1,84 +1,64 @@
 /** Orders where buyers meet them: on a terminal, at a QR point of sale, and the buyer who pays or walks away. */
 
-import type { Request, Response, Router } from 'express';
-import { z } from 'zod';
 import { PuenteError } from '../error.ts';
-import { json, readBody, send } from './answer.ts';
-import {
-  type BuyerAction,
-  type BuyerOptions,
-  buyerActions,
-  type Merchant,
-  type Occupation,
-  type Payable,
-  type PointOfSale,
-  type Site,
-  type TerminalAction,
-  type TerminalOptions,
-} from './cast.ts';
-import { merchantOf, parse } from './control-call.ts';
-import { amountText } from './money.ts';
-import {
-  approve,
-  confirmCancel,
-  type Desk,
-  expire,
-  fail,
-  methodOf,
-  openOrder,
-  pickUp,
-  requireAction,
-  totalMinor,
-  touch,
-} from './order.ts';
-import type { AtTerminal, AtTill, Order } from './records.ts';
+import { amountText, totalMinor } from './money.ts';
+import { approve, confirmCancel, expire, fail, openOrder, pickUp, requireAction, touch } from './order.ts';
+import { methodOf } from './payments.ts';
+import type {
+  AtTerminal,
+  AtTill,
+  BuyerAction,
+  BuyerOptions,
+  Order,
+  TerminalAction,
+  TerminalOptions,
+} from './records.ts';
+import type { Site } from './sites.ts';
 import type { World } from './world.ts';
 
 /** A new order takes its terminal and starts its expiry. The caller has checked that the terminal is free. */
-export function queueOrder(desk: Desk, order: Order, place: AtTerminal, lifetime_ms: number): void {
-  const { world } = desk;
-  const terminal = world.terminal(order.merchant.user_id, place.terminal_id);
+export function queueOrder(world: World, order: Order, place: AtTerminal, lifetime_ms: number): void {
+  const terminal = world.terminal(order.merchant_id, place.terminal_id);
   if (terminal === undefined) throw new PuenteError('not_found', `Terminal ${place.terminal_id} is unknown.`);
-  world.occupy(terminal, occupationOf(desk, order, place));
-  openOrder(desk, order, lifetime_ms);
+  world.occupy(terminal, { kind: 'order', id: order.id });
+  openOrder(world, order, lifetime_ms);
 }
 
 /** The terminal approves: the tip comes on top. */
-export function approveAtTerminal(desk: Desk, order: Order, options: TerminalOptions): void {
+export function approveAtTerminal(world: World, order: Order, options: TerminalOptions): void {
   const tip_minor = options.tip_minor ?? 0;
   const paid_minor = order.transaction.amount_minor + tip_minor;
-  approve(desk, order, methodOf(options, preferredType(order)), paid_minor, tip_minor);
+  approve(world, order, methodOf(options, { type: preferredType(order) }), paid_minor, tip_minor);
 }
 
-export function failAtTerminal(desk: Desk, order: Order, options: TerminalOptions): void {
-  fail(desk, order, methodOf(options, preferredType(order)), options.status_detail);
+export function failAtTerminal(world: World, order: Order, options: TerminalOptions): void {
+  fail(world, order, methodOf(options, { type: preferredType(order) }), options.status_detail);
 }
 
-/** The person at the terminal, acting on an order. */
-function occupationOf(desk: Desk, order: Order, place: AtTerminal): Occupation {
-  return {
-    kind: 'order',
-    id: order.id,
-    operate(action, options) {
-      const mode = desk.world.terminal(order.merchant.user_id, place.terminal_id)?.operating_mode;
-      if (mode !== 'PDV')
-        throw new PuenteError('refused', `Terminal ${place.terminal_id} is not in PDV mode; it sees no orders.`);
-      if (order.status === 'created') pickUp(desk, order);
-      else if (action === 'pick_up')
-        throw new PuenteError('refused', `Order ${order.id} is ${order.status}, so it can't be picked up.`);
-      outcomes[action](desk, order, options);
-    },
-  };
+/**
+ * The person at the terminal, acting on an order.
+ * @throws PuenteError refused, when the order can't take this action in its state.
+ */
+export function operateOrder(world: World, order: Order, action: TerminalAction, options: TerminalOptions): void {
+  const { id, status, place, merchant_id } = order;
+  const terminal_id = place.type === 'point' ? place.terminal_id : '';
+  if (world.terminal(merchant_id, terminal_id)?.operating_mode !== 'PDV') {
+    throw new PuenteError('refused', `Terminal ${terminal_id} is not in PDV mode; it sees no orders.`);
+  }
+  if (status === 'created') pickUp(world, order);
+  else if (action === 'pick_up')
+    throw new PuenteError('refused', `Order ${id} is ${status}, so it can't be picked up.`);
+  outcomes[action](world, order, options);
 }
 
-const outcomes: Readonly<Record<TerminalAction, (desk: Desk, order: Order, options: TerminalOptions) => void>> = {
+const outcomes: Readonly<Record<TerminalAction, (world: World, order: Order, options: TerminalOptions) => void>> = {
   pick_up: () => {}, // done by then
   process: () => {}, // the orders API shows nothing between at_terminal and the outcome
   pay: approveAtTerminal,
   decline: failAtTerminal,
   cancel: confirmCancel,
   confirm_needed: requireAction,
-  error: (desk, order, options) => failAtTerminal(desk, order, { status_detail: 'processing_error', ...options }),
+  error: (world, order, options) => failAtTerminal(world, order, { status_detail: 'processing_error', ...options }),
 };
 
 function preferredType(order: Order): string {
@@ -90,45 +70,33 @@ function preferredType(order: Order): string {
 // `docs/field-notes.md` Orders §3.
 
 /** A new order shows on its till or in its own code, and starts its expiry. */
-export function showOrder(desk: Desk, order: Order, place: AtTill, lifetime_ms: number): void {
-  const { world } = desk;
-  world.payables.set(order.id, {
-    kind: 'order',
-    id: order.id,
-    merchant_id: order.merchant.user_id,
-    pos: place.pos,
-    on_pos: place.mode !== 'dynamic',
-    act: (action, options) => tillOutcomes[action](desk, order, place, options),
-  });
-  openOrder(desk, order, lifetime_ms);
+export function showOrder(world: World, order: Order, place: AtTill, lifetime_ms: number): void {
+  const { id, merchant_id } = order;
+  const { pos_id, mode } = place;
+  world.payables.set(id, { kind: 'order', id, merchant_id, pos_id, on_pos: mode !== 'dynamic' });
+  openOrder(world, order, lifetime_ms);
 }
 
-type Outcome = (desk: Desk, order: Order, place: AtTill, options: BuyerOptions) => void;
+/** The buyer. Rejected attempts leave no trace in the order, which waits for an approved one (`docs/field-notes.md` Spec States). */
+export function actOnOrder(world: World, order: Order, action: BuyerAction, options: BuyerOptions): void {
+  const { place } = order;
+  if (place.type !== 'qr') return;
+  if (action === 'pay') pay(world, order, place, options);
+  else if (action === 'lock') lock(world, order, place, options);
+  else unlock(world, order, place);
+}
 
-/** Rejected attempts leave no trace in the order, which waits for an approved one (`docs/field-notes.md` Spec States). */
-const tillOutcomes: Readonly<Record<BuyerAction, Outcome>> = {
-  pay,
-  decline: unlock,
-  abandon: unlock,
-  lock,
-  unlock,
-};
-
-function pay(desk: Desk, order: Order, place: AtTill, options: BuyerOptions): void {
-  const { installments = defaultInstallments(order), ...rest } = options;
-  const method = methodOf({ ...rest, installments }, WALLET);
+function pay(world: World, order: Order, place: AtTill, options: BuyerOptions): void {
+  const wanted = order.payment_method?.default_installments;
+  const installments = typeof wanted === 'number' ? wanted : undefined;
+  const method = methodOf(options, { type: WALLET, installments });
   const discount_minor = methodDiscount(order, place, method.type) + categoryDiscount(order, place, options);
   if (discount_minor > 0) place.discount_type = method.type;
-  approve(desk, order, method, order.transaction.amount_minor - discount_minor, 0);
+  approve(world, order, method, order.transaction.amount_minor - discount_minor, 0);
 }
 
 /** What buyers pay with who say nothing else: the money in their account. */
 const WALLET = 'account_money';
-
-function defaultInstallments(order: Order): number {
-  const wanted = order.payment_method?.default_installments;
-  return typeof wanted === 'number' ? wanted : 1;
-}
 
 /** Minor units that paying by this method takes off. */
 function methodDiscount(order: Order, place: AtTill, method_type: string): number {
@@ -149,20 +117,20 @@ function categoryDiscount(order: Order, place: AtTill, options: BuyerOptions): n
   return category_discount_minor;
 }
 
-function lock(desk: Desk, order: Order, place: AtTill, options: BuyerOptions): void {
+function lock(world: World, order: Order, place: AtTill, options: BuyerOptions): void {
   place.is_locked = true;
-  if (options.in_review === true) showDetail(desk, order, 'in_review');
+  if (options.in_review === true) showDetail(world, order, 'in_review');
 }
 
-function unlock(desk: Desk, order: Order, place: AtTill): void {
+function unlock(world: World, order: Order, place: AtTill): void {
   place.is_locked = false;
-  if (order.transaction.status_detail === 'in_review') showDetail(desk, order, 'ready_to_process');
-  if (place.is_expiry_due) expire(desk, order);
+  if (order.transaction.status_detail === 'in_review') showDetail(world, order, 'ready_to_process');
+  if (place.is_expiry_due) expire(world, order);
 }
 
-function showDetail(desk: Desk, order: Order, status_detail: string): void {
+function showDetail(world: World, order: Order, status_detail: string): void {
   order.transaction.status_detail = status_detail;
-  touch(desk.world, order);
+  touch(world, order);
 }
 
 // The text that a QR code shows: EMVCo fields with a checksum, as the service's own codes have them. Source:
@@ -229,53 +197,3 @@ const cities: Readonly<Record<string, string>> = {
   MX: 'Mexico',
   UY: 'Montevideo',
 };
-
-// The part of the control door where a script acts as the buyer who scans a QR code, of either API.
-
-/** By till, the newest that its code shows; by id, any, and a dynamic one only so. */
-export function addBuyer(router: Router, world: World): void {
-  router.post('/_sandbox/pos/:merchant/:pos/:action', readBody, (request, response) => {
-    const pos = tillOf(world, merchantOf(world, request), String(request.params.pos));
-    const shown = [...world.payables.values()].findLast((payable) => payable.on_pos && payable.pos.id === pos.id);
-    if (shown === undefined) {
-      throw new PuenteError(
-        'refused',
-        `The code of till ${request.params.pos} shows nothing to pay; create an order first.`,
-      );
-    }
-    act(world, shown, request, response);
-  });
-  router.post('/_sandbox/payables/:id/:action', readBody, (request, response) => {
-    const payable = world.payables.get(String(request.params.id));
-    if (payable === undefined) {
-      throw new PuenteError('not_found', `Nothing with id ${request.params.id} can be paid; it may be over already.`);
-    }
-    act(world, payable, request, response);
-  });
-}
-
-const actionSchema = z.enum(buyerActions);
-
-const optionsSchema = z.strictObject({
-  payment_method_type: z.string().exactOptional(),
-  payment_method_id: z.string().exactOptional(),
-  installments: z.int().min(1).exactOptional(),
-  category_discount_minor: z.int().min(1).exactOptional(),
-  in_review: z.boolean().exactOptional(),
-});
-
-function act(world: World, payable: Payable, request: Request, response: Response): void {
-  const action = actionSchema.safeParse(request.params.action);
-  if (!action.success) throw new PuenteError('not_found', `A buyer can ${buyerActions.join(', ')}.`);
-  const { kind, id } = payable;
-  payable.act(action.data, parse(optionsSchema, request));
-  send(response, json(200, { kind, id, open: world.payables.has(id) }));
-}
-
-/** @param name external id or internal number; an external id may look like a number, and then wins. */
-function tillOf(world: World, merchant: Merchant, name: string): PointOfSale {
-  const own = [...world.points_of_sale.values()].filter((point) => point.merchant_id === merchant.user_id);
-  const found = own.find((point) => point.external_id === name) ?? own.find((point) => String(point.id) === name);
-  if (found === undefined) throw new PuenteError('not_found', `Merchant ${merchant.user_id} has no till ${name}.`);
-  return found;
-}

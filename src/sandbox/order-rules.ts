@@ -5,8 +5,9 @@ import { isWithinCharacters, POINT_PRO_ID } from '../contract/identifiers.ts';
 import type { Json } from '../contract/json.ts';
 import type { Problem } from './answer.ts';
 import type { Settings } from './assumptions.ts';
-import type { Site } from './cast.ts';
+import { type JsonObject as Fields, isObject } from './call.ts';
 import { amountText, parseAmount } from './money.ts';
+import type { Site } from './sites.ts';
 
 export interface PointOrderRequest {
   type: 'point';
@@ -175,8 +176,6 @@ export function checkSponsor(body: Fields): Problem | undefined {
 // A tree of the properties that a request may have, and the documented refusal of whatever does not fit it. Source:
 // `docs/field-notes.md` Spec Errors.
 
-export type Fields = { [key: string]: Json };
-
 /** What decides beside the request: the seller's site, what the sandbox was set to, and its time in epoch milliseconds. */
 export interface Circumstances {
   site: Site;
@@ -241,11 +240,6 @@ const messages: Readonly<Record<PropertyCode, string>> = {
 /** A 400 with one of the codes about properties. */
 export function problemOf(code: PropertyCode, details: string[], message: string = messages[code]): Problem {
   return { status: 400, code, message, details };
-}
-
-/** True for a JSON object; an exact number is not one. */
-export function isObject(value: Json | undefined): value is Fields {
-  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
 function checkObject(

@@ -1,29 +1,28 @@
 /** An order as answers and webhooks show it. Source: `docs/field-notes.md` Spec Order, `docs/field-notes.md` Orders §1.3, §3.2, §4.1. */
-import type { Settings } from './assumptions.ts';
-import type { Merchant } from './cast.ts';
 import { isoDate } from './dates.ts';
-import { amountText, type Exponent, plainAmountText } from './money.ts';
-import { isCard, totalMinor, withdrawnMinor } from './order.ts';
+import { amountText, plainAmountText, totalMinor, withdrawnMinor } from './money.ts';
 import type { AtTerminal, AtTill, Order, Refund } from './records.ts';
+import type { Exponent } from './sites.ts';
 import type { World } from './world.ts';
 
 /** The full order of create, get and cancel answers. */
-export function renderOrder(order: Order, settings: Settings): object {
+export function renderOrder(world: World, order: Order): object {
+  const { settings } = world;
   const { place } = order;
-  const { site } = order.merchant;
+  const { site, application_id } = world.merchant(order.merchant_id);
   return {
     id: order.id,
     type: place.type,
-    user_id: order.merchant.user_id,
+    user_id: order.merchant_id,
     external_reference: order.external_reference,
     description: order.description,
     expiration_time: order.expiration_time,
-    ...(place.type === 'qr' && renderTotals(order, place)),
+    ...(place.type === 'qr' && renderTotals(order, place, site.exponent)),
     marketplace_fee: order.marketplace_fee,
     processing_mode: 'automatic',
     country_code: settings.country_code === 'alpha3' ? site.country_alpha3 : site.country_alpha2,
     currency: site.currency,
-    integration_data: { application_id: order.merchant.application_id, ...order.integration_data },
+    integration_data: { application_id, ...order.integration_data },
     status: order.status,
     status_detail: order.status_detail,
     created_date: isoDate(order.created_at_ms, settings.date_fraction_digits),
@@ -31,8 +30,8 @@ export function renderOrder(order: Order, settings: Settings): object {
     config: { ...renderPlace(place), payment_method: order.payment_method },
     type_response: place.type === 'qr' && place.qr_data !== undefined ? { qr_data: place.qr_data } : undefined,
     transactions: {
-      payments: place.type === 'qr' && !place.has_payment ? undefined : [renderTransaction(order)],
-      cash_outs: place.type === 'qr' ? renderWithdrawal(order, place) : undefined,
+      payments: place.type === 'qr' && !place.has_payment ? undefined : [renderTransaction(order, site.exponent)],
+      cash_outs: place.type === 'qr' ? renderWithdrawal(order, place, site.exponent) : undefined,
       refunds:
         order.refunds.length === 0 ? undefined : order.refunds.map((refund) => renderRefund(refund, site.exponent)),
     },
@@ -42,8 +41,7 @@ export function renderOrder(order: Order, settings: Settings): object {
 }
 
 /** `total_paid_amount` was seen in a live GET of a QR order (`docs/field-notes.md` Orders §3.2). */
-function renderTotals(order: Order, place: AtTill): object {
-  const { exponent } = order.merchant.site;
+function renderTotals(order: Order, place: AtTill, exponent: Exponent): object {
   const paid_minor = order.transaction.paid_minor;
   return {
     total_amount: order.total_amount ?? amountText(totalMinor(order), exponent),
@@ -58,9 +56,9 @@ function renderPlace(place: AtTerminal | AtTill): object {
   return { point: { terminal_id, print_on_terminal, ticket_number } };
 }
 
-function renderTransaction({ transaction, merchant, place }: Order): object {
+function renderTransaction({ transaction, place }: Order, exponent: Exponent): object {
   const paid = transaction.payment_method;
-  const text = (minor: number): string => amountText(minor, merchant.site.exponent);
+  const text = (minor: number): string => amountText(minor, exponent);
   const discount_type = place.type === 'qr' ? place.discount_type : undefined;
   return {
     id: transaction.id,
@@ -78,10 +76,9 @@ function renderTransaction({ transaction, merchant, place }: Order): object {
 }
 
 /** Formed like a payment; the vendor's page shows the request alone. */
-function renderWithdrawal({ transaction, merchant }: Order, { withdrawal }: AtTill): object[] | undefined {
+function renderWithdrawal({ transaction }: Order, { withdrawal }: AtTill, exponent: Exponent): object[] | undefined {
   if (withdrawal === null) return undefined;
   const { id, amount_minor, refunded_minor } = withdrawal;
-  const { exponent } = merchant.site;
   return [
     {
       id,
@@ -108,11 +105,11 @@ export function renderRefund(refund: Refund, exponent: Exponent): object {
 }
 
 /** The `data` node of a webhook: amounts may lack decimals, and the payment number is nested as `reference.id`. */
-export function renderEventData(order: Order, settings: Settings): object {
+export function renderEventData(world: World, order: Order): object {
   const { transaction, place } = order;
-  const { exponent } = order.merchant.site;
+  const { exponent } = world.merchant(order.merchant_id).site;
   const text = (minor: number): string =>
-    (settings.webhook_amounts === 'plain' ? plainAmountText : amountText)(minor, exponent);
+    (world.settings.webhook_amounts === 'plain' ? plainAmountText : amountText)(minor, exponent);
   const paid = transaction.paid_minor;
   const states = {
     status: transaction.status,
@@ -144,67 +141,6 @@ export function renderEventData(order: Order, settings: Settings): object {
   };
 }
 
-// The whole world as `GET /_sandbox/state` shows it: people read it, tests assert on it.
-
-/** After a load test there are too many to print; the newest are shown, and the counts are whole. */
-const SHOWN = 1000;
-
-export function renderState(world: World): object {
-  return {
-    now: new Date(world.clock.now()).toISOString(),
-    clock: world.clock.mode(),
-    merchants: [...world.merchants.values()].map((merchant) => renderMerchant(world, merchant)),
-    counts: { orders: world.orders.size, payments: world.payments.size },
-    orders: newest(world.orders).map((order) => ({
-      ...renderOrder(order, world.settings),
-      merchant_id: order.merchant.user_id,
-      version: order.version,
-    })),
-    payments: newest(world.payments),
-    payables: newest(world.payables).map(({ kind, id, merchant_id, pos, on_pos }) => ({
-      kind,
-      id,
-      merchant_id,
-      pos_id: pos.id,
-      external_pos_id: pos.external_id,
-      on_pos,
-    })),
-    faults: world.faults.map(({ rule, matched, acted }) => ({ ...rule, matched, acted })),
-    sent: world.sent_log.list(),
-    requests: world.request_log.list(),
-    ...world.views(),
-  };
-}
-
-function newest<Entry>(map: Map<unknown, Entry>): Entry[] {
-  return [...map.values()].slice(-SHOWN);
-}
-
-/** The token is invented, and shown so that a first call can be copied. */
-function renderMerchant(world: World, merchant: Merchant): object {
-  const { user_id, nickname, site, access_token, has_marketplace, may_hand_out_cash } = merchant;
-  const isOwn = (thing: { merchant_id: string }): boolean => thing.merchant_id === user_id;
-  return {
-    user_id,
-    nickname,
-    site_id: site.site_id,
-    country: site.country_alpha3,
-    currency: site.currency,
-    access_token,
-    oauth: world.oauth_tokens.has(access_token),
-    has_marketplace,
-    may_hand_out_cash,
-    stores: [...world.stores.values()].filter(isOwn).map(({ id, external_id }) => ({ id, external_id })),
-    points_of_sale: [...world.points_of_sale.values()]
-      .filter(isOwn)
-      .map(({ id, external_id, store_id }) => ({ id, external_id, store_id })),
-    terminals: world.terminals(user_id).map(({ id, pos, operating_mode, software, occupation }) => ({
-      id,
-      pos_id: pos?.id ?? null,
-      external_pos_id: pos?.external_id ?? null,
-      operating_mode,
-      software,
-      holds: occupation === null ? null : { kind: occupation.kind, id: occupation.id },
-    })),
-  };
+export function isCard(payment_method_type: string): boolean {
+  return payment_method_type === 'credit_card' || payment_method_type === 'debit_card';
 }

@@ -3,14 +3,13 @@
 import { isWithinCharacters } from '../contract/identifiers.ts';
 import type { Json } from '../contract/json.ts';
 import type { Problem } from './answer.ts';
-import type { Merchant, Site } from './cast.ts';
+import type { JsonObject as Fields } from './call.ts';
 import { minorUnits, parseAmount } from './money.ts';
 import {
   type Circumstances,
   checkProperties,
   checkSponsor,
   commonProperties,
-  type Fields,
   installmentsCost,
   isAmount,
   isPayable,
@@ -21,6 +20,8 @@ import {
   pattern,
   problemOf,
 } from './order-rules.ts';
+import type { Merchant } from './records.ts';
+import type { Site } from './sites.ts';
 
 export type QrMode = 'static' | 'dynamic' | 'hybrid';
 
@@ -42,14 +43,14 @@ export interface QrOrderRequest {
   integration_data?: Record<string, Json>;
 }
 
-interface Item {
+type Item = {
   title: string;
   unit_price: string;
   quantity: number;
   unit_measure: string;
   external_code?: string;
   external_categories?: { id: string }[];
-}
+};
 
 export interface MethodDiscount {
   type: string;
@@ -241,5 +242,3 @@ export const qrOrder: ObjectProperty = {
     },
   },
 };
-
-// The settings that concern orders of type qr.

@@ -1,147 +1,237 @@
-/** What a world of the sandbox keeps: orders, payments with their refunds and chargebacks, invoices, and faults that are set. */
+/** Everything that a world of the sandbox keeps, as schemas: the same shapes are the records in memory and the parts of a snapshot. */
 
 import { z } from 'zod';
-import type { paymentStatuses } from '../contract/payments.ts';
-import type { Merchant, PointOfSale } from './cast.ts';
-import type { Timer } from './clock.ts';
+import type { Json } from '../contract/json.ts';
+import { intentStates } from '../contract/legacy-point.ts';
+import { orderStatuses, qrModes } from '../contract/orders.ts';
+import { paymentStatuses } from '../contract/payments.ts';
+import { type Site, siteIds, sites } from './sites.ts';
 
-export type OrderStatus =
-  | 'created'
-  | 'at_terminal'
-  | 'processed'
-  | 'failed'
-  | 'action_required'
-  | 'canceled'
-  | 'expired'
-  | 'refunded';
+/** Whole minor units of the site's currency. */
+const minor = z.int();
+/** Virtual time, epoch milliseconds. */
+const time_ms = z.int();
+/** Anything that JSON can say; exact numbers keep their source text. */
+const json = z.custom<Json>((value) => value !== undefined);
 
-export interface Refund {
-  id: string;
-  transaction_id: string;
-  reference_id: string;
-  amount_minor: number;
-  status: 'processing' | 'processed' | 'failed';
-}
+export const merchantSchema = z.strictObject({
+  user_id: z.string(),
+  nickname: z.string(),
+  site: z.codec(z.enum(siteIds), z.custom<Site>(), { decode: (id) => sites[id], encode: ({ site_id }) => site_id }),
+  /** Invented; the control door shows it, so that a first call can be copied. */
+  access_token: z.string(),
+  application_id: z.string(),
+  /** Whether the application behind its OAuth tokens is known as a marketplace (`docs/field-notes.md` Spec Errors). */
+  has_marketplace: z.boolean(),
+  /** Whether it has the agreement for cash withdrawals (`docs/field-notes.md` Spec Errors, `seller_configuration`). */
+  may_hand_out_cash: z.boolean(),
+});
+export type Merchant = z.output<typeof merchantSchema>;
+
+/** An access token; the map knows it by its SHA-256 alone. Only tokens of OAuth may take a marketplace fee. */
+export const tokenSchema = z.strictObject({ hash: z.string(), merchant_id: z.string(), oauth: z.boolean() });
+
+/** What `POST /oauth/token` exchanges, once. */
+export const grantSchema = z.strictObject({
+  code: z.string(),
+  type: z.enum(['authorization_code', 'refresh_token']),
+  merchant_id: z.string(),
+});
+
+export const storeSchema = z.strictObject({
+  id: z.string(),
+  merchant_id: z.string(),
+  /** Empty for a store without one. */
+  external_id: z.string(),
+  name: z.string(),
+  business_hours: json,
+  location: z.record(z.string(), json),
+  created_at_ms: time_ms,
+});
+export type Store = z.output<typeof storeSchema>;
+
+export const pointOfSaleSchema = z.strictObject({
+  id: z.int(),
+  merchant_id: z.string(),
+  /** Null for a till that was made without one; such a till can't take QR orders of the orders API (`docs/field-notes.md` QR §4). */
+  external_id: z.string().nullable(),
+  store_id: z.string(),
+  uuid: z.string(),
+  name: z.string(),
+  fixed_amount: z.boolean(),
+  category: z.number().nullable(),
+  url: z.string().nullable(),
+  created_at_ms: time_ms,
+  updated_at_ms: time_ms,
+});
+export type PointOfSale = z.output<typeof pointOfSaleSchema>;
+
+export const terminalSchema = z.strictObject({
+  /** Terminal ids may be equal across merchants. */
+  id: z.string(),
+  merchant_id: z.string(),
+  /** Null for a terminal without a store and point of sale. */
+  pos_id: z.int().nullable(),
+  operating_mode: z.enum(['PDV', 'STANDALONE', 'SELF_SERVICE', 'UNDEFINED']),
+  /** `old` software ignores `x-allow-cancelable-status` (`docs/field-notes.md` Orders §3.1). */
+  software: z.enum(['current', 'old']),
+  /** What is queued; both APIs put theirs here, so that each sees the other's: one queued thing per terminal. */
+  occupation: z.strictObject({ kind: z.enum(['order', 'intent']), id: z.string() }).nullable(),
+});
+export type Terminal = z.output<typeof terminalSchema>;
+
+/** What a buyer can pay by scanning: an order, or a legacy QR order by its `in_store_order_id`. */
+export const payableSchema = z.strictObject({
+  kind: z.enum(['order', 'legacy_qr']),
+  id: z.string(),
+  merchant_id: z.string(),
+  pos_id: z.int(),
+  /** True when the till's own code shows it: static and hybrid; the newest one of a till is shown. */
+  on_pos: z.boolean(),
+});
+export type Payable = z.output<typeof payableSchema>;
+
+export type OrderStatus = (typeof orderStatuses)[number];
+
+const orderRefundSchema = z.strictObject({
+  id: z.string(),
+  transaction_id: z.string(),
+  reference_id: z.string(),
+  amount_minor: minor,
+  status: z.enum(['processing', 'processed', 'failed']),
+});
+export type Refund = z.output<typeof orderRefundSchema>;
+
+/** How something was paid. */
+const methodSchema = z.strictObject({ type: z.string(), id: z.string(), installments: z.int() });
+export type Method = z.output<typeof methodSchema>;
 
 /** What the buyer pays. An order of a cash withdrawal alone has one of nothing, which is not shown. */
-export interface Transaction {
-  id: string;
-  amount_minor: number;
-  status: OrderStatus;
+const transactionSchema = z.strictObject({
+  id: z.string(),
+  amount_minor: minor,
+  status: z.enum(orderStatuses),
   /** Null on creation: a new Point order shows none (`docs/field-notes.md` Orders §1.3). */
-  status_detail: string | null;
-  reference_id: number | null;
-  paid_minor: number | null;
-  tip_minor: number;
-  refunded_minor: number;
-  payment_method: { type: string; id: string; installments: number } | null;
-}
+  status_detail: z.string().nullable(),
+  reference_id: z.int().nullable(),
+  paid_minor: minor.nullable(),
+  tip_minor: minor,
+  refunded_minor: minor,
+  payment_method: methodSchema.nullable(),
+});
 
-/** Where a Point order is paid. */
-export interface AtTerminal {
-  type: 'point';
-  terminal_id: string;
-  print_on_terminal: string;
-  ticket_number: string | undefined;
-}
+const atTerminalSchema = z.strictObject({
+  type: z.literal('point'),
+  terminal_id: z.string(),
+  print_on_terminal: z.string(),
+  ticket_number: z.string().optional(),
+});
+export type AtTerminal = z.output<typeof atTerminalSchema>;
 
 /** Where a QR order is paid, and what only QR orders have. */
-export interface AtTill {
-  type: 'qr';
-  pos: PointOfSale;
-  external_pos_id: string;
-  mode: 'static' | 'dynamic' | 'hybrid';
+const atTillSchema = z.strictObject({
+  type: z.literal('qr'),
+  pos_id: z.int(),
+  external_pos_id: z.string(),
+  mode: z.enum(qrModes),
   /** The order's own code, unless it is static. */
-  qr_data: string | undefined;
+  qr_data: z.string().optional(),
   /** Echoed as sent. */
-  items: readonly { external_categories?: unknown[] }[] | undefined;
-  discounts: { payment_methods: readonly { type: string; new_total_minor: number }[]; sent: unknown } | undefined;
+  items: z.array(z.looseObject({ external_categories: z.array(z.unknown()).optional() })).optional(),
+  discounts: z
+    .strictObject({
+      payment_methods: z.array(z.strictObject({ type: z.string(), new_total_minor: minor })),
+      sent: z.unknown(),
+    })
+    .optional(),
   /** Cash that the buyer takes away; its state is the transaction's. */
-  withdrawal: { id: string; amount_minor: number; refunded_minor: number } | null;
-  has_payment: boolean;
+  withdrawal: z.strictObject({ id: z.string(), amount_minor: minor, refunded_minor: minor }).nullable(),
+  has_payment: z.boolean(),
   /** A buyer has begun to pay: nobody can cancel, and the expiry waits. */
-  is_locked: boolean;
-  is_expiry_due: boolean;
+  is_locked: z.boolean(),
+  is_expiry_due: z.boolean(),
   /** Set when a discount applied: the method it applied with. */
-  discount_type: string | undefined;
-}
+  discount_type: z.string().optional(),
+});
+export type AtTill = z.output<typeof atTillSchema>;
 
-export interface Order {
-  id: string;
-  merchant: Merchant;
-  external_reference: string;
-  description: string | undefined;
-  expiration_time: string;
-  place: AtTerminal | AtTill;
+const echoed = z.record(z.string(), z.unknown()).optional();
+
+export const orderSchema = z.strictObject({
+  id: z.string(),
+  merchant_id: z.string(),
+  external_reference: z.string(),
+  description: z.string().optional(),
+  expiration_time: z.string(),
+  place: z.discriminatedUnion('type', [atTerminalSchema, atTillSchema]),
   /** Of QR, as sent. */
-  total_amount: string | undefined;
-  marketplace_fee: string | undefined;
+  total_amount: z.string().optional(),
+  marketplace_fee: z.string().optional(),
   /** `config.payment_method` and `integration_data`, echoed as sent. */
-  payment_method: Record<string, unknown> | undefined;
-  integration_data: Record<string, unknown> | undefined;
-  status: OrderStatus;
-  status_detail: string;
-  created_at_ms: number;
-  updated_at_ms: number;
-  paid_at_ms: number | null;
+  payment_method: echoed,
+  integration_data: echoed,
+  status: z.enum(orderStatuses),
+  status_detail: z.string(),
+  created_at_ms: time_ms,
+  updated_at_ms: time_ms,
+  paid_at_ms: time_ms.nullable(),
   /** Rises with each change. */
-  version: number;
-  transaction: Transaction;
-  refunds: Refund[];
-  /** Expiry and terminal steps; all are canceled once the order is over. */
-  timers: Timer[];
-}
+  version: z.int(),
+  transaction: transactionSchema,
+  refunds: z.array(orderRefundSchema),
+});
+export type Order = z.output<typeof orderSchema>;
 
 /** A refund of a payment, made through the payments API, an order or a terminal. */
-export interface PaymentRefund {
-  id: number;
-  amount_minor: number;
-  status: 'approved' | 'in_process' | 'rejected';
-  created_at_ms: number;
-}
+const paymentRefundSchema = z.strictObject({
+  id: z.int(),
+  amount_minor: minor,
+  status: z.enum(['approved', 'in_process', 'rejected']),
+  created_at_ms: time_ms,
+});
+export type PaymentRefund = z.output<typeof paymentRefundSchema>;
+
+/** A payment as `GET /v1/payments/{id}` knows it. */
+export const paymentSchema = z.strictObject({
+  id: z.int(),
+  merchant_id: z.string(),
+  status: z.enum(paymentStatuses),
+  status_detail: z.string(),
+  amount_minor: minor,
+  tip_minor: minor,
+  refunded_minor: minor,
+  external_reference: z.string().nullable(),
+  description: z.string().nullable(),
+  payment_type_id: z.string(),
+  payment_method_id: z.string(),
+  installments: z.int(),
+  created_at_ms: time_ms,
+  updated_at_ms: time_ms,
+  refunds: z.array(paymentRefundSchema),
+  /** The till of a QR payment, and the terminal's otherwise, as it was when the payment was made. */
+  pos: pointOfSaleSchema.pick({ id: true, external_id: true, store_id: true }).nullable(),
+  /** What the payment was made for; `legacy_qr` names the `in_store_order_id`, `invoice` that of a subscription. */
+  origin: z.strictObject({ kind: z.enum(['order', 'intent', 'legacy_qr', 'invoice']), id: z.string() }),
+  /** Of a legacy QR payment; shown as `order.id`. */
+  merchant_order_id: z.int().nullable(),
+});
+export type Payment = z.output<typeof paymentSchema>;
 
 /** The buyer's bank asks for the money of a payment back; `GET /v1/chargebacks/{id}` shows it. */
-export interface Chargeback {
-  id: number;
-  payment_id: number;
-  merchant_id: string;
-  /** Minor units. */
-  amount_minor: number;
+export const chargebackSchema = z.strictObject({
+  id: z.int(),
+  payment_id: z.int(),
+  merchant_id: z.string(),
+  amount_minor: minor,
   /** `won`: the seller keeps the money; `lost`: the buyer has it back. */
-  status: 'opened' | 'won' | 'lost';
-  created_at_ms: number;
-  updated_at_ms: number;
-}
-
-/** A payment as `GET /v1/payments/{id}` knows it; amounts in minor units of the site's currency. */
-export interface Payment {
-  id: number;
-  merchant_id: string;
-  status: (typeof paymentStatuses)[number];
-  status_detail: string;
-  amount_minor: number;
-  tip_minor: number;
-  refunded_minor: number;
-  external_reference: string | null;
-  description: string | null;
-  payment_type_id: string;
-  payment_method_id: string;
-  installments: number;
-  created_at_ms: number;
-  updated_at_ms: number;
-  refunds: PaymentRefund[];
-  /** The till of a QR payment, and the terminal's otherwise. */
-  pos: PointOfSale | null;
-  /** What the payment was made for; `legacy_qr` names the `in_store_order_id`, `invoice` that of a subscription. */
-  origin: { kind: 'order' | 'intent' | 'legacy_qr' | 'invoice'; id: string };
-  /** Of a legacy QR payment; shown as `order.id`. */
-  merchant_order_id: number | null;
-}
+  status: z.enum(['opened', 'won', 'lost']),
+  created_at_ms: time_ms,
+  updated_at_ms: time_ms,
+});
+export type Chargeback = z.output<typeof chargebackSchema>;
 
 export const invoiceStatuses = ['scheduled', 'processed', 'recycling', 'canceled'] as const;
-
 export const summaries = ['pending', 'done'] as const;
-
 export const invoicePaymentStatuses = [
   'pending',
   'approved',
@@ -154,24 +244,195 @@ export const invoicePaymentStatuses = [
   'charged_back',
 ] as const;
 
-export interface Invoice {
-  id: number;
-  merchant_id: string;
-  status: (typeof invoiceStatuses)[number];
-  summarized: (typeof summaries)[number];
-  preapproval_id: string;
-  reason: string;
-  external_reference: string;
-  /** Minor units of the site's currency. */
-  amount_minor: number;
-  payer_id: number;
-  retry_attempt: number;
-  created_at_ms: number;
-  modified_at_ms: number;
-  debit_at_ms: number;
+export const invoiceSchema = z.strictObject({
+  id: z.int(),
+  merchant_id: z.string(),
+  status: z.enum(invoiceStatuses),
+  summarized: z.enum(summaries),
+  preapproval_id: z.string(),
+  reason: z.string(),
+  external_reference: z.string(),
+  amount_minor: minor,
+  payer_id: z.int(),
+  retry_attempt: z.int(),
+  created_at_ms: time_ms,
+  modified_at_ms: time_ms,
+  debit_at_ms: time_ms,
   /** Null before the first attempt. */
-  payment: { id: number; status: (typeof invoicePaymentStatuses)[number]; status_detail: string } | null;
-}
+  payment: z
+    .strictObject({ id: z.int(), status: z.enum(invoicePaymentStatuses), status_detail: z.string() })
+    .nullable(),
+});
+export type Invoice = z.output<typeof invoiceSchema>;
+
+const step = z.strictObject({ state: z.enum(intentStates), at_ms: time_ms });
+export type Step = z.output<typeof step>;
+
+/** What is queued on a terminal by the legacy API: a payment intent or a refund intent. */
+const terminalWork = {
+  /** Lower-case UUID. */
+  id: z.string(),
+  merchant_id: z.string(),
+  device_id: z.string(),
+  /** From OPEN to the current state, oldest first; never empty. */
+  history: z.tuple([step], step),
+  additional_info: z.unknown().optional(),
+};
+
+export const intentSchema = z.strictObject({
+  ...terminalWork,
+  amount_minor: minor,
+  /** Kept as sent; missing where the site does not know them. */
+  description: z.string().optional(),
+  /** `payment` of a create: what the till would like to be paid with (MLB only, `docs/field-notes.md` Point §1.3). */
+  preference: z
+    .looseObject({
+      type: z.string().optional(),
+      installments: z.int().optional(),
+      installments_cost: z.string().optional(),
+      voucher_type: z.string().optional(),
+    })
+    .optional(),
+  /** Merchant, device and idempotency key with the hash of the body, by which an open create is known again; null without a key. */
+  create_key: z.strictObject({ name: z.string(), body_hash: z.string() }).nullable(),
+  /** Null until a card was read; there is no payment of this number when the outcome must be read on the terminal. */
+  payment_id: z.int().nullable(),
+});
+export type PaymentIntent = z.output<typeof intentSchema>;
+
+export const refundIntentSchema = z.strictObject({
+  ...terminalWork,
+  /** Number of the payment. */
+  payment: z.int(),
+  /** As sent, text or number. */
+  payment_id: z.union([z.string(), z.number()]),
+});
+export type RefundIntent = z.output<typeof refundIntentSchema>;
+export type TerminalWork = PaymentIntent | RefundIntent;
+
+export const integratorSchema = z.strictObject({
+  merchant_id: z.string(),
+  created_at_ms: time_ms,
+  updated_at_ms: time_ms,
+  event_channel_devices: z.array(z.string()),
+});
+
+/** Where a merchant's legacy notifications go; a part without a URL is not notified. */
+export const noticeTargetSchema = z.strictObject({
+  merchant_id: z.string(),
+  /** Of payment intents. */
+  url: z.string().nullable(),
+  topic: z.enum(['point_integration_ipn', 'point_integration_wh']),
+  /** Of the feed, for an object that has no `notification_url` of its own. */
+  ipn_url: z.string().nullable(),
+  /** Signs `point_integration_wh` and the feed's webhooks; never shown. Without it the sandbox's own secret signs. */
+  secret: z.string().optional(),
+});
+export type NoticeTarget = z.output<typeof noticeTargetSchema>;
+
+const qrItemSchema = z.strictObject({
+  id: z.string(),
+  title: z.string(),
+  description: z.string(),
+  category_id: z.string(),
+  picture_url: z.string().nullable(),
+  currency_id: z.string(),
+  /** Decimal text as it was sent. */
+  unit_price: z.string(),
+  quantity: z.int(),
+});
+export type QrItem = z.output<typeof qrItemSchema>;
+
+/** What a till asks for, read from either family's body. */
+const qrContent = {
+  external_reference: z.string(),
+  /** Title of a v2 order, and of the first item in v1. */
+  description: z.string(),
+  notification_url: z.string().nullable(),
+  sponsor_id: z.int().nullable(),
+  items: z.array(qrItemSchema),
+  /** Includes the cash. */
+  total_minor: minor,
+  /** Cash that the buyer takes away. */
+  cash_out_minor: minor,
+  /** Decimal text. */
+  marketplace_fee: z.string(),
+  /** Null when the till leaves it to the service. */
+  lifetime_ms: z.int().nullable(),
+  /** The whole body, for the GET of v2. */
+  sent: json,
+};
+export type QrContent = z.output<z.ZodObject<typeof qrContent>>;
+
+export const qrOrderSchema = z.strictObject({
+  ...qrContent,
+  /** `in_store_order_id`, a lower-case UUID. */
+  id: z.string(),
+  /** `attended`: the till's printed code shows it; `dynamic`: a code of its own; `hybrid`: both. */
+  mode: z.enum(['attended', 'dynamic', 'hybrid']),
+  merchant_id: z.string(),
+  pos_id: z.int(),
+  /** `canceled` by DELETE; `expired` by its lifetime or by the till's next order. */
+  state: z.enum(['open', 'paid', 'expired', 'canceled']),
+  /** A buyer has begun to pay. */
+  locked: z.boolean(),
+  created_at_ms: time_ms,
+  updated_at_ms: time_ms,
+  expires_at_ms: time_ms,
+  /** Payments made for it, rejected ones included, oldest first. */
+  payment_ids: z.array(z.int()),
+  /** Null until there is one (setting `merchant_order_birth`). */
+  merchant_order_id: z.int().nullable(),
+  /** What the till said of the cash; null before. */
+  confirmation: z.string().nullable(),
+});
+export type QrOrder = z.output<typeof qrOrderSchema>;
+
+/** An answer under its idempotency key. */
+export const keySchema = z.strictObject({
+  /** `<merchant>/<key>`. */
+  name: z.string(),
+  /** Hash of path and body; null when the body was never read, which matches any. */
+  fingerprint: z.string().nullable(),
+  stored_at_ms: time_ms,
+  answer: z.strictObject({ status: z.int(), body: z.string() }),
+  /** The order that came of it. */
+  order_id: z.string().nullable(),
+});
+export type KeyEntry = z.output<typeof keySchema>;
+
+// What people do, at a terminal and with a QR code.
+
+/** `process`: card read, outcome not known yet. `confirm_needed`: the outcome must be read on the terminal. `error`: the terminal failed. */
+export const terminalActions = ['pick_up', 'process', 'pay', 'decline', 'cancel', 'confirm_needed', 'error'] as const;
+export type TerminalAction = (typeof terminalActions)[number];
+
+const methodOptions = {
+  payment_method_type: z.string().exactOptional(),
+  payment_method_id: z.string().exactOptional(),
+  installments: z.int().min(1).exactOptional(),
+};
+
+export const terminalOptions = z.strictObject({
+  ...methodOptions,
+  status_detail: z.string().exactOptional(),
+  /** Added to the paid amount. */
+  tip_minor: z.int().min(0).exactOptional(),
+});
+export type TerminalOptions = z.output<typeof terminalOptions>;
+
+/** What a buyer does with a QR code. `lock`: has begun to pay, so that nobody can cancel; `unlock`: has gone back. */
+export const buyerActions = ['pay', 'decline', 'abandon', 'lock', 'unlock'] as const;
+export type BuyerAction = (typeof buyerActions)[number];
+
+export const buyerOptions = z.strictObject({
+  ...methodOptions,
+  /** With `pay`: what the seller's discount for a category of the items takes off. Orders with categories only. */
+  category_discount_minor: z.int().min(1).exactOptional(),
+  /** With `lock`: the payment is being reviewed, and the order says so. Orders only. */
+  in_review: z.boolean().exactOptional(),
+});
+export type BuyerOptions = z.output<typeof buyerOptions>;
 
 /**
  * `refuse`: the socket is destroyed before the body is read. `reset`: the connection is reset. `delay`: real time passes.
@@ -198,13 +459,40 @@ export const faultSchema = z.strictObject({
   /** For `alter`: dotted paths in the answer, such as `transactions.payments.0.amount`; null takes the value away. */
   set: z.record(z.string(), z.json()).optional(),
 });
-
 export type FaultRule = z.infer<typeof faultSchema>;
 
-export interface Fault {
-  rule: FaultRule;
-  pattern: RegExp;
+export const setFaultSchema = z.strictObject({
+  rule: faultSchema,
   /** Requests that matched, and requests it acted on. */
-  matched: number;
-  acted: number;
-}
+  matched: z.int(),
+  acted: z.int(),
+});
+export type Fault = z.output<typeof setFaultSchema> & { pattern: RegExp };
+
+/** A line of the log of calls. */
+export const requestLine = z.strictObject({
+  at: z.string(),
+  method: z.string(),
+  path: z.string(),
+  idempotency_key: z.string().nullable(),
+  /** Null while unanswered, or when the answer never left. */
+  status: z.int().nullable(),
+});
+export type RequestLine = z.output<typeof requestLine>;
+
+/** A line of the log of notifications. */
+export const sentLine = z.strictObject({
+  at: z.string(),
+  url: z.string(),
+  /** `order` webhooks, or the legacy dialects. */
+  topic: z.string(),
+  /** The order or intent announced. */
+  subject: z.string(),
+  action: z.string(),
+  /** Counted from 1. */
+  attempt: z.int(),
+  /** Status of the receiver, or null with the reason. */
+  status: z.int().nullable(),
+  failure: z.string().nullable(),
+});
+export type SentLine = z.output<typeof sentLine>;

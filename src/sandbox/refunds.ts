@@ -1,37 +1,29 @@
 /** `POST /v1/orders/{id}/refund`: total without a body, partial with one. Source: `docs/field-notes.md` Orders §2. */
-import type { Request } from 'express';
 import type { Json } from '../contract/json.ts';
-import { type Answer, bodyJson, json, type Problem, refusal } from './answer.ts';
-import type { Merchant } from './cast.ts';
-import {
-  findOrder,
-  fingerprint,
-  idempotencyKey,
-  missingKey,
-  orderNotFound,
-  pathId,
-  replayAction,
-} from './create-order.ts';
+import { json, type Problem, refusal } from './answer.ts';
+import { bodyJson, fingerprint, type Handler, idempotencyKey, isObject } from './call.ts';
+import { brokenJson, findOrder, missingKey, orderNotFound, replayAction } from './create-order.ts';
 import { amountText, parseAmount } from './money.ts';
-import { type Desk, isCard, isOrderId, markRefunded, newUlid, touch, undoRefunded } from './order.ts';
-import { isObject, problemOf } from './order-rules.ts';
-import { renderRefund } from './order-view.ts';
-import type { Order, Payment, PaymentRefund, Refund } from './records.ts';
+import { isOrderId, markRefunded, newUlid, touch, undoRefunded } from './order.ts';
+import { problemOf } from './order-rules.ts';
+import { isCard, renderRefund } from './order-view.ts';
+import { refundPayment, rejectRefund } from './payments.ts';
+import type { Order, Refund } from './records.ts';
+import type { Exponent } from './sites.ts';
+import { announceOrder } from './webhooks.ts';
 import type { World } from './world.ts';
 
-export function refundOrder(desk: Desk, merchant: Merchant, request: Request): Answer {
-  const { world } = desk;
-  const key = idempotencyKey(request);
+export const refundOrder: Handler = (call) => {
+  const { world, merchant } = call;
+  const key = idempotencyKey(call);
   if (key === null) return refusal(missingKey);
-  const id = pathId(request);
+  const id = call.path('id');
   if (!isOrderId(id, world.settings))
     return refusal({ status: 400, code: 'invalid_path_param', message: 'path param order id is invalid' });
-  const body = bodyJson(request);
-  if (body !== undefined && 'broken' in body) {
-    return refusal({ status: 400, code: 'json_syntax_error', message: 'The body is not valid JSON' });
-  }
-  const mark = fingerprint(request);
-  const known = world.keys.find(merchant.user_id, key);
+  const body = bodyJson(call.body);
+  if (body !== undefined && 'broken' in body) return refusal(brokenJson);
+  const mark = fingerprint(call);
+  const known = world.findKey(merchant.user_id, key);
   if (known !== undefined) return replayAction(known, mark, world.settings.replay_refunds);
   const order = findOrder(world, merchant, id);
   if (order === undefined) return refusal(isQrOfAnother(world, id) ? invalidOwner : orderNotFound);
@@ -39,15 +31,15 @@ export function refundOrder(desk: Desk, merchant: Merchant, request: Request): A
   const minorOf = (text: string) => parseAmount(text, exponent, order.place.type, world.settings.amounts);
   const part = body === undefined ? null : readPart(body.value, minorOf);
   if (part !== null && 'problem' in part) return refusal(part.problem);
-  const problem = checkState(world, order) ?? (part === null ? null : checkPart(order, part));
+  const problem = checkState(world, order) ?? (part === null ? null : checkPart(order, part, exponent));
   if (problem !== null) return refusal(problem);
-  const nodes = refund(desk, order, part === null ? null : part.amount_minor);
+  const nodes = refund(world, order, part === null ? null : part.amount_minor);
   const { status, status_detail } = order;
   const refunds = nodes.map((node) => renderRefund(node, exponent));
   const answer = json(201, { id, status, status_detail, transactions: { refunds } });
-  world.keys.store(merchant.user_id, key, { fingerprint: mark, answer, order_id: order.id });
+  world.storeKey(merchant.user_id, key, { fingerprint: mark, answer, order_id: order.id });
   return answer;
-}
+};
 
 /** `docs/field-notes.md` Orders §2: a refusal that only QR has. */
 const invalidOwner: Problem = {
@@ -131,7 +123,7 @@ const qrPeriodOver: Problem = {
 };
 
 /** A partial amount is less than the original, and no more than what is left. */
-function checkPart(order: Order, part: Part): Problem | null {
+function checkPart(order: Order, part: Part, exponent: Exponent): Problem | null {
   const { transaction } = order;
   const method = transaction.payment_method?.type ?? '';
   const isShown = order.place.type === 'point' || order.place.has_payment;
@@ -163,7 +155,7 @@ function checkPart(order: Order, part: Part): Problem | null {
     return {
       status: 400,
       code: 'refund_amount_exceeds',
-      message: `The amount exceeds the ${amountText(left_minor, order.merchant.site.exponent)} that are left`,
+      message: `The amount exceeds the ${amountText(left_minor, exponent)} that are left`,
     };
   }
   if (part.amount_minor === 0 || part.amount_minor === paid_minor) {
@@ -186,18 +178,18 @@ const walletMethods = ['qr', 'account_money', 'prepaid_card', 'digital_wallet'];
  * has checked that it may.
  * @returns a node for the payment, and one for the cash.
  */
-export function refund(desk: Desk, order: Order, part_minor: number | null): Refund[] {
-  const { world } = desk;
+export function refund(world: World, order: Order, part_minor: number | null): Refund[] {
   const nodes = shares(order, part_minor).map((share) => {
     share.receipt.refunded_minor += share.amount_minor;
-    return giveBack(desk, order, share, part_minor === null ? world.settings.total_refund_status : 'processed');
+    return giveBack(world, order, share, part_minor === null ? world.settings.total_refund_status : 'processed');
   });
   const isAllBack = shares(order, null).length === 0;
-  if (isAllBack) markRefunded(desk, order);
+  if (isAllBack) markRefunded(world, order);
   else {
     order.status_detail = 'partially_refunded';
     touch(world, order);
-    if (world.settings.partial_refund_action !== 'none') desk.announce(order, world.settings.partial_refund_action);
+    if (world.settings.partial_refund_action !== 'none')
+      announceOrder(world, order, world.settings.partial_refund_action);
   }
   return nodes;
 }
@@ -222,10 +214,11 @@ function shares({ transaction, place }: Order, part_minor: number | null): Share
 }
 
 /** Makes the node of the order and the refund of the payment behind it, which carry the same number. */
-function giveBack(desk: Desk, order: Order, share: Share, status: 'processing' | 'processed'): Refund {
-  const { world } = desk;
+function giveBack(world: World, order: Order, share: Share, status: 'processing' | 'processed'): Refund {
   const { transaction_id, amount_minor } = share;
-  const number = world.nextRefundId();
+  const payment = world.payments.get(order.transaction.reference_id ?? 0);
+  if (payment === undefined) throw new Error(`Order ${order.id} was refunded without its payment.`);
+  const number = refundPayment(world, payment, amount_minor).id;
   const node: Refund = {
     id: `REF${newUlid(world)}`,
     transaction_id,
@@ -234,31 +227,24 @@ function giveBack(desk: Desk, order: Order, share: Share, status: 'processing' |
     status,
   };
   order.refunds.push(node);
-  const payment = world.payments.get(order.transaction.reference_id ?? 0);
-  const made: PaymentRefund = { id: number, amount_minor, status: 'approved', created_at_ms: world.clock.now() };
-  payment?.refunds.push(made);
-  if (payment !== undefined) countRefund(world, payment, amount_minor);
   if (status === 'processing') {
-    world.clock.schedule(world.settings.simulated_step_ms, () => {
-      node.status = world.settings.processing_refund_ends;
-      if (node.status === 'processed') return;
-      share.receipt.refunded_minor -= amount_minor;
-      undoRefunded(desk, order);
-      made.status = 'rejected';
-      if (payment !== undefined) countRefund(world, payment, -amount_minor);
-    });
+    const { simulated_step_ms } = world.settings;
+    world.clock.schedule(simulated_step_ms, { kind: 'end_order_refund', id: order.id, refund_id: node.id });
   }
   return node;
 }
 
-/** @param more_minor minor units; fewer than none when a refund has failed. */
-function countRefund(world: World, payment: Payment, more_minor: number): void {
-  payment.refunded_minor += more_minor;
-  payment.updated_at_ms = world.clock.now();
-  const isWhole = payment.refunded_minor >= payment.amount_minor + payment.tip_minor;
-  if (isWhole) payment.status = 'refunded';
-  else if (payment.status === 'refunded') payment.status = 'approved';
-  if (isWhole) payment.status_detail = 'refunded';
-  else payment.status_detail = payment.refunded_minor > 0 ? 'partially_refunded' : 'accredited';
-  world.paymentChanged(payment);
+/** A refund that was processing is over, as the setting `processing_refund_ends` says. */
+export function endOrderRefund(world: World, order: Order, refund_id: string): void {
+  const node = order.refunds.find(({ id }) => id === refund_id);
+  if (node === undefined) return;
+  node.status = world.settings.processing_refund_ends;
+  if (node.status === 'processed') return;
+  const { transaction, place } = order;
+  const cash = place.type === 'qr' ? place.withdrawal : null;
+  const receipt = cash?.id === node.transaction_id ? cash : transaction;
+  receipt.refunded_minor -= node.amount_minor;
+  undoRefunded(world, order);
+  const payment = world.payments.get(transaction.reference_id ?? 0);
+  if (payment !== undefined) rejectRefund(world, payment, Number(node.reference_id));
 }

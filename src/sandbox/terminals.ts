@@ -1,93 +1,68 @@
 /** `/terminals/v1`: the list, and the change of operating mode with every documented refusal. Source: `docs/field-notes.md` Spec Terminal, `docs/field-notes.md` Orders §5. */
 
-import { type Request, type Response, Router } from 'express';
+import { TERMINAL_ID } from '../contract/identifiers.ts';
 import type { Json } from '../contract/json.ts';
-import { type Answer, bodyJson, json, type Problem, readBody, refusal, send } from './answer.ts';
-import { authenticate } from './auth.ts';
-import type { Merchant, SiteId, Terminal } from './cast.ts';
-import { isObject } from './order-rules.ts';
+import { json, type Problem, refusal } from './answer.ts';
+import { bodyJson, type Handler, isObject, type Rows } from './call.ts';
+import { problemOf } from './order-rules.ts';
+import type { Terminal } from './records.ts';
+import type { SiteId } from './sites.ts';
 import type { World } from './world.ts';
-
-export function terminalsRouter(world: World): Router {
-  const router = Router();
-  const answered =
-    (story: (merchant: Merchant, request: Request) => Answer) =>
-    (request: Request, response: Response): void => {
-      const caller = authenticate(world, request);
-      send(response, caller.refused ?? story(caller.merchant, request));
-    };
-  router.get(
-    '/terminals/v1/list',
-    answered((merchant, request) => listTerminals(world, merchant, request)),
-  );
-  router.patch(
-    '/terminals/v1/setup',
-    readBody,
-    answered((merchant, request) => setUpTerminal(world, merchant, request)),
-  );
-  return router;
-}
 
 /** Page size: 1 to 50, 50 when nothing is said; more is clamped, not refused (`docs/field-notes.md` Orders §5). */
 const MAX_LIMIT = 50;
 
 /** Only 401 and 500 are documented, so odd filters and pages are taken for absent ones. */
-function listTerminals(world: World, merchant: Merchant, request: Request): Answer {
-  const query = new URL(request.originalUrl, 'http://sandbox').searchParams;
+const listTerminals: Handler = ({ world, merchant, query }) => {
   const store_id = query.get('store_id');
   const pos_id = query.get('pos_id');
   const limit = Math.min(Math.max(wholeNumber(query.get('limit')) ?? MAX_LIMIT, 1), MAX_LIMIT);
   const offset = wholeNumber(query.get('offset')) ?? 0;
   const found = world
-    .terminals(merchant.user_id)
-    .filter((terminal) => store_id === null || terminal.pos?.store_id === store_id)
-    .filter((terminal) => pos_id === null || String(terminal.pos?.id) === pos_id);
+    .terminalsOf(merchant.user_id)
+    .filter((terminal) => store_id === null || world.posOf(terminal)?.store_id === store_id)
+    .filter((terminal) => pos_id === null || String(terminal.pos_id) === pos_id);
   return json(200, {
-    data: { terminals: found.slice(offset, offset + limit).map(renderTerminal) },
+    data: { terminals: found.slice(offset, offset + limit).map((terminal) => renderTerminal(world, terminal)) },
     paging: { total: found.length, offset, limit },
   });
-}
+};
 
 function wholeNumber(text: string | null): number | null {
   return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : null;
 }
 
-function renderTerminal(terminal: Terminal): object {
+function renderTerminal(world: World, terminal: Terminal): object {
+  const pos = world.posOf(terminal);
   return {
     id: terminal.id,
-    pos_id: terminal.pos?.id ?? 0,
-    store_id: terminal.pos?.store_id ?? '',
-    external_pos_id: terminal.pos?.external_id ?? '',
+    pos_id: pos?.id ?? 0,
+    store_id: pos?.store_id ?? '',
+    external_pos_id: pos?.external_id ?? '',
     operating_mode: terminal.operating_mode,
   };
 }
 
-function setUpTerminal(world: World, merchant: Merchant, request: Request): Answer {
+const setUpTerminal: Handler = ({ world, merchant, body }) => {
   if (!merchant.site.has_terminals) return refusal(unsupportedSite);
-  const body = bodyJson(request);
-  const wanted = body !== undefined && 'value' in body ? readSetup(body.value) : { problem: invalidPayload };
+  const read = bodyJson(body);
+  const wanted = read !== undefined && 'value' in read ? readSetup(read.value) : { problem: invalidPayload };
   if ('problem' in wanted) return refusal(wanted.problem);
   const terminal = world.terminal(merchant.user_id, wanted.id);
   if (terminal === undefined) return refusal({ status: 404, code: 'not_found', message: 'Terminal not found' });
-  if (!supportedModels[merchant.site.site_id].some((model) => terminal.id.startsWith(`${model}__`))) {
-    return refusal({
-      status: 403,
-      code: 'terminal_not_allowed_action',
-      message: 'The action is not allowed for the terminal model',
-    });
-  }
-  const { pos } = terminal;
-  if (pos === null)
-    return refusal({
-      status: 403,
-      code: 'store_pos_not_found',
-      message: 'The terminal has no store and point of sale',
-    });
-  const others = world.terminals(merchant.user_id).filter((other) => other !== terminal && other.pos === pos);
-  if (wanted.operating_mode === 'PDV' && others.some((other) => other.operating_mode === 'PDV'))
-    return refusal(onlyOneInPdv);
+  if (!supportedModels[merchant.site.site_id].some((model) => terminal.id.startsWith(`${model}__`)))
+    return refusal(modelNotAllowed);
+  if (terminal.pos_id === null) return refusal(withoutTill);
+  if (wanted.operating_mode === 'PDV' && hasRivalInPdv(world, terminal)) return refusal(onlyOneInPdv);
   terminal.operating_mode = wanted.operating_mode;
   return json(200, { terminals: [wanted] });
+};
+
+/** Only one terminal per point of sale may be in PDV (`docs/field-notes.md` Spec Terminal). */
+export function hasRivalInPdv(world: World, { id, merchant_id, pos_id }: Terminal): boolean {
+  return world
+    .terminalsOf(merchant_id)
+    .some((other) => other.id !== id && other.pos_id === pos_id && other.operating_mode === 'PDV');
 }
 
 interface Setup {
@@ -96,21 +71,23 @@ interface Setup {
 }
 
 function readSetup(body: Json): Setup | { problem: Problem } {
+  const fault = (code: Parameters<typeof problemOf>[0], details: string[]) => ({ problem: problemOf(code, details) });
   if (!isObject(body)) return { problem: invalidPayload };
   const unknown = Object.keys(body).filter((name) => name !== 'terminals');
-  if (unknown.length > 0) return { problem: unsupported(unknown) };
+  if (unknown.length > 0) return fault('unsupported_properties', unknown);
   const { terminals } = body;
-  if (terminals === undefined) return { problem: required(['terminals']) };
+  if (terminals === undefined) return fault('required_properties', ['terminals']);
   const [only] = Array.isArray(terminals) && terminals.length === 1 ? terminals : [];
   if (!isObject(only)) return { problem: invalidPayload };
+  const pathOf = (name: string): string => `terminals[0].${name}`;
   const strange = Object.keys(only).filter((name) => name !== 'id' && name !== 'operating_mode');
-  if (strange.length > 0) return { problem: unsupported(strange.map((name) => `terminals[0].${name}`)) };
+  if (strange.length > 0) return fault('unsupported_properties', strange.map(pathOf));
   const missing = ['id', 'operating_mode'].filter((name) => only[name] === undefined);
-  if (missing.length > 0) return { problem: required(missing.map((name) => `terminals[0].${name}`)) };
+  if (missing.length > 0) return fault('required_properties', missing.map(pathOf));
   const { id, operating_mode } = only;
-  if (typeof id !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(id)) return { problem: badValue('terminals[0].id') };
+  if (typeof id !== 'string' || !TERMINAL_ID.test(id)) return fault('property_value', [pathOf('id')]);
   if (operating_mode !== 'PDV' && operating_mode !== 'STANDALONE')
-    return { problem: badValue('terminals[0].operating_mode') };
+    return fault('property_value', [pathOf('operating_mode')]);
   return { id, operating_mode };
 }
 
@@ -133,19 +110,18 @@ const invalidPayload: Problem = { status: 400, code: 'invalid_payload', message:
 /** The only error without a code (`docs/field-notes.md` Orders §5). */
 const onlyOneInPdv: Problem = { status: 412, message: 'Only one pos-store with PDV mode ON or SUSPENDED is allowed' };
 
-function unsupported(details: string[]): Problem {
-  return {
-    status: 400,
-    code: 'unsupported_properties',
-    message: 'The following properties are not supported',
-    details,
-  };
-}
+const modelNotAllowed: Problem = {
+  status: 403,
+  code: 'terminal_not_allowed_action',
+  message: 'The action is not allowed for the terminal model',
+};
+const withoutTill: Problem = {
+  status: 403,
+  code: 'store_pos_not_found',
+  message: 'The terminal has no store and point of sale',
+};
 
-function required(details: string[]): Problem {
-  return { status: 400, code: 'required_properties', message: 'The following properties are required', details };
-}
-
-function badValue(path: string): Problem {
-  return { status: 400, code: 'property_value', message: 'The following value is not valid', details: [path] };
-}
+export const terminalRows: Rows<'terminals'> = [
+  ['get', '/terminals/v1/list', listTerminals],
+  ['patch', '/terminals/v1/setup', setUpTerminal],
+];

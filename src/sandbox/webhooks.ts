@@ -1,80 +1,60 @@
-/** The signed `order` webhook: its address, body and headers. Source: `docs/field-notes.md` Orders §4. */
+/** Every notification of the sandbox: the signed `order` webhook, the old feed, the notices of payment intents, and their delivery. Source: `docs/field-notes.md` Orders §4, Point §3, QR §5. */
 import { createHmac, randomBytes, randomUUID, X509Certificate } from 'node:crypto';
 import { checkServerIdentity, rootCertificates } from 'node:tls';
 import { Agent, type buildConnector, request } from 'undici';
-import type { Merchant } from './cast.ts';
+import { stringifyJson } from '../contract/json.ts';
+import type { IntentState } from '../contract/legacy-point.ts';
+import type { Letter } from './collections.ts';
 import { renderEventData } from './order-view.ts';
-import type { Order } from './records.ts';
+import type { Order, Payment, PaymentIntent } from './records.ts';
 import type { World } from './world.ts';
 
-/** @returns the function that announces a change; it does nothing until a URL is set. */
-export function createWebhooks(world: World, postman: Postman): (order: Order, action: string) => void {
-  let next_id = FIRST_ID;
-  return (order, action) => {
-    const { webhook_url, webhook_mode, webhook_late_ms } = world.settings;
-    if (webhook_url === '' || webhook_mode === 'drop') return;
-    const forged = webhook_mode === 'forge';
-    const told = forged ? lieAbout(order, action) : { order, action };
-    const url = new URL(webhook_url);
-    url.searchParams.set('data.id', order.id);
-    url.searchParams.set('type', 'order');
-    // Seen in a live delivery about a QR order (`docs/field-notes.md` Orders §4.1).
-    if (order.place.type === 'qr') url.searchParams.set('data.external_reference', order.external_reference);
-    const letter = {
-      url: url.href,
-      topic: 'order',
-      subject: order.id,
-      action: told.action,
-      body: JSON.stringify(eventBody(world, told.order, told.action, String(next_id++))),
-      headers: (attempt: number) => eventHeaders(world, order, attempt, forged),
-    };
-    if (webhook_mode === 'late') world.clock.schedule(webhook_late_ms, () => postman.deliver(letter));
-    else postman.deliver(letter);
-    if (webhook_mode === 'duplicate') postman.deliver(letter);
+/** Notifies of an order's change; does nothing until a URL is set. */
+export function announceOrder(world: World, order: Order, action: string): void {
+  const { webhook_url, webhook_mode, webhook_late_ms } = world.settings;
+  if (webhook_url === '' || webhook_mode === 'drop') return;
+  const is_forged = webhook_mode === 'forge';
+  const is_qr = order.place.type === 'qr';
+  const shown = is_forged ? forgedChange(order, action) : { order, action };
+  const url = new URL(webhook_url);
+  url.searchParams.set('data.id', order.id);
+  url.searchParams.set('type', 'order');
+  // Seen in a live delivery about a QR order (`docs/field-notes.md` Orders §4.1).
+  if (is_qr) url.searchParams.set('data.external_reference', order.external_reference);
+  const letter: Letter = {
+    url: url.href,
+    topic: 'order',
+    subject: order.id,
+    action: shown.action,
+    body: JSON.stringify(eventBody(world, shown.order, shown.action)),
+    user_agent: REST_CLIENT,
+    signing: { by: 'order', is_qr, is_forged },
   };
+  if (webhook_mode === 'late') world.clock.schedule(webhook_late_ms, { kind: 'deliver', letter, attempt: 0 });
+  else world.deliver(letter);
+  if (webhook_mode === 'duplicate') world.deliver(letter);
 }
 
-/** Event ids have nine digits in the vendor's capture. */
-const FIRST_ID = 812_300_001;
+const REST_CLIENT = 'restclient-node/4.15.3';
 
-function eventBody(world: World, order: Order, action: string, id: string): object {
+function eventBody(world: World, order: Order, action: string): object {
   const { settings, clock } = world;
-  const { user_id, application_id } = order.merchant;
+  const { user_id, application_id } = world.merchant(order.merchant_id);
   return {
     action,
     api_version: 'v1',
     application_id,
-    id,
+    id: String(world.next('event')),
     date_created: new Date(clock.now()).toISOString().replace('Z', '000000Z'), // nine fraction digits, as captured
     live_mode: settings.order_ids === 'ORD',
     type: 'order',
     user_id: settings.webhook_user_id === 'string' ? user_id : Number(user_id),
-    data: renderEventData(order, settings),
+    data: renderEventData(world, order),
   };
-}
-
-function eventHeaders(world: World, order: Order, attempt: number, forged: boolean): Record<string, string> {
-  const { settings, clock } = world;
-  const request_id = randomUUID();
-  const headers: Record<string, string> = {
-    'content-type': 'application/json',
-    'user-agent': 'restclient-node/4.15.3',
-    'x-request-id': request_id,
-    'x-retry': String(attempt),
-    'x-socket-timeout': '22000',
-    'x-rest-pool-name': 'default',
-  };
-  if (settings.signature_casing === 'none') return headers;
-  const ts = settings.signature_ts_unit === 'ms' ? clock.realNow() : Math.floor(clock.realNow() / 1000);
-  const signed_id = settings.signature_casing === 'lower' ? order.id.toLowerCase() : order.id;
-  const isBad = settings.signature_casing === 'bad' || (order.place.type === 'qr' && settings.qr_signature === 'bad');
-  const secret = forged || isBad ? `not ${settings.webhook_secret}` : settings.webhook_secret;
-  const v1 = createHmac('sha256', secret).update(`id:${signed_id};request-id:${request_id};ts:${ts};`).digest('hex');
-  return { ...headers, 'x-signature': `ts=${ts},v1=${v1}` };
 }
 
 /** What a forger would say: paid if it was not, canceled if it was. */
-function lieAbout(order: Order, action: string): { order: Order; action: string } {
+function forgedChange(order: Order, action: string): { order: Order; action: string } {
   const status = action === 'order.processed' ? 'canceled' : 'processed';
   const transaction = { ...order.transaction, status, status_detail: status } as const;
   return {
@@ -83,23 +63,216 @@ function lieAbout(order: Order, action: string): { order: Order; action: string 
   };
 }
 
-// Delivery of notifications with the documented patience: 200 or 201 within 22 s, else again every 15 minutes, then
-// ever later.
+// Legacy Point: the notices of payment intents. Source: `docs/field-notes.md` Point §3.1, §3.2.
 
-export interface Letter {
-  url: string;
-  /** For the log. */
-  topic: string;
-  subject: string;
-  action: string;
-  body: string;
-  /** Built anew for each attempt, counted from 0. */
-  headers(attempt: number): Record<string, string>;
+const announcedStates: readonly IntentState[] = ['FINISHED', 'CONFIRMATION_REQUIRED', 'CANCELED', 'ERROR'];
+
+/**
+ * Notifies the merchant's receiver of a final state, if the state is one that is announced and a receiver is set.
+ * The body is the intent as it is now, whatever happens before a later attempt.
+ */
+export function announceIntent(world: World, intent: PaymentIntent, final: IntentState): void {
+  const { id, merchant_id } = intent;
+  const target = world.notice_targets.get(merchant_id);
+  if (target === undefined || target.url === null || !announcedStates.includes(final)) return;
+  const url = new URL(target.url);
+  if (!isCalled(world, url)) return;
+  const isWebhook = target.topic === 'point_integration_wh';
+  world.deliver({
+    url: withQuery(url, isWebhook ? `type=point_integration_wh&data.id=${id}` : `topic=point_integration_ipn&id=${id}`),
+    topic: target.topic,
+    subject: id,
+    action: final,
+    body: stringifyJson(intentBody(world, intent, final)),
+    user_agent: REST_CLIENT,
+    signing: isWebhook ? { by: 'merchant', merchant_id, unit: 'ms' } : randomSigning(),
+  });
 }
 
+function intentBody(world: World, intent: PaymentIntent, final: IntentState): object {
+  const { user_id, application_id } = world.merchant(intent.merchant_id);
+  const paid = final === 'FINISHED' ? world.payments.get(intent.payment_id ?? 0) : undefined;
+  const payment = paid && { id: paid.id, state: paid.status, type: paid.payment_type_id };
+  return {
+    id: intent.id,
+    state: final,
+    amount: intent.amount_minor,
+    caller_id: Number(user_id),
+    client_id: Number(application_id),
+    // In UTC: receivers put it into a DATETIME column as it is.
+    created_at: new Date(intent.history[0].at_ms).toISOString().slice(0, 19).replace('T', ' '),
+    payment: final === 'CONFIRMATION_REQUIRED' ? { id: intent.payment_id, state: '', type: '' } : payment,
+    additional_info: intent.additional_info,
+  };
+}
+
+// The old notification feed: IPN calls, and their webhook forms for receivers that ask for those. Source:
+// `docs/field-notes.md` QR §5.1, §5.3.
+
+/** `docs/field-notes.md` Spec Events; `point_integration_ipn` is above. The values are the topics as webhooks; those of the last two are not in public captures. */
+const webhookTypes = {
+  payment: 'payment',
+  merchant_order: 'topic_merchant_order_wh',
+  chargebacks: 'topic_chargebacks_wh',
+  delivery_cancellation: 'delivery_cancellation',
+} as const;
+
+export interface FeedNotice {
+  topic: keyof typeof webhookTypes;
+  id: number;
+  merchant_id: string;
+  /** The object's own URL; null for one without. */
+  notification_url: string | null;
+  change: 'created' | 'updated';
+  /** Of the object; named by the webhook form of a merchant order alone. */
+  status: string;
+}
+
+/** Notifies the merchant until it acknowledges: at the object's own URL, at the account's otherwise, or nowhere. */
+export function announceFeed(world: World, notice: FeedNotice): void {
+  const { id, topic, merchant_id, change: action } = notice;
+  const url = callableUrl(notice.notification_url ?? world.notice_targets.get(merchant_id)?.ipn_url ?? null);
+  if (url === null || !isCalled(world, url)) return;
+  const type = webhookTypes[topic];
+  const base = world.settings.ipn_resource_base.replace(/\/+$/, '');
+  const resource = topic === 'merchant_order' ? `${base}/merchant_orders/${id}` : String(id);
+  const form = wantsWebhook(world, url)
+    ? {
+        url: withQuery(url, `data.id=${id}&type=${type}`),
+        topic: type,
+        body: JSON.stringify(webhookBody(world, notice, type)),
+        user_agent: `MercadoPago WebHook v1.0 ${type}`,
+        // Unit of `ts` as for order webhooks, since pages and captures differ (`docs/field-notes.md` QR finding 9).
+        signing: { by: 'merchant', merchant_id, unit: 'setting' } as const,
+      }
+    : {
+        url: withQuery(url, `id=${id}&topic=${topic}`),
+        topic,
+        body: JSON.stringify({ resource, topic }),
+        user_agent: `MercadoPago Feed v2.0 ${topic}`,
+        signing: randomSigning(),
+      };
+  world.deliver({ ...form, subject: String(id), action });
+}
+
+/**
+ * Notifies of a payment that is made, refunded or charged back: at its QR order's URL, and at the account's otherwise.
+ * Payments of orders are left out: the old topics are not compatible with orders (`docs/field-notes.md` Spec Orders webhook).
+ */
+export function announcePayment(world: World, payment: Payment, change: FeedNotice['change']): void {
+  const { id, merchant_id, status, origin } = payment;
+  if (origin.kind === 'order') return;
+  announceFeed(world, {
+    topic: 'payment',
+    id,
+    merchant_id,
+    notification_url: notificationUrlOf(world, payment),
+    change,
+    status,
+  });
+}
+
+/** The URL of the QR order that was paid; null when it has none, or when the payment is not one of a QR order. */
+export function notificationUrlOf(world: World, payment: Payment): string | null {
+  return world.qr_orders.get(payment.origin.id)?.notification_url ?? null;
+}
+
+/** Samples of the pages lack a scheme (`www.…`, `docs/field-notes.md` QR §1.1); null for what can't be called at all. */
+function callableUrl(text: string | null): URL | null {
+  if (text === null) return null;
+  const url = URL.parse(/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`);
+  return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') ? url : null;
+}
+
+/** Local addresses, with or without a port, must not be used (`docs/field-notes.md` Spec Events), unless the setting has them called. */
+function isCalled({ settings }: World, { hostname }: URL): boolean {
+  return settings.local_notification_urls === 'called' || !['localhost', '127.0.0.1'].includes(hostname);
+}
+
+/** `source_news` in the URL; the pages contradict each other on `ipn` (setting `source_news_ipn`). */
+function wantsWebhook(world: World, url: URL): boolean {
+  const wanted = url.searchParams.get('source_news');
+  return wanted === 'webhooks' || (wanted === 'ipn' && world.settings.source_news_ipn === 'webhooks');
+}
+
+/** A merchant order has its id at the root and no `data.id`; everything else has it in `data` (`docs/field-notes.md` QR §5.3). */
+function webhookBody(world: World, notice: FeedNotice, type: string): object {
+  const { id, merchant_id, change, status, topic } = notice;
+  const common = {
+    live_mode: true,
+    type,
+    date_created: new Date(world.clock.now()).toISOString(),
+    application_id: world.merchant(merchant_id).application_id,
+    user_id: merchant_id,
+    version: 1,
+    api_version: 'v1',
+  };
+  if (topic === 'merchant_order') {
+    const action = change === 'created' ? 'create' : 'update';
+    return { id: String(id), ...common, action, status, data: { status } };
+  }
+  const event_id = randomBytes(6).readUIntBE(0, 6); // any number: receivers keep it to recognise a repeated call
+  return { id: event_id, ...common, action: `${topic}.${change}`, data: { id: String(id) } };
+}
+
+/** Behind the URL's own parameters, which stay as they are. */
+function withQuery(url: URL, added: string): string {
+  const whole = new URL(url);
+  whole.search = whole.search === '' ? added : `${whole.search.slice(1)}&${added}`;
+  return whole.href;
+}
+
+// Signatures and headers, made anew for each attempt.
+
+/** An IPN has the live signature, and it verifies with no key at all (`docs/field-notes.md` Spec Authentication 6, `docs/field-notes.md` QR finding 7). */
+function randomSigning(): Letter['signing'] {
+  return { by: 'random', request_id: randomUUID(), v1: randomBytes(32).toString('hex') };
+}
+
+/** Signs for merchants who never gave a secret. */
+const DEFAULT_SECRET = 'sandbox-legacy-secret';
+
+/** @param attempt counted from 0. */
+export function headersOf(world: World, letter: Letter, attempt: number): Record<string, string> {
+  const { user_agent, subject, signing } = letter;
+  const { settings, clock } = world;
+  const now = { ms: clock.realNow(), s: Math.floor(clock.realNow() / 1000) };
+  const common = { 'content-type': 'application/json', 'user-agent': user_agent };
+  if (signing.by === 'random') {
+    return { ...common, 'x-request-id': signing.request_id, 'x-signature': `ts=${now.s},v1=${signing.v1}` };
+  }
+  if (signing.by === 'merchant') {
+    const secret = world.notice_targets.get(signing.merchant_id)?.secret ?? DEFAULT_SECRET;
+    return { ...common, ...signature(subject, secret, now[signing.unit === 'ms' ? 'ms' : settings.signature_ts_unit]) };
+  }
+  const isBad = settings.signature_casing === 'bad' || (signing.is_qr && settings.qr_signature === 'bad');
+  const { 'x-signature': signed, ...request_id } = signature(
+    settings.signature_casing === 'lower' ? subject.toLowerCase() : subject,
+    signing.is_forged || isBad ? `not ${settings.webhook_secret}` : settings.webhook_secret,
+    now[settings.signature_ts_unit],
+  );
+  return {
+    ...common,
+    ...request_id,
+    'x-retry': String(attempt),
+    'x-socket-timeout': '22000',
+    'x-rest-pool-name': 'default',
+    ...(settings.signature_casing !== 'none' && { 'x-signature': signed }),
+  };
+}
+
+/** The id of the body is signed, not a query value (`docs/field-notes.md` Point finding 3). */
+function signature(id: string, secret: string, ts: number): { 'x-request-id': string; 'x-signature': string } {
+  const request_id = randomUUID();
+  const v1 = createHmac('sha256', secret).update(`id:${id};request-id:${request_id};ts:${ts};`).digest('hex');
+  return { 'x-request-id': request_id, 'x-signature': `ts=${ts},v1=${v1}` };
+}
+
+// Delivery with the documented patience: 200 or 201 within 22 s, else again every 15 minutes, then ever later.
+
 export interface Postman {
-  /** Returns at once; attempts go on in the background until one is taken or the world is reset. */
-  deliver(letter: Letter): void;
+  /** Returns at once; attempts go on in the background until one is acknowledged or the world is reset. */
+  deliver(letter: Letter, attempt: number): void;
   close(): Promise<void>;
 }
 
@@ -109,9 +282,9 @@ const EVEN_RETRIES = 3;
 /** One vendor text says up to about a day (`docs/field-notes.md` Orders §4.3). */
 const MAX_RETRY_MS = 24 * 60 * 60 * 1000;
 
-/** @param certificate PEM of a receiver that is trusted as it is, beside everybody whom a public authority has signed. */
-export function createPostman(world: World, certificate: string | null = null): Postman {
-  const agent = new Agent(certificate === null ? {} : { connect: trusting(certificate) });
+/** @param certificate PEM of a receiver that is trusted as it is, beside those that a public authority has signed. */
+export function createPostman(world: World, certificate: string | undefined): Postman {
+  const agent = new Agent(certificate === undefined ? {} : { connect: trusting(certificate) });
   let stop = new AbortController();
   world.onReset(() => {
     stop.abort();
@@ -120,11 +293,14 @@ export function createPostman(world: World, certificate: string | null = null): 
 
   function deliver(letter: Letter, attempt: number): void {
     const { signal } = stop;
-    world.track(
-      post(letter, attempt, signal).then((isTaken) => {
-        if (!isTaken && !signal.aborted) world.clock.schedule(retryDelay(attempt), () => deliver(letter, attempt + 1));
-      }),
-    );
+    const sending = { letter, attempt };
+    world.under_way.add(sending);
+    const sent = post(letter, attempt, signal).then((isTaken) => {
+      if (signal.aborted) return;
+      world.under_way.delete(sending);
+      if (!isTaken) world.clock.schedule(retryDelay(attempt), { kind: 'deliver', letter, attempt: attempt + 1 });
+    });
+    world.track(sent);
   }
 
   async function post(letter: Letter, attempt: number, stopped: AbortSignal): Promise<boolean> {
@@ -133,7 +309,7 @@ export function createPostman(world: World, certificate: string | null = null): 
     try {
       const answer = await request(url, {
         method: 'POST',
-        headers: letter.headers(attempt),
+        headers: headersOf(world, letter, attempt),
         body,
         dispatcher: agent,
         signal: AbortSignal.any([stopped, AbortSignal.timeout(world.settings.webhook_timeout_ms)]),
@@ -141,18 +317,14 @@ export function createPostman(world: World, certificate: string | null = null): 
       await answer.body.dump();
       world.sent_log.push({ ...line, status: answer.statusCode, failure: null });
       return answer.statusCode === 200 || answer.statusCode === 201;
-    } catch (failure) {
+    } catch (error) {
       if (stopped.aborted) return false;
-      world.sent_log.push({
-        ...line,
-        status: null,
-        failure: failure instanceof Error ? failure.message : String(failure),
-      });
+      world.sent_log.push({ ...line, status: null, failure: error instanceof Error ? error.message : String(error) });
       return false;
     }
   }
 
-  return { deliver: (letter) => deliver(letter, 0), close: () => agent.destroy() };
+  return { deliver, close: () => agent.destroy() };
 }
 
 function retryDelay(attempt: number): number {
@@ -169,155 +341,4 @@ function trusting(certificate: string): buildConnector.BuildOptions {
     checkServerIdentity: (host, peer) =>
       peer.fingerprint256 === fingerprint256 ? undefined : checkServerIdentity(host, peer),
   };
-}
-
-// The old notification feed: IPN calls, and their webhook forms for whoever asks for those. Source: `docs/field-notes.md`
-// QR §5.1, §5.3.
-
-/** `docs/field-notes.md` Spec Events; `point_integration_ipn` has a feed of its own (`legacy/notices.ts`). */
-export const feedTopics = ['payment', 'chargebacks', 'merchant_order', 'delivery_cancellation'] as const;
-export type FeedTopic = (typeof feedTopics)[number];
-export type FeedChange = 'created' | 'updated';
-
-export interface FeedNotice {
-  topic: FeedTopic;
-  id: number;
-  merchant: Merchant;
-  /** The object's own URL; null for one without. */
-  notification_url: string | null;
-  change: FeedChange;
-  /** Of the object; told by the webhook form of a merchant order alone. */
-  status: string;
-}
-
-export interface FeedAccount {
-  /** Where the account's notices go when the object has no URL; null for nowhere. */
-  ipn_url: string | null;
-  /** Signs webhooks. */
-  secret: string;
-}
-
-export interface Feed {
-  world: World;
-  postman: Postman;
-  accountOf(merchant_id: string): FeedAccount;
-}
-
-/** Tells the merchant until it is acknowledged: at the object's own URL, at the account's otherwise, or nowhere. */
-export function announceFeed(feed: Feed, notice: FeedNotice): void {
-  const account = feed.accountOf(notice.merchant.user_id);
-  const url = callableUrl(notice.notification_url ?? account.ipn_url);
-  if (url === null || !isCalled(feed.world, url)) return;
-  const isWebhook = wantsWebhook(feed.world, url);
-  feed.postman.deliver(isWebhook ? webhook(feed.world, notice, url, account.secret) : ipn(feed.world, notice, url));
-}
-
-/** Samples of the pages lack a scheme (`www.…`, `docs/field-notes.md` QR §1.1); null for what can't be called at all. */
-function callableUrl(text: string | null): URL | null {
-  if (text === null) return null;
-  const url = URL.parse(/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`);
-  return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') ? url : null;
-}
-
-/** Local addresses, with or without a port, must not be used (`docs/field-notes.md` Spec Events), unless the setting has them called. */
-export function isCalled({ settings }: World, { hostname }: URL): boolean {
-  return settings.local_notification_urls === 'called' || !['localhost', '127.0.0.1'].includes(hostname);
-}
-
-/** `source_news` in the URL; the pages contradict each other on `ipn` (setting `source_news_ipn`). */
-function wantsWebhook(world: World, url: URL): boolean {
-  const wanted = url.searchParams.get('source_news');
-  return wanted === 'webhooks' || (wanted === 'ipn' && world.settings.source_news_ipn === 'webhooks');
-}
-
-function ipn(world: World, { topic, id, change }: FeedNotice, url: URL): Letter {
-  const base = world.settings.ipn_resource_base.replace(/\/+$/, '');
-  const resource = topic === 'merchant_order' ? `${base}/merchant_orders/${id}` : String(id);
-  const unverifiable = unverifiableSignature(world);
-  return {
-    url: withQuery(url, `id=${id}&topic=${topic}`),
-    topic,
-    subject: String(id),
-    action: change,
-    body: JSON.stringify({ resource, topic }),
-    headers: () => ({
-      'content-type': 'application/json',
-      'user-agent': `MercadoPago Feed v2.0 ${topic}`,
-      ...unverifiable(),
-    }),
-  };
-}
-
-/**
- * The headers of an attempt at an IPN: the live signature is there and verifies with no key at all (`docs/field-notes.md`
- * Spec Authentication 6, `docs/field-notes.md` QR finding 7).
- */
-export function unverifiableSignature(world: World): () => Record<string, string> {
-  const request_id = randomUUID();
-  const v1 = randomBytes(32).toString('hex');
-  return () => ({
-    'x-request-id': request_id,
-    'x-signature': `ts=${Math.floor(world.clock.realNow() / 1000)},v1=${v1}`,
-  });
-}
-
-/** Names of the topics as webhooks; those of the last two are not in public captures. */
-const webhookTypes: Readonly<Record<FeedTopic, string>> = {
-  payment: 'payment',
-  merchant_order: 'topic_merchant_order_wh',
-  chargebacks: 'topic_chargebacks_wh',
-  delivery_cancellation: 'delivery_cancellation',
-};
-
-function webhook(world: World, notice: FeedNotice, url: URL, secret: string): Letter {
-  const { id, topic } = notice;
-  const type = webhookTypes[topic];
-  return {
-    url: withQuery(url, `data.id=${id}&type=${type}`),
-    topic: type,
-    subject: String(id),
-    action: notice.change,
-    body: JSON.stringify(webhookBody(world, notice, type)),
-    headers: () => ({
-      'content-type': 'application/json',
-      'user-agent': `MercadoPago WebHook v1.0 ${type}`,
-      ...signature(world, String(id), secret),
-    }),
-  };
-}
-
-/** A merchant order has its id at the root and no `data.id`; everything else has it in `data` (`docs/field-notes.md` QR §5.3). */
-function webhookBody(world: World, notice: FeedNotice, type: string): object {
-  const { id, merchant, change, status, topic } = notice;
-  const common = {
-    live_mode: true,
-    type,
-    date_created: new Date(world.clock.now()).toISOString(),
-    application_id: merchant.application_id,
-    user_id: merchant.user_id,
-    version: 1,
-    api_version: 'v1',
-  };
-  if (topic === 'merchant_order') {
-    const action = change === 'created' ? 'create' : 'update';
-    return { id: String(id), ...common, action, status, data: { status } };
-  }
-  const event_id = randomBytes(6).readUIntBE(0, 6); // any number: receivers keep it to recognise a repeated call
-  return { id: event_id, ...common, action: `${topic}.${change}`, data: { id: String(id) } };
-}
-
-/** Unit of `ts` as for order webhooks, since pages and captures differ (`docs/field-notes.md` QR finding 9). */
-function signature(world: World, id: string, secret: string): Record<string, string> {
-  const now_ms = world.clock.realNow();
-  const ts = world.settings.signature_ts_unit === 'ms' ? now_ms : Math.floor(now_ms / 1000);
-  const request_id = randomUUID();
-  const v1 = createHmac('sha256', secret).update(`id:${id};request-id:${request_id};ts:${ts};`).digest('hex');
-  return { 'x-request-id': request_id, 'x-signature': `ts=${ts},v1=${v1}` };
-}
-
-/** Behind the URL's own parameters, which stay as they are. */
-function withQuery(url: URL, told: string): string {
-  const whole = new URL(url);
-  whole.search = whole.search === '' ? told : `${whole.search.slice(1)}&${told}`;
-  return whole.href;
 }

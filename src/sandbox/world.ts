@@ -1,60 +1,72 @@
 /** The sandbox's one shared state, seen by the new API and the legacy API alike. */
 
+import { hash } from 'node:crypto';
 import { PuenteError } from '../error.ts';
-import { createRing, type RequestLine, type Ring, type SentLine } from './answer.ts';
 import { type Profile, profileSettings, type Settings, settingsSchema } from './assumptions.ts';
-import type { Merchant, Occupation, Payable, PointOfSale, Store, Terminal } from './cast.ts';
 import { type Clock, createClock } from './clock.ts';
-import { createKeyMemory, createPeople, type KeyMemory } from './people.ts';
-import type { Chargeback, Fault, Invoice, Order, Payment } from './records.ts';
+import {
+  type CollectionName,
+  type Collections,
+  type Counters,
+  collections,
+  type Job,
+  type Letter,
+} from './collections.ts';
+import type {
+  Fault,
+  KeyEntry,
+  Merchant,
+  Order,
+  PaymentIntent,
+  PointOfSale,
+  QrOrder,
+  RequestLine,
+  SentLine,
+  Terminal,
+} from './records.ts';
 
-export type { RequestLine, SentLine } from './answer.ts';
-
-export interface World {
-  readonly clock: Clock;
+export interface World extends Collections {
+  readonly clock: Clock<Job>;
   /** A number in [0, 1), as Math.random. */
   readonly random: () => number;
   /** Decides the settings that were not set one by one. */
   readonly profile: Profile;
   readonly settings: Settings;
-  readonly merchants: Map<string, Merchant>;
-  /** By access token. Deleting one makes it expired. */
-  readonly tokens: Map<string, Merchant>;
-  /** Those of `tokens` that were obtained through OAuth: only they may take a marketplace fee. */
-  readonly oauth_tokens: Set<string>;
-  readonly stores: Map<string, Store>;
-  readonly points_of_sale: Map<number, PointOfSale>;
-  readonly payments: Map<number, Payment>;
-  readonly chargebacks: Map<number, Chargeback>;
-  /** Subscription invoices, by id. */
-  readonly invoices: Map<number, Invoice>;
-  /** By id, in order of creation. */
-  readonly payables: Map<string, Payable>;
-  readonly orders: Map<string, Order>;
-  /** The newest order of each `<merchant>/<external_reference>`. */
-  readonly references: Map<string, string>;
-  readonly keys: KeyMemory;
+  readonly counters: Counters;
   readonly faults: Fault[];
   readonly request_log: Ring<RequestLine>;
   readonly sent_log: Ring<SentLine>;
+  /** Made from the collections: the newest order of each `<merchant>/<external_reference>`. */
+  readonly references: Map<string, Order>;
+  /** The open legacy QR order that a till's printed code shows, by the till's internal number. */
+  readonly shown: Map<number, QrOrder>;
+  /** Legacy QR orders by merchant order, in order of creation of those. */
+  readonly merchant_orders: Map<number, QrOrder>;
+  /** Open payment intents by merchant, device and idempotency key. */
+  readonly keyed_intents: Map<string, PaymentIntent>;
+  /** Attempts of notifications that are being made. */
+  readonly under_way: Set<{ letter: Letter; attempt: number }>;
 
-  /** Terminal ids may be equal across merchants. */
+  /** The owner of an access token; a token that was taken away is nobody's, as an expired one is. */
+  ownerOf(token: string): Merchant | undefined;
+  /** The seller that a record names. */
+  merchant(id: string): Merchant;
   terminal(merchant_id: string, terminal_id: string): Terminal | undefined;
-  /** In order of creation; shared array, not to be changed by the reader. */
-  terminals(merchant_id: string): readonly Terminal[];
-  addTerminal(terminal: Terminal): void;
+  /** In order of creation. */
+  terminalsOf(merchant_id: string): Terminal[];
+  posOf(terminal: Terminal): PointOfSale | undefined;
+  /** The seller's till with this external id. */
+  tillNamed(merchant_id: string, external_id: string): PointOfSale | undefined;
   /** @throws PuenteError conflict, when something is queued there already. */
-  occupy(terminal: Terminal, occupation: Occupation): void;
+  occupy(terminal: Terminal, occupation: NonNullable<Terminal['occupation']>): void;
   /** Frees the terminal if it still holds the thing with this id. */
-  release(terminal: Terminal, id: string): void;
-  nextPaymentId(): number;
-  nextMerchantOrderId(): number;
-  nextRefundId(): number;
-  nextChargebackId(): number;
-  /** Something about a payment changed (made, refunded, charged back): tells everyone who listens. */
-  paymentChanged(payment: Payment): void;
-  /** Listens to changes of payments, for notifications. */
-  onPaymentChange(run: (payment: Payment) => void): void;
+  release(merchant_id: string, terminal_id: string, id: string): void;
+  next(counter: keyof Counters): number;
+  /** The answer that is remembered under an idempotency key. */
+  findKey(merchant_id: string, key: string): KeyEntry | undefined;
+  storeKey(merchant_id: string, key: string, entry: Omit<KeyEntry, 'name' | 'stored_at_ms'>): void;
+  /** Returns at once; attempts go on in the background until one is acknowledged or the world is reset. */
+  deliver(letter: Letter): void;
   /** Work that runs in the background (a webhook on its way); the clock waits for it between two timers. */
   track(work: Promise<unknown>): void;
   /** Resolves when nothing tracked is running. */
@@ -63,25 +75,27 @@ export interface World {
   configure(changes: unknown): void;
   /** Back to the cast, without faults, orders, timers; settings go back to those given at creation. */
   reset(): void;
+  /** Empties the world, fills it again, and runs what waits for a reset. */
+  refill(fill: () => void): void;
   /** Ends timers and background work. */
   close(): void;
-  /** For state kept elsewhere (the legacy API): runs at each reset and at the end. */
+  /** Runs after each reset and restore, and at the end. */
   onReset(run: () => void): void;
-  /** Adds a part to the answer of `GET /_sandbox/state`. */
-  addView(name: string, view: () => unknown): void;
-  views(): Record<string, unknown>;
 }
 
 /** Bounds of the logs: enough for a whole test or demo, small enough to stay in memory under load. */
 const LOG_LINES = 2000;
-/** Payment numbers have eleven or twelve digits live (`docs/field-notes.md` Orders §1.4). */
-const FIRST_PAYMENT_ID = 131_000_000_001;
-/** Merchant orders have eleven digits live (`docs/field-notes.md` QR §2). */
-const FIRST_MERCHANT_ORDER_ID = 40_100_000_001;
-/** Refund numbers have ten digits in published examples. */
-const FIRST_REFUND_ID = 1_900_000_001;
-/** Any number that no payment, merchant order or refund has. */
-const FIRST_CHARGEBACK_ID = 217_000_000_001;
+
+/** Numbers look like live ones, and no two kinds have the same. */
+const firstNumbers: Counters = {
+  payment: 131_000_000_001, // eleven or twelve digits live (`docs/field-notes.md` Orders §1.4)
+  merchant_order: 40_100_000_001, // eleven digits live (`docs/field-notes.md` QR §2)
+  refund: 1_900_000_001, // ten digits in published examples
+  chargeback: 217_000_000_001,
+  store: 60_000_001, // above every number of the cast
+  point_of_sale: 70_000_001, // above those of load tests too
+  event: 812_300_001, // nine digits in the vendor's capture
+};
 
 export interface WorldOptions {
   /** Real time, epoch milliseconds. */
@@ -93,50 +107,60 @@ export interface WorldOptions {
   random: () => number;
 }
 
+/** What a world does that other modules know how to do. */
+export interface WorldParts {
+  /** Puts the cast into the empty collections. */
+  fill(world: World): void;
+  run(world: World, job: Job): void;
+  deliver(world: World, letter: Letter): void;
+}
+
 /** @throws PuenteError bad_setting, naming the setting that does not hold. */
-export function createWorld(options: WorldOptions): World {
+export function createWorld(options: WorldOptions, parts: WorldParts): World {
   const { profile = 'specification' } = options;
   const initial = parseSettings({ ...profileSettings[profile], ...asObject(options.settings ?? {}) });
   const settings: Settings = { ...initial };
-  const clock = createClock(options.now);
+  const clock = createClock<Job>(options.now, (job) => parts.run(world, job));
   const resets: (() => void)[] = [];
-  const views = new Map<string, () => unknown>();
-  const listeners: ((payment: Payment) => void)[] = [];
-  const ids = {
-    payment: FIRST_PAYMENT_ID,
-    merchant_order: FIRST_MERCHANT_ORDER_ID,
-    refund: FIRST_REFUND_ID,
-    chargeback: FIRST_CHARGEBACK_ID,
+  const kept = emptyCollections();
+  const indexes = {
+    references: new Map<string, Order>(),
+    shown: new Map<number, QrOrder>(),
+    merchant_orders: new Map<number, QrOrder>(),
+    keyed_intents: new Map<string, PaymentIntent>(),
+    under_way: new Set<{ letter: Letter; attempt: number }>(),
+    request_log: createRing<RequestLine>(LOG_LINES),
+    sent_log: createRing<SentLine>(LOG_LINES),
   };
-  const first_ids = { ...ids };
-  const people = createPeople();
-  const records = createRecords(clock, settings);
-  people.fill(settings.extra_terminals);
-  return {
-    ...people,
-    ...records.parts,
+  const world: World = {
+    ...kept,
+    ...indexes,
     ...createBackground(),
+    ...createKeys(kept, clock, settings),
+    ...createPeople(kept),
     clock,
     random: options.random,
     profile,
     settings,
-    nextPaymentId: () => ids.payment++,
-    nextMerchantOrderId: () => ids.merchant_order++,
-    nextRefundId: () => ids.refund++,
-    nextChargebackId: () => ids.chargeback++,
-    paymentChanged(changed) {
-      for (const run of listeners) run(changed);
-    },
-    onPaymentChange: (run) => void listeners.push(run),
+    counters: { ...firstNumbers },
+    faults: [],
+    next: (counter) => world.counters[counter]++,
+    deliver: (letter) => parts.deliver(world, letter),
     configure(changes) {
       Object.assign(settings, parseSettings({ ...settings, ...asObject(changes) }));
     },
     reset() {
-      Object.assign(settings, initial);
-      clock.reset();
-      Object.assign(ids, first_ids);
-      records.clear();
-      people.fill(settings.extra_terminals);
+      world.refill(() => {
+        Object.assign(settings, initial);
+        Object.assign(world.counters, firstNumbers);
+        clock.reset();
+        parts.fill(world);
+      });
+    },
+    refill(fill) {
+      for (const part of [...Object.values(kept), ...Object.values(indexes)]) part.clear();
+      world.faults.length = 0;
+      fill();
       for (const run of resets) run();
     },
     close() {
@@ -144,30 +168,80 @@ export function createWorld(options: WorldOptions): World {
       for (const run of resets) run();
     },
     onReset: (run) => void resets.push(run),
-    addView: (name, view) => void views.set(name, view),
-    views: () => Object.fromEntries([...views].map(([name, view]) => [name, view()])),
+  };
+  parts.fill(world);
+  return world;
+}
+
+/** Sellers, and where they sell. */
+function createPeople(
+  kept: Collections,
+): Pick<World, 'ownerOf' | 'merchant' | 'terminal' | 'terminalsOf' | 'posOf' | 'tillNamed' | 'occupy' | 'release'> {
+  const terminal = (merchant_id: string, terminal_id: string) => kept.terminals.get(`${merchant_id}/${terminal_id}`);
+  return {
+    ownerOf: (token) => kept.merchants.get(kept.tokens.get(hashOf(token))?.merchant_id ?? ''),
+    merchant(id) {
+      const merchant = kept.merchants.get(id);
+      if (merchant === undefined) throw new Error(`There is no merchant ${id}.`);
+      return merchant;
+    },
+    terminal,
+    terminalsOf: (merchant_id) =>
+      [...kept.terminals.values()].filter((terminal) => terminal.merchant_id === merchant_id),
+    posOf: ({ pos_id }) => (pos_id === null ? undefined : kept.points_of_sale.get(pos_id)),
+    tillNamed: (merchant_id, external_id) =>
+      [...kept.points_of_sale.values()].find(
+        (pos) => pos.merchant_id === merchant_id && pos.external_id === external_id,
+      ),
+    occupy(terminal, occupation) {
+      if (terminal.occupation !== null) {
+        const holder = terminal.occupation.id;
+        throw new PuenteError('conflict', `Terminal ${terminal.id} already holds ${holder}; end that first.`);
+      }
+      terminal.occupation = occupation;
+    },
+    release(merchant_id, terminal_id, id) {
+      const holder = terminal(merchant_id, terminal_id);
+      if (holder?.occupation?.id === id) holder.occupation = null;
+    },
   };
 }
 
-/** What calls leave behind. */
-function createRecords(clock: Clock, settings: Settings) {
-  const faults: Fault[] = [];
-  const parts = {
-    payments: new Map<number, Payment>(),
-    chargebacks: new Map<number, Chargeback>(),
-    invoices: new Map<number, Invoice>(),
-    payables: new Map<string, Payable>(),
-    orders: new Map<string, Order>(),
-    references: new Map<string, string>(),
-    keys: createKeyMemory(clock, settings),
-    request_log: createRing<RequestLine>(LOG_LINES),
-    sent_log: createRing<SentLine>(LOG_LINES),
-  };
+function emptyCollections(): Collections {
+  const names = Object.keys(collections) as CollectionName[]; // the keys of an object literal
+  return Object.fromEntries(names.map((name) => [name, new Map()])) as unknown as Collections; // one map for each name
+}
+
+/** Tokens are known by their hash alone, so that no snapshot has one in clear that the cast does not show. */
+export function hashOf(token: string): string {
+  return hash('sha256', token);
+}
+
+/** `docs/field-notes.md` Spec Limits: key memory of 24 hours, per merchant and key, in the five variants of `docs/protocol.md` §3.1. */
+const MEMORY_MS = 24 * 60 * 60 * 1000;
+const MINUTE_MS = 60_000;
+
+function createKeys(
+  { keys }: Pick<Collections, 'keys'>,
+  clock: Clock<Job>,
+  settings: Settings,
+): Pick<World, 'findKey' | 'storeKey'> {
   return {
-    parts: { ...parts, faults },
-    clear(): void {
-      for (const part of Object.values(parts)) part.clear();
-      faults.length = 0;
+    findKey(merchant_id, key) {
+      const entry = keys.get(`${merchant_id}/${key}`);
+      const memory_ms = settings.replay === 'forgets' ? settings.replay_forget_after_minutes * MINUTE_MS : MEMORY_MS;
+      return entry !== undefined && clock.now() - entry.stored_at_ms < memory_ms ? entry : undefined;
+    },
+    storeKey(merchant_id, key, entry) {
+      const now_ms = clock.now();
+      // Entries are in order of age, so the walk stops at the first young one.
+      for (const [name, { stored_at_ms }] of keys) {
+        if (stored_at_ms > now_ms - MEMORY_MS) break;
+        keys.delete(name);
+      }
+      const name = `${merchant_id}/${key}`;
+      keys.delete(name); // so that the map stays in order of age
+      keys.set(name, { ...entry, name, stored_at_ms: now_ms });
     },
   };
 }
@@ -186,7 +260,8 @@ function createBackground(): Pick<World, 'track' | 'settled'> {
   };
 }
 
-function parseSettings(value: unknown): Settings {
+/** @throws PuenteError bad_setting, naming the setting. */
+export function parseSettings(value: unknown): Settings {
   const parsed = settingsSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
@@ -197,4 +272,28 @@ function parseSettings(value: unknown): Settings {
 function asObject(value: unknown): object {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   throw new PuenteError('bad_setting', 'Sandbox settings must be one JSON object of setting names and values.');
+}
+
+/** A list that keeps its newest entries: the sandbox's logs never grow past their bound. */
+export interface Ring<Entry> {
+  push(entry: Entry): void;
+  /** Oldest first. */
+  list(): Entry[];
+  clear(): void;
+}
+
+export function createRing<Entry>(capacity: number): Ring<Entry> {
+  let entries: Entry[] = [];
+  let next = 0;
+  return {
+    push(entry) {
+      entries[next] = entry;
+      next = (next + 1) % capacity;
+    },
+    list: () => (entries.length < capacity ? [...entries] : [...entries.slice(next), ...entries.slice(0, next)]),
+    clear() {
+      entries = [];
+      next = 0;
+    },
+  };
 }

@@ -89,10 +89,14 @@ export function isOfPoint({ query }: Delivery): boolean {
 
 function upstreamBooks(stand: Stand): Pick<History, 'orders' | 'legacy_intents' | 'keys_seen' | 'webhooks'> {
   const { world } = stand.sandbox;
-  const legacy = (world.views().legacy as { intents: { id: string; state: string; amount: number }[] }).intents; // the sandbox's own view
   return {
     orders: [...world.orders.values()].flatMap(atTerminal),
-    legacy_intents: new Map(legacy.map(({ id, state, amount }) => [id, { amount_minor: amount, status: state }])),
+    legacy_intents: new Map(
+      [...world.intents.values()].map(({ id, amount_minor, history }) => [
+        id,
+        { amount_minor, status: history.at(-1)?.state ?? 'OPEN' },
+      ]),
+    ),
     keys_seen: world.request_log
       .list()
       .flatMap((line) => (line.method === 'POST' && line.path === '/v1/orders' ? (line.idempotency_key ?? []) : [])),
@@ -111,7 +115,7 @@ function atTerminal(order: SandboxOrder): UpstreamOrder[] {
   return [
     {
       id: order.id,
-      merchant_id: order.merchant.user_id,
+      merchant_id: order.merchant_id,
       device: order.place.terminal_id,
       reference: order.external_reference,
       amount_minor: order.transaction.amount_minor,

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createFault } from '../../src/sandbox/control.ts';
+import { createFault } from '../../src/sandbox/faults.ts';
 import { faultSchema } from '../../src/sandbox/records.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { type Keeping, usualKeeping } from '../engines/keeping.ts';

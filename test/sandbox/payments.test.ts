@@ -160,7 +160,7 @@ describe('chargebacks', () => {
   const open = async (): Promise<number> => {
     const { world } = kit.sandbox;
     const now_ms = world.clock.now();
-    const id = world.nextChargebackId();
+    const id = world.next('chargeback');
     const payment_id = await payIntent(kit, 15_050);
     const merchant_id = ARGENTINA;
     const times = { created_at_ms: now_ms, updated_at_ms: now_ms };

@@ -1,5 +1,6 @@
 /** `GET /users/me` and `POST /oauth/token` of the sandbox. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { hashOf } from '../../src/sandbox/world.ts';
 import { ARGENTINA, BRAZIL, type Kit, MEXICO, openKit, tokenOf } from './kit.ts';
 import { CHILE, URUGUAY } from './payment-kit.ts';
 
@@ -89,7 +90,7 @@ describe('POST /oauth/token', () => {
     ]);
     expect((await whoIs(body.access_token)).body.id).toBe(Number(MEXICO));
     expect((await whoIs(tokenOf(MEXICO))).status).toBe(200);
-    expect(kit.sandbox.world.oauth_tokens.has(body.access_token)).toBe(true);
+    expect(kit.sandbox.world.tokens.get(hashOf(body.access_token))?.oauth).toBe(true);
   });
 
   test('a code works once', async () => {

@@ -3,6 +3,9 @@
 import { PuenteError } from '../../src/error.ts';
 import { SOLE_OWNER } from '../../src/ops/api/person.ts';
 import { moveStage } from '../../src/ops/moves/move.ts';
+import { addToken } from '../../src/sandbox/cast.ts';
+import { actAsBuyer as buy, operate } from '../../src/sandbox/control.ts';
+import { hashOf } from '../../src/sandbox/world.ts';
 import { tokenOf } from './asks.ts';
 import { Killed } from './clock.ts';
 import { merchants, type Step, tills } from './steps.ts';
@@ -55,9 +58,8 @@ function merchantAt(index: number): string {
 
 /** A token is revoked, or good again. */
 export function setToken({ service }: SimulatedWorld, id: string, good: boolean): void {
-  const owner = service.world.merchants.get(id);
-  if (good && owner !== undefined) service.world.tokens.set(tokenOf(id), owner);
-  else service.world.tokens.delete(tokenOf(id));
+  if (good) addToken(service.world, tokenOf(id), id, false);
+  else service.world.tokens.delete(hashOf(tokenOf(id)));
 }
 
 /** The machine's wall clock is set, also between two of the product's looks at it. */
@@ -72,7 +74,7 @@ export function setClock(world: SimulatedWorld, skew_ms: number): void {
 function actAtTerminal({ service }: SimulatedWorld, step: Extract<Step, { do: 'terminal' }>): void {
   const till = tills[step.till % tills.length] ?? tills[0];
   const terminal = service.world.terminal(merchants[till.merchant], till.unit);
-  permitted(() => terminal?.occupation?.operate(step.act, {}));
+  if (terminal !== undefined) permitted(() => operate(service.world, terminal, step.act, {}));
 }
 
 /** Nobody stands before the question whether to pay for longer; what was locked ends then, if it has expired. */
@@ -82,11 +84,10 @@ function actAsBuyer({ service, clients, clock }: SimulatedWorld, step: Extract<S
   const sale = clients.sales.get(step.sale);
   if (sale === undefined || sale.kind === 'point') return;
   const order = [...service.world.orders.values()].findLast(
-    ({ merchant, transaction }) =>
-      merchant.user_id === sale.merchant_id && transaction.amount_minor === sale.amount_minor,
+    ({ merchant_id, transaction }) =>
+      merchant_id === sale.merchant_id && transaction.amount_minor === sale.amount_minor,
   );
-  const does = (what: typeof step.act): void =>
-    permitted(() => service.world.payables.get(order?.id ?? '')?.act(what, {}));
+  const does = (what: typeof step.act): void => permitted(() => buy(service.world, order?.id ?? '', what, {}));
   does(step.act);
   if (step.act === 'lock') clock.after(DECIDES_WITHIN_MS, () => does('unlock'));
 }

@@ -1,5 +1,5 @@
 /** The upstream's books and the rest of the evidence, gathered when a run has ended. */
-import type { Order as SandboxOrder } from '../../src/sandbox/records.ts';
+import type { PaymentIntent, Order as SandboxOrder } from '../../src/sandbox/records.ts';
 import { slotOf } from './clients.ts';
 import type { History, Intent, Order } from './history.ts';
 import type { Service } from './service.ts';
@@ -19,7 +19,7 @@ export function bookOf(world: SimulatedWorld): History {
     webhooks: mail.log,
     deliveries: receivers.log,
     orders: [...service.world.orders.values()].map((order) => orderOf(service, order)),
-    intents: [...service.legacy.intents.values()].map(intentOf),
+    intents: [...service.world.intents.values()].map(intentOf),
     ...rows.all(),
     stages: world.stages,
     starts: world.starts,
@@ -45,12 +45,12 @@ export function isOpen(
 }
 
 function orderOf({ world }: Service, order: SandboxOrder): Order {
-  const { place, transaction, merchant } = order;
+  const { place, transaction, merchant_id } = order;
   const payment = world.payments.get(transaction.reference_id ?? 0);
   const unit = place.type === 'qr' ? slotOf('static', place.external_pos_id) : slotOf('point', place.terminal_id);
   return {
     id: order.id,
-    merchant_id: merchant.user_id,
+    merchant_id,
     unit,
     mode: place.type === 'qr' ? place.mode : null,
     reference: order.external_reference,
@@ -69,24 +69,16 @@ function orderOf({ world }: Service, order: SandboxOrder): Order {
   };
 }
 
-function intentOf({ id, merchant, terminal, history, amount_minor }: IntentLike): Intent {
+function intentOf({ id, merchant_id, device_id, history, amount_minor }: PaymentIntent): Intent {
   const last = history.at(-1);
   const over = last !== undefined && !['OPEN', 'ON_TERMINAL', 'PROCESSING', 'PROCESSED'].includes(last.state);
   return {
     id,
-    merchant_id: merchant.user_id,
-    unit: slotOf('point', terminal.id),
+    merchant_id,
+    unit: slotOf('point', device_id),
     amount_minor,
     status: last?.state ?? 'OPEN',
     created_at: history[0]?.at_ms ?? 0,
     ended_at: over ? last.at_ms : null,
   };
-}
-
-interface IntentLike {
-  id: string;
-  merchant: { user_id: string };
-  terminal: { id: string };
-  amount_minor: number;
-  history: { state: string; at_ms: number }[];
 }

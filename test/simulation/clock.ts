@@ -1,6 +1,6 @@
 /** Virtual time for a whole world in one thread: hours pass in milliseconds, and everything happens in one order. */
 import { setImmediate as realImmediate } from 'node:timers';
-import { createTimerQueue, type Timer, type TimerQueue } from '../../src/sandbox/clock.ts';
+import { createTimerQueue, type TimerQueue } from '../../src/sandbox/clock.ts';
 
 /** 2026-11-21 12:00 UTC: a Saturday noon, no daylight saving near. */
 export const START_MS = Date.UTC(2026, 10, 21, 12);
@@ -27,7 +27,7 @@ export interface SimulatedClock {
   /** True time, epoch ms; the product's own clock may be set wrong. */
   now(): number;
   /** Something in the world outside of the product's process. */
-  after(delay_ms: number, run: () => void): Timer;
+  after(delay_ms: number, run: () => void): void;
   /** Lets time pass until `until` (epoch ms), or until nothing is left that could happen before it. */
   run(until: number, outside: Outside): Promise<void>;
   /** The product's process is gone, and its timers with it. */
@@ -39,8 +39,8 @@ export interface SimulatedClock {
 }
 
 export function createSimulatedClock(): SimulatedClock {
-  const world = createTimerQueue();
-  const polls = createTimerQueue();
+  const world = createTimerQueue<() => void>();
+  const polls = createTimerQueue<() => void>();
   let soon: (() => void)[] = [];
   let now_ms = START_MS;
 
@@ -63,7 +63,7 @@ export function createSimulatedClock(): SimulatedClock {
   return {
     startedAt: () => START_MS,
     now: () => now_ms,
-    after: (delay_ms, run) => world.add(now_ms + delay_ms, run),
+    after: (delay_ms, run) => void world.add(now_ms + delay_ms, run),
     async run(until, outside) {
       for (let moments = 0; ; moments++) {
         if (moments > MOST_MOMENTS) throw new Error(`time stands still at ${now_ms - START_MS} ms after the start`);
@@ -102,11 +102,11 @@ export function createSimulatedClock(): SimulatedClock {
   };
 }
 
-function fireFirst(queue: TimerQueue, now_ms: number): boolean {
+function fireFirst(queue: TimerQueue<() => void>, now_ms: number): boolean {
   const first = queue.first();
   if (first === null || first.due_at_ms > now_ms) return false;
   queue.takeFirst();
-  mortally(first.run);
+  mortally(first.job);
   return true;
 }
 
@@ -125,18 +125,18 @@ function turn(): Promise<void> {
 }
 
 /** The timer functions that the product's loops and queues call, and the clock of durations; no other is used under simulation. */
-function install(polls: TimerQueue, now: () => number, soon: (run: () => void) => void): () => void {
+function install(polls: TimerQueue<() => void>, now: () => number, soon: (run: () => void) => void): () => void {
   const real = { setTimeout, clearTimeout, setImmediate };
   const real_now = performance.now;
   const later = (run: (...given: unknown[]) => void, delay_ms = 0, ...given: unknown[]): object => {
     const timer = polls.add(now() + Math.max(1, delay_ms), () => run(...given));
-    const handle = { timer, ref: () => handle, unref: () => handle };
+    const handle = { cancel: () => polls.remove(timer), ref: () => handle, unref: () => handle };
     return handle;
   };
   performance.now = () => now() - START_MS;
   Object.assign(globalThis, {
     setTimeout: later,
-    clearTimeout: (handle: { timer?: Timer } | undefined) => handle?.timer?.cancel(),
+    clearTimeout: (handle: { cancel?: () => void } | undefined) => handle?.cancel?.(),
     setImmediate: (run: (...given: unknown[]) => void, ...given: unknown[]) => {
       soon(() => run(...given));
       return {};

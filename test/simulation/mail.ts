@@ -1,11 +1,10 @@
 /** The way of webhooks to the product: lost, late, doubled, out of order, forged, and sent again until they are taken. */
 import { createHmac } from 'node:crypto';
-import type { Letter } from '../../src/sandbox/webhooks.ts';
 import type { Random } from '../crash/random.ts';
 import type { SimulatedClock } from './clock.ts';
 import type { Ask, Reply } from './door.ts';
 import type { Webhook } from './history.ts';
-import { WEBHOOK_SECRET } from './service.ts';
+import { type PostedLetter, WEBHOOK_SECRET } from './service.ts';
 import type { MailName } from './steps.ts';
 
 /** Attempts of one webhook after the first; the vendor's pause between them (`docs/protocol.md` §3.1). */
@@ -32,7 +31,7 @@ const TOGETHER_MS = 50;
 export interface Mail {
   log: Webhook[];
   armed: { what: MailName; times: number }[];
-  post(letter: Letter): void;
+  post(letter: PostedLetter): void;
   forge(order_id: string, merchant_id: string, reference: string, action: string, signed: boolean): void;
   /** One of the letters that were sent, once more. */
   resend(nth: number): void;
@@ -135,8 +134,8 @@ export function createMail(clock: SimulatedClock, door: Doorstep): Mail {
   return mail;
 }
 
-function sendingOf({ url, body, headers, subject, action }: Letter): Sending {
-  return { url, body, headers: headers(0), order_id: subject, action, from: 'theirs' };
+function sendingOf({ url, body, headers, subject, action }: PostedLetter): Sending {
+  return { url, body, headers, order_id: subject, action, from: 'theirs' };
 }
 
 /** Says the contrary, and is not signed by the one who knows. */

@@ -1,5 +1,6 @@
 /** Runs one plan from its first step to the quiet at its end, and gives back what everybody saw. */
 import { merchantSettings } from '../../src/proxy/routing/merchant.ts';
+import { actAsBuyer, operate } from '../../src/sandbox/control.ts';
 import { act, permitted, setClock, setToken } from './acts.ts';
 import { bookOf, isOpen } from './books.ts';
 import type { History } from './history.ts';
@@ -111,10 +112,11 @@ async function settle(world: SimulatedWorld): Promise<void> {
 /** Every other customer pays or leaves; what the others left expires in its time. */
 function finishSome({ service }: SimulatedWorld): void {
   const open = [...service.world.orders.values()].filter((order) => isOpen(service.world.settings, order));
-  for (const [index, { place, merchant, id }] of open.entries()) {
+  for (const [index, { place, merchant_id, id }] of open.entries()) {
     if (index % 2 === 1) continue;
-    if (place.type === 'qr') permitted(() => service.world.payables.get(id)?.act('pay', {}));
-    else permitted(() => service.world.terminal(merchant.user_id, place.terminal_id)?.occupation?.operate('pay', {}));
+    const terminal = place.type === 'qr' ? undefined : service.world.terminal(merchant_id, place.terminal_id);
+    if (terminal === undefined) permitted(() => actAsBuyer(service.world, id, 'pay', {}));
+    else permitted(() => operate(service.world, terminal, 'pay', {}));
   }
 }
 
@@ -147,7 +149,7 @@ async function untilOver({ clock, underWay, outside }: SimulatedWorld): Promise<
 function openUpstream({ service }: SimulatedWorld): number {
   const orders = [...service.world.orders.values()].filter((order) => isOpen(service.world.settings, order));
   const terminals = merchants
-    .flatMap((id) => service.world.terminals(id))
+    .flatMap((id) => service.world.terminalsOf(id))
     .filter(({ occupation }) => occupation?.kind === 'intent');
   return orders.length + terminals.length;
 }

@@ -1,25 +1,20 @@
 /** The upstream and the legacy service in this thread: the sandbox's own stories, without HTTP and without its clock running. */
 import type { Router } from 'express';
-import { usersRouter } from '../../src/sandbox/account/tills.ts';
-import { announcePayments } from '../../src/sandbox/legacy/qr/notices.ts';
-import { legacyQrRouter } from '../../src/sandbox/legacy/qr/router.ts';
-import { createQrState } from '../../src/sandbox/legacy/qr/state.ts';
-import { legacyRouter } from '../../src/sandbox/legacy/router.ts';
-import { createLegacyState, feedAccount, type LegacyState } from '../../src/sandbox/legacy/state.ts';
-import { ordersRouter } from '../../src/sandbox/orders.ts';
-import { paymentsRouter } from '../../src/sandbox/payments/router.ts';
-import { createWebhooks, type Letter } from '../../src/sandbox/webhooks.ts';
-import { createWorld, type World } from '../../src/sandbox/world.ts';
+import type { Letter } from '../../src/sandbox/collections.ts';
+import { openWorld } from '../../src/sandbox/open-world.ts';
+import { headersOf } from '../../src/sandbox/webhooks.ts';
+import type { World } from '../../src/sandbox/world.ts';
 import { type Ask, type Reply, SimulatedResponse, simulatedRequest } from './door.ts';
 
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-simulation';
 /** Nobody calls it: letters go to the product's door by hand. */
 const WEBHOOK_URL = 'http://puente.invalid/webhooks/orders';
 
+/** A webhook with the headers of its first attempt. */
+export type PostedLetter = Letter & { headers: Record<string, string> };
+
 export interface Service {
   world: World;
-  /** Intents of the legacy lane. */
-  legacy: LegacyState;
   /** One call, answered at once. Null when nothing is at the address. */
   serve(ask: Ask): Reply;
   /** A new world under these settings. */
@@ -27,28 +22,15 @@ export interface Service {
 }
 
 /** @param post takes the webhooks of orders. */
-export function createService(now: () => number, random: () => number, post: (letter: Letter) => void): Service {
-  const world = createWorld({ now, random });
+export function createService(now: () => number, random: () => number, post: (letter: PostedLetter) => void): Service {
+  const deliver = (letter: Letter): void => {
+    if (letter.topic === 'order') post({ ...letter, headers: headersOf(world, letter, 0) });
+  };
+  const { world, routes } = openWorld({ now, random, deliver });
   world.clock.setMode('manual');
-  const quiet = { deliver: () => undefined, close: async () => undefined };
-  const desk = { world, announce: createWebhooks(world, { deliver: post, close: async () => undefined }) };
-  const legacy = createLegacyState(world, quiet);
-  const qr = createQrState(world, { world, postman: quiet, accountOf: (id) => feedAccount(legacy, id) });
-  announcePayments(qr);
-  const routers: [prefix: string, router: Router][] = [
-    ['/v1/orders', ordersRouter(desk)],
-    ['/v1/payments', paymentsRouter(desk)],
-    ['/users/', usersRouter(world)],
-    ['/point/', legacyRouter(world, legacy)],
-    ['/', legacyQrRouter(qr)],
-  ];
   return {
     world,
-    legacy,
-    serve(ask) {
-      const found = routers.find(([prefix]) => ask.url.startsWith(prefix));
-      return found === undefined ? NOTHING : answerOf(found[1], ask);
-    },
+    serve: (ask) => answerOf(routes, ask),
     reset(settings) {
       world.reset();
       world.configure({ ...settings, webhook_url: WEBHOOK_URL, webhook_secret: WEBHOOK_SECRET });

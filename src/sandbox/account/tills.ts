@@ -1,93 +1,47 @@
 /** Tills ("points of sale"): create, list, read, change and delete. Source: `docs/field-notes.md` QR §4. */
-import { randomUUID } from 'node:crypto';
-import type { Router } from 'express';
 import { isWithinCharacters } from '../../contract/identifiers.ts';
 import type { Json } from '../../contract/json.ts';
 import type { PuenteError } from '../../error.ts';
-import { type Answer, json } from '../answer.ts';
-import type { PointOfSale } from '../cast.ts';
+import { json, noContent, refuse } from '../answer.ts';
+import { bodyObject, type Call, type Handler, type JsonObject, paged, pageOf, type Rows } from '../call.ts';
+import { newPoint } from '../cast.ts';
 import { offsetDate } from '../dates.ts';
-import {
-  bodyObject,
-  type JsonObject,
-  type OlderCall,
-  type OlderHandler,
-  olderRouter,
-  paged,
-  pageOf,
-  refuse,
-  refuseWith,
-} from '../older-call.ts';
+import type { PointOfSale } from '../records.ts';
 import type { World } from '../world.ts';
 
-/** What a till has beside what the rest of the sandbox needs; made when first asked for, for those of the cast. */
-interface TillDetails {
-  uuid: string;
-  name: string;
-  fixed_amount: boolean;
-  category: number | null;
-  url: string | null;
-  created_at_ms: number;
-  updated_at_ms: number;
-}
+export type OlderHandler = Handler<'payments'>;
+export type OlderCall = Call<'payments'>;
 
-/** Above every till number of the cast, those for load tests too. */
-const FIRST_TILL_ID = 70_000_001;
 const DEFAULT_LIMIT = 50;
 
-export function tillsRouter(world: World): Router {
-  const desk = createDesk(world);
-  return olderRouter(world, [
-    ['post', '/pos', desk.create],
-    ['get', '/pos', (call) => listTills(call, desk.render)],
-    ['get', '/pos/:till', (call) => json(200, desk.render(tillOf(call)))],
-    ['put', '/pos/:till', desk.change],
-    ['delete', '/pos/:till', deleteTill],
-  ]);
-}
+const createTill: OlderHandler = (call) => {
+  const { world, merchant } = call;
+  const fields = readFields(call, rules, 'UNKNOWN_FIELD_EXCEPTION');
+  if (fields.name === undefined) throw accountFault('INVALID_NAME');
+  const ids = { id: world.counters.point_of_sale, merchant_id: merchant.user_id, external_id: null, store_id: '' };
+  const till = newPoint(world, ids);
+  applyIds(call, till, fields);
+  if (till.store_id === '') throw accountFault('POS_INVALID_STORE_ID');
+  applyDetails(till, fields);
+  world.next('point_of_sale');
+  world.points_of_sale.set(till.id, till);
+  return json(world.settings.store_create_status, renderTill(world, till));
+};
 
-function createDesk(world: World) {
-  const details = new Map<number, TillDetails>();
-  const ids = { next: FIRST_TILL_ID };
-  world.onReset(() => {
-    details.clear();
-    ids.next = FIRST_TILL_ID;
-  });
-  const detailsOf = (till: PointOfSale): TillDetails => {
-    const known = details.get(till.id) ?? newDetails(world, till);
-    details.set(till.id, known);
-    return known;
-  };
-  const render = (till: PointOfSale): object => renderTill(world, till, detailsOf(till));
-  const create: OlderHandler = (call) => {
-    const fields = readFields(call, rules, 'UNKNOWN_FIELD_EXCEPTION');
-    if (fields.name === undefined) throw accountFault('INVALID_NAME');
-    const { user_id } = call.merchant;
-    const till: PointOfSale = { id: ids.next, merchant_id: user_id, external_id: null, store_id: '' };
-    applyIds(call, till, fields);
-    if (till.store_id === '') throw accountFault('POS_INVALID_STORE_ID');
-    const made = newDetails(world, till);
-    applyDetails(made, fields);
-    ids.next++;
-    details.set(till.id, made);
-    world.points_of_sale.set(till.id, till);
-    return json(world.settings.store_create_status, render(till));
-  };
-  const change: OlderHandler = (call) => {
-    const till = tillOf(call);
-    const fields = readFields(call, rules, 'UNKNOWN_FIELD_EXCEPTION');
-    const changed = { ...detailsOf(till) };
-    applyDetails(changed, fields);
-    applyIds(call, till, fields);
-    details.set(till.id, { ...changed, updated_at_ms: world.clock.now() });
-    return json(200, render(till));
-  };
-  return { render, create, change };
-}
+const changeTill: OlderHandler = (call) => {
+  const till = tillOf(call);
+  const fields = readFields(call, rules, 'UNKNOWN_FIELD_EXCEPTION');
+  const changed = { ...till };
+  applyDetails(changed, fields);
+  applyIds(call, changed, fields);
+  Object.assign(till, changed, { updated_at_ms: call.world.clock.now() });
+  return json(200, renderTill(call.world, till));
+};
+
+const getTill: OlderHandler = (call) => json(200, renderTill(call.world, tillOf(call)));
 
 /** `GET /pos?external_id=&store_id=`; an empty filter is none. */
-function listTills(call: OlderCall, render: (till: PointOfSale) => object): Answer {
-  const { world, merchant, query } = call;
+const listTills: OlderHandler = ({ world, merchant, query }) => {
   const page = pageOf(query, DEFAULT_LIMIT, (name) => accountFault(`INVALID_${name.toUpperCase()}`));
   const [external_id, store_id, external_store_id] = ['external_id', 'store_id', 'external_store_id'].map(
     (name) => query.get(name) || null,
@@ -100,15 +54,15 @@ function listTills(call: OlderCall, render: (till: PointOfSale) => object): Answ
       (!store_id || till.store_id === store_id) &&
       (!external_store_id || world.stores.get(till.store_id)?.external_id === external_store_id),
   );
-  return paged(found, page, render);
-}
+  return paged(found, page, (till) => renderTill(world, till));
+};
 
 /** A terminal that stood there has no till from now on. */
 const deleteTill: OlderHandler = (call) => {
-  const till = tillOf(call);
-  call.world.points_of_sale.delete(till.id);
-  for (const terminal of call.world.terminals(till.merchant_id)) if (terminal.pos === till) terminal.pos = null;
-  return { status: 204, body: '' };
+  const { id, merchant_id } = tillOf(call);
+  call.world.points_of_sale.delete(id);
+  for (const terminal of call.world.terminalsOf(merchant_id)) if (terminal.pos_id === id) terminal.pos_id = null;
+  return noContent;
 };
 
 function tillOf({ world, merchant, path }: OlderCall): PointOfSale {
@@ -116,7 +70,7 @@ function tillOf({ world, merchant, path }: OlderCall): PointOfSale {
   if (!isNumeric(id)) throw accountFault('INVALID_POS_ID');
   const till = world.points_of_sale.get(Number(id));
   if (till?.merchant_id !== merchant.user_id) {
-    throw refuseWith({ status: 404, error: 'not_found', message: 'Point of sale not found' });
+    throw refuse('payments', { status: 404, error: 'not_found', message: 'Point of sale not found' });
   }
   return till;
 }
@@ -134,7 +88,8 @@ function applyIds({ world, merchant }: OlderCall, till: PointOfSale, fields: Jso
     throw accountFault('EXTERNAL_STORE_ID_NOT_MATCH');
   }
   if (typeof external_id === 'string' && hasTwin(world, till, external_id)) {
-    throw refuseWith({ status: 409, error: 'point_of_sale_exists', message: 'The external_id is already in use' });
+    const message = 'The external_id is already in use';
+    throw refuse('payments', { status: 409, error: 'point_of_sale_exists', message });
   }
   till.store_id = by_id?.id ?? by_name?.id ?? till.store_id;
   if (external_id !== undefined) till.external_id = external_id === null ? null : String(external_id);
@@ -146,25 +101,12 @@ function hasTwin(world: World, till: PointOfSale, external_id: string): boolean 
   );
 }
 
-function applyDetails(details: TillDetails, { name, fixed_amount, category, url }: JsonObject): void {
+function applyDetails(details: PointOfSale, { name, fixed_amount, category, url }: JsonObject): void {
   if (name !== undefined) details.name = String(name);
   if (typeof fixed_amount === 'boolean') details.fixed_amount = fixed_amount;
   if (category !== undefined) details.category = category === null ? null : Number(category);
   if (url !== undefined) details.url = url === null ? null : String(url);
   if (details.url !== null && !details.fixed_amount) throw accountFault('FIXED_AMOUNT_FALSE');
-}
-
-function newDetails(world: World, till: PointOfSale): TillDetails {
-  const now_ms = world.clock.now();
-  return {
-    uuid: randomUUID().replaceAll('-', ''),
-    name: till.external_id ?? `Till ${till.id}`,
-    fixed_amount: true,
-    category: null,
-    url: null,
-    created_at_ms: now_ms,
-    updated_at_ms: now_ms,
-  };
 }
 
 /** Limits of the reference page of `POST /pos`. */
@@ -192,31 +134,31 @@ const rules = {
 };
 
 /** `store_id` is text although its id is a number (`docs/field-notes.md` QR §4). */
-function renderTill(world: World, till: PointOfSale, details: TillDetails): object {
-  const picture = `https://qr.example/${till.id}/${details.uuid}`;
+function renderTill(world: World, till: PointOfSale): object {
+  const picture = `https://qr.example/${till.id}/${till.uuid}`;
   return {
     id: till.id,
     qr: { image: `${picture}.png`, template_document: `${picture}.pdf`, template_image: `${picture}-template.png` },
     qr_code: picture,
     status: 'active',
-    date_created: offsetDate(details.created_at_ms),
-    date_last_updated: offsetDate(details.updated_at_ms),
-    uuid: details.uuid,
+    date_created: offsetDate(till.created_at_ms),
+    date_last_updated: offsetDate(till.updated_at_ms),
+    uuid: till.uuid,
     user_id: Number(till.merchant_id),
-    name: details.name,
-    fixed_amount: details.fixed_amount,
-    category: details.category,
+    name: till.name,
+    fixed_amount: till.fixed_amount,
+    category: till.category,
     store_id: till.store_id,
     external_store_id: world.stores.get(till.store_id)?.external_id || null,
     external_id: till.external_id,
-    url: details.url,
+    url: till.url,
   };
 }
 
 // Fields of stores and tills: one check and one upper-case error code per field. Source: `docs/field-notes.md` QR §4, reference
 // pages of `/pos` and `/users/{user_id}/stores`.
 
-export interface FieldRule {
+interface FieldRule {
   code: string;
   holds(value: Json): boolean;
 }
@@ -227,7 +169,7 @@ export function readFields(
   rules: Readonly<Record<string, readonly FieldRule[]>>,
   unknown_code: string,
 ): JsonObject {
-  const body = bodyObject(call.request);
+  const body = bodyObject(call);
   if (Object.keys(body).length === 0) throw accountFault('MISSING_BODY');
   for (const [name, value] of Object.entries(body)) {
     const checks = Object.hasOwn(rules, name) ? rules[name] : undefined;
@@ -241,7 +183,7 @@ export function readFields(
 /** 400 with an upper-case code; the envelope is the payments one, since none is published. */
 export function accountFault(code: string, detail = ''): PuenteError {
   const message = detail === '' ? code : `${code}: ${detail}`;
-  return refuseWith({ status: 400, error: code, message });
+  return refuse('payments', { status: 400, error: code, message });
 }
 
 /**
@@ -251,7 +193,7 @@ export function accountFault(code: string, detail = ''): PuenteError {
 export function checkOwner(call: OlderCall): void {
   const user_id = call.path('user');
   if (!/^\d+$/.test(user_id)) throw accountFault('INVALID_USER_ID');
-  if (user_id !== call.merchant.user_id) throw refuse('forbidden');
+  if (user_id !== call.merchant.user_id) throw refuse('payments', 'forbidden');
 }
 
 export function isText(value: Json): boolean {
@@ -259,7 +201,7 @@ export function isText(value: Json): boolean {
 }
 
 /** An id that clients write as a number and as text. */
-export function isNumeric(value: Json): boolean {
+function isNumeric(value: Json): boolean {
   return /^\d{1,15}$/.test(typeof value === 'number' || typeof value === 'string' ? String(value) : '');
 }
 
@@ -278,23 +220,24 @@ export function isWithin(length: number): (value: Json) => boolean {
 /** Invented: the cast has been there for a while. */
 const REGISTERED_AT_MS = Date.UTC(2024, 0, 15, 12);
 
-export function usersRouter(world: World): Router {
-  return olderRouter(world, [
-    [
-      'get',
-      '/users/me',
-      ({ merchant }) =>
-        json(200, {
-          id: Number(merchant.user_id),
-          nickname: merchant.nickname,
-          registration_date: offsetDate(REGISTERED_AT_MS),
-          email: `seller-${merchant.user_id}@example.com`,
-          site_id: merchant.site.site_id,
-          country_id: merchant.site.country_alpha2,
-          user_type: 'normal',
-          tags: ['normal', 'test_user'],
-          status: { site_status: 'active' },
-        }),
-    ],
-  ]);
-}
+const getUser: OlderHandler = ({ merchant }) =>
+  json(200, {
+    id: Number(merchant.user_id),
+    nickname: merchant.nickname,
+    registration_date: offsetDate(REGISTERED_AT_MS),
+    email: `seller-${merchant.user_id}@example.com`,
+    site_id: merchant.site.site_id,
+    country_id: merchant.site.country_alpha2,
+    user_type: 'normal',
+    tags: ['normal', 'test_user'],
+    status: { site_status: 'active' },
+  });
+
+export const tillRows: Rows<'payments'> = [
+  ['post', '/pos', createTill],
+  ['get', '/pos', listTills],
+  ['get', '/pos/:till', getTill],
+  ['put', '/pos/:till', changeTill],
+  ['delete', '/pos/:till', deleteTill],
+  ['get', '/users/me', getUser],
+];

@@ -1,105 +1,106 @@
 /** Payment intents: create, get and cancel. Source: `docs/field-notes.md` Point §1.3 to §1.5. */
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { TERMINAL_ID } from '../../contract/identifiers.ts';
 import { isExactNumber, type Json } from '../../contract/json.ts';
-import { createIntentBody, type IntentState, operatingModes, pointErrors } from '../../contract/legacy-point.ts';
-import type { SiteId, Terminal } from '../cast.ts';
-import { isoDate } from '../dates.ts';
+import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
 import {
-  deviceOf,
-  type Handler,
-  isObject,
-  jsonObject,
-  type LegacyCall,
-  type LegacyReply,
-  refusal,
-  single,
-} from './call.ts';
-import { cancelOpen, isFinal, lastStep, paymentKind, queueWork, stateOf } from './lifecycle.ts';
-import type { PaymentIntent, PaymentPreference } from './state.ts';
+  createIntentBody,
+  createRefundIntentBody,
+  type IntentState,
+  operatingModes,
+} from '../../contract/legacy-point.ts';
+import { type Answer, json, noContent, refuse } from '../answer.ts';
+import { bodyObject, type Call, type Handler, idempotencyKey, isObject, type JsonObject, type Rows } from '../call.ts';
+import { isoDate } from '../dates.ts';
+import type { Payment, PaymentIntent, RefundIntent, Terminal } from '../records.ts';
+import type { SiteId } from '../sites.ts';
+import { hasRivalInPdv } from '../terminals.ts';
+import type { World } from '../world.ts';
+import { cancelOpen, isFinal, lastStep, queueWork, stateOf } from './lifecycle.ts';
+
+type PointHandler = Handler<'point'>;
+type PointCall = Call<'point'>;
+
+/** A refusal in the catalogue's words (`docs/field-notes.md` Point §1.9). */
+function refusal(name: LegacyErrorName, detail = '') {
+  return refuse('point', name, detail);
+}
 
 /** `POST …/devices/{device}/payment-intents`: 201, because published clients take nothing else for a created intent. */
-export const createIntent: Handler = (call) => {
-  const request = readCreate(call.body, call.merchant.site.site_id);
+const createIntent: PointHandler = (call) => {
+  const { world, merchant } = call;
+  const request = readCreate(bodyObject(call), merchant.site.site_id);
   // What the live service answers for a device in STANDALONE is unknown (`docs/field-notes.md` Point §7); it is accepted here.
-  const terminal = deviceOf(call, pointErrors.not_device_owner);
-  const repeated = repeatedCreate(call);
-  if (repeated !== null) return created(repeated);
-  if (terminal.occupation !== null) throw refusal(pointErrors.queued_intent);
+  const terminal = deviceOf(call, 'not_device_owner');
+  const create_key = createKey(call);
+  const repeated = world.keyed_intents.get(create_key?.name ?? '');
+  // The memory ends with the intent, because official clients repeat one key for every later sale (`docs/field-notes.md` Point finding 11).
+  if (repeated?.create_key?.body_hash === create_key?.body_hash && repeated !== undefined) return created(repeated);
+  if (terminal.occupation !== null) throw refusal('queued_intent');
   const intent: PaymentIntent = {
     ...request,
     id: randomUUID(),
-    merchant: call.merchant,
-    terminal,
-    history: [{ state: 'OPEN', at_ms: call.world.clock.now() }],
-    expiry: null,
-    create_key: keyOf(call),
+    merchant_id: merchant.user_id,
+    device_id: terminal.id,
+    history: [{ state: 'OPEN', at_ms: world.clock.now() }],
+    create_key,
     payment_id: null,
-    paid: null,
   };
-  call.state.intents.set(intent.id, intent);
-  queueWork(call.world, intent, paymentKind(call.world, call.state, intent), lifetimeMs(call));
-  if (intent.create_key !== null)
-    call.state.keyed_creates.set(intent.create_key, { intent_id: intent.id, body: call.body });
+  world.intents.set(intent.id, intent);
+  if (create_key !== null) world.keyed_intents.set(create_key.name, intent);
+  queueWork(world, intent, terminal, lifetimeMs(call));
   return created(intent);
 };
 
 /** `GET …/payment-intents/{id}`. */
-export const getIntent: Handler = (call) => {
+const getIntent: PointHandler = (call) => {
   const intent = intentOf(call);
-  return {
-    status: 200,
-    body: {
-      id: intent.id,
-      state: stateOf(intent),
-      amount: intent.amount_minor,
-      device_id: intent.terminal.id,
-      description: intent.description,
-      payment: shownPayment(intent),
-      additional_info: intent.additional_info,
-    },
-  };
+  return json(200, {
+    id: intent.id,
+    state: stateOf(intent),
+    amount: intent.amount_minor,
+    device_id: intent.device_id,
+    description: intent.description,
+    payment: shownPayment(call.world, intent),
+    additional_info: intent.additional_info,
+  });
 };
 
 /** `DELETE …/devices/{device}/payment-intents/{id}`: only while OPEN (`docs/field-notes.md` Point §1.5, `docs/field-notes.md` Orders §7.1 for "101"). */
-export const cancelIntent: Handler = (call) => {
-  const intent = call.state.intents.get(call.path('intent').toLowerCase());
-  const known = intent?.merchant.user_id === call.merchant.user_id && intent.terminal.id === call.path('device');
-  if (intent === undefined || !known || stateOf(intent) === 'CANCELED')
-    throw refusal(pointErrors.intent_not_cancelable);
-  if (!cancelOpen(call.world, intent, paymentKind(call.world, call.state, intent)))
-    throw refusal(pointErrors.cancel_blocked);
-  return { status: 200, body: { id: intent.id } };
+const cancelIntent: PointHandler = ({ world, merchant, path }) => {
+  const intent = world.intents.get(path('intent').toLowerCase());
+  const isKnown = intent?.merchant_id === merchant.user_id && intent.device_id === path('device');
+  if (intent === undefined || !isKnown || stateOf(intent) === 'CANCELED') throw refusal('intent_not_cancelable');
+  if (!cancelOpen(world, intent)) throw refusal('cancel_blocked');
+  return json(200, { id: intent.id });
 };
 
 /** @throws PuenteError refused, when the path's id is malformed, unknown or another merchant's. */
-export function intentOf(call: LegacyCall): PaymentIntent {
-  const intent = call.state.intents.get(call.path('intent').toLowerCase());
-  if (intent === undefined || intent.merchant.user_id !== call.merchant.user_id)
-    throw refusal(pointErrors.intent_not_found);
+function intentOf({ world, merchant, path }: PointCall): PaymentIntent {
+  const intent = world.intents.get(path('intent').toLowerCase());
+  if (intent?.merchant_id !== merchant.user_id) throw refusal('intent_not_found');
   return intent;
 }
 
 /** The documented create answer has no `state`; `payment_mode` is in the captured one. */
-function created(intent: PaymentIntent): LegacyReply {
-  return {
-    status: 201,
-    body: {
-      id: intent.id,
-      device_id: intent.terminal.id,
-      amount: intent.amount_minor,
-      description: intent.description,
-      additional_info: intent.additional_info,
-      payment: intent.preference,
-      payment_mode: 'card',
-    },
-  };
+function created(intent: PaymentIntent): Answer {
+  return json(201, {
+    id: intent.id,
+    device_id: intent.device_id,
+    amount: intent.amount_minor,
+    description: intent.description,
+    additional_info: intent.additional_info,
+    payment: intent.preference,
+    payment_mode: 'card',
+  });
 }
 
 /** Before the payment what the till asked for; after it the number and the method, which is what clients read. */
-function shownPayment(intent: PaymentIntent): object | undefined {
-  const { payment_id, paid, preference } = intent;
+function shownPayment(world: World, { payment_id, preference }: PaymentIntent): object | undefined {
   if (payment_id === null) return preference;
-  if (paid === null) return { id: payment_id, ...preference };
+  const paid = world.payments.get(payment_id);
+  if (paid === undefined) return { id: payment_id, ...preference };
   return {
     id: paid.id,
     type: paid.payment_type_id,
@@ -110,35 +111,30 @@ function shownPayment(intent: PaymentIntent): object | undefined {
 }
 
 /** A lifetime that the till gives in seconds, or the setting: the duration is documented nowhere. */
-function lifetimeMs(call: LegacyCall): number {
-  const ttl = call.header('x-ttl-store-preference') ?? '';
-  return TTL_SECONDS.test(ttl) ? Number(ttl) * 1000 : call.world.settings.legacy_expiry_ms;
+function lifetimeMs({ world, header }: PointCall): number {
+  const ttl = header('x-ttl-store-preference') ?? '';
+  return TTL_SECONDS.test(ttl) ? Number(ttl) * 1000 : world.settings.legacy_expiry_ms;
 }
 const TTL_SECONDS = /^[1-9]\d{0,6}$/;
 
-/**
- * The intent of an equal create with an equal key, while it is open: the memory ends with the intent, because official
- * clients repeat one key for every later sale (`docs/field-notes.md` Point finding 11).
- */
-function repeatedCreate(call: LegacyCall): PaymentIntent | null {
-  const known = call.state.keyed_creates.get(keyOf(call) ?? '');
-  if (known === undefined || Buffer.compare(known.body, call.body) !== 0) return null;
-  return call.state.intents.get(known.intent_id) ?? null;
+function createKey(call: PointCall): PaymentIntent['create_key'] {
+  const key = idempotencyKey(call);
+  if (key === null) return null;
+  return { name: `${call.merchant.user_id}/${call.path('device')}/${key}`, body_hash: hash('sha256', call.body) };
 }
 
-function keyOf(call: LegacyCall): string | null {
-  const key = call.header('x-idempotency-key');
-  return key === undefined || key === '' ? null : `${call.merchant.user_id}/${call.path('device')}/${key}`;
+/** @throws PuenteError refused with this error, when the device of the path is not one of this merchant's. */
+function deviceOf({ world, merchant, path }: PointCall, error: LegacyErrorName): Terminal {
+  // The reference has a 400 for the format of the id, apart from the answer for a device that is not there (§1.2).
+  if (!TERMINAL_ID.test(path('device'))) throw refusal('invalid_property', 'device_id');
+  const terminal = world.terminal(merchant.user_id, path('device'));
+  if (terminal === undefined) throw refusal(error);
+  return terminal;
 }
 
 // What a create of a payment intent may say, by site. Source: `docs/field-notes.md` Point §1.3.
 
-interface CreateRequest {
-  amount_minor: number;
-  description: string | undefined;
-  preference: PaymentPreference | undefined;
-  additional_info: unknown;
-}
+type CreateRequest = Pick<PaymentIntent, 'amount_minor' | 'description' | 'preference' | 'additional_info'>;
 
 interface SiteRules {
   /** Minor units. The minimum has moved over time; 1500 is the live text seen last for MLA. */
@@ -153,25 +149,19 @@ interface SiteRules {
 const rules: Readonly<Partial<Record<SiteId, SiteRules>>> = {
   MLA: { minimum_minor: 1500, maximum_minor: 400_000_000, preferences: false, strict: false },
   MLB: { minimum_minor: 100, maximum_minor: 7_000_000, preferences: true, strict: false },
-  MLM: {
-    minimum_minor: 500,
-    maximum_minor: 35_000_000,
-    preferences: false,
-    strict: true,
-  },
+  MLM: { minimum_minor: 500, maximum_minor: 35_000_000, preferences: false, strict: true },
 };
 
 /** Legacy Point was sold in the three countries above; elsewhere nobody has a device that could take an intent. */
 const otherRules: SiteRules = { minimum_minor: 1, maximum_minor: 400_000_000, preferences: false, strict: false };
 
 /** @throws PuenteError refused, with the legacy error of the first rule that does not hold. */
-export function readCreate(bytes: Uint8Array, site: SiteId): CreateRequest {
-  const body = jsonObject(bytes);
+function readCreate(body: JsonObject, site: SiteId): CreateRequest {
   const { strict, preferences, minimum_minor, maximum_minor } = rules[site] ?? otherRules;
   if (strict) refuseAdditional(body);
   const amount_minor = readAmount(body.amount, minimum_minor, maximum_minor);
   const parsed = createIntentBody.safeParse({ ...body, amount: amount_minor });
-  if (!parsed.success) throw refusal(pointErrors.invalid_property, parsed.error.issues[0]?.path.join('.') ?? 'body');
+  if (!parsed.success) throw refusal('invalid_property', parsed.error.issues[0]?.path.join('.') ?? 'body');
   if (preferences) checkPreference(parsed.data.payment, amount_minor);
   return {
     amount_minor,
@@ -185,22 +175,22 @@ export function readCreate(bytes: Uint8Array, site: SiteId): CreateRequest {
 const KNOWN = ['amount', 'additional_info', 'notification_url'];
 const KNOWN_ADDITIONAL_INFO = ['external_reference', 'print_on_terminal', 'ticket_number'];
 
-function refuseAdditional(body: { [key: string]: Json }): void {
+function refuseAdditional(body: JsonObject): void {
   const info = isObject(body.additional_info) ? Object.keys(body.additional_info) : [];
   const additional =
     Object.keys(body).find((name) => !KNOWN.includes(name)) ??
     info.find((name) => !KNOWN_ADDITIONAL_INFO.includes(name));
-  if (additional !== undefined) throw refusal(pointErrors.additional_property, additional);
+  if (additional !== undefined) throw refusal('additional_property', additional);
 }
 
 function readAmount(value: Json | undefined, minimum_minor: number, maximum_minor: number): number {
-  if (value === undefined) throw refusal(pointErrors.missing_property, 'amount');
+  if (value === undefined) throw refusal('missing_property', 'amount');
   const text = typeof value === 'number' || isExactNumber(value) ? String(value) : '';
   // 1500.0 and 15e2 are whole numbers by now; what still has a source text is none, or too long to be one.
-  if (!/^-?\d+$/.test(text)) throw refusal(pointErrors.invalid_property, 'amount');
+  if (!/^-?\d+$/.test(text)) throw refusal('invalid_property', 'amount');
   const amount = BigInt(text);
-  if (amount < BigInt(minimum_minor)) throw refusal(pointErrors.amount_minimum, String(minimum_minor));
-  if (amount > BigInt(maximum_minor)) throw refusal(pointErrors.amount_maximum, String(maximum_minor));
+  if (amount < BigInt(minimum_minor)) throw refusal('amount_minimum', String(minimum_minor));
+  if (amount > BigInt(maximum_minor)) throw refusal('amount_maximum', String(maximum_minor));
   return Number(amount);
 }
 
@@ -212,7 +202,7 @@ const MAX_INSTALLMENTS = 72;
 const MIN_INSTALLMENT_MINOR = 500;
 
 /** The rules of the four `payment` fields at MLB. */
-function checkPreference(payment: PaymentPreference | undefined, amount_minor: number): void {
+function checkPreference(payment: PaymentIntent['preference'], amount_minor: number): void {
   if (payment === undefined) return;
   const { type, installments, installments_cost, voucher_type } = payment;
   const credit = type === 'credit_card';
@@ -230,7 +220,7 @@ function checkPreference(payment: PaymentPreference | undefined, amount_minor: n
 }
 
 function demand(holds: boolean, property: string): void {
-  if (!holds) throw refusal(pointErrors.invalid_property, property);
+  if (!holds) throw refusal('invalid_property', property);
 }
 
 // History of intents: the events list and the last status. Source: `docs/field-notes.md` Point §1.6, §1.7.
@@ -240,33 +230,33 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_RANGE_DAYS = 30;
 
 /** `GET …/payment-intents/events?startDate=…&endDate=…`: final states, newest first; days are whole days in UTC, both included. */
-export const listEvents: Handler = ({ state, merchant, query }) => {
+const listEvents: PointHandler = ({ world, merchant, query }) => {
   const start_ms = dayStart(single(query, 'startDate'));
   const end_ms = dayStart(single(query, 'endDate'));
-  if (start_ms > end_ms || end_ms - start_ms > MAX_RANGE_DAYS * DAY_MS) throw refusal(pointErrors.bad_request);
+  if (start_ms > end_ms || end_ms - start_ms > MAX_RANGE_DAYS * DAY_MS) throw refusal('bad_request');
   const events: { payment_intent_id: string; status: IntentState; at_ms: number }[] = [];
-  for (const intent of state.intents.values()) {
+  for (const intent of world.intents.values()) {
     const { state: status, at_ms } = lastStep(intent);
-    if (intent.merchant.user_id !== merchant.user_id || !isFinal(status)) continue;
+    if (intent.merchant_id !== merchant.user_id || !isFinal(status)) continue;
     if (at_ms >= start_ms && at_ms < end_ms + DAY_MS) events.push({ payment_intent_id: intent.id, status, at_ms });
   }
   events.reverse(); // so that of two at the same time the later created comes first
   events.sort((one, other) => other.at_ms - one.at_ms);
   const shown = events.map(({ at_ms, ...event }) => ({ ...event, created_on: isoDate(at_ms, 0) }));
-  return { status: 200, body: { events: shown } };
+  return json(200, { events: shown });
 };
 
 /** `GET …/payment-intents/{id}/events`: the current state, here called `status`, with the time it was reached. */
-export const lastStatus: Handler = (call) => {
+const lastStatus: PointHandler = (call) => {
   const { state, at_ms } = lastStep(intentOf(call));
-  return { status: 200, body: { status: state, created_on: isoDate(at_ms, 0) } };
+  return json(200, { status: state, created_on: isoDate(at_ms, 0) });
 };
 
 /** @throws PuenteError refused, unless the text is a day of the calendar as YYYY-MM-DD. */
 function dayStart(text: string | null): number {
-  if (text === null || !/^\d{4}-\d{2}-\d{2}$/.test(text)) throw refusal(pointErrors.bad_request);
+  if (text === null || !/^\d{4}-\d{2}-\d{2}$/.test(text)) throw refusal('bad_request');
   const time_ms = Date.parse(`${text}T00:00:00Z`);
-  if (Number.isNaN(time_ms) || isoDate(time_ms, 0).slice(0, 10) !== text) throw refusal(pointErrors.bad_request);
+  if (Number.isNaN(time_ms) || isoDate(time_ms, 0).slice(0, 10) !== text) throw refusal('bad_request');
   return time_ms;
 }
 
@@ -276,54 +266,43 @@ function dayStart(text: string | null): number {
 const MAX_PAGE = 50;
 
 /** `GET /point/integration-api/devices`. */
-export const listDevices: Handler = ({ world, merchant, query }) => {
+const listDevices: PointHandler = ({ world, merchant, query }) => {
   const store_id = single(query, 'store_id');
   const pos_id = single(query, 'pos_id');
-  if (pos_id !== null && !/^\d{1,20}$/.test(pos_id)) throw refusal(pointErrors.invalid_property, 'pos_id');
+  if (pos_id !== null && !/^\d{1,20}$/.test(pos_id)) throw refusal('invalid_property', 'pos_id');
   const limit = Math.min(Math.max(pageNumber(query, 'limit', MAX_PAGE), 1), MAX_PAGE);
   const offset = pageNumber(query, 'offset', 0);
   const matching = world
-    .terminals(merchant.user_id)
-    .filter(({ pos }) => store_id === null || pos?.store_id === store_id)
-    .filter(({ pos }) => pos_id === null || String(pos?.id ?? 0) === pos_id);
-  return {
-    status: 200,
-    body: {
-      devices: matching.slice(offset, offset + limit).map(shown),
-      paging: { total: matching.length, limit, offset },
-    },
-  };
+    .terminalsOf(merchant.user_id)
+    .filter((terminal) => store_id === null || world.posOf(terminal)?.store_id === store_id)
+    .filter((terminal) => pos_id === null || String(terminal.pos_id ?? 0) === pos_id);
+  return json(200, {
+    devices: matching.slice(offset, offset + limit).map((terminal) => renderDevice(world, terminal)),
+    paging: { total: matching.length, limit, offset },
+  });
 };
 
 /** `PATCH /point/integration-api/devices/{device}` `{"operating_mode": "PDV"}`. */
-export const changeMode: Handler = (call) => {
-  const wanted = jsonObject(call.body).operating_mode;
-  if (wanted === undefined) throw refusal(pointErrors.missing_property, 'operating_mode');
-  const mode = operatingModes.find((name) => name === wanted);
-  if (mode === undefined) throw refusal(pointErrors.invalid_property, 'operating_mode');
-  const terminal = deviceOf(call, pointErrors.not_device_owner);
-  if (terminal.pos === null) throw refusal(pointErrors.forbidden);
-  if (mode === 'PDV' && rivalInPdv(call.world.terminals(call.merchant.user_id), terminal)) {
-    throw refusal(pointErrors.device_in_pos);
-  }
-  terminal.operating_mode = mode;
-  return { status: 200, body: { operating_mode: mode } };
+const changeMode: PointHandler = (call) => {
+  const wanted = bodyObject(call).operating_mode;
+  if (wanted === undefined) throw refusal('missing_property', 'operating_mode');
+  const operating_mode = operatingModes.find((name) => name === wanted);
+  if (operating_mode === undefined) throw refusal('invalid_property', 'operating_mode');
+  const terminal = deviceOf(call, 'not_device_owner');
+  if (terminal.pos_id === null) throw refusal('forbidden');
+  if (operating_mode === 'PDV' && hasRivalInPdv(call.world, terminal)) throw refusal('device_in_pos');
+  terminal.operating_mode = operating_mode;
+  return json(200, { operating_mode });
 };
 
-/** Only one terminal per point of sale may be in PDV (`docs/field-notes.md` Spec Terminal). */
-function rivalInPdv(terminals: readonly Terminal[], terminal: Terminal): boolean {
-  return terminals.some(
-    (other) => other !== terminal && other.pos?.id === terminal.pos?.id && other.operating_mode === 'PDV',
-  );
-}
-
 /** `store_id` null rather than empty: an empty text breaks the PHP SDK (`docs/field-notes.md` Point §4.2). The old API knows two modes. */
-function shown(terminal: Terminal): object {
+function renderDevice(world: World, terminal: Terminal): object {
+  const pos = world.posOf(terminal);
   return {
     id: terminal.id,
-    pos_id: terminal.pos?.id ?? 0,
-    store_id: terminal.pos?.store_id ?? null,
-    external_pos_id: terminal.pos?.external_id ?? '',
+    pos_id: pos?.id ?? 0,
+    store_id: pos?.store_id ?? null,
+    external_pos_id: pos?.external_id ?? '',
     operating_mode: terminal.operating_mode === 'PDV' ? 'PDV' : 'STANDALONE',
   };
 }
@@ -331,6 +310,139 @@ function shown(terminal: Terminal): object {
 function pageNumber(query: URLSearchParams, name: string, missing: number): number {
   const text = single(query, name);
   if (text === null) return missing;
-  if (!/^\d{1,9}$/.test(text)) throw refusal(pointErrors.invalid_property, name);
+  if (!/^\d{1,9}$/.test(text)) throw refusal('invalid_property', name);
   return Number(text);
 }
+
+/**
+ * The one value of a query parameter, or null.
+ * @throws PuenteError refused, when it is given twice.
+ */
+function single(query: URLSearchParams, name: string): string | null {
+  const values = query.getAll(name);
+  if (values.length > 1) throw refusal('bad_request');
+  return values[0] ?? null;
+}
+
+// Refund intents, which run on the terminal that took the payment. Source: `docs/field-notes.md` Point §1.8.
+
+/** `POST …/devices/{device}/refund`. */
+const createRefund: PointHandler = (call) => {
+  const { world, merchant } = call;
+  const request = readRefund(bodyObject(call));
+  const terminal = deviceOf(call, 'device_not_found');
+  const payment = world.payments.get(Number(request.payment_id));
+  if (payment === undefined || !isRefundableOn(call, payment, terminal.id)) throw refusal('payment_not_found');
+  if (terminal.occupation !== null) throw refusal('queued_intent');
+  const refund: RefundIntent = {
+    ...request,
+    id: randomUUID(),
+    merchant_id: merchant.user_id,
+    device_id: terminal.id,
+    history: [{ state: 'OPEN', at_ms: world.clock.now() }],
+    payment: payment.id,
+  };
+  world.refund_intents.set(refund.id, refund);
+  queueWork(world, refund, terminal, world.settings.legacy_expiry_ms);
+  const { id, device_id, payment_id, additional_info } = refund;
+  return json(200, { id, device_id, payment_id, additional_info });
+};
+
+/** `GET …/refund/{id}`; an unknown id is documented nowhere, and answered as for a payment intent. */
+const getRefund: PointHandler = (call) => {
+  const refund = refundOf(call);
+  if (refund === undefined) {
+    throw refuse('point', { status: 404, error: '404', message: "Refund intent doesn't exist" });
+  }
+  const { id, device_id, payment_id, additional_info } = refund;
+  return json(200, { id, state: stateOf(refund), device_id, payment_id, additional_info });
+};
+
+/** `DELETE …/devices/{device}/refund/{id}`: refused as a payment intent's cancel is, since no other list is documented. */
+const cancelRefund: PointHandler = (call) => {
+  const refund = refundOf(call);
+  if (refund === undefined || stateOf(refund) === 'CANCELED' || refund.device_id !== call.path('device')) {
+    throw refusal('intent_not_cancelable');
+  }
+  if (!cancelOpen(call.world, refund)) throw refusal('cancel_blocked');
+  return json(200, { id: refund.id });
+};
+
+function readRefund(body: JsonObject): Pick<RefundIntent, 'payment_id' | 'additional_info'> {
+  if (body.payment_id === undefined) throw refusal('missing_property', 'payment_id');
+  const parsed = createRefundIntentBody.safeParse(body);
+  if (!parsed.success) throw refusal('invalid_property', parsed.error.issues[0]?.path.join('.') ?? 'body');
+  const { payment_id } = parsed.data;
+  if (!/^\d{1,15}$/.test(String(payment_id))) throw refusal('invalid_property', 'payment_id');
+  return { payment_id, additional_info: body.additional_info };
+}
+
+function refundOf({ world, merchant, path }: PointCall): RefundIntent | undefined {
+  const refund = world.refund_intents.get(path('refund').toLowerCase());
+  return refund?.merchant_id === merchant.user_id ? refund : undefined;
+}
+
+/** An approved payment of this merchant that was taken on this device. */
+function isRefundableOn({ world, merchant }: PointCall, payment: Payment, device_id: string): boolean {
+  if (payment.merchant_id !== merchant.user_id || payment.status !== 'approved') return false;
+  const { kind, id } = payment.origin;
+  const place = kind === 'order' ? world.orders.get(id)?.place : undefined;
+  const order_terminal = place?.type === 'point' ? place.terminal_id : undefined;
+  return (kind === 'intent' ? world.intents.get(id)?.device_id : order_terminal) === device_id;
+}
+
+// The integrator record: which channels are notified of device restarts and mode changes. Source: `docs/field-notes.md`
+// Point §1.8.
+
+/** `GET /point/integration-api/integrator`. */
+const getIntegrator: PointHandler = ({ world, merchant }) => {
+  const { merchant_id, created_at_ms, updated_at_ms, event_channel_devices } = integratorOf(world, merchant.user_id);
+  return json(200, {
+    id: Number(merchant_id),
+    created_at: isoDate(created_at_ms, 0),
+    updated_at: isoDate(updated_at_ms, 0),
+    notification_url_enabled: (world.notice_targets.get(merchant_id)?.url ?? null) !== null,
+    event_channel_devices,
+  });
+};
+
+const channels = z.array(z.string());
+
+/** `PATCH /point/integration-api/integrator` `{"event_channel_devices": ["email"]}`: 204. */
+const changeIntegrator: PointHandler = (call) => {
+  const wanted = bodyObject(call).event_channel_devices;
+  if (wanted === undefined) throw refusal('missing_property', 'event_channel_devices');
+  const parsed = channels.safeParse(wanted);
+  if (!parsed.success) throw refusal('invalid_property', 'event_channel_devices');
+  const integrator = integratorOf(call.world, call.merchant.user_id);
+  integrator.event_channel_devices = parsed.data;
+  integrator.updated_at_ms = call.world.clock.now();
+  return noContent;
+};
+
+/** The live service makes it when the integration registers, here at first use. */
+function integratorOf({ integrators, clock }: World, merchant_id: string) {
+  const now_ms = clock.now();
+  const fresh = { merchant_id, created_at_ms: now_ms, updated_at_ms: now_ms, event_channel_devices: [] };
+  const integrator = integrators.get(merchant_id) ?? fresh;
+  integrators.set(merchant_id, integrator);
+  return integrator;
+}
+
+const base = '/point/integration-api';
+
+/** Every route of `docs/field-notes.md` Point §1; the events list stands before the intent whose id could read `events`. */
+export const pointRows: Rows<'point'> = [
+  ['get', `${base}/devices`, listDevices],
+  ['patch', `${base}/devices/:device`, changeMode],
+  ['post', `${base}/devices/:device/payment-intents`, createIntent],
+  ['delete', `${base}/devices/:device/payment-intents/:intent`, cancelIntent],
+  ['get', `${base}/payment-intents/events`, listEvents],
+  ['get', `${base}/payment-intents/:intent`, getIntent],
+  ['get', `${base}/payment-intents/:intent/events`, lastStatus],
+  ['post', `${base}/devices/:device/refund`, createRefund],
+  ['get', `${base}/refund/:refund`, getRefund],
+  ['delete', `${base}/devices/:device/refund/:refund`, cancelRefund],
+  ['get', `${base}/integrator`, getIntegrator],
+  ['patch', `${base}/integrator`, changeIntegrator],
+];

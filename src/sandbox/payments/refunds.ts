@@ -1,18 +1,24 @@
 /** Refunds through the payments API, whole or in parts. Source: `docs/field-notes.md` QR §3. */
 import { isExactNumber, type Json } from '../../contract/json.ts';
 import { decimalOf } from '../../contract/legacy-amount.ts';
-import type { LegacyErrorEntry } from '../../contract/legacy-errors.ts';
-import { type Answer, json } from '../answer.ts';
-import type { Merchant } from '../cast.ts';
-import { fingerprint, idempotencyKey } from '../create-order.ts';
+import { type LegacyErrorEntry, type LegacyErrorName, paymentErrors } from '../../contract/legacy-errors.ts';
+import { type Answer, json, refuse as refuseIn } from '../answer.ts';
+import { bodyObject, type Call, fingerprint, type Handler, idempotencyKey } from '../call.ts';
 import { offsetDate } from '../dates.ts';
 import { amountNumber, minorOf } from '../money.ts';
-import { bodyObject, type OlderCall, type OlderHandler, refuse, refuseWith } from '../older-call.ts';
-import type { Desk } from '../order.ts';
-import type { Payment, PaymentRefund } from '../records.ts';
+import { leftOf, refundPayment } from '../payments.ts';
+import type { Merchant, Payment, PaymentRefund } from '../records.ts';
 import { refund } from '../refunds.ts';
 import type { World } from '../world.ts';
 import { renderPayment, renderRefund } from './view.ts';
+
+export type OlderHandler = Handler<'payments'>;
+export type OlderCall = Call<'payments'>;
+
+/** A refusal in the words of the payments catalogue; `detail` fills `{}`. */
+export function refuse(name: LegacyErrorName | LegacyErrorEntry, detail = '') {
+  return refuseIn('payments', name, detail);
+}
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** The reference lists this number for a key header that is missing (`docs/field-notes.md` QR §3). */
@@ -22,33 +28,22 @@ const keyMissing: LegacyErrorEntry = {
   message: "Header X-Idempotency-Key can't be null",
   cause: 4292,
 };
-/** No number is published for a key that comes back with another request. */
-const keyReused: LegacyErrorEntry = {
-  status: 400,
-  error: 'bad_request',
-  message: 'X-Idempotency-Key was already used with another request',
-  cause: 1,
-};
 
 /** `POST /v1/payments/{id}/refunds`: nothing and `{}` mean all that is left, `{"amount"}` a part. */
-export const createRefund =
-  (desk: Desk): OlderHandler =>
-  (call) => {
-    const { world, merchant, request } = call;
-    const key = idempotencyKey(request);
-    if (key === null && world.settings.refund_key_required) throw refuseWith(keyMissing);
-    const saved = key === null ? null : savedAnswer(call, key);
-    if (saved !== null) return saved;
-    const payment = paymentOf(call);
-    const part_minor = readAmount(bodyObject(request).amount, merchant);
-    checkRefund(world, payment, part_minor);
-    const made = refundPayment(desk, payment, part_minor);
-    const answer = json(201, renderRefund(payment, made, merchant));
-    if (key !== null) {
-      world.keys.store(merchant.user_id, key, { fingerprint: fingerprint(request), answer, order_id: null });
-    }
-    return answer;
-  };
+export const createRefund: OlderHandler = (call) => {
+  const { world, merchant } = call;
+  const key = idempotencyKey(call);
+  if (key === null && world.settings.refund_key_required) throw refuse(keyMissing);
+  const saved = key === null ? null : savedAnswer(call, key);
+  if (saved !== null) return saved;
+  const payment = paymentOf(call);
+  const part_minor = readAmount(bodyObject(call).amount, merchant);
+  checkRefund(world, payment, part_minor);
+  const made = refundAny(world, payment, part_minor);
+  const answer = json(201, renderRefund(payment, made, merchant));
+  if (key !== null) world.storeKey(merchant.user_id, key, { fingerprint: fingerprint(call), answer, order_id: null });
+  return answer;
+};
 
 /** `GET …/refunds`, with and without the trailing slash: an array. */
 export const listRefunds: OlderHandler = (call) => {
@@ -68,23 +63,21 @@ export const getRefund: OlderHandler = (call) => {
 };
 
 /** `PUT /collections/{id}`, the refund of the oldest clients: always whole, answered with the payment. */
-export const refundCollection =
-  (desk: Desk): OlderHandler =>
-  (call) => {
-    const payment = paymentOf(call);
-    const { status } = bodyObject(call.request);
-    if (status === undefined) throw refuse('missing_property', 'status');
-    if (status === 'cancelled') throw refuse('state_refuses'); // only a pending payment can be canceled
-    if (status !== 'refunded') throw refuse('invalid_property', 'status');
-    checkRefund(call.world, payment, null);
-    refundPayment(desk, payment, null);
-    return json(200, renderPayment(call.world, payment));
-  };
+export const refundCollection: OlderHandler = (call) => {
+  const payment = paymentOf(call);
+  const { status } = bodyObject(call);
+  if (status === undefined) throw refuse('missing_property', 'status');
+  if (status === 'cancelled') throw refuse('state_refuses'); // only a pending payment can be canceled
+  if (status !== 'refunded') throw refuse('invalid_property', 'status');
+  checkRefund(call.world, payment, null);
+  refundAny(call.world, payment, null);
+  return json(200, renderPayment(call.world, payment));
+};
 
-function savedAnswer({ world, merchant, request }: OlderCall, key: string): Answer | null {
-  const known = world.keys.find(merchant.user_id, key);
+function savedAnswer(call: OlderCall, key: string): Answer | null {
+  const known = call.world.findKey(call.merchant.user_id, key);
   if (known === undefined) return null;
-  if (known.fingerprint !== null && known.fingerprint !== fingerprint(request)) throw refuseWith(keyReused);
+  if (known.fingerprint !== null && known.fingerprint !== fingerprint(call)) throw refuse('key_reused');
   return known.answer;
 }
 
@@ -106,13 +99,7 @@ function checkRefund(world: World, payment: Payment, part_minor: number | null):
   const isOfOrder = payment.origin.kind === 'order' && settings.order_payment_refunds === 'refused';
   if (payment.status !== 'approved' || isOfOrder) throw refuse('state_refuses');
   if (world.clock.now() - payment.created_at_ms > settings.payment_refund_days * DAY_MS) {
-    const too_old = refuse('refund_too_old');
-    throw refuseWith({
-      status: 404,
-      error: 'not_found',
-      message: too_old.message,
-      cause: settings.refund_too_old_code,
-    });
+    throw refuse({ ...paymentErrors.refund_too_old, cause: settings.refund_too_old_code });
   }
   if (part_minor === null || part_minor === leftOf(payment)) return;
   if (payment.tip_minor > 0 || !partialTypes.includes(payment.payment_type_id)) throw refuse('partial_unsupported');
@@ -130,42 +117,25 @@ const partialTypes: readonly string[] = [
   'qr',
 ];
 
-function leftOf(payment: Payment): number {
-  return payment.amount_minor + payment.tip_minor - payment.refunded_minor;
-}
-
 /**
  * Refunds minor units of a payment, or with null all that is left; the caller has checked that it may.
  * The payment of an order is refunded by its order, so that both agree.
  */
-function refundPayment(desk: Desk, payment: Payment, part_minor: number | null): PaymentRefund {
-  const { world } = desk;
+function refundAny(world: World, payment: Payment, part_minor: number | null): PaymentRefund {
   const order = payment.origin.kind === 'order' ? world.orders.get(payment.origin.id) : undefined;
-  if (order === undefined) return giveBack(world, payment, part_minor ?? leftOf(payment));
-  const before = payment.refunds.length;
-  refund(desk, order, part_minor);
-  const made = payment.refunds[before];
-  if (made === undefined) throw new Error(`Order ${order.id} was refunded without its payment.`);
-  return made;
-}
-
-/** A part leaves the payment approved (`docs/field-notes.md` QR §3). */
-function giveBack(world: World, payment: Payment, amount_minor: number): PaymentRefund {
-  const now_ms = world.clock.now();
-  const status = world.settings.payment_refund_status;
-  const made: PaymentRefund = { id: world.nextRefundId(), amount_minor, status, created_at_ms: now_ms };
-  payment.refunds.push(made);
-  payment.refunded_minor += amount_minor;
-  payment.updated_at_ms = now_ms;
-  const isWhole = leftOf(payment) === 0;
-  if (isWhole) payment.status = 'refunded';
-  payment.status_detail = isWhole ? 'refunded' : 'partially_refunded';
-  if (status === 'in_process') {
-    world.clock.schedule(world.settings.simulated_step_ms, () => {
-      made.status = 'approved';
-    });
+  if (order !== undefined) {
+    const before = payment.refunds.length;
+    refund(world, order, part_minor);
+    const made = payment.refunds[before];
+    if (made === undefined) throw new Error(`Order ${order.id} was refunded without its payment.`);
+    return made;
   }
-  world.paymentChanged(payment);
+  const status = world.settings.payment_refund_status;
+  const made = refundPayment(world, payment, part_minor ?? leftOf(payment), status);
+  if (status === 'in_process') {
+    const job = { kind: 'end_payment_refund', payment_id: payment.id, refund_id: made.id } as const;
+    world.clock.schedule(world.settings.simulated_step_ms, job);
+  }
   return made;
 }
 
@@ -175,7 +145,7 @@ function giveBack(world: World, payment: Payment, amount_minor: number): Payment
 export const getChargeback: OlderHandler = ({ world, merchant, path }) => {
   const chargeback = world.chargebacks.get(Number(path('id')));
   if (chargeback?.merchant_id !== merchant.user_id) {
-    throw refuseWith({ status: 404, error: 'not_found', message: 'Chargeback not found' });
+    throw refuse({ status: 404, error: 'not_found', message: 'Chargeback not found' });
   }
   const { id, payment_id, amount_minor, status, created_at_ms, updated_at_ms } = chargeback;
   return json(200, {

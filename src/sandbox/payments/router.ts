@@ -1,17 +1,7 @@
 /** The payments family: `/v1/payments`, its search, its refunds and chargebacks. Source: `docs/field-notes.md` QR §3. */
-import type { Router } from 'express';
 import { type Answer, json } from '../answer.ts';
+import { paged, pageOf, type Rows } from '../call.ts';
 import { parseMoment } from '../dates.ts';
-import {
-  type OlderCall,
-  type OlderHandler,
-  type OlderRoute,
-  olderRouter,
-  paged,
-  pageOf,
-  refuse,
-} from '../older-call.ts';
-import type { Desk } from '../order.ts';
 import type { Payment } from '../records.ts';
 import type { World } from '../world.ts';
 import {
@@ -20,28 +10,13 @@ import {
   getRefund,
   isVisible,
   listRefunds,
+  type OlderCall,
+  type OlderHandler,
   paymentOf,
   refundCollection,
+  refuse,
 } from './refunds.ts';
 import { approvedAt, renderCollection, renderPayment } from './view.ts';
-
-/** The search stands before the payment whose id could read `search`. */
-export function paymentsRouter(desk: Desk): Router {
-  return olderRouter(desk.world, [
-    ['get', '/v1/payments/search', searchPayments],
-    ['get', '/v1/payments/:id', getPayment],
-    ['post', '/v1/payments/:id/refunds', createRefund(desk)],
-    ['get', '/v1/payments/:id/refunds', listRefunds],
-    ['get', '/v1/payments/:id/refunds/:refund', getRefund],
-    ...['', '/sandbox'].flatMap((prefix): OlderRoute[] => [
-      ['get', `${prefix}/collections/search`, searchCollections],
-      ['get', `${prefix}/collections/notifications/:id`, getCollection],
-      ['get', `${prefix}/collections/:id`, getCollection],
-    ]),
-    ['put', '/collections/:id', refundCollection(desk)],
-    ['get', '/v1/chargebacks/:id', getChargeback],
-  ]);
-}
 
 const getPayment: OlderHandler = (call) => json(200, renderPayment(call.world, paymentOf(call)));
 const getCollection: OlderHandler = (call) => json(200, renderCollection(call.world, paymentOf(call)));
@@ -52,10 +27,10 @@ const getCollection: OlderHandler = (call) => json(200, renderCollection(call.wo
 const DEFAULT_LIMIT = 30;
 
 /** Newest first unless `sort` and `criteria` say otherwise: clients take `results[0]`. */
-export const searchPayments: OlderHandler = (call) => search(call, renderPayment);
+const searchPayments: OlderHandler = (call) => search(call, renderPayment);
 
 /** `GET /collections/search` of the oldest SDKs: the same page, each payment as a collection. */
-export const searchCollections: OlderHandler = (call) => search(call, renderCollection);
+const searchCollections: OlderHandler = (call) => search(call, renderCollection);
 
 function search(call: OlderCall, render: (world: World, payment: Payment) => object): Answer {
   const page = pageOf(call.query, DEFAULT_LIMIT, (name) => refuse('invalid_property', name));
@@ -120,3 +95,21 @@ function orderOf(query: URLSearchParams): (one: Payment, other: Payment) => numb
   const sign = criteria === 'asc' ? 1 : -1;
   return (one, other) => sign * ((read(one) ?? 0) - (read(other) ?? 0) || one.id - other.id);
 }
+
+/** The search stands before the payment whose id could read `search`. */
+export const paymentRows: Rows<'payments'> = [
+  ['get', '/v1/payments/search', searchPayments],
+  ['get', '/v1/payments/:id', getPayment],
+  ['post', '/v1/payments/:id/refunds', createRefund],
+  ['get', '/v1/payments/:id/refunds', listRefunds],
+  ['get', '/v1/payments/:id/refunds/:refund', getRefund],
+  ...['', '/sandbox'].flatMap(
+    (prefix): Rows<'payments'> => [
+      ['get', `${prefix}/collections/search`, searchCollections],
+      ['get', `${prefix}/collections/notifications/:id`, getCollection],
+      ['get', `${prefix}/collections/:id`, getCollection],
+    ],
+  ),
+  ['put', '/collections/:id', refundCollection],
+  ['get', '/v1/chargebacks/:id', getChargeback],
+];

@@ -1,9 +1,8 @@
 /** A payment and a refund as the payments API shows them. Source: `docs/field-notes.md` QR §3, field lists. */
 import { hash } from 'node:crypto';
-import type { Merchant } from '../cast.ts';
 import { offsetDate } from '../dates.ts';
 import { amountNumber } from '../money.ts';
-import type { Payment, PaymentRefund } from '../records.ts';
+import type { Merchant, Payment, PaymentRefund } from '../records.ts';
 import type { World } from '../world.ts';
 
 /** What the service keeps of each payment, in thousandths; invented, so that net and gross differ. */
@@ -12,7 +11,7 @@ const FEE_PER_MILLE = 8;
 const takenStatuses: readonly Payment['status'][] = ['approved', 'in_mediation', 'refunded', 'charged_back'];
 
 export function renderPayment(world: World, payment: Payment): object {
-  const merchant = ownerOf(world, payment);
+  const merchant = world.merchant(payment.merchant_id);
   const amount = (minor: number): number => amountNumber(minor, merchant.site);
   return {
     id: payment.id,
@@ -60,7 +59,7 @@ export function renderPayment(world: World, payment: Payment): object {
  * payment; whether a collection had the payment's own names too is not published, so it has both here.
  */
 export function renderCollection(world: World, payment: Payment): object {
-  const { site, nickname } = ownerOf(world, payment);
+  const { site, nickname } = world.merchant(payment.merchant_id);
   const amount = (minor: number): number => amountNumber(minor, site);
   const { transaction_details } = renderFees(payment, amount);
   const { net_received_amount, total_paid_amount, installment_amount } = transaction_details;
@@ -121,12 +120,6 @@ function wasTaken(payment: Payment): boolean {
 
 function isCard(payment: Payment): boolean {
   return payment.payment_type_id.endsWith('_card');
-}
-
-function ownerOf(world: World, payment: Payment): Merchant {
-  const merchant = world.merchants.get(payment.merchant_id);
-  if (merchant === undefined) throw new Error(`Payment ${payment.id} belongs to nobody.`);
-  return merchant;
 }
 
 function renderDates(payment: Payment): object {

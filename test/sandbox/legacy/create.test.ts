@@ -111,7 +111,7 @@ describe('refusals', () => {
   it('409 when an order of the new API is queued on the device', async () => {
     const terminal = till.world.terminal(MLA, PAX);
     if (terminal === undefined) throw new Error('the cast has no such terminal');
-    till.world.occupy(terminal, { kind: 'order', id: 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD', operate: () => {} });
+    till.world.occupy(terminal, { kind: 'order', id: 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD' });
     expect(await post({ body: { amount: 1500 } })).toMatchObject({ status: 409, body: { error: '2205' } });
   });
 

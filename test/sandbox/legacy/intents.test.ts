@@ -1,7 +1,8 @@
 /** Get and cancel of an intent in every state, and what the person at the terminal and the clock make of it. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { getIntentAnswer, type IntentState } from '../../../src/contract/legacy-point.ts';
-import type { TerminalAction } from '../../../src/sandbox/cast.ts';
+import { operateWork } from '../../../src/sandbox/legacy/lifecycle.ts';
+import type { TerminalAction } from '../../../src/sandbox/records.ts';
 import { BASE, MINUTE_MS, MLA, MLB, NEWLAND, PAX, STANDALONE, startTill, type Till, UNKNOWN_ID } from './kit.ts';
 
 let till: Till;
@@ -137,20 +138,18 @@ describe('at the terminal', () => {
   it.each(ways.filter(([state]) => !['OPEN', 'ON_TERMINAL', 'PROCESSING'].includes(state)))(
     'frees the terminal in %s after %j, and acts no more on the intent',
     async (_state, actions) => {
-      await till.create();
-      const occupation = till.world.terminal(MLA, PAX)?.occupation;
+      const intent = till.world.intents.get(await till.create());
       for (const action of actions) till.operate(action);
       expect(till.world.terminal(MLA, PAX)?.occupation).toBeNull();
-      expect(() => occupation?.operate('pay', {})).toThrow(/not possible/);
+      expect(() => intent && operateWork(till.world, intent, 'pay', {})).toThrow(/not possible/);
       expect(await till.create()).toMatch(/-/);
     },
   );
 
   it('passes through every state on the way to FINISHED', async () => {
-    await till.create();
+    const intent = till.world.intents.get(await till.create());
     till.operate('pay');
-    const view = till.world.views().legacy as { intents: { history: { state: string }[] }[] }; // as legacyView makes it
-    const states = view.intents[0]?.history.map(({ state }) => state);
+    const states = intent?.history.map(({ state }) => state);
     expect(states).toEqual(['OPEN', 'ON_TERMINAL', 'PROCESSING', 'PROCESSED', 'FINISHED']);
   });
 

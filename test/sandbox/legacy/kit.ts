@@ -2,11 +2,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import express from 'express';
 import { request } from 'undici';
-import type { TerminalAction, TerminalOptions } from '../../../src/sandbox/cast.ts';
-import { legacyRouter } from '../../../src/sandbox/legacy/router.ts';
-import { createWorld, type World } from '../../../src/sandbox/world.ts';
+import { operate } from '../../../src/sandbox/control.ts';
+import { openWorld } from '../../../src/sandbox/open-world.ts';
+import type { TerminalAction, TerminalOptions } from '../../../src/sandbox/records.ts';
+import type { World } from '../../../src/sandbox/world.ts';
 
 export const MLA = '700100200';
 export const MLB = '700100300';
@@ -49,14 +49,12 @@ export interface Till {
 export const BASE = '/point/integration-api';
 
 export async function startTill(settings: object = {}): Promise<Till> {
-  const world = createWorld({
+  const { world, app, ...opened } = openWorld({
     now: () => START_MS,
     random: Math.random,
     settings: { local_notification_urls: 'called', ...settings },
   });
   world.clock.setMode('manual');
-  const app = express();
-  app.use(legacyRouter(world));
   const server = app.listen(0, '127.0.0.1');
   const origin = await originOf(server);
 
@@ -81,12 +79,13 @@ export async function startTill(settings: object = {}): Promise<Till> {
       return answer.body.id;
     },
     operate(action, options = {}, { merchant = MLA, device = PAX } = {}) {
-      const occupation = world.terminal(merchant, device)?.occupation;
-      if (!occupation) throw new Error(`nothing is queued on ${device}`);
-      occupation.operate(action, options);
+      const terminal = world.terminal(merchant, device);
+      if (!terminal?.occupation) throw new Error(`nothing is queued on ${device}`);
+      operate(world, terminal, action, options);
     },
     async close() {
       world.close();
+      await opened.close();
       server.closeAllConnections();
       server.close();
       await once(server, 'close');

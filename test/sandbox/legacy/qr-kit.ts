@@ -1,5 +1,6 @@
 /** What every test of the legacy QR families starts from: bodies that are accepted, the paths, and a buyer. */
-import type { BuyerAction, BuyerOptions } from '../../../src/sandbox/cast.ts';
+import { actAsBuyer } from '../../../src/sandbox/control.ts';
+import type { BuyerAction, BuyerOptions } from '../../../src/sandbox/records.ts';
 import { type Kit, openKit } from '../kit.ts';
 
 export const ARGENTINA = '700100200';
@@ -55,7 +56,7 @@ export async function openShop(settings: object = {}): Promise<Shop> {
       const { payables } = kit.sandbox.world;
       const payable = id === undefined ? [...payables.values()].at(-1) : payables.get(id);
       if (payable === undefined) throw new Error('there is nothing to pay');
-      payable.act(action, options);
+      actAsBuyer(kit.sandbox.world, payable.id, action, options);
     },
     orders: async () => (await kit.control('GET', 'state')).body.legacy_qr.orders,
   };

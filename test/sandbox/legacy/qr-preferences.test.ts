@@ -1,6 +1,7 @@
 /** v1 attended orders: `docs/field-notes.md` QR §1.1, rule by rule. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { instoreError, preferenceAnswer } from '../../../src/contract/legacy-qr.ts';
+import { newPoint } from '../../../src/sandbox/cast.ts';
 import {
   ARGENTINA,
   BRAZIL,
@@ -103,7 +104,9 @@ describe('refusals', () => {
   });
 
   it('404 for a till without external id, unless the setting accepts it', async () => {
-    shop.sandbox.world.points_of_sale.set(77, { id: 77, merchant_id: ARGENTINA, external_id: null, store_id: '10001' });
+    const { world } = shop.sandbox;
+    const ids = { id: 77, merchant_id: ARGENTINA, external_id: null, store_id: '10001' };
+    world.points_of_sale.set(77, newPoint(world, ids));
     expect(await create({}, '/mpmobile/instore/qr/77')).toMatchObject({
       status: 404,
       body: { error: 'pos_obtainment_error', causes: [] },

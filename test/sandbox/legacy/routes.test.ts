@@ -1,6 +1,7 @@
 /** Routes around the intents: unknown ones, events, last status, devices, operating mode, integrator. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listDevicesAnswer, listEventsAnswer } from '../../../src/contract/legacy-point.ts';
+import { putTerminal } from '../../../src/sandbox/cast.ts';
 import { BASE, MINUTE_MS, MLA, MLB, NEWLAND, PAX, STANDALONE, startTill, type Till, UNKNOWN_ID } from './kit.ts';
 
 let till: Till;
@@ -31,7 +32,8 @@ describe('what is no route', () => {
   });
 
   it('leaves other paths alone', async () => {
-    expect((await till.call('GET', '/v1/orders')).body).toBeUndefined();
+    const answer = await till.call('GET', '/v1/nothing');
+    expect(answer).toMatchObject({ status: 404, body: { message: 'There is nothing at this address' } });
   });
 
   it('400 for a path that does not decode', async () => {
@@ -179,10 +181,10 @@ describe('devices', () => {
   });
 
   it('shows a device without a store, and one whose mode is not recognised', async () => {
-    till.world.addTerminal({
+    putTerminal(till.world, {
       id: 'PAX_A910__LOOSE',
       merchant_id: MLA,
-      pos: null,
+      pos_id: null,
       operating_mode: 'UNDEFINED',
       software: 'current',
       occupation: null,
@@ -219,12 +221,12 @@ describe('operating mode', () => {
   });
 
   it('409 for a second device in PDV at one point of sale', async () => {
-    const pos = till.world.terminal(MLA, PAX)?.pos ?? null;
+    const pos_id = till.world.terminal(MLA, PAX)?.pos_id ?? null;
     const id = 'PAX_A910__SECOND';
-    till.world.addTerminal({
+    putTerminal(till.world, {
       id,
       merchant_id: MLA,
-      pos,
+      pos_id,
       operating_mode: 'STANDALONE',
       software: 'current',
       occupation: null,

@@ -1,38 +1,40 @@
 /** `GET /merchant_orders/{id}` and the three spellings of the search. Source: `docs/field-notes.md` QR §2. */
 
-import type { Json } from '../../../contract/json.ts';
 import { jsonNumber } from '../../../contract/legacy-amount.ts';
 import type { MerchantOrderState, merchantOrderStatuses } from '../../../contract/merchant-orders.ts';
+import { json, refuse } from '../../answer.ts';
+import type { Call, Handler, Rows } from '../../call.ts';
 import { offsetDate, parseMoment } from '../../dates.ts';
 import { amountNumber } from '../../money.ts';
-import type { Payment } from '../../records.ts';
-import { type QrCall, type QrHandler, refuse } from './call.ts';
-import { preferenceId, type QrOrder, type QrState } from './state.ts';
+import type { Payment, QrOrder } from '../../records.ts';
+import type { Site } from '../../sites.ts';
+import type { World } from '../../world.ts';
+import { MARKETPLACE, preferenceId } from './fields.ts';
 
-export const getMerchantOrder: QrHandler = (call) => {
+const getMerchantOrder: Handler<'merchant_orders'> = (call) => {
   const id = call.path('merchant_order');
   if (!/^\d{1,15}$/.test(id)) throw refuse('merchant_orders', 'invalid_property', 'id');
-  const order = call.state.merchant_orders.get(Number(id));
+  const order = call.world.merchant_orders.get(Number(id));
   if (order === undefined) throw refuse('merchant_orders', 'not_found');
-  if (order.merchant.user_id !== call.merchant.user_id) throw refuse('merchant_orders', 'forbidden');
-  return { status: 200, body: renderMerchantOrder(call.state, order) };
+  if (order.merchant_id !== call.merchant.user_id) throw refuse('merchant_orders', 'forbidden');
+  return json(200, renderMerchantOrder(call.world, order));
 };
 
 /** `elements` is null, not empty, when nothing is found; parameters that are no filter are ignored. */
-export const searchMerchantOrders: QrHandler = (call) => {
-  const { state, merchant, query } = call;
-  const own = [...state.merchant_orders.values()].filter((order) => order.merchant.user_id === merchant.user_id);
+const searchMerchantOrders: Handler<'merchant_orders'> = (call) => {
+  const { world, merchant, query } = call;
+  const own = [...world.merchant_orders.values()].filter((order) => order.merchant_id === merchant.user_id);
   const tests = Object.entries(filters).flatMap(([name, prepare]) => {
     const value = query.get(name);
     return value === null || value === '' ? [] : prepare(value, call);
   });
   const found = own.filter((order) => tests.every((test) => test(order)));
-  if (state.world.settings.merchant_order_sort === 'newest_first') found.reverse();
+  if (world.settings.merchant_order_sort === 'newest_first') found.reverse();
   const offset = count(query, 'offset', 0);
   const page = found.slice(offset, offset + count(query, 'limit', DEFAULT_LIMIT));
-  if (page.length === 0) return { status: 200, body: { elements: null, next_offset: 0, total: 0 } };
-  const elements = page.map((order) => renderMerchantOrder(state, order));
-  return { status: 200, body: { elements, next_offset: offset + page.length, total: found.length } };
+  if (page.length === 0) return json(200, { elements: null, next_offset: 0, total: 0 });
+  const elements = page.map((order) => renderMerchantOrder(world, order));
+  return json(200, { elements, next_offset: offset + page.length, total: found.length });
 };
 
 /** Published nowhere; other searches of the service have it. */
@@ -41,27 +43,33 @@ const DEFAULT_LIMIT = 50;
 type Test = (order: QrOrder) => boolean;
 
 /** Each filter checks its value once and gives the test of an order. */
-const filters: Readonly<Record<string, (value: string, call: QrCall) => Test>> = {
+const filters: Readonly<Record<string, (value: string, call: Call) => Test>> = {
   status:
-    (value, { state }) =>
+    (value, { world }) =>
     (order) =>
-      merchantOrderState(state, order).status === value,
+      merchantOrderState(world, order).status === value,
   order_status:
-    (value, { state }) =>
+    (value, { world }) =>
     (order) =>
-      merchantOrderState(state, order).order_status === value,
+      merchantOrderState(world, order).order_status === value,
   external_reference: (value) => (order) => order.external_reference === value,
   preference_id: (value) => (order) => preferenceId(order) === value,
   marketplace: (value) => () => value === MARKETPLACE,
   date_created_from: (value, call) => from(momentOf(value, call), (order) => order.created_at_ms),
   date_created_to: (value, call) => to(momentOf(value, call), (order) => order.created_at_ms),
-  last_updated_from: (value, call) => from(momentOf(value, call), (order) => lastUpdatedMs(call.state, order)),
-  last_updated_to: (value, call) => to(momentOf(value, call), (order) => lastUpdatedMs(call.state, order)),
+  last_updated_from: (value, call) => from(momentOf(value, call), (order) => lastUpdatedMs(call.world, order)),
+  last_updated_to: (value, call) => to(momentOf(value, call), (order) => lastUpdatedMs(call.world, order)),
   sponsor_id: (value) => (order) => String(order.sponsor_id) === value,
-  site_id: (value) => (order) => order.merchant.site.site_id === value,
+  site_id:
+    (value, { merchant }) =>
+    () =>
+      merchant.site.site_id === value,
   payer_id: (value) => (order) => order.payment_ids.length > 0 && String(PAYER_ID) === value,
   items: (value) => (order) => order.items.some(({ id }) => id === value),
-  application_id: (value) => (order) => order.merchant.application_id === value,
+  application_id:
+    (value, { merchant }) =>
+    () =>
+      merchant.application_id === value,
 };
 
 function from(start_ms: number, timeOf: (order: QrOrder) => number): Test {
@@ -73,8 +81,8 @@ function to(end_ms: number, timeOf: (order: QrOrder) => number): Test {
 }
 
 /** @throws PuenteError refused. */
-function momentOf(value: string, { state }: QrCall): number {
-  const time_ms = parseMoment(value, state.world.clock.now());
+function momentOf(value: string, { world }: Call): number {
+  const time_ms = parseMoment(value, world.clock.now());
   if (time_ms === null) throw refuse('merchant_orders', 'bad_request');
   return time_ms;
 }
@@ -89,28 +97,26 @@ function count(query: URLSearchParams, name: string, otherwise: number): number 
 // A merchant order as it is now: its two states, its sums and its full shape. Source: `docs/field-notes.md` QR §2.
 
 /** One invented buyer pays everything. */
-export const PAYER_ID = 700_900_001;
-/** Nobody sells through a marketplace here. */
-export const MARKETPLACE = 'NONE';
+const PAYER_ID = 700_900_001;
 
 /** Every field that a client may count or add up is there; `payments`, `shipments`, `payouts`, `items` are always arrays. */
-export function renderMerchantOrder(state: QrState, order: QrOrder): object {
-  const { merchant } = order;
-  const { status, order_status, payments, paid_minor, refunded_minor } = merchantOrderState(state, order);
+function renderMerchantOrder(world: World, order: QrOrder): object {
+  const merchant = world.merchant(order.merchant_id);
+  const { status, order_status, payments, paid_minor, refunded_minor } = merchantOrderState(world, order);
   const amount = (minor: number): number => amountNumber(minor, merchant.site);
   return {
     id: order.merchant_order_id,
     status,
     external_reference: order.external_reference,
     preference_id: preferenceId(order),
-    payments: payments.map((payment) => renderPayment(payment, order)),
+    payments: payments.map((payment) => renderPayment(payment, merchant.site)),
     shipments: [],
     payouts: [],
     collector: { id: Number(merchant.user_id), email: '', nickname: merchant.nickname },
     marketplace: MARKETPLACE,
     notification_url: order.notification_url,
     date_created: offsetDate(order.created_at_ms),
-    last_updated: offsetDate(lastUpdatedMs(state, order)),
+    last_updated: offsetDate(lastUpdatedMs(world, order)),
     sponsor_id: order.sponsor_id === null ? null : String(order.sponsor_id),
     shipping_cost: 0,
     total_amount: amount(order.total_minor),
@@ -137,8 +143,8 @@ interface Summary {
 }
 
 /** Refunds are read from the payments, so that the states follow whoever refunds. */
-export function merchantOrderState(state: QrState, order: QrOrder): Summary {
-  const payments = order.payment_ids.flatMap((id) => state.world.payments.get(id) ?? []);
+export function merchantOrderState(world: World, order: QrOrder): Summary {
+  const payments = order.payment_ids.flatMap((id) => world.payments.get(id) ?? []);
   const taken = payments.filter(({ status }) => status !== 'rejected');
   const paid_minor = taken.reduce((sum, payment) => sum + payment.amount_minor, 0);
   const refunded_minor = taken.reduce((sum, payment) => sum + payment.refunded_minor, 0);
@@ -155,14 +161,13 @@ function stateOf(order: QrOrder, paid_minor: number, refunded_minor: number): Pi
 }
 
 /** Virtual time, epoch milliseconds; a refund counts. */
-export function lastUpdatedMs(state: QrState, order: QrOrder): number {
-  const times = order.payment_ids.map((id) => state.world.payments.get(id)?.updated_at_ms ?? 0);
+function lastUpdatedMs(world: World, order: QrOrder): number {
+  const times = order.payment_ids.map((id) => world.payments.get(id)?.updated_at_ms ?? 0);
   return Math.max(order.updated_at_ms, ...times);
 }
 
-function renderPayment(payment: Payment, order: QrOrder): object {
+function renderPayment(payment: Payment, site: Site): object {
   const approved = payment.status !== 'rejected';
-  const { site } = order.merchant;
   const amount = (minor: number): number => amountNumber(minor, site);
   return {
     id: payment.id,
@@ -180,18 +185,8 @@ function renderPayment(payment: Payment, order: QrOrder): object {
   };
 }
 
-// The integrator that an order names: a user id, and not the seller's own. Source: `docs/field-notes.md` QR §1.1 errors.
-
-/**
- * Integrators are not in the cast, so any other number passes; a merchant of the cast must be of the same site.
- * @returns null when none is named.
- * @throws PuenteError refused.
- */
-export function checkSponsor({ family, merchant, state }: QrCall, value: Json): number | null {
-  if (value === null || value === '') return null;
-  const text = typeof value === 'number' || typeof value === 'string' ? String(value) : '';
-  const known = state.world.merchants.get(text);
-  const foreign = known !== undefined && known.site.site_id !== merchant.site.site_id;
-  if (!/^[1-9]\d{0,14}$/.test(text) || text === merchant.user_id || foreign) throw refuse(family, 'invalid_sponsor');
-  return Number(text);
-}
+export const merchantOrderRows: Rows<'merchant_orders'> = [
+  ['get', '/merchant_orders', searchMerchantOrders],
+  ['get', '/merchant_orders/search', searchMerchantOrders],
+  ['get', '/merchant_orders/:merchant_order', getMerchantOrder],
+];

@@ -1,44 +1,59 @@
 /** v1: attended orders, which answer with the object of a checkout preference. Source: `docs/field-notes.md` QR §1.1. */
 
 import type { Json } from '../../../contract/json.ts';
-import { jsonNumber, quantityOf } from '../../../contract/legacy-amount.ts';
-import type { PointOfSale } from '../../cast.ts';
+import { jsonNumber } from '../../../contract/legacy-amount.ts';
+import { json, refuse } from '../../answer.ts';
+import { bodyObject, type Call, type Handler, isObject, type JsonObject, type Rows } from '../../call.ts';
 import { amountNumber } from '../../money.ts';
-import { isObject } from '../call.ts';
-import { demandOwner, namedTill, numberedTill, objectBody, type QrCall, type QrHandler, refuse } from './call.ts';
-import { fieldsOf, type JsonObject, type RefuseField } from './fields.ts';
+import type { Merchant, PointOfSale, QrContent, QrItem, QrOrder } from '../../records.ts';
+import {
+  demandOwner,
+  fieldsOf,
+  MARKETPLACE,
+  MAX_ITEM_ID,
+  MAX_ITEM_TEXT,
+  MAX_TEXT,
+  MAX_URL,
+  namedTill,
+  numberedTill,
+  preferenceId,
+  type RefuseField,
+  readQuantity,
+  readReference,
+  readSponsor,
+} from './fields.ts';
 import { lifetimeHeader, openOrder, takeOff } from './lifecycle.ts';
-import { checkSponsor, MARKETPLACE } from './merchant-orders.ts';
-import { preferenceId, type QrContent, type QrItem, type QrOrder } from './state.ts';
+
+type PreferenceCall = Call<'qr_v1'>;
 
 /** `POST` and `PUT /mpmobile/instore/qr/{user_id}/{external_id}` and `/{pos_id}`: the till shows this from now on. */
-export const createPreference: QrHandler = (call) => {
+const createPreference: Handler<'qr_v1'> = (call) => {
   if (call.path('user') !== '') demandOwner(call);
   const content = readPreference(call);
   const order = openOrder(call, content, tillOf(call), 'attended');
-  return { status: call.state.world.settings.legacy_qr_preference_status, body: renderPreference(order) };
+  return json(call.world.settings.legacy_qr_preference_status, renderPreference(order, call.merchant));
 };
 
 /** `GET …`: what the till shows; the shape of this answer is not public (`docs/field-notes.md` QR §11). */
-export const getPreference: QrHandler = (call) => {
-  if (call.path('user') !== '') demandOwner(call);
-  const order = call.state.shown.get(tillOf(call).id);
+const getPreference: Handler<'qr_v1'> = (call) => {
+  const order = call.world.shown.get(ownTill(call).id);
   if (order === undefined) throw refuse('qr_v1', 'order_not_found');
-  return { status: 200, body: renderPreference(order) };
+  return json(200, renderPreference(order, call.merchant));
 };
 
 /** `DELETE …`: 204. */
-export const cancelPreference: QrHandler = (call) => {
-  if (call.path('user') !== '') demandOwner(call);
-  return takeOff(call, tillOf(call));
-};
+const cancelPreference: Handler<'qr_v1'> = (call) => takeOff(call, ownTill(call));
 
-function tillOf(call: QrCall): PointOfSale {
+function ownTill(call: PreferenceCall): PointOfSale {
+  if (call.path('user') !== '') demandOwner(call);
+  return tillOf(call);
+}
+
+function tillOf(call: PreferenceCall): PointOfSale {
   return call.path('number') === '' ? namedTill(call) : numberedTill(call);
 }
 
-function renderPreference(order: QrOrder): object {
-  const { merchant } = order;
+function renderPreference(order: QrOrder, merchant: Merchant): object {
   const total_amount = amountNumber(order.total_minor, merchant.site);
   return {
     id: preferenceId(order),
@@ -78,22 +93,14 @@ function renderPreference(order: QrOrder): object {
 
 // The body of a v1 order: items without a total. Source: `docs/field-notes.md` QR §1.1.
 
-export const MAX_TEXT = 256;
-export const MAX_URL = 500;
-/** Item ids have no documented limit; a reference's does. */
-export const MAX_ITEM_ID = 256;
-/** Item descriptions and pictures have none either. */
-export const MAX_ITEM_TEXT = 2000;
-
 /** @throws PuenteError refused, with the code of the first field that does not hold. */
-export function readPreference(call: QrCall): QrContent {
-  const body = objectBody(call);
-  const fields = fieldsOf(body, call.merchant.site, (fault, name) => refuse('qr_v1', fault, name));
-  const external_reference = fields.optionalId('external_reference', MAX_TEXT);
-  if (external_reference === null) throw refuse('qr_v1', 'missing_property', 'external_reference');
-  if (external_reference === '') throw refuse('qr_v1', 'invalid_property', 'external_reference');
+function readPreference(call: PreferenceCall): QrContent {
+  const body = bodyObject(call);
+  const refuseField: RefuseField = (fault, name) => refuse('qr_v1', fault, name);
+  const fields = fieldsOf(body, call.merchant.site, refuseField);
+  const external_reference = readReference(fields, refuseField);
   const notification_url = fields.optionalText('notification_url', MAX_URL);
-  const sponsor_id = checkSponsor(call, body.sponsor_id ?? null);
+  const sponsor_id = readSponsor(call, body.sponsor_id ?? null);
   const read = readItems(call, body.items);
   const total_minor = read.reduce((sum, { price_minor, item }) => sum + price_minor * item.quantity, 0);
   // "amount cannot be paid" is an `invalid_items` in the reference.
@@ -116,7 +123,7 @@ export function readPreference(call: QrCall): QrContent {
 /** One code for everything about items. */
 const refuseItem: RefuseField = (fault, name) => refuse('qr_v1', fault, name, 'invalid_items');
 
-function readItems(call: QrCall, items: Json | undefined): { item: QrItem; price_minor: number }[] {
+function readItems(call: PreferenceCall, items: Json | undefined): { item: QrItem; price_minor: number }[] {
   if (items === undefined || items === null) throw refuseItem('missing_property', 'items');
   // A real capture: items as an object, or as anything else that is no list.
   if (!Array.isArray(items)) throw refuse('qr_v1', 'bad_request');
@@ -127,7 +134,7 @@ function readItems(call: QrCall, items: Json | undefined): { item: QrItem; price
   });
 }
 
-function readItem({ merchant: { site } }: QrCall, item: JsonObject): { item: QrItem; price_minor: number } {
+function readItem({ merchant: { site } }: PreferenceCall, item: JsonObject): { item: QrItem; price_minor: number } {
   const fields = fieldsOf(item, site, refuseItem);
   const title = fields.text('title', MAX_TEXT);
   const currency_id = fields.text('currency_id', MAX_TEXT);
@@ -148,10 +155,14 @@ function readItem({ merchant: { site } }: QrCall, item: JsonObject): { item: QrI
   };
 }
 
-/** A whole number; fractions are refused as the old service did (`docs/field-notes.md` QR §8). */
-export function readQuantity(value: Json | undefined, refuseField: RefuseField): number {
-  if (value === undefined || value === null) throw refuseField('missing_property', 'quantity');
-  const quantity = quantityOf(value);
-  if (quantity === null) throw refuseField('invalid_property', 'quantity');
-  return quantity;
-}
+export const preferenceRows: Rows<'qr_v1'> = [
+  '/mpmobile/instore/qr/:user/:till',
+  '/mpmobile/instore/qr/:number',
+].flatMap(
+  (path): Rows<'qr_v1'> => [
+    ['post', path, createPreference],
+    ['put', path, createPreference],
+    ['get', path, getPreference],
+    ['delete', path, cancelPreference],
+  ],
+);

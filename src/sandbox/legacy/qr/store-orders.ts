@@ -1,52 +1,60 @@
 /** v2: attended orders, which are put, got as they were sent, and deleted; and dynamic and hybrid codes. Source: `docs/field-notes.md` QR §1.2, §1.3. */
 
 import type { Json } from '../../../contract/json.ts';
+import { json, noContent, refuse } from '../../answer.ts';
+import { bodyObject, type Call, type Handler, isObject, type JsonObject, type Rows } from '../../call.ts';
 import { qrData } from '../../order-at-unit.ts';
-import { isObject } from '../call.ts';
-import { demandOwner, namedTill, objectBody, type QrCall, type QrHandler, refuse } from './call.ts';
-import { fieldsOf, type JsonObject, type RefuseField } from './fields.ts';
-import { lifetimeHeader, lifetimeUntil, openOrder, takeOff } from './lifecycle.ts';
-import { checkSponsor } from './merchant-orders.ts';
-import { MAX_ITEM_ID, MAX_ITEM_TEXT, MAX_TEXT, MAX_URL, readQuantity } from './preferences.ts';
-import type { QrContent, QrItem, QrMode } from './state.ts';
+import type { QrContent, QrItem } from '../../records.ts';
+import {
+  demandOwner,
+  fieldsOf,
+  MAX_ITEM_ID,
+  MAX_ITEM_TEXT,
+  MAX_TEXT,
+  MAX_URL,
+  namedTill,
+  type RefuseField,
+  readQuantity,
+  readReference,
+  readSponsor,
+} from './fields.ts';
+import { confirmCashOut, lifetimeHeader, lifetimeUntil, openOrder, takeOff } from './lifecycle.ts';
+
+type StoreCall = Call<'qr'>;
 
 /** `PUT …/pos/{external_pos_id}/orders`, with or without the store: 204 without a body. */
-export const putStoreOrder: QrHandler = (call) => {
+const putStoreOrder: Handler<'qr'> = (call) => {
   demandOwner(call);
   const content = readStoreOrder(call, false);
   openOrder(call, content, namedTill(call), 'attended');
-  return { status: 204 };
+  return noContent;
 };
 
 /** `GET …/orders`: the order as it was sent. */
-export const getStoreOrder: QrHandler = (call) => {
+const getStoreOrder: Handler<'qr'> = (call) => {
   demandOwner(call);
-  const order = call.state.shown.get(namedTill(call).id);
+  const order = call.world.shown.get(namedTill(call).id);
   if (order === undefined) throw refuse('qr', 'order_not_found');
-  return { status: 200, body: order.sent };
+  return json(200, order.sent);
 };
 
 /** `DELETE …/orders`: 204. */
-export const deleteStoreOrder: QrHandler = (call) => {
+const deleteStoreOrder: Handler<'qr'> = (call) => {
   demandOwner(call);
   return takeOff(call, namedTill(call));
 };
 
-/** `POST …/qrs`: a code of its own, beside what the till shows; nobody can fetch or delete it. */
-export const createDynamic: QrHandler = (call) => createCode(call, 'dynamic');
-
-/** `PUT …/qrs`: a code of its own that the till shows too. */
-export const createHybrid: QrHandler = (call) => createCode(call, 'hybrid');
-
-function createCode(call: Parameters<QrHandler>[0], mode: QrMode): ReturnType<QrHandler> {
-  demandOwner(call);
-  const content = readStoreOrder(call, mode === 'dynamic');
-  const { id, merchant, total_minor } = openOrder(call, content, namedTill(call), mode);
-  return {
-    status: call.state.world.settings.legacy_qr_code_status,
-    body: { in_store_order_id: id, qr_data: qrData(merchant.site, id, total_minor, merchant.nickname) },
+/** `POST …/qrs`: a code of its own, beside what the till shows; nobody can fetch or delete it. `PUT …/qrs`: one that the till shows too. */
+const createCode =
+  (mode: 'dynamic' | 'hybrid'): Handler<'qr'> =>
+  (call) => {
+    const { world, merchant } = call;
+    demandOwner(call);
+    const content = readStoreOrder(call, mode === 'dynamic');
+    const { id, total_minor } = openOrder(call, content, namedTill(call), mode);
+    const qr_data = qrData(merchant.site, id, total_minor, merchant.nickname);
+    return json(world.settings.legacy_qr_code_status, { in_store_order_id: id, qr_data });
   };
-}
 
 // The body of a v2, dynamic or hybrid order: items with totals, and cash. Source: `docs/field-notes.md` QR §1.2, §1.3.
 
@@ -54,12 +62,10 @@ function createCode(call: Parameters<QrHandler>[0], mode: QrMode): ReturnType<Qr
  * @param demandsUrl whether `notification_url` must be a URL, as the dynamic POST alone does.
  * @throws PuenteError refused, with the code of the first field that does not hold.
  */
-export function readStoreOrder(call: QrCall, demandsUrl: boolean): QrContent {
-  const body = objectBody(call);
+function readStoreOrder(call: StoreCall, demandsUrl: boolean): QrContent {
+  const body = bodyObject(call);
   const fields = fieldsOf(body, call.merchant.site, refuseField);
-  const external_reference = fields.optionalId('external_reference', MAX_TEXT);
-  if (external_reference === null) throw refuseField('missing_property', 'external_reference');
-  if (external_reference === '') throw refuseField('invalid_property', 'external_reference');
+  const external_reference = readReference(fields, refuseField);
   const title = fields.text('title', MAX_TEXT);
   fields.optionalText('description', MAX_TEXT);
   const notification_url = fields.optionalText('notification_url', MAX_URL) || null;
@@ -76,7 +82,7 @@ export function readStoreOrder(call: QrCall, demandsUrl: boolean): QrContent {
     external_reference,
     description: title,
     notification_url,
-    sponsor_id: readSponsor(call, body.sponsor),
+    sponsor_id: sponsorOf(call, body.sponsor),
     items: read.map(({ item }) => item),
     total_minor: total.minor,
     cash_out_minor,
@@ -87,12 +93,10 @@ export function readStoreOrder(call: QrCall, demandsUrl: boolean): QrContent {
 }
 
 const refuseField: RefuseField = (fault, name) => refuse('qr', fault, name);
-/** These fields of an item have codes of their own in the reference; every other one is `invalid_items.<field>`. */
-const OWN_CODES = ['unit_measure', 'quantity', 'unit_price'];
-const refuseItem: RefuseField = (fault, name) => refuseField(fault, OWN_CODES.includes(name) ? name : `items.${name}`);
+const refuseItem: RefuseField = (fault, name) => refuseField(fault, `items.${name}`);
 
 /** An empty object and an amount of 0 do no harm: real tills send both. */
-function readCashOut(call: QrCall, cash_out: Json | undefined): number {
+function readCashOut(call: StoreCall, cash_out: Json | undefined): number {
   if (cash_out === undefined || cash_out === null) return 0;
   if (!isObject(cash_out)) throw refuseField('invalid_property', 'cash_out');
   const refuseCash: RefuseField = (fault, name) => refuseField(fault, `cash_out.${name}`);
@@ -101,10 +105,10 @@ function readCashOut(call: QrCall, cash_out: Json | undefined): number {
   return minor;
 }
 
-function readSponsor(call: QrCall, sponsor: Json | undefined): number | null {
+function sponsorOf(call: StoreCall, sponsor: Json | undefined): number | null {
   if (sponsor === undefined || sponsor === null) return null;
   if (!isObject(sponsor)) throw refuse('qr', 'invalid_sponsor');
-  return checkSponsor(call, sponsor.id ?? null);
+  return readSponsor(call, sponsor.id ?? null);
 }
 
 interface ReadItem {
@@ -112,7 +116,7 @@ interface ReadItem {
   total_minor: number;
 }
 
-function readItems(call: QrCall, items: Json, cash_out_minor: number): ReadItem[] {
+function readItems(call: StoreCall, items: Json, cash_out_minor: number): ReadItem[] {
   if (!Array.isArray(items)) throw refuseField('invalid_property', 'items');
   if (items.length === 0 && cash_out_minor === 0) throw refuse('qr', 'cash_out_required');
   return items.map((item) => {
@@ -121,7 +125,7 @@ function readItems(call: QrCall, items: Json, cash_out_minor: number): ReadItem[
   });
 }
 
-function readItem({ merchant: { site } }: QrCall, item: JsonObject): ReadItem {
+function readItem({ merchant: { site } }: StoreCall, item: JsonObject): ReadItem {
   const fields = fieldsOf(item, site, refuseItem);
   const title = fields.text('title', MAX_TEXT);
   fields.text('unit_measure', MAX_TEXT);
@@ -145,3 +149,20 @@ function readItem({ merchant: { site } }: QrCall, item: JsonObject): ReadItem {
     },
   };
 }
+
+const collector = '/instore/qr/seller/collectors/:user';
+/** One version of the guide has the singular. */
+const codes = '/instore/orders/qr/seller/collector{s}/:user/pos/:till/qrs';
+
+export const storeOrderRows: Rows<'qr'> = [
+  ...[`${collector}/stores/:store/pos/:till/orders`, `${collector}/pos/:till/orders`].flatMap(
+    (path): Rows<'qr'> => [
+      ['put', path, putStoreOrder],
+      ['get', path, getStoreOrder],
+      ['delete', path, deleteStoreOrder],
+    ],
+  ),
+  ['post', codes, createCode('dynamic')],
+  ['put', codes, createCode('hybrid')],
+  ['post', '/instore/orders/:merchant_order/confirmation', confirmCashOut],
+];

@@ -1,0 +1,55 @@
+/** A file that keeps a world between two starts of the sandbox. */
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { PuenteError } from '../error.ts';
+import type { OpenWorld } from './open-world.ts';
+import { restoreSnapshot, takeSnapshot } from './snapshot.ts';
+
+/** How often it looks whether there is something to write, and how long calls must have paused: writing takes the time of calls. */
+const LOOK_MS = 1_000;
+const PAUSE_MS = 500;
+
+/**
+ * Reads the world from the file, if there is one, and writes it when calls pause and at the end. Time went on while the
+ * sandbox was not running: what fell due meanwhile happens at once.
+ * @param path null keeps nothing.
+ * @throws PuenteError bad_setting, when the file does not hold a world.
+ */
+export function keepWorld(
+  { world, onAnswer }: OpenWorld,
+  path: string | null,
+): { is_restored: boolean; close(): void } {
+  if (path === null) return { is_restored: false, close: () => {} };
+  const is_restored = existsSync(path);
+  if (is_restored) {
+    try {
+      restoreSnapshot(world, readFileSync(path, 'utf8'), 'goes_on');
+    } catch (error) {
+      if (!(error instanceof PuenteError)) throw error;
+      throw new PuenteError(
+        'bad_setting',
+        `sandbox.data: ${path}: ${error.message} Move the file away to start empty.`,
+      );
+    }
+  }
+  let changed_at = 0;
+  /** Beside the file and then renamed, so that a sandbox that is killed leaves a whole one. It holds secrets that sign webhooks. */
+  const save = (): void => {
+    changed_at = 0;
+    writeFileSync(`${path}.new`, takeSnapshot(world, true), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  };
+  const timer = setInterval(() => {
+    if (changed_at !== 0 && Date.now() - changed_at >= PAUSE_MS) save();
+  }, LOOK_MS);
+  timer.unref();
+  onAnswer(() => {
+    changed_at = Date.now();
+  });
+  return {
+    is_restored,
+    close() {
+      clearInterval(timer);
+      save();
+    },
+  };
+}
