@@ -133,21 +133,22 @@ async function closeDoors(
   await opsDoor.close(Math.max(0, end - performance.now()));
 }
 
-/** The sandbox tells its events to our own door; a reset empties it, and what pointed there is closed. */
+/** The sandbox notifies our own door of its events; after a reset or a restore, links to orders that it does not know are closed. */
 function attachSandbox(
-  { world }: Sandbox,
+  sandbox: Sandbox,
   ports: Ports,
   secret: Secret | null,
   own_url: string,
   isRunning: () => boolean,
 ): void {
+  const { world } = sandbox;
   const webhooks = { webhook_url: `${own_url}/webhooks/orders`, webhook_secret: secret?.reveal() ?? '' };
   world.configure(webhooks);
   world.onReset(() => {
     if (!isRunning()) return;
     world.configure(webhooks);
     // A create that is under way ends by itself; what has its order has lost it.
-    closeLeftovers(ports, (link) => link.order_id !== null).catch((error: unknown) =>
+    closeLeftovers(ports, sandbox, (link) => link.order_id !== null).catch((error: unknown) =>
       ports.log.error('open payments could not be closed after a reset', { cause: String(error) }),
     );
   });

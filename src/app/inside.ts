@@ -93,9 +93,9 @@ export async function openInside(
     noticesWaiting: () => wake(),
     failpoint: parts.failpoint ?? (() => undefined),
   });
-  const leftovers = sandbox === null ? 0 : await closeLeftovers(ports);
+  const leftovers = sandbox === null ? 0 : await closeLeftovers(ports, sandbox);
   if (leftovers > 0)
-    remarks.push(`${leftovers} open payments of an earlier sandbox were closed: the sandbox starts empty.`);
+    remarks.push(`${leftovers} open payments of an earlier sandbox were closed: the sandbox does not know them.`);
   if (sandbox !== null) parts.onStep?.('sandbox');
   return {
     ports,
@@ -160,10 +160,11 @@ async function ownSandbox(config: Config): Promise<Sandbox> {
 
 /** The sandbox sends its events to our own door, whose certificate may be a private one. */
 function sandboxOptions(config: Config): SandboxOptions {
-  const { settings, local_notification_urls, ...rest } = config.sandbox;
+  const { settings, local_notification_urls, keeps_world, ...rest } = config.sandbox;
   const tls = readTls(config);
   return {
     ...rest,
+    data: keeps_world ? join(config.data_dir, 'sandbox.json') : null,
     settings: { local_notification_urls, ...settings },
     ...(tls === null ? {} : { webhook_certificate: tls.certificate }),
   };

@@ -18,6 +18,7 @@ import { lost } from '../proxy/sales/recover.ts';
 import { changeLink } from '../proxy/sales/settle.ts';
 import type { CoreSettings } from '../proxy/settings.ts';
 import { Secret } from '../proxy/vault.ts';
+import type { Sandbox } from '../sandbox/server.ts';
 import type { StartStep } from './welcome.ts';
 import type { joinWorkers } from './workers.ts';
 
@@ -63,14 +64,23 @@ function noticeUrls({ outbound: { allow_private, allow_http, ports } }: Config):
 }
 
 /**
- * A sandbox starts empty, at its own start and after a reset: what these links and sales point at is gone and must not
- * hold terminals.
+ * A sandbox that does not keep its world starts empty, and so does one after a reset: links and sales of orders that it does
+ * not know must not hold terminals. One that keeps its world goes on with the legacy sales too.
+ * @param which of the links may be closed.
  * @returns how many were closed.
  */
-export async function closeLeftovers(runtime: Ports, which: (link: Link) => boolean = () => true): Promise<number> {
-  const leftovers = (await runtime.store.links.dueLinks(Number.MAX_SAFE_INTEGER, MAX_LEFTOVERS)).filter(which);
+export async function closeLeftovers(
+  runtime: Ports,
+  { world, is_restored }: Sandbox,
+  which: (link: Link) => boolean = () => true,
+): Promise<number> {
+  const due = await runtime.store.links.dueLinks(Number.MAX_SAFE_INTEGER, MAX_LEFTOVERS);
+  // What became of a create in doubt is asked by its key, which a world that was kept still knows.
+  const isLost = ({ order_id }: Link): boolean => (order_id === null ? !is_restored : !world.orders.has(order_id));
+  const leftovers = due.filter((link) => which(link) && isLost(link));
   for (const link of leftovers) await changeLink(runtime, link, () => ({ change: lost(link, runtime.clock.now()) }));
-  return leftovers.length + (await endLegacySales(runtime));
+  const keepsLegacy = is_restored && world.intents.size + world.qr_orders.size > 0;
+  return leftovers.length + (keepsLegacy ? 0 : await endLegacySales(runtime));
 }
 
 /** A create that is being carried now ends by itself. */

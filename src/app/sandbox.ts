@@ -1,5 +1,6 @@
 /** `puente sandbox`: the stand-in for both vendor APIs by itself, without a proxy and a database. */
 import { once } from 'node:events';
+import { resolve } from 'node:path';
 import { loadConfig } from '../config/config.ts';
 import { startSandbox } from '../sandbox/server.ts';
 
@@ -7,11 +8,13 @@ export interface SandboxOrder {
   port?: string;
   host?: string;
   profile?: string;
+  /** A file that keeps the world between two starts. */
+  data?: string;
 }
 
 /**
  * Serves until SIGTERM or SIGINT.
- * @throws PuenteError bad_setting when an option is wrong or the port is taken.
+ * @throws PuenteError bad_setting when an option is wrong, the port is taken, or the file does not hold a world.
  */
 export async function serveSandbox(environment: NodeJS.ProcessEnv, cwd: string, order: SandboxOrder): Promise<void> {
   const env = {
@@ -20,8 +23,9 @@ export async function serveSandbox(environment: NodeJS.ProcessEnv, cwd: string, 
     ...(order.host === undefined ? {} : { PUENTE_SANDBOX_HOST: order.host }),
     ...(order.profile === undefined ? {} : { PUENTE_SANDBOX_PROFILE: order.profile }),
   };
-  const { settings, local_notification_urls, ...rest } = loadConfig({ env, cwd }).sandbox;
-  const sandbox = await startSandbox({ ...rest, settings: { local_notification_urls, ...settings } });
+  const { settings, local_notification_urls, keeps_world: _, ...rest } = loadConfig({ env, cwd }).sandbox;
+  const data = order.data === undefined ? null : resolve(cwd, order.data);
+  const sandbox = await startSandbox({ ...rest, data, settings: { local_notification_urls, ...settings } });
   process.stdout.write(
     welcome(sandbox.url, rest.profile, [...sandbox.world.merchants.values()][0]?.access_token ?? ''),
   );

@@ -89,6 +89,7 @@ export const settings = z.strictObject({
     port: listeningPort(),
     profile: choice(['specification', 'field']),
     local_notification_urls: choice(['not_called', 'called']),
+    keeps_world: flag(),
     /** Passed on as they are; the sandbox checks its own settings. */
     settings: z.record(z.string(), z.unknown()).meta({ allowed: 'a list of names and values' }),
   }),

@@ -8,9 +8,15 @@ import { bodyJson, type Call, fingerprint, type Handler, idempotencyKey, isObjec
 import { minorUnits } from './money.ts';
 import { newUlid } from './order.ts';
 import { qrData, queueOrder, showOrder } from './order-at-unit.ts';
-import { checkPointOrder, DEFAULT_EXPIRATION, type PointOrderRequest, problemOf } from './order-rules.ts';
+import {
+  amountsOf,
+  checkOrder,
+  DEFAULT_EXPIRATION,
+  type PointOrderRequest,
+  problemOf,
+  type QrOrderRequest,
+} from './order-rules.ts';
 import { renderOrder } from './order-view.ts';
-import { amountsOf, checkQrOrder, type QrOrderRequest } from './qr-order-rules.ts';
 import type { AtTerminal, AtTill, KeyEntry, Merchant, Order, PointOfSale } from './records.ts';
 import { unsupportedSite } from './terminals.ts';
 import { hashOf, type World } from './world.ts';
@@ -61,8 +67,8 @@ function planOrder(call: Call, body: Json): Plan {
     throw refuse(problemOf('property_value', ['type']));
   const isQr = type === 'qr' || (type === undefined && isObject(body.config) && body.config.qr !== undefined);
   if (!isSiteSupported(world, merchant, isQr)) throw refuse(unsupportedSite);
-  const circumstances = { site: merchant.site, settings: world.settings, now_ms: world.clock.now() };
-  const checked = isQr ? checkQrOrder(body, merchant, circumstances) : checkPointOrder(body, circumstances);
+  const { settings, clock } = world;
+  const checked = checkOrder(body, { type: isQr ? 'qr' : 'point', merchant, settings, now_ms: clock.now() });
   if ('status' in checked) throw refuse(checked);
   checkMarketplace(call, body);
   return checked.request.type === 'qr'

@@ -1,213 +1,229 @@
-/** What a create of a Point order may say, and the checks that both types of order share. Source: `docs/field-notes.md` Spec Order, `docs/field-notes.md` Orders §1.2. */
+/** What a create of an order may say: one table of the fields of both types, and the rules between fields. Source: `docs/field-notes.md` Spec Order, Spec Errors, Orders §1.2, reference qr-code-ca/orders/create-order. */
 
 import { durationMs } from '../contract/duration.ts';
-import { isWithinCharacters, POINT_PRO_ID } from '../contract/identifiers.ts';
+import { isWithinCharacters, ORDER_REFERENCE, POINT_PRO_ID } from '../contract/identifiers.ts';
 import type { Json } from '../contract/json.ts';
+import { type QrMode, qrModes } from '../contract/orders.ts';
 import type { Problem } from './answer.ts';
 import type { Settings } from './assumptions.ts';
-import { type JsonObject as Fields, isObject } from './call.ts';
-import { amountText, parseAmount } from './money.ts';
+import { isObject, type JsonObject } from './call.ts';
+import { amountText, minorUnits, parseAmount } from './money.ts';
+import type { Merchant } from './records.ts';
 import type { Site } from './sites.ts';
 
-export interface PointOrderRequest {
-  type: 'point';
+interface AnyOrderRequest {
   external_reference: string;
   description?: string;
   expiration_time?: string;
   marketplace_fee?: string;
+  integration_data?: JsonObject;
+}
+
+export interface PointOrderRequest extends AnyOrderRequest {
+  type: 'point';
   transactions: { payments: [{ amount: string }] };
   config: {
     point: { terminal_id: string; print_on_terminal?: string; ticket_number?: string };
-    payment_method?: Record<string, Json>;
+    payment_method?: JsonObject;
   };
-  integration_data?: Record<string, Json>;
 }
 
-/** `docs/field-notes.md` Spec Limits: PT30S to PT3H, PT15M when nothing is said. */
-export const DEFAULT_EXPIRATION = 'PT15M';
-const MAX_EXPIRATION_MS = 3 * 3_600_000;
+export interface QrOrderRequest extends AnyOrderRequest {
+  type: 'qr';
+  total_amount?: string;
+  /** At least one of the two: `payments` may be missing when money is withdrawn without a sale. */
+  transactions: { payments?: [{ amount: string }]; cash_outs?: [{ amount: string }] };
+  config: { qr: { external_pos_id: string; mode?: QrMode }; payment_method?: JsonObject };
+  items?: { [key: string]: unknown; external_categories?: unknown[] }[];
+  discounts?: { payment_methods?: { type: string; new_total_amount: string }[] };
+}
 
-/** @returns the request, or the refusal of its first fault. The caller has looked at the type. */
-export function checkPointOrder(body: Fields, circumstances: Circumstances): { request: PointOrderRequest } | Problem {
-  const problem = checkProperties(body, pointOrder, circumstances) ?? checkSponsor(body);
+/** What decides beside the request: the seller, what the sandbox was set to, and its time in epoch milliseconds. */
+export interface Circumstances {
+  type: 'point' | 'qr';
+  merchant: Merchant;
+  settings: Settings;
+  now_ms: number;
+}
+
+/** @returns the request, or the refusal of its first fault. */
+export function checkOrder(
+  body: JsonObject,
+  circumstances: Circumstances,
+): { request: PointOrderRequest | QrOrderRequest } | Problem {
+  const found: Found[] = [];
+  checkObject(body, '', undefined, circumstances, found);
+  const problem = firstProblem(found) ?? checkSponsor(body);
   if (problem !== undefined) return problem;
-  return { request: body as unknown as PointOrderRequest }; // the tree has just proved this shape
+  const request = body as unknown as PointOrderRequest | QrOrderRequest; // the table has just proved this shape
+  return (request.type === 'qr' ? checkQr(request, circumstances.merchant) : undefined) ?? { request };
 }
 
-export const pattern =
-  (regex: RegExp) =>
-  (value: string): boolean =>
-    regex.test(value);
-export const oneOf =
-  (...values: string[]) =>
+// The table.
+
+type Check<Value, Verdict> = (value: Value, circumstances: Circumstances) => Verdict;
+
+interface Field {
+  /** `[]` stands for each element of a list; elements are objects. */
+  path: string;
+  /** Of both types when missing. */
+  of?: 'point' | 'qr';
+  required?: true;
+  /** Without it the field is known always. */
+  isKnown?: (settings: Settings) => boolean;
+}
+
+/** A check of a text answers false or the message of the refusal; a check of an object answers the path of the culprit. */
+type Rule = Field &
+  (
+    | { kind: 'text'; check?: Check<string, boolean | string> }
+    | { kind: 'whole'; check?: Check<number, boolean> }
+    | { kind: 'object'; check?: Check<JsonObject, string | null> }
+    | { kind: 'list'; least: number; most: (settings: Settings) => number }
+  );
+
+const required = true;
+const oneOf =
+  (...values: readonly string[]) =>
   (value: string): boolean =>
     values.includes(value);
-
-/** Fields that Point and QR have in common. */
-export const commonProperties: ObjectProperty['properties'] = {
-  type: { kind: 'string', required: true },
-  external_reference: { kind: 'string', required: true, check: pattern(/^[A-Za-z0-9_-]{1,64}$/) },
-  description: { kind: 'string', check: (value) => isWithinCharacters(value, 150) },
-};
-
-export const one = (): number => 1;
-
-/** Who bears the cost of installments; the second spelling is not in the specification (`docs/field-notes.md` Orders §1.2). */
-export const installmentsCost: Record<string, Property> = {
-  default_installments_cost: { kind: 'string', check: oneOf('seller', 'buyer') },
-  installments_cost: {
-    kind: 'string',
-    isKnown: (settings) => settings.installments_cost === 'as_seen',
-    check: oneOf('seller', 'buyer'),
-  },
-};
-
-/** @returns the path of a cost that the terminal does not know. */
-function costOfAnotherModel({ point, payment_method }: Fields, { settings }: Circumstances): string | null {
-  if (settings.installments_cost === 'as_seen' || !isObject(point) || !isObject(payment_method)) return null;
-  const isAsked = payment_method.default_installments_cost !== undefined;
-  return isAsked && !POINT_PRO_ID.test(String(point.terminal_id)) ? 'payment_method.default_installments_cost' : null;
-}
-
-/** The fields that Point takes. */
-const pointOrder: ObjectProperty = {
-  kind: 'object',
-  properties: {
-    ...commonProperties,
-    expiration_time: { kind: 'string', check: livesAtMost(MAX_EXPIRATION_MS) },
-    marketplace_fee: { kind: 'string', check: isAmount('point') },
-    transactions: {
-      kind: 'object',
-      required: true,
-      properties: {
-        payments: {
-          kind: 'array',
-          required: true,
-          min: 1,
-          max: one,
-          item: {
-            kind: 'object',
-            properties: { amount: { kind: 'string', required: true, check: isPayable('point') } },
-          },
-        },
-      },
-    },
-    config: {
-      kind: 'object',
-      required: true,
-      properties: {
-        point: {
-          kind: 'object',
-          required: true,
-          properties: {
-            terminal_id: {
-              kind: 'string',
-              required: true,
-              check: pattern(/^[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__[A-Za-z0-9-]+$/),
-            },
-            print_on_terminal: { kind: 'string', check: oneOf('seller_ticket', 'no_ticket') },
-            ticket_number: { kind: 'string' },
-          },
-        },
-        payment_method: {
-          kind: 'object',
-          properties: {
-            default_type: { kind: 'string', check: oneOf('credit_card', 'debit_card', 'qr') },
-            default_installments: { kind: 'integer', check: (value) => value >= 1 },
-            ...installmentsCost,
-          },
-          check: (fields) =>
-            'default_installments' in fields && fields.default_type !== 'credit_card' ? 'default_installments' : null,
-        },
-      },
-      check: costOfAnotherModel,
-    },
-    integration_data: {
-      kind: 'object',
-      properties: {
-        platform_id: { kind: 'string' },
-        integrator_id: { kind: 'string' },
-        sponsor: { kind: 'object', properties: { id: { kind: 'string', required: true } } },
-      },
-    },
-  },
-};
-
-/** A check that the text is an amount as orders of this type write it. */
-export function isAmount(type: 'point' | 'qr') {
-  return (value: string, { site, settings }: Circumstances): boolean =>
-    parseAmount(value, site.exponent, type, settings.amounts) !== null;
-}
-
-/** A check that it is more than nothing, and where there is a minimum, no less; with its message (`docs/field-notes.md` Orders §10). */
-export function isPayable(type: 'point' | 'qr') {
-  return (value: string, { site, settings }: Circumstances): boolean | string => {
-    const minor = parseAmount(value, site.exponent, type, settings.amounts);
-    if (minor === null) return false;
-    const minimum_minor = (settings.minimum_amounts === 'as_seen' ? site.minimum_minor : null) ?? 1;
-    return minor >= minimum_minor || `Must be greater than or equal to ${amountText(minimum_minor, site.exponent)}`;
-  };
-}
-
-/** `docs/field-notes.md` Spec Limits: 30 seconds for both types; the longest differs. */
+const within =
+  (most: number) =>
+  (value: string): boolean =>
+    isWithinCharacters(value, most);
+/** What is required says something. */
+const isText =
+  (most: number) =>
+  (value: string): boolean =>
+    value !== '' && isWithinCharacters(value, most);
+const isCounted = (value: number): boolean => value >= 1;
+const one = { least: 1, most: () => 1 };
+/** Limits of items that were seen (`docs/field-notes.md` Orders §1.2); the specification has none (setting `item_limits`). */
+const seenLimit =
+  (most: number) =>
+  ({ item_limits }: Settings): number =>
+    item_limits === 'as_seen' ? most : Number.POSITIVE_INFINITY;
+const isCode: Check<string, boolean> = (value, { settings }) => isWithinCharacters(value, seenLimit(30)(settings));
+const isTerminalId = (value: string): boolean => /^[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__[A-Za-z0-9-]+$/.test(value);
+const discountMethods = ['debit_card', 'credit_card', 'account_money', 'prepaid_card'];
+const HOUR_MS = 3_600_000;
+/** `docs/field-notes.md` Spec Limits: PT15M when nothing is said. */
+export const DEFAULT_EXPIRATION = 'PT15M';
 const MIN_EXPIRATION_MS = 30_000;
 
-/** A check that the text is a duration of 30 seconds to this long. */
-export function livesAtMost(max_ms: number) {
-  return (value: string, { now_ms }: Circumstances): boolean => {
+/** A check that the text is a duration of 30 seconds to this long (`docs/field-notes.md` Spec Limits). */
+function livesAtMost(max_ms: number): Check<string, boolean> {
+  return (value, { now_ms }) => {
     const lifetime_ms = durationMs(value, now_ms);
     return lifetime_ms !== null && lifetime_ms >= MIN_EXPIRATION_MS && lifetime_ms <= max_ms;
   };
 }
 
-/** A sponsor is a user id. */
-export function checkSponsor(body: Fields): Problem | undefined {
-  const data = body.integration_data;
-  const sponsor = isObject(data) ? data.sponsor : undefined;
-  if (!isObject(sponsor) || (typeof sponsor.id === 'string' && /^\d{1,20}$/.test(sponsor.id))) return undefined;
-  return {
-    status: 400,
-    code: 'sponsor_id_not_valid',
-    message: 'The sponsor is not valid',
-    details: ['integration_data.sponsor.id'],
-  };
+/** Minor units of an amount as orders of this type write it; null for any other text. */
+function minorOf(value: string, { merchant, type, settings }: Circumstances): number | null {
+  return parseAmount(value, merchant.site.exponent, type, settings.amounts);
 }
 
-// A tree of the properties that a request may have, and the documented refusal of whatever does not fit it. Source:
-// `docs/field-notes.md` Spec Errors.
+const isAmount: Check<string, boolean> = (value, circumstances) => minorOf(value, circumstances) !== null;
+const isPositive: Check<string, boolean> = (value, circumstances) => (minorOf(value, circumstances) ?? 0) > 0;
 
-/** What decides beside the request: the seller's site, what the sandbox was set to, and its time in epoch milliseconds. */
-export interface Circumstances {
-  site: Site;
-  settings: Settings;
-  now_ms: number;
+/** More than nothing, and where there is a minimum, no less; with its message (`docs/field-notes.md` Orders §10). */
+const isPayable: Check<string, boolean | string> = (value, circumstances) => {
+  const minor = minorOf(value, circumstances);
+  if (minor === null) return false;
+  const { site } = circumstances.merchant;
+  const minimum_minor = (circumstances.settings.minimum_amounts === 'as_seen' ? site.minimum_minor : null) ?? 1;
+  return minor >= minimum_minor || `Must be greater than or equal to ${amountText(minimum_minor, site.exponent)}`;
+};
+
+/** The cost of installments is for some terminals alone (setting `installments_cost`). */
+function costOfAnotherModel({ point, payment_method }: JsonObject, { settings }: Circumstances): string | null {
+  if (settings.installments_cost === 'as_seen' || !isObject(point) || !isObject(payment_method)) return null;
+  const isAsked = payment_method.default_installments_cost !== undefined;
+  return isAsked && !POINT_PRO_ID.test(String(point.terminal_id)) ? 'payment_method.default_installments_cost' : null;
 }
 
-interface AnyProperty {
-  required?: true;
-  /** Without it the property is known always. */
-  isKnown?: (settings: Settings) => boolean;
+/** Installments go with a credit card alone. */
+function installmentsOfAnother({ default_installments, default_type }: JsonObject): string | null {
+  return default_installments !== undefined && default_type !== 'credit_card' ? 'default_installments' : null;
 }
 
-/** A check of a text answers false or the message of the refusal; a check of an object answers the path of the culprit. */
-export type Property =
-  | (AnyProperty & { kind: 'string'; check?: (value: string, circumstances: Circumstances) => boolean | string })
-  | (AnyProperty & { kind: 'integer'; check?: (value: number) => boolean })
-  | ObjectProperty
-  | (AnyProperty & { kind: 'array'; min: number; max: (settings: Settings) => number; item: Property });
+/** The specification has instalments for Point (`docs/field-notes.md` Spec Order); a page of the vendor refuses discounts beside `installments_cost`, so QR knows it there. */
+const knowsInstallments = ({ qr_installments }: Settings): boolean => qr_installments === 'accepted';
+/** The second spelling of the cost is not in the specification (`docs/field-notes.md` Orders §1.2). */
+const knowsSecondSpelling = ({ installments_cost }: Settings): boolean => installments_cost === 'as_seen';
 
-export interface ObjectProperty extends AnyProperty {
-  kind: 'object';
-  properties: Record<string, Property>;
-  check?: (value: Fields, circumstances: Circumstances) => string | null;
+const rules: readonly Rule[] = [
+  { path: 'type', kind: 'text', required },
+  { path: 'external_reference', kind: 'text', required, check: (value) => ORDER_REFERENCE.test(value) },
+  { path: 'description', kind: 'text', check: within(150) },
+  { path: 'expiration_time', of: 'point', kind: 'text', check: livesAtMost(3 * HOUR_MS) },
+  { path: 'expiration_time', of: 'qr', kind: 'text', check: livesAtMost(3600 * HOUR_MS) },
+  { path: 'total_amount', of: 'qr', kind: 'text', check: isAmount },
+  { path: 'marketplace_fee', kind: 'text', check: isAmount },
+  { path: 'transactions', kind: 'object', required },
+  { path: 'transactions.payments', of: 'point', kind: 'list', required, ...one },
+  { path: 'transactions.payments', of: 'qr', kind: 'list', ...one },
+  { path: 'transactions.payments[].amount', kind: 'text', required, check: isPayable },
+  { path: 'transactions.cash_outs', of: 'qr', kind: 'list', ...one },
+  { path: 'transactions.cash_outs[].amount', of: 'qr', kind: 'text', required, check: isPositive },
+  { path: 'config', kind: 'object', required, check: costOfAnotherModel },
+  { path: 'config.point', of: 'point', kind: 'object', required },
+  { path: 'config.point.terminal_id', of: 'point', kind: 'text', required, check: isTerminalId },
+  { path: 'config.point.print_on_terminal', of: 'point', kind: 'text', check: oneOf('seller_ticket', 'no_ticket') },
+  { path: 'config.point.ticket_number', of: 'point', kind: 'text' },
+  { path: 'config.qr', of: 'qr', kind: 'object', required },
+  { path: 'config.qr.external_pos_id', of: 'qr', kind: 'text', required, check: (value) => value !== '' },
+  { path: 'config.qr.mode', of: 'qr', kind: 'text', check: oneOf(...qrModes) },
+  { path: 'config.payment_method', of: 'point', kind: 'object', check: installmentsOfAnother },
+  { path: 'config.payment_method', of: 'qr', kind: 'object', isKnown: knowsInstallments },
+  {
+    path: 'config.payment_method.default_type',
+    of: 'point',
+    kind: 'text',
+    check: oneOf('credit_card', 'debit_card', 'qr'),
+  },
+  { path: 'config.payment_method.default_installments', kind: 'whole', check: isCounted },
+  { path: 'config.payment_method.default_installments_cost', kind: 'text', check: oneOf('seller', 'buyer') },
+  {
+    path: 'config.payment_method.installments_cost',
+    kind: 'text',
+    isKnown: knowsSecondSpelling,
+    check: oneOf('seller', 'buyer'),
+  },
+  { path: 'items', of: 'qr', kind: 'list', least: 0, most: seenLimit(10) },
+  { path: 'items[].title', of: 'qr', kind: 'text', required, check: isText(150) },
+  { path: 'items[].unit_price', of: 'qr', kind: 'text', required, check: isAmount },
+  { path: 'items[].quantity', of: 'qr', kind: 'whole', required, check: isCounted },
+  { path: 'items[].unit_measure', of: 'qr', kind: 'text', required, check: isText(10) },
+  { path: 'items[].external_code', of: 'qr', kind: 'text', check: isCode },
+  { path: 'items[].external_categories', of: 'qr', kind: 'list', least: 0, most: seenLimit(10) },
+  { path: 'items[].external_categories[].id', of: 'qr', kind: 'text', required },
+  { path: 'discounts', of: 'qr', kind: 'object' },
+  { path: 'discounts.payment_methods', of: 'qr', kind: 'list', least: 0, most: () => 4 },
+  { path: 'discounts.payment_methods[].new_total_amount', of: 'qr', kind: 'text', required, check: isPositive },
+  { path: 'discounts.payment_methods[].type', of: 'qr', kind: 'text', required, check: oneOf(...discountMethods) },
+  { path: 'integration_data', kind: 'object' },
+  { path: 'integration_data.platform_id', kind: 'text' },
+  { path: 'integration_data.integrator_id', of: 'point', kind: 'text' },
+  { path: 'integration_data.integrator_id', of: 'qr', kind: 'text', check: (value) => /^dev_./.test(value) },
+  { path: 'integration_data.sponsor', kind: 'object' },
+  { path: 'integration_data.sponsor.id', kind: 'text', required },
+];
+
+/** The rules of one type by the path of the object that they are of, with the name of each there. */
+const rulesOf = { point: byObject('point'), qr: byObject('qr') };
+
+function byObject(type: 'point' | 'qr'): ReadonlyMap<string, readonly { name: string; rule: Rule }[]> {
+  const tree = new Map<string, { name: string; rule: Rule }[]>();
+  for (const rule of rules.filter(({ of }) => of === undefined || of === type)) {
+    const [, parent = '', name = ''] = /^(?:(.*)\.)?([^.]+)$/.exec(rule.path) ?? [];
+    tree.set(parent, [...(tree.get(parent) ?? []), { name, rule }]);
+  }
+  return tree;
 }
 
-/** @returns the refusal of the first kind of fault, in the order of `codesInOrder`, with every path it occurs at. */
-export function checkProperties(body: Fields, tree: ObjectProperty, circumstances: Circumstances): Problem | undefined {
-  const found: Found[] = [];
-  checkObject(body, tree, '', circumstances, found);
-  return firstProblem(found);
-}
+// The walk over a body, and the documented refusal of whatever does not fit the table.
 
 interface Found {
   code: PropertyCode;
@@ -242,10 +258,11 @@ export function problemOf(code: PropertyCode, details: string[], message: string
   return { status: 400, code, message, details };
 }
 
+/** @param path as the refusal names it, with the numbers of elements. */
 function checkObject(
-  fields: Fields,
-  property: ObjectProperty,
+  fields: JsonObject,
   path: string,
+  rule: Rule | undefined,
   circumstances: Circumstances,
   found: Found[],
 ): void {
@@ -254,49 +271,114 @@ function checkObject(
     return;
   }
   const prefix = path === '' ? '' : `${path}.`;
-  const known = Object.entries(property.properties).filter(
-    ([, { isKnown }]) => isKnown?.(circumstances.settings) ?? true,
-  );
+  const { settings, type } = circumstances;
+  const all = rulesOf[type].get(path.replaceAll(/\[\d+\]/g, '[]')) ?? [];
+  const known = all.filter((child) => child.rule.isKnown?.(settings) ?? true);
   for (const name of Object.keys(fields)) {
-    if (!known.some(([other]) => other === name)) found.push({ code: 'unsupported_properties', path: prefix + name });
+    if (!known.some((child) => child.name === name))
+      found.push({ code: 'unsupported_properties', path: prefix + name });
   }
-  for (const [name, child] of known) {
-    const value = fields[name];
-    if (value !== undefined) checkValue(value, child, prefix + name, circumstances, found);
-    else if (child.required) found.push({ code: 'required_properties', path: prefix + name });
+  for (const child of known) {
+    const value = fields[child.name];
+    if (value !== undefined) checkValue(value, child.rule, prefix + child.name, circumstances, found);
+    else if (child.rule.required) found.push({ code: 'required_properties', path: prefix + child.name });
   }
-  const wrong = property.check?.(fields, circumstances) ?? null;
+  const wrong = rule?.kind === 'object' ? (rule.check?.(fields, circumstances) ?? null) : null;
   if (wrong !== null) found.push({ code: 'property_value', path: prefix + wrong });
 }
 
-function checkValue(value: Json, property: Property, path: string, circumstances: Circumstances, found: Found[]): void {
-  const add = (code: PropertyCode, message?: string): void => {
-    found.push(message === undefined ? { code, path } : { code, path, message });
-  };
-  if (property.kind === 'object' && isObject(value)) checkObject(value, property, path, circumstances, found);
-  else if (property.kind === 'array' && Array.isArray(value)) {
-    if (value.length < property.min) add('minimum_items');
-    else if (value.length > property.max(circumstances.settings)) add('maximum_items');
-    for (const [index, item] of value.entries())
-      checkValue(item, property.item, `${path}[${index}]`, circumstances, found);
-  } else if (property.kind === 'integer' && typeof value === 'number') {
-    if (property.check?.(value) === false) add('property_value');
-  } else if (property.kind === 'string' && typeof value === 'string') {
-    const verdict = property.check?.(value, circumstances) ?? true;
-    if (verdict === false) add('property_value');
-    else if (typeof verdict === 'string') add('property_value', verdict);
+function checkValue(value: Json, rule: Rule, path: string, circumstances: Circumstances, found: Found[]): void {
+  const add = (code: PropertyCode): void => void found.push({ code, path });
+  if (rule.kind === 'object' && isObject(value)) checkObject(value, path, rule, circumstances, found);
+  else if (rule.kind === 'list' && Array.isArray(value)) {
+    if (value.length < rule.least) add('minimum_items');
+    else if (value.length > rule.most(circumstances.settings)) add('maximum_items');
+    for (const [index, item] of value.entries()) {
+      const at = `${path}[${index}]`;
+      if (isObject(item)) checkObject(item, at, undefined, circumstances, found);
+      else found.push({ code: 'property_type', path: at });
+    }
+  } else if (rule.kind === 'whole' && typeof value === 'number') {
+    if (rule.check?.(value, circumstances) === false) add('property_value');
+  } else if (rule.kind === 'text' && typeof value === 'string') {
+    const verdict = rule.check?.(value, circumstances) ?? true;
+    if (typeof verdict === 'string') found.push({ code: 'property_value', path, message: verdict });
+    else if (!verdict) add('property_value');
   } else add('property_type');
 }
 
 function firstProblem(found: Found[]): Problem | undefined {
-  for (const code of codesInOrder) {
-    const same = found.filter((entry) => entry.code === code);
-    if (same.length > 0)
-      return problemOf(
-        code,
-        same.map((entry) => entry.path),
-        same.find((entry) => entry.message)?.message,
-      );
+  const code = codesInOrder.find((one) => found.some((entry) => entry.code === one));
+  if (code === undefined) return undefined;
+  const same = found.filter((entry) => entry.code === code);
+  return problemOf(
+    code,
+    same.map(({ path }) => path),
+    same.find(({ message }) => message)?.message,
+  );
+}
+
+// The rules between fields.
+
+/** A sponsor is a user id. */
+function checkSponsor({ integration_data: data }: JsonObject): Problem | undefined {
+  const sponsor = isObject(data) ? data.sponsor : undefined;
+  if (!isObject(sponsor) || (typeof sponsor.id === 'string' && /^\d{1,20}$/.test(sponsor.id))) return undefined;
+  const message = 'The sponsor is not valid';
+  return { status: 400, code: 'sponsor_id_not_valid', message, details: ['integration_data.sponsor.id'] };
+}
+
+/** Minor units of what is paid, what is withdrawn, and both; of a request that has been checked. */
+export function amountsOf(request: QrOrderRequest, site: Site): { paid: number; withdrawn: number; total: number } {
+  const minor = (list: [{ amount: string }] | undefined) => minorUnits(list?.[0].amount ?? '0', site.exponent) ?? 0;
+  const paid = minor(request.transactions.payments);
+  const withdrawn = minor(request.transactions.cash_outs);
+  return { paid, withdrawn, total: paid + withdrawn };
+}
+
+function checkQr(request: QrOrderRequest, merchant: Merchant): Problem | undefined {
+  return checkTotals(request, merchant.site) ?? checkDiscounts(request) ?? checkWithdrawal(request, merchant);
+}
+
+/** The total is the sum of the transactions, and a discount lowers it without touching the cash. */
+function checkTotals(request: QrOrderRequest, site: Site): Problem | undefined {
+  const { withdrawn, total } = amountsOf(request, site);
+  const { total_amount } = request;
+  if (total_amount !== undefined && minorUnits(total_amount, site.exponent) !== total) {
+    return problemOf('property_value', ['total_amount'], 'The total_amount must be the sum of the transactions');
   }
-  return undefined;
+  const wrong = (request.discounts?.payment_methods ?? []).findIndex(({ new_total_amount }) => {
+    const new_minor = minorUnits(new_total_amount, site.exponent) ?? 0;
+    return new_minor > total || new_minor < withdrawn;
+  });
+  if (wrong === -1) return undefined;
+  return problemOf('property_value', [`discounts.payment_methods[${wrong}].new_total_amount`]);
+}
+
+/** Which code is for the two exclusions is shown for installments alone; `bad_request` covers invalid fields in general. */
+function checkDiscounts(request: QrOrderRequest): Problem | undefined {
+  if (request.discounts === undefined) return undefined;
+  const index = (request.items ?? []).findIndex((entry) => entry.external_categories !== undefined);
+  const method = request.config.payment_method ?? {};
+  const cost = ['installments_cost', 'default_installments_cost'].find((name) => method[name] !== undefined);
+  if (index !== -1) {
+    const details = ['discounts', `items[${index}].external_categories`];
+    return {
+      status: 400,
+      code: 'bad_request',
+      message: 'discounts and external_categories do not go together',
+      details,
+    };
+  }
+  if (cost === undefined) return undefined;
+  const message = 'discounts and installments_cost do not go together';
+  const details = ['discounts', `config.payment_method.${cost}`];
+  return { status: 400, code: 'discounts_not_allowed_with_installments', message, details };
+}
+
+/** Only sellers with an agreement may hand out cash (`docs/field-notes.md` Spec Errors). */
+function checkWithdrawal(request: QrOrderRequest, merchant: Merchant): Problem | undefined {
+  if (request.transactions.cash_outs === undefined || merchant.may_hand_out_cash) return undefined;
+  const message = 'The seller is not authorized for cash withdrawal';
+  return { status: 400, code: 'seller_configuration', message, details: ['transactions.cash_outs'] };
 }

@@ -37,3 +37,23 @@ test('a payment that was open at a reset does not hold its terminal', async () =
     await bench.close();
   }
 });
+
+test('a sandbox that keeps its world goes on with an open payment after a restart', async () => {
+  const kept = { PUENTE_SANDBOX_KEEPS_WORLD: 'true' };
+  const first = await startBench(kept);
+  const { id } = (await first.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } })).body as {
+    id: string; // the door's own form
+  };
+  await first.app.close();
+  const second = await startBench({ ...kept, PUENTE_DATA_DIR: first.data_dir });
+  try {
+    expect(second.sandbox.is_restored).toBe(true);
+    await second.atTerminal('pay');
+    await eventually(
+      async () => (await second.till(`${POINT}/payment-intents/${id}`)).body,
+      (body) => (body as { state: string }).state === 'FINISHED',
+    );
+  } finally {
+    await second.close();
+  }
+});

@@ -36,7 +36,7 @@ export interface ProgramParts {
   /** Starts Puente; only `src/cli.ts` starts a process. */
   serve(options: { notify?: string }): Promise<void>;
   /** Serves the sandbox by itself until a signal. */
-  sandbox(options: { port?: string; host?: string; profile?: string }): Promise<void>;
+  sandbox(options: { port?: string; host?: string; profile?: string; data?: string }): Promise<void>;
   /** Puts a backup in place of a database. */
   restore: Restore;
   /** Copies a database file to a server. */
@@ -122,12 +122,13 @@ function addSandboxCommand(program: Command, sandbox: ProgramParts['sandbox']): 
     .option('--port <port>', 'where it listens; 0 takes a free port (sandbox.port)')
     .option('--host <host>', 'on which address (sandbox.host)')
     .option('--profile <profile>', 'which service it is: specification or field (sandbox.profile)')
+    .option('--data <file>', 'keeps its world in this file between two starts')
     .action(sandbox);
   withManual(command, {
     notes: `
-It keeps everything in memory, and stops on SIGTERM and SIGINT. Its settings are those of \`sandbox\` in config/default.yaml. Requests with the
+It keeps everything in memory, with --data in a file too, and stops on SIGTERM and SIGINT. Its settings are those of \`sandbox\` in config/default.yaml. Requests with the
 header X-Sandbox-World: <name>, or with paths below /_world/<name>/, meet a world of their own, which the first of them makes.`,
-    examples: ['puente sandbox', 'puente sandbox --port 9082 --profile field'],
+    examples: ['puente sandbox', 'puente sandbox --port 9082 --profile field', 'puente sandbox --data world.json'],
   });
 }
 
