@@ -25,7 +25,7 @@ const FIRST_MERCHANT = 700_200_001;
 /** Long after every test: only what an exchange says is read. */
 const NEVER_MS = '3600000';
 /** So many times faster than elsewhere the pauses before another try pass: forty exchanges wait for one of a second and more. */
-const HASTE = 4;
+const HASTE = 16;
 
 export interface Bridge {
   /**
