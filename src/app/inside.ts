@@ -3,6 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { join } from 'node:path';
+import pino from 'pino';
 import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
 import { loadTables } from '../mapping/load.ts';
@@ -12,7 +13,7 @@ import { type EvidenceSettings, startEvidence } from '../proxy/evidence/recorder
 import type { Admission } from '../proxy/http/admission.ts';
 import type { Log } from '../proxy/log.ts';
 import { identify } from '../proxy/routing/merchant-identity.ts';
-import { createLog, standardOutput } from '../proxy/telemetry/log.ts';
+import { createLog } from '../proxy/telemetry/log.ts';
 import type { Metrics, Reading } from '../proxy/telemetry/metrics.ts';
 import type { RunningTelemetry } from '../proxy/telemetry/port.ts';
 import { startTelemetry } from '../proxy/telemetry/telemetry.ts';
@@ -211,4 +212,39 @@ export function observe(
 
 function hostOf(url: string): string {
   return new URL(url).hostname;
+}
+
+/** Lines that wait for a slow reader of the output: a quarter of a minute of a busy process. */
+const MAX_WAITING_BYTES = 1_048_576;
+/** Lines are gathered up to this size, or for `GATHERED_MS`: a write for each costs more than making the line. One more still fits a write. */
+const GATHERED_BYTES = 3_584;
+/** Workers share one pipe, which keeps writes whole only up to this size (`PIPE_BUF` of pipe(7)). */
+const WRITTEN_BYTES = 4_096;
+const GATHERED_MS = 100;
+
+/**
+ * Standard output that never blocks a call (`test/faults/README.md` F63). Lines wait for a slow reader, then they are dropped; all are
+ * once the output is closed.
+ * @param dropped called for each line that is lost.
+ */
+function standardOutput(dropped: () => void): { write(line: string): void } {
+  const output = pino.destination({
+    fd: 1,
+    sync: false,
+    maxLength: MAX_WAITING_BYTES,
+    minLength: GATHERED_BYTES,
+    maxWrite: WRITTEN_BYTES,
+    periodicFlush: GATHERED_MS,
+  });
+  let isClosed = false;
+  output.on('drop', dropped);
+  output.on('error', () => {
+    isClosed = true;
+  });
+  return {
+    write(line) {
+      if (isClosed) dropped();
+      else output.write(line);
+    },
+  };
 }

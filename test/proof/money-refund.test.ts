@@ -5,7 +5,13 @@ import { PuenteError } from '../../src/error.ts';
 import type { LegacyCall } from '../../src/proxy/http/answer.ts';
 import { refused } from '../../src/proxy/http/answer.ts';
 import { answerRefund, type Made, makeRefund } from '../../src/proxy/payments/make-refund.ts';
-import { hasDoubt, lookAtOrder, mayRepeat } from '../../src/proxy/payments/refund-decisions.ts';
+import {
+  expectRefund,
+  hasDoubt,
+  lookAfterRefunds,
+  lookAtOrder,
+  mayRepeat,
+} from '../../src/proxy/payments/refund-decisions.ts';
 import type { Refund } from '../../src/proxy/records/refunds.ts';
 import { LATE_EFFECT_MS } from '../../src/proxy/records/routing.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
@@ -644,5 +650,58 @@ describe('a look', () => {
     expect(mayRepeat(stand.ports, row)).toBe(true);
     stand.now--;
     expect(mayRepeat(stand.ports, row)).toBe(false);
+  });
+});
+
+describe('the reads that follow a refund', () => {
+  const HALF_A_MINUTE = 30_000;
+  const next = async (link: Link): Promise<number | null> => (await stand.stored(link)).next_check_at;
+  const follow = async (link: Link): Promise<number | null> => {
+    await lookAfterRefunds(stand.ports, await stand.stored(link));
+    return next(link);
+  };
+
+  it('begin half a minute after it was requested', async () => {
+    const link = await paid();
+    await expectRefund(stand.ports, link);
+    expect(await next(link)).toBe(stand.now + HALF_A_MINUTE);
+  });
+
+  it('end when nothing is missing, without a call', async () => {
+    const link = await paid({ next_check_at: NOON });
+    expect(await follow(link)).toBeNull();
+    expect(stand.asked).toEqual([]);
+  });
+
+  it('go on, ever less often, until the order shows it', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('R1', '5.00')];
+    await refund(link, 500);
+    stand.now += 10 * 60_000;
+    stand.answers = [seen()];
+    expect(await follow(link)).toBe(stand.now + 150_000);
+    stand.answers = [seen(['R1', '5.00'])];
+    expect(await follow(link)).toBeNull();
+  });
+
+  it('end after a day when the order was read and a refund is made, and not while it is in doubt, or nothing can be read', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('R1', '5.00')];
+    await refund(link, 500);
+    stand.now += 25 * 60 * 60_000;
+    stand.answers = [BROKEN];
+    expect(await follow(link)).toBe(stand.now + 15 * 60_000);
+    stand.answers = [seen()];
+    expect(await follow(link)).toBeNull();
+  });
+
+  it('wait where no token of the merchant is known', async () => {
+    const link = await paid();
+    stand.answers = [seen(), makes('R1', '5.00')];
+    await refund(link, 500);
+    stand.asked.length = 0;
+    await stand.store.merchants.forgetToken(stand.ports.vault.fingerprint(TOKEN));
+    expect(await follow(link)).toBe(stand.now + HALF_A_MINUTE);
+    expect(stand.asked).toEqual([]);
   });
 });

@@ -1,8 +1,9 @@
 /** A till's live order is taken away, for a cancel and before the next one: what frees the till, and what keeps it (LIM-22). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { refused } from '../../src/proxy/http/answer.ts';
-import { clearPointOfSale, inTurn } from '../../src/proxy/qr/cancel.ts';
+import { cancelPointOfSale, clearPointOfSale, inTurn } from '../../src/proxy/qr/cancel.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
+import { setMerchant } from '../proxy/routing/lane-ports.ts';
 import { MERCHANT, NOON, newLink, orderId } from '../store/contract/harness.ts';
 import {
   type Answer,
@@ -206,5 +207,38 @@ describe('what takes an order away', () => {
     finish();
     await Promise.all([first, second]);
     expect(done).toEqual(['other till', 'other merchant', 'first', 'second']);
+  });
+});
+
+describe('a cancel of a point of sale', () => {
+  const cancel = (path: Record<string, string> = {}) =>
+    cancelPointOfSale(
+      stand.ports,
+      callOf(stand, 'qr.cancel_order_of_store', {
+        path: { user_id: MERCHANT, external_pos_id: 'TILL1', external_store_id: 'STORE1', ...path },
+        body: {},
+      }),
+    );
+  const noContent = { kind: 'answer', status: 204, body: undefined };
+
+  it("of another seller's is refused", async () => {
+    expect(await cancel({ user_id: '700100299' })).toEqual(told('foreign_collector'));
+  });
+
+  it('without an order is answered 204, and proxied once its merchant is on legacy', async () => {
+    expect(await cancel()).toEqual(noContent);
+    await setMerchant(stand.store, MERCHANT, { stage: 'legacy' });
+    expect(await cancel()).toEqual({ kind: 'carry' });
+    expect(stand.asked).toEqual([]);
+  });
+
+  it('cancels its order, or answers what keeps it', async () => {
+    await live();
+    stand.answers = [says('canceled', 5)];
+    expect(await cancel()).toEqual(noContent);
+    await stand.reset();
+    await live();
+    stand.answers = [refusal(409, 'said_upstream'), says('created', 5)];
+    expect(await cancel()).toMatchObject({ kind: 'answer', status: 400 });
   });
 });

@@ -495,6 +495,11 @@ describe('a log line', () => {
     expect(Object.keys(written[1] ?? {}).toSorted()).toEqual(['level', 'msg', 'time']);
   });
 
+  it('leaves the id of a sale as it is', () => {
+    const legacy_id = '019b8e07-4600-7000-8000-000000000001';
+    expect(fieldsOf({ legacy_id })).toEqual({ legacy_id });
+  });
+
   it('has every field of the list, numbers and texts alone', () => {
     const all = {
       merchant: '700100200',

@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { batchPerTick, createDrain, createQueue } from '../../src/proxy/concurrency.ts';
+import { batchPerTick, createDrain, createInFlightCount, createQueue } from '../../src/proxy/concurrency.ts';
 
 it('keeps the order of coming, whoever leaves when', () => {
   const moves = fc.array(fc.oneof(fc.constant('join' as const), fc.nat({ max: 30 })), { maxLength: 60 });
@@ -108,4 +108,18 @@ it('of many, brings 32 as far as they go before the next begin, and begins all w
   await turn();
   expect(seen).toEqual(all);
   expect([most, under_way]).toEqual([32, 0]);
+});
+
+it('counts work in flight, failed or not, and waits until less of it runs', async () => {
+  const count = createInFlightCount();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const failing = count.run(() => promise.then(() => Promise.reject(new Error('no'))));
+  const working = count.run(() => promise);
+  expect(count.running()).toBe(2);
+  const below = count.below(1);
+  resolve();
+  await expect(failing).rejects.toThrow('no');
+  await working;
+  await below;
+  expect(count.running()).toBe(0);
 });

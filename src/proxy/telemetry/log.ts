@@ -63,38 +63,3 @@ function cleaned(text: string): string {
   const masked = maskText(text.slice(0, MAX_READ).replaceAll(CARD_LIKE, '[digits]'), true);
   return masked.slice(0, MAX_TEXT).replaceAll(UNPRINTABLE, '?');
 }
-
-/** Lines that wait for a slow reader of the output: a quarter of a minute of a busy process. */
-const MAX_WAITING_BYTES = 1_048_576;
-/** Lines are gathered up to this size, or for `GATHERED_MS`: a write for each costs more than making the line. One more still fits a write. */
-const GATHERED_BYTES = 3_584;
-/** Workers share one pipe, which keeps writes whole only up to this size (`PIPE_BUF` of pipe(7)). */
-const WRITTEN_BYTES = 4_096;
-const GATHERED_MS = 100;
-
-/**
- * Standard output that never blocks a call (`test/faults/README.md` F63). Lines wait for a slow reader, then they are dropped; all are
- * once the output is closed.
- * @param dropped called for each line that is lost.
- */
-export function standardOutput(dropped: () => void): { write(line: string): void } {
-  const output = pino.destination({
-    fd: 1,
-    sync: false,
-    maxLength: MAX_WAITING_BYTES,
-    minLength: GATHERED_BYTES,
-    maxWrite: WRITTEN_BYTES,
-    periodicFlush: GATHERED_MS,
-  });
-  let isClosed = false;
-  output.on('drop', dropped);
-  output.on('error', () => {
-    isClosed = true;
-  });
-  return {
-    write(line) {
-      if (isClosed) dropped();
-      else output.write(line);
-    },
-  };
-}
