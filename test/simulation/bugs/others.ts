@@ -19,8 +19,8 @@ export const otherBugs: Bug[] = [
     edits: [
       {
         file: 'proxy/notices/guard.ts',
-        from: 'const refusal = isIP(host) === 0 ? null : refusalOf(host, policy);\n    if (refusal !== null) return callback',
-        to: 'const refusal = null;\n    if (refusal !== null) return callback',
+        from: 'const cause = isIP(host) === 0 ? null : refusalOf(host, policy);\n    if (cause !== null) return callback',
+        to: 'const cause = null;\n    if (cause !== null) return callback',
       },
       { file: 'proxy/notices/guard.ts', from: 'const wrong = peerRefusal(socket, policy);', to: 'const wrong = null;' },
     ],
