@@ -86,40 +86,28 @@ const verdict = z.object({
 });
 
 export const evidenceRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/losses',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/losses', {
     summary: "The loss ledger, money and identity first, each row with the sentence to send to the till's maker.",
     query: lossQuery,
     answer: lossesView,
     command: 'losses',
     run: async ({ ports }, { query }) => ({ losses: await viewLosses(ports, query) }),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/merchants/:id/coverage',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/merchants/:id/coverage', {
     summary: 'Every field of every operation that the merchant uses: equal, different, or never seen.',
     query: coverageQuery,
     answer: coverageView,
     command: 'coverage',
     run: ({ ports }, { path, query }) => viewCoverage(ports, parsed(merchantId, path.id), query),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/unknowns',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/unknowns', {
     summary: 'Endpoints, fields and headers that no table knows, each counted.',
     query: byMerchant,
     answer: z.object({ unknowns: z.array(unknown) }),
     command: 'unknowns',
     run: async ({ ports }, { query }) => ({ unknowns: await viewUnknowns(ports, query) }),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/verdicts',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/verdicts', {
     summary: 'What would have become of legacy creates as orders, with the exact codes; refusals first.',
     query: byMerchant,
     answer: z.object({ verdicts: z.array(verdict) }),
@@ -152,32 +140,21 @@ const difference = z.object({
 
 export const differencesView = z.object({ differences: z.array(difference) });
 
-const path = '/api/differences/:merchant/:signature';
-
 export const differencesRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/differences',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/differences', {
     summary: 'Differences between the sides, grouped by signature; those that nobody has judged first.',
     query: differenceQuery,
     answer: differencesView,
     command: 'differences list',
     run: async ({ ports }, { query }) => ({ differences: await viewDifferences(ports, query) }),
   }),
-  opsRoute({
-    method: 'GET',
-    path,
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/differences/:merchant/:signature', {
     summary: 'One difference, with what each side said.',
     answer: difference,
     command: 'differences show',
     run: ({ ports }, { path }) => viewDifference(ports, parsed(merchantId, path.merchant), path.signature ?? ''),
   }),
-  opsRoute({
-    method: 'PUT',
-    path,
-    role: 'operator',
+  opsRoute('operator', 'PUT /api/differences/:merchant/:signature', {
     summary: 'Says that a difference is explained, accepted until a date, or fixed.',
     body: differenceJudgement,
     answer: difference,
@@ -218,10 +195,7 @@ export const readinessView = z.object({
 });
 
 export const readinessRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/merchants/:id/readiness',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/merchants/:id/readiness', {
     summary: 'The readiness verdict: what blocks the next move, what no traffic has proven, and what would prove it.',
     answer: readinessView,
     command: 'can-migrate',
@@ -234,10 +208,7 @@ export const readinessRoutes: OpsRoute[] = [
 const NDJSON = 'application/x-ndjson';
 
 export const captureRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/exchanges',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/exchanges', {
     summary: 'Exchanges of a merchant or the fleet as a capture file, JSON lines, redacted as they were captured.',
     query: exchangesQuery,
     answer: { streams: [NDJSON] },
@@ -270,10 +241,7 @@ export const assumptionsView = z.object({
 });
 
 export const registerRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/limitations',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/limitations', {
     summary: 'Where a till sees something else than the legacy API showed it: effect and workaround of each.',
     answer: limitationsView,
     command: 'limitations',
@@ -283,10 +251,7 @@ export const registerRoutes: OpsRoute[] = [
       }),
     }),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/assumptions',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/assumptions', {
     summary: 'What the specification leaves open, each with its value in force and what it decides.',
     answer: assumptionsView,
     command: 'assumptions',

@@ -63,10 +63,7 @@ export const fleetView = z.object({
 });
 
 export const fleetRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/fleet',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/fleet', {
     summary: 'Every merchant with stage, health of both lanes, drain, blockers, readiness and last incident, in pages.',
     query: fleetQuery,
     answer: fleetView,
@@ -97,10 +94,7 @@ export const incidentsView = z.object({
 });
 
 export const incidentRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/incidents',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/incidents', {
     summary:
       'What Puente noticed or did by itself, newest first: safety stops, settlements, mismatches, held terminals.',
     query: incidentQuery,
@@ -140,20 +134,14 @@ export const chainReport = z.object({
 });
 
 export const auditRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/audit',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/audit', {
     summary: 'Decisions, newest first: who, when, why, what was before and after.',
     query: auditQuery,
     answer: auditView,
     command: 'audit list',
     run: async ({ ports }, { query }) => ({ lines: await viewAudit(ports, query) }),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/audit/verify',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/audit/verify', {
     summary: 'Checks the whole chain of decisions, and that a line noted elsewhere is still in it.',
     query: verifyQuery,
     answer: chainReport,

@@ -22,28 +22,19 @@ export const merchantView = z.looseObject({
 });
 
 export const merchantRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/merchants',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/merchants', {
     summary: 'Every merchant seen or set so far.',
     answer: z.object({ merchants: z.array(merchantView) }),
     command: 'merchants list',
     run: async ({ ports }) => ({ merchants: await viewMerchants(ports) }),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/merchants/:id',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/merchants/:id', {
     summary: 'One merchant, with where each setting comes from.',
     answer: merchantView,
     command: 'merchants show',
     run: ({ ports }, { path }) => viewMerchant(ports, path.id ?? ''),
   }),
-  opsRoute({
-    method: 'PUT',
-    path: '/api/merchants/:id',
-    role: 'operator',
+  opsRoute('operator', 'PUT /api/merchants/:id', {
     summary: 'Changes settings of a merchant; null goes back to the default.',
     body: merchantChange,
     answer: merchantView,
@@ -58,10 +49,7 @@ export const merchantRoutes: OpsRoute[] = [
 const rows = z.record(z.string(), z.int());
 
 export const eraseRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'POST',
-    path: '/api/merchants/:id/erase',
-    role: 'approver',
+  opsRoute('approver', 'POST /api/merchants/:id/erase', {
     role_note: say('role_note.erase', {}),
     summary:
       'Counts everything of a merchant, and deletes it with `apply`; refused while its work is open. Audit lines stay.',

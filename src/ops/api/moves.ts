@@ -79,77 +79,53 @@ const bulkView = bulkLine.extend({
 });
 
 export const moveRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/moves',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/moves', {
     summary: 'Moves that were proposed, newest first.',
     query: proposalQuery,
     answer: proposalsView,
     command: 'moves list',
     run: async ({ ports }, { query }) => ({ moves: await viewProposals(ports, query) }),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/moves/:id',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/moves/:id', {
     summary: 'A proposed move, with what would be said of it now.',
     answer: proposalView.extend({ judgement: judgementView.nullable() }),
     command: 'moves show',
     run: ({ ports }, { path, person }) => viewProposal(ports, path.id ?? '', person),
   }),
-  opsRoute({
-    method: 'POST',
-    path: '/api/moves/:id/approve',
-    role: 'approver',
+  opsRoute('approver', 'POST /api/moves/:id/approve', {
     summary: 'Makes a move that somebody else proposed, judged again on what holds now.',
     body: decision,
     answer: merchantView,
     command: 'moves approve',
     run: ({ ports }, { path, body, person }) => approveMove(ports, path.id ?? '', body.reason, person),
   }),
-  opsRoute({
-    method: 'POST',
-    path: '/api/moves/:id/decline',
-    role: 'operator',
+  opsRoute('operator', 'POST /api/moves/:id/decline', {
     summary: 'Declines a proposed move; its own proposer withdraws it.',
     body: decision,
     answer: proposalView,
     command: 'moves decline',
     run: ({ ports }, { path, body, person }) => declineMove(ports, path.id ?? '', body.reason, person),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/bulk',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/bulk', {
     summary: 'Bulk moves, newest first.',
     answer: z.object({ bulk_moves: z.array(bulkLine) }),
     command: 'bulk list',
     run: async ({ ports }) => ({ bulk_moves: await viewBulks(ports) }),
   }),
-  opsRoute({
-    method: 'POST',
-    path: '/api/bulk',
-    role: 'operator',
+  opsRoute('operator', 'POST /api/bulk', {
     summary: 'Starts to move many merchants, so many a day, until the first safety stop among them.',
     body: bulkAsk,
     answer: bulkView,
     command: 'bulk start',
     run: ({ ports }, { body, person }) => startBulk(ports, body, person),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/bulk/:id',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/bulk/:id', {
     summary: 'A bulk move, merchant by merchant.',
     answer: bulkView,
     command: 'bulk show',
     run: ({ ports }, { path }) => viewBulk(ports, path.id ?? ''),
   }),
-  opsRoute({
-    method: 'POST',
-    path: '/api/bulk/:id/abort',
-    role: 'operator',
+  opsRoute('operator', 'POST /api/bulk/:id/abort', {
     summary: 'Ends a bulk move at once; who is moved stays moved.',
     body: bulkAbort,
     answer: bulkView,
@@ -193,40 +169,28 @@ export const moveView = z.union([
 ]);
 
 export const stageRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'PUT',
-    path: '/api/merchants/:id/stage',
-    role: 'operator',
+  opsRoute('operator', 'PUT /api/merchants/:id/stage', {
     summary: 'Moves a merchant, or one kind of its work; with a second approver asked for, proposes the move.',
     body: stageChange,
     answer: moveView,
     command: 'stage',
     run: ({ ports }, { path, body, person }) => moveStage(ports, path.id ?? '', body, person),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/merchants/:id/stage/preview',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/merchants/:id/stage/preview', {
     summary: 'What a move would be told and touch: allowed or not, what is missing, units, calls a day, open work.',
     query: previewAsk,
     answer: previewView,
     command: 'stage --dry-run',
     run: ({ ports }, { path, query, person }) => previewStage(ports, path.id ?? '', query, person),
   }),
-  opsRoute({
-    method: 'POST',
-    path: '/api/merchants/:id/rollback',
-    role: 'operator',
+  opsRoute('operator', 'POST /api/merchants/:id/rollback', {
     summary: 'Takes a merchant back to legacy now, all kinds of work, whatever else is going on.',
     body: rollbackAsk,
     answer: drainView,
     command: 'rollback',
     run: ({ ports }, { path, body, person }) => rollBack(ports, path.id ?? '', body.reason, person),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/merchants/:id/drain',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/merchants/:id/drain', {
     summary: 'What is still open on each side, unit by unit, and when it is over at the latest.',
     answer: drainView,
     command: 'drain',
@@ -247,29 +211,20 @@ const brownoutView = z.object({
 });
 
 export const brownoutRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/brownouts',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/brownouts', {
     summary: 'Brown-outs, the latest window first.',
     answer: z.object({ brownouts: z.array(brownoutView) }),
     command: 'brownout list',
     run: async ({ ports }) => ({ brownouts: await viewBrownouts(ports) }),
   }),
-  opsRoute({
-    method: 'POST',
-    path: '/api/brownouts',
-    role: 'approver',
+  opsRoute('approver', 'POST /api/brownouts', {
     summary: 'Schedules a window of a day at most in which legacy refuses new work of the merchants named.',
     body: brownoutAsk,
     answer: brownoutView,
     command: 'brownout schedule',
     run: ({ ports }, { body, person }) => scheduleBrownout(ports, body, person.name),
   }),
-  opsRoute({
-    method: 'POST',
-    path: '/api/brownouts/:id/abort',
-    role: 'operator',
+  opsRoute('operator', 'POST /api/brownouts/:id/abort', {
     summary: 'Ends a brown-out at once, for all its merchants.',
     body: brownoutAbort,
     answer: brownoutView,
@@ -310,29 +265,20 @@ export const safetyView = z.object({
 });
 
 export const safetyRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/safety',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/safety', {
     summary: 'Every safety stop that stands.',
     answer: z.object({ stops: z.array(trip.extend({ merchant_id: z.string() })) }),
     command: 'safety show',
     run: async ({ ports }) => ({ stops: await viewStops(ports) }),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/merchants/:id/safety',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/merchants/:id/safety', {
     summary:
       'The safety stop of one merchant: its mode, what stands, what is counted now, and what it did or would have done.',
     answer: safetyView,
     command: 'safety show',
     run: ({ ports }, { path }) => viewSafety(ports, path.id ?? ''),
   }),
-  opsRoute({
-    method: 'POST',
-    path: '/api/merchants/:id/safety/reset',
-    role: 'operator',
+  opsRoute('operator', 'POST /api/merchants/:id/safety/reset', {
     summary: "Takes a safety stop away: new work of the kind follows the operator's stage again.",
     body: resetAsk,
     answer: merchantView,

@@ -45,39 +45,27 @@ export const noticeView = notice.extend({ tries: z.array(attempt) });
 export const replayedView = z.object({ notices: z.int(), dry_run: z.boolean(), delivered_left_out: z.int() });
 
 export const noticeRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/notices',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/notices', {
     summary: 'The delivery log, newest first.',
     query: noticeQuery,
     answer: noticesView,
     command: 'notices list',
     run: async ({ ports }, { query }) => ({ notices: await viewNotices(ports, query) }),
   }),
-  opsRoute({
-    method: 'POST',
-    path: '/api/notices/replay',
-    role: 'operator',
+  opsRoute('operator', 'POST /api/notices/replay', {
     summary: 'Tells every notice of a window again; a dry run says how many.',
     body: replayMany,
     answer: replayedView,
     command: 'notices replay',
     run: ({ ports }, { body, person }) => replayWindow(ports, body, person.name),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/notices/:id',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/notices/:id', {
     summary: 'One notice with all its attempts.',
     answer: noticeView,
     command: 'notices show',
     run: ({ ports }, { path }) => viewNotice(ports, path.id ?? ''),
   }),
-  opsRoute({
-    method: 'POST',
-    path: '/api/notices/:id/replay',
-    role: 'operator',
+  opsRoute('operator', 'POST /api/notices/:id/replay', {
     summary: 'Tells one notice again, now.',
     body: replayOne,
     answer: notice,

@@ -13,10 +13,7 @@ and the revision that they were decided on; a refusal says what is missing and w
 
 /** The row that serves the document of all rows, itself among them. */
 export function openApiRoute(version: string, others: readonly OpsRoute[]): OpsRoute {
-  const row: OpsRoute = opsRoute({
-    method: 'GET',
-    path: '/api/openapi.json',
-    role: 'viewer',
+  const row: OpsRoute = opsRoute('viewer', 'GET /api/openapi.json', {
     summary: 'This document: every operation of the ops API, with what it takes and gives.',
     answer: z.looseObject({ openapi: z.string() }),
     command: 'openapi',

@@ -5,7 +5,7 @@ import type { Admission } from '../../proxy/http/admission.ts';
 import type { Log } from '../../proxy/log.ts';
 import type { Metrics } from '../../proxy/telemetry/metrics.ts';
 import type { OpsTokens, Sessions, SignIn } from './access.ts';
-import type { OpsParts, OpsRoute, Person } from './router.ts';
+import type { OpsParts, Person, RowName } from './router.ts';
 
 /** What the console is handed: the API, and who is who. */
 export interface ConsoleParts {
@@ -22,9 +22,6 @@ export interface OpsApi {
    */
   ask(person: Person, row: RowName, asked?: Asked): Promise<unknown>;
 }
-
-/** Names a row as the API's own page does: `GET /api/merchants/:id`. */
-export type RowName = `${OpsRoute['method']} /api/${string}`;
 
 export interface Asked {
   path?: Record<string, string>;

@@ -66,10 +66,7 @@ export const figuresView = z.object({
 });
 
 export const reportRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/report',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/report', {
     summary:
       'A report of one merchant or the fleet for a period: JSON, one list as CSV, or one HTML file in Spanish, Portuguese or English.',
     query: reportQuery,
@@ -82,10 +79,7 @@ export const reportRoutes: OpsRoute[] = [
         parts: partsOf(ports, query, report_facts, signal),
       } satisfies Streamed),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/report/figures',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/report/figures', {
     summary:
       'What the charts of a period are drawn of: calls by lane and day, waits, lost fields, notices and readiness by day.',
     query: figuresQuery,
@@ -93,10 +87,7 @@ export const reportRoutes: OpsRoute[] = [
     command: 'report',
     run: ({ ports }, { query, signal }) => viewFigures(ports, query, signal),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/report/compare',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/report/compare', {
     summary:
       'What changed from one period to another, for one merchant or the fleet, and what was decided after the first.',
     query: compareQuery,

@@ -55,14 +55,22 @@ export interface OpsRoute {
   run(parts: OpsParts, call: OpsCall): Promise<unknown>;
 }
 
+/** Names a row as the API's own page does: `GET /api/merchants/:id`. */
+export type RowName = `${OpsRoute['method']} /api/${string}`;
+
 /** Marks the answer of `run` as streamed. */
 export function streamed(answer: Streamed): Streamed & { streamed: true } {
   return { ...answer, streamed: true };
 }
 
-/** Gives a row's `run` the types of its schemas; the door has parsed both by then. */
+/**
+ * A row with the role that may use it. It gives `run` the types of its schemas, by which the door has parsed both by then.
+ * @param at method and path, as `GET /api/merchants/:id`.
+ */
 export function opsRoute<Query extends z.ZodType, Body extends z.ZodType>(
-  row: Omit<OpsRoute, 'query' | 'body' | 'run'> & {
+  role: Role,
+  at: RowName,
+  row: Omit<OpsRoute, 'method' | 'path' | 'role' | 'query' | 'body' | 'run'> & {
     query?: Query;
     body?: Body;
     run(
@@ -71,7 +79,8 @@ export function opsRoute<Query extends z.ZodType, Body extends z.ZodType>(
     ): Promise<unknown>;
   },
 ): OpsRoute {
-  return row as OpsRoute; // the door parses query and body with these very schemas before it calls `run`
+  const [method, path] = at.split(' ');
+  return { method, path, role, ...row } as OpsRoute; // the door parses query and body with these very schemas
 }
 
 // Reads what operators send, and says in one sentence what is wrong with it and what is allowed.

@@ -63,10 +63,7 @@ export const callView = z.looseObject({
 export const tracesView = z.object({ traces: z.array(trace) });
 
 export const traceRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/trace',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/trace', {
     summary:
       'One sale in one story, by any id: legacy id, order, payment, merchant order, reference, refund, notice, exchange.',
     query: z.strictObject({
@@ -77,10 +74,7 @@ export const traceRoutes: OpsRoute[] = [
     command: 'trace',
     run: async ({ ports }, { query }) => ({ traces: await traceOf(ports, query.id, query.merchant) }),
   }),
-  opsRoute({
-    method: 'GET',
-    path: '/api/exchanges/:id',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/exchanges/:id', {
     summary:
       'One call as it was kept, with its messages when they were captured: till, answer, upstream and what came back.',
     answer: callView,

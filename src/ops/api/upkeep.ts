@@ -19,19 +19,13 @@ const backup = z.object({
 });
 
 export const backupRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/backup',
-    role: 'viewer',
+  opsRoute('viewer', 'GET /api/backup', {
     summary: 'The whole backups there are, newest first.',
     answer: z.object({ backups: z.array(backup) }),
     command: 'backups list',
     run: async ({ ports }) => ({ backups: await ports.store.upkeep.backups() }),
   }),
-  opsRoute({
-    method: 'POST',
-    path: '/api/backup',
-    role: 'operator',
+  opsRoute('operator', 'POST /api/backup', {
     summary: 'Makes a backup while payments go on, and proves it; told as it grows. Who stops reading ends it.',
     body: backupAsk,
     answer: { streams: ['application/x-ndjson'] },
@@ -52,10 +46,7 @@ async function* linesOf(news: AsyncIterable<BackupProgress>): AsyncGenerator<str
 // The doctor on the ops door: what promises rest on, each finding with its repair.
 
 export const doctorRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'GET',
-    path: '/api/doctor',
-    role: 'operator',
+  opsRoute('operator', 'GET /api/doctor', {
     role_note: say('role_note.doctor', {}),
     summary:
       'Settings in force, assumptions, schema, integrity, disk, clock, upstreams, tokens, backups: each finding with its repair.',
@@ -83,10 +74,7 @@ export const doctorRoutes: OpsRoute[] = [
 // Reconciliation on the ops door: told as it runs, one JSON object a line.
 
 export const reconcileRoutes: OpsRoute[] = [
-  opsRoute({
-    method: 'POST',
-    path: '/api/reconcile',
-    role: 'operator',
+  opsRoute('operator', 'POST /api/reconcile', {
     role_note: say('role_note.reconcile', {}),
     summary:
       'Compares open and recent links, and events nobody matched, with the upstream; repairs what is safe when `apply` is set.',

@@ -3,7 +3,7 @@ import { Argument, type Command, Option } from 'commander';
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { opsRoutes } from '../api/api.ts';
-import type { OpsRoute } from '../api/router.ts';
+import type { OpsRoute, RowName } from '../api/router.ts';
 import { type Manual, withManual } from './help.ts';
 import { callOps } from './ops-client.ts';
 import { common, facts, type Output, percent, print, wholeNumber } from './output.ts';
@@ -283,7 +283,7 @@ export async function call({ row, path, fields, options }: Given, is_long = fals
 }
 
 /** Calls another row with what was typed. @throws TypeError for a row that there is not. */
-export function callRow(name: string, given: Given, fields: Fields = {}): Promise<unknown> {
+export function callRow(name: RowName, given: Given, fields: Fields = {}): Promise<unknown> {
   const row = opsRoutes.find(({ method, path }) => `${method} ${path}` === name);
   if (row === undefined) throw new TypeError(`the ops API has no row ${name}`);
   return call({ ...given, row, fields });

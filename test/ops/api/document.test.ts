@@ -205,10 +205,7 @@ describe('the document', () => {
       },
     });
     const named = z.string().meta({ id: 'Instant' });
-    const row = opsRoute({
-      method: 'POST',
-      path: '/api/trees/:id/leaves',
-      role: 'operator',
+    const row = opsRoute('operator', 'POST /api/trees/:id/leaves', {
       summary: 'A tree.',
       query: z.strictObject({
         since: z.iso.datetime().transform((text) => Date.parse(text)),

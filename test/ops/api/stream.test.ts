@@ -26,10 +26,7 @@ afterEach(async () => {
 
 /** A door whose one row answers with these parts. */
 async function open(parts: (call: OpsCall) => AsyncIterable<string>, file_name: string | null = null): Promise<string> {
-  const row = opsRoute({
-    method: 'GET',
-    path: '/api/parts/:id',
-    role: 'viewer',
+  const row = opsRoute('viewer', 'GET /api/parts/:id', {
     summary: 'Parts.',
     answer: { streams: ['text/csv'] },
     command: 'parts',
