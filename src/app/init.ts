@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { FILE_VARIABLE, loadConfig } from '../config/config.ts';
 import { complaintAbout, type Draft, isSecret, renderDraft, yamlValueOf } from '../config/describe.ts';
 import { PuenteError } from '../error.ts';
-import type { Role } from '../ops/api/person.ts';
+import type { InitOrder, InitOutcome, Installer } from '../ops/cli/init-questions.ts';
 import { readTls } from './public.ts';
 
 const CONFIG_NAME = 'puente.yaml';
@@ -22,36 +22,14 @@ const OFFERED = [
   'backup.directory',
 ];
 
-/** The answers; every text was checked by `check`. */
-export interface InstallationOrder {
-  /** The folder of the configuration, the secrets and, unless `data_dir` says otherwise, the database. */
-  into: string;
-  /** Whether files that are there may be written anew. */
-  force: boolean;
-  /** Texts by setting, such as `public.port`. */
-  settings: Readonly<Record<string, string>>;
-  /** Null: the vendor's panel has not given one yet. */
-  webhook_secret: string | null;
-  /** Null keeps everything in a file. */
-  postgres_url: string | null;
-  /** Nobody: one token for the sole owner. */
-  people: readonly { name: string; role: Role }[];
-}
-
-export interface WrittenInstallation {
-  config: string;
-  /** Files of secrets that were written, with what each is for. */
-  secrets: { path: string; about: string }[];
-  /** Files of secrets that were there, and stay. */
-  kept: string[];
-  /** The file of a token for the commands. */
-  token_file: string;
-  /** What an installation still lacks, each with its repair. */
-  missing: string[];
-}
-
 /** What `puente init` is handed. */
-export const installer = { check: complaintAbout, isSecret, checkPair, refuseOverwriting, write: writeInstallation };
+export const installer: Installer = {
+  check: complaintAbout,
+  isSecret,
+  checkPair,
+  refuseOverwriting,
+  write: writeInstallation,
+};
 
 /** What is wrong with a certificate chain and its key, as the start of the door would say it; null when they belong together. */
 function checkPair(certificate_file: string, key_file: string): string | null {
@@ -65,7 +43,7 @@ function checkPair(certificate_file: string, key_file: string): string | null {
 }
 
 /** @throws PuenteError refused when a configuration is there that may not be written anew. */
-function refuseOverwriting({ into, force }: Pick<InstallationOrder, 'into' | 'force'>): void {
+function refuseOverwriting({ into, force }: Pick<InitOrder, 'into' | 'force'>): void {
   const path = join(resolve(into), CONFIG_NAME);
   if (force || !existsSync(path)) return;
   throw new PuenteError(
@@ -78,7 +56,7 @@ function refuseOverwriting({ into, force }: Pick<InstallationOrder, 'into' | 'fo
  * Judges everything beside what is there, and puts it in its place afterwards: a refusal leaves every file as it was.
  * @throws PuenteError refused when something is there already, bad_setting with the sentences of the settings.
  */
-function writeInstallation(order: InstallationOrder): WrittenInstallation {
+function writeInstallation(order: InitOrder): InitOutcome {
   refuseOverwriting(order);
   const into = resolve(order.into);
   const config = join(into, CONFIG_NAME);
@@ -134,7 +112,7 @@ function refuseNoFile(path: string): void {
   );
 }
 
-function draftOf(order: InstallationOrder, into: string, secrets: readonly (readonly [string, unknown])[]): Draft {
+function draftOf(order: InitOrder, into: string, secrets: readonly (readonly [string, unknown])[]): Draft {
   return new Map<string, unknown>([
     ['data_dir', join(into, 'data')],
     ...Object.entries(order.settings).map(([path, text]): [string, unknown] => [
@@ -159,7 +137,7 @@ function head(config: string): string[] {
   ];
 }
 
-function missing({ settings }: InstallationOrder, { has_webhook_secret }: InstallationSecrets): string[] {
+function missing({ settings }: InitOrder, { has_webhook_secret }: InstallationSecrets): string[] {
   const events =
     "The webhook secret: point the application's `order` webhook at <public.url>/webhooks/orders, and put its secret into a file that webhook.secret_file names (chmod 600). Until then events only lead to reads.";
   const door =
@@ -195,107 +173,66 @@ function unwritable(into: string, error: unknown): PuenteError {
   });
 }
 
-// Where the secrets of an installation stand that `puente init` writes: what a person names is taken, the rest is
-// made.
+// The files of secrets that `puente init` writes: the one that a person names is taken, the others are made.
 
-const WEBHOOK_NAME = 'webhook-secret';
-
-export interface SecretFile {
+interface SecretFile {
+  /** The setting that names it. */
+  setting: string;
   path: string;
   about: string;
-  /** Null: what is there stays, since others rely on it; where nothing is, a random one is made. */
+  /** Null: a file that is there stays, since others rely on it; where there is none, a random secret is made. */
   text: string | null;
 }
 
-export interface InstallationSecrets {
-  /** Those that Puente writes, or has written before: the secret key first, then the tokens of people. */
+interface InstallationSecrets {
+  /** Files that Puente writes, or has written before: the secret key first, then the tokens of people. */
   files: SecretFile[];
-  /**
-   * The settings that name these files.
-   * @param placed where a file lies.
-   */
+  /** The settings that name these files. @param placed where a file lies. */
   settings(placed: (path: string) => string): (readonly [setting: string, value: unknown])[];
-  /** For whoever set this up: the sole owner's, or the first person's. */
+  /** For the person who set this up: the sole owner's, or the first person's. */
   token_file: string;
   has_webhook_secret: boolean;
 }
 
-interface NamedFile extends SecretFile {
-  setting: string;
-}
-
-/** What is given as nothing is not given. */
-export function isGiven(settings: InstallationOrder['settings'], name: string): boolean {
+/** An empty text is no setting. */
+function isGiven(settings: InitOrder['settings'], name: string): boolean {
   return (settings[name] ?? '') !== '';
 }
 
 /** @param folder of the secrets. */
-export function secretsOf(order: InstallationOrder, folder: string): InstallationSecrets {
-  const people = order.people.map(({ name, role }) => ({
+function secretsOf({ people, settings, webhook_secret, postgres_url }: InitOrder, folder: string): InstallationSecrets {
+  const file = (setting: string, name: string, about: string, text: string | null = null): SecretFile[] =>
+    isGiven(settings, setting) ? [] : [{ setting, path: join(folder, name), about, text }];
+  const tokens = people.map(({ name, role }) => ({
     name,
     role,
+    setting: `ops.tokens.${name}`,
     path: join(folder, `ops-token-${name}`),
     about: `the token of ${name}, ${role} of the ops door`,
     text: null,
   }));
-  const named = namedFiles(order, folder).filter(({ setting }) => !isGiven(order.settings, setting));
-  const [key, others] = [named.filter(isKey), named.filter((file) => !isKey(file))];
-  const given_token = order.settings['ops.token_file'] ?? '';
-  const owner = given_token === '' ? join(folder, 'ops-token') : resolve(given_token);
-  return {
-    files: [...key, ...people, ...others].map(({ path, about, text }) => ({ path, about, text })),
-    settings(placed) {
-      const tokens = people.map(({ name, role, path }) => [name, { role, token_file: placed(path) }]);
-      const files = named.map(({ setting, path }) => [setting, placed(path)] as const);
-      return people.length === 0 ? files : [...files, ['ops.tokens', Object.fromEntries(tokens)]];
-    },
-    token_file: people[0]?.path ?? owner,
-    has_webhook_secret:
-      isGiven(order.settings, 'webhook.secret_file') || named.some(({ setting }) => setting === 'webhook.secret_file'),
-  };
-}
-
-/** Each with the setting that names it, unless somebody names another file in it. */
-function namedFiles({ people, webhook_secret, postgres_url }: InstallationOrder, folder: string): NamedFile[] {
+  // A webhook secret that was given before is kept, as the generated ones are.
+  const has_webhook = webhook_secret !== null || existsSync(join(folder, 'webhook-secret'));
   const key = 'seals what is kept: keep a copy apart from the data, since no backup opens without it';
-  const webhook = join(folder, WEBHOOK_NAME);
-  // One that was given before is kept, as the generated ones are.
-  const has_webhook = webhook_secret !== null || existsSync(webhook);
-  return [
-    { setting: 'secret_key_file', path: join(folder, 'secret-key'), about: key, text: null },
-    ...(people.length > 0
-      ? []
-      : [
-          {
-            setting: 'ops.token_file',
-            path: join(folder, 'ops-token'),
-            about: 'the token of the ops door',
-            text: null,
-          },
-        ]),
-    ...(has_webhook
-      ? [
-          {
-            setting: 'webhook.secret_file',
-            path: webhook,
-            about: "proves the vendor's events",
-            text: webhook_secret,
-          },
-        ]
-      : []),
+  const named = [
+    ...file('secret_key_file', 'secret-key', key),
+    ...(people.length > 0 ? [] : file('ops.token_file', 'ops-token', 'the token of the ops door')),
+    ...(has_webhook ? file('webhook.secret_file', 'webhook-secret', "proves the vendor's events", webhook_secret) : []),
     ...(postgres_url === null
       ? []
-      : [
-          {
-            setting: 'postgres.url_file',
-            path: join(folder, 'postgres-url'),
-            about: 'the address of the database, with its password',
-            text: postgres_url,
-          },
-        ]),
+      : file('postgres.url_file', 'postgres-url', 'the address of the database, with its password', postgres_url)),
   ];
-}
-
-function isKey({ setting }: NamedFile): boolean {
-  return setting === 'secret_key_file';
+  const isKey = ({ setting }: SecretFile): boolean => setting === 'secret_key_file';
+  const owner = settings['ops.token_file'] ?? '';
+  return {
+    files: [...named.filter(isKey), ...tokens, ...named.filter((one) => !isKey(one))],
+    settings(placed) {
+      const files = named.map(({ setting, path }) => [setting, placed(path)] as const);
+      const roles = tokens.map(({ name, role, path }) => [name, { role, token_file: placed(path) }]);
+      return roles.length === 0 ? files : [...files, ['ops.tokens', Object.fromEntries(roles)]];
+    },
+    token_file: tokens[0]?.path ?? (owner === '' ? join(folder, 'ops-token') : resolve(owner)),
+    has_webhook_secret:
+      isGiven(settings, 'webhook.secret_file') || named.some(({ setting }) => setting === 'webhook.secret_file'),
+  };
 }

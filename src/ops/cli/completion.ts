@@ -73,8 +73,17 @@ function optionWords(option: Command['options'][number]): OptionWords {
   };
 }
 
+/** The options that take a value, as bash and zsh find them; without choices the shell offers file names. */
+function valuesIn(nodes: readonly CommandNode[]): { places: string; choices: readonly string[] }[] {
+  return nodes.flatMap(({ at, options }) =>
+    options
+      .filter(({ takes_value }) => takes_value)
+      .map(({ flags, choices }) => ({ places: flags.map((flag) => quoted(`${at} ${flag}`)).join('|'), choices })),
+  );
+}
+
 /** In single quotes, as bash and zsh read it. */
-export function quoted(text: string): string {
+function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
@@ -92,7 +101,9 @@ _puente() {
     esac
   done
   case "$at $before" in
-${nodes.flatMap(valueCases).join('\n')}
+${valuesIn(nodes)
+  .map(({ places, choices }) => `    ${places}) words=${quoted(choices.join(' '))} ;;`)
+  .join('\n')}
     *)
       case "$at" in
 ${nodes.map(wordCase).join('\n')}
@@ -103,16 +114,6 @@ ${nodes.map(wordCase).join('\n')}
 }
 complete -o default -F _puente puente
 `;
-}
-
-/** After an option that takes a value: its choices, or the shell's own file names. */
-function valueCases({ at, options }: CommandNode): string[] {
-  return options
-    .filter(({ takes_value }) => takes_value)
-    .map(({ flags, choices }) => {
-      const places = flags.map((flag) => quoted(`${at} ${flag}`)).join('|');
-      return `    ${places}) words=${quoted(choices.join(' '))} ;;`;
-    });
 }
 
 function wordCase({ at, commands, options, values }: CommandNode): string {
@@ -174,7 +175,9 @@ _puente() {
     esac
   done
   case "$at \${words[CURRENT-1]}" in
-${nodes.flatMap(zshValueCases).join('\n')}
+${valuesIn(nodes)
+  .map(({ places, choices }) => `    (${places}) ${offerOf(choices)}; return ;;`)
+  .join('\n')}
   esac
   case "$at" in
 ${nodes.map(zshWordCase).join('\n')}
@@ -186,14 +189,8 @@ if [[ "$funcstack[1]" == _puente ]]; then _puente "$@"; else compdef _puente pue
 `;
 }
 
-function zshValueCases({ at, options }: CommandNode): string[] {
-  return options
-    .filter(({ takes_value }) => takes_value)
-    .map(({ flags, choices }) => {
-      const places = flags.map((flag) => quoted(`${at} ${flag}`)).join('|');
-      const offer = choices.length === 0 ? '_files' : `compadd -- ${choices.map(quoted).join(' ')}`;
-      return `    (${places}) ${offer}; return ;;`;
-    });
+function offerOf(choices: readonly string[]): string {
+  return choices.length === 0 ? '_files' : `compadd -- ${choices.map(quoted).join(' ')}`;
 }
 
 function zshWordCase({ at, commands, options, values }: CommandNode): string {

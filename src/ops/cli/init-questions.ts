@@ -194,20 +194,29 @@ function leave(): never {
 
 /** As the process takes it: every text was checked. */
 export interface InitOrder {
+  /** The folder of the configuration, the secrets and, unless `data_dir` says otherwise, the database. */
   into: string;
+  /** Whether files that are there may be written anew. */
   force: boolean;
   /** Texts by setting, such as `public.port`. */
   settings: Record<string, string>;
+  /** Null: the vendor's panel has not given one yet. */
   webhook_secret: string | null;
+  /** Null keeps everything in a file. */
   postgres_url: string | null;
+  /** Nobody: one token for the sole owner. */
   people: { name: string; role: Role }[];
 }
 
 export interface InitOutcome {
   config: string;
+  /** Files of secrets that were written, with what each is for. */
   secrets: { path: string; about: string }[];
+  /** Files of secrets that were there, and stay. */
   kept: string[];
+  /** The file of a token for the commands. */
   token_file: string;
+  /** What an installation still lacks, each with its repair. */
   missing: string[];
 }
 
