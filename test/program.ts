@@ -15,3 +15,10 @@ export function programHere(): Command {
     examineOffline: elsewhere,
   });
 }
+
+/** All of `--help`, with what stands after the options. */
+export function helpOf(command: Command): string {
+  const parts: string[] = [];
+  command.configureOutput({ writeOut: (text) => void parts.push(text) }).outputHelp();
+  return parts.join('');
+}

@@ -269,7 +269,8 @@ async function act(one: Face, typed: Given): Promise<void> {
   const given = { ...typed, fields: (await one.input?.(typed)) ?? typed.fields };
   const answer = one.ask === undefined ? await call(given, one.is_long) : await one.ask(given);
   if (answer === undefined) return;
-  print(given.options, answer, one.text?.(answer, given) ?? facts(answer as object));
+  const text = (): string => one.text?.(answer, given) ?? facts(answer as object); // an answer that is none is undefined
+  print(given.options, answer, given.options.json === true ? '' : text());
   const code = one.exit?.(answer, given) ?? 0;
   if (code !== 0) process.exitCode = code;
 }

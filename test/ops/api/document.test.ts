@@ -1,12 +1,12 @@
 /** The OpenAPI document and the rows it is made of: whole, valid, and with a command for every operation. */
-import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
 import { openApi } from '../../../src/ops/api/openapi.ts';
 import { opsRoute } from '../../../src/ops/api/router.ts';
+import { commandsOf, isAct } from '../../../src/ops/cli/help.ts';
 import { exitCodes } from '../../../src/ops/cli/output.ts';
-import { programHere } from '../../program.ts';
+import { helpOf, programHere } from '../../program.ts';
 
 /** Commands that work without a running Puente. */
 const LOCAL = [
@@ -57,14 +57,6 @@ function referencesIn(value: unknown): string[] {
   );
 }
 
-/** Every command that does something; one that has others below it does, when it takes an argument itself. */
-function leaves(command: Command, above: string[] = []): { name: string; command: Command }[] {
-  const inner = command.commands.filter((one) => one.name() !== 'help');
-  const below = inner.flatMap((one) => leaves(one, [...above, one.name()]));
-  const acts = inner.length === 0 || command.registeredArguments.length > 0;
-  return acts ? [{ name: above.join(' '), command }, ...below] : below;
-}
-
 /** The fields of each object in a JSON Schema that would take others beside them. */
 function looseObjects(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
@@ -74,15 +66,8 @@ function looseObjects(schema: unknown): string[] {
   return is_loose ? [Object.keys(schema.properties as object).join(', '), ...within] : within; // JSON Schema has an object there
 }
 
-/** All of `--help`, with what stands after the options. */
-function helpOf(command: Command): string {
-  const parts: string[] = [];
-  command.configureOutput({ writeOut: (text) => void parts.push(text) }).outputHelp();
-  return parts.join('');
-}
-
 const program = programHere();
-const commands = leaves(program);
+const commands = commandsOf(program).filter(({ command }) => isAct(command));
 
 describe('the rows', () => {
   it('each have a place of their own', () => {

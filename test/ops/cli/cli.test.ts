@@ -1,4 +1,4 @@
-/** The command line as people and scripts use it: real processes, real exit codes, against a running Puente. */
+/** The command line as people and scripts use it: exit codes and texts, of real processes where it matters, against a running Puente. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,6 +19,7 @@ import {
   tokenOf,
 } from '../../kit.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
+import { command } from '../moves/command.ts';
 
 const CREATE = {
   method: 'POST',
@@ -33,24 +34,28 @@ describe('wrong usage', () => {
     { argv: ['stage', ARGENTINA, 'orders'], says: '--reason' },
     { argv: ['merchants', 'set', ARGENTINA, '--reason', 'why', '--dialect', 'morse'], says: 'point_integration_wh' },
     { argv: ['merchants', 'set', ARGENTINA, '--reason', 'why', '--revision', 'one'], says: 'whole number' },
-  ])('$argv exits with 2', async ({ argv, says }) => {
-    const { code, err } = await puente(argv);
-    expect(err).toContain(says);
-    expect(code).toBe(2);
-  });
-
-  it('says where the token comes from when there is none', async () => {
-    const { code, err } = await puente(['merchants', 'list']);
-    expect(err).toBe('Set PUENTE_OPS_TOKEN to your ops token; with the sandbox the start of Puente prints one.\n');
-    expect(code).toBe(1);
-  });
-
-  it('says that no Puente answers, and where it looked', async () => {
-    const { code, err } = await puente(['merchants', 'list', '--ops', 'http://127.0.0.1:1'], {
+    {
+      argv: ['merchants', 'list'],
+      says: 'Set PUENTE_OPS_TOKEN to your ops token; with the sandbox the start',
+      exits: 1,
+    },
+    {
+      argv: ['merchants', 'list', '--ops', 'http://127.0.0.1:1'],
       env: { PUENTE_OPS_TOKEN: OPS_TOKEN },
-    });
-    expect(err).toContain('No Puente answers at http://127.0.0.1:1');
-    expect(code).toBe(1);
+      says: 'No Puente answers at http://127.0.0.1:1',
+      exits: 1,
+    },
+  ])('$argv says $says', async ({ argv, env, says, exits = 2 }) => {
+    const { code, err } = await command(argv, { PUENTE_OPS_TOKEN: '', ...env });
+    expect(err).toContain(says);
+    expect(code).toBe(exits);
+  });
+
+  it('has its exit code in a process too', async () => {
+    const { code, err } = await puente(['merchants', 'list']);
+    expect([code, err]).toEqual([1, expect.stringMatching(/^Set PUENTE_OPS_TOKEN .*\n$/)]);
+    expect((await puente(['frobnicate'])).code).toBe(2);
+    expect((await puente(['--version'])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
   it('refuses to serve with a bad setting, by name', async () => {
@@ -78,10 +83,6 @@ describe('wrong usage', () => {
     expect(err).toContain('public.tls');
     expect(code).toBe(1);
     rmSync(data_dir, { recursive: true, force: true });
-  });
-
-  it('tells its version', async () => {
-    expect((await puente(['--version'])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
   it.each<[string, Record<string, string>]>([
@@ -137,14 +138,14 @@ describe('check', () => {
     cpSync(join(HOUSE, 'mappings'), directory, { recursive: true });
     const table = join(directory, 'point', 'create.request.yaml');
     writeFileSync(table, readFileSync(table, 'utf8').replace('to: body.type', 'to: body.kind'));
-    const { code, out } = await puente(['check', '--mappings', directory]);
+    const { code, out } = await command(['check', '--mappings', directory]);
     expect(out).toContain('point/create.request.yaml');
     expect(out).toContain('body.kind');
     expect(code).toBe(1);
   });
 
   it('says that all proofs hold', async () => {
-    const { code, out } = await puente(['check']);
+    const { code, out } = await command(['check']);
     expect(out).toMatch(/^All proofs hold: \d+ tables, \d+ operations, revision [0-9a-f]{12}\.\n$/);
     expect(code).toBe(0);
   });
@@ -194,9 +195,7 @@ describe('merchants and stage, on a running Puente', () => {
   afterAll(() => bench.close());
 
   it('tells a revision conflict with the repair', async () => {
-    const { code, err } = await puente(['stage', ARGENTINA, 'legacy', '--reason', 'too late', '--revision', '7'], {
-      env,
-    });
+    const { code, err } = await command(['stage', ARGENTINA, 'legacy', '--reason', 'too late', '--revision', '7'], env);
     expect(err).toContain('revision 7');
     expect(code).toBe(1);
   });
@@ -205,28 +204,19 @@ describe('merchants and stage, on a running Puente', () => {
     { argv: [], says: 'Name at least one setting' },
     { argv: ['--notice-secret'], says: 'Set PUENTE_NOTICE_SECRET to the secret' },
   ])('refuses a change of nothing, or without its secret: $argv', async ({ argv, says }) => {
-    const { code, err } = await puente(['merchants', 'set', ARGENTINA, '--reason', 'why', ...argv], { env });
+    const { code, err } = await command(['merchants', 'set', ARGENTINA, '--reason', 'why', ...argv], env);
     expect(err).toContain(says);
     expect(code).toBe(1);
   });
 
   it('sets a merchant, shows where each setting comes from, and keeps secrets to itself', async () => {
-    const set = await puente(
-      [
-        'merchants',
-        'set',
-        ARGENTINA,
-        '--reason',
-        'the till listens there',
-        '--notify',
-        'http://127.0.0.1:9/n',
-        '--notice-secret',
-      ],
-      { env: { ...env, PUENTE_NOTICE_SECRET: 'invented-notice-secret' } },
+    const set = await command(
+      ['merchants', 'set', ARGENTINA, '--reason', 'why', '--notify', 'http://127.0.0.1:9/n', '--notice-secret'],
+      { ...env, PUENTE_NOTICE_SECRET: 'invented-notice-secret' },
     );
     expect(set.err).toBe('');
     expect(set.out).not.toContain('invented-notice-secret');
-    const shown = JSON.parse((await puente(['merchants', 'show', ARGENTINA, '--json'], { env })).out);
+    const shown = JSON.parse((await command(['merchants', 'show', ARGENTINA, '--json'], env)).out);
     expect(shown).toMatchObject({
       id: ARGENTINA,
       notice_secret: 'set',
@@ -235,11 +225,11 @@ describe('merchants and stage, on a running Puente', () => {
   });
 
   it('moves a merchant, and the list shows it', async () => {
-    const moved = await puente(['stage', ARGENTINA, 'legacy', '--reason', 'back for the weekend'], { env });
+    const moved = await command(['stage', ARGENTINA, 'legacy', '--reason', 'back for the weekend'], env);
     expect(moved.code).toBe(0);
-    const { out } = await puente(['merchants', 'list'], { env });
+    const { out } = await command(['merchants', 'list'], env);
     expect(out).toMatch(new RegExp(`${ARGENTINA}.*legacy`));
-    const back = await puente(['stage', ARGENTINA, 'orders', '--reason', 'monday'], { env });
+    const back = await command(['stage', ARGENTINA, 'orders', '--reason', 'monday'], env);
     expect(back.code).toBe(0);
   });
 });

@@ -4,19 +4,12 @@ import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { commandsOf, isAct, withManual } from '../../../src/ops/cli/help.ts';
 import { escaped, renderCliPage, renderManPage, roffText } from '../../../src/ops/cli/pages.ts';
-import { programHere } from '../../program.ts';
+import { helpOf, programHere } from '../../program.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
 
 const program = programHere();
 const acts = commandsOf(program).filter(({ command }) => isAct(command));
 const page = renderManPage(program);
-
-/** All of `--help`. */
-function helpOf(command: Command): string {
-  const parts: string[] = [];
-  command.configureOutput({ writeOut: (text) => void parts.push(text) }).outputHelp();
-  return parts.join('');
-}
 
 describe('the help', () => {
   it.each(acts)('of $name explains arguments, options, exit codes and variables', ({ name, command }) => {
