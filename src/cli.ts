@@ -5,7 +5,7 @@ import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
 // With what was compiled by the command before, a command starts in half the time. What is imported above this line is
-// compiled before it is run; where nothing can be written, all goes on as without. Only whose the installation is keeps
+// compiled before it is run; where nothing can be written, it works without. Only the owner of the installation keeps
 // something there: what root left in it would be in that user's way.
 const modules = join(import.meta.dirname, '..', 'node_modules');
 if (statSync(modules, { throwIfNoEntry: false })?.uid === process.getuid?.()) {
@@ -49,7 +49,7 @@ const program = puenteProgram({
   },
 });
 
-// Whoever reads our output may have seen enough, as `| head` has.
+// A reader of our output may close it early, as `| head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

@@ -15,7 +15,7 @@ import { PuenteError } from './error.ts';
  * @param environment usually `process.env`.
  */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
-  // What is written belongs to this user alone: references and amounts are nobody else's business.
+  // Files are for this user alone: they hold references and amounts.
   process.umask(0o077);
   const watch = watchStart(() => performance.now());
   watch.ended('program');
@@ -38,7 +38,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
       },
     });
     watch.ended('doors');
-    // Whoever reads that it is ready may ask it to end at once.
+    // Before the ready text, since a stop may be requested as soon as it is read.
     stopOnSignals(app);
     const text = welcome(config, app, watch.took());
     if (app.worker === null) process.stdout.write(text);

@@ -27,7 +27,7 @@ export type { AppParts };
 export interface App extends Started {
   /** Set in one of several processes of this host. */
   worker: WorkerSide | null;
-  /** Loads what operators ask for and no till does; without it, the first of them waits. */
+  /** Loads the API and console of operators, which no till needs; without it, the first operator waits. */
   loadRest(): Promise<void>;
   /** Stops accepting, lets running calls end within the grace period, and closes the store. */
   close(): Promise<void>;
@@ -110,8 +110,8 @@ function outboundPolicy({ outbound }: Config): OutboundPolicy {
 }
 
 /**
- * Whoever is connected to a worker that leaves learns so from an answer, and finds the others by the same door. Calls come more
- * often than this on a connection that is in use.
+ * A worker that stops says `Connection: close` in its answers for so long; clients then reconnect to the other workers. A
+ * connection in use has calls more often than this.
  */
 const WORKER_FAREWELL_MS = 1_000;
 

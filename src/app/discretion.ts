@@ -3,9 +3,9 @@
 import { PuenteError } from '../error.ts';
 import { maskText } from '../proxy/evidence/redact-text.ts';
 
-/** Options of Node that let somebody look into the memory, or write it down. */
+/** Options of Node that expose the memory of the process, or write it to disk. */
 const ONLOOKERS = /(?<!\S)--(?:inspect|heap-prof|heapsnapshot|abort-on-uncaught-exception)[\w-]*/;
-/** Of the words of a crash; deeper frames tell nothing new. */
+/** Characters of a crash message; deeper frames add nothing. */
 const MAX_WORDS = 4_000;
 
 export interface Circumstances {
@@ -17,7 +17,7 @@ export interface Circumstances {
   inspector_url: string | undefined;
 }
 
-/** @throws PuenteError bad_setting when production would run under somebody's eyes. */
+/** @throws PuenteError bad_setting when production would run with a debugger or memory dumps. */
 export function refuseOnlookers({ is_production, options, inspector_url }: Circumstances): void {
   if (!is_production) return;
   const [option] = ONLOOKERS.exec(options.join(' ')) ?? [];
@@ -29,8 +29,8 @@ export function refuseOnlookers({ is_production, options, inspector_url }: Circu
 }
 
 /**
- * Diagnostic reports leave the environment out, the signal that would open a debugger does nothing, and an error that nobody
- * caught ends the process with its text masked instead of with everything that hangs on it.
+ * Diagnostic reports leave the environment out, the signal that would open a debugger does nothing, and an uncaught
+ * error ends the process with its masked text alone, without the properties of the error.
  */
 export function keepDiscreet(): void {
   if (process.report !== undefined) process.report.excludeEnv = true;

@@ -113,7 +113,7 @@ export async function openInside(
   };
 }
 
-/** Calls that are carried don't tell the seller's site, on which the rules of orders hang. */
+/** Proxied calls do not say the seller's site, on which the rules of orders depend. */
 async function sellerOf(ports: Ports, token: Secret): Promise<{ merchant_id: string; site: string | null } | null> {
   const identity = await identify(ports, token);
   return identity.kind === 'accepted' ? { merchant_id: identity.merchant.id, site: identity.merchant.site } : null;
@@ -153,7 +153,7 @@ function upstreamClient(
   });
 }
 
-/** Loaded for who plays with it alone: whoever serves tills starts sooner without a hundred files of it. */
+/** Loaded only where the sandbox is upstream: a start with a real upstream is faster without its hundred files. */
 async function ownSandbox(config: Config): Promise<Sandbox> {
   const { startSandbox } = await import('../sandbox/server.ts');
   return startSandbox(sandboxOptions(config));
@@ -187,9 +187,9 @@ function outcomeLabel(kind: string, status: number | null): string {
   return status === null ? kind : `${Math.floor(status / 100)}xx`;
 }
 
-// Puts telemetry beside what runs, when the environment asks for it.
+// Telemetry, when the standard OTEL variables are set.
 
-/** @param readings what `/metrics` shows. @returns null unless a standard variable asks for it. */
+/** @param readings what `/metrics` shows. @returns null unless one of those variables is set. */
 export function observe(
   config: Config,
   { environment = {} }: AppParts,

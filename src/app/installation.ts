@@ -58,7 +58,7 @@ export function installationOf(
   };
 }
 
-// What the doctor is told of the doors: from the settings, and from the certificate's file.
+// The listeners as the doctor sees them: from the settings, and from the certificate's file.
 
 export function doorsOf(config: Config): Doors {
   const { url, host, port, tls } = config.public;
@@ -85,7 +85,7 @@ function certificateOf(file: string): Certificate {
 
 // The doctor's look at a Puente that is not running: its settings, its doors, what is around it, and its database.
 
-/** Nothing is changed; a real upstream is asked once for its head. Settings that do not hold are a finding. */
+/** Changes nothing; sends a real upstream one HEAD request. Settings that are refused are a finding. */
 export async function examineOffline(
   env: NodeJS.ProcessEnv,
   cwd: string,
@@ -108,7 +108,7 @@ export async function examineOffline(
   }
 }
 
-/** Whoever forgot to name the file would look at something else. */
+/** Names the settings file, since without PUENTE_CONFIG other settings are examined. */
 function settingsFinding({ PUENTE_CONFIG: file }: NodeJS.ProcessEnv): Finding {
   return fine('settings', file ? `they hold, with ${file}` : 'they hold, and no PUENTE_CONFIG names a file of them');
 }

@@ -1,4 +1,4 @@
-/** Which store the settings name, and what it is told. */
+/** Opens the store that the settings name, with its options. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, loadConfig } from '../config/config.ts';
@@ -21,7 +21,7 @@ interface StoreParts {
   metrics: Metrics;
 }
 
-/** @param remarks told at the start. @throws PuenteError store_unusable. */
+/** @param remarks printed at the start. @throws PuenteError store_unusable. */
 export async function openStore(
   config: Config,
   parts: AppParts,
@@ -42,7 +42,7 @@ export async function openStore(
   return openSqliteStore({ path, create: true, ...sealing, ...failpoint, ...fileOptions(config, parts, around) });
 }
 
-/** Tells another secret key from the one that a store's values were sealed with. */
+/** Identifies the secret key that a store's values were sealed with. */
 export function keyMarkOf(vault: Vault): string {
   return vault.keyed('key-check', 'puente');
 }
@@ -88,7 +88,7 @@ export function migrateStore(
   if (url === null)
     throw new PuenteError(
       'bad_setting',
-      'postgres.url is not set: set PUENTE_POSTGRES_URL to the empty database that the rows are to be carried to, such as postgres://puente:password@db.example:5432/puente',
+      'postgres.url is not set: set PUENTE_POSTGRES_URL to the empty database that the rows are copied to, such as postgres://puente:password@db.example:5432/puente',
     );
   const file = join(config.data_dir, 'puente.db');
   if (!existsSync(file))

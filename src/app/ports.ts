@@ -83,7 +83,7 @@ export async function closeLeftovers(
   return leftovers.length + (keepsLegacy ? 0 : await endLegacySales(runtime));
 }
 
-/** A create that is being carried now ends by itself. */
+/** A create that is being proxied now ends by itself. */
 async function endLegacySales({ store, clock }: Ports): Promise<number> {
   let ended = 0;
   for (const { id } of await store.merchants.merchants()) {
@@ -131,9 +131,9 @@ export interface AppParts {
   /** Proved and compiled already, e.g. to watch which rows fire. */
   tables?: Tables;
   failpoint?: Failpoint;
-  /** In one of several processes of this host: tells the others this one's numbers, and knows theirs. */
+  /** In one of several processes of this host: shares the metrics of all of them. */
   joinWorkers?: typeof joinWorkers;
-  /** Told at the end of each step of the start. */
+  /** Called at the end of each step of the start. */
   onStep?: (step: StartStep) => void;
   /** The store can't be trusted any more. */
   onFatal?: (error: PuenteError) => void;

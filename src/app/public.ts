@@ -1,4 +1,4 @@
-/** The public door: webhooks, the legacy operations, and everything else carried. */
+/** The public door: webhooks and legacy operations; everything else is proxied. */
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import express, { type ErrorRequestHandler, type Express } from 'express';
@@ -98,7 +98,7 @@ function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
       observe: parts.metrics.observe,
     }),
   );
-  // The sandbox's control door shows tokens and asks for none: it is reached on its own port alone.
+  // The sandbox's control door needs no token and shows tokens, so it is only reached on its own port.
   app.use('/_sandbox', (_request, response) => sendAnswer(response, notSupported));
   app.use(unknownEndpoints({ carry: passthrough.handler }));
   const tell: ErrorRequestHandler = (error: unknown, request, response, _next) => {

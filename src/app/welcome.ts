@@ -1,4 +1,4 @@
-/** What a start says: where the doors are, where the ops token lies, and what to do next. */
+/** The text of a start: URLs of the listeners, where the ops token is set, and next steps. */
 
 import { type Config, sourcesOf } from '../config/config.ts';
 import { hasNoPeople } from '../config/contradictions.ts';
@@ -14,7 +14,7 @@ export interface Started {
   ops_url: string;
   /** The sole owner's; null when `ops.token` is not set and people are named, or no sandbox allows to make one. */
   ops_token: Secret | null;
-  /** True when the token was made at this start, so that it has to be told. */
+  /** True when the token was made at this start, so that it has to be printed. */
   ops_token_made: boolean;
   /** Set while the upstream is the sandbox. */
   sandbox: Sandbox | null;
@@ -25,7 +25,7 @@ export interface Started {
 /** What a start does, in this order: Node and our code are loaded, settings read, tables proved, the store opened, the doors too. */
 export type StartStep = 'program' | 'settings' | 'tables' | 'store' | 'sandbox' | 'doors';
 
-/** Watches a start: `ended` is called at the end of each step, `took` then says what the whole and each step took. */
+/** Watches a start: call `ended` at the end of each step; `took` then gives the duration of the start and of each step. */
 interface StartWatch {
   ended(step: StartStep): void;
   /** `1.42 s: program 0.61, settings 0.12, …`, from the start of the process. */
@@ -151,7 +151,7 @@ function nextSteps({ ops, routing }: Config, { ops_url }: Started): string[] {
 }
 
 const DOCTOR = ['npx puente doctor', 'what is missing, each with its repair'] as const;
-/** A token that was set is known to whoever set it. */
+/** Stands for a token that an operator has set. */
 const YOURS = "'your ops token'";
 
 /** Commands with what each is for. */

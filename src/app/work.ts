@@ -1,4 +1,4 @@
-/** The loops that work when nobody is waiting: notices, events, links, bulk moves, the continuous reconciliation. */
+/** The background loops: notices, events, links, bulk moves, the continuous reconciliation. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { startBulkMoves } from '../ops/moves/bulk.ts';

@@ -18,7 +18,7 @@ const READINGS_MS = 1_000;
 /**
  * Starts the workers and runs until a signal: SIGTERM and SIGINT stop all, SIGHUP replaces one after the other, so that
  * calls are taken all the time.
- * @param environment of the workers. @param say writes a line for whoever watches. @returns the exit code.
+ * @param environment of the workers. @param say writes a line to standard output. @returns the exit code.
  * @throws PuenteError bad_setting when the settings allow one process only.
  */
 export async function superviseWorkers(
@@ -142,7 +142,7 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
   };
 }
 
-/** @param ask makes it stop. @returns its exit code; null when a signal ended it. */
+/** @param ask requests the stop. @returns its exit code; null when a signal ended it. */
 function end(worker: Worker, ask = (): unknown => worker.process.kill('SIGTERM')): Promise<number | null> {
   if (worker.isDead()) return Promise.resolve(worker.process.exitCode);
   const ended = new Promise<number | null>((resolve) => worker.once('exit', (code) => resolve(code)));
@@ -151,7 +151,7 @@ function end(worker: Worker, ask = (): unknown => worker.process.kill('SIGTERM')
   return ended;
 }
 
-/** Asks every worker for its numbers, and hands all to the one that wants them. */
+/** Collects the metrics of every worker, and sends all of them to the worker that requested them. */
 async function tellAll(asking: Worker, id: number): Promise<void> {
   const readings = await Promise.all(
     Object.values(cluster.workers ?? {}).map((worker) => worker && readingsOf(worker)),
@@ -180,11 +180,11 @@ function readingsOf(worker: Worker): Promise<Reading[] | undefined> {
   });
 }
 
-// A worker's side: says that it is ready, and answers for the numbers of all workers.
+// A worker's side: reports that it is ready, and serves the metrics of all workers.
 
 export interface WorkerSide {
   ready(banner: string): void;
-  /** Another one has taken its place, so that no balancer has to be told that it leaves. */
+  /** Another worker has taken its place, so a balancer needs no notice. */
   isReplaced(): boolean;
   /** The page of `/metrics`, over all workers. Another worker that does not answer in time is left out. */
   pageOfAll(): Promise<{ type: string; text: string }>;
@@ -203,7 +203,7 @@ export function joinWorkers(read: () => Promise<Reading[]>): WorkerSide {
       process.kill(process.pid, 'SIGTERM');
     }
     if (message?.puente === 'read') {
-      // Who asked waits a bounded time, and goes without these numbers.
+      // The requesting worker waits a bounded time, and then leaves these metrics out.
       read().then(
         (readings) => tell({ puente: 'readings', id: message.id, readings }),
         () => undefined,
@@ -232,14 +232,14 @@ export function joinWorkers(read: () => Promise<Reading[]>): WorkerSide {
 export type FromWorker =
   /** Its doors are open; `banner`: what a single process would print. */
   | { puente: 'ready'; banner: string }
-  /** Somebody asked this worker for the numbers of all. */
+  /** `/metrics` of this worker was requested: it needs the metrics of all. */
   | { puente: 'asks'; id: number }
   | { puente: 'readings'; id: number; readings: Reading[] };
 
 export type ToWorker =
-  /** Another one has taken your place: stop, and nobody has to notice. */
+  /** Another worker has taken your place: stop, without a notice to a balancer. */
   | { puente: 'replaced' }
-  /** Tell your numbers. */
+  /** Send your metrics. */
   | { puente: 'read'; id: number }
   /** The numbers of all workers that answered. */
   | { puente: 'all'; id: number; readings: Reading[][] };

@@ -35,9 +35,9 @@ export function membersOf({ token, tokens }: OpsTokens): Member[] {
 }
 
 /**
- * Whose token it is; null for nobody's. Digests are compared, each with each, so that the time says nothing of a token, its
- * length or its owner (`test/faults/README.md` F124).
- * @param now epoch ms; a token that has ended is nobody's.
+ * The owner of a token; null for an unknown one. Digests are compared with every member's, so that the time reveals nothing
+ * of a token, its length or its owner (`test/faults/README.md` F124).
+ * @param now epoch ms; an expired token has no owner.
  */
 export function memberOf(members: readonly Member[], token: string, now: number): Member | null {
   const given = digestOf(token);
@@ -46,7 +46,7 @@ export function memberOf(members: readonly Member[], token: string, now: number)
   return found === null || hasEnded(found, now) ? null : found;
 }
 
-/** The person behind an `Authorization` header; null for nobody. @param now epoch ms. */
+/** The person behind an `Authorization` header; null for none. @param now epoch ms. */
 export function personOf(members: readonly Member[], header: string | undefined, now: number): Person | null {
   const token = /^Bearer (.+)$/i.exec(header ?? '')?.[1] ?? '';
   return memberOf(members, token, now)?.person ?? null;
@@ -138,7 +138,7 @@ const MARK_DIGITS = 12;
 export interface Sessions {
   /** The cookie's name. A browser sends cookies to every port of a host: each installation has a name of its own. */
   cookie: string;
-  /** The cookie's value for somebody whose token was checked. It is signed and says a name, an end and nothing secret. */
+  /** The cookie's value for a member whose token was checked. It is signed and holds a name, an expiry and nothing secret. */
   open(member: Member): string;
   /**
    * Who a cookie's value stands for; null for a forged, changed or ended one. A token that was changed or taken away ends its
@@ -156,7 +156,7 @@ export function createSessions(members: readonly Member[], vault: Vault, clock: 
   const markOf = ({ digest }: Member): string => vault.keyed('ops session member', digest.toString('hex')).slice(0, 32);
   const formToken = (value: string): string => vault.keyed('ops form', value);
   return {
-    // What begins so leaves with no carried call (`proxy/http/head.ts`).
+    // Cookies with this prefix are never proxied upstream (`proxy/http/head.ts`).
     cookie: `puente_session_${vault.keyed('ops session cookie', VERSION).slice(0, MARK_DIGITS)}`,
     open(member) {
       const name = Buffer.from(member.person.name, 'utf8').toString('base64url');

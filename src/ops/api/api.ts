@@ -1,4 +1,4 @@
-/** All that people and their programs ask the ops door for: the API of every feature, and the console on top of it. */
+/** The ops door behind its listener: the API of every feature, and the console on top of it. */
 import { Router } from 'express';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -59,7 +59,7 @@ export function operatorsRouter(door: OpsDoor): Router {
   return router;
 }
 
-// The ops API for whoever lives in the same process, such as the console: the same rows, roles, schemas and refusals.
+// The ops API for callers in the same process, such as the console: the same rows, roles, schemas and refusals.
 
 export function inProcessApi(rows: readonly OpsRoute[], parts: OpsParts): OpsApi {
   const named = new Map(rows.map((row) => [`${row.method} ${row.path}`, row]));

@@ -1,4 +1,4 @@
-/** How the ops API tells what went wrong: one shape, {error, message} and facts. */
+/** Errors of the ops API: one shape, {error, message} and facts. */
 
 import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Response } from 'express';
@@ -7,7 +7,7 @@ import { type ErrorCode, errorCodes, PuenteError, type Said, type Spoken } from 
 import { say } from '../../locales/message.ts';
 import type { Log } from '../../proxy/log.ts';
 
-// A sentence by its code and facts, as the ops API tells it beside the English one.
+// A sentence by its code and facts, which the ops API sends beside the English one.
 
 export type { Said } from '../../error.ts';
 

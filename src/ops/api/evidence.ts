@@ -142,20 +142,20 @@ export const differencesView = z.object({ differences: z.array(difference) });
 
 export const differencesRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/differences', {
-    summary: 'Differences between the sides, grouped by signature; those that nobody has judged first.',
+    summary: 'Differences between legacy and orders, grouped by signature; those not judged yet first.',
     query: differenceQuery,
     answer: differencesView,
     command: 'differences list',
     run: async ({ ports }, { query }) => ({ differences: await viewDifferences(ports, query) }),
   }),
   opsRoute('viewer', 'GET /api/differences/:merchant/:signature', {
-    summary: 'One difference, with what each side said.',
+    summary: 'One difference, with the value of each side.',
     answer: difference,
     command: 'differences show',
     run: ({ ports }, { path }) => viewDifference(ports, parsed(merchantId, path.merchant), path.signature ?? ''),
   }),
   opsRoute('operator', 'PUT /api/differences/:merchant/:signature', {
-    summary: 'Says that a difference is explained, accepted until a date, or fixed.',
+    summary: 'Judges a difference: explained, accepted until a date, or fixed.',
     body: differenceJudgement,
     answer: difference,
     command: 'differences judge',

@@ -104,7 +104,7 @@ export const incidentRoutes: OpsRoute[] = [
   }),
 ];
 
-// The audit trail on the ops door: read it, and prove that nobody changed it.
+// The audit trail on the ops door: read it, and prove that it is unchanged.
 
 const auditLine = z.object({
   sequence: z.int(),
@@ -142,7 +142,7 @@ export const auditRoutes: OpsRoute[] = [
     run: async ({ ports }, { query }) => ({ lines: await viewAudit(ports, query) }),
   }),
   opsRoute('viewer', 'GET /api/audit/verify', {
-    summary: 'Checks the whole chain of decisions, and that a line noted elsewhere is still in it.',
+    summary: 'Checks the complete chain of decisions, and that a head stored elsewhere is still in it.',
     query: verifyQuery,
     answer: chainReport,
     command: 'audit verify',

@@ -87,13 +87,13 @@ export const moveRoutes: OpsRoute[] = [
     run: async ({ ports }, { query }) => ({ moves: await viewProposals(ports, query) }),
   }),
   opsRoute('viewer', 'GET /api/moves/:id', {
-    summary: 'A proposed move, with what would be said of it now.',
+    summary: 'A proposed move, with its present judgement.',
     answer: proposalView.extend({ judgement: judgementView.nullable() }),
     command: 'moves show',
     run: ({ ports }, { path, person }) => viewProposal(ports, path.id ?? '', person),
   }),
   opsRoute('approver', 'POST /api/moves/:id/approve', {
-    summary: 'Makes a move that somebody else proposed, judged again on what holds now.',
+    summary: 'Makes a move that another person proposed, judged again on the present evidence.',
     body: decision,
     answer: merchantView,
     command: 'moves approve',
@@ -126,7 +126,7 @@ export const moveRoutes: OpsRoute[] = [
     run: ({ ports }, { path }) => viewBulk(ports, path.id ?? ''),
   }),
   opsRoute('operator', 'POST /api/bulk/:id/abort', {
-    summary: 'Ends a bulk move at once; who is moved stays moved.',
+    summary: 'Ends a bulk move at once; merchants that are moved stay moved.',
     body: bulkAbort,
     answer: bulkView,
     command: 'bulk abort',
@@ -141,7 +141,7 @@ const openUnit = z.object({
   open: z.int(),
   oldest_at: z.iso.datetime().nullable(),
   latest_end_at: z.iso.datetime().nullable(),
-  in_doubt: z.int().describe('Creates whose outcome nobody knows yet.'),
+  in_doubt: z.int().describe('Creates whose outcome is not known yet.'),
 });
 const openSide = openUnit.omit({ unit: true });
 
@@ -155,7 +155,7 @@ export const drainView = z.looseObject({
     units: z.array(openUnit.extend({ notices_pending: z.int() })),
   }),
   legacy: openSide.extend({ units: z.array(openUnit) }),
-  safe_to_close_at: z.iso.datetime().nullable().describe('Null while a sale lives on beyond its lifetime.'),
+  safe_to_close_at: z.iso.datetime().nullable().describe('Null while a sale is open beyond its lifetime.'),
   says: z.string(),
   said: z.array(said),
 });
@@ -170,14 +170,14 @@ export const moveView = z.union([
 
 export const stageRoutes: OpsRoute[] = [
   opsRoute('operator', 'PUT /api/merchants/:id/stage', {
-    summary: 'Moves a merchant, or one kind of its work; with a second approver asked for, proposes the move.',
+    summary: 'Moves a merchant, or one kind of its work; where a second approver is required, proposes the move.',
     body: stageChange,
     answer: moveView,
     command: 'stage',
     run: ({ ports }, { path, body, person }) => moveStage(ports, path.id ?? '', body, person),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/stage/preview', {
-    summary: 'What a move would be told and touch: allowed or not, what is missing, units, calls a day, open work.',
+    summary: 'What a move would need and touch: allowed or not, what is missing, units, calls a day, open work.',
     query: previewAsk,
     answer: previewView,
     command: 'stage --dry-run',
@@ -191,7 +191,7 @@ export const stageRoutes: OpsRoute[] = [
     run: ({ ports }, { path, body, person }) => rollBack(ports, path.id ?? '', body.reason, person),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/drain', {
-    summary: 'What is still open on each side, unit by unit, and when it is over at the latest.',
+    summary: 'What is still open on each side, unit by unit, and its latest possible end.',
     answer: drainView,
     command: 'drain',
     run: ({ ports }, { path }) => viewDrain(ports, path.id ?? ''),

@@ -53,7 +53,7 @@ export const noticeRoutes: OpsRoute[] = [
     run: async ({ ports }, { query }) => ({ notices: await viewNotices(ports, query) }),
   }),
   opsRoute('operator', 'POST /api/notices/replay', {
-    summary: 'Tells every notice of a window again; a dry run says how many.',
+    summary: 'Sends every notice of a window again; a dry run counts them.',
     body: replayMany,
     answer: replayedView,
     command: 'notices replay',
@@ -66,7 +66,7 @@ export const noticeRoutes: OpsRoute[] = [
     run: ({ ports }, { path }) => viewNotice(ports, path.id ?? ''),
   }),
   opsRoute('operator', 'POST /api/notices/:id/replay', {
-    summary: 'Tells one notice again, now.',
+    summary: 'Sends one notice again, now.',
     body: replayOne,
     answer: notice,
     command: 'notices replay',

@@ -140,7 +140,7 @@ function ref(kind: 'schemas' | 'responses', name: string): { $ref: string } {
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-// Tells people what the ops API can do: a page of all rows, each with its role and its command.
+// The page of all rows, each with its role and its command.
 
 /** The page `src/ops/api/README.md`. */
 export function renderOperations(rows: readonly OpsRoute[]): string {

@@ -6,7 +6,7 @@ import { encoded, say } from '../../locales/message.ts';
 export const roles = ['viewer', 'operator', 'approver'] as const;
 export type Role = (typeof roles)[number];
 
-/** Who asks: the name stands in audit lines. */
+/** The caller; audit lines hold the name. */
 export interface Person {
   name: string;
   role: Role;
@@ -18,15 +18,15 @@ export const SOLE_OWNER: Person = { name: 'operator', role: 'approver' };
 /** Names that audit lines use already: Puente's own decisions, and all merchants at once. */
 export const RESERVED_NAMES: readonly string[] = ['puente', 'all'];
 
-/** Whether a role is enough where `needed` is asked for. */
+/** Whether a role is enough where `needed` is required. */
 export function isEnough(role: Role, needed: Role): boolean {
   return roles.indexOf(role) >= roles.indexOf(needed);
 }
 
-/** Who stands in lines that nobody decided. */
+/** The name in audit lines of Puente's own decisions. */
 export const BY_ITSELF = 'puente';
 
-// The one rule for why something is done: whoever changes anything says it, and the audit trail keeps it.
+// The reason that every change needs; the audit trail keeps it.
 
 /** For a reason that is missing, too short or too long. */
 export const no_reason = say('input.reason', {});

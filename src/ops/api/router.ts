@@ -21,7 +21,7 @@ export interface OpsParts {
   checkUrl(url: string): void;
   /** What reports say of the installation. */
   report_facts: ReportFacts;
-  /** What the doctor is told of it. */
+  /** What the doctor examines. */
   installation: Installation;
   /** The board's one read, shared by all who look. */
   fleet: Fleet;
@@ -29,7 +29,7 @@ export interface OpsParts {
 
 export interface OpsCall {
   path: Record<string, string>;
-  /** Parsed by the row's schemas; a row says with one sentence what it takes them for. */
+  /** Parsed by the row's schemas. */
   query: unknown;
   body: unknown;
   person: Person;
@@ -42,7 +42,7 @@ export interface OpsRoute {
   /** Express path below the door, e.g. `/api/merchants/:id`. */
   path: string;
   role: Role;
-  /** What a refusal for the role says beside it, where people would expect less to be enough. */
+  /** Added to the refusal of a role, where people would expect a lower role to be enough. */
   role_note?: Spoken;
   /** One sentence for people. */
   summary: string;
@@ -83,7 +83,7 @@ export function opsRoute<Query extends z.ZodType, Body extends z.ZodType>(
   return { method, path, role, ...row } as OpsRoute; // the door parses query and body with these very schemas
 }
 
-// Reads what operators send, and says in one sentence what is wrong with it and what is allowed.
+// Parses queries and bodies; a refusal names in one sentence what is wrong and what is allowed.
 
 /** @throws PuenteError bad_request, naming each field and what it may be. */
 export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
@@ -153,7 +153,7 @@ function unwrapped(schema: z.core.$ZodType): z.core.$ZodType {
   return schema;
 }
 
-// Runs a row for somebody, whichever door the call came by: the API and the console refuse and do the same.
+// Runs a row for a person, for the API and the console alike, so that both refuse and do the same.
 
 const NOTHING = z.strictObject({});
 
@@ -202,8 +202,8 @@ export async function runRow(row: OpsRoute, parts: OpsParts, ask: RowAsk): Promi
 const BODY_LIMIT = '512kb';
 
 /**
- * The API under `/api`. Whoever is not known learns nothing, not even which routes there are; of the others each row lets
- * in the roles that are enough.
+ * The API under `/api`. An unknown caller is refused before any route is looked up, so that it does not learn which routes
+ * there are; each row admits the roles that are enough.
  */
 export function opsRouter(rows: readonly OpsRoute[], parts: OpsParts, signIn: SignIn): Router {
   const router = Router();

@@ -9,7 +9,7 @@ import { doorGuard, GUARD_HEADERS, sameOriginOnly } from './access.ts';
 import { tellError } from './errors.ts';
 import type { OpsDoor } from './parts.ts';
 
-/** Tells that the head of a request would leave a guess, in the shape of every refusal here. */
+/** Refuses a request head that is ambiguous, in the shape of every refusal of this listener. */
 export function refuseOpsHead(response: ServerResponse): void {
   const { text: message, said } = say('refusal.head', {});
   const text = JSON.stringify({ error: 'bad_request', message, said: [said] });

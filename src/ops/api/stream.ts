@@ -16,8 +16,8 @@ export function isStreamed(answer: unknown): answer is Streamed & { streamed: tr
 }
 
 /**
- * An error before the first part is thrown, so that it is told as any other. A later one cuts the connection: what has
- * arrived must not look whole.
+ * An error before the first part is thrown, and answered as any other. A later one cuts the connection, so that what has
+ * arrived does not look complete.
  */
 export async function sendStream(response: Response, answer: Streamed, log: Log): Promise<void> {
   const parts = answer.parts[Symbol.asyncIterator]();
@@ -34,7 +34,7 @@ export async function sendStream(response: Response, answer: Streamed, log: Log)
   }
 }
 
-/** Aborted when the client goes before it has its whole answer. */
+/** Aborted when the client disconnects before it has the complete answer. */
 export function untilGone(response: Response): AbortSignal {
   const gone = new AbortController();
   response.once('close', () => {

@@ -20,13 +20,14 @@ const backup = z.object({
 
 export const backupRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/backup', {
-    summary: 'The whole backups there are, newest first.',
+    summary: 'The complete backups, newest first.',
     answer: z.object({ backups: z.array(backup) }),
     command: 'backups list',
     run: async ({ ports }) => ({ backups: await ports.store.upkeep.backups() }),
   }),
   opsRoute('operator', 'POST /api/backup', {
-    summary: 'Makes a backup while payments go on, and proves it; told as it grows. Who stops reading ends it.',
+    summary:
+      'Makes a backup while payments continue, and proves it; streams its progress, and ends when the client disconnects.',
     body: backupAsk,
     answer: { streams: ['application/x-ndjson'] },
     command: 'backup',
@@ -71,13 +72,13 @@ export const doctorRoutes: OpsRoute[] = [
   }),
 ];
 
-// Reconciliation on the ops door: told as it runs, one JSON object a line.
+// Reconciliation on the ops door: its progress is streamed, one JSON object a line.
 
 export const reconcileRoutes: OpsRoute[] = [
   opsRoute('operator', 'POST /api/reconcile', {
     role_note: say('role_note.reconcile', {}),
     summary:
-      'Compares open and recent links, and events nobody matched, with the upstream; repairs what is safe when `apply` is set.',
+      'Compares open and recent links, and unmatched events, with upstream; repairs what is safe when `apply` is set.',
     body: reconcileAsk,
     answer: { streams: ['application/x-ndjson'] },
     command: 'reconcile',

@@ -53,7 +53,7 @@ const manuals = new WeakMap<Command, Manual>();
 
 /**
  * Completes the help of a command that has all its arguments.
- * @throws TypeError for an argument that nobody explains.
+ * @throws TypeError for an argument without an explanation.
  */
 export function withManual(command: Command, manual: Manual): Command {
   manuals.set(command, manual);
