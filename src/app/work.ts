@@ -1,6 +1,7 @@
 /** The background loops: notices, events, links, bulk moves, the continuous reconciliation. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
+import { readStored } from '../locales/message.ts';
 import { startBulkMoves } from '../ops/moves/bulk.ts';
 import type { Ports } from '../ops/ports.ts';
 import { startJudging } from '../ops/readiness/days.ts';
@@ -124,7 +125,7 @@ function noteAttempt(
       legacy_id: notice.legacy_id,
       merchant: notice.merchant_id,
       action: attempt.outcome,
-      cause: attempt.detail,
+      cause: readStored(attempt.detail).text,
     };
     if (attempt.outcome === 'delivered') ports.log.info('notice delivered', fields);
     else ports.log.warn('notice not delivered', fields);

@@ -20,8 +20,9 @@ export function quoted(text: string): Sentence {
   return { text, said: null };
 }
 
-/** A message as it is stored: JSON of its code and facts. */
-export function encoded({ said }: Spoken): string {
+/** As it is stored: a message as JSON of its code and facts, a text without a code as it is. */
+export function encoded({ text, said }: Sentence): string {
+  if (said === null) return text;
   // The text of a message within it is made again when it is read.
   return JSON.stringify(said, (_name, value: Fact | Said) => (isMessage(value) ? { said: value.said } : value));
 }

@@ -1,8 +1,8 @@
 /** What operators do with the audit trail: read it, and verify its hash chain. */
 
 import { z } from 'zod';
-import { PuenteError, type Said } from '../error.ts';
-import { encoded, readStored, say } from '../locales/message.ts';
+import { PuenteError, type Said, type Sentence } from '../error.ts';
+import { encoded, quoted, readStored, say } from '../locales/message.ts';
 import { type AuditLine, type BrokenLink, brokenLink, type ChainMark, chainStart } from '../proxy/audit.ts';
 import { BY_ITSELF } from './api/person.ts';
 import { instant, iso, listLimit, pagesOf } from './fields.ts';
@@ -42,9 +42,15 @@ export type VerifyQuery = z.infer<typeof verifyQuery>;
 /** A line as people see it. */
 export type AuditView = Omit<AuditLine, 'at'> & { at: string; said: Said | null };
 
-/** What Puente gave as its own reason, by its code; null for a person's words. */
-export function reasonSaid({ who, reason }: Pick<AuditLine, 'who' | 'reason'>): Said | null {
-  return who === BY_ITSELF ? readStored(reason).said : null;
+/** The reason of a line: a message where Puente acted by itself, else a person's own words. */
+export function reasonOf({ who, reason }: Pick<AuditLine, 'who' | 'reason'>): Sentence {
+  return who === BY_ITSELF ? readStored(reason) : quoted(reason);
+}
+
+/** A stored reason of Puente, as answers tell it. */
+export function whyOf(reason: string): { why: string; said: Said | null } {
+  const { text, said } = readStored(reason);
+  return { why: text, said };
 }
 
 export interface ChainReport {
@@ -64,7 +70,10 @@ export async function viewAudit(ports: Ports, { limit, ...filter }: AuditQuery):
   if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since)
     throw new PuenteError('bad_request', say('refusal.empty_audit', {}));
   const lines = await ports.store.audit.auditsOf(filter, limit);
-  return lines.map((line) => ({ ...line, at: iso(line.at), said: reasonSaid(line) }));
+  return lines.map((line) => {
+    const { text: reason, said } = reasonOf(line);
+    return { ...line, at: iso(line.at), reason, said };
+  });
 }
 
 /** Checks the whole chain, and that an expected line is still in it. */
@@ -72,11 +81,19 @@ export async function viewChain(ports: Ports, query: VerifyQuery): Promise<Chain
   const { expect_sequence: sequence, expect_hash: hash } = query;
   const expected = sequence === undefined || hash === undefined ? null : { sequence, hash };
   const { broken, ...report } = await verifyAuditStream(ports.store.audit, expected);
-  return { ...report, broken: broken === null ? null : { ...broken, said: readStored(broken.reason).said } };
+  return { ...report, broken: broken === null ? null : brokenView(broken) };
 }
 
-/** With the code of what is broken. */
-type ChainView = Omit<ChainReport, 'broken'> & { broken: (BrokenLink & { said: Said | null }) | null };
+interface BrokenView {
+  sequence: number;
+  reason: string;
+  said: Said;
+}
+export type ChainView = Omit<ChainReport, 'broken'> & { broken: BrokenView | null };
+
+export function brokenView({ sequence, why: { text: reason, said } }: BrokenLink): BrokenView {
+  return { sequence, reason, said };
+}
 
 /**
  * Reads the chain from its first line to its last, a page at a time, and stops at the first broken link.
@@ -109,7 +126,7 @@ function otherThanExpected(line: AuditLine, expected: ChainMark | null): BrokenL
   if (expected === null || line.sequence !== expected.sequence || line.hash === expected.hash) return null;
   return {
     sequence: line.sequence,
-    reason: say('chain.anew', { line: line.sequence }).text,
+    why: say('chain.anew', { line: line.sequence }),
   };
 }
 
@@ -118,5 +135,5 @@ function cutOff(head: ChainMark, expected: ChainMark | null): BrokenLink | null 
   const sequence = head.sequence + 1;
   const last = expected.sequence;
   const cut = last === sequence ? say('chain.cut_one', { line: last }) : say('chain.cut', { line: sequence, last });
-  return { sequence, reason: cut.text };
+  return { sequence, why: cut };
 }

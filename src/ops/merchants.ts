@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError } from '../error.ts';
-import { encoded, say } from '../locales/message.ts';
+import { encoded, readStored, say } from '../locales/message.ts';
 import { shownUrl } from '../proxy/notices/guard.ts';
 import { merchantUrl } from '../proxy/notices/request.ts';
 import {
@@ -252,7 +252,7 @@ export function merchantView(ports: Ports, merchant: Merchant): MerchantView {
 export function inForce(ports: Ports, merchant: Merchant): Record<RoutedKind, StageView> {
   const of = (kind: RoutedKind): StageView => {
     const { stage, intended, share, trip } = stageInForce(ports.settings, merchant, kind);
-    const shown = trip === null ? null : { at: iso(trip.at), why: trip.why };
+    const shown = trip === null ? null : { at: iso(trip.at), why: readStored(trip.why).text };
     return { stage, intended, share: intended === 'canary' ? share : 0, trip: shown };
   };
   const [devices, intents, qr] = routedKinds;

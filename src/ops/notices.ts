@@ -160,7 +160,8 @@ function viewOf(notice: LoggedNotice) {
 }
 
 function attemptOf({ at, ...rest }: Attempt): AttemptView {
-  return { at: iso(at), ...rest, said: readStored(rest.detail).said };
+  const { text: detail, said } = readStored(rest.detail);
+  return { at: iso(at), ...rest, detail, said };
 }
 
 function noSuchNotice(id: string): PuenteError {

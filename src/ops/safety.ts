@@ -2,11 +2,12 @@
 
 import { z } from 'zod';
 import { PuenteError } from '../error.ts';
-import { readStored, say } from '../locales/message.ts';
+import { say } from '../locales/message.ts';
 import { type Merchant, routedKinds } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { modeOf, STOPPED, WOULD_STOP } from '../proxy/safety.ts';
 import { reason } from './api/person.ts';
+import { whyOf } from './audit.ts';
 import { iso } from './fields.ts';
 import { type MerchantView, merchantToChange, merchantView, revision } from './merchants.ts';
 import type { Ports } from './ports.ts';
@@ -43,12 +44,11 @@ export async function viewSafety(ports: Ports, id: string) {
     history: lines
       .flat()
       .toSorted((one, other) => other.sequence - one.sequence)
-      .map(({ at, action, reason: why, detail }) => ({
+      .map(({ at, action, reason, detail }) => ({
         at: iso(at),
         kind: String(detail.kind),
         stopped: action === STOPPED,
-        why,
-        said: readStored(why).said,
+        ...whyOf(reason),
       })),
   };
 }
@@ -95,8 +95,7 @@ function tripsOf(ports: Ports, merchant: Merchant) {
       {
         kind,
         at: iso(trip.at),
-        why: trip.why,
-        said: readStored(trip.why).said,
+        ...whyOf(trip.why),
         evidence: trip.evidence,
         intended,
       },

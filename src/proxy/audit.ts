@@ -1,11 +1,13 @@
 /** The audit chain: every line's hash covers the line before it, so that a changed or missing line shows (P16). */
+
 import { createHash } from 'node:crypto';
+import type { Spoken } from '../error.ts';
 import { say } from '../locales/message.ts';
 
 /** What the first line is chained to. */
 export const AUDIT_GENESIS = '0'.repeat(64);
 
-export type AuditVerdict = { intact: true; lines: number } | { intact: false; sequence: number; reason: string };
+export type AuditVerdict = { intact: true; lines: number } | { intact: false; sequence: number; why: Spoken };
 
 /** Where a chain ends, or a line of it that somebody noted. */
 export interface ChainMark {
@@ -17,7 +19,7 @@ export interface ChainMark {
 export interface BrokenLink {
   /** The first line that does not follow from the one before it. */
   sequence: number;
-  reason: string;
+  why: Spoken;
 }
 
 /**
@@ -45,9 +47,8 @@ export function chainStart(): ChainMark {
 export function brokenLink(previous: ChainMark, line: AuditLine): BrokenLink | null {
   const { sequence } = line;
   if (sequence !== previous.sequence + 1)
-    return { sequence, reason: say('chain.missing', { line: previous.sequence + 1 }).text };
-  if (chainHash(previous.hash, line) !== line.hash)
-    return { sequence, reason: say('chain.changed', { line: sequence }).text };
+    return { sequence, why: say('chain.missing', { line: previous.sequence + 1 }) };
+  if (chainHash(previous.hash, line) !== line.hash) return { sequence, why: say('chain.changed', { line: sequence }) };
   return null;
 }
 
@@ -116,6 +117,7 @@ export interface AuditEntry {
   action: AuditAction;
   /** A merchant id or a legacy id. */
   subject: string;
+  /** A person's own words, or an encoded message (`readStored`). */
   reason: string;
   /** Facts before and after; never a secret. */
   detail: Record<string, unknown>;

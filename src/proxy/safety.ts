@@ -1,8 +1,8 @@
 /** The safety stop: judges finished exchanges of the orders lane, and takes one kind of work of a merchant back to shadow when it fails. */
 
 import { type UpstreamCallName, upstreamRoutes } from '../contract/upstream.ts';
-import { PuenteError } from '../error.ts';
-import { say } from '../locales/message.ts';
+import { PuenteError, type Spoken } from '../error.ts';
+import { encoded, readStored, say } from '../locales/message.ts';
 import type { Tables } from '../mapping/tables.ts';
 import type { AuditAction, AuditEntry } from './audit.ts';
 import { type Exchange, type SafetyWatch, TILL_LEFT, type Watched } from './evidence/exchange.ts';
@@ -85,7 +85,11 @@ async function decide(ports: Parts, kept: Kept): Promise<void> {
     if (merchant === null || why === null || mode === 'off') return;
     const { stage, trip: standing } = stageInForce(ports.settings, merchant, kept.kind);
     if (standing !== null || (stage !== 'canary' && stage !== 'orders')) return;
-    const trip: Trip = { at: now, why, evidence: { ...sums, window_ms: ports.settings.safety.window_ms } };
+    const trip: Trip = {
+      at: now,
+      why: encoded(why),
+      evidence: { ...sums, window_ms: ports.settings.safety.window_ms },
+    };
     try {
       await (mode === 'armed' ? stop(ports, kept, merchant, trip) : tell(ports, kept, trip));
       return;
@@ -104,7 +108,11 @@ async function stop(ports: Parts, kept: Kept, merchant: Merchant, trip: Trip): P
   kept.window = emptyWindow();
   kept.since = ports.clock.now();
   ports.count('safety_stops', 'armed');
-  ports.log.error('safety stop', { merchant: merchant.id, action: `${kept.kind} to shadow`, cause: trip.why });
+  ports.log.error('safety stop', {
+    merchant: merchant.id,
+    action: `${kept.kind} to shadow`,
+    cause: readStored(trip.why).text,
+  });
 }
 
 /** Once a window says what it would have done. */
@@ -116,7 +124,7 @@ async function tell(ports: Parts, kept: Kept, trip: Trip): Promise<void> {
   ports.log.warn('a safety stop would have tripped', {
     merchant: kept.merchant_id,
     action: kept.kind,
-    cause: trip.why,
+    cause: readStored(trip.why).text,
   });
 }
 
@@ -147,7 +155,7 @@ function keptOf(
 
 function watched({ merchant_id, kind, window }: Kept, rules: Ports['settings']['safety'], now: number): Watched {
   const sums = sumsOf(window, rules, now);
-  return { merchant_id, kind, ...sums, why: tripReason(sums, rules) };
+  return { merchant_id, kind, ...sums, why: tripReason(sums, rules)?.text ?? null };
 }
 
 // A sliding window over the calls of one merchant and kind: sums in slices, so that a busy merchant costs no more
@@ -225,17 +233,17 @@ function rowAt({ row }: Window, now: number): number {
   return now - row.at < ROW_ENDS_AFTER_MS ? row.faults : 0;
 }
 
-/** Why the stop trips, in a sentence; null while it doesn't. Too few calls prove nothing, unless all of them fail. */
-export function tripReason({ calls, faults, slow, in_a_row }: Sums, rules: SafetyRules): string | null {
+/** Why the stop trips; null while it doesn't. Too few calls prove nothing, unless all of them fail. */
+export function tripReason({ calls, faults, slow, in_a_row }: Sums, rules: SafetyRules): Spoken | null {
   const is_row = in_a_row >= FAULTS_IN_A_ROW;
   const has_sample = calls >= rules.min_sample;
   const { fault_share, slow_share, slow_ms } = rules;
   const minutes = Math.round(rules.window_ms / 6000) / 10;
   if (has_sample && faults * 100 >= calls * fault_share)
-    return say('safety.faults', { faults, calls, minutes, share: fault_share }).text;
+    return say('safety.faults', { faults, calls, minutes, share: fault_share });
   if (has_sample && slow * 100 >= calls * slow_share)
-    return say('safety.slow', { slow, calls, minutes, slow_ms, share: slow_share }).text;
-  return is_row ? say('safety.in_a_row', { in_a_row, limit: FAULTS_IN_A_ROW }).text : null;
+    return say('safety.slow', { slow, calls, minutes, slow_ms, share: slow_share });
+  return is_row ? say('safety.in_a_row', { in_a_row, limit: FAULTS_IN_A_ROW }) : null;
 }
 
 /** Milliseconds of a slice. */

@@ -2,6 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
+import { encoded, say } from '../../src/locales/message.ts';
 import type { Store } from '../../src/ops/ports.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import { isGone, lookAfter } from '../../src/proxy/sales/recover.ts';
@@ -170,7 +171,7 @@ describe('a create without an outcome', () => {
       who: 'puente',
       action: 'settle',
       subject: link.legacy_id,
-      reason: 'order never resolved',
+      reason: encoded(say('settled.lost', {})),
       detail: { merchant: MERCHANT, unit: link.unit, order_id: null, state: 'IN_DOUBT' },
     });
   });
@@ -563,7 +564,7 @@ describe('a live order that nobody was told of', () => {
       'order.applied',
     ]);
     expect(stand.counts).toEqual(['settlements unacknowledged_order_canceled']);
-    expect(await stand.store.audit.audits(1)).toMatchObject([{ reason: 'unacknowledged order canceled' }]);
+    expect(await stand.store.audit.audits(1)).toMatchObject([{ reason: encoded(say('settled.canceled', {})) }]);
   });
 
   it.each([
@@ -601,7 +602,7 @@ describe('a live order that nobody was told of', () => {
     expect(await looked(seen)).toMatchObject({ state: 'LIVE' });
     expect(stand.asked.map(({ name }) => name)).toEqual(['get', 'cancel', 'get', 'get', 'cancel', 'get']);
     expect((await stand.store.audit.audits(9)).map(({ reason }) => reason)).toEqual([
-      'unacknowledged order not canceled yet',
+      encoded(say('settled.not_canceled', {})),
       'set up',
     ]);
   });
@@ -620,7 +621,7 @@ describe('a live order that nobody was told of', () => {
     const ports = withCreate(stand.ports, { unclaimed: 'adopt' });
     expect(await looked(link, ports)).toMatchObject({ state: 'LIVE', client_answer: 'maybe' });
     expect(stand.counts).toEqual(['settlements unacknowledged_order_adopted']);
-    expect(await stand.store.audit.audits(1)).toMatchObject([{ reason: 'unacknowledged order adopted' }]);
+    expect(await stand.store.audit.audits(1)).toMatchObject([{ reason: encoded(say('settled.adopted', {})) }]);
   });
 
   it('and that was paid is told in the audit, once', async () => {
@@ -629,7 +630,7 @@ describe('a live order that nobody was told of', () => {
     await looked(link);
     expect(stand.counts).toEqual(['settlements paid_but_unacknowledged', 'silent_orders']);
     expect(await stand.store.audit.audits(1)).toMatchObject([
-      { reason: 'paid but unacknowledged', subject: link.legacy_id },
+      { reason: encoded(say('settled.paid', {})), subject: link.legacy_id },
     ]);
   });
 });

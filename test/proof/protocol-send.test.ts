@@ -2,6 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
+import { encoded, say } from '../../src/locales/message.ts';
 import type { Ports } from '../../src/ops/ports.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import {
@@ -106,7 +107,7 @@ describe('an order that nobody was told of and that a dead process may have take
     const link = await known(MARKED);
     expect(await send(link)).toMatchObject({ kind: 'over' });
     expect(await stand.store.audit.audits(1)).toMatchObject([
-      { reason: 'unacknowledged order canceled', subject: link.legacy_id },
+      { reason: encoded(say('settled.canceled', {})), subject: link.legacy_id },
     ]);
   });
 

@@ -1,5 +1,6 @@
 /** The merchants' receivers of notices: they answer as they are set to, and some read inside their handler. */
 
+import { quoted } from '../../src/locales/message.ts';
 import type { Sender, SendResult } from '../../src/proxy/notices/delivery.ts';
 import type { NoticeRequest } from '../../src/proxy/notices/request.ts';
 import type { Random } from '../crash/random.ts';
@@ -53,7 +54,7 @@ export function createReceivers(clock: SimulatedClock, heard: (delivery: Deliver
         if (mood === 'hangs') return tell(PATIENCE_MS, failed('The receiver did not answer.'));
         if (mood === 'answer lost') return tell(way_ms, failed('The connection broke.'));
         const outcome = status === 200 ? 'delivered' : 'theirs';
-        tell(way_ms, { outcome, status, detail: `The receiver answered ${status}.`, retry_after_ms: null });
+        tell(way_ms, { outcome, status, detail: quoted(`The receiver answered ${status}.`), retry_after_ms: null });
       });
     });
   }
@@ -87,7 +88,7 @@ const STATUS: Readonly<Record<ReceiverMood, number | null>> = {
 };
 
 function failed(detail: string): SendResult {
-  return { outcome: 'theirs', status: null, detail, retry_after_ms: null };
+  return { outcome: 'theirs', status: null, detail: quoted(detail), retry_after_ms: null };
 }
 
 /** The kinds of notices: the flat intent, the feed's `topic` and `id`, and webhooks (`docs/field-notes.md` Point §3.1, `docs/field-notes.md` QR §5.1, §5.3). */

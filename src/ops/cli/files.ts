@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { PuenteError } from '../../error.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
-import type { Mismatch } from '../../proxy/sales/orphans.ts';
 import { bytesText } from '../doctor/finding.ts';
-import type { ReconcileNews } from '../reconcile/reconcile.ts';
+import type { MismatchView, ReconcileNews } from '../reconcile/reconcile.ts';
 import type { ReportDiff } from '../report/diff.ts';
 import type { CallView } from '../trace/trace.ts';
 import type { BackupProgress } from '../upkeep/chores.ts';
@@ -176,7 +175,7 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
 
 interface Reconciled {
   done: Extract<ReconcileNews, { news: 'done' }>;
-  mismatches: (Mismatch & { repaired: boolean })[];
+  mismatches: (MismatchView & { repaired: boolean })[];
 }
 
 export const reconcileFaces: Faces = {

@@ -1,6 +1,6 @@
 /** The fleet, sales, notices and decisions as people read them. */
 import { type Command, InvalidArgumentError } from 'commander';
-import type { AuditView, ChainReport } from '../audit.ts';
+import type { AuditView, ChainView } from '../audit.ts';
 import type { FleetView } from '../fleet/fleet.ts';
 import type { FleetLine, LanePulse } from '../fleet/line.ts';
 import type { AttemptView, NoticeView } from '../notices.ts';
@@ -185,7 +185,7 @@ export const auditFaces: Faces = {
       what: ({ detail }) => shortly(detail),
     }),
   }),
-  'audit verify': face<ChainReport>({
+  'audit verify': face<ChainView>({
     notes: `
 The lines alone can't show that the newest ones were cut off. Store the head hash elsewhere and pass it with --expect next time.`,
     examples: ['puente audit verify', 'puente audit verify --expect 128:9f2c...'],
@@ -209,13 +209,13 @@ The lines alone can't show that the newest ones were cut off. Store the head has
  * exit code.
  */
 export async function warnOfBrokenChain(options: Output): Promise<void> {
-  const report = (await callOps(options, 'GET', '/api/audit/verify', undefined, { long: true })) as ChainReport; // the API's own shape
+  const report = (await callOps(options, 'GET', '/api/audit/verify', undefined, { long: true })) as ChainView; // the API's own shape
   if (report.intact) return;
   process.stderr.write(`${plain(verdictOf(report))}\nWhat it says of decisions and incidents is not proven.\n`);
   process.exitCode = exitCodes.broken_chain;
 }
 
-function verdictOf({ lines, head, expected, broken }: ChainReport): string {
+function verdictOf({ lines, head, expected, broken }: ChainView): string {
   const end = head === null ? 'The chain is empty.' : `Its head is ${head.sequence}:${head.hash}`;
   if (broken !== null) {
     return `The chain is broken at line ${broken.sequence}: ${broken.reason}.\n${lines} lines before it hold.`;

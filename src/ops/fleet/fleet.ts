@@ -3,6 +3,7 @@
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { BY_ITSELF } from '../api/person.ts';
+import { whyOf } from '../audit.ts';
 import { iso, pagesOf } from '../fields.ts';
 import { knownMerchants } from '../merchants.ts';
 import type { Ports, Store } from '../ports.ts';
@@ -20,7 +21,6 @@ import {
   type Pulses,
   selectLines,
   totalsOf,
-  whyOf,
 } from './line.ts';
 
 /** A look that comes within so long of another sees the same; the board asks every few seconds. */

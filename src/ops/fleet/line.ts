@@ -2,7 +2,6 @@
 
 import { z } from 'zod';
 import type { Said } from '../../error.ts';
-import { readStored } from '../../locales/message.ts';
 import { type CallSeen, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import type { OpenCount } from '../../proxy/records/routing.ts';
 import {
@@ -14,6 +13,7 @@ import {
   type Trip,
 } from '../../proxy/routing/merchant.ts';
 import { type RoutingRules, stageInForce } from '../../proxy/routing/stage.ts';
+import { whyOf } from '../audit.ts';
 import { iso } from '../fields.ts';
 import { classOf, upperBound } from '../report/tally.ts';
 
@@ -115,11 +115,6 @@ function drainOf(stages: readonly Stage[], open: { orders: number; legacy: numbe
   if (is_off_orders && open.orders > 0) return { lane: 'orders', open: open.orders };
   const is_off_legacy = stages.every((stage) => stage === 'orders');
   return is_off_legacy && open.legacy > 0 ? { lane: 'legacy', open: open.legacy } : null;
-}
-
-/** A reason with its code; one that a person gave has none. */
-export function whyOf(why: string): Pick<Incident, 'why' | 'said'> {
-  return { why, said: readStored(why).said };
 }
 
 /** A stop that stands for longer than incidents are looked for is one all the same. */

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/message.ts';
+import { encoded, say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import { reason } from '../api/person.ts';
@@ -57,7 +57,7 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
       return [...roomFor(merchant.settings.brownouts), window];
     }).catch(async (error: unknown) => {
       // Another window of this merchant was scheduled first: the merchants before it must not keep half a drill.
-      await abortBrownout(ports, window.id, say('brownout.halved', {}).text, 'puente').catch(
+      await abortBrownout(ports, window.id, encoded(say('brownout.halved', {})), 'puente').catch(
         () => undefined, // none has it yet
       );
       throw error;

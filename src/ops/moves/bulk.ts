@@ -1,6 +1,6 @@
 /** Many moves in a row, by list or selection: started, worked off one merchant after the other, stopped by a safety stop or by hand. */
 import { z } from 'zod';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Spoken } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
@@ -100,7 +100,7 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
     revision: 0,
   };
   const saved = await ports.store.moves.saveBulkMove(
-    { ...bulk, detail: summary(bulk) },
+    { ...bulk, detail: encoded(summary(bulk)) },
     0,
     bulkAudit(ports, bulk, 'bulk move started', person.name, why),
   );
@@ -130,7 +130,7 @@ export async function abortBulk(ports: Ports, id: string, why: string, person: P
         say('refusal.bulk_over', { id, state: bulk.state, why: readStored(bulk.detail) }),
       );
     const items = skipWaiting(bulk.items, ports.clock.now());
-    const detail = say('bulk.aborted', { name: person.name, reason: why }).text;
+    const detail = encoded(say('bulk.aborted', { name: person.name, reason: why }));
     const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail };
     const audit = bulkAudit(ports, aborted, 'bulk move aborted', person.name, why);
     return bulkView(await ports.store.moves.saveBulkMove(aborted, bulk.revision, audit));
@@ -149,7 +149,7 @@ export function bulkAudit(ports: Ports, bulk: BulkMove, action: AuditAction, who
     target: bulk.move,
     per_day: bulk.per_day,
     merchants: bulk.items.length,
-    summary: summary(bulk),
+    summary: summary(bulk).text,
   };
   return { at: ports.clock.now(), who, action, subject: bulk.id, reason: why, detail };
 }
@@ -191,14 +191,15 @@ export function bulkView(bulk: BulkMove): BulkView {
     ...bulk,
     created_at: iso(created_at),
     updated_at: iso(updated_at),
-    summary: summary(bulk),
+    detail: readStored(bulk.detail).text,
+    summary: summary(bulk).text,
     items: items.map((one) => ({ ...one, at: iso(one.at) })),
   };
 }
 
 export type BulkStep =
   | { kind: 'move'; item: BulkItem }
-  /** Until epoch ms, and why. */
+  /** Until epoch ms. Each `why` is an encoded message. */
   | { kind: 'wait'; until: number; why: string }
   | { kind: 'stop'; why: string }
   | { kind: 'done'; why: string };
@@ -216,18 +217,21 @@ export interface StopSeen {
  */
 export function nextStep(bulk: BulkMove, stops: readonly StopSeen[], now: number): BulkStep {
   const stop = stops.find(({ trip }) => trip.at >= bulk.created_at);
-  if (stop !== undefined)
-    return { kind: 'stop', why: say('bulk.stopped', { merchant: stop.merchant_id, why: stop.trip.why }).text };
+  if (stop !== undefined) return stopStep(stop);
   const item = bulk.items.find(({ state }) => state === 'waiting');
-  if (item === undefined) return { kind: 'done', why: summary(bulk) };
+  if (item === undefined) return { kind: 'done', why: encoded(summary(bulk)) };
   const spent = spentToday(bulk, now);
   if (spent < bulk.per_day) return { kind: 'move', item };
   const until = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
   return {
     kind: 'wait',
     until,
-    why: `${spent} of ${bulk.per_day} moves of today are made; goes on at ${iso(until)}.`,
+    why: encoded(say('bulk.waits', { spent, per_day: bulk.per_day, goes_on_at: iso(until) })),
   };
+}
+
+function stopStep({ merchant_id, trip }: StopSeen): BulkStep {
+  return { kind: 'stop', why: encoded(say('bulk.stopped', { merchant: merchant_id, why: readStored(trip.why) })) };
 }
 
 /** Moves and proposals of the UTC day; what was refused, or there already, costs nothing. */
@@ -249,11 +253,11 @@ export function settled(
   const after = (one: BulkItem): BulkItem =>
     one.merchant_id === item.merchant_id ? { ...one, state, detail, at: now } : one;
   const items = bulk.items.map(after);
-  return { ...bulk, items, detail: summary({ items }) };
+  return { ...bulk, items, detail: encoded(summary({ items })) };
 }
 
 /** `3 moved, 0 proposed, 1 refused, 0 skipped, 6 waiting`. */
-export function summary({ items }: Pick<BulkMove, 'items'>): string {
+export function summary({ items }: Pick<BulkMove, 'items'>): Spoken {
   const by = Map.groupBy(items, ({ state }) => state);
   const count = (state: BulkItem['state']): number => by.get(state)?.length ?? 0;
   return say('bulk.summary', {
@@ -262,7 +266,7 @@ export function summary({ items }: Pick<BulkMove, 'items'>): string {
     refused: count('refused'),
     skipped: count('skipped'),
     waiting: count('waiting'),
-  }).text;
+  });
 }
 
 // One step of a bulk move: one merchant, judged like a single move; what was done is written before the next step.

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/message.ts';
+import { encoded, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import type { Proposal } from '../../proxy/records/routing.ts';
 import { isEnough, type Person, reason } from '../api/person.ts';
@@ -167,7 +167,7 @@ async function decide(
 async function waiting(ports: Ports, id: string): Promise<Proposal> {
   const proposal = await found(ports, id);
   if (proposal.state === 'waiting' && proposal.expires_at <= ports.clock.now())
-    await decide(ports, proposal, 'expired', 'puente', say('move.expired', {}).text);
+    await decide(ports, proposal, 'expired', 'puente', encoded(say('move.expired', {})));
   const { state } = view(ports, proposal);
   if (state === 'waiting') return proposal;
   throw new PuenteError('refused', say('refusal.move_over', { id, state, merchant: proposal.merchant_id }));

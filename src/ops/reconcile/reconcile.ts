@@ -1,7 +1,7 @@
 /** Reconciliation: open and recent links, and unmatched events, against upstream; dry first, then repaired. */
 import { z } from 'zod';
-import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/message.ts';
+import { PuenteError, type Said } from '../../error.ts';
+import { encoded, say } from '../../locales/message.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { InboxEvent } from '../../proxy/records/notices.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
@@ -37,9 +37,12 @@ export const reconcileAsk = z.strictObject({
 });
 export type ReconcileAsk = z.infer<typeof reconcileAsk>;
 
+/** A mismatch as answers have it. */
+export type MismatchView = Omit<Mismatch, 'what'> & { what: string; said: Said };
+
 /** What is told while it runs, and at the end. */
 export type ReconcileNews =
-  | { news: 'mismatch'; mismatch: Mismatch; repaired: boolean }
+  | { news: 'mismatch'; mismatch: MismatchView; repaired: boolean }
   | { news: 'progress'; checked: number; unreadable: number; mismatches: number }
   | ({ news: 'done' } & Tally);
 
@@ -130,7 +133,9 @@ function* told(tally: Tally, compared: Compared): Generator<ReconcileNews> {
   else if (compared !== null) {
     tally.mismatches++;
     if (compared.repaired) tally.repaired++;
-    yield { news: 'mismatch', ...compared };
+    const { mismatch, repaired } = compared;
+    const { text: what, said } = mismatch.what;
+    yield { news: 'mismatch', mismatch: { ...mismatch, what, said }, repaired };
   }
   const { checked, unreadable, mismatches } = tally;
   if (checked % PROGRESS_EVERY === 0) yield { news: 'progress', checked, unreadable, mismatches };
@@ -196,7 +201,7 @@ async function finish(ports: Ports, link: Link, found: Found, apply: boolean): P
 
 /** @returns true when both agree afterwards. */
 async function repair(ports: Ports, link: Link, { mismatch, order }: Found): Promise<boolean> {
-  if (mismatch.repair === 'give_up') return giveUp(ports, link, say('settled.given_up', { why: mismatch.what }).text);
+  if (mismatch.repair === 'give_up') return giveUp(ports, link, say('settled.given_up', { why: mismatch.what }));
   if (mismatch.repair !== 'read' || order === null || order === 'missing' || order === 'gone') return false;
   const after = await applyOrder(ports, link, order);
   return judgeLink(after, order, ports.tables, await rulesFor(ports, link.merchant_id)) === null;
@@ -266,13 +271,13 @@ async function report(ports: Ports, mismatch: Mismatch): Promise<void> {
   const subject = legacy_id ?? order_id ?? merchant_id;
   const told = await ports.store.audit.auditsOf({ subject, action: `mismatch ${kind}` }, 1);
   if (told.length > 0) return;
-  ports.log.error(`reconciliation: ${what}`, { merchant: merchant_id, legacy_id: legacy_id ?? '', action: kind });
+  ports.log.error(`reconciliation: ${what.text}`, { merchant: merchant_id, legacy_id: legacy_id ?? '', action: kind });
   await ports.store.audit.appendAudit({
     at: ports.clock.now(),
     who: 'puente',
     action: `mismatch ${kind}`,
     subject,
-    reason: what,
+    reason: encoded(what),
     detail: { merchant: merchant_id, unit, order_id },
   });
 }

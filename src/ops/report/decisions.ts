@@ -7,7 +7,7 @@ import { say } from '../../locales/message.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { shownUrl } from '../../proxy/notices/guard.ts';
 import { BY_ITSELF } from '../api/person.ts';
-import { reasonSaid } from '../audit.ts';
+import { reasonOf } from '../audit.ts';
 import { instant, iso, listLimit, merchantId, pagesOf } from '../fields.ts';
 import type { Ports, Store } from '../ports.ts';
 import type { DecisionLine, ReportAsk } from './report.ts';
@@ -80,8 +80,8 @@ async function concerns(
   return owners.get(subject) === merchant_id;
 }
 
-function shown({ sequence, at, who, action, subject, reason, detail }: AuditLine): DecisionLine {
-  const said = reasonSaid({ who, reason });
+function shown({ sequence, at, who, action, subject, reason: stored, detail }: AuditLine): DecisionLine {
+  const { text: reason, said } = reasonOf({ who, reason: stored });
   const { before = null, after = null, ...evidence } = told(detail) as typeof detail; // an object stays one
   return { sequence, at: iso(at), who, action, subject, reason, said, before, after, evidence };
 }
@@ -127,7 +127,7 @@ export const incidentQuery = z.strictObject({
   merchant: merchantId.exactOptional().describe('of this merchant'),
   since: instant.exactOptional().describe('then or later, such as 2026-01-31T09:00:00Z (default: thirty days ago)'),
   until: instant.exactOptional().describe('before then'),
-  limit: listLimit(DEFAULT_LIMIT, MOST_LISTED),
+  limit: listLimit(DEFAULT_LIMIT, MOST_LISTED).describe('at most so many'),
 });
 
 /** Newest first, and how many older ones of the period are not listed. @throws PuenteError bad_request for an empty period. */

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type ExchangeFilter, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
-import { verifyAuditStream } from '../audit.ts';
+import { brokenView, verifyAuditStream } from '../audit.ts';
 import { DAY_MS, iso, pagesOf } from '../fields.ts';
 import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
@@ -117,7 +117,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
 /** From the first line to the last, whatever the period: one that was changed earlier puts the later ones in doubt. */
 async function proofOf({ store }: Ports): Promise<AuditProof> {
   const { intact, lines, head, broken } = await verifyAuditStream(store.audit);
-  return { intact, lines, head, broken };
+  return { intact, lines, head, broken: broken === null ? null : brokenView(broken) };
 }
 
 /** What the exchanges alone tell. */

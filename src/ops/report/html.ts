@@ -1,7 +1,6 @@
 /** A report as one HTML file, in its reader's language: no script, no network, no font to load; it opens offline and prints well. */
 import type { Said } from '../../error.ts';
 import { actionOf } from '../../locales/localize.ts';
-import { readStored } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { OTHERS } from '../../mapping/tables.ts';
 import { chartsOf, picturesOf, topicChart } from '../charts/charts.ts';
@@ -221,9 +220,9 @@ ${t('report.exchanges', { count: exchanges.count })} ${shed}</p>
 function brokenChain({ audit: { broken, lines } }: Report, words: Words): Content {
   if (broken === null) return null;
   const { t } = words;
-  const { text, said } = readStored(broken.reason);
+  const { reason, said } = broken;
   const at = t('report.broken.at', { sequence: String(broken.sequence) });
-  return html`<section><h2>${t('report.broken.title')}</h2><p class="verdict blocked">${at} ${says(words, text, said)}. ${t('report.broken.so', { lines })}</p></section>`;
+  return html`<section><h2>${t('report.broken.title')}</h2><p class="verdict blocked">${at} ${says(words, reason, said)}. ${t('report.broken.so', { lines })}</p></section>`;
 }
 
 function verdict({ readiness }: Report, words: Words): Content {

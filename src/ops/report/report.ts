@@ -179,7 +179,7 @@ export interface AuditProof {
   /** The last line that holds; null for an empty chain. */
   head: { sequence: number; hash: string } | null;
   /** The first line that does not follow from the one before it; null for an intact chain. */
-  broken: { sequence: number; reason: string } | null;
+  broken: { sequence: number; reason: string; said: Said } | null;
 }
 
 /** Lists that can be too long for one report. */

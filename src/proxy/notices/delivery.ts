@@ -1,8 +1,8 @@
 /** One attempt to deliver one notice: build, send without redirects, judge by status alone, record. */
 
 import { Client, type Dispatcher } from 'undici';
-import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/message.ts';
+import { PuenteError, type Sentence, type Spoken } from '../../error.ts';
+import { encoded, quoted, say } from '../../locales/message.ts';
 import { createEntries } from '../lru.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
 import type { Dialect } from '../routing/merchant.ts';
@@ -58,7 +58,7 @@ export async function attemptNotice(
 ): Promise<void> {
   const started = parts.clock.now();
   const request = writeRequest(notice, receiver, parts.public_url, started);
-  const result = typeof request === 'string' ? held(request) : await parts.sender.send(withCredentials(request));
+  const result = 'said' in request ? held(request) : await parts.sender.send(withCredentials(request));
   // A connection cut by Puente's own stop proves nothing about the receiver; the notice stays due.
   if (stopping.aborted && result.status === null) return;
   const ended = parts.clock.now();
@@ -67,8 +67,8 @@ export async function attemptNotice(
     duration_ms: Math.max(0, ended - started),
     outcome: result.outcome,
     status: result.status,
-    detail: result.detail,
-    url: typeof request === 'string' ? null : shownUrl(request.url),
+    detail: encoded(result.detail),
+    url: 'said' in request ? null : shownUrl(request.url),
   };
   const next = afterNoticeAttempt({
     outcome: result.outcome,
@@ -94,16 +94,16 @@ function writeRequest(
   receiver: Receiver | null,
   public_url: string,
   timestamp_ms: number,
-): NoticeRequest | string {
-  if (receiver === null) return say('attempt.unreadable_settings', {}).text;
+): NoticeRequest | Spoken {
+  if (receiver === null) return say('attempt.unreadable_settings', {});
   const { url, dialect, secret } = receiver;
-  if (url === null) return say('attempt.no_url', {}).text;
+  if (url === null) return say('attempt.no_url', {});
   if (notice.form === 'point' && dialect === 'point_integration_wh' && secret === null)
-    return say('attempt.no_secret', {}).text;
+    return say('attempt.no_secret', {});
   try {
     return noticeRequest(notice, { url, dialect, secret, public_url }, timestamp_ms);
   } catch {
-    return say('attempt.no_news', {}).text;
+    return say('attempt.no_news', {});
   }
 }
 
@@ -130,7 +130,7 @@ async function record(
   }
 }
 
-function held(detail: string): SendResult {
+function held(detail: Sentence): SendResult {
   return { outcome: 'ours', status: null, detail, retry_after_ms: null };
 }
 
@@ -159,8 +159,8 @@ const OUR_CODES: readonly string[] = [
 export interface SendResult {
   outcome: Attempt['outcome'];
   status: number | null;
-  /** One sentence, nothing of the receiver's body. */
-  detail: string;
+  /** Nothing of the receiver's body. */
+  detail: Sentence;
   retry_after_ms: number | null;
 }
 
@@ -229,14 +229,14 @@ class TimeUp extends Error {}
 
 function judge({ statusCode: status, headers }: Dispatcher.ResponseData): SendResult {
   if (DELIVERED.includes(status))
-    return { outcome: 'delivered', status, detail: say('attempt.answered', { status }).text, retry_after_ms: null };
+    return { outcome: 'delivered', status, detail: say('attempt.answered', { status }), retry_after_ms: null };
   const given = headers['retry-after'];
   const retry_after_ms = readRetryAfter(Array.isArray(given) ? given[0] : given, Date.now(), MAX_RETRY_AFTER_MS);
   const is_redirect = status >= 300 && status < 400;
   return {
     outcome: 'theirs',
     status,
-    detail: say(is_redirect ? 'attempt.redirected' : 'attempt.refused', { status }).text,
+    detail: say(is_redirect ? 'attempt.redirected' : 'attempt.refused', { status }),
     retry_after_ms,
   };
 }
@@ -256,16 +256,20 @@ async function readSome(body: AsyncIterable<Uint8Array>): Promise<void> {
 
 function failed(error: unknown, timeout_ms: number): SendResult {
   const result = { status: null, retry_after_ms: null };
-  if (error instanceof PuenteError) return { ...result, outcome: 'ours', detail: error.message };
+  if (error instanceof PuenteError) return { ...result, outcome: 'ours', detail: messageOf(error) };
   if (error instanceof TimeUp) {
-    return { ...result, outcome: 'theirs', detail: say('attempt.silent', { timeout_ms }).text };
+    return { ...result, outcome: 'theirs', detail: say('attempt.silent', { timeout_ms }) };
   }
   const code = codeOf(error);
-  if (OUR_CODES.includes(code))
-    return { ...result, outcome: 'ours', detail: say('attempt.unconnected', { code }).text };
+  if (OUR_CODES.includes(code)) return { ...result, outcome: 'ours', detail: say('attempt.unconnected', { code }) };
   if (code.startsWith('UND_ERR_INVALID_ARG'))
-    return { ...result, outcome: 'ours', detail: say('attempt.unwritable', {}).text };
-  return { ...result, outcome: 'theirs', detail: say('attempt.broken', { code }).text };
+    return { ...result, outcome: 'ours', detail: say('attempt.unwritable', {}) };
+  return { ...result, outcome: 'theirs', detail: say('attempt.broken', { code }) };
+}
+
+/** The guard's refusals are one message each. */
+function messageOf({ said: [said], message }: PuenteError): Sentence {
+  return said === undefined ? quoted(message) : say(said.code, said.facts);
 }
 
 function codeOf(error: unknown): string {

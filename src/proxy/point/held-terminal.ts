@@ -1,7 +1,7 @@
 /** Reports a terminal that refuses a sale because something else than an open sale of Puente is queued on it. */
 
 import type { Spoken } from '../../error.ts';
-import { say } from '../../locales/message.ts';
+import { encoded, say } from '../../locales/message.ts';
 import type { Ports } from '../ports.ts';
 import { type Link, terminalOf } from '../sales/link.ts';
 import { isReleased } from '../sales/settle.ts';
@@ -45,7 +45,7 @@ export async function reportHeldTerminal(ports: Ports, refused: Link): Promise<v
     who: 'puente',
     action: 'terminal held',
     subject: legacy_id,
-    reason: reasonOf(holder).text,
+    reason: encoded(reasonOf(holder)),
     detail: { merchant: merchant_id, unit, held_by: kind },
   });
 }

@@ -3,7 +3,8 @@
 import { durationMs } from '../../contract/duration.ts';
 import { ORDER_ID } from '../../contract/identifiers.ts';
 import type { Order } from '../../contract/orders.ts';
-import { say } from '../../locales/message.ts';
+import type { Spoken } from '../../error.ts';
+import { encoded, say } from '../../locales/message.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import type { Ports } from '../ports.ts';
@@ -46,14 +47,14 @@ export async function findOrphan(ports: Ports, event: InboxEvent): Promise<Orpha
     known === null
       ? say('mismatch.restored', { order_status: order.status })
       : say('mismatch.orphan', { order_status: order.status, state: link.state });
-  const in_the_way = await inTheWay(ports, link, order, told.text);
+  const in_the_way = await inTheWay(ports, link, order, told);
   return {
     kind: 'orphan',
     merchant_id: user_id,
     unit: link.unit,
     legacy_id: link.legacy_id,
     order_id,
-    what: in_the_way ?? told.text,
+    what: in_the_way ?? told,
     repair: in_the_way === null ? 'adopt' : 'none',
     order,
     link,
@@ -68,23 +69,23 @@ async function lostLink(ports: Ports, merchant_id: string, order: Order): Promis
 }
 
 /** Why the link can't have its order; null when it can. */
-async function inTheWay({ store, tables }: Ports, link: Link, order: Order, why: string): Promise<string | null> {
-  if (link.order_id !== null || !ADOPTABLE.includes(link.state)) return say('mismatch.other_order', { why }).text;
+async function inTheWay({ store, tables }: Ports, link: Link, order: Order, why: Spoken): Promise<Spoken | null> {
+  if (link.order_id !== null || !ADOPTABLE.includes(link.state)) return say('mismatch.other_order', { why });
   if (link.slot === null || tables.state(link.family, order, 'error').final) return null;
   const holder = await store.links.liveLink(link.merchant_id, link.slot);
   if (holder === null || holder.legacy_id === link.legacy_id) return null;
-  return say('mismatch.unit_taken', { why, holder: holder.legacy_id }).text;
+  return say('mismatch.unit_taken', { why, holder: holder.legacy_id });
 }
 
 /**
  * Gives an orphan its link again; its till was told of an error, so what becomes of it is settled as unclaimed.
  * @returns true when the link has it; false for one that can't.
  */
-export async function adopt(ports: Ports, { link, order, repair }: Orphan): Promise<boolean> {
+export async function adopt(ports: Ports, { link, order, repair, what }: Orphan): Promise<boolean> {
   if (link === null || repair !== 'adopt') return false;
   const adopted = await ports.memory.mutex.run(link.legacy_id, async () => {
     const current = (await ports.store.links.link(link.legacy_id)) ?? (await written(ports, link));
-    if (current === null || (await inTheWay(ports, current, order, '')) !== null) return false;
+    if (current === null || (await inTheWay(ports, current, order, what)) !== null) return false;
     return (await applyOrder(ports, current, order)).order_id === order.id;
   });
   if (!adopted) return false;
@@ -113,7 +114,7 @@ export async function adoptLost(ports: Ports, event: InboxEvent): Promise<boolea
     who: 'puente',
     action: 'restored sale',
     subject: legacy_id ?? merchant_id,
-    reason: what,
+    reason: encoded(what),
     detail: { merchant: merchant_id, unit, order_id },
   });
   return true;
@@ -216,7 +217,7 @@ export interface Mismatch {
   legacy_id: string | null;
   order_id: string | null;
   /** One sentence with both sides. */
-  what: string;
+  what: Spoken;
   repair: Repair;
 }
 
@@ -229,18 +230,18 @@ export function judgeLink(link: Link, order: Known, tables: Tables, rules: Advan
   const contradiction = contradictionIn(link, order, rules.exponent);
   if (contradiction !== null) {
     const kind = mismatchKindOf(contradiction);
-    return { ...about(link), kind, what: contradiction.said.text, repair: 'none' };
+    return { ...about(link), kind, what: contradiction.said, repair: 'none' };
   }
   const { change } = advance(link, order, tables, rules);
   if (changesState(link, change)) {
     const { state, legacy_state } = link;
-    const what = say('mismatch.stale', { state, legacy_state, order_status: order.status }).text;
+    const what = say('mismatch.stale', { state, legacy_state, order_status: order.status });
     return { ...about(link), kind: 'stale', what, repair: 'read' };
   }
   const row = rowOf(link, order, tables, rules);
   if (!disagrees(link, order, row)) return null;
   const { legacy_state } = link;
-  const what = say('mismatch.state', { legacy_state, order_status: order.status, shows: row.shows }).text;
+  const what = say('mismatch.state', { legacy_state, order_status: order.status, shows: row.shows });
   return { ...about(link), kind: 'state', what, repair: 'none' };
 }
 
@@ -248,7 +249,7 @@ export function judgeLink(link: Link, order: Known, tables: Tables, rules: Advan
 export function judgeUnknown(link: Link, now: number, replay_window_ms: number): Mismatch | null {
   const in_doubt = link.state === 'IN_DOUBT' || link.state === 'SENDING';
   if (!in_doubt || link.order_id !== null || now < link.created_at + replay_window_ms) return null;
-  const what = say('mismatch.unresolved', {}).text;
+  const what = say('mismatch.unresolved', {});
   return { ...about(link), kind: 'missing', what, repair: 'none' };
 }
 
@@ -257,7 +258,7 @@ function missing(link: Link, order: 'missing' | 'gone'): Mismatch | null {
   return {
     ...about(link),
     kind: 'missing',
-    what: say('mismatch.missing', { state: link.state }).text,
+    what: say('mismatch.missing', { state: link.state }),
     repair: link.state === 'LIVE' && order === 'gone' ? 'give_up' : 'none',
   };
 }

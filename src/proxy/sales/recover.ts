@@ -1,4 +1,5 @@
 /** Recovery of sales that no request is waiting for: finish, settle, look at, or give up (`docs/protocol.md` §3.7, §3.8). */
+import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { tickOf } from '../clock.ts';
 import { lookAfterRefunds } from '../payments/refund-decisions.ts';
@@ -16,6 +17,7 @@ import {
   nextLook,
   noticesFor,
   settlementLine,
+  settlements,
   settlementTime,
   unclaimed,
 } from './settle.ts';
@@ -78,7 +80,7 @@ async function hearOut(ports: Ports, link: Link): Promise<void> {
   const { missing } = ports.memory.sales;
   if (missing.get(link.legacy_id) !== undefined) {
     missing.delete(link.legacy_id);
-    return void (await giveUp(ports, link, say('settled.lost', {}).text));
+    return void (await giveUp(ports, link, say('settled.lost', {})));
   }
   missing.set(link.legacy_id, tickOf(clock));
   return wait(ports, link, {});
@@ -112,7 +114,7 @@ async function look(ports: Ports, link: Link): Promise<void> {
     return;
   }
   if ((found === 'missing' || found === 'contradicted') && isGone(ports, seen))
-    return void (await giveUp(ports, seen, say('settled.lost', {}).text));
+    return void (await giveUp(ports, seen, say('settled.lost', {})));
   const due = ports.clock.now() >= settlementTime(ports, seen);
   if (unclaimed(seen) && due && seen.order?.status === 'created') return settle(ports, seen, seen.order.id, token);
   await changeLink(ports, seen, (current) => ({ change: nextLook(ports, current) }));
@@ -155,7 +157,7 @@ async function lookAtReleased(ports: Ports, link: Link): Promise<void> {
 /** The order exists but no 2xx can have been delivered: cancel it while nobody is at the terminal (default policy). */
 async function settle(ports: Ports, link: Link, order_id: string, token: Secret): Promise<void> {
   if (ports.settings.create.unclaimed === 'adopt') {
-    await reportUnclaimed(ports, link, say('settled.adopted', {}).text, { client_answer: 'maybe' });
+    await reportUnclaimed(ports, link, 'adopted', { client_answer: 'maybe' });
     return;
   }
   const marked = await markSent(ports, link);
@@ -168,7 +170,7 @@ async function settle(ports: Ports, link: Link, order_id: string, token: Secret)
 
 /** A customer may have begun to pay. It is tried again and again; whoever answers for the shop learns of it once. */
 async function stays(ports: Ports, link: Link, is_first: boolean): Promise<void> {
-  if (is_first) await reportUnclaimed(ports, link, say('settled.not_canceled', {}).text);
+  if (is_first) await reportUnclaimed(ports, link, 'not_canceled');
   await changeLink(ports, link, (current) => ({ change: nextLook(ports, current) }));
 }
 
@@ -176,7 +178,7 @@ async function stays(ports: Ports, link: Link, is_first: boolean): Promise<void>
  * Reports a link as lost and frees its unit; not when it was changed since it was read, as by a till's read that found its
  * order. @param why for the audit line. @returns true when it is lost now.
  */
-export async function giveUp(ports: Ports, link: Link, why: string): Promise<boolean> {
+export async function giveUp(ports: Ports, link: Link, why: Spoken): Promise<boolean> {
   const now = ports.clock.now();
   const merchant = await ports.store.merchants.merchant(link.merchant_id);
   const after = await changeLink(ports, link, (current) => {
@@ -206,9 +208,14 @@ export function lost(link: Link, now: number): LinkChange {
   };
 }
 
-async function reportUnclaimed(ports: Ports, link: Link, what: string, change: LinkChange = {}): Promise<void> {
-  ports.count('settlements', what.replaceAll(' ', '_'));
-  await changeLink(ports, link, () => ({ change, audit: settlementLine(ports, link, what) }));
+async function reportUnclaimed(
+  ports: Ports,
+  link: Link,
+  what: 'adopted' | 'not_canceled',
+  change: LinkChange = {},
+): Promise<void> {
+  ports.count('settlements', settlements[what]);
+  await changeLink(ports, link, () => ({ change, audit: settlementLine(ports, link, say(`settled.${what}`, {})) }));
 }
 
 async function postpone(ports: Ports, link: Link, change: { state?: 'IN_DOUBT' }): Promise<void> {

@@ -1,7 +1,7 @@
 /** Settling a sale: what an order changes about its link, committed under the row's revision and decided again after a lost race. */
 import type { Order } from '../../contract/orders.ts';
 import { PuenteError, type Spoken } from '../../error.ts';
-import { say } from '../../locales/message.ts';
+import { decoded, encoded, say } from '../../locales/message.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { AuditEntry } from '../audit.ts';
 import { tickOf } from '../clock.ts';
@@ -97,12 +97,12 @@ export async function applyOrder(
     const next = { ...current, ...change };
     // However the order was seen (event, read or replay): the audit line is in the same commit.
     const settled = settlementOf(current, next);
-    const audit = settled === null ? more.audit : settlementLine(ports, next, settled);
+    const audit = settled === null ? more.audit : settlementLine(ports, next, say(`settled.${settled}`, {}));
     if (Object.keys(change).length === 0 && notices.length === 0 && audit === undefined) return null;
     return { change: { ...change, ...nextLook(ports, next) }, notices, ...(audit === undefined ? {} : { audit }) };
   });
   const audit = decision?.audit;
-  if (audit?.action === SETTLE) ports.count('settlements', audit.reason.replaceAll(' ', '_'));
+  if (audit?.action === SETTLE) ports.count('settlements', settlementIn(audit));
   ports.memory.failpoint('order.applied');
   return applied;
 }
@@ -117,11 +117,26 @@ export async function releaseHeld(ports: Ports, link: Link): Promise<Link> {
   return link.order === null ? link : applyOrder(ports, link, link.order, { released: true });
 }
 
+/** Ends of an order whose create was not acknowledged, as the counter `settlements` has them. */
+export const settlements = {
+  paid: 'paid_but_unacknowledged',
+  canceled: 'unacknowledged_order_canceled',
+  not_canceled: 'unacknowledged_order_not_canceled_yet',
+  adopted: 'unacknowledged_order_adopted',
+} as const;
+type Settlement = keyof typeof settlements;
+
+/** The value of the counter for an audit line of `settlementLine`. */
+function settlementIn({ reason }: AuditEntry): string {
+  const code = decoded(reason)?.said.code ?? '';
+  return settlements[code.replace('settled.', '') as Settlement] ?? code; // another code is its own value
+}
+
 /** The outcome of an order that no client was answered with, for the audit line; null without one (`docs/protocol.md` §3.8). */
-function settlementOf(before: Link, after: Link): string | null {
+function settlementOf(before: Link, after: Link): Settlement | null {
   if (!unclaimed(after) || before.legacy_state === after.legacy_state) return null;
-  if (isPaid(after)) return isPaid(before) ? null : say('settled.paid', {}).text;
-  return after.order?.status === 'canceled' && after.cancel !== null ? say('settled.canceled', {}).text : null;
+  if (isPaid(after)) return isPaid(before) ? null : 'paid';
+  return after.order?.status === 'canceled' && after.cancel !== null ? 'canceled' : null;
 }
 
 /**
@@ -220,13 +235,13 @@ function remember(
 const SETTLE = 'settle';
 
 /** The audit line for the outcome of an unclaimed order (`docs/protocol.md` §3.8). */
-export function settlementLine(ports: Ports, link: Link, what: string): AuditEntry {
+export function settlementLine(ports: Ports, link: Link, why: Spoken): AuditEntry {
   return {
     at: ports.clock.now(),
     who: 'puente',
     action: SETTLE,
     subject: link.legacy_id,
-    reason: what,
+    reason: encoded(why),
     detail: { merchant: link.merchant_id, unit: link.unit, order_id: link.order_id, state: link.state },
   };
 }
@@ -318,7 +333,7 @@ export async function reportContradiction(
     who: 'puente',
     action: `mismatch ${mismatchKindOf({ what })}`,
     subject: legacy_id,
-    reason: said.text,
+    reason: encoded(said),
     detail: { merchant: merchant_id, unit, order_id },
   });
 }

@@ -2,7 +2,7 @@
 
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
-import { say } from '../../locales/message.ts';
+import { encoded, say } from '../../locales/message.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
 import { LIVE, valuesOfAudit, writes } from '../writes.ts';
 
@@ -73,6 +73,6 @@ export function settleLog(database: Database.Database, log: ReturnType<typeof lo
   }
   const newest = database.prepare<[], number | null>('SELECT max(updated_at) FROM links').pluck().get();
   const from = Math.min(newest ?? Number(run.get('opened_at') ?? now), now);
-  const reason = say(log === 'absent' ? 'log_lost.absent' : 'log_lost.broken', {}).text;
+  const reason = encoded(say(log === 'absent' ? 'log_lost.absent' : 'log_lost.broken', {}));
   writeGap(database, { from, until: now, action: 'log lost', reason, detail: { log } });
 }

@@ -1,5 +1,6 @@
 /** What a bulk move does next: budget by UTC day, the first safety stop, the end. */
 import { describe, expect, it } from 'vitest';
+import { encoded, say } from '../../../src/locales/message.ts';
 import { nextStep, settled, spentToday, summary } from '../../../src/ops/moves/bulk.ts';
 import type { BulkItem, BulkMove } from '../../../src/proxy/records/routing.ts';
 import { NOW } from './situations.ts';
@@ -61,7 +62,7 @@ describe('the next step', () => {
   it('is the end when nobody waits', () => {
     expect(nextStep(bulkWith([item('1', 'skipped', NOW)]), [], NOW)).toEqual({
       kind: 'done',
-      why: '0 moved, 0 proposed, 0 refused, 1 skipped, 0 waiting',
+      why: encoded(say('bulk.summary', { moved: 0, proposed: 0, refused: 0, skipped: 1, waiting: 0 })),
     });
   });
 });
@@ -69,5 +70,5 @@ describe('the next step', () => {
 it('settles one merchant, and sums up', () => {
   const after = settled(bulkWith([item('1'), item('2')]), item('1'), 'moved', 'legacy to shadow', NOW);
   expect(after.items).toEqual([{ merchant_id: '1', state: 'moved', detail: 'legacy to shadow', at: NOW }, item('2')]);
-  expect(summary(after)).toBe('1 moved, 0 proposed, 0 refused, 0 skipped, 1 waiting');
+  expect(summary(after).text).toBe('1 moved, 0 proposed, 0 refused, 0 skipped, 1 waiting');
 });

@@ -111,11 +111,11 @@ function fleetReport(): Report {
 
 /** Of a merchant, whose chain is broken. */
 function merchantReport(): Report {
-  const reason = say('chain.changed', { line: 4 }).text;
+  const { text: reason, said } = say('chain.changed', { line: 4 });
   return {
     ...fleetReport(),
     merchant_id: '700100200',
-    audit: { intact: false, lines: 3, head: null, broken: { sequence: 4, reason } },
+    audit: { intact: false, lines: 3, head: null, broken: { sequence: 4, reason, said } },
     readiness: {
       ...{ merchant_id: '700100200', verdict: 'blocked', operations: [], tables_revision: 'aaaaaaaaaaaa' },
       ...{ blockers: [finding('faults')], unproven: [finding('in_doubt')], remarks: [finding('in_doubt')] },

@@ -1,5 +1,6 @@
 /** Orders that no till was answered, and upstream's ways with a repeated key, through the door; `test/proof/protocol-recovery.test.ts` has each step. */
 import { afterEach, describe, expect, it } from 'vitest';
+import { encoded, say } from '../../../src/locales/message.ts';
 import { verifyAudit } from '../../../src/proxy/audit.ts';
 import { eventually } from '../../kit.ts';
 import { auditsOf, openShop, type Row, type Shop } from './till.ts';
@@ -45,7 +46,7 @@ describe('an order whose till was told an error', () => {
       (found) => found.length > 0,
     );
     expect(lines).toMatchObject([
-      { who: 'puente', action: 'settle', subject: id, reason: 'unacknowledged order canceled' },
+      { who: 'puente', action: 'settle', subject: id, reason: encoded(say('settled.canceled', {})) },
     ]);
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 1 });
   });
@@ -59,7 +60,7 @@ describe('an order whose till was told an error', () => {
     await shop.atTerminal('pay', { device });
     await shop.clearFaults();
     await untilRow(device, (found) => found.legacy_state === 'FINISHED');
-    expect((await auditsOf(shop.data_dir)).map((line) => line.reason)).toEqual(['paid but unacknowledged']);
+    expect((await auditsOf(shop.data_dir)).map((line) => line.reason)).toEqual([encoded(say('settled.paid', {}))]);
   });
 });
 

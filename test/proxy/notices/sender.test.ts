@@ -1,6 +1,8 @@
 /** One notice to a receiver of every kind: what counts as delivered, whose fault the rest is, and what is never done. */
+
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { say } from '../../../src/locales/message.ts';
 import { createSender, type SenderOptions } from '../../../src/proxy/notices/delivery.ts';
 import { answer, onRequest, type Peer, startPeer } from '../upstream/peer.ts';
 
@@ -48,8 +50,8 @@ describe('what a receiver may answer', () => {
     );
     const result = await sender().send(notice(`${url}/hook`));
     expect(result).toMatchObject({ outcome, status, retry_after_ms: null });
-    expect(result.detail).toContain(String(status));
-    expect(result.detail).not.toContain('secret body');
+    expect(result.detail.text).toContain(String(status));
+    expect(result.detail.text).not.toContain('secret body');
   });
 
   it('Retry-After is told', async () => {
@@ -98,7 +100,7 @@ describe('receivers that misbehave', () => {
     expect(result).toEqual({
       outcome: 'theirs',
       status: null,
-      detail: 'The receiver did not answer within 200 ms.',
+      detail: say('attempt.silent', { timeout_ms: 200 }),
       retry_after_ms: null,
     });
   });
@@ -108,7 +110,7 @@ describe('receivers that misbehave', () => {
     await gone.close();
     expect(await sender().send(notice(gone.url))).toMatchObject({
       outcome: 'theirs',
-      detail: expect.stringContaining('ECONNREFUSED'),
+      detail: { text: expect.stringContaining('ECONNREFUSED') },
     });
   });
 });
@@ -121,7 +123,7 @@ describe('our own reasons', () => {
     expect(await sender({ policy: guarded }).send(notice(url))).toMatchObject({
       outcome: 'ours',
       status: null,
-      detail: expect.stringContaining('https://'),
+      detail: { text: expect.stringContaining('https://') },
     });
     expect(accepted).toHaveLength(0);
   });
@@ -129,7 +131,7 @@ describe('our own reasons', () => {
   it('a name that resolves to a private address', async () => {
     const resolve = () => Promise.resolve([{ address: '10.0.0.1', family: 4 }]);
     const result = await sender({ policy: guarded, resolve }).send(notice('https://till.example.com/'));
-    expect(result).toMatchObject({ outcome: 'ours', detail: expect.stringContaining('10.0.0.1') });
+    expect(result).toMatchObject({ outcome: 'ours', detail: { text: expect.stringContaining('10.0.0.1') } });
   });
 
   it('a resolver that is out of order', async () => {
