@@ -704,4 +704,15 @@ describe('the reads that follow a refund', () => {
     expect(await follow(link)).toBe(stand.now + HALF_A_MINUTE);
     expect(stand.asked).toEqual([]);
   });
+
+  it('count what an answer without an amount refunded as nothing, whoever the merchant is', async () => {
+    const link = await paid({ next_check_at: NOON });
+    stand.answers = [seen(), makes('R1', '5.00')];
+    await refund(link, 500);
+    const [row] = await rows(link);
+    if (row === undefined) throw new Error('there is a refund');
+    await stand.store.refunds.saveRefund(row, { refunded_minor: null });
+    stand.restart({ store: withMethods(stand.store, { merchant: async () => null }) });
+    expect(await follow(link)).toBeNull();
+  });
 });
