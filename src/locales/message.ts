@@ -32,16 +32,18 @@ export function readStored(text: string): Sentence {
   return decoded(text) ?? olderText(text);
 }
 
-/** Null for a text that is no encoded message. */
+/** Null for a text that is no encoded message of this version: it is shown as it is. */
 export function decoded(text: string): Spoken | null {
   if (!text.startsWith('{"code":')) return null;
   const revive = (_name: string, value: unknown): unknown =>
     isMessage(value) ? say(value.said.code, value.said.facts) : value;
   try {
     const { code, facts } = JSON.parse(text, revive) as Partial<Said>; // judged below
-    return typeof code === 'string' && facts !== undefined ? say(code, facts) : null;
+    if (typeof code !== 'string' || facts === undefined) return null;
+    const message = say(code, facts);
+    return message.text === '' ? null : message;
   } catch {
-    return null; // cut short
+    return null; // cut short, or a message that this version does not have
   }
 }
 

@@ -106,6 +106,8 @@ describe('a message', () => {
     for (const other of ['tills stand still', '{"code":', '{"code":7}', '{"code":"a"}', '{"codes":[]}'])
       expect([other, decoded(other)]).toEqual([other, null]);
     expect(readStored('tills stand still')).toEqual(quoted('tills stand still'));
+    for (const other of ['{"code":"of.another_version","facts":{}}', '{"code":"safety.in_a_row","facts":{}}'])
+      expect(readStored(other)).toEqual(quoted(other));
   });
 
   it('says a row of a table as the tables themselves do', () => {

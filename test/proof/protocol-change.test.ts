@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';
+import { readStored } from '../../src/locales/message.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import {
   markSent,
@@ -217,7 +218,7 @@ describe('an order that was read', () => {
     await applyOrder(stand.ports, link, order(said, 5));
     const lines = (await stand.store.audit.audits(10))
       .filter(({ action }) => action === 'settle')
-      .map(({ reason }) => reason);
+      .map(({ reason }) => readStored(reason).text);
     expect(lines).toEqual(expected === null ? [] : [expected]);
     const counted = stand.counts.filter((one) => one.startsWith('settlements'));
     expect(counted).toEqual(expected === null ? [] : [`settlements ${expected.replaceAll(' ', '_')}`]);
