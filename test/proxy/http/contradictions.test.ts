@@ -1,5 +1,7 @@
 /** Answers of upstream that contradict the sale: no success for the till, no state that is shown, and an incident. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readStored } from '../../../src/locales/message.ts';
 import { ARGENTINA, eventually } from '../../kit.ts';
 import { openPayments, refund, sellAtTerminal } from './payment-sale.ts';
 import { preference, preferencePath, type QrShop } from './qr-till.ts';
@@ -20,7 +22,7 @@ async function incidentsOf(id: string): Promise<string[]> {
   const lines = await auditsOf(shop.data_dir);
   return lines
     .filter(({ subject, who }) => subject === id && who === 'puente')
-    .map(({ action, reason }) => `${action}: ${reason}`);
+    .map(({ action, reason }) => `${action}: ${readStored(reason).text}`);
 }
 
 async function counted(what: string): Promise<number> {
