@@ -257,7 +257,7 @@ test('what is measured is what `npm start` and the image run', () => {
   expect(image).toContain(`CMD [${words.join(', ')}]`);
   // The start that fills the cache of what is compiled: V8 takes nothing from one that ran with other options.
   expect(image).toContain(`${options.join(' ')} src/main.ts > /tmp/said &`);
-  expect(Object.keys(environment)).toEqual(['MALLOC_ARENA_MAX', 'NODE_COMPILE_CACHE']);
+  expect(Object.keys(environment)).toEqual(['MALLOC_ARENA_MAX', 'PUENTE_SANDBOX_KEEPS_WORLD', 'NODE_COMPILE_CACHE']);
   expect(environment.NODE_COMPILE_CACHE).toBe(join(ROOT, 'node_modules/.cache/puente'));
   expect(image).toContain(`MALLOC_ARENA_MAX=${environment.MALLOC_ARENA_MAX} `);
   expect(image).toContain('NODE_COMPILE_CACHE=');

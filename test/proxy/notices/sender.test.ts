@@ -54,6 +54,17 @@ describe('what a receiver may answer', () => {
     expect(result.detail.text).not.toContain('secret body');
   });
 
+  it('a redirect is not followed', async () => {
+    let arrived = 0;
+    const elsewhere = await receiver((socket) => {
+      arrived++;
+      socket.write(answer(200, ''));
+    });
+    const { url } = await receiver((socket) => socket.write(answer(302, '', { location: elsewhere.url })));
+    expect(await sender().send(notice(url))).toMatchObject({ outcome: 'theirs', status: 302 });
+    expect(arrived).toBe(0);
+  });
+
   it('Retry-After is told', async () => {
     const { url } = await receiver((socket) => socket.write(answer(429, '', { 'retry-after': '120' })));
     expect(await sender().send(notice(url))).toMatchObject({ outcome: 'theirs', retry_after_ms: 120_000 });

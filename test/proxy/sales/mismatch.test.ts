@@ -95,8 +95,8 @@ describe('one link and its order', () => {
   it('amount: never mended by itself, whatever else differs', () => {
     const found = judgeLink(link(), order('processed', 9, '15.01'), tables, rules);
     expect(found).toMatchObject({ kind: 'amount', repair: 'none' });
-    expect(found?.what).toContain('1500');
-    expect(found?.what).toContain('1501');
+    expect(found?.what.text).toContain('1500');
+    expect(found?.what.text).toContain('1501');
   });
 
   it('state: both final, and they disagree', () => {

@@ -15,7 +15,7 @@ export const otherBugs: Bug[] = [
   },
   {
     name: 'lookup-only SSRF check',
-    test: { file: 'test/proxy/notices/guard.test.ts', name: 'refuses the IP literal' },
+    test: { file: 'test/proxy/notices/guard.test.ts', name: 'to the IP literal' },
     edits: [
       {
         file: 'proxy/notices/guard.ts',
@@ -49,7 +49,7 @@ export const otherBugs: Bug[] = [
   },
   {
     name: 'path-only redaction',
-    test: { file: 'test/proxy/telemetry/log.test.ts', name: 'has the fields of the list and no other' },
+    test: { file: 'test/proof/redaction.test.ts', name: 'has every field of the list, numbers and texts alone' },
     edits: [
       {
         file: 'proxy/telemetry/log.ts',
