@@ -1,7 +1,7 @@
 /** Settling a sale: what an order changes about its link, committed under the row's revision and decided again after a lost race. */
 import type { Order } from '../../contract/orders.ts';
 import { PuenteError, type Spoken } from '../../error.ts';
-import { decoded, encoded, say } from '../../locales/message.ts';
+import { encoded, say } from '../../locales/message.ts';
 import { minorUnits } from '../../mapping/amount.ts';
 import type { AuditEntry } from '../audit.ts';
 import { tickOf } from '../clock.ts';
@@ -30,16 +30,16 @@ export async function changeLink(ports: Ports, link: Link, decide: (current: Lin
   return (await commitChange(ports, link, decide)).link;
 }
 
-/** The same; with the decision that was committed, null when none was. */
+/** The same; with the link as it was before, null when nothing was committed. */
 async function commitChange(
   ports: Ports,
   link: Link,
   decide: (current: Link) => Decision | null,
-): Promise<{ link: Link; decision: Decision | null }> {
+): Promise<{ link: Link; before: Link | null }> {
   let current = link;
   for (let race = 0; race < MAX_RACES; race++) {
     const decision = decide(current);
-    if (decision === null) return { link: current, decision };
+    if (decision === null) return { link: current, before: null };
     const { change: decided, ...extra } = decision;
     const change = { ...decided, updated_at: ports.clock.now() };
     try {
@@ -48,7 +48,7 @@ async function commitChange(
         ports.memory.failpoint('notices.committed');
         ports.notices.waiting();
       }
-      return { link: saved, decision };
+      return { link: saved, before: current };
     } catch (error) {
       if (!(error instanceof PuenteError) || error.code !== 'conflict') throw error;
       current = (await ports.store.links.link(link.legacy_id)) ?? current;
@@ -88,7 +88,7 @@ export async function applyOrder(
     return link;
   }
   ports.memory.sales.contradicted.delete(link.legacy_id);
-  const { link: applied, decision } = await commitChange(ports, link, (current) => {
+  const { link: applied, before } = await commitChange(ports, link, (current) => {
     const step = advance(current, order, ports.tables, rules);
     for (const remark of step.remarks) remember(ports, remark, current, order);
     const more = extra({ ...current, ...step.change });
@@ -101,8 +101,8 @@ export async function applyOrder(
     if (Object.keys(change).length === 0 && notices.length === 0 && audit === undefined) return null;
     return { change: { ...change, ...nextLook(ports, next) }, notices, ...(audit === undefined ? {} : { audit }) };
   });
-  const audit = decision?.audit;
-  if (audit?.action === SETTLE) ports.count('settlements', settlementIn(audit));
+  const settled = before === null ? null : settlementOf(before, applied);
+  if (settled !== null) ports.count('settlements', settlements[settled]);
   ports.memory.failpoint('order.applied');
   return applied;
 }
@@ -125,12 +125,6 @@ export const settlements = {
   adopted: 'unacknowledged_order_adopted',
 } as const;
 type Settlement = keyof typeof settlements;
-
-/** The value of the counter for an audit line of `settlementLine`. */
-function settlementIn({ reason }: AuditEntry): string {
-  const code = decoded(reason)?.said.code ?? '';
-  return settlements[code.replace('settled.', '') as Settlement] ?? code; // another code is its own value
-}
 
 /** The outcome of an order that no client was answered with, for the audit line; null without one (`docs/protocol.md` §3.8). */
 function settlementOf(before: Link, after: Link): Settlement | null {
@@ -232,14 +226,12 @@ function remember(
   });
 }
 
-const SETTLE = 'settle';
-
 /** The audit line for the outcome of an unclaimed order (`docs/protocol.md` §3.8). */
 export function settlementLine(ports: Ports, link: Link, why: Spoken): AuditEntry {
   return {
     at: ports.clock.now(),
     who: 'puente',
-    action: SETTLE,
+    action: 'settle',
     subject: link.legacy_id,
     reason: encoded(why),
     detail: { merchant: link.merchant_id, unit: link.unit, order_id: link.order_id, state: link.state },
