@@ -185,7 +185,8 @@ describe('the socket after it is connected', () => {
     });
     try {
       const result = await sender.send({ url: 'http://till.example.com/hook', headers: {}, body: '{}' });
-      expect(result).toMatchObject({ outcome: 'ours', detail: expect.stringContaining('led to 127.0.0.1') });
+      expect(result.outcome).toBe('ours');
+      expect(result.detail.text).toContain('led to 127.0.0.1');
       expect(connections).toBe(1);
       expect(received).toBe(0);
     } finally {

@@ -33,12 +33,12 @@ function loadedBy(first: string): Set<string> {
 }
 
 describe('a command', () => {
-  const commands = readdirSync(join(SOURCES, 'cli'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+  const commands = readdirSync(join(SOURCES, 'ops', 'cli'), { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
   );
 
   it.each(commands)('%s loads no store and no driver: it can only ask the ops API [F131]', (name) => {
-    const loaded = [...loadedBy(join(SOURCES, 'cli', name))];
+    const loaded = [...loadedBy(join(SOURCES, 'ops', 'cli', name))];
     expect(loaded.filter((one) => one === 'better-sqlite3' || one.startsWith('store/'))).toEqual([]);
   });
 
