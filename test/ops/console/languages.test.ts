@@ -18,7 +18,7 @@ const LOSS = 'Legacy took a description in Brazil only';
 /** What the register, settings and tables say on the pages, and of a loss: the beginning of a text, by its place. */
 const SAID = [
   ['/limitations', 'a declined payment shows as ERROR'],
-  ['/assumptions', 'Fewer calls in the window prove nothing.'],
+  ['/assumptions', 'Fewer calls in the window are not judged.'],
   [HERE, LOSS],
   [HERE, 'Your till sends body.description with POST'],
   ['trace', LOSS],
