@@ -60,7 +60,7 @@ function callIdOf(request: Identified): string | null {
   return request[CALL_ID] ?? null;
 }
 
-/** On the response itself, as the call is on its request (`ongoing.ts`). */
+/** On the response itself, as the call is on its request (`exchange.ts`). */
 const TOLD = Symbol('told');
 type Telling = ServerResponse & { [TOLD]?: Answered };
 

@@ -49,7 +49,7 @@ interface Open {
 interface Line {
   peer: string;
   socket: Socket;
-  /** In the order of their requests. An array, because a Set holds on to what passed through it (`proxy/passing.ts`). */
+  /** In the order of their requests. An array, because a Set holds on to what passed through it (`proxy/lru.ts`). */
   open: Open[];
   /** Among the idle ones; null while it is not. */
   place: Place<Line> | null;

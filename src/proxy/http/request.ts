@@ -21,7 +21,7 @@ export function readToken(request: IncomingMessage): Secret | null {
   return token;
 }
 
-/** On the request itself, as its call is (`ongoing.ts`). */
+/** On the request itself, as its call is (`exchange.ts`). */
 const TOKEN = Symbol('token');
 type Read = IncomingMessage & { [TOKEN]?: Secret | null };
 
@@ -316,7 +316,7 @@ function isMethodOverridden({ headers, method }: IncomingMessage): boolean {
 
 // `Expect: 100-continue`: a client holds its body back until it is told to send it (RFC 9110 §10.1.1).
 
-/** On the request itself, as its call is (`ongoing.ts`). */
+/** On the request itself, as its call is (`exchange.ts`). */
 const HELD = Symbol('held back');
 type Held = IncomingMessage & { [HELD]?: ServerResponse };
 

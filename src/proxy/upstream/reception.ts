@@ -174,7 +174,7 @@ export function watchSending(): SentWatch {
   };
 }
 
-/** On undici's own object, because a WeakMap holds on to what is long over (`proxy/http/ongoing.ts`). */
+/** On undici's own object, because a WeakMap holds on to what is long over (`proxy/http/exchange.ts`). */
 const MARK = Symbol('mark');
 type Marked = object & { [MARK]?: SentMark };
 
