@@ -144,13 +144,11 @@ function attachSandbox(
   const { world } = sandbox;
   const webhooks = { webhook_url: `${own_url}/webhooks/orders`, webhook_secret: secret?.reveal() ?? '' };
   world.configure(webhooks);
-  world.onReset(() => {
+  world.onReset(async () => {
     if (!isRunning()) return;
     world.configure(webhooks);
     // A create that is under way ends by itself; what has its order has lost it.
-    closeLeftovers(ports, sandbox, (link) => link.order_id !== null).catch((error: unknown) =>
-      ports.log.error('open payments could not be closed after a reset', { cause: String(error) }),
-    );
+    await closeLeftovers(ports, sandbox, (link) => link.order_id !== null);
   });
 }
 

@@ -78,7 +78,9 @@ export async function closeLeftovers(
   // What became of a create in doubt is asked by its key, which a world that was kept still knows.
   const isLost = ({ order_id }: Link): boolean => (order_id === null ? !is_restored : !world.orders.has(order_id));
   const leftovers = due.filter((link) => which(link) && isLost(link));
-  for (const link of leftovers) await changeLink(runtime, link, () => ({ change: lost(link, runtime.clock.now()) }));
+  const close = (link: Link) => changeLink(runtime, link, () => ({ change: lost(link, runtime.clock.now()) }));
+  // A read that was answered before the reset is applied first: it would bring the link back to life.
+  for (const link of leftovers) await runtime.memory.mutex.run(`order:${link.order_id}`, () => close(link));
   const keepsLegacy = is_restored && world.intents.size + world.qr_orders.size > 0;
   return leftovers.length + (keepsLegacy ? 0 : await endLegacySales(runtime));
 }

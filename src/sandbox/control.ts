@@ -48,9 +48,13 @@ type ControlHandler = (call: ControlCall) => Answer | Promise<Answer>;
 
 const rows: readonly (readonly [Method, string, ControlHandler])[] = [
   ['get', '/state', ({ world }) => json(200, renderState(world))],
-  ['post', '/reset', ({ world }) => done(world.reset())],
+  ['post', '/reset', async ({ world }) => done(await world.reset())],
   ['get', '/snapshot', ({ world }) => ({ status: 200, body: takeSnapshot(world, false) })],
-  ['post', '/restore', ({ world, body }) => done(restoreSnapshot(world, body.toString('utf8'), 'as_saved'))],
+  [
+    'post',
+    '/restore',
+    async ({ world, body }) => done(await restoreSnapshot(world, body.toString('utf8'), 'as_saved')),
+  ],
   ['get', '/settings', ({ world }) => showSettings(world)],
   ['put', '/settings', changeSettings],
   ['get', '/webhooks', ({ world }) => showWebhooks(world)],

@@ -59,11 +59,11 @@ export function takeSnapshot(world: World, has_secrets: boolean): string {
  * @param time `as_saved`: it is the moment of the snapshot again. `goes_on`: time that is not moved by hand went on meanwhile.
  * @throws PuenteError bad_request or bad_setting, when the document does not hold; nothing has changed then.
  */
-export function restoreSnapshot(world: World, text: string, time: 'as_saved' | 'goes_on'): void {
+export function restoreSnapshot(world: World, text: string, time: 'as_saved' | 'goes_on'): Promise<void> {
   const snapshot = readSnapshot(text);
   const settings = parseSettings({ webhook_secret: world.settings.webhook_secret, ...snapshot.settings });
   const secrets = new Map([...world.notice_targets.values()].map(({ merchant_id, secret }) => [merchant_id, secret]));
-  world.refill(() => {
+  return world.refill(() => {
     Object.assign(world.settings, settings);
     Object.assign(world.counters, snapshot.counters);
     for (const name of names) fillCollection(world, snapshot, name);

@@ -73,14 +73,14 @@ export interface World extends Collections {
   settled(): Promise<void>;
   /** @throws PuenteError bad_setting, naming the setting. */
   configure(changes: unknown): void;
-  /** Back to the cast, without faults, orders, timers; settings go back to those given at creation. */
-  reset(): void;
-  /** Empties the world, fills it again, and runs what waits for a reset. */
-  refill(fill: () => void): void;
+  /** Back to the cast, without faults, orders, timers, at once; settings go back to those given at creation. Resolves as `refill` does. */
+  reset(): Promise<void>;
+  /** Empties the world and fills it again, at once. Resolves when all that waits for a reset has run. */
+  refill(fill: () => void): Promise<void>;
   /** Ends timers and background work. */
   close(): void;
   /** Runs after each reset and restore, and at the end. */
-  onReset(run: () => void): void;
+  onReset(run: () => void | Promise<void>): void;
 }
 
 /** Bounds of the logs: enough for a whole test or demo, small enough to stay in memory under load. */
@@ -121,7 +121,8 @@ export function createWorld(options: WorldOptions, parts: WorldParts): World {
   const initial = parseSettings({ ...profileSettings[profile], ...asObject(options.settings ?? {}) });
   const settings: Settings = { ...initial };
   const clock = createClock<Job>(options.now, (job) => parts.run(world, job));
-  const resets: (() => void)[] = [];
+  const resets: (() => void | Promise<void>)[] = [];
+  const runResets = async (): Promise<void> => void (await Promise.all(resets.map((run) => run())));
   const kept = emptyCollections();
   const indexes = {
     references: new Map<string, Order>(),
@@ -150,7 +151,7 @@ export function createWorld(options: WorldOptions, parts: WorldParts): World {
       Object.assign(settings, parseSettings({ ...settings, ...asObject(changes) }));
     },
     reset() {
-      world.refill(() => {
+      return world.refill(() => {
         Object.assign(settings, initial);
         Object.assign(world.counters, firstNumbers);
         clock.reset();
@@ -161,11 +162,11 @@ export function createWorld(options: WorldOptions, parts: WorldParts): World {
       for (const part of [...Object.values(kept), ...Object.values(indexes)]) part.clear();
       world.faults.length = 0;
       fill();
-      for (const run of resets) run();
+      return runResets();
     },
     close() {
       clock.close();
-      for (const run of resets) run();
+      void runResets();
     },
     onReset: (run) => void resets.push(run),
   };

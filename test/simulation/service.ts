@@ -32,7 +32,7 @@ export function createService(now: () => number, random: () => number, post: (le
     world,
     serve: (ask) => answerOf(routes, ask),
     reset(settings) {
-      world.reset();
+      void world.reset();
       world.configure({ ...settings, webhook_url: WEBHOOK_URL, webhook_secret: WEBHOOK_SECRET });
     },
   };

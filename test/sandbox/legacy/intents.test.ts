@@ -235,7 +235,7 @@ describe('expiry', () => {
 
   it('forgets everything at a reset', async () => {
     const id = await till.create();
-    till.world.reset();
+    await till.world.reset();
     expect((await get(id)).status).toBe(404);
     expect(await till.create()).not.toBe(id);
   });
