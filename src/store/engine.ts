@@ -223,36 +223,3 @@ export function portsOf(methods: StoreMethods & Pick<Store, 'healthy' | 'close'>
     close: methods.close,
   };
 }
-
-/** A merchant's revision: shared by openings of sales, alone for changes of the merchant. */
-export function merchantLock(merchant_id: string): string {
-  return `merchant ${merchant_id}`;
-}
-
-/** A unit's work in both lanes. */
-export function slotLock(merchant_id: string, slot: string): string {
-  return `slot ${merchant_id} ${slot}`;
-}
-
-/** Equal sales without a slot. */
-export function requestLock(merchant_id: string, fingerprint: string): string {
-  return `request ${merchant_id} ${fingerprint}`;
-}
-
-/** A reference is sent upstream once for each merchant. */
-export function referenceLock(merchant_id: string, reference: string): string {
-  return `reference ${merchant_id} ${reference}`;
-}
-
-/** The order of a link's notices. */
-export function noticesLock(legacy_id: string): string {
-  return `notices ${legacy_id}`;
-}
-
-/** Changes of one row by its id. */
-export function rowLock(id: string): string {
-  return `row ${id}`;
-}
-
-/** Exchanges: sequences rise in the order in which rows become visible, and sums are locked in one order. */
-export const EXCHANGES_LOCK = 'exchanges';

@@ -5,16 +5,9 @@ import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import type { Holdings, OpenWork } from '../proxy/records/upkeep.ts';
-import {
-  merchantLock,
-  type Read,
-  type Reader,
-  type Step,
-  type StoreMethods,
-  type Unit,
-  type Writer,
-} from './engine.ts';
+import type { Read, Reader, Step, StoreMethods, Unit, Writer } from './engine.ts';
 import { linkSteps } from './retention.ts';
+import { merchantLock } from './rows.ts';
 import { AWAITS_IN_BULK, HOLDING, LIVE, OVER, SUM_TABLES, type WriteName } from './writes.ts';
 
 /** Rows of one step: payments wait behind it for some milliseconds. */

@@ -16,10 +16,8 @@ import type {
 import type { Room } from '../proxy/records/upkeep.ts';
 import {
   type CommitResult,
-  EXCHANGES_LOCK,
   filteredReads,
   listOf,
-  merchantLock,
   type Reader,
   type Step,
   type StoreMethods,
@@ -29,6 +27,7 @@ import {
   whereOf,
 } from './engine.ts';
 import { type NameKeeper, nameKeeper } from './names.ts';
+import { EXCHANGES_LOCK, merchantLock } from './rows.ts';
 import { sumSteps } from './sums.ts';
 
 /** An exchange that is recorded again has the same time: of partitions by time only those of the batch are read. */

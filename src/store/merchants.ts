@@ -3,8 +3,8 @@
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import { type AcceptedToken, type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
-import { merchantLock, type Reader, type Step, type StoreMethods, type Writer } from './engine.ts';
-import { exactBytes, type MerchantRow, merchantOf, tokenOf } from './rows.ts';
+import type { Reader, Step, StoreMethods, Writer } from './engine.ts';
+import { exactBytes, type MerchantRow, merchantLock, merchantOf, tokenOf } from './rows.ts';
 
 const TOKEN = 'fingerprint, merchant_id, sealed_token, accepted_until, seen_at';
 const TOKEN_BY_FINGERPRINT = `SELECT ${TOKEN} FROM tokens WHERE fingerprint = ?`;

@@ -1,22 +1,23 @@
-/** Notices: which are due, what each attempt came to, and the log of their delivery. */
+/** Notices: which are due, what each attempt came to, and the log of their delivery; and the events that they come from. */
 
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
+import { PARKED_FOR_MS } from '../proxy/store.ts';
 import {
   type Condition,
   filteredReads,
   type HandOut,
   listOf,
-  noticesLock,
   type Reader,
   type Step,
   type StoreMethods,
+  type Unit,
   type Value,
   type Writer,
   whereOf,
 } from './engine.ts';
-import { type NoticeRow, noticeOf } from './rows.ts';
+import { type EventRow, eventOf, type NoticeRow, noticeOf, noticesLock } from './rows.ts';
 import { NOTICE } from './writes.ts';
 
 const DUE = `state = 'pending' AND next_attempt_at <= (SELECT ?)`;
@@ -196,4 +197,43 @@ function conditionsOf(filter: NoticeFilter): { where: string; values: Value[] } 
     ['attempts >= ?', min_attempts],
   ];
   return whereOf(conditions);
+}
+
+// The inbox: what became of an event, and events as operators look at them.
+
+export function eventMethods(reader: Reader, writer: Writer) {
+  const of = reader.prepare<[string | null, string | null, number], EventRow>(
+    `SELECT * FROM events WHERE sequence IN (SELECT sequence FROM events WHERE order_id = ?
+       UNION SELECT sequence FROM events WHERE reference = (SELECT cover(?))) ORDER BY sequence LIMIT ?`,
+  );
+  const unmatched = reader.prepare<[number], EventRow>(
+    `SELECT * FROM events INDEXED BY events_unmatched WHERE state IN ('parked', 'expired') ORDER BY sequence DESC LIMIT ?`,
+  );
+  return {
+    async saveEvent(sequence, change) {
+      const values = [change.state ?? null, change.attempts ?? null, change.next_attempt_at ?? null, sequence];
+      const steps: Step[] = [{ write: 'update_event', values }];
+      if (change.state === 'parked')
+        steps.push({ write: 'drop_parked', values: [] }, { write: 'evict_parked', values: [] });
+      if (change.state === 'done')
+        steps.push({ write: 'thin_events', values: [sequence] }, { write: 'thin_references', values: [sequence] });
+      await writer.commit({ steps });
+    },
+    eventsOf: async (order_id, reference, limit) => (await of.all(order_id, reference, limit)).map(eventOf),
+    unmatchedEvents: async (limit) => (await unmatched.all(limit)).map(eventOf),
+  } satisfies Partial<StoreMethods>;
+}
+
+export function dueEventsRead(handOut: HandOut): StoreMethods['dueEvents'] {
+  const due = handOut<[number], EventRow>(
+    'event',
+    `SELECT * FROM events INDEXED BY events_due WHERE state = 'pending' AND next_attempt_at <= (SELECT ?)`,
+    'next_attempt_at, sequence',
+  );
+  return async (now, limit) => (await due(now, limit)).map(eventOf);
+}
+
+/** Events that were parked for too long expire; `tidyOld` deletes them. @param now epoch ms. */
+export function tidyInbox(now: number): Unit {
+  return { steps: [{ write: 'expire_parked', values: [now - PARKED_FOR_MS] }] };
 }

@@ -1,11 +1,11 @@
 /** Retention: deletes old rows that need no more work, kind by kind, a few at a time; never a live row, never an audit line. */
 
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
 import type { RetentionKind, RetentionLimits } from '../proxy/records/upkeep.ts';
 import { LONGEST_EVENT_WAIT_MS } from '../proxy/store.ts';
 import { type Reader, type Step, type StoreMethods, storeFailed, type Value, type Writer } from './engine.ts';
-import { oldLinks } from './links.ts';
-import type { WriteName } from './writes.ts';
+import { OVER, type WriteName } from './writes.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -113,6 +113,51 @@ function prepareReads(reader: Reader) {
 
 function oldNotices(state: string): string {
   return `SELECT id AS key FROM notices INDEXED BY notices_by_state WHERE state = '${state}' AND created_at < (SELECT ?)`;
+}
+
+// Old links that need no more work, oldest first; those with a pending notice or an open refund are skipped once a round.
+
+/** Read at once, between two event-loop ticks. */
+const PAGE_ROWS = 200;
+
+/** `coalesce` keeps the index of states away: it would read everything that is pending, for each link. */
+export const OLD_LINKS = `SELECT legacy_id, updated_at,
+  CASE WHEN EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = links.legacy_id AND coalesce(notices.state, '') = 'pending')
+  OR EXISTS (SELECT 1 FROM refunds WHERE refunds.legacy_id = links.legacy_id AND refunds.state IN ('SENDING', 'IN_DOUBT'))
+  THEN 1 ELSE 0 END AS is_held FROM links INDEXED BY links_by_change
+  WHERE updated_at < (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?)) AND ${OVER} AND next_check_at IS NULL
+  ORDER BY updated_at, legacy_id LIMIT ?`;
+
+interface OldLink {
+  legacy_id: string;
+  updated_at: number;
+  /** 1 when a notice is pending or a refund is open. */
+  is_held: number;
+}
+
+const BEFORE_ALL = { updated_at: Number.MIN_SAFE_INTEGER, legacy_id: '' };
+
+/**
+ * Each call continues where the one before ended, and starts at the oldest again after the last. All sales of a merchant
+ * without a notice URL are held: a round that began with them at every step would not end.
+ * @returns a function that finds at most `limit` links to delete, fewer only at the end.
+ */
+function oldLinks(reader: Reader): (before: number, limit: number) => Promise<string[]> {
+  const page = reader.prepare<[number, number, string, number], OldLink>(OLD_LINKS);
+  let place = BEFORE_ALL;
+  return async (before, limit) => {
+    const free: string[] = [];
+    while (free.length < limit) {
+      const wanted = Math.min(PAGE_ROWS, limit - free.length);
+      const found = await page.all(before, place.updated_at, place.legacy_id, wanted);
+      free.push(...found.filter(({ is_held }) => is_held === 0).map(({ legacy_id }) => legacy_id));
+      const last = found.at(-1);
+      place = last === undefined || found.length < wanted ? BEFORE_ALL : last;
+      if (place === BEFORE_ALL) break;
+      await yieldToEventLoop();
+    }
+    return free;
+  };
 }
 
 // Corrects times that a clock wrote while it ran ahead.

@@ -13,7 +13,6 @@ import {
 import {
   filteredReads,
   type Reader,
-  rowLock,
   type Step,
   type StoreMethods,
   type Unit,
@@ -21,7 +20,7 @@ import {
   type Writer,
   whereOf,
 } from './engine.ts';
-import { valuesIn } from './rows.ts';
+import { rowLock, valuesIn } from './rows.ts';
 import { BULK, BULK_CHANGE, HOLDING, PROPOSAL, SALE } from './writes.ts';
 
 /** @returns until when legacy may hold a unit of a merchant; epoch ms, 0 for a merchant without sales there. */
@@ -92,9 +91,6 @@ function valuesOfChange(change: LegacySaleChange, now: number): Value[] {
     change.state === undefined ? null : (change.at ?? now),
   ];
 }
-
-/** The first values of `insert_legacy_sale`. */
-export const valuesOfSale = valuesIn(SALE);
 
 // Moves of merchants: proposals that wait for a second person, and bulk moves.
 

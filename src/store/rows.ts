@@ -1,4 +1,4 @@
-/** Rows of the tables, and how they become records and are made of them. */
+/** Rows of the tables: how they become records and are made of them, and the names of their locks. */
 import { parseJson, stringifyJson } from '../contract/json.ts';
 import type { InboxEvent, Notice } from '../proxy/records/notices.ts';
 import {
@@ -126,3 +126,38 @@ function bytesOf(bytes: Uint8Array | null): Uint8Array | null {
 function viewOf(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
+
+// Names of locks, on rows and on what rows share.
+
+/** A merchant's revision: shared by openings of sales, alone for changes of the merchant. */
+export function merchantLock(merchant_id: string): string {
+  return `merchant ${merchant_id}`;
+}
+
+/** A unit's work in both lanes. */
+export function slotLock(merchant_id: string, slot: string): string {
+  return `slot ${merchant_id} ${slot}`;
+}
+
+/** Equal sales without a slot. */
+export function requestLock(merchant_id: string, fingerprint: string): string {
+  return `request ${merchant_id} ${fingerprint}`;
+}
+
+/** A reference is sent upstream once for each merchant. */
+export function referenceLock(merchant_id: string, reference: string): string {
+  return `reference ${merchant_id} ${reference}`;
+}
+
+/** The order of a link's notices. */
+export function noticesLock(legacy_id: string): string {
+  return `notices ${legacy_id}`;
+}
+
+/** Changes of one row by its id. */
+export function rowLock(id: string): string {
+  return `row ${id}`;
+}
+
+/** Exchanges: sequences rise in the order in which rows become visible, and sums are locked in one order. */
+export const EXCHANGES_LOCK = 'exchanges';

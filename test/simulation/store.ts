@@ -2,8 +2,8 @@
 import Database from 'better-sqlite3';
 import type { Store } from '../../src/ops/ports.ts';
 import type { Unit } from '../../src/store/engine.ts';
-import { tidyInbox } from '../../src/store/events.ts';
 import { readMigrations } from '../../src/store/migrations.ts';
+import { tidyInbox } from '../../src/store/notices.ts';
 import { doubtLegacySales } from '../../src/store/routing.ts';
 import { commitGroup, prepareCommits } from '../../src/store/sqlite/commit.ts';
 import { MIGRATIONS_DIRECTORY, migrate } from '../../src/store/sqlite/file.ts';

@@ -1,13 +1,15 @@
 /** Group commit: gathers units on the main thread, hands one group at a time to the writer thread, and resolves after its commit. */
 
+import type { KeyObject } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
+import type { AuditEntry } from '../../proxy/audit.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { Heap } from '../../proxy/records/upkeep.ts';
-import { type CommitResult, storeFailed, type Unit, type UnitResult } from '../engine.ts';
-import { type FromWriter, pack, type ToWriter, type WriterSetup } from './commit.ts';
+import { type CommitResult, type Step, storeFailed, type Unit, type UnitResult, type Value } from '../engine.ts';
+import type { WriteName } from '../writes.ts';
 import { storeUnusable } from './failure.ts';
 import { createKnownRows, type KnownRows } from './row-cache.ts';
 
@@ -260,4 +262,61 @@ function untilReady(worker: Worker, path: string): Promise<void> {
     worker.once('message', onMessage);
     worker.once('error', onError);
   });
+}
+
+// The messages between the main thread and the writer thread.
+
+export interface WriterSetup {
+  path: string;
+  opened_at: number;
+  /** Upper limit of the file in pages; 0 leaves SQLite's own. */
+  max_pages: number;
+  /** As the store's own; a key travels to a thread as it is, and has no text there either. */
+  cover_key?: KeyObject;
+}
+
+export type ToWriter = { kind: 'group'; units: Packed } | { kind: 'close' };
+export type FromWriter =
+  | { kind: 'ready' }
+  | { kind: 'refused'; message: string }
+  | { kind: 'results'; results: UnitResult[] }
+  | { kind: 'fatal'; text: string }
+  | { kind: 'closed' };
+
+/** Units as one flat list. Of each unit: how many steps, its audit line, its checkpoint; then of each step: its name, the rows it must change, its values and how many. */
+export type Packed = (Value | boolean | AuditEntry)[];
+
+/**
+ * Structured clone copies objects property by property; as one list a create takes less than half the time (8 µs for 20, both
+ * threads together). Locks are left out: one writer needs none.
+ */
+export function pack(units: readonly Unit[]): Packed {
+  const packed: Packed = [];
+  for (const { steps, audit = null, checkpoint = false } of units) {
+    packed.push(steps.length, audit, checkpoint);
+    for (const { write, values, changes = null } of steps) {
+      packed.push(write, changes, values.length);
+      for (const value of values) packed.push(value);
+    }
+  }
+  return packed;
+}
+
+/** The units that `pack` was given, without their locks. */
+export function unpack(packed: Packed): Unit[] {
+  const units: Unit[] = [];
+  for (let at = 0; at < packed.length; ) {
+    const [count, audit, checkpoint] = packed.slice(at, at + 3) as [number, AuditEntry | null, boolean];
+    at += 3;
+    const steps: Step[] = [];
+    for (let step = 0; step < count; step++) {
+      const [write, changes, length] = packed.slice(at, at + 3) as [WriteName, number | null, number];
+      at += 3;
+      const values = packed.slice(at, at + length) as Value[];
+      at += length;
+      steps.push(changes === null ? { write, values } : { write, values, changes });
+    }
+    units.push({ steps, ...(audit === null ? {} : { audit }), ...(checkpoint ? { checkpoint } : {}) });
+  }
+  return units;
 }

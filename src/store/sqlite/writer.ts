@@ -5,18 +5,11 @@ import Database from 'better-sqlite3';
 import { createCover, noCover } from '../../proxy/cover.ts';
 import type { Unit, UnitResult } from '../engine.ts';
 import type { WriteName } from '../writes.ts';
-import {
-  type Connection,
-  commitGroup,
-  type FromWriter,
-  prepareCommits,
-  type ToWriter,
-  unpack,
-  type WriterSetup,
-} from './commit.ts';
+import { type Connection, commitGroup, prepareCommits } from './commit.ts';
 import { releaseBallast } from './disk.ts';
 import { failureOf, textOf, unusableBecause } from './failure.ts';
 import { RUN } from './gap.ts';
+import { type FromWriter, type ToWriter, unpack, type WriterSetup } from './group-commit.ts';
 import { applySettings, assertSettings, BUSY_TIMEOUT_MS } from './settings.ts';
 
 /** Long enough not to delay payments, short enough that the log does not stay large or keep erased bytes. */

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { type Failpoint, noFailpoint } from '../../../src/proxy/process-memory.ts';
 import type { Unit } from '../../../src/store/engine.ts';
-import type { FromWriter } from '../../../src/store/sqlite/commit.ts';
+import type { FromWriter } from '../../../src/store/sqlite/group-commit.ts';
 import { type Committer, WriteQueue } from '../../../src/store/sqlite/group-commit.ts';
 
 function stand(failpoint: Failpoint = noFailpoint, core: Committer['core'] = 'shared') {
