@@ -1,9 +1,9 @@
 /** What operators do with the audit trail: read it, and verify its hash chain. */
 
 import { z } from 'zod';
-import { PuenteError, type Said, type Sentence } from '../error.ts';
+import { PuenteError, type Said, type Sentence, type Spoken } from '../error.ts';
 import { encoded, quoted, readStored, say } from '../locales/message.ts';
-import { type AuditLine, type BrokenLink, brokenLink, type ChainMark, chainStart } from '../proxy/audit.ts';
+import { type AuditLine, type ChainMark, chainHash, chainStart } from '../proxy/audit.ts';
 import { BY_ITSELF } from './api/person.ts';
 import { instant, iso, listLimit, pagesOf } from './fields.ts';
 import type { AuditStore, Ports } from './ports.ts';
@@ -65,6 +65,12 @@ export interface ChainReport {
   broken: BrokenLink | null;
 }
 
+export interface BrokenLink {
+  /** The first line that does not follow from the one before it. */
+  sequence: number;
+  why: Spoken;
+}
+
 /** Newest first. @throws PuenteError bad_request for a window that ends before it begins. */
 export async function viewAudit(ports: Ports, { limit, ...filter }: AuditQuery): Promise<AuditView[]> {
   if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since)
@@ -120,6 +126,15 @@ export async function verifyAuditStream(
     }
   }
   return report(cutOff(head, expected));
+}
+
+/** What is wrong between a line and the one before it; null when it follows. */
+export function brokenLink(previous: ChainMark, line: AuditLine): BrokenLink | null {
+  const { sequence } = line;
+  if (sequence !== previous.sequence + 1)
+    return { sequence, why: say('chain.missing', { line: previous.sequence + 1 }) };
+  if (chainHash(previous.hash, line) !== line.hash) return { sequence, why: say('chain.changed', { line: sequence }) };
+  return null;
 }
 
 function otherThanExpected(line: AuditLine, expected: ChainMark | null): BrokenLink | null {

@@ -1,13 +1,9 @@
 /** The audit chain: every line's hash covers the line before it, so that a changed or missing line shows (P16). */
 
 import { createHash } from 'node:crypto';
-import type { Spoken } from '../error.ts';
-import { say } from '../locales/message.ts';
 
 /** What the first line is chained to. */
 export const AUDIT_GENESIS = '0'.repeat(64);
-
-export type AuditVerdict = { intact: true; lines: number } | { intact: false; sequence: number; why: Spoken };
 
 /** Where a chain ends, or a line of it that somebody noted. */
 export interface ChainMark {
@@ -16,40 +12,9 @@ export interface ChainMark {
   hash: string;
 }
 
-export interface BrokenLink {
-  /** The first line that does not follow from the one before it. */
-  sequence: number;
-  why: Spoken;
-}
-
-/**
- * Checks lines in any order. The oldest one given is taken as the anchor unless it is line 1, so a part of the chain can be
- * checked as well; that lines are missing after the newest one given can't be seen from the lines alone.
- */
-export function verifyAudit(lines: readonly AuditLine[]): AuditVerdict {
-  const ordered = lines.toSorted((first, second) => first.sequence - second.sequence);
-  const oldest = ordered[0];
-  let previous = oldest === undefined || oldest.sequence === 1 ? chainStart() : null;
-  for (const line of ordered) {
-    const broken = previous === null ? null : brokenLink(previous, line);
-    if (broken !== null) return { intact: false, ...broken };
-    previous = line;
-  }
-  return { intact: true, lines: ordered.length };
-}
-
 /** What line 1 follows. */
 export function chainStart(): ChainMark {
   return { sequence: 0, hash: AUDIT_GENESIS };
-}
-
-/** What is wrong between a line and the one before it; null when it follows. */
-export function brokenLink(previous: ChainMark, line: AuditLine): BrokenLink | null {
-  const { sequence } = line;
-  if (sequence !== previous.sequence + 1)
-    return { sequence, why: say('chain.missing', { line: previous.sequence + 1 }) };
-  if (chainHash(previous.hash, line) !== line.hash) return { sequence, why: say('chain.changed', { line: sequence }) };
-  return null;
 }
 
 /** SHA-256 over the previous hash and the line's canonical JSON, hex; a `hash` that the line already carries is left out. */

@@ -2,8 +2,8 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { verifyAudit } from '../../src/proxy/audit.ts';
 import { examineFile } from '../../src/store/sqlite/examine.ts';
+import { verifyAudit } from '../ops/audit-chain.ts';
 import { puente } from '../run-cli.ts';
 import { opened } from '../store/contract/harness.ts';
 import { type Folder, newFolder, openStore } from '../store/sqlite/kit.ts';

@@ -87,7 +87,7 @@ describe('puente sandbox', () => {
   it('serves by itself, prints a first call that works, and stops when it is told to', async () => {
     child = spawn(process.execPath, ['src/cli.ts', 'sandbox', '--port', '0'], {
       cwd: HOUSE,
-      env: { PATH: process.env.PATH },
+      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
     });
     let text = '';
     child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {

@@ -46,7 +46,7 @@ export function openMemoryStore(clock: SimulatedClock): MemoryStore {
   let version = 0;
   const store = assembleStore({
     queue,
-    reader: readerOn(database, (text) => queue.fail(text)),
+    reader: readerOn(database, (failure, text) => queue.readFailed(failure, text)),
     now: () => now(),
     release: () => undefined,
   });

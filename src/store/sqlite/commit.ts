@@ -2,9 +2,10 @@
 import type Database from 'better-sqlite3';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import { type Cover, noCover } from '../../proxy/cover.ts';
-import type { Unit, UnitResult, Value } from '../engine.ts';
+import type { Step, Unit, UnitResult, Value } from '../engine.ts';
 import { valuesOfAudit, type Write, type WriteName, writes } from '../writes.ts';
 import { failureOf, textOf } from './failure.ts';
+import type { Packed } from './group-commit.ts';
 import { prepareCovered } from './reader.ts';
 
 /** Commits a group; a unit that is refused is undone alone. Nothing is answered before the commit is on the disk. */
@@ -113,4 +114,23 @@ export function prepareCommits(database: Database.Database, cover: Cover = noCov
     undo: database.prepare('ROLLBACK TO unit'),
     release: database.prepare('RELEASE unit'),
   };
+}
+
+/** The units that `pack` was given, without their locks. */
+export function unpack(packed: Packed): Unit[] {
+  const units: Unit[] = [];
+  for (let at = 0; at < packed.length; ) {
+    const [count, audit, checkpoint] = packed.slice(at, at + 3) as [number, AuditEntry | null, boolean];
+    at += 3;
+    const steps: Step[] = [];
+    for (let step = 0; step < count; step++) {
+      const [write, changes, length] = packed.slice(at, at + 3) as [WriteName, number | null, number];
+      at += 3;
+      const values = packed.slice(at, at + length) as Value[];
+      at += length;
+      steps.push(changes === null ? { write, values } : { write, values, changes });
+    }
+    units.push({ steps, ...(audit === null ? {} : { audit }), ...(checkpoint ? { checkpoint } : {}) });
+  }
+  return units;
 }

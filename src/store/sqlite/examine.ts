@@ -7,7 +7,8 @@ import type { ExaminedFile } from '../../ops/doctor/doctor.ts';
 import { readMigrations } from '../migrations.ts';
 import { textOf } from './failure.ts';
 import { APPLICATION_ID, MIGRATIONS_DIRECTORY, takeInstanceLock, versionOf } from './file.ts';
-import { logState, RUN } from './gap.ts';
+import { logState } from './gap.ts';
+import { RUN } from './settings.ts';
 import { restoringNote, transferredNote } from './under-way.ts';
 
 /** @param path of the database. Never throws for what is wrong with it. */

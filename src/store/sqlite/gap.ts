@@ -5,9 +5,8 @@ import type Database from 'better-sqlite3';
 import { encoded, say } from '../../locales/message.ts';
 import type { AuditAction } from '../../proxy/audit.ts';
 import { LIVE, valuesOfAudit, writes } from '../writes.ts';
+import { RUN } from './settings.ts';
 
-/** The value in `meta` while a writer has the file open, and after a clean close. */
-export const RUN = { name: 'run', open: 'open', closed: 'closed' } as const;
 /** The two byte orders of a write-ahead log (sqlite.org/fileformat2.html §4.1). */
 const LOG_MAGIC: readonly number[] = [0x377f0682, 0x377f0683];
 

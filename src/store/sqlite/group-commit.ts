@@ -8,8 +8,7 @@ import { say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { Heap } from '../../proxy/records/upkeep.ts';
-import { type CommitResult, type Step, storeFailed, type Unit, type UnitResult, type Value } from '../engine.ts';
-import type { WriteName } from '../writes.ts';
+import { type CommitResult, type Failure, storeFailed, type Unit, type UnitResult, type Value } from '../engine.ts';
 import { storeUnusable } from './failure.ts';
 import { createKnownRows, type KnownRows } from './row-cache.ts';
 
@@ -130,6 +129,12 @@ export class WriteQueue {
     const error = storeFailed('fatal', text);
     this.#end(error);
     this.#onFatal(error);
+  }
+
+  /** What a read that failed throws; one that shows that the disk or the file can't be trusted any more ends the store. */
+  readFailed(failure: Failure, text: string): PuenteError {
+    if (failure === 'fatal') this.fail(text);
+    return storeFailed(failure, text);
   }
 
   /** Commits what is waiting, empties the write-ahead log and ends the writer thread. */
@@ -300,23 +305,4 @@ export function pack(units: readonly Unit[]): Packed {
     }
   }
   return packed;
-}
-
-/** The units that `pack` was given, without their locks. */
-export function unpack(packed: Packed): Unit[] {
-  const units: Unit[] = [];
-  for (let at = 0; at < packed.length; ) {
-    const [count, audit, checkpoint] = packed.slice(at, at + 3) as [number, AuditEntry | null, boolean];
-    at += 3;
-    const steps: Step[] = [];
-    for (let step = 0; step < count; step++) {
-      const [write, changes, length] = packed.slice(at, at + 3) as [WriteName, number | null, number];
-      at += 3;
-      const values = packed.slice(at, at + length) as Value[];
-      at += length;
-      steps.push(changes === null ? { write, values } : { write, values, changes });
-    }
-    units.push({ steps, ...(audit === null ? {} : { audit }), ...(checkpoint ? { checkpoint } : {}) });
-  }
-  return units;
 }

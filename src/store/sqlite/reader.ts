@@ -1,7 +1,7 @@
 /** The main thread's connection, for reads only: a read takes microseconds and needs no round trip to the writer. */
 import Database from 'better-sqlite3';
 import { type Cover, noCover } from '../../proxy/cover.ts';
-import { storeFailed, type Value } from '../engine.ts';
+import type { Failure, Value } from '../engine.ts';
 import { COVERED_COLUMNS } from '../writes.ts';
 import { failureOf, textOf } from './failure.ts';
 import { BUSY_TIMEOUT_MS } from './settings.ts';
@@ -18,31 +18,25 @@ export interface Reader {
   close(): void;
 }
 
-/**
- * Opens the reading connection of a prepared file. Reads throw PuenteError store_failed.
- * @param onBroken called when a read shows that the disk or the file can't be trusted any more.
- */
-export function openReader(path: string, onBroken: (text: string) => void, cover?: Cover): Reader {
+/** What a read that failed throws. */
+type Failed = (failure: Failure, text: string) => Error;
+
+/** Opens the reading connection of a prepared file. */
+export function openReader(path: string, failed: Failed, cover?: Cover): Reader {
   const database = new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
   for (const setting of ['query_only = ON', 'trusted_schema = OFF', 'cell_size_check = ON', 'mmap_size = 0']) {
     database.pragma(setting);
   }
-  return readerOn(database, onBroken, cover);
+  return readerOn(database, failed, cover);
 }
 
 /** Reads on an open connection, which `close` closes. Covered texts come out as they were written. */
-export function readerOn(
-  database: Database.Database,
-  onBroken: (text: string) => void,
-  cover: Cover = noCover,
-): Reader {
+export function readerOn(database: Database.Database, failed: Failed, cover: Cover = noCover): Reader {
   const tried = <Result>(read: () => Result): Result => {
     try {
       return read();
     } catch (error) {
-      const failure = failureOf(error);
-      if (failure === 'fatal') onBroken(textOf(error));
-      throw storeFailed(failure, textOf(error));
+      throw failed(failureOf(error), textOf(error));
     }
   };
   return {

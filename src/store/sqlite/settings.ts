@@ -13,6 +13,8 @@ const CHECKPOINT_PAGES = 4_096;
  * that has split a page goes through every bucket of the cache once (3 % of a create at 64 MiB).
  */
 const CACHE_KIB = 16_384;
+/** The value in `meta` while a writer has the file open, and after a clean close. */
+export const RUN = { name: 'run', open: 'open', closed: 'closed' } as const;
 /** Before it, a WAL reset could corrupt the file (3.7.0 to 3.51.2). */
 const OLDEST_VERSION = [3, 51, 3] as const;
 

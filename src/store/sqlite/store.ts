@@ -86,7 +86,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     });
     const writer = new WriteQueue(thread, options.onFatal ?? (() => undefined), failpoint);
     queue = writer;
-    reader = openReader(path, (text) => writer.fail(text), cover);
+    reader = openReader(path, (failure, text) => writer.readFailed(failure, text), cover);
     await writer.commit(tidyInbox(now()));
     await writer.commit(doubtLegacySales(now()));
     const upkeep = await openUpkeep(reader, writer, {

@@ -1,16 +1,18 @@
-/** The writer thread: owns the one writing connection and commits whole groups of units with one fsync. */
+/**
+ * The writer thread: owns the one writing connection and commits whole groups of units with one fsync. What it imports loads
+ * neither the messages nor zod: a start would take twice as long.
+ */
 import { flushCompileCache } from 'node:module';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { createCover, noCover } from '../../proxy/cover.ts';
 import type { Unit, UnitResult } from '../engine.ts';
 import type { WriteName } from '../writes.ts';
-import { type Connection, commitGroup, prepareCommits } from './commit.ts';
+import { type Connection, commitGroup, prepareCommits, unpack } from './commit.ts';
 import { releaseBallast } from './disk.ts';
 import { failureOf, textOf, unusableBecause } from './failure.ts';
-import { RUN } from './gap.ts';
-import { type FromWriter, type ToWriter, unpack, type WriterSetup } from './group-commit.ts';
-import { applySettings, assertSettings, BUSY_TIMEOUT_MS } from './settings.ts';
+import type { FromWriter, ToWriter, WriterSetup } from './group-commit.ts';
+import { applySettings, assertSettings, BUSY_TIMEOUT_MS, RUN } from './settings.ts';
 
 /** Long enough not to delay payments, short enough that the log does not stay large or keep erased bytes. */
 const IDLE_BEFORE_CHECKPOINT_MS = 1_000;

@@ -1,9 +1,9 @@
 /** The delivery log on the ops door: what was told, each attempt of it, and replays with a reason and an audit line. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NoticeView } from '../../../src/ops/notices.ts';
-import { verifyAudit } from '../../../src/proxy/audit.ts';
 import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, type Receiver, startReceiver, tokenOf } from '../../kit.ts';
 import { auditsOf, idOf, openShop, type Shop } from '../../proxy/http/till.ts';
+import { verifyAudit } from '../audit-chain.ts';
 import { command } from '../moves/command.ts';
 
 let shop: Shop;

@@ -96,7 +96,7 @@ describe('an installation on a PostgreSQL server', () => {
   async function start(): Promise<string> {
     running = spawn(process.execPath, ['src/main.ts'], {
       cwd: HOUSE,
-      env: { PATH: process.env.PATH, PUENTE_CONFIG: config },
+      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, PUENTE_CONFIG: config },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let printed = '';

@@ -1,8 +1,8 @@
 /** The gate on a running Puente: no door moves a merchant forward without evidence, back is always open, and each move says why. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { verifyAudit } from '../../../src/proxy/audit.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, DEVICE, EVA, eventually, MEXICO, POINT, URUGUAY } from '../../kit.ts';
 import { auditsOf } from '../../proxy/http/till.ts';
+import { verifyAudit } from '../audit-chain.ts';
 import { command } from './command.ts';
 import { type MovesBench, messageOf, startMoves } from './kit.ts';
 

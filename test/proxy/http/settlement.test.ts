@@ -1,8 +1,8 @@
 /** Orders that no till was answered, and upstream's ways with a repeated key, through the door; `test/proof/protocol-recovery.test.ts` has each step. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { encoded, say } from '../../../src/locales/message.ts';
-import { verifyAudit } from '../../../src/proxy/audit.ts';
 import { eventually } from '../../kit.ts';
+import { verifyAudit } from '../../ops/audit-chain.ts';
 import { auditsOf, openShop, type Row, type Shop } from './till.ts';
 
 let shop: Shop;

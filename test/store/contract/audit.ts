@@ -1,6 +1,6 @@
 /** The audit chain: it can't fork under a race, and a changed, missing or swapped line shows. */
 import { expect, it } from 'vitest';
-import { verifyAudit } from '../../../src/proxy/audit.ts';
+import { verifyAudit } from '../../ops/audit-chain.ts';
 import { auditOf, type Harness, MERCHANT, newMerchant, opened } from './harness.ts';
 
 export function auditTests(harness: Harness): void {

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
-import { verifyAudit } from '../../../src/proxy/audit.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import { LEASE_SECONDS, SILENT_SECONDS } from '../../../src/store/postgres/leases.ts';
+import { verifyAudit } from '../../ops/audit-chain.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import {
   attempt,

@@ -2,7 +2,8 @@
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import type { Unit } from '../../../src/store/engine.ts';
-import { pack, unpack } from '../../../src/store/sqlite/group-commit.ts';
+import { unpack } from '../../../src/store/sqlite/commit.ts';
+import { pack } from '../../../src/store/sqlite/group-commit.ts';
 
 const UNITS: Unit[] = [
   { steps: [] },

@@ -5,9 +5,9 @@ import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import { startChores, tidyRound } from '../../../src/ops/upkeep/chores.ts';
-import { verifyAudit } from '../../../src/proxy/audit.ts';
 import type { BulkItem } from '../../../src/proxy/records/routing.ts';
 import { eventually } from '../../kit.ts';
+import { verifyAudit } from '../../ops/audit-chain.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import {
   attempt,

@@ -5,10 +5,11 @@ import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { stringifyJson } from '../../../src/contract/json.ts';
 import type { Store } from '../../../src/ops/ports.ts';
-import { AUDIT_GENESIS, chainHash, verifyAudit } from '../../../src/proxy/audit.ts';
+import { AUDIT_GENESIS, chainHash } from '../../../src/proxy/audit.ts';
 import { merchantSettings } from '../../../src/proxy/routing/merchant.ts';
 import { readMigrations } from '../../../src/store/migrations.ts';
 import { APPLICATION_ID, MIGRATIONS_DIRECTORY } from '../../../src/store/sqlite/file.ts';
+import { verifyAudit } from '../../ops/audit-chain.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import {
   auditOf,

@@ -1,0 +1,17 @@
+/** The audit chain of a whole store, checked line by line. */
+import { type BrokenLink, brokenLink } from '../../src/ops/audit.ts';
+import { type AuditLine, chainStart } from '../../src/proxy/audit.ts';
+
+/** @param lines in any order. The oldest is taken as it is unless it is line 1, so that a part of a chain can be checked, too. */
+export function verifyAudit(
+  lines: readonly AuditLine[],
+): { intact: true; lines: number } | ({ intact: false } & BrokenLink) {
+  const ordered = lines.toSorted((first, second) => first.sequence - second.sequence);
+  let [previous] = ordered[0]?.sequence === 1 ? [chainStart()] : ordered;
+  for (const line of ordered) {
+    const broken = previous === undefined || previous === line ? null : brokenLink(previous, line);
+    if (broken !== null) return { intact: false, ...broken };
+    previous = line;
+  }
+  return { intact: true, lines: ordered.length };
+}
