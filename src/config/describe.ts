@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { isMap, isScalar, parseDocument, stringify, type YAMLMap } from 'yaml';
 import { z } from 'zod';
 import type { SettingInForce } from '../ops/doctor/finding.ts';
-import type { Assumption } from '../ops/report/report.ts';
+import type { Line } from '../ops/report/report.ts';
 import { shownUrl } from '../proxy/notices/guard.ts';
 import { type Config, sourcesOf, valueOfText } from './config.ts';
 import { factsOf } from './kinds.ts';
@@ -143,7 +143,7 @@ const SECTIONS: readonly string[] = [
 let described: ReturnType<typeof describeSettings> | null = null;
 
 /** In the order of the settings. */
-export function assumptionsOf(config: Config): Assumption[] {
+export function assumptionsOf(config: Config): Line<'assumptions'>[] {
   described ??= describeSettings();
   return described
     .filter(({ path }) => SECTIONS.includes(path.split('.')[0] ?? ''))

@@ -5,7 +5,7 @@ import { PuenteError, type Said, type Sentence, type Spoken } from '../error.ts'
 import { encoded, quoted, readStored, say } from '../locales/message.ts';
 import { type AuditLine, type ChainMark, chainHash, chainStart } from '../proxy/audit.ts';
 import { BY_ITSELF } from './api/person.ts';
-import { instant, iso, listLimit, pagesOf } from './fields.ts';
+import { instant, listLimit, pagesOf, said, shown, time } from './fields.ts';
 import type { AuditStore, Ports } from './ports.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -40,7 +40,18 @@ export const verifyQuery = z
 export type VerifyQuery = z.infer<typeof verifyQuery>;
 
 /** A line as people see it. */
-export type AuditView = Omit<AuditLine, 'at'> & { at: string; said: Said | null };
+export const auditLine = z.object({
+  sequence: z.int(),
+  at: time,
+  who: z.string(),
+  action: z.string(),
+  subject: z.string().describe('a merchant, or a sale by its legacy id'),
+  reason: z.string(),
+  said: said.nullable().describe('what Puente gave as its reason; null for a person’s words'),
+  detail: z.record(z.string(), z.unknown()),
+  hash: z.string(),
+});
+export type AuditView = z.infer<typeof auditLine>;
 
 /** The reason of a line: a message where Puente acted by itself, else a person's own words. */
 export function reasonOf({ who, reason }: Pick<AuditLine, 'who' | 'reason'>): Sentence {
@@ -53,17 +64,20 @@ export function whyOf(reason: string): { why: string; said: Said | null } {
   return { why: text, said };
 }
 
-export interface ChainReport {
-  intact: boolean;
-  /** Lines that hold, counted from the first. */
-  lines: number;
-  /** The last line that holds: note it elsewhere, and expect it next time. Null for an empty chain. */
-  head: ChainMark | null;
-  /** What was expected of an earlier look; null without. */
-  expected: ChainMark | null;
-  /** The first broken link. */
-  broken: BrokenLink | null;
-}
+const chainMark = z.object({ sequence: z.int(), hash: z.string() });
+
+/** What was found of the chain. */
+export const chainView = z.object({
+  intact: z.boolean(),
+  lines: z.int().describe('lines that hold, counted from the first'),
+  head: chainMark.nullable().describe('the last line that holds: note it elsewhere, and expect it next time'),
+  expected: chainMark.nullable().describe('what was expected of an earlier look'),
+  broken: z
+    .object({ sequence: z.int(), reason: z.string(), said })
+    .nullable()
+    .describe('the first line that does not follow from the one before it'),
+});
+export type ChainView = z.infer<typeof chainView>;
 
 export interface BrokenLink {
   /** The first line that does not follow from the one before it. */
@@ -78,7 +92,7 @@ export async function viewAudit(ports: Ports, { limit, ...filter }: AuditQuery):
   const lines = await ports.store.audit.auditsOf(filter, limit);
   return lines.map((line) => {
     const { text: reason, said } = reasonOf(line);
-    return { ...line, at: iso(line.at), reason, said };
+    return { ...shown(line), reason, said };
   });
 }
 
@@ -86,19 +100,7 @@ export async function viewAudit(ports: Ports, { limit, ...filter }: AuditQuery):
 export async function viewChain(ports: Ports, query: VerifyQuery): Promise<ChainView> {
   const { expect_sequence: sequence, expect_hash: hash } = query;
   const expected = sequence === undefined || hash === undefined ? null : { sequence, hash };
-  const { broken, ...report } = await verifyAuditStream(ports.store.audit, expected);
-  return { ...report, broken: broken === null ? null : brokenView(broken) };
-}
-
-interface BrokenView {
-  sequence: number;
-  reason: string;
-  said: Said;
-}
-export type ChainView = Omit<ChainReport, 'broken'> & { broken: BrokenView | null };
-
-export function brokenView({ sequence, why: { text: reason, said } }: BrokenLink): BrokenView {
-  return { sequence, reason, said };
+  return verifyAuditStream(ports.store.audit, expected);
 }
 
 /**
@@ -109,14 +111,14 @@ export function brokenView({ sequence, why: { text: reason, said } }: BrokenLink
 export async function verifyAuditStream(
   store: Pick<AuditStore, 'auditsAfter'>,
   expected: ChainMark | null = null,
-): Promise<ChainReport> {
+): Promise<ChainView> {
   let head = chainStart();
-  const report = (broken: BrokenLink | null): ChainReport => ({
+  const report = (broken: BrokenLink | null): ChainView => ({
     intact: broken === null,
     lines: head.sequence,
     head: head.sequence === 0 ? null : head,
     expected,
-    broken,
+    broken: broken && { sequence: broken.sequence, reason: broken.why.text, said: broken.why.said },
   });
   for await (const page of pagesOf((after, size) => store.auditsAfter(after, size), PAGE_LINES)) {
     for (const line of page) {
@@ -139,10 +141,7 @@ export function brokenLink(previous: ChainMark, line: AuditLine): BrokenLink | n
 
 function otherThanExpected(line: AuditLine, expected: ChainMark | null): BrokenLink | null {
   if (expected === null || line.sequence !== expected.sequence || line.hash === expected.hash) return null;
-  return {
-    sequence: line.sequence,
-    why: say('chain.anew', { line: line.sequence }),
-  };
+  return { sequence: line.sequence, why: say('chain.anew', { line: line.sequence }) };
 }
 
 function cutOff(head: ChainMark, expected: ChainMark | null): BrokenLink | null {

@@ -1,7 +1,10 @@
 /** Fields that many operations take and show: instants, merchants, limits; and reading a list page by page. */
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
+import type { Said } from '../error.ts';
 import { encoded, say } from '../locales/message.ts';
+import type { ExchangeFilter, StoredExchange } from '../proxy/records/evidence.ts';
+import type { ExchangeStore } from './ports.ts';
 
 export const DAY_MS = 86_400_000;
 
@@ -14,6 +17,17 @@ export const merchantId = z
   .regex(USER_ID, encoded(say('input.user_id', {})))
   .describe('of this merchant');
 
+/** A sentence by its code and facts, which answers have beside the English one. */
+export const said = z
+  .object({
+    code: z.string().describe('of the sentence, a word for programs'),
+    facts: z.record(z.string(), z.unknown()).describe('what the sentence tells; instants are RFC 3339'),
+  })
+  .describe('the sentence by its code, to be said in another language') as unknown as z.ZodType<Said>; // facts are core's own
+/** An instant of an answer, RFC 3339. */
+export const time = z.iso.datetime();
+export const lane = z.enum(['legacy', 'orders']);
+
 /** How many rows are listed. @param code of the message, where it says how to reach the others. */
 export function listLimit(usual: number, most: number, code = 'input.limit') {
   const wrong = encoded(say(code, { most }));
@@ -25,6 +39,20 @@ export function iso(at: number): string;
 export function iso(at: number | null): string | null;
 export function iso(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
+}
+
+export type Shown<Row> = {
+  [Name in keyof Row]: Name extends 'at' | `${string}_${'at' | 'until'}`
+    ? Row[Name] extends number
+      ? string
+      : string | null
+    : Row[Name];
+};
+
+/** A row as answers have it: instants (`at`, `…_at`, `…_until`) in RFC 3339. */
+export function shown<Row extends object>(row: Row): Shown<Row> {
+  const fields = Object.entries(row).map(([name, value]) => [name, /(^|_)at$|_until$/.test(name) ? iso(value) : value]);
+  return Object.fromEntries(fields);
 }
 
 /** The UTC day, ISO 8601. @param at epoch ms. */
@@ -48,4 +76,21 @@ export async function* pagesOf<Row extends { sequence: number }>(
     last = page.at(-1)?.sequence ?? last;
     await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+/** Exchanges that were recorded before it began, page by page: those of meanwhile belong to the next reader. */
+export async function exchangePages(
+  store: Pick<ExchangeStore, 'exchanges' | 'lastExchange'>,
+  filter: ExchangeFilter,
+  size: number,
+): Promise<AsyncIterable<StoredExchange[]>> {
+  const last = await store.lastExchange();
+  const pages = pagesOf((after, most) => store.exchanges(filter, after, most), size);
+  return (async function* () {
+    for await (const page of pages) {
+      const wanted = page.filter(({ sequence }) => sequence <= last);
+      yield wanted;
+      if (wanted.length < page.length) return;
+    }
+  })();
 }

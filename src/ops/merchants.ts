@@ -15,14 +15,14 @@ import {
   qrNotices,
   type RoutedKind,
   routedKinds,
-  type Stage,
   safetyModes,
+  stages,
   unknownPolicies,
 } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { Secret } from '../proxy/vault.ts';
 import { reason } from './api/person.ts';
-import { iso } from './fields.ts';
+import { iso, time } from './fields.ts';
 import type { Ports } from './ports.ts';
 
 /** The precondition of a change: the merchant as the operator saw it. */
@@ -214,27 +214,26 @@ function pick(settings: Record<string, unknown>, named: Record<string, unknown>)
 // A merchant as operators see it: the stage in force, the settings with where each comes from, and no secret.
 
 /** The stage of one kind: what the operator set, and what holds. */
-export interface StageView {
-  /** Where new work goes now; never above shadow while a safety stop stands. */
-  stage: Stage;
-  intended: Stage;
-  /** Percent of the units, on canary. */
-  share: number;
-  /** The safety stop that stands; null when there is none. */
-  trip: { at: string; why: string } | null;
-}
+const stageView = z.object({
+  stage: z.enum(stages).describe('where new work goes now; never above shadow while a safety stop stands'),
+  intended: z.enum(stages).describe('where the operator wants it'),
+  share: z.number().describe('percent of the units, on canary'),
+  trip: z.object({ at: time, why: z.string() }).nullable().describe('the safety stop that stands'),
+});
+export type StageView = z.infer<typeof stageView>;
 
-/** Of its notice URL only where it goes. */
-export interface MerchantView {
-  id: string;
-  site: string | null;
-  revision: number;
-  updated_at: string | null;
-  in_force: Record<RoutedKind, StageView>;
-  settings: Record<string, { value: unknown; from: 'merchant' | 'default' }>;
-  notice_secret: 'set' | 'not set';
-  credential: 'set' | 'not set';
-}
+/** No secret, and of its notice URL only where it goes. */
+export const merchantAnswer = z.object({
+  id: z.string(),
+  site: z.string().nullable(),
+  revision: z.int().describe('The precondition of the next change; 0 for a merchant that nobody has seen yet.'),
+  updated_at: time.nullable(),
+  in_force: z.record(z.enum(routedKinds), stageView),
+  settings: z.record(z.string(), z.object({ value: z.unknown(), from: z.enum(['merchant', 'default']) })),
+  notice_secret: z.enum(['set', 'not set']),
+  credential: z.enum(['set', 'not set']),
+});
+export type MerchantView = z.infer<typeof merchantAnswer>;
 
 export function merchantView(ports: Ports, merchant: Merchant): MerchantView {
   return {

@@ -6,7 +6,7 @@ import { readStored, say } from '../locales/message.ts';
 import { noticeTopics } from '../mapping/schema.ts';
 import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../proxy/records/notices.ts';
 import { reason } from './api/person.ts';
-import { instant, iso, listLimit, merchantId } from './fields.ts';
+import { instant, iso, listLimit, merchantId, type Shown, shown } from './fields.ts';
 import type { Ports } from './ports.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -61,7 +61,7 @@ export type ReplayMany = z.infer<typeof replayMany>;
 export type NoticeView = ReturnType<typeof viewOf>;
 
 /** The detail by its code, too, where it has one. */
-export type AttemptView = Omit<Attempt, 'at'> & { at: string; said: Said | null };
+export type AttemptView = Shown<Attempt> & { said: Said | null };
 
 export async function viewNotices(ports: Ports, query: NoticeQuery): Promise<NoticeView[]> {
   const { state, limit, ...named } = query;
@@ -159,9 +159,9 @@ function viewOf(notice: LoggedNotice) {
   };
 }
 
-function attemptOf({ at, ...rest }: Attempt): AttemptView {
-  const { text: detail, said } = readStored(rest.detail);
-  return { at: iso(at), ...rest, detail, said };
+function attemptOf(attempt: Attempt): AttemptView {
+  const { text: detail, said } = readStored(attempt.detail);
+  return { ...shown(attempt), detail, said };
 }
 
 function noSuchNotice(id: string): PuenteError {

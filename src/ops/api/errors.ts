@@ -3,20 +3,10 @@
 import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Response } from 'express';
 import { z } from 'zod';
-import { type ErrorCode, errorCodes, PuenteError, type Said, type Spoken } from '../../error.ts';
+import { type ErrorCode, errorCodes, PuenteError, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { Log } from '../../proxy/log.ts';
-
-// A sentence by its code and facts, which the ops API sends beside the English one.
-
-export type { Said } from '../../error.ts';
-
-export const said = z
-  .object({
-    code: z.string().describe('of the sentence, a word for programs'),
-    facts: z.record(z.string(), z.unknown()).describe('what the sentence tells; instants are RFC 3339'),
-  })
-  .describe('the sentence by its code, to be said in another language') as unknown as z.ZodType<Said>; // facts are core's own
+import { said } from '../fields.ts';
 
 /** Refusals of pages, which no operation makes. */
 export const pageRefusals = {

@@ -1,14 +1,14 @@
 /** Evidence on the ops API: losses, coverage, unknown names, differences, readiness, captures, limitations and assumptions. */
 import { z } from 'zod';
-import { differenceStates, verdicts } from '../../proxy/records/evidence.ts';
+import { shadowVerdicts } from '../../proxy/evidence/exchange.ts';
+import { differenceStates, lossWeights } from '../../proxy/records/evidence.ts';
 import { exchangeLines, exchangesQuery } from '../capture/format.ts';
-import { merchantId } from '../fields.ts';
+import { merchantId, said, time } from '../fields.ts';
 import {
   byMerchant,
   coverageQuery,
   coverageStates,
   lossQuery,
-  lossWeights,
   viewCoverage,
   viewLosses,
   viewUnknowns,
@@ -22,9 +22,9 @@ import {
   viewDifference,
   viewDifferences,
 } from '../readiness/differences.ts';
-import { findingCodes } from '../readiness/facts.ts';
-import { viewReadiness } from '../readiness/readiness.ts';
-import { said } from './errors.ts';
+import { readinessView } from '../readiness/facts.ts';
+import { merchantReadiness } from '../readiness/readiness.ts';
+import { report } from '../report/report.ts';
 import { type OpsRoute, opsRoute, parsed, streamed } from './router.ts';
 import type { Streamed } from './stream.ts';
 
@@ -38,8 +38,8 @@ const loss = z.object({
   count: z.int(),
   real_count: z.int(),
   would_be_count: z.int(),
-  first_at: z.iso.datetime(),
-  last_at: z.iso.datetime(),
+  first_at: time,
+  last_at: time,
   sample: z.string(),
   tables_revision: z.string(),
   advice: z.string().describe("the sentence to send to the till's maker"),
@@ -59,7 +59,7 @@ export const coverageView = z.object({
       equal: z.int(),
       different: z.int(),
       state: z.enum(coverageStates),
-      last_at: z.iso.datetime().nullable(),
+      last_at: time.nullable(),
     }),
   ),
 });
@@ -69,19 +69,19 @@ const unknown = z.object({
   what: z.enum(['endpoint', 'field', 'header']),
   name: z.string(),
   count: z.int(),
-  first_at: z.iso.datetime(),
-  last_at: z.iso.datetime(),
+  first_at: time,
+  last_at: time,
 });
 
 const verdict = z.object({
   merchant_id: z.string(),
   operation: z.string(),
-  verdict: z.enum(['accepted', 'refused_here', 'refused_there']),
+  verdict: z.enum(shadowVerdicts),
   code: z.string().nullable(),
   error: z.string().nullable(),
   detail: z.string().nullable(),
   count: z.int(),
-  last_at: z.iso.datetime(),
+  last_at: time,
   sample: z.string(),
 });
 
@@ -127,12 +127,12 @@ const difference = z.object({
   legacy: z.string(),
   orders: z.string(),
   state: z.enum(differenceStates),
-  accepted_until: z.iso.datetime().nullable(),
+  accepted_until: time.nullable(),
   note: z.string(),
   who: z.string().nullable(),
   count: z.int(),
-  first_at: z.iso.datetime(),
-  last_at: z.iso.datetime(),
+  first_at: time,
+  last_at: time,
   sample: z.string(),
   tables_revision: z.string(),
   revision: z.int(),
@@ -166,40 +166,12 @@ export const differencesRoutes: OpsRoute[] = [
 
 // The readiness verdict on the ops door: may this merchant move, and why not.
 
-export const finding = z.object({
-  code: z.enum(findingCodes),
-  what: z.string().describe('one sentence: what, and how often'),
-  said,
-  command: z.string().nullable().describe('shows it, mends it, or proves it'),
-  operation: z.string().nullable(),
-  sample: z.string().nullable().describe('an exchange that shows it'),
-});
-
-export const readinessView = z.object({
-  merchant_id: z.string(),
-  verdict: z.enum(verdicts),
-  blockers: z.array(finding),
-  unproven: z.array(finding),
-  remarks: z.array(finding),
-  operations: z.array(
-    z.object({
-      operation: z.string(),
-      kind: z.enum(['devices', 'intents', 'qr', 'payments']),
-      calls: z.int(),
-      outcomes: z.object({ ok: z.int(), business: z.int(), auth: z.int(), fault: z.int() }),
-      verdict: z.enum(verdicts),
-    }),
-  ),
-  judged_at: z.iso.datetime(),
-  tables_revision: z.string(),
-});
-
 export const readinessRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/merchants/:id/readiness', {
     summary: 'The readiness verdict: what blocks the next move, what no traffic has proven, and what would prove it.',
     answer: readinessView,
     command: 'can-migrate',
-    run: ({ ports }, { path }) => viewReadiness(ports, parsed(merchantId, path.id)),
+    run: ({ ports }, { path }) => merchantReadiness(ports, parsed(merchantId, path.id)),
   }),
 ];
 
@@ -224,21 +196,11 @@ export const captureRoutes: OpsRoute[] = [
 
 // The register on the ops door: every limitation, and every assumption with its value in force.
 
+const limitation = report.shape.limitations.element.pick({ id: true, title: true, effect: true, workaround: true });
 export const limitationsView = z.object({
-  limitations: z.array(
-    z.object({
-      id: z.string(),
-      title: z.string(),
-      effect: z.string(),
-      workaround: z.string(),
-      operations: z.array(z.string()),
-    }),
-  ),
+  limitations: z.array(limitation.extend({ operations: z.array(z.string()) })),
 });
-
-export const assumptionsView = z.object({
-  assumptions: z.array(z.object({ name: z.string(), value: z.string(), sentence: z.string() })),
-});
+export const assumptionsView = report.pick({ assumptions: true });
 
 export const registerRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/limitations', {
@@ -247,7 +209,7 @@ export const registerRoutes: OpsRoute[] = [
     command: 'limitations',
     run: async ({ ports }) => ({
       limitations: ports.tables.limitations.map(({ id, title, effect, workaround, operations }) => {
-        return { id, title, effect, workaround, operations: [...operations] };
+        return { id, title, effect, workaround, operations };
       }),
     }),
   }),

@@ -1,43 +1,28 @@
 /** Merchants on the ops door: who there is, and what is set for each. */
 import { z } from 'zod';
 import { say } from '../../locales/message.ts';
-import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
-import { changeMerchant, merchantChange, viewMerchant, viewMerchants } from '../merchants.ts';
+import { said } from '../fields.ts';
+import { changeMerchant, merchantAnswer, merchantChange, viewMerchant, viewMerchants } from '../merchants.ts';
 import { eraseAsk, eraseMerchant } from '../upkeep/erase.ts';
-import { said } from './errors.ts';
 import { type OpsRoute, opsRoute } from './router.ts';
-
-/** A merchant as operators see it; no secret, and of a URL only where it goes. */
-export const merchantView = z.looseObject({
-  id: z.string(),
-  site: z.string().nullable(),
-  revision: z.int().describe('The precondition of the next change; 0 for a merchant that nobody has seen yet.'),
-  updated_at: z.iso.datetime().nullable(),
-  in_force: z
-    .record(z.enum(routedKinds), z.looseObject({ stage: z.enum(stages), intended: z.enum(stages), share: z.number() }))
-    .describe('Where new work of each kind goes now, and where the operator wants it.'),
-  settings: z.record(z.string(), z.object({ value: z.unknown(), from: z.enum(['merchant', 'default']) })),
-  notice_secret: z.enum(['set', 'not set']),
-  credential: z.enum(['set', 'not set']),
-});
 
 export const merchantRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/merchants', {
     summary: 'Every merchant seen or set so far.',
-    answer: z.object({ merchants: z.array(merchantView) }),
+    answer: z.object({ merchants: z.array(merchantAnswer) }),
     command: 'merchants list',
     run: async ({ ports }) => ({ merchants: await viewMerchants(ports) }),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id', {
     summary: 'One merchant, with where each setting comes from.',
-    answer: merchantView,
+    answer: merchantAnswer,
     command: 'merchants show',
     run: ({ ports }, { path }) => viewMerchant(ports, path.id ?? ''),
   }),
   opsRoute('operator', 'PUT /api/merchants/:id', {
     summary: 'Changes settings of a merchant; null goes back to the default.',
     body: merchantChange,
-    answer: merchantView,
+    answer: merchantAnswer,
     command: 'merchants set',
     run: ({ ports, checkUrl }, { path, body, person }) =>
       changeMerchant(ports, path.id ?? '', body, person.name, checkUrl),

@@ -1,10 +1,20 @@
 /** Moves on the ops API: preview, move, roll back, what is still open; proposals and bulk moves; brown-outs and safety stops. */
 import { z } from 'zod';
 import { routedKinds, safetyModes } from '../../proxy/routing/merchant.ts';
-import { abortBrownout, brownoutAbort, brownoutAsk, scheduleBrownout, viewBrownouts } from '../moves/brownouts.ts';
+import { said, time } from '../fields.ts';
+import { merchantAnswer } from '../merchants.ts';
+import {
+  abortBrownout,
+  brownoutAbort,
+  brownoutAsk,
+  brownoutView,
+  scheduleBrownout,
+  viewBrownouts,
+} from '../moves/brownouts.ts';
 import { abortBulk, bulkAbort, bulkAsk, bulkStates, startBulk, viewBulk, viewBulks } from '../moves/bulk.ts';
+import { judgementView } from '../moves/judge.ts';
 import { moveStage, previewAsk, previewStage, rollBack, rollbackAsk, stageChange } from '../moves/move.ts';
-import { viewDrain } from '../moves/preview.ts';
+import { drainView, viewDrain } from '../moves/preview.ts';
 import {
   approveMove,
   decision,
@@ -15,40 +25,7 @@ import {
   viewProposals,
 } from '../moves/proposals.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
-import { said } from './errors.ts';
-import { finding } from './evidence.ts';
-import { merchantView } from './merchants.ts';
 import { type OpsRoute, opsRoute } from './router.ts';
-
-const preview = z.looseObject({
-  changes: z.array(z.string()),
-  changes_said: z.array(said),
-  units_seen: z.int(),
-  units_now: z.int().describe('Units that change side at once.'),
-  units_later: z.int().describe('Units that an open sale keeps where they are.'),
-  units: z.array(
-    z.object({
-      slot: z.string(),
-      to: z.enum(['orders', 'legacy']),
-      when: z.enum(['now', 'later']),
-      why: z.string().nullable(),
-      why_said: said.nullable(),
-      until: z.iso.datetime().nullable(),
-    }),
-  ),
-  calls_a_day: z.number(),
-  calls_a_day_touched: z.number(),
-});
-
-/** What was said of a move. */
-export const judgementView = z.object({
-  allowed: z.boolean(),
-  kind: z.enum(['forward', 'back', 'same']),
-  missing: z.array(finding),
-  needs: z.enum(['nothing', 'approval', 'override']),
-  overridden: z.boolean(),
-  preview,
-});
 
 export const proposalView = z.object({
   id: z.string(),
@@ -56,11 +33,11 @@ export const proposalView = z.object({
   move: z.record(z.string(), z.unknown()),
   reason: z.string(),
   proposed_by: z.string(),
-  proposed_at: z.iso.datetime(),
-  expires_at: z.iso.datetime(),
+  proposed_at: time,
+  expires_at: time,
   state: z.enum(proposalStates),
   decided_by: z.string().nullable(),
-  decided_at: z.iso.datetime().nullable(),
+  decided_at: time.nullable(),
 });
 
 export const proposalsView = z.object({ moves: z.array(proposalView) });
@@ -74,7 +51,7 @@ const bulkLine = z.looseObject({
 });
 const bulkView = bulkLine.extend({
   items: z.array(
-    z.looseObject({ merchant_id: z.string(), state: z.string(), detail: z.string(), at: z.iso.datetime().nullable() }),
+    z.looseObject({ merchant_id: z.string(), state: z.string(), detail: z.string(), at: time.nullable() }),
   ),
 });
 
@@ -95,7 +72,7 @@ export const moveRoutes: OpsRoute[] = [
   opsRoute('approver', 'POST /api/moves/:id/approve', {
     summary: 'Makes a move that another person proposed, judged again on the present evidence.',
     body: decision,
-    answer: merchantView,
+    answer: merchantAnswer,
     command: 'moves approve',
     run: ({ ports }, { path, body, person }) => approveMove(ports, path.id ?? '', body.reason, person),
   }),
@@ -136,35 +113,11 @@ export const moveRoutes: OpsRoute[] = [
 
 // Moves: preview, move, roll back, and what is still open.
 
-const openUnit = z.object({
-  unit: z.string().describe('`point:<terminal>` or `qr:<point of sale>`'),
-  open: z.int(),
-  oldest_at: z.iso.datetime().nullable(),
-  latest_end_at: z.iso.datetime().nullable(),
-  in_doubt: z.int().describe('Creates whose outcome is not known yet.'),
-});
-const openSide = openUnit.omit({ unit: true });
-
-/** What is still open on both sides. */
-export const drainView = z.looseObject({
-  merchant_id: z.string(),
-  at: z.iso.datetime(),
-  in_force: z.record(z.string(), z.unknown()),
-  orders: openSide.extend({
-    notices_pending: z.int(),
-    units: z.array(openUnit.extend({ notices_pending: z.int() })),
-  }),
-  legacy: openSide.extend({ units: z.array(openUnit) }),
-  safe_to_close_at: z.iso.datetime().nullable().describe('Null while a sale is open beyond its lifetime.'),
-  says: z.string(),
-  said: z.array(said),
-});
-
 export const previewView = z.object({ merchant_id: z.string(), revision: z.int(), judgement: judgementView });
 
 /** Moved at once, or proposed to a second person. */
 export const moveView = z.union([
-  merchantView.extend({ result: z.literal('moved'), judgement: judgementView }),
+  merchantAnswer.extend({ result: z.literal('moved'), judgement: judgementView }),
   z.object({ result: z.literal('proposed'), proposed: proposalView, judgement: judgementView }),
 ]);
 
@@ -200,16 +153,6 @@ export const stageRoutes: OpsRoute[] = [
 
 // Brown-outs on the ops door: windows in which legacy refuses new work of chosen merchants, as a drill.
 
-const brownoutView = z.object({
-  id: z.string(),
-  from: z.iso.datetime(),
-  until: z.iso.datetime(),
-  reason: z.string(),
-  state: z.enum(['scheduled', 'running', 'over', 'aborted']),
-  aborted_at: z.iso.datetime().nullable(),
-  merchants: z.array(z.string()),
-});
-
 export const brownoutRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/brownouts', {
     summary: 'Brown-outs, the latest window first.',
@@ -237,7 +180,7 @@ export const brownoutRoutes: OpsRoute[] = [
 
 const trip = z.object({
   kind: z.enum(routedKinds),
-  at: z.iso.datetime(),
+  at: time,
   why: z.string(),
   said: said.nullable(),
   evidence: z.object({
@@ -260,7 +203,7 @@ export const safetyView = z.object({
     z.looseObject({ kind: z.enum(routedKinds), calls: z.int(), faults: z.int(), slow: z.int(), in_a_row: z.int() }),
   ),
   history: z.array(
-    z.object({ at: z.iso.datetime(), kind: z.string(), stopped: z.boolean(), why: z.string(), said: said.nullable() }),
+    z.object({ at: time, kind: z.string(), stopped: z.boolean(), why: z.string(), said: said.nullable() }),
   ),
 });
 
@@ -281,7 +224,7 @@ export const safetyRoutes: OpsRoute[] = [
   opsRoute('operator', 'POST /api/merchants/:id/safety/reset', {
     summary: "Takes a safety stop away: new work of the kind follows the operator's stage again.",
     body: resetAsk,
-    answer: merchantView,
+    answer: merchantAnswer,
     command: 'safety reset',
     run: ({ ports }, { path, body, person }) => resetStop(ports, path.id ?? '', body, person.name),
   }),

@@ -1,6 +1,7 @@
 /** The delivery log on the ops door: list, show, and replay. */
 
 import { z } from 'zod';
+import { said, time } from '../fields.ts';
 import {
   noticeQuery,
   noticeStates,
@@ -11,11 +12,10 @@ import {
   viewNotice,
   viewNotices,
 } from '../notices.ts';
-import { said } from './errors.ts';
 import { type OpsRoute, opsRoute } from './router.ts';
 
 const attempt = z.object({
-  at: z.iso.datetime(),
+  at: time,
   duration_ms: z.number(),
   outcome: z.enum(['delivered', 'theirs', 'ours']),
   status: z.int().nullable(),
@@ -35,8 +35,8 @@ const notice = z.object({
   state: z.enum(noticeStates),
   replayed: z.boolean(),
   attempts: z.int(),
-  created_at: z.iso.datetime(),
-  next_attempt_at: z.iso.datetime().nullable(),
+  created_at: time,
+  next_attempt_at: time.nullable(),
   last_attempt: attempt.nullable(),
 });
 

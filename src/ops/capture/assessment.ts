@@ -2,7 +2,6 @@
 
 import type { Tables } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
-import { iso } from '../fields.ts';
 import { type Content, type Html, html, plainTable } from '../html.ts';
 import {
   type CoverageCellView,
@@ -17,13 +16,13 @@ import {
 import { type DifferenceView, viewDifferences } from '../readiness/differences.ts';
 import type { Finding, Readiness } from '../readiness/facts.ts';
 import { saidOf } from '../readiness/facts.ts';
-import type { EvidenceSource, ReadinessView } from '../readiness/readiness.ts';
+import type { EvidenceSource } from '../readiness/readiness.ts';
 import { htmlPage, htmlSection, htmlVerdict } from '../report/page.ts';
 import type { Assessment, AssessmentSums } from './assess.ts';
 
 export interface AssessedMerchant {
   merchant_id: string;
-  readiness: ReadinessView;
+  readiness: Readiness;
   losses: LossView[];
   differences: DifferenceView[];
   unknowns: UnknownView[];
@@ -68,19 +67,13 @@ export async function viewAssessment(assessment: Assessment, tables: Tables, now
 }
 
 /** No running Puente has seen these calls, so findings send to the lists of this report instead of to its commands. */
-function withoutCommands({ judged_at, ...readiness }: Readiness): ReadinessView {
+function withoutCommands(readiness: Readiness): Readiness {
   const here = (one: Finding): Finding => {
     const list = LISTS[one.code];
     return { ...one, what: list === undefined ? one.what : `${one.what} (${list} of this report)`, command: null };
   };
   const { blockers, unproven, remarks } = readiness;
-  return {
-    ...readiness,
-    blockers: blockers.map(here),
-    unproven: unproven.map(here),
-    remarks: remarks.map(here),
-    judged_at: iso(judged_at),
-  };
+  return { ...readiness, blockers: blockers.map(here), unproven: unproven.map(here), remarks: remarks.map(here) };
 }
 
 /** By the code of a finding, the list that shows it, as the report calls it. */

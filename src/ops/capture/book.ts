@@ -1,18 +1,19 @@
 /** The evidence of a file, in memory: the same sums as the store keeps, of exchanges that were recorded nowhere. */
 
-import type {
-  CoverageCell,
-  CoverageRow,
-  DifferenceGroup,
-  DifferenceSeen,
-  ExchangeFilter,
-  LedgerRow,
-  LossSeen,
-  RecordedExchange,
-  StoredExchange,
-  Traffic,
-  UnknownRow,
-  VerdictRow,
+import {
+  type CoverageCell,
+  type CoverageRow,
+  type DifferenceGroup,
+  type DifferenceSeen,
+  type ExchangeFilter,
+  type LedgerRow,
+  type LossSeen,
+  lossWeights,
+  type RecordedExchange,
+  type StoredExchange,
+  type Traffic,
+  type UnknownRow,
+  type VerdictRow,
 } from '../../proxy/records/evidence.ts';
 import { DAY_MS } from '../fields.ts';
 import type { EvidenceReader } from '../ports.ts';
@@ -183,8 +184,6 @@ function own<Facts extends { merchant_id: string }>(
   return groups.filter(({ facts }) => merchant_id === undefined || facts.merchant_id === merchant_id);
 }
 
-const WEIGHTS = ['money', 'identity', 'other'];
-
 function ledgerOf(sums: Sums, merchant_id: string | undefined): LedgerRow[] {
   const groups = mergedBy(own(sums.losses.all(), merchant_id), (one) =>
     JSON.stringify([one.merchant_id, one.operation, one.table, one.path]),
@@ -195,7 +194,7 @@ function ledgerOf(sums: Sums, merchant_id: string | undefined): LedgerRow[] {
     const on_paper = same.filter(({ facts: { would_be } }) => would_be);
     return { ...facts, ...spanOf(same), would_be_count: countOf(on_paper), ...shownBy(newest) };
   });
-  return sorted(rows, (row) => [WEIGHTS.indexOf(row.weight), -row.count, row.merchant_id, row.operation, row.path]);
+  return sorted(rows, (row) => [lossWeights.indexOf(row.weight), -row.count, row.merchant_id, row.operation, row.path]);
 }
 
 function coverageOf(sums: Sums, merchant_id: string | undefined): CoverageRow[] {

@@ -2,27 +2,22 @@
 
 import { z } from 'zod';
 import { parseJson, stringifyJson } from '../../contract/json.ts';
-import { type Exchange, outcomes } from '../../proxy/evidence/exchange.ts';
+import { type Exchange, outcomes, shadowVerdicts } from '../../proxy/evidence/exchange.ts';
 import type { ExchangeFilter, StoredExchange } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
-import { instant, iso, merchantId, pagesOf } from '../fields.ts';
+import { exchangePages, instant, iso, lane, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
 /** Rises when an older reader could misunderstand a file. */
 export const CAPTURE_VERSION = 1;
 
 /** What the tables ask of a merchant, as it was when the capture was made. */
-export interface CaptureMerchant {
-  site: string | null;
-  voucher: 'refuse' | 'drop';
-  declined: 'error' | 'finished';
-}
-
 const captureMerchant = z.object({
   site: z.string().nullable(),
   voucher: z.enum(['refuse', 'drop']),
   declined: z.enum(['error', 'finished']),
 });
+export type CaptureMerchant = z.infer<typeof captureMerchant>;
 
 export const captureHeader = z.looseObject({
   puente_capture: z.int(),
@@ -77,7 +72,7 @@ export const capturedMessages = z.object({
 /** Times have fractions, which the parser keeps as they were written. */
 const milliseconds = z.unknown().transform(Number).pipe(z.number().nonnegative());
 const shadow = z.object({
-  verdict: z.enum(['accepted', 'refused_here', 'refused_there']),
+  verdict: z.enum(shadowVerdicts),
   status: z.int().nullable(),
   code: z.string().nullable(),
   error: z.string().nullable(),
@@ -94,7 +89,7 @@ const exchangeShape = {
   merchant_id: z.string().nullable(),
   operation: z.string().nullable(),
   kind: z.enum(['devices', 'intents', 'qr', 'payments']).nullable(),
-  lane: z.enum(['legacy', 'orders']),
+  lane,
   stage: z.enum(stages),
   unit: z.string().nullable(),
   legacy_id: z.string().nullable(),
@@ -148,15 +143,12 @@ export async function* exchangeLines(
     ...(captured ? { captured } : {}),
   };
   await ports.evidence.settled();
-  // Calls that are recorded meanwhile belong to the next export.
-  const last = await ports.store.exchanges.lastExchange();
+  const pages = await exchangePages(ports.store.exchanges, filter, PAGE);
   yield headerLine(ports.clock.now(), ports.tables.revision, await merchantsOf(ports, merchant));
   let exchanges = 0;
-  for await (const page of pagesOf((after, size) => ports.store.exchanges.exchanges(filter, after, size), PAGE)) {
-    const wanted = page.filter(({ sequence }) => sequence <= last);
-    yield wanted.map(exchangeLine).join('');
-    exchanges += wanted.length;
-    if (wanted.length < page.length) break;
+  for await (const page of pages) {
+    yield page.map(exchangeLine).join('');
+    exchanges += page.length;
   }
   yield endLine(exchanges);
 }

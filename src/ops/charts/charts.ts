@@ -3,7 +3,7 @@
 import type { Words } from '../../locales/words.ts';
 import { DAY_MS, dayOf } from '../fields.ts';
 import { type Html, html } from '../html.ts';
-import type { LossLine, NoticeLine, Report } from '../report/report.ts';
+import type { Line, Report } from '../report/report.ts';
 import { type ChartData, groupedColumns, type Series, stackedColumns, stackedRows } from './svg.ts';
 
 /** Fields that a chart shows; its table has them all. */
@@ -11,7 +11,7 @@ const MOST_FIELDS = 15;
 
 /** What charts are drawn of. */
 export interface Figures extends Pick<Report, 'days' | 'waits' | 'notice_days' | 'readiness_days'> {
-  losses: readonly Pick<LossLine, 'operation' | 'path' | 'count' | 'would_be_count'>[];
+  losses: readonly Pick<Line<'losses'>, 'operation' | 'path' | 'count' | 'would_be_count'>[];
 }
 
 export interface Chart {
@@ -79,7 +79,7 @@ function noticeChart(days: Figures['notice_days'], words: Words): Chart {
 }
 
 /** Notices by topic; the list of topics is its table. */
-export function topicChart(notices: readonly NoticeLine[], words: Words): Chart {
+export function topicChart(notices: readonly Line<'notices'>[], words: Words): Chart {
   const { t, number } = words;
   const data: ChartData = {
     title: t('report.topics.title'),
@@ -93,7 +93,7 @@ export function topicChart(notices: readonly NoticeLine[], words: Words): Chart 
   return chart(stackedRows, data, '');
 }
 
-type Deliveries = readonly Omit<NoticeLine, 'topic' | 'retried'>[];
+type Deliveries = readonly Omit<Line<'notices'>, 'topic' | 'retried'>[];
 
 function sumsOf(lines: Deliveries): { made: number; delivered: number } {
   return { made: sumOf(lines.map(({ made }) => made)), delivered: sumOf(lines.map(({ delivered }) => delivered)) };
@@ -175,10 +175,10 @@ function sumOf(values: readonly number[]): number {
 const MOST_BARS = 120;
 
 /** Days without gaps, neighbours summed where there are more days than bars: each sum by its first day. */
-export function daySums<Line extends { day: string }>(days: readonly Line[]): Line[] {
+export function daySums<Day extends { day: string }>(days: readonly Day[]): Day[] {
   const all = withoutGaps(days);
   const size = Math.ceil(all.length / MOST_BARS);
-  const spans: Line[] = [];
+  const spans: Day[] = [];
   for (const [nth, day] of all.entries()) {
     const sum = nth % size === 0 ? undefined : spans.pop();
     spans.push(sum === undefined ? day : withCounts(day, sum.day, (name) => Number(sum[name]) + Number(day[name])));
@@ -187,18 +187,18 @@ export function daySums<Line extends { day: string }>(days: readonly Line[]): Li
 }
 
 /** Days between two others count 0, so that time keeps its measure. */
-function withoutGaps<Line extends { day: string }>(days: readonly Line[]): Line[] {
+function withoutGaps<Day extends { day: string }>(days: readonly Day[]): Day[] {
   return days.flatMap((one, nth) => {
     const before = Date.parse(days[nth - 1]?.day ?? one.day);
-    const between: Line[] = [];
+    const between: Day[] = [];
     for (let at = before + DAY_MS; at < Date.parse(one.day); at += DAY_MS)
       between.push(withCounts(one, dayOf(at), () => 0));
     return [...between, one];
   });
 }
 
-function withCounts<Line extends { day: string }>(like: Line, day: string, of: (name: keyof Line) => number): Line {
-  const counts = Object.keys(like).map((name) => [name, of(name as keyof Line)]); // a key of the line
+function withCounts<Day extends { day: string }>(like: Day, day: string, of: (name: keyof Day) => number): Day {
+  const counts = Object.keys(like).map((name) => [name, of(name as keyof Day)]); // a key of the line
   return { ...like, ...Object.fromEntries(counts), day };
 }
 

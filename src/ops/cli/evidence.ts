@@ -3,10 +3,8 @@ import type { Limitation } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import type { CoverageView, LossView, UnknownView, VerdictView } from '../readiness/coverage.ts';
 import type { DifferenceView } from '../readiness/differences.ts';
-import type { Finding } from '../readiness/facts.ts';
-import { saidOf } from '../readiness/facts.ts';
-import type { ReadinessView } from '../readiness/readiness.ts';
-import type { Assumption } from '../report/report.ts';
+import { type Finding, type Readiness, saidOf } from '../readiness/facts.ts';
+import type { Line } from '../report/report.ts';
 import { exitCodes, facts, listed, table } from './output.ts';
 import { type Faces, face } from './rows.ts';
 
@@ -122,7 +120,7 @@ export const registerFaces: Faces = {
     text: (all) =>
       all.map(({ id, title, effect, workaround }) => `${id}  ${title}\n  ${effect}\n  ${workaround}`).join('\n\n'),
   }),
-  assumptions: face<Assumption[]>({
+  assumptions: face<Line<'assumptions'>[]>({
     examples: ['puente assumptions --json'],
     text: (all) => table({ setting: 'name', value: 'value' }, all),
   }),
@@ -138,7 +136,7 @@ export const VERDICT_EXIT: Readonly<Record<Verdict, number>> = {
 };
 
 export const readinessFaces: Faces = {
-  'can-migrate': face<ReadinessView>({
+  'can-migrate': face<Readiness>({
     about: 'may this merchant move; what blocks it, what is unproven',
     notes: `
 Judged is the next move: to shadow or a canary, and of what is on a canary to orders, which needs reads, cancels and refunds
@@ -160,7 +158,7 @@ const SAYS: Record<Verdict, string> = {
 };
 
 /** Ready is no promise beyond what was seen: what is not proven is named beside it. */
-function headline({ merchant_id, verdict, operations, unproven }: ReadinessView): string {
+function headline({ merchant_id, verdict, operations, unproven }: Readiness): string {
   const open = operations.filter((one) => one.verdict === 'inconclusive').map(({ operation }) => operation);
   const left = [
     ...(open.length === 0 ? [] : [`too few calls of ${open.join(', ')}`]),
@@ -171,9 +169,9 @@ function headline({ merchant_id, verdict, operations, unproven }: ReadinessView)
 }
 
 /** Verdict, findings and calls, for people. */
-export function readinessText(readiness: ReadinessView): string {
+export function readinessText(readiness: Readiness): string {
   const { judged_at, tables_revision, operations, verdict } = readiness;
-  const calls = table<ReadinessView['operations'][number]>(
+  const calls = table<Readiness['operations'][number]>(
     {
       operation: 'operation',
       calls: 'calls',

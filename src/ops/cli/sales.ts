@@ -1,11 +1,10 @@
 /** The fleet, sales, notices and decisions as people read them. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { AuditView, ChainView } from '../audit.ts';
-import type { FleetView } from '../fleet/fleet.ts';
-import type { FleetLine, LanePulse } from '../fleet/line.ts';
+import type { FleetLine, FleetView, LanePulse } from '../fleet/line.ts';
 import type { AttemptView, NoticeView } from '../notices.ts';
 import { factText } from '../report/html.ts';
-import type { DecisionLine } from '../report/report.ts';
+import type { Line } from '../report/report.ts';
 import type { SaleView, Trace } from '../trace/trace.ts';
 import { callOps } from './ops-client.ts';
 import { type Columns, exitCodes, facts, listed, type Output, oneLine, plain, table } from './output.ts';
@@ -77,12 +76,12 @@ export const traceFaces: Faces = {
     more: (trace) => void trace.option('--rules', 'show the table rows that fired, with their reasons'),
     text: (traces, { options }) => traces.map((one) => storyText(one, options.rules === true)).join('\n\n'),
   }),
-  incidents: face<{ incidents: DecisionLine[]; left_out: number }>({
+  incidents: face<{ incidents: Line<'decisions'>[]; left_out: number }>({
     examples: ['puente incidents --merchant 700100200'],
     text({ incidents, left_out }) {
       const columns = { at: 'at', what: 'action', about: 'subject', why: 'reason' } as const;
       const more = left_out > 0 ? `\n${left_out} older ones are not listed; --until reaches them.` : '';
-      return listed<DecisionLine>('No incident in this period.', columns)(incidents) + more;
+      return listed<Line<'decisions'>>('No incident in this period.', columns)(incidents) + more;
     },
   }),
 };

@@ -2,7 +2,9 @@
 
 import { actionOf } from '../../locales/localize.ts';
 import type { Words } from '../../locales/words.ts';
-import { auditActions, auditView, chainReport, incidentsView } from '../api/fleet.ts';
+import { auditActions } from '../../proxy/audit.ts';
+import { auditView, incidentsView } from '../api/fleet.ts';
+import { chainView } from '../audit.ts';
 import { type Content, type Html, html, says, timeOf } from '../html.ts';
 import { given, type Page, type Visit } from './kit.ts';
 import { decisionTable, detailOf, options, section, subjectLink, table } from './parts.ts';
@@ -74,7 +76,7 @@ async function chain(visit: Visit): Promise<Html> {
 async function verdict({ words, query, ask }: Visit): Promise<Content> {
   const { t } = words;
   const expected = given({ expect_sequence: query.sequence, expect_hash: query.hash });
-  const { intact, lines, head, broken } = await ask('GET /api/audit/verify', chainReport, { query: expected });
+  const { intact, lines, head, broken } = await ask('GET /api/audit/verify', chainView, { query: expected });
   const mark = head === null ? '' : html`<p>${t('chain.head')} <code>${head.sequence}:${head.hash}</code></p>`;
   if (intact)
     return html`<div class="notice good" role="status"><p><strong>${t('chain.intact', { count: lines })}</strong></p>${mark}</div>`;

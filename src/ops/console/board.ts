@@ -1,17 +1,13 @@
 /** The fleet board: every merchant at a glance, kept fresh while it is looked at. */
-import type { z } from 'zod';
 import { actionOf } from '../../locales/localize.ts';
 import type { Words } from '../../locales/words.ts';
-import { fleetView } from '../api/fleet.ts';
+import { stages } from '../../proxy/routing/merchant.ts';
+import { type FleetLine, type FleetView, fleetSorts, fleetView, type LanePulse } from '../fleet/line.ts';
 import { type Content, type Html, html, type Row, says, timeOf } from '../html.ts';
 import { given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, durationOf, options, spark, table } from './parts.ts';
 
-type FleetView = z.infer<typeof fleetView>;
-
-const STAGES = ['legacy', 'shadow', 'canary', 'orders'] as const;
 const VERDICTS = ['ready', 'blocked', 'inconclusive', 'unjudged'] as const;
-const SORTS = ['attention', 'merchant', 'stage', 'rate', 'faults', 'p99', 'open', 'readiness', 'incident'] as const;
 /** What the board may be asked for, as the API's row takes it. */
 const ASKED = ['search', 'stage', 'readiness', 'attention', 'sort', 'order', 'page'] as const;
 
@@ -39,9 +35,9 @@ function welcome({ words: { t } }: Visit): Html {
 
 function filters({ words: { t }, query }: Visit): Html {
   const any = ['', t('board.any')] as const;
-  const stage = STAGES.map((one) => [one, t(`stage.${one}`)] as const);
+  const stage = stages.map((one) => [one, t(`stage.${one}`)] as const);
   const readiness = VERDICTS.map((one) => [one, t(`verdict.${one}`)] as const);
-  const sort = SORTS.map((one) => [one, t(`board.sort.${one}`)] as const);
+  const sort = fleetSorts.map((one) => [one, t(`board.sort.${one}`)] as const);
   return html`<form class="filters" action="/" method="get" hx-get="/" hx-trigger="submit, change, input delay:400ms from:#search" hx-target="#board" hx-select="#board" hx-swap="outerHTML" hx-push-url="true">
 <p><label for="search">${t('board.search')}</label><input id="search" type="search" name="search" maxlength="64" inputmode="numeric" value="${query.search ?? ''}"></p>
 <p><label for="stage">${t('board.stage')}</label><select id="stage" name="stage">${options([any, ...stage], query.stage ?? '')}</select></p>
@@ -71,12 +67,12 @@ ${pager(visit, view, asked)}
 }
 
 function totals({ words: { t } }: Visit, { totals }: FleetView): Html {
-  const { stages, readiness } = totals;
+  const { readiness } = totals;
   const fact = (query: Record<string, string>, count: number, name: string, kind = ''): Html =>
     html`<li><a href="${linkTo('/', query)}"><strong>${count}</strong> <span class="${kind}">${name}</span></a></li>`;
   return html`<ul class="totals" aria-label="${t('board.totals')}">
 ${fact({}, totals.merchants, t('board.merchants', { count: totals.merchants }))}
-${STAGES.map((one) => fact({ stage: one }, stages[one], t(`stage.${one}`), `dot ${one}`))}
+${stages.map((one) => fact({ stage: one }, totals.stages[one], t(`stage.${one}`), `dot ${one}`))}
 ${fact({ attention: 'true' }, totals.attention, t('board.to_look_at'), 'dot attention')}
 ${fact({ readiness: 'blocked' }, readiness.blocked, t('verdict.blocked'), 'dot blocked')}
 </ul>`;
@@ -92,9 +88,6 @@ function pager({ words: { t } }: Visit, { page, pages, found }: FleetView, asked
 }
 
 // One merchant's row of the board.
-
-export type FleetLine = z.infer<typeof fleetView>['merchants'][number];
-type Pulse = NonNullable<FleetLine['health']['legacy']>;
 
 function boardRow(words: Words, line: FleetLine): Row {
   const { merchant_id, site, health } = line;
@@ -119,7 +112,7 @@ function stageCell({ t, number }: Words, { intended, share, apart, stopped, wait
 }
 
 /** Rate, faults and waits of a lane over the last hour, with its trend. */
-export function pulse(words: Words, lane: 'legacy' | 'orders', found: Pulse | null): Content {
+export function pulse(words: Words, lane: 'legacy' | 'orders', found: LanePulse | null): Content {
   const { t, number } = words;
   if (found === null) return html`<span class="none">${t('pulse.none')}</span>`;
   const { calls, per_minute, faults, fault_share, p50_ms, p99_ms, trend } = found;

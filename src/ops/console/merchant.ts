@@ -3,13 +3,18 @@
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
-import { coverageView, differencesView, lossesView, readinessView } from '../api/evidence.ts';
-import { auditView, fleetView } from '../api/fleet.ts';
-import { merchantView } from '../api/merchants.ts';
-import { drainView, moveView, proposalsView, safetyView } from '../api/moves.ts';
+import { routedKinds } from '../../proxy/routing/merchant.ts';
+import { coverageView, differencesView, lossesView } from '../api/evidence.ts';
+import { auditView } from '../api/fleet.ts';
+import { moveView, proposalsView, safetyView } from '../api/moves.ts';
 import { noticesView } from '../api/notices.ts';
+import { type FleetLine, fleetView } from '../fleet/line.ts';
 import { type Content, code, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
-import { type FleetLine, pulse } from './board.ts';
+import { type MerchantView, merchantAnswer } from '../merchants.ts';
+import { type DrainView, drainView } from '../moves/preview.ts';
+import { judgements } from '../readiness/differences.ts';
+import { readinessView } from '../readiness/facts.ts';
+import { pulse } from './board.ts';
 import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { noticeTable } from './notices.ts';
 import { badge, changeForm, decisionTable, hidden, options, section, table } from './parts.ts';
@@ -60,7 +65,7 @@ async function allOf(visit: Visit, id: string) {
   const query = { merchant: id };
   const newest = { limit: SHOWN };
   const [view, verdict, line, drain, stop, moves, ...rest] = await Promise.all([
-    visit.ask('GET /api/merchants/:id', merchantView, { path }),
+    visit.ask('GET /api/merchants/:id', merchantAnswer, { path }),
     visit.ask('GET /api/merchants/:id/readiness', readinessView, { path }),
     lineOf(visit, id),
     visit.ask('GET /api/merchants/:id/drain', drainView, { path }),
@@ -172,16 +177,12 @@ function slotsOf(text: string): string[] {
 
 // The head of the merchant page: where it stands now, kind by kind.
 
-type MerchantView = z.infer<typeof merchantView>;
-
-const KINDS = ['devices', 'intents', 'qr'] as const;
-
 export function facts({ words }: Visit, view: MerchantView, line: FleetLine | null): Html {
   const { t } = words;
   const seen = line === null ? html`<p class="notice warn">${t('merchant.unseen')}</p>` : '';
   const set = (value: 'set' | 'not set'): string => t(value === 'set' ? 'merchant.set' : 'merchant.not_set');
   return html`${seen}<dl class="facts">
-${KINDS.map((kind) => html`<dt>${t(`kind.${kind}`)}</dt><dd>${stageOf(words, view, kind)}</dd>`)}
+${routedKinds.map((kind) => html`<dt>${t(`kind.${kind}`)}</dt><dd>${stageOf(words, view, kind)}</dd>`)}
 <dt>${t('merchant.site')}</dt><dd>${view.site ?? t('merchant.not_known')}</dd>
 <dt>${t('merchant.revision')}</dt><dd>${view.revision}${view.updated_at === null ? '' : html`, ${timeOf(words, view.updated_at)}`}</dd>
 <dt>${t('merchant.notice_url')}</dt><dd>${shown(view.settings.notice_url?.value) ?? t('merchant.not_set')}</dd>
@@ -190,7 +191,7 @@ ${KINDS.map((kind) => html`<dt>${t(`kind.${kind}`)}</dt><dd>${stageOf(words, vie
 }
 
 /** What holds, and what was meant where a safety stop lies over it. */
-function stageOf({ t, number }: Words, { in_force }: MerchantView, kind: (typeof KINDS)[number]): Content {
+function stageOf({ t, number }: Words, { in_force }: MerchantView, kind: keyof MerchantView['in_force']): Content {
   const { stage, intended, share } = in_force[kind];
   const name = stage === 'canary' ? `${t('stage.canary')} ${number(share)} %` : t(`stage.${stage}`);
   const meant =
@@ -204,8 +205,6 @@ function shown(value: unknown): string | null {
 
 // Both lanes of a merchant: how they do, and what is still open on each, unit by unit; kept fresh while it is looked
 // at.
-
-type DrainView = z.infer<typeof drainView>;
 
 export function lanes({ words, path }: Visit, line: FleetLine | null, drain: DrainView): Html {
   const { t } = words;
@@ -246,7 +245,6 @@ type Loss = z.infer<typeof lossesView>['losses'][number];
 type Difference = z.infer<typeof differencesView>['differences'][number];
 type Cell = z.infer<typeof coverageView>['cells'][number];
 
-const JUDGEMENTS = ['explained', 'accepted', 'fixed'] as const;
 const STATES = ['equal', 'different', 'seen', 'carried', 'never_seen'] as const;
 
 export function losses(words: Words, found: readonly Loss[]): Html {
@@ -286,7 +284,7 @@ export function differences(visit: Visit, found: readonly Difference[]): Html {
 
 function judgeForm(visit: Visit, { merchant_id, signature, revision, operation }: Difference): Html {
   const { t } = visit.words;
-  const states = JUDGEMENTS.map((one) => [one, t(`difference.${one}`)] as const);
+  const states = judgements.map((one) => [one, t(`difference.${one}`)] as const);
   const name = (field: string): string => `${field}-${signature}`;
   const path = merchantPath(merchant_id, `/differences/${encodeURIComponent(signature)}`);
   return html`<details><summary>${t('differences.judge')}<span class="unseen"> ${operation}</span></summary>${changeForm(

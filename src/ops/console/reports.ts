@@ -1,18 +1,16 @@
 /** Reports: a period of one merchant or the fleet to open or to take home, and compared with another one. */
 
-import type { z } from 'zod';
+import type { Said } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
-import type { Said } from '../api/errors.ts';
 import { assumptionsView, limitationsView } from '../api/evidence.ts';
-import { comparisonView, figuresView } from '../api/report.ts';
 import { type Chart, type ChartName, chartNames, chartsOf, picturesOf } from '../charts/charts.ts';
 import { isEmpty } from '../charts/svg.ts';
 import { DAY_MS } from '../fields.ts';
 import { type Content, code, type Html, html, plainTable, says, timeOf, written } from '../html.ts';
+import { comparisonView } from '../report/diff.ts';
+import { type FiguresView, figuresView } from '../report/gather.ts';
 import { type Download, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, decisionTable, framed, section, table } from './parts.ts';
-
-type Comparison = z.infer<typeof comparisonView>;
 
 /** Lists that are offered as CSV. */
 const PARTS = ['traffic', 'losses', 'differences', 'notices', 'exchanges'] as const;
@@ -72,7 +70,7 @@ function files({ t }: Words, { before_since: _since, before_until: _until, ...as
 /** What changed, with the decisions in between. */
 async function comparison({ words, ask }: Visit, asked: Record<string, string>): Promise<Html> {
   const { t } = words;
-  const found: Comparison = await ask('GET /api/report/compare', comparisonView, { query: asked });
+  const found = await ask('GET /api/report/compare', comparisonView, { query: asked });
   const rows = found.changes.map(({ part, line, before, after, before_said, after_said }) => ({
     line: html`${badge('shadow', words.named(`reports.${part}`, part))} ${line}`,
     before: shown(words, before, before_said),
@@ -130,8 +128,6 @@ function startOf(day: string | undefined, later_days: number): string | undefine
 // The charts of a merchant or the fleet: a part of other pages that is asked for by itself, because it takes longer
 // than they do.
 
-type Figures = z.infer<typeof figuresView>;
-
 /** Pixels of a chart where there is room. */
 const CHART_WIDTH = 620;
 
@@ -165,7 +161,7 @@ export async function charts({ words, ask, signal }: Visit, asked: Record<string
 }
 
 /** Of which time, and since when calls and verdicts are kept where that is later. */
-function lead(words: Words, { period, calls_since, readiness_since }: Figures): Content {
+function lead(words: Words, { period, calls_since, readiness_since }: FiguresView): Content {
   const { t } = words;
   const later = (key: string, since: string | null): Content =>
     since === null || since <= period.since ? null : html` ${t(key)} ${timeOf(words, since)}.`;

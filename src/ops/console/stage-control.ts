@@ -2,19 +2,19 @@
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
-import type { finding, readinessView } from '../api/evidence.ts';
-import type { merchantView } from '../api/merchants.ts';
-import { type judgementView, previewView, type proposalView, type safetyView } from '../api/moves.ts';
+import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
+import { previewView, type proposalView, type safetyView } from '../api/moves.ts';
 import { type Content, type Html, html, plainTable, says, saysAll, timeOf, code as typed } from '../html.ts';
+import type { MerchantView } from '../merchants.ts';
+import type { Judgement } from '../moves/judge.ts';
+import { FOLLOW } from '../moves/target.ts';
+import type { Finding, Readiness } from '../readiness/facts.ts';
 import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
 import { badge, changeForm, framed, hidden, options, reasonField, section, table } from './parts.ts';
 
-type MerchantView = z.infer<typeof merchantView>;
 type ProposalView = z.infer<typeof proposalView>;
 
-const STAGES = ['legacy', 'shadow', 'canary', 'orders'] as const;
-const KINDS = ['devices', 'intents', 'qr'] as const;
 /** What a move is asked for with, as the API's preview takes it. */
 const ASKED = ['stage', 'share', 'kind', 'units_in', 'units_out', 'override'] as const;
 
@@ -56,12 +56,12 @@ export function targetIn({ query, sent }: Pick<Visit, 'query' | 'sent'>): Partia
 }
 
 function targetForm({ words: { t } }: Visit, view: MerchantView, asked: Partial<Fields>): Html {
-  const stages = [...STAGES, 'follow'].map((one) => [one, t(`stage.${one}`)] as const);
-  const kinds = KINDS.map((one) => [one, t(`kind.${one}`)] as const);
+  const targets = [...stages, FOLLOW].map((one) => [one, t(`stage.${one}`)] as const);
+  const kinds = routedKinds.map((one) => [one, t(`kind.${one}`)] as const);
   const path = merchantPath(view.id);
   const now = view.in_force.intents;
   return html`<form class="target" action="${path}#stage" method="get" hx-get="${path}" hx-trigger="change delay:200ms" hx-target="#preview" hx-select="#preview" hx-swap="outerHTML">
-<p><label for="to">${t('stage.to')}</label><select id="to" name="stage">${options(stages, asked.stage ?? now.intended)}</select></p>
+<p><label for="to">${t('stage.to')}</label><select id="to" name="stage">${options(targets, asked.stage ?? now.intended)}</select></p>
 <p><label for="kind">${t('stage.kind')}</label><select id="kind" name="kind">${options([['', t('stage.all_kinds')], ...kinds], asked.kind ?? '')}</select></p>
 <p><label for="share">${t('stage.share')}</label><input id="share" name="share" type="number" min="0" max="100" step="0.01" inputmode="decimal" value="${asked.share ?? ''}"></p>
 <p><label for="units_in">${t('stage.units_in')}</label><input id="units_in" name="units_in" type="text" placeholder="point:…,qr:…" value="${asked.units_in ?? ''}" autocomplete="off"></p>
@@ -103,8 +103,6 @@ function targetText({ words: { t, named } }: Visit, move: Record<string, unknown
 
 // What a move would be told, and what it would touch.
 
-type Judgement = z.infer<typeof judgementView>;
-
 /** Units that are named; the counts hold all. */
 const SHOWN_UNITS = 20;
 
@@ -141,9 +139,6 @@ function units(words: Words, { preview }: Judgement): Content {
 }
 
 // Why a merchant is not green: what blocks, what is not proven, and the next step for each.
-
-type Finding = z.infer<typeof finding>;
-type Readiness = z.infer<typeof readinessView>;
 
 /** Where the page itself has what a finding is about. */
 const PLACES: Readonly<Partial<Record<string, string>>> = {

@@ -2,7 +2,7 @@
 
 import type { Person } from '../api/person.ts';
 import { DAY_MS } from '../fields.ts';
-import type { Assumption } from '../report/report.ts';
+import type { Line } from '../report/report.ts';
 
 /** `problem`: money or data is at risk now. `warning`: it will be, or a promise is weaker. `note`: worth knowing. */
 export const findingLevels = ['ok', 'note', 'warning', 'problem'] as const;
@@ -86,7 +86,7 @@ export interface Versions {
 
 export interface Installation {
   settings: SettingInForce[];
-  assumptions: Assumption[];
+  assumptions: Line<'assumptions'>[];
   versions: Versions;
   /** Each upstream is called once. */
   probe(): Promise<Probe[]>;

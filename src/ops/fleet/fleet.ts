@@ -14,6 +14,7 @@ import {
   createPulses,
   type FleetLine,
   type FleetQuery,
+  type FleetView,
   fleetLine,
   type Incident,
   type Judged,
@@ -31,7 +32,6 @@ const PAGE = 2_000;
 const MOST_PROPOSALS = 1_000;
 
 export type Fleet = ReturnType<typeof createFleet>;
-export type FleetView = Awaited<ReturnType<Fleet['view']>>;
 
 interface Read {
   /** Epoch ms. */
@@ -54,7 +54,7 @@ export function createFleet(ports: Ports) {
   };
   return {
     /** Rates and waits are those of the hour before. */
-    async view(query: FleetQuery) {
+    async view(query: FleetQuery): Promise<FleetView> {
       const { at, lines } = await shared();
       const selection = selectLines(lines, query);
       reader.judge(selection.merchants, lines);
@@ -208,7 +208,7 @@ async function judge(ports: Ports, merchant_id: string, mismatches: Mismatches):
     blockers: blockers.length,
     first: first?.what ?? null,
     first_said: first?.said ?? null,
-    at: iso(judged_at),
+    at: judged_at,
   };
 }
 

@@ -1,68 +1,79 @@
 /** One merchant as the fleet board shows it, and the pages of such lines: pure. */
 
 import { z } from 'zod';
-import type { Said } from '../../error.ts';
-import { type CallSeen, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
+import { type CallSeen, verdicts } from '../../proxy/records/evidence.ts';
 import type { OpenCount } from '../../proxy/records/routing.ts';
-import {
-  type Merchant,
-  type RoutedKind,
-  routedKinds,
-  type Stage,
-  stages,
-  type Trip,
-} from '../../proxy/routing/merchant.ts';
+import { type Merchant, routedKinds, type Stage, stages, type Trip } from '../../proxy/routing/merchant.ts';
 import { type RoutingRules, stageInForce } from '../../proxy/routing/stage.ts';
 import { whyOf } from '../audit.ts';
-import { iso } from '../fields.ts';
+import { iso, lane, said, time } from '../fields.ts';
 import { classOf, upperBound } from '../report/tally.ts';
 
-/** What a readiness verdict comes to, and when it was made. */
-export interface Judged {
-  verdict: Verdict;
-  blockers: number;
-  /** The first blocker, or else the first thing that is not proven; null when there is none. */
-  first: string | null;
-  first_said: Said | null;
-  /** RFC 3339. */
-  at: string;
-}
+/** How a lane did in the last hour. */
+const lanePulse = z.object({
+  calls: z.int(),
+  per_minute: z.number(),
+  faults: z.int().describe("5xx, timeouts, outcomes in doubt: ours or the service's, never a shop's or a card's"),
+  fault_share: z.number().describe('percent of the calls'),
+  p50_ms: z.number().describe('as the next, the upper bound of a class (12.5 %)'),
+  p99_ms: z.number(),
+  trend: z.array(z.int()).describe('calls in each three minutes, oldest first'),
+});
+export type LanePulse = z.infer<typeof lanePulse>;
+const lanePulses = z.object({ legacy: lanePulse.nullable(), orders: lanePulse.nullable() });
+export type LanePulses = z.infer<typeof lanePulses>;
 
-export interface Incident {
-  /** RFC 3339. */
-  at: string;
-  /** The audit line's action, as `safety stop`. */
-  what: string;
-  why: string;
-  said: Said | null;
-}
+/** What a readiness verdict comes to: the first blocker, or else the first thing that is not proven. */
+const judged = z.object({
+  verdict: z.enum(verdicts),
+  blockers: z.int(),
+  first: z.string().nullable(),
+  first_said: said.nullable(),
+  at: time,
+});
+export type Judged = z.infer<typeof judged>;
 
-export interface FleetLine {
-  merchant_id: string;
-  site: string | null;
-  revision: number;
-  /** The merchant's own stage in force; a kind of work may have another. */
-  stage: Stage;
-  /** As the operator set it. */
-  intended: Stage;
-  /** Percent of the units, on canary. */
-  share: number;
-  /** Kinds of work whose stage in force is not the merchant's. */
-  apart: { kind: RoutedKind; stage: Stage; share: number }[];
-  /** Kinds that a safety stop holds. */
-  stopped: RoutedKind[];
-  health: LanePulses;
-  /** Open sales by lane of birth, creates in doubt, and notices that wait. */
-  open: Omit<OpenCount, 'merchant_id'>;
-  /** Open sales on the lane that new work has left; null while both lanes get new work, or nothing is left behind. */
-  draining: { lane: 'legacy' | 'orders'; open: number } | null;
-  /** Null: not judged yet. */
-  readiness: Judged | null;
-  /** Of the last thirty days. */
-  last_incident: Incident | null;
-  /** Moves that wait for a second person. */
-  waiting_moves: number;
-}
+/** `what` is the audit line's action, as `safety stop`. */
+const incident = z.object({ at: time, what: z.string(), why: z.string(), said: said.nullable() });
+export type Incident = z.infer<typeof incident>;
+
+const fleetLineView = z.object({
+  merchant_id: z.string(),
+  site: z.string().nullable(),
+  revision: z.int(),
+  stage: z.enum(stages).describe("the merchant's own, in force"),
+  intended: z.enum(stages).describe('as the operator set it'),
+  share: z.number().describe('percent of the units, on canary'),
+  apart: z
+    .array(z.object({ kind: z.enum(routedKinds), stage: z.enum(stages), share: z.number() }))
+    .describe("kinds of work whose stage in force is not the merchant's"),
+  stopped: z.array(z.enum(routedKinds)).describe('kinds that a safety stop holds'),
+  health: lanePulses.describe('of the last hour'),
+  open: z
+    .object({ orders: z.int(), legacy: z.int(), in_doubt: z.int(), notices_pending: z.int() })
+    .describe('sales by lane of birth, creates in doubt, and notices that wait'),
+  draining: z.object({ lane, open: z.int() }).nullable().describe('open sales on the lane that new work has left'),
+  readiness: judged.nullable().describe('null while it was not judged yet'),
+  last_incident: incident.nullable().describe('of the last thirty days'),
+  waiting_moves: z.int().describe('moves that wait for a second person'),
+});
+export type FleetLine = z.infer<typeof fleetLineView>;
+
+export const fleetView = z.object({
+  at: time,
+  totals: z.object({
+    merchants: z.int(),
+    stages: z.record(z.enum(stages), z.int()),
+    readiness: z.record(z.enum([...verdicts, 'unjudged']), z.int()),
+    stopped: z.int(),
+    attention: z.int(),
+  }),
+  found: z.int(),
+  page: z.int(),
+  pages: z.int(),
+  merchants: z.array(fleetLineView),
+});
+export type FleetView = z.infer<typeof fleetView>;
 
 /** What is known of a merchant beside its row. */
 export interface Beside {
@@ -134,14 +145,6 @@ const SLICES = 20;
 const SLICE_MS = PULSE_MS / SLICES;
 const MINUTE_MS = 60_000;
 
-export type LanePulse = NonNullable<ReturnType<typeof pulseOf>>;
-
-export interface LanePulses {
-  /** Null: no call in the last hour. */
-  legacy: LanePulse | null;
-  orders: LanePulse | null;
-}
-
 export interface Pulses {
   add(call: CallSeen): void;
   of(merchant_id: string, now: number): LanePulses;
@@ -192,8 +195,7 @@ export function createPulses(): Pulses {
   };
 }
 
-/** Faults are ours or upstream's: 5xx, timeouts, outcomes in doubt. Waits are upper bounds of their classes (12.5 %). */
-function pulseOf(slices: readonly Slice[], now: number) {
+function pulseOf(slices: readonly Slice[], now: number): LanePulse | null {
   const first = lastSlice(now) - SLICES + 1;
   const trend = Array.from({ length: SLICES }, () => 0);
   const waits = new Map<number, number>();

@@ -6,7 +6,7 @@ import { encoded, say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import { reason } from '../api/person.ts';
-import { instant, iso, merchantId } from '../fields.ts';
+import { instant, iso, merchantId, time } from '../fields.ts';
 import { changeInAnyCase, merchantToChange } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 
@@ -29,15 +29,16 @@ export type BrownoutAsk = z.infer<typeof brownoutAsk>;
 export const brownoutAbort = z.strictObject({ reason });
 
 /** One drill over all its merchants. */
-export interface BrownoutView {
-  id: string;
-  from: string;
-  until: string;
-  reason: string;
-  state: 'scheduled' | 'running' | 'over' | 'aborted';
-  aborted_at: string | null;
-  merchants: string[];
-}
+export const brownoutView = z.object({
+  id: z.string(),
+  from: time,
+  until: time,
+  reason: z.string(),
+  state: z.enum(['scheduled', 'running', 'over', 'aborted']),
+  aborted_at: time.nullable(),
+  merchants: z.array(z.string()),
+});
+export type BrownoutView = z.infer<typeof brownoutView>;
 
 /**
  * Schedules a window for every merchant named, or for none.

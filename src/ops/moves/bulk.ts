@@ -9,7 +9,7 @@ import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { type Merchant, merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import { isEnough, type Person, reason } from '../api/person.ts';
-import { DAY_MS, iso, merchantId } from '../fields.ts';
+import { DAY_MS, iso, merchantId, type Shown, shown } from '../fields.ts';
 import { knownMerchants } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
@@ -65,14 +65,8 @@ export const bulkAbort = z.strictObject({ reason });
 
 export const bulkStates = ['running', 'stopped', 'done', 'aborted'] as const satisfies readonly BulkMove['state'][];
 
-/** A bulk move as people see it; instants in RFC 3339. */
-export type BulkView = Omit<BulkMove, 'created_at' | 'updated_at' | 'items'> & {
-  created_at: string;
-  updated_at: string;
-  /** `3 moved, 0 proposed, 0 refused, 0 skipped, 6 waiting`. */
-  summary: string;
-  items: (Omit<BulkItem, 'at'> & { at: string | null })[];
-};
+/** A bulk move as people see it; its summary is `3 moved, 0 proposed, 0 refused, 0 skipped, 6 waiting`. */
+export type BulkView = Shown<Omit<BulkMove, 'items'>> & { summary: string; items: Shown<BulkItem>[] };
 
 /**
  * Writes a bulk move down; it is worked off in the background, one merchant after the other.
@@ -186,15 +180,8 @@ function refuseBadList(items: readonly z.infer<typeof item>[], target: BulkAsk['
 }
 
 export function bulkView(bulk: BulkMove): BulkView {
-  const { items, created_at, updated_at } = bulk;
-  return {
-    ...bulk,
-    created_at: iso(created_at),
-    updated_at: iso(updated_at),
-    detail: readStored(bulk.detail).text,
-    summary: summary(bulk).text,
-    items: items.map((one) => ({ ...one, at: iso(one.at) })),
-  };
+  const told = { detail: readStored(bulk.detail).text, summary: summary(bulk).text };
+  return { ...shown(bulk), ...told, items: bulk.items.map(shown) };
 }
 
 export type BulkStep =

@@ -1,27 +1,28 @@
 /** Judges a move: may it be made, what is missing, who has to agree, and what it would touch: pure (`docs/architecture.md` A move). */
 
+import { z } from 'zod';
 import { readStored, say } from '../../locales/message.ts';
 import type { MerchantSettings, RoutedKind, Stage } from '../../proxy/routing/merchant.ts';
 import { isEnough } from '../api/person.ts';
 import { iso } from '../fields.ts';
 import { NO_NOTICE_URL } from '../readiness/blockers.ts';
-import { type Finding, finding } from '../readiness/facts.ts';
+import { type Finding, finding, findingView } from '../readiness/facts.ts';
 import { holdsBackOrders } from '../readiness/unproven.ts';
-import { type Preview, previewMove } from './preview.ts';
+import { previewAnswer, previewMove } from './preview.ts';
 import { type Direction, directionOf, routingOf, type Situation, settingsAfter } from './target.ts';
 import { isOpen, nextOpening, parseWindow } from './window.ts';
 
-export interface Judgement {
-  allowed: boolean;
-  kind: Direction['kind'];
-  /** Told even when the move is allowed: by an override, or because the gate only advises. */
-  missing: Finding[];
-  /** `approval`: a second person's, before it is made. `override`: it is refused without an approver's. */
-  needs: 'nothing' | 'approval' | 'override';
-  /** An approver waived what is missing. */
-  overridden: boolean;
-  preview: Preview;
-}
+export const judgementView = z.object({
+  allowed: z.boolean(),
+  kind: z.enum(['forward', 'back', 'same']),
+  missing: z.array(findingView).describe('also of an allowed move: by an override, or because the gate only advises'),
+  needs: z
+    .enum(['nothing', 'approval', 'override'])
+    .describe("a second person's approval before it is made; or it is refused without an approver's override"),
+  overridden: z.boolean().describe('an approver waived what is missing'),
+  preview: previewAnswer,
+});
+export type Judgement = z.infer<typeof judgementView>;
 
 /**
  * Going back is allowed at any time, without evidence, approver or window. Going forward needs one stage after the other,

@@ -1,13 +1,14 @@
 /** The blast radius of a move: which units change side now, which can't yet and why, and how many calls a day that is: pure. */
 
-import type { Said, Spoken } from '../../error.ts';
+import { z } from 'zod';
+import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { type Merchant, type MerchantSettings, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot, type RoutingRules } from '../../proxy/routing/stage.ts';
 import type { Link } from '../../proxy/sales/link.ts';
-import { iso } from '../fields.ts';
-import { viewMerchant } from '../merchants.ts';
+import { iso, lane, said, time } from '../fields.ts';
+import { merchantAnswer, viewMerchant } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import { type Facts, type OpenSale, type Routing, routeText, routingOf } from './target.ts';
 
@@ -17,21 +18,41 @@ const DAY_DECIMALS = 10;
 
 type Side = OpenSale['side'];
 
-export interface UnitMove {
-  slot: string;
-  to: Side;
-  /** `later`: an open sale keeps it where it is. */
-  when: 'now' | 'later';
-  /** Why it can't move yet; null when it moves now. */
-  why: string | null;
-  why_said: Said | null;
-  /** RFC 3339, when it can move at the latest. */
-  until: string | null;
-}
+export const previewAnswer = z.object({
+  changes: z.array(z.string()).describe('as `intents: shadow to canary 5 %`'),
+  changes_said: z.array(said),
+  units_seen: z.int(),
+  units_now: z.int().describe('Units that change side at once.'),
+  units_later: z.int().describe('Units that an open sale keeps where they are.'),
+  units: z.array(
+    z.object({
+      slot: z.string(),
+      to: lane,
+      when: z.enum(['now', 'later']),
+      why: z.string().nullable().describe("why it can't move yet"),
+      why_said: said.nullable(),
+      until: time.nullable().describe('when it can move at the latest'),
+    }),
+  ),
+  calls_a_day: z.number().describe('of the kinds that change, over the last seven days'),
+  calls_a_day_touched: z.number().describe('those whose side changes'),
+  open_on_orders: z.int(),
+  open_on_legacy: z.int(),
+  worst_difference: z.string().nullable(),
+  predicted_refusals: z.array(
+    z.object({
+      operation: z.string(),
+      code: z.string().nullable(),
+      error: z.string().nullable(),
+      detail: z.string().nullable(),
+      count: z.int(),
+    }),
+  ),
+});
+export type Preview = z.infer<typeof previewAnswer>;
+type UnitMove = Preview['units'][number];
 
-export type Preview = ReturnType<typeof previewMove>;
-
-export function previewMove(rules: RoutingRules, before: Merchant, after: MerchantSettings, facts: Facts) {
+export function previewMove(rules: RoutingRules, before: Merchant, after: MerchantSettings, facts: Facts): Preview {
   const moved: Merchant = { ...before, settings: after };
   const [from, to] = [routingOf(rules, before.settings), routingOf(rules, after)];
   const units = unitMoves(rules, before, moved, facts);
@@ -40,14 +61,12 @@ export function previewMove(rules: RoutingRules, before: Merchant, after: Mercha
   const calls = (of: (kind: RoutedKind) => number): number =>
     Math.round(kinds.reduce((sum, kind) => sum + of(kind), 0) * DAY_DECIMALS) / DAY_DECIMALS;
   return {
-    // `intents: shadow to canary 5 %`, for what changes.
     changes: changed.map(({ text }) => text),
     changes_said: changed.map(({ said }) => said),
     units_seen: slotsOf(facts).length,
     units_now: units.filter(({ when }) => when === 'now').length,
     units_later: units.filter(({ when }) => when === 'later').length,
     units: units.toSorted((one, other) => one.when.localeCompare(other.when)).slice(0, NAMED_UNITS),
-    // Of the kinds that change, over the last seven days; touched: those whose side changes.
     calls_a_day: calls((kind) => facts.samples[kind].calls_a_day),
     calls_a_day_touched: calls(
       (kind) => facts.samples[kind].calls_a_day * touchedPart(rules, before, moved, facts, kind),
@@ -132,23 +151,36 @@ const MOST_OPEN = 10_000;
 /** Waiting notices whose unit is looked up; beyond it only their number is told. */
 const MOST_NOTICES = 500;
 
-/** What one unit still has on a side. */
-export interface OpenUnit {
-  /** Slot, or `qr:<point of sale>` of codes that hold no unit. */
-  unit: string;
-  open: number;
-  /** RFC 3339. */
-  oldest_at: string | null;
-  /** Latest end of the last of them, by its lifetime. */
-  latest_end_at: string | null;
-  /** Creates with an unknown outcome. */
-  in_doubt: number;
-}
+const openSide = z.object({
+  open: z.int(),
+  oldest_at: time.nullable(),
+  latest_end_at: time.nullable().describe('of the last of them, by its lifetime'),
+  in_doubt: z.int().describe('Creates whose outcome is not known yet.'),
+});
+const openUnit = z.object({
+  unit: z.string().describe('`point:<terminal>` or `qr:<point of sale>`'),
+  ...openSide.shape,
+});
+type OpenUnit = z.infer<typeof openUnit>;
 
-export type DrainView = Awaited<ReturnType<typeof viewDrain>>;
+/** What is still open on both sides. */
+export const drainView = z.object({
+  merchant_id: z.string(),
+  at: time,
+  in_force: merchantAnswer.shape.in_force,
+  orders: openSide.extend({
+    notices_pending: z.int(),
+    units: z.array(openUnit.extend({ notices_pending: z.int() })),
+  }),
+  legacy: openSide.extend({ units: z.array(openUnit) }),
+  safe_to_close_at: time.nullable().describe('Null while a sale is open beyond its lifetime.'),
+  says: z.string(),
+  said: z.array(said),
+});
+export type DrainView = z.infer<typeof drainView>;
 
 /** `safe_to_close_at`: from then on nothing can be open on orders; null while a sale outlives its lifetime. */
-export async function viewDrain(ports: Ports, merchant_id: string) {
+export async function viewDrain(ports: Ports, merchant_id: string): Promise<DrainView> {
   const { in_force } = await viewMerchant(ports, merchant_id);
   const { store, clock, settings } = ports;
   const now = clock.now();

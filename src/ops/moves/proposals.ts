@@ -6,7 +6,7 @@ import { encoded, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import type { Proposal } from '../../proxy/records/routing.ts';
 import { isEnough, type Person, reason } from '../api/person.ts';
-import { iso } from '../fields.ts';
+import { type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
@@ -32,12 +32,8 @@ export const proposalQuery = z.strictObject({
 /** The body of an approval or a refusal. */
 export const decision = z.strictObject({ reason });
 
-/** A proposal as people see it; instants in RFC 3339. */
-export type ProposalView = Omit<Proposal, 'proposed_at' | 'expires_at' | 'decided_at'> & {
-  proposed_at: string;
-  expires_at: string;
-  decided_at: string | null;
-};
+/** A proposal as people see it. */
+export type ProposalView = Shown<Proposal>;
 
 /**
  * Writes a move down that was judged, and allowed if a second person agrees.
@@ -193,11 +189,5 @@ function audit(ports: Ports, proposal: Proposal, action: AuditAction, who: strin
 
 function view(ports: Ports, proposal: Proposal): ProposalView {
   const over = proposal.state === 'waiting' && proposal.expires_at <= ports.clock.now();
-  return {
-    ...proposal,
-    state: over ? 'expired' : proposal.state,
-    proposed_at: iso(proposal.proposed_at),
-    expires_at: iso(proposal.expires_at),
-    decided_at: iso(proposal.decided_at),
-  };
+  return shown({ ...proposal, state: over ? 'expired' : proposal.state });
 }

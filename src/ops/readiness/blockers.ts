@@ -4,7 +4,7 @@ import type { Spoken } from '../../error.ts';
 import { readStored, say } from '../../locales/message.ts';
 import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import type { Operation } from '../../mapping/tables.ts';
-import type { DifferenceGroup, LedgerRow } from '../../proxy/records/evidence.ts';
+import { type DifferenceGroup, type LedgerRow, lossWeights } from '../../proxy/records/evidence.ts';
 import { type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { DAY_MS, iso } from '../fields.ts';
 import {
@@ -149,9 +149,7 @@ export function anyOf(operations: readonly Operation[], kind: RoutedKind): strin
 /** Losses, sales that don't agree, errors that read differently, kinds without a successful sale, and unknown names that are proxied. */
 export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
   const { merchant_id, unknown } = facts;
-  const losses = (['money', 'identity', 'other'] as const).flatMap((weight) =>
-    lossRemark(seen.ledger, weight, merchant_id),
-  );
+  const losses = lossWeights.flatMap((weight) => lossRemark(seen.ledger, weight, merchant_id));
   const errors = seen.differences
     .filter((one) => one.state === 'new' && isSharedRefusal(one))
     .map((one) => {

@@ -5,8 +5,15 @@ import type { Spoken } from '../../error.ts';
 import { quoted, say } from '../../locales/message.ts';
 import type { Operation, Tables } from '../../mapping/tables.ts';
 import { fieldOfLoss } from '../../proxy/evidence/findings.ts';
-import type { CoverageRow, LedgerRow, Traffic, UnknownRow, VerdictRow } from '../../proxy/records/evidence.ts';
-import { iso, merchantId } from '../fields.ts';
+import {
+  type CoverageRow,
+  type LedgerRow,
+  lossWeights,
+  type Traffic,
+  type UnknownRow,
+  type VerdictRow,
+} from '../../proxy/records/evidence.ts';
+import { iso, merchantId, type Shown, shown } from '../fields.ts';
 import { sumOf } from './facts.ts';
 import type { EvidenceSource } from './readiness.ts';
 
@@ -61,26 +68,12 @@ function cellsOf(
   seen: readonly CoverageRow[],
   unseenState: (field: string) => CoverageState,
 ) {
-  const known = tables.fields(operation, site).map(({ field }) => field);
-  const unseen = [...new Set(known)].filter((field) => !seen.some((row) => row.field === field));
-  return [
-    ...seen.map((row) => ({
-      operation: operation.name,
-      field: row.field,
-      equal: row.equal,
-      different: row.different,
-      state: row.different > 0 ? ('different' as const) : ('equal' as const),
-      last_at: iso(row.last_at),
-    })),
-    ...unseen.map((field) => ({
-      operation: operation.name,
-      field,
-      equal: 0,
-      different: 0,
-      state: unseenState(field),
-      last_at: null,
-    })),
-  ];
+  const fields = [...seen.map(({ field }) => field), ...tables.fields(operation, site).map(({ field }) => field)];
+  return [...new Set(fields)].map((field) => {
+    const { equal = 0, different = 0, last_at = null } = seen.find((row) => row.field === field) ?? {};
+    const state: CoverageState = last_at === null ? unseenState(field) : different > 0 ? 'different' : 'equal';
+    return { operation: operation.name, field, equal, different, state, last_at: iso(last_at) };
+  });
 }
 
 /**
@@ -109,8 +102,6 @@ function callsOf(traffic: readonly Traffic[], { name }: Operation): number {
 // The loss ledger: what does not reach the order, money and identity first, each with the sentence for the till's
 // maker.
 
-export const lossWeights = ['money', 'identity', 'other'] as const satisfies readonly LedgerRow['weight'][];
-
 /** The query of `GET /api/losses`. */
 export const lossQuery = z.strictObject({
   merchant: merchantId.exactOptional(),
@@ -134,25 +125,11 @@ export async function viewLosses(ports: EvidenceSource, query: LossQuery): Promi
 }
 
 function viewOf({ tables }: EvidenceSource, row: LedgerRow) {
+  const { path, ...loss } = shown(row);
   const operation = tables.operations.find(({ name }) => name === row.operation);
-  const advice = adviceOn(tables, row);
-  return {
-    merchant_id: row.merchant_id,
-    operation: row.operation,
-    field: fieldOfLoss(tables, operation, row.table, row.path),
-    table: row.table,
-    why: row.why,
-    weight: row.weight,
-    count: row.count,
-    real_count: row.count - row.would_be_count,
-    would_be_count: row.would_be_count,
-    first_at: iso(row.first_at),
-    last_at: iso(row.last_at),
-    sample: row.sample,
-    tables_revision: row.tables_revision,
-    advice: advice.text,
-    advice_said: advice.said,
-  };
+  const { text: advice, said: advice_said } = adviceOn(tables, row);
+  const field = fieldOfLoss(tables, operation, row.table, path);
+  return { ...loss, field, real_count: row.count - row.would_be_count, advice, advice_said };
 }
 
 /** One sentence that stands alone in a mail: which call, which field, how often, why, and what to do. */
@@ -175,22 +152,18 @@ export function adviceOn(
 export const byMerchant = z.strictObject({ merchant: merchantId.exactOptional() });
 export type ByMerchant = z.infer<typeof byMerchant>;
 
-export type UnknownView = Omit<UnknownRow, 'first_at' | 'last_at'> & { first_at: string; last_at: string };
-export type VerdictView = Omit<VerdictRow, 'last_at'> & { last_at: string };
+export type UnknownView = Shown<UnknownRow>;
+export type VerdictView = Shown<VerdictRow>;
 
 /** Endpoints, fields and headers that no table knows, the most frequent first. */
 export async function viewUnknowns({ store }: EvidenceSource, { merchant }: ByMerchant): Promise<UnknownView[]> {
   const rows = await store.evidence.unknowns(merchant);
-  return rows
-    .toSorted((one, other) => other.count - one.count)
-    .map((row) => ({ ...row, first_at: iso(row.first_at), last_at: iso(row.last_at) }));
+  return rows.toSorted((one, other) => other.count - one.count).map(shown);
 }
 
 /** Verdicts on would-be orders: refusals first, the most frequent first. */
 export async function viewVerdicts({ store }: EvidenceSource, { merchant }: ByMerchant): Promise<VerdictView[]> {
   const rows = await store.evidence.verdicts(merchant);
   const rank = ({ verdict }: VerdictRow): number => (verdict === 'accepted' ? 1 : 0);
-  return rows
-    .toSorted((one, other) => rank(one) - rank(other) || other.count - one.count)
-    .map((row) => ({ ...row, last_at: iso(row.last_at) }));
+  return rows.toSorted((one, other) => rank(one) - rank(other) || other.count - one.count).map(shown);
 }

@@ -5,7 +5,7 @@ import type { Verdict } from '../../proxy/records/evidence.ts';
 import { DAY_MS } from '../fields.ts';
 import { knownMerchants } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
-import type { VerdictCounts } from '../report/report.ts';
+import type { Line } from '../report/report.ts';
 import { merchantReadiness, mismatchesOnce } from './readiness.ts';
 
 /** Between two verdicts others have the thread for longer than one takes: payments come first. */
@@ -59,12 +59,12 @@ interface Period {
 export async function readinessDays(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { merchant_id, since, until }: Period,
-  decided: readonly VerdictCounts[],
+  decided: readonly Line<'readiness_days'>[],
   today: Record<Verdict, number> | null,
-): Promise<VerdictCounts[]> {
+): Promise<Line<'readiness_days'>[]> {
   const this_day = Math.floor(clock.now() / DAY_MS);
   const [since_day, until_day] = [Math.floor(since / DAY_MS), Math.ceil(until / DAY_MS)];
-  const kept = new Map<string, VerdictCounts>();
+  const kept = new Map<string, Line<'readiness_days'>>();
   const whose = merchant_id === null ? {} : { merchant_id };
   for (const { day, verdict, merchants } of await store.evidence.readinessDays({ ...whose, since_day, until_day })) {
     const date = dateOf(day);

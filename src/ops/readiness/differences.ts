@@ -5,7 +5,7 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type DifferenceGroup, differenceStates } from '../../proxy/records/evidence.ts';
 import { reason } from '../api/person.ts';
-import { DAY_MS, instant, iso, listLimit, merchantId } from '../fields.ts';
+import { DAY_MS, instant, iso, listLimit, merchantId, type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import type { EvidenceSource } from './readiness.ts';
 
@@ -41,12 +41,8 @@ export const differenceJudgement = z.strictObject({
 });
 export type DifferenceJudgement = z.infer<typeof differenceJudgement>;
 
-/** A group as people see it; instants in ISO 8601. */
-export type DifferenceView = Omit<DifferenceGroup, 'first_at' | 'last_at' | 'accepted_until'> & {
-  first_at: string;
-  last_at: string;
-  accepted_until: string | null;
-};
+/** A group as people see it. */
+export type DifferenceView = Shown<DifferenceGroup>;
 
 /** Groups without a judgement first, then the most frequent. */
 export async function viewDifferences(ports: EvidenceSource, query: DifferenceQuery): Promise<DifferenceView[]> {
@@ -62,12 +58,12 @@ export async function viewDifferences(ports: EvidenceSource, query: DifferenceQu
     )
     .toSorted((one, other) => rank(one) - rank(other) || other.count - one.count)
     .slice(0, limit)
-    .map(viewOf);
+    .map(shown);
 }
 
 /** @throws PuenteError not_found. */
 export async function viewDifference(ports: Ports, merchant_id: string, signature: string): Promise<DifferenceView> {
-  return viewOf(await groupOf(ports, merchant_id, signature));
+  return shown(await groupOf(ports, merchant_id, signature));
 }
 
 /**
@@ -102,7 +98,7 @@ export async function judgeDifference(
       after: { state, accepted_until: iso(accepted_until) },
     },
   });
-  return viewOf(saved);
+  return shown(saved);
 }
 
 function checkedEnd({ state, accepted_until }: DifferenceJudgement, now: number): number | null {
@@ -127,13 +123,4 @@ async function groupOf(ports: Ports, merchant_id: string, signature: string): Pr
 
 function rank({ state }: DifferenceGroup): number {
   return differenceStates.indexOf(state);
-}
-
-function viewOf(group: DifferenceGroup): DifferenceView {
-  return {
-    ...group,
-    accepted_until: iso(group.accepted_until),
-    first_at: iso(group.first_at),
-    last_at: iso(group.last_at),
-  };
 }

@@ -1,18 +1,19 @@
 /** What a readiness verdict is judged on, and what it consists of. */
 
-import type { Said, Spoken } from '../../error.ts';
+import { z } from 'zod';
+import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { Operation, Tables } from '../../mapping/tables.ts';
-import type { Outcome } from '../../proxy/evidence/exchange.ts';
+import { outcomes } from '../../proxy/evidence/exchange.ts';
 import { FOUND, isSearch } from '../../proxy/evidence/findings.ts';
-import type {
-  CoverageRow,
-  DifferenceGroup,
-  LedgerRow,
-  Traffic,
-  UnknownRow,
-  Verdict,
-  VerdictRow,
+import {
+  type CoverageRow,
+  type DifferenceGroup,
+  type LedgerRow,
+  type Traffic,
+  type UnknownRow,
+  type VerdictRow,
+  verdicts,
 } from '../../proxy/records/evidence.ts';
 import {
   type RoutedKind,
@@ -22,6 +23,7 @@ import {
   type UnknownPolicy,
 } from '../../proxy/routing/merchant.ts';
 import type { MismatchKind } from '../../proxy/sales/orphans.ts';
+import { said, time } from '../fields.ts';
 import type { EvidenceReader } from '../ports.ts';
 
 /** Facts that are no evidence; null for what is not known, as in the assessment of a file. */
@@ -259,40 +261,35 @@ export const findingCodes = [
 export type FindingCode = (typeof findingCodes)[number];
 
 /** One finding, with the command that shows or repairs it. */
-export interface Finding {
-  code: FindingCode;
-  /** One sentence: what, and how often. */
-  what: string;
-  /** The sentence by its code, to be said in another language. */
-  said: Said;
-  /** As `puente differences show …`; null where nothing can be done about it. */
-  command: string | null;
-  operation: string | null;
-  /** An exchange that shows it. */
-  sample: string | null;
-}
+export const findingView = z.object({
+  code: z.enum(findingCodes),
+  what: z.string().describe('one sentence: what, and how often'),
+  said,
+  command: z.string().nullable().describe('shows it, mends it, or proves it'),
+  operation: z.string().nullable(),
+  sample: z.string().nullable().describe('an exchange that shows it'),
+});
+export type Finding = z.infer<typeof findingView>;
 
-export interface OperationReadiness {
-  operation: string;
-  kind: RoutedKind | 'payments';
-  calls: number;
-  outcomes: Record<Outcome, number>;
-  verdict: Verdict;
-}
-
-export interface Readiness {
-  merchant_id: string;
-  verdict: Verdict;
-  /** Hard: while one stands, no move forward. */
-  blockers: Finding[];
-  /** What no traffic has shown, and what would. */
-  unproven: Finding[];
-  /** Worth knowing, no obstacle: losses, unknown fields, limitations that applied. */
-  remarks: Finding[];
-  operations: OperationReadiness[];
-  judged_at: number;
-  tables_revision: string;
-}
+export const readinessView = z.object({
+  merchant_id: z.string(),
+  verdict: z.enum(verdicts),
+  blockers: z.array(findingView).describe('while one stands, no move forward'),
+  unproven: z.array(findingView).describe('what no traffic has shown, and what would'),
+  remarks: z.array(findingView).describe('worth knowing, no obstacle'),
+  operations: z.array(
+    z.object({
+      operation: z.string(),
+      kind: z.enum([...routedKinds, 'payments']),
+      calls: z.int(),
+      outcomes: z.record(z.enum(outcomes), z.int()),
+      verdict: z.enum(verdicts),
+    }),
+  ),
+  judged_at: time,
+  tables_revision: z.string(),
+});
+export type Readiness = z.infer<typeof readinessView>;
 
 /** A finding about no call in particular, unless `of` says which. */
 export function finding(

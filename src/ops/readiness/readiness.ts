@@ -11,7 +11,7 @@ import { DAY_MS, iso } from '../fields.ts';
 import type { EvidenceReader, Ports } from '../ports.ts';
 import { RESET } from '../safety.ts';
 import { blockersOf, remarksOf } from './blockers.ts';
-import type { Finding, OperationReadiness, Readiness } from './facts.ts';
+import type { Finding, Readiness } from './facts.ts';
 import {
   areasOf,
   judgedCalls,
@@ -56,14 +56,6 @@ export async function merchantReadiness(
   const { store, settings } = ports;
   const facts = await factsOf(ports, merchant_id, mismatches);
   return readinessOf(store, facts, { min_sample: settings.moves.min_sample });
-}
-
-/** The verdict as people see it. */
-export type ReadinessView = Omit<Readiness, 'judged_at'> & { judged_at: string };
-
-export async function viewReadiness(ports: Ports, merchant_id: string): Promise<ReadinessView> {
-  const readiness = await merchantReadiness(ports, merchant_id);
-  return { ...readiness, judged_at: iso(readiness.judged_at) };
 }
 
 async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatches): Promise<ReadinessFacts> {
@@ -174,7 +166,7 @@ function judge(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Readin
     unproven,
     remarks: remarksOf(seen, facts),
     operations: operationsOf(seen, facts, rules, { blockers, unproven }),
-    judged_at: facts.now,
+    judged_at: iso(facts.now),
     tables_revision: facts.tables_revision,
   };
 }
@@ -185,7 +177,7 @@ function operationsOf(
   { operations }: ReadinessFacts,
   { min_sample }: ReadinessRules,
   { blockers, unproven }: { blockers: readonly Finding[]; unproven: readonly Finding[] },
-): OperationReadiness[] {
+): Readiness['operations'] {
   const named = new Set([...seen.traffic, ...blockers, ...unproven].map(({ operation }) => operation));
   const unsure = unproven.filter(holdsBack);
   const areas = areasOf(operations, seen);

@@ -4,54 +4,7 @@ import { printable } from '../../locales/localize.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { iso } from '../fields.ts';
-import type { Report, ReportPart } from './report.ts';
-
-const DECISION = ['sequence', 'at', 'who', 'action', 'subject', 'reason', 'before', 'after', 'evidence', 'said'];
-/** The columns of each list, so that an empty one has them too. */
-const COLUMNS: Record<ReportPart, readonly string[]> = {
-  traffic: ['operation', 'lane', 'calls', ...outcomes],
-  latency: ['operation', 'lane', 'calls', 'p50_ms', 'p95_ms', 'p99_ms', 'max_ms'],
-  waits: ['from_ms', 'up_to_ms', 'legacy', 'orders'],
-  errors: ['operation', 'lane', 'status', 'error', 'calls', 'sample'],
-  days: ['day', 'legacy', 'orders', 'faults'],
-  losses: ['weight', 'operation', 'table', 'path', 'count', 'would_be_count', 'why', 'advice'],
-  differences: [
-    'merchant_id',
-    'signature',
-    'operation',
-    'what',
-    'path',
-    'legacy',
-    'orders',
-    'state',
-    'count',
-    'first_at',
-    'last_at',
-  ],
-  shadow: ['operation', 'verdict', 'code', 'error', 'count'],
-  notices: ['topic', 'made', 'delivered', 'retried', 'pending', 'stuck', 'dead'],
-  notice_days: ['day', 'made', 'delivered', 'pending', 'stuck', 'dead'],
-  incidents: DECISION,
-  decisions: DECISION,
-  assumptions: ['name', 'value', 'sentence'],
-  limitations: ['id', 'title', 'effect', 'workaround', 'hits', 'calls', 'unseen'],
-  merchants: [
-    'merchant_id',
-    'site',
-    'stage',
-    'share',
-    'stopped',
-    'verdict',
-    'blockers',
-    'calls',
-    'faults',
-    'losses',
-    'open_differences',
-  ],
-  readiness_days: ['day', 'ready', 'inconclusive', 'blocked'],
-  findings: ['merchant_id', 'code', 'what', 'command', 'operation', 'sample'],
-  audit: ['intact', 'lines', 'head', 'broken'],
-};
+import { fieldsOf, type Report, type ReportPart } from './report.ts';
 
 /** A number as JSON writes it: never a formula, whatever its sign. */
 const NUMBER = /^-?\d+(\.\d+)?$/;
@@ -63,7 +16,9 @@ const LEADING_CONTROL = /^[\t\r\n\0]/;
 /** One list of the report, header first. */
 export function reportCsv(report: Report, part: ReportPart): string {
   const rows: readonly object[] = part === 'audit' ? [report.audit] : report[part];
-  const names = COLUMNS[part];
+  // An empty list has its columns too. Findings have a sentence, and need no code of it.
+  const shown = fieldsOf(part).filter((name) => part !== 'findings' || name !== 'said');
+  const names = shown.flatMap((name) => (name === 'outcomes' ? outcomes : name));
   const lines = rows.map((row) => {
     const values: Record<string, unknown> = flat(row);
     return csvLine(names.map((name) => values[name]));
@@ -71,55 +26,34 @@ export function reportCsv(report: Report, part: ReportPart): string {
   return [csvLine(names), ...lines].join('');
 }
 
-/** Columns of the streamed exchanges. */
-const EXCHANGE_COLUMNS = [
-  'sequence',
-  'id',
-  'at',
-  'merchant_id',
-  'operation',
-  'lane',
-  'stage',
-  'unit',
-  'legacy_id',
-  'status',
-  'error',
-  'outcome',
-  'duration_ms',
-  'tables_revision',
-  'losses',
-  'differences',
-  'verdict',
-  'limitations',
-] as const;
+/** Columns of the streamed exchanges, in their order. */
+const EXCHANGE: Readonly<Record<string, (exchange: StoredExchange) => unknown>> = {
+  sequence: ({ sequence }) => sequence,
+  id: ({ id }) => id,
+  at: ({ at }) => iso(at),
+  merchant_id: ({ merchant_id }) => merchant_id,
+  operation: ({ operation }) => operation,
+  lane: ({ lane }) => lane,
+  stage: ({ stage }) => stage,
+  unit: ({ unit }) => unit,
+  legacy_id: ({ legacy_id }) => legacy_id,
+  status: ({ status }) => status,
+  error: ({ error }) => error,
+  outcome: ({ outcome }) => outcome,
+  duration_ms: ({ duration_ms }) => duration_ms,
+  tables_revision: ({ tables_revision }) => tables_revision,
+  losses: ({ lost }) => lost.length,
+  differences: ({ signatures }) => signatures.length,
+  verdict: ({ shadow }) => shadow?.verdict ?? null,
+  limitations: ({ limitations }) => limitations?.join(' ') ?? null,
+};
 
 export function exchangesHeader(): string {
-  return csvLine(EXCHANGE_COLUMNS);
+  return csvLine(Object.keys(EXCHANGE));
 }
 
 export function exchangeCsv(exchange: StoredExchange): string {
-  const { sequence, id, at, merchant_id, operation, lane, stage, unit, legacy_id, status, error, outcome } = exchange;
-  const { duration_ms, tables_revision, lost, signatures, shadow, limitations } = exchange;
-  return csvLine([
-    sequence,
-    id,
-    iso(at),
-    merchant_id,
-    operation,
-    lane,
-    stage,
-    unit,
-    legacy_id,
-    status,
-    error,
-    outcome,
-    duration_ms,
-    tables_revision,
-    lost.length,
-    signatures.length,
-    shadow?.verdict ?? null,
-    limitations?.join(' ') ?? null,
-  ]);
+  return csvLine(Object.values(EXCHANGE).map((field) => field(exchange)));
 }
 
 /** RFC 4180 with every text quoted; a text that could be a formula begins with an apostrophe. */

@@ -10,7 +10,7 @@ import { BY_ITSELF } from '../api/person.ts';
 import { reasonOf } from '../audit.ts';
 import { instant, iso, listLimit, merchantId, pagesOf } from '../fields.ts';
 import type { Ports, Store } from '../ports.ts';
-import type { DecisionLine, ReportAsk } from './report.ts';
+import type { Line, ReportAsk } from './report.ts';
 
 /** The newest lines that each of the two lists shows; how many older ones there are is said. */
 const MOST_LINES = 5_000;
@@ -22,7 +22,7 @@ const CLOCK_MARGIN_MS = 3_600_000;
 
 export interface Decided {
   /** Newest first. */
-  lines: DecisionLine[];
+  lines: Line<'decisions'>[];
   left_out: number;
 }
 
@@ -80,7 +80,7 @@ async function concerns(
   return owners.get(subject) === merchant_id;
 }
 
-function shown({ sequence, at, who, action, subject, reason: stored, detail }: AuditLine): DecisionLine {
+function shown({ sequence, at, who, action, subject, reason: stored, detail }: AuditLine): Line<'decisions'> {
   const { text: reason, said } = reasonOf({ who, reason: stored });
   const { before = null, after = null, ...evidence } = told(detail) as typeof detail; // an object stays one
   return { sequence, at: iso(at), who, action, subject, reason, said, before, after, evidence };
@@ -97,8 +97,8 @@ function told(value: unknown, name = ''): unknown {
 }
 
 /** Keeps the newest lines of many, in bounded memory. */
-function newestOf(): { add(line: DecisionLine): void; decided(): Decided } {
-  let kept: DecisionLine[] = [];
+function newestOf(): { add(line: Line<'decisions'>): void; decided(): Decided } {
+  let kept: Line<'decisions'>[] = [];
   let left_out = 0;
   const cut = (): void => {
     left_out += Math.max(0, kept.length - MOST_LINES);
@@ -135,7 +135,7 @@ export async function viewIncidents(
   ports: Ports,
   { merchant, since, until, limit }: z.infer<typeof incidentQuery>,
   signal: AbortSignal | null = null,
-): Promise<{ incidents: DecisionLine[]; left_out: number }> {
+): Promise<{ incidents: Line<'decisions'>[]; left_out: number }> {
   const end = until ?? ports.clock.now() + 1;
   const start = since ?? end - DEFAULT_PERIOD_MS;
   if (end <= start) throw new PuenteError('bad_request', say('refusal.empty_period', {}));

@@ -3,47 +3,49 @@
 import { z } from 'zod';
 import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { instant, merchantId } from '../fields.ts';
+import { instant, merchantId, said } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { lastBefore } from './decisions.ts';
 import { gatherReport, type ReportFacts } from './gather.ts';
-import { REPORT_SCHEMA, type Report } from './report.ts';
+import { REPORT_SCHEMA, type Report, report } from './report.ts';
 
-export interface ChangedLine {
-  part: 'traffic' | 'errors' | 'losses' | 'differences' | 'shadow' | 'notices' | 'limitations' | 'merchants';
-  /** What the line is about, as `point.create_intent orders`. */
-  line: string;
-  /** Null where the report has no such line. */
-  before: number | string | null;
-  after: number | string | null;
-  /** The texts among them by their codes. */
-  before_said: Said | null;
-  after_said: Said | null;
-}
-
-export type ReportDiff = ReturnType<typeof diffReports>;
+const value = z.union([z.number(), z.string()]).nullable();
+const comparedParts = [
+  ...(['traffic', 'errors', 'losses', 'differences', 'shadow', 'notices', 'limitations', 'merchants'] as const),
+];
+type ComparedPart = (typeof comparedParts)[number];
 
 const lines = z.array(z.looseObject({}));
 /** The parts that are compared; a file written by hand may break them. */
 const readable = z.looseObject({
-  schema: z.literal(REPORT_SCHEMA),
-  made_at: z.string(),
-  merchant_id: z.string().nullable(),
-  period: z.looseObject({ since: z.string(), until: z.string() }),
-  tables_revision: z.string(),
+  ...report.pick({ schema: true, made_at: true, merchant_id: true, period: true, tables_revision: true }).shape,
   audit_head: z.looseObject({ sequence: z.number() }),
-  traffic: lines,
-  errors: lines,
-  losses: lines,
-  differences: lines,
-  shadow: lines,
-  notices: lines,
-  limitations: lines,
-  merchants: lines,
-  decisions: lines,
-  incidents: lines,
   readiness: z.looseObject({ verdict: z.string() }).nullable(),
+  ...Object.fromEntries([...comparedParts, 'decisions', 'incidents'].map((part) => [part, lines])),
 });
+
+const change = z.object({ before: z.string().nullable(), after: z.string().nullable() });
+const compared = report.pick({ made_at: true, period: true });
+
+/** What changed between two reports. */
+export const comparisonView = z.object({
+  a: compared,
+  b: compared,
+  verdict: change,
+  tables_revision: change,
+  changes: z.array(
+    z.object({
+      part: z.enum(comparedParts),
+      line: z.string().describe('what the line is about, as `point.create_intent orders`'),
+      before: value.describe('null where the report has no such line'),
+      after: value,
+      before_said: said.nullable().describe('the text by its code'),
+      after_said: said.nullable(),
+    }),
+  ),
+  ...report.pick({ decisions: true, incidents: true }).shape,
+});
+export type ReportDiff = z.infer<typeof comparisonView>;
 
 /** @throws PuenteError bad_request when the text is no report of this schema. */
 export function readReport(text: string, name: string): Report {
@@ -61,7 +63,7 @@ export function readReport(text: string, name: string): Report {
 }
 
 /** @throws PuenteError bad_request when the two are not about the same merchant. */
-export function diffReports(a: Report, b: Report) {
+export function diffReports(a: Report, b: Report): ReportDiff {
   if (a.merchant_id !== b.merchant_id)
     throw new PuenteError(
       'bad_request',
@@ -72,11 +74,9 @@ export function diffReports(a: Report, b: Report) {
     b: { made_at: b.made_at, period: b.period },
     verdict: { before: a.readiness?.verdict ?? null, after: b.readiness?.verdict ?? null },
     tables_revision: { before: a.tables_revision, after: b.tables_revision },
-    changes: Object.entries(measures)
-      .filter(([part]) => part !== 'limitations' || (countsHits(a) && countsHits(b)))
-      .flatMap(
-        ([part, measure]) => changed(part as ChangedLine['part'], measure(a), measure(b)), // the keys of the record below
-      ),
+    changes: comparedParts
+      .filter((part) => part !== 'limitations' || (countsHits(a) && countsHits(b)))
+      .flatMap((part) => changed(part, measures[part](a), measures[part](b))),
     decisions: b.decisions.filter(({ sequence }) => sequence > a.audit_head.sequence),
     incidents: b.incidents.filter(({ sequence }) => sequence > a.audit_head.sequence),
   };
@@ -89,7 +89,7 @@ function countsHits({ limitations }: Report): boolean {
 
 type Measure = (report: Report) => Map<string, number | Spoken>;
 
-const measures: Record<ChangedLine['part'], Measure> = {
+const measures: Record<ComparedPart, Measure> = {
   traffic: ({ traffic }) => new Map(traffic.map((line) => [`${line.operation} ${line.lane}`, line.calls])),
   errors: ({ errors }) =>
     new Map(errors.map((line) => [`${line.operation} ${line.lane} ${line.status} ${line.error}`, line.calls])),
@@ -111,14 +111,9 @@ const measures: Record<ChangedLine['part'], Measure> = {
     ),
   notices: ({ notices }) =>
     new Map(
-      notices.flatMap((line): [string, number][] => [
-        [`${line.topic} made`, line.made],
-        [`${line.topic} delivered`, line.delivered],
-        [`${line.topic} retried`, line.retried],
-        [`${line.topic} pending`, line.pending],
-        [`${line.topic} stuck`, line.stuck],
-        [`${line.topic} dead`, line.dead],
-      ]),
+      notices.flatMap(({ topic, ...counts }) =>
+        Object.entries(counts).map(([name, count]) => [`${topic} ${name}`, count] as const),
+      ),
     ),
   // A limitation that can't be counted has no hits to compare.
   limitations: ({ limitations }) => new Map(limitations.flatMap(({ id, hits }) => (hits === null ? [] : [[id, hits]]))),
@@ -132,10 +127,10 @@ const measures: Record<ChangedLine['part'], Measure> = {
 };
 
 function changed(
-  part: ChangedLine['part'],
+  part: ComparedPart,
   before: Map<string, number | Spoken>,
   after: Map<string, number | Spoken>,
-): ChangedLine[] {
+): ReportDiff['changes'] {
   return [...new Set([...before.keys(), ...after.keys()])]
     .map((line) => {
       const [was, is] = [told(before.get(line)), told(after.get(line))];

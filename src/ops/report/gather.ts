@@ -1,26 +1,16 @@
 /** Makes a report: one pass over the exchanges of the period in pages, and what the store knows beside. */
 
-import type { z } from 'zod';
+import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { type ExchangeFilter, type Verdict, verdicts } from '../../proxy/records/evidence.ts';
-import { brokenView, verifyAuditStream } from '../audit.ts';
-import { DAY_MS, iso, pagesOf } from '../fields.ts';
+import { type Verdict, verdicts } from '../../proxy/records/evidence.ts';
+import { verifyAuditStream } from '../audit.ts';
+import { DAY_MS, exchangePages, iso, time } from '../fields.ts';
 import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
-import { merchantReadiness, viewReadiness } from '../readiness/readiness.ts';
+import { merchantReadiness } from '../readiness/readiness.ts';
 import { decisionLines } from './decisions.ts';
-import {
-  type Assumption,
-  type AuditProof,
-  askOf,
-  type DecisionLine,
-  REPORT_SCHEMA,
-  type Report,
-  type ReportAsk,
-  reportQuery,
-  type VerdictCounts,
-} from './report.ts';
+import { askOf, type Line, REPORT_SCHEMA, type Report, type ReportAsk, report, reportQuery } from './report.ts';
 import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
 import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
 
@@ -29,7 +19,7 @@ const PAGE = 1_000;
 
 /** What the report says of the installation; handed in, because settings are not the core's. */
 export interface ReportFacts {
-  assumptions: Assumption[];
+  assumptions: Line<'assumptions'>[];
   /** `notices.user_agent`. */
   notice_agent: string;
 }
@@ -65,6 +55,8 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   const notices = await noticeLines(ports, ask, signal);
   const fleet = await fleetOf(ports, merchant_id, tally, signal);
   const head = (await store.audit.audits(1))[0];
+  // From the first line to the last, whatever the period: one that was changed earlier puts the later ones in doubt.
+  const { expected: _expected, ...audit } = await verifyAuditStream(store.audit);
   return {
     schema: REPORT_SCHEMA,
     made_at: iso(ports.clock.now()),
@@ -93,7 +85,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       facts.assumptions,
       merchant_id === null ? null : await store.merchants.merchant(merchant_id),
     ),
-    readiness: merchant_id === null ? null : await viewReadiness(ports, merchant_id),
+    readiness: merchant_id === null ? null : await merchantReadiness(ports, merchant_id),
     merchants: fleet.merchants,
     verdicts: fleet.verdicts,
     readiness_days: await readinessDays(
@@ -110,14 +102,8 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       findings: fleet.left_out,
     },
     audit_head: { sequence: head?.sequence ?? 0, hash: head?.hash ?? '' },
-    audit: await proofOf(ports),
+    audit,
   };
-}
-
-/** From the first line to the last, whatever the period: one that was changed earlier puts the later ones in doubt. */
-async function proofOf({ store }: Ports): Promise<AuditProof> {
-  const { intact, lines, head, broken } = await verifyAuditStream(store.audit);
-  return { intact, lines, head, broken: broken === null ? null : brokenView(broken) };
 }
 
 /** What the exchanges alone tell. */
@@ -142,18 +128,12 @@ export async function tallyOf(
   ask: ReportAsk,
   signal: AbortSignal | null = null,
 ): Promise<Tally> {
+  const { since, until, merchant_id } = ask;
   const tally = createTally();
-  const last = await reader.lastExchange();
-  const filter: ExchangeFilter = {
-    since: ask.since,
-    until: ask.until,
-    ...(ask.merchant_id === null ? {} : { merchant_id: ask.merchant_id }),
-  };
-  signal?.throwIfAborted();
-  for await (const page of pagesOf((after, size) => reader.exchanges(filter, after, size), PAGE)) {
-    for (const exchange of page) if (exchange.sequence <= last) addExchange(tally, exchange);
-    if ((page.at(-1)?.sequence ?? last) >= last) break;
+  const filter = { since, until, ...(merchant_id === null ? {} : { merchant_id }) };
+  for await (const page of await exchangePages(reader, filter, PAGE)) {
     signal?.throwIfAborted();
+    for (const exchange of page) addExchange(tally, exchange);
   }
   return tally;
 }
@@ -161,7 +141,7 @@ export async function tallyOf(
 // Readiness of days of which no verdict was kept, from the audit chain: what each decision on a stage rested on.
 
 /** A line for each day on which a stage was decided, with the last verdict of each merchant on that day. */
-export function verdictDays(decisions: Report['decisions']): VerdictCounts[] {
+export function verdictDays(decisions: Report['decisions']): Line<'readiness_days'>[] {
   const days = new Map<string, Map<string, Verdict>>();
   for (const decision of decisions.toSorted((a, b) => a.sequence - b.sequence)) {
     const verdict = verdictOf(decision);
@@ -173,7 +153,7 @@ export function verdictDays(decisions: Report['decisions']): VerdictCounts[] {
 }
 
 /** Null for lines that are no decision on a stage. */
-function verdictOf({ evidence: { evidence } }: DecisionLine): Verdict | null {
+function verdictOf({ evidence: { evidence } }: Line<'decisions'>): Verdict | null {
   if (typeof evidence !== 'object' || evidence === null || !('verdict' in evidence)) return null;
   return verdicts.find((verdict) => verdict === evidence.verdict) ?? null;
 }
@@ -189,18 +169,27 @@ function countsOf(found: readonly Verdict[]): Record<Verdict, number> {
 export const figuresQuery = reportQuery.pick({ merchant: true, since: true, until: true });
 export type FiguresQuery = z.infer<typeof figuresQuery>;
 
+export const figuresView = z.object({
+  ...report.pick({ merchant_id: true, made_at: true, period: true, days: true, waits: true }).shape,
+  calls_since: time.nullable().describe('the oldest call that is still kept: nothing before it is shown'),
+  readiness_since: z.iso.date().nullable().describe('the first day that a verdict is kept of'),
+  losses: z.array(report.shape.losses.element.pick({ operation: true, path: true, count: true, would_be_count: true })),
+  ...report.pick({ notice_days: true, readiness_days: true }).shape,
+});
+export type FiguresView = z.infer<typeof figuresView>;
+
 /**
  * Reports and figures wait for one another, and payments for none of them.
  * @param signal aborted when its client is gone; then it rejects with the signal's reason.
  * @throws PuenteError bad_request when the period is empty.
  */
-export function viewFigures(ports: Ports, query: FiguresQuery, signal: AbortSignal) {
+export function viewFigures(ports: Ports, query: FiguresQuery, signal: AbortSignal): Promise<FiguresView> {
   const ask = askOf(ports, query);
   requirePeriod(ask);
   return ports.memory.mutex.run('report', () => gatherFigures(ports, ask, signal));
 }
 
-async function gatherFigures(ports: Ports, ask: ReportAsk, signal: AbortSignal) {
+async function gatherFigures(ports: Ports, ask: ReportAsk, signal: AbortSignal): Promise<FiguresView> {
   signal.throwIfAborted();
   await ports.evidence.settled();
   const tally = await tallyOf(ports.store.exchanges, ask, signal);

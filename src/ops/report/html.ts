@@ -19,7 +19,7 @@ import {
 } from '../html.ts';
 import type { Finding } from '../readiness/facts.ts';
 import { htmlPage, htmlSection, htmlVerdict, type ShownFinding } from './page.ts';
-import type { CutList, LossLine, Report } from './report.ts';
+import type { CutList, Line, Report } from './report.ts';
 import { OWN_VALUE } from './sections.ts';
 import { MORE_FIELDS, NO_OPERATION } from './tally.ts';
 
@@ -33,7 +33,7 @@ const CHART_WIDTH = 720;
 export function reportHtml(
   report: Report,
   words: Words,
-  advised: (loss: LossLine) => Said | null = () => null,
+  advised: (loss: Line<'losses'>) => Said | null = () => null,
 ): string {
   const { t } = words;
   const id = report.merchant_id;
@@ -47,7 +47,7 @@ export function reportHtml(
   ]);
 }
 
-function sections(report: Report, words: Words, advised: (loss: LossLine) => Said | null): Content[] {
+function sections(report: Report, words: Words, advised: (loss: Line<'losses'>) => Said | null): Content[] {
   const { t } = words;
   const rows = rowsOf(report, words, advised);
   const table = (list: keyof typeof rows): Html | null => tableOf(words, 'report.head', rows[list]);
@@ -84,7 +84,7 @@ function sections(report: Report, words: Words, advised: (loss: LossLine) => Sai
 }
 
 /** The lists of a report as rows, each cell by the key of its column's name (`report.head`). */
-function rowsOf(report: Report, words: Words, advised: (loss: LossLine) => Said | null) {
+function rowsOf(report: Report, words: Words, advised: (loss: Line<'losses'>) => Said | null) {
   const { t } = words;
   const limitation = ({ id, title, effect, workaround }: Report['limitations'][number]) => {
     return {
@@ -130,7 +130,7 @@ function rowsOf(report: Report, words: Words, advised: (loss: LossLine) => Said 
   } satisfies Record<string, Row[]>;
 }
 
-function callRows(report: Report, words: Words, advised: (loss: LossLine) => Said | null) {
+function callRows(report: Report, words: Words, advised: (loss: Line<'losses'>) => Said | null) {
   const { t } = words;
   return {
     traffic: report.traffic.map(({ calls, outcomes: { ok, business, auth, fault }, ...one }) => {

@@ -1,269 +1,188 @@
 /** A report as data: what the store says happened in a period, for one merchant or the fleet; JSON, CSV and HTML are its forms. */
 
 import { z } from 'zod';
-import type { Said } from '../../error.ts';
 import { languages } from '../../locales/words.ts';
-import type { Exchange, Outcome } from '../../proxy/evidence/exchange.ts';
-import type { DifferenceState, LossSeen, Verdict } from '../../proxy/records/evidence.ts';
-import type { Stage } from '../../proxy/routing/merchant.ts';
-import { instant, merchantId } from '../fields.ts';
+import { outcomes, shadowVerdicts } from '../../proxy/evidence/exchange.ts';
+import { differenceStates, lossWeights, verdicts } from '../../proxy/records/evidence.ts';
+import { stages } from '../../proxy/routing/merchant.ts';
+import { auditLine, chainView } from '../audit.ts';
+import { instant, lane, merchantId, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import type { Finding } from '../readiness/facts.ts';
-import type { ReadinessView } from '../readiness/readiness.ts';
+import { findingView, readinessView } from '../readiness/facts.ts';
 
 /** The form of the JSON; a reader refuses one that it does not know. */
 export const REPORT_SCHEMA = 'puente-report/1';
 
-type Lane = Exchange['lane'];
-
-export interface TrafficLine {
-  operation: string;
-  lane: Lane;
-  calls: number;
-  outcomes: Record<Outcome, number>;
-}
-
-export interface LatencyLine {
-  /** `all`, or one operation. */
-  operation: string;
-  lane: Lane;
-  calls: number;
-  /** Upper bounds of the histogram's class in which the share falls: at most 12 % above the true value. */
-  p50_ms: number;
-  p95_ms: number;
-  p99_ms: number;
-  max_ms: number;
-}
-
-/** Calls of all operations that took so long, by lane. */
-export interface WaitLine {
-  /** Whole ms, rounded up, both ends among them; each class is twice as wide as the one before it. */
-  from_ms: number;
-  up_to_ms: number;
-  legacy: number;
-  orders: number;
-}
-
-export interface ErrorLine {
-  operation: string;
-  lane: Lane;
-  status: number;
-  /** Legacy error that the till was told. */
-  error: string;
-  calls: number;
-  sample: string;
-}
-
-export interface DayLine {
-  /** UTC day, ISO 8601. */
-  day: string;
-  legacy: number;
-  orders: number;
-  /** Of the calls on orders. */
-  faults: number;
-}
-
-export interface LossLine extends Omit<LossSeen, 'would_be' | 'unknown'> {
-  /** The sentence for the till's maker. */
-  advice: string;
-  /** On real orders, and on paper. */
-  count: number;
-  would_be_count: number;
-}
-
-export interface DifferenceLine {
-  merchant_id: string;
-  signature: string;
-  operation: string;
-  what: string;
-  path: string;
-  legacy: string;
-  orders: string;
-  state: DifferenceState;
-  /** In the period. */
-  count: number;
-  first_at: string;
-  last_at: string;
-}
-
-export interface ShadowLine {
-  operation: string;
-  verdict: 'accepted' | 'refused_here' | 'refused_there';
-  code: string | null;
-  error: string | null;
-  count: number;
-}
-
-export interface NoticeLine {
-  topic: string;
-  made: number;
-  delivered: number;
-  /** Needed more than one attempt. */
-  retried: number;
-  pending: number;
-  /** Of the pending: tried in vain, or waiting for longer than the first retry takes. */
-  stuck: number;
-  dead: number;
-}
-
-/** Notices that were made on a UTC day, as they stand now. */
-export type NoticeDay = { day: string } & Pick<NoticeLine, 'made' | 'delivered' | 'pending' | 'stuck' | 'dead'>;
-/** Merchants by their verdict on a UTC day. */
-export type VerdictCounts = { day: string } & Record<Verdict, number>;
+const count = z.int().min(0);
+const lanes = { legacy: count, orders: count };
+const day = z.iso.date().describe('a UTC day');
+const byVerdict = { ready: count, inconclusive: count, blocked: count };
 
 /** A line of the audit chain, as decision or incident. */
-export interface DecisionLine {
-  sequence: number;
-  at: string;
-  who: string;
-  action: string;
-  subject: string;
-  reason: string;
-  /** What Puente gave as its reason, by its code; null for a person's words. */
-  said: Said | null;
-  /** What it was and what it became; null where the line changed nothing. */
-  before: unknown;
-  after: unknown;
-  /** The other facts of the line: the evidence it rests on, what was touched, who proposed it. */
-  evidence: Record<string, unknown>;
-}
+const decisionLine = z.object({
+  ...auditLine.omit({ detail: true, hash: true, said: true }).shape,
+  before: z.unknown().describe('what it was; null where the line changed nothing'),
+  after: z.unknown(),
+  evidence: z
+    .record(z.string(), z.unknown())
+    .describe('the other facts of the line: what it rests on, who proposed it'),
+  said: auditLine.shape.said,
+});
 
-/** What stands in a merchant's way. */
-export interface FleetFinding extends Finding {
-  merchant_id: string;
-}
+/** What a report has as tables, and what was found of the audit chain, as a table of one row: in the order of their columns. */
+const parts = {
+  traffic: z.array(
+    z.object({ operation: z.string(), lane, calls: z.int(), outcomes: z.record(z.enum(outcomes), z.int()) }),
+  ),
+  /** Upper bounds of the histogram's class in which the share falls: at most 12 % above the true value. */
+  latency: z.array(
+    z.object({
+      operation: z.string().describe('`all`, or one operation'),
+      lane,
+      calls: z.int(),
+      p50_ms: z.number(),
+      p95_ms: z.number(),
+      p99_ms: z.number(),
+      max_ms: z.number(),
+    }),
+  ),
+  /** Whole ms, rounded up, both ends among them; each class is twice as wide as the one before it. */
+  waits: z.array(z.object({ from_ms: count, up_to_ms: count, ...lanes })).describe('calls by what they took'),
+  errors: z.array(
+    z.object({
+      operation: z.string(),
+      lane,
+      status: z.int(),
+      error: z.string().describe('as the till was told'),
+      calls: z.int(),
+      sample: z.string(),
+    }),
+  ),
+  days: z.array(z.object({ day, ...lanes, faults: count.describe('of the calls on orders') })),
+  losses: z.array(
+    z.object({
+      weight: z.enum(lossWeights),
+      operation: z.string(),
+      table: z.string(),
+      path: z.string(),
+      count: count.describe('on real orders'),
+      would_be_count: count.describe('on paper'),
+      why: z.string(),
+      advice: z.string().describe("the sentence for the till's maker"),
+    }),
+  ),
+  differences: z.array(
+    z.object({
+      merchant_id: z.string(),
+      signature: z.string(),
+      operation: z.string(),
+      what: z.string(),
+      path: z.string(),
+      legacy: z.string(),
+      orders: z.string(),
+      state: z.enum(differenceStates),
+      count: count.describe('in the period'),
+      first_at: time,
+      last_at: time,
+    }),
+  ),
+  shadow: z.array(
+    z.object({
+      operation: z.string(),
+      verdict: z.enum(shadowVerdicts),
+      code: z.string().nullable(),
+      error: z.string().nullable(),
+      count,
+    }),
+  ),
+  /** Stuck is a part of pending: tried in vain, or waiting for longer than the first retry takes. */
+  notices: z.array(
+    z.object({
+      ...{ topic: z.string(), made: count, delivered: count },
+      ...{ retried: count.describe('needed more than one attempt'), pending: count, stuck: count, dead: count },
+    }),
+  ),
+  notice_days: z
+    .array(z.object({ day, made: count, delivered: count, pending: count, stuck: count, dead: count }))
+    .describe('by the day on which they were made, as they stand now; stuck is a part of pending'),
+  incidents: z.array(decisionLine),
+  decisions: z.array(decisionLine),
+  assumptions: z.array(
+    z.object({ name: z.string().describe("a setting's dotted name"), value: z.string(), sentence: z.string() }),
+  ),
+  limitations: z.array(
+    z.object({
+      id: z.string(),
+      title: z.string(),
+      effect: z.string(),
+      workaround: z.string(),
+      hits: z.int().nullable().describe('calls that met it, or notices where it is about those; null: not countable'),
+      calls: z.int().describe('of its operations on orders, each of which could have met it'),
+      unseen: z.string().nullable().describe("why it can't be counted"),
+    }),
+  ),
+  merchants: z.array(
+    z.object({
+      merchant_id: z.string(),
+      site: z.string().nullable(),
+      stage: z.enum(stages),
+      share: z.number(),
+      stopped: z.boolean(),
+      verdict: z.enum(verdicts).describe('at the time the report was made'),
+      blockers: count,
+      calls: count.describe('in the period, as the next two'),
+      faults: count,
+      losses: count.describe('fields that did not reach an order, or would not have'),
+      open_differences: count.describe('at the time the report was made'),
+    }),
+  ),
+  readiness_days: z.array(z.object({ day, ...byVerdict })).describe('merchants by their verdict'),
+  findings: z.array(z.object({ merchant_id: z.string(), ...findingView.shape })),
+  audit: chainView.omit({ expected: true }),
+};
 
-export interface MerchantLine {
-  merchant_id: string;
-  site: string | null;
-  stage: Stage;
-  share: number;
-  stopped: boolean;
-  /** At the time the report was made. */
-  verdict: Verdict;
-  blockers: number;
-  /** In the period, as the next two. */
-  calls: number;
-  faults: number;
-  /** Fields that did not reach an order, or would not have. */
-  losses: number;
-  /** At the time the report was made. */
-  open_differences: number;
-}
+export type ReportPart = keyof typeof parts;
+export const reportParts = Object.keys(parts) as ReportPart[]; // the keys of the line above
 
-export interface Assumption {
-  /** A setting's dotted name. */
-  name: string;
-  value: string;
-  sentence: string;
-}
-
-export interface LimitationLine {
-  id: string;
-  title: string;
-  effect: string;
-  workaround: string;
-  /** Calls in the period that met it, or notices where it is about those; null where it can't be counted. */
-  hits: number | null;
-  /** Calls of its operations on orders, each of which could have met it. */
-  calls: number;
-  /** Why it can't be counted; null where it is. */
-  unseen: string | null;
-}
-
-/** What decisions and incidents rest on. */
-export interface AuditProof {
-  intact: boolean;
-  /** Lines that hold, counted from the first. */
-  lines: number;
-  /** The last line that holds; null for an empty chain. */
-  head: { sequence: number; hash: string } | null;
-  /** The first line that does not follow from the one before it; null for an intact chain. */
-  broken: { sequence: number; reason: string; said: Said } | null;
+/** The fields of each line of a part. */
+export function fieldsOf(part: ReportPart): readonly string[] {
+  const form = part === 'audit' ? parts.audit : parts[part].element;
+  return Object.keys(form.shape);
 }
 
 /** Lists that can be too long for one report. */
-export type CutList = 'differences' | 'incidents' | 'decisions' | 'findings';
+export const cutLists = ['differences', 'incidents', 'decisions', 'findings'] as const;
+export type CutList = (typeof cutLists)[number];
 
-export interface Report {
-  schema: typeof REPORT_SCHEMA;
-  made_at: string;
-  /** Null: all merchants. */
-  merchant_id: string | null;
-  /** [since, until), ISO 8601. */
-  period: { since: string; until: string };
-  /** Revisions of the tables that made the exchanges, with their calls; the one in force is `tables_revision`. */
-  tables_revision: string;
-  tables: { revision: string; calls: number }[];
-  /** Exchanges that the sums below were made of, and what is known not to be among them. */
-  exchanges: {
-    count: number;
-    first_sequence: number;
-    last_sequence: number;
-    shed: { shadow: number; evidence: number };
-    /** Calls on orders that were recorded before limitations were counted, or could not be judged. */
-    uncounted: number;
-  };
-  traffic: TrafficLine[];
-  latency: LatencyLine[];
-  waits: WaitLine[];
-  errors: ErrorLine[];
-  days: DayLine[];
-  losses: LossLine[];
-  differences: DifferenceLine[];
-  shadow: ShadowLine[];
-  notices: NoticeLine[];
-  /** By the UTC day on which they were made. */
-  notice_days: NoticeDay[];
-  incidents: DecisionLine[];
-  decisions: DecisionLine[];
-  assumptions: Assumption[];
-  limitations: LimitationLine[];
-  /** Of a merchant's report. */
-  readiness: ReadinessView | null;
-  /** All of a fleet; of a merchant's report its own line. */
-  merchants: MerchantLine[];
-  /** How many of the merchants have which verdict. */
-  verdicts: Record<Verdict, number>;
-  /** The same by UTC day, of days with a verdict. */
-  readiness_days: VerdictCounts[];
-  /** What stands in the way of any of them. */
-  findings: FleetFinding[];
-  /** Lines that are not in the lists above because there are too many; the newest or most frequent ones are. */
-  left_out: Record<CutList, number>;
-  /** The audit chain's head when it was made: `puente audit verify --expect` proves that nothing was cut off since. */
-  audit_head: { sequence: number; hash: string };
-  /** The whole chain, checked while the report was made (`docs/protocol.md` P16). */
-  audit: AuditProof;
-}
+export const report = z.object({
+  schema: z.literal(REPORT_SCHEMA),
+  made_at: time,
+  merchant_id: z.string().nullable().describe('null: the fleet'),
+  period: z.object({ since: time, until: time }).describe('[since, until)'),
+  tables_revision: z.string().describe('of the tables in force'),
+  tables: z.array(z.object({ revision: z.string(), calls: z.int() })).describe('that made the exchanges'),
+  exchanges: z.object({
+    count,
+    first_sequence: z.int(),
+    last_sequence: z.int(),
+    shed: z.object({ shadow: count, evidence: count }),
+    uncounted: count.describe('calls on orders recorded before limitations were counted, or that could not be judged'),
+  }),
+  ...parts,
+  readiness: readinessView.nullable().describe("of a merchant's report"),
+  verdicts: z.object(byVerdict).describe('how many of the merchants have which verdict'),
+  left_out: z.record(z.enum(cutLists), count).describe('lines that are not in the lists because there are too many'),
+  audit_head: z
+    .object({ sequence: z.int(), hash: z.string() })
+    .describe('when it was made: `puente audit verify --expect` proves that nothing was cut off since'),
+});
+export type Report = z.infer<typeof report>;
+/** A line of one of the lists. */
+export type Line<Part extends Exclude<ReportPart, 'audit'>> = Report[Part][number];
 
 // What may be asked of reports, and the defaults: the last seven days, as JSON.
 
 const DEFAULT_PERIOD_MS = 7 * 86_400_000;
-
-/** The lists of a report that are tables, and what was found of the audit chain as a table of one row. */
-export const reportParts = [
-  'traffic',
-  'latency',
-  'waits',
-  'errors',
-  'days',
-  'losses',
-  'differences',
-  'shadow',
-  'notices',
-  'notice_days',
-  'incidents',
-  'decisions',
-  'assumptions',
-  'limitations',
-  'merchants',
-  'readiness_days',
-  'findings',
-  'audit',
-] as const satisfies readonly (keyof Report)[];
-
-export type ReportPart = (typeof reportParts)[number];
 
 /** The query of `GET /api/report`. `part` is for CSV: one list of the report, or every exchange as it was kept; `language` for HTML, what programs read has one. */
 export const reportQuery = z.strictObject({

@@ -3,26 +3,16 @@
 import type { Spoken } from '../../error.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
 import type { Limitation, Tables } from '../../mapping/tables.ts';
-import type { Verdict } from '../../proxy/records/evidence.ts';
+import { lossWeights, type Verdict } from '../../proxy/records/evidence.ts';
 import type { NoticeSum } from '../../proxy/records/notices.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import { DAY_MS, dayOf, iso } from '../fields.ts';
+import { DAY_MS, dayOf, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { adviceOn } from '../readiness/coverage.ts';
 import type { Readiness } from '../readiness/facts.ts';
 import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
-import type {
-  Assumption,
-  DifferenceLine,
-  FleetFinding,
-  LimitationLine,
-  LossLine,
-  MerchantLine,
-  NoticeDay,
-  NoticeLine,
-  ReportAsk,
-} from './report.ts';
+import type { Line, ReportAsk } from './report.ts';
 import type { MerchantSums, Tally } from './tally.ts';
 
 /** Blockers of one merchant that a fleet's report tells, so that no few fill it; the line of each has their number. */
@@ -31,9 +21,9 @@ const MOST_OF_ONE = 5;
 const MOST_FINDINGS = 5_000;
 
 export interface Fleet {
-  merchants: MerchantLine[];
+  merchants: Line<'merchants'>[];
   verdicts: Record<Verdict, number>;
-  findings: FleetFinding[];
+  findings: Line<'findings'>[];
   left_out: number;
 }
 
@@ -85,7 +75,7 @@ function lineOf(
   { verdict, blockers }: Readiness,
   { calls, faults, losses }: MerchantSums,
   open_differences: number,
-): MerchantLine {
+): Line<'merchants'> {
   const { intended, share } = stageInForce(settings, merchant, null);
   return {
     merchant_id,
@@ -130,11 +120,11 @@ export async function noticeLines(
   ports: Ports,
   ask: ReportAsk,
   signal: AbortSignal | null,
-): Promise<{ lines: NoticeLine[]; days: NoticeDay[]; totals: NoticeTotals }> {
+): Promise<{ lines: Line<'notices'>[]; days: Line<'notice_days'>[]; totals: NoticeTotals }> {
   const { since, until, merchant_id } = ask;
   const fresh_since = ports.clock.now() - STUCK_AFTER_MS;
   const lines = new Map(noticeTopics.map((topic) => [topic, emptyLine(topic)]));
-  const days = new Map<string, NoticeDay>();
+  const days = new Map<string, Line<'notice_days'>>();
   const totals: NoticeTotals = { point: 0, ipn: 0, webhook: 0 };
   const last = Math.min(until, ports.clock.now() + HOUR_MS);
   for (const [from, to] of slices(Math.max(since, FIRST_INSTANT), last, fresh_since)) {
@@ -150,7 +140,7 @@ export async function noticeLines(
   return { lines: [...lines.values()].filter(({ made }) => made > 0), days: [...days.values()], totals };
 }
 
-function add(line: NoticeLine | undefined, { state, attempts, count }: NoticeSum, is_fresh: boolean): void {
+function add(line: Line<'notices'> | undefined, { state, attempts, count }: NoticeSum, is_fresh: boolean): void {
   if (line === undefined) return;
   line.made += count;
   line[state] += count;
@@ -158,7 +148,7 @@ function add(line: NoticeLine | undefined, { state, attempts, count }: NoticeSum
   if (isStuck({ state, attempts }, is_fresh)) line.stuck += count;
 }
 
-function addToDay(days: Map<string, NoticeDay>, at: number, sum: NoticeSum, is_fresh: boolean): void {
+function addToDay(days: Map<string, Line<'notice_days'>>, at: number, sum: NoticeSum, is_fresh: boolean): void {
   const day = dayOf(at);
   const line = days.get(day) ?? { day, made: 0, delivered: 0, pending: 0, stuck: 0, dead: 0 };
   line.made += sum.count;
@@ -182,29 +172,28 @@ function* slices(since: number, until: number, fresh_since: number): Generator<[
   }
 }
 
-function emptyLine(topic: string): NoticeLine {
+function emptyLine(topic: string): Line<'notices'> {
   return { topic, made: 0, delivered: 0, retried: 0, pending: 0, stuck: 0, dead: 0 };
 }
 
 // Losses and differences of a period: how often from its exchanges, what they are from the tables and the inbox.
 
-const WEIGHTS: readonly LossLine['weight'][] = ['money', 'identity', 'other'];
 /** Groups that people can read in one report. */
 const MOST_DIFFERENCES = 5_000;
 
 /** Money first, then who and what it was for, then by count. */
-export function lossLines({ tables }: Pick<Ports, 'tables'>, tally: Tally): LossLine[] {
+export function lossLines({ tables }: Pick<Ports, 'tables'>, tally: Tally): Line<'losses'>[] {
   return [...tally.losses.values()]
     .map((loss) => ({ ...loss, advice: adviceFor(tables, loss).text }))
     .toSorted(
       (a, b) =>
-        WEIGHTS.indexOf(a.weight) - WEIGHTS.indexOf(b.weight) ||
+        lossWeights.indexOf(a.weight) - lossWeights.indexOf(b.weight) ||
         b.count + b.would_be_count - (a.count + a.would_be_count),
     );
 }
 
 /** What to tell the till's maker of a loss, really and on paper. */
-export function adviceFor(tables: Tables, loss: Omit<LossLine, 'advice'>): Spoken {
+export function adviceFor(tables: Tables, loss: Omit<Line<'losses'>, 'advice'>): Spoken {
   return adviceOn(tables, { ...loss, count: loss.count + loss.would_be_count });
 }
 
@@ -213,25 +202,16 @@ export async function differenceLines(
   ports: Ports,
   merchant_id: string | null,
   tally: Tally,
-): Promise<{ lines: DifferenceLine[]; left_out: number }> {
+): Promise<{ lines: Line<'differences'>[]; left_out: number }> {
   const filter = merchant_id === null ? {} : { merchant_id };
   const groups = await ports.store.evidence.differences(filter, ports.clock.now());
   const lines = groups
     .map((group) => ({ group, count: tally.signatures.get(`${group.merchant_id} ${group.signature}`) ?? 0 }))
     .filter(({ count }) => count > 0)
-    .map(({ group, count }) => ({
-      merchant_id: group.merchant_id,
-      signature: group.signature,
-      operation: group.operation,
-      what: group.what,
-      path: group.path,
-      legacy: group.legacy,
-      orders: group.orders,
-      state: group.state,
-      count,
-      first_at: iso(group.first_at),
-      last_at: iso(group.last_at),
-    }))
+    .map(({ group: { accepted_until: _until, note: _note, who: _who, revision: _revision, ...group }, count }) => {
+      const { sample: _sample, tables_revision: _tables, ...line } = shown(group);
+      return { ...line, count };
+    })
     .toSorted((a, b) => b.count - a.count);
   return { lines: lines.slice(0, MOST_DIFFERENCES), left_out: Math.max(0, lines.length - MOST_DIFFERENCES) };
 }
@@ -248,8 +228,12 @@ interface NoticesSent {
 }
 
 /** Those with hits, the most frequent first; then those that can't be counted and whose operations were called on orders. */
-export function limitationLines(limitations: readonly Limitation[], tally: Tally, sent: NoticesSent): LimitationLine[] {
-  const lines = limitations.map((one): LimitationLine => {
+export function limitationLines(
+  limitations: readonly Limitation[],
+  tally: Tally,
+  sent: NoticesSent,
+): Line<'limitations'>[] {
+  const lines = limitations.map((one): Line<'limitations'> => {
     const { id, title, effect, workaround, operations, counted } = one;
     const unseen = 'unseen' in counted ? counted.unseen : null;
     const hits = unseen === null ? hitsOf(one, tally, sent) : null;
@@ -277,7 +261,10 @@ const DEFAULTS = 'merchants.';
 export const OWN_VALUE = ' (of this merchant)';
 
 /** @param merchant null: the fleet, or a merchant without settings. */
-export function assumptionsFor(assumptions: readonly Assumption[], merchant: Merchant | null): Assumption[] {
+export function assumptionsFor(
+  assumptions: readonly Line<'assumptions'>[],
+  merchant: Merchant | null,
+): Line<'assumptions'>[] {
   if (merchant === null) return [...assumptions];
   const own = new Map<string, unknown>(
     Object.entries(merchant.settings).map(([key, value]) => [DEFAULTS + key, value]),

@@ -4,7 +4,7 @@ import { OTHERS } from '../../mapping/tables.ts';
 import { type Exchange, type Outcome, outcomes } from '../../proxy/evidence/exchange.ts';
 import type { LossSeen, StoredExchange } from '../../proxy/records/evidence.ts';
 import { DAY_MS } from '../fields.ts';
-import type { DayLine, ErrorLine, LatencyLine, LossLine, ShadowLine, TrafficLine, WaitLine } from './report.ts';
+import type { Line } from './report.ts';
 
 /** Calls of no operation are one line. */
 export const NO_OPERATION = '(no operation)';
@@ -27,12 +27,12 @@ export interface Tally {
   count: number;
   first_sequence: number;
   last_sequence: number;
-  traffic: Map<string, TrafficLine>;
+  traffic: Map<string, Line<'traffic'>>;
   latency: Map<string, { operation: string; lane: Exchange['lane']; histogram: Histogram }>;
-  errors: Map<string, ErrorLine>;
-  days: Map<number, DayLine>;
-  losses: Map<string, Omit<LossLine, 'advice'>>;
-  shadow: Map<string, ShadowLine>;
+  errors: Map<string, Line<'errors'>>;
+  days: Map<number, Line<'days'>>;
+  losses: Map<string, Omit<Line<'losses'>, 'advice'>>;
+  shadow: Map<string, Line<'shadow'>>;
   tables: Map<string, number>;
   /** Calls that met a limitation, by its number. */
   limitations: Map<string, number>;
@@ -87,7 +87,7 @@ function countOne(counts: Map<string, number>, key: string): void {
 }
 
 /** Quantiles by lane and operation, those of a whole lane first. */
-export function latencyLines(tally: Tally): LatencyLine[] {
+export function latencyLines(tally: Tally): Line<'latency'>[] {
   return [...tally.latency.values()]
     .map(({ operation, lane, histogram }) => ({
       operation,
@@ -106,14 +106,14 @@ function tenths(ms: number): number {
 }
 
 /** Waits of all operations by lane, from the shortest to the longest class that any call is in, without a gap. */
-export function waitLines(tally: Tally): WaitLine[] {
+export function waitLines(tally: Tally): Line<'waits'>[] {
   const of = (lane: Exchange['lane']): Map<number, number> => {
     const found = tally.latency.get(`all ${lane}`);
     return found === undefined ? new Map() : byDoubling(found.histogram);
   };
   const [legacy, orders] = [of('legacy'), of('orders')];
   const seen = [...legacy.keys(), ...orders.keys()];
-  const lines: WaitLine[] = [];
+  const lines: Line<'waits'>[] = [];
   for (let from_ms = Math.min(...seen); from_ms <= Math.max(...seen); from_ms = Math.max(2, from_ms * 2)) {
     const up_to_ms = Math.max(2, from_ms * 2) - 1;
     lines.push({ from_ms, up_to_ms, legacy: legacy.get(from_ms) ?? 0, orders: orders.get(from_ms) ?? 0 });
@@ -122,7 +122,7 @@ export function waitLines(tally: Tally): WaitLine[] {
 }
 
 /** Days with a call, oldest first. */
-export function dayLines({ days }: Tally): DayLine[] {
+export function dayLines({ days }: Tally): Line<'days'>[] {
   return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1));
 }
 
@@ -208,7 +208,7 @@ function addShadow(tally: Tally, operation: string, shadow: NonNullable<Exchange
   line.count++;
 }
 
-function lineOf<Key, Line>(lines: Map<Key, Line>, key: Key, make: () => Line): Line {
+function lineOf<Key, Sums>(lines: Map<Key, Sums>, key: Key, make: () => Sums): Sums {
   const known = lines.get(key);
   if (known !== undefined) return known;
   const line = make();

@@ -1,6 +1,7 @@
 /** The steps of a sale's story, gathered from everything the store kept of it. */
 
-import type { Said, Spoken } from '../../error.ts';
+import { z } from 'zod';
+import type { Spoken } from '../../error.ts';
 import { quoted, readStored, say } from '../../locales/message.ts';
 import { decimalText } from '../../mapping/amount.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
@@ -11,7 +12,7 @@ import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { type Link, slotOf } from '../../proxy/sales/link.ts';
 import { BY_ITSELF } from '../api/person.ts';
-import { iso } from '../fields.ts';
+import { iso, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
 /** A till that polls every second for an hour; later calls of one sale are left out, and the story says so. */
@@ -299,17 +300,14 @@ export function stepsOfRefund(refund: Refund, { exponent, currency }: { exponent
 // The order of a story: by time, and within one moment causes before what came of them.
 
 /** What happened, in the order in which it did. */
-export interface TraceStep {
-  /** ISO 8601. */
-  at: string;
-  kind: 'till' | 'upstream' | 'shadow' | 'state' | 'event' | 'notice' | 'refund' | 'loss' | 'decision';
-  /** One sentence. */
-  what: string;
-  /** By its codes, in the order of its parts. */
-  said: Said[];
-  /** An id to look further with: of an exchange, a notice, a refund, an event or an audit line. */
-  id: string | null;
-}
+export const traceStep = z.object({
+  at: time,
+  kind: z.enum(['till', 'upstream', 'shadow', 'state', 'event', 'notice', 'refund', 'loss', 'decision']),
+  what: z.string(),
+  said: z.array(said),
+  id: z.string().nullable().describe('of an exchange, a notice, a refund, an event or an audit line'),
+});
+export type TraceStep = z.infer<typeof traceStep>;
 
 /**
  * Causes before effects: a call is taken in and translated, the row is written, the service is asked, it tells of a change,

@@ -1,56 +1,65 @@
 /** One sale in one story: till calls, rules that fired, upstream calls, states, events, notices, refunds, losses. */
-import { PuenteError, type Said } from '../../error.ts';
+import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { decimalText } from '../../mapping/amount.ts';
-import type { RowWords } from '../../mapping/tables.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
 import { isMintedMerchantOrder, merchantOrderOfPayment } from '../../proxy/ids.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { derivedReference } from '../../proxy/sales/new-link.ts';
-import { iso } from '../fields.ts';
+import { iso, lane, said, shown, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { storyOfCalls, storyOfLink, storyOfSale, type TraceStep } from './steps.ts';
+import { storyOfCalls, storyOfLink, storyOfSale, traceStep } from './steps.ts';
 
-export interface Trace {
-  found_as: IdKind;
-  /** Null for calls that belong to no sale that Puente knows. */
-  sale: SaleView | null;
-  /** What stays true whatever the stage is now. */
-  promise: string;
-  promise_said: Said;
-  steps: TraceStep[];
-  /** Table rows that fired in its calls, really or on paper, with their reasons. */
-  rules: (RowWords & { says_said: Said })[];
-  /** True when the tables have changed since, so that rules may be missing or worded differently. */
-  tables_changed: boolean;
-}
+/** What an id was taken for. */
+export const idKinds = [
+  'legacy id',
+  'order',
+  'payment',
+  'merchant order',
+  'reference',
+  'refund',
+  'notice',
+  'exchange',
+] as const;
+type IdKind = (typeof idKinds)[number];
 
 /** The sale itself, with every id that it goes by. */
-export interface SaleView {
-  merchant: string;
-  lane: 'legacy' | 'orders';
-  family: string;
-  unit: string;
-  legacy_id: string | null;
-  order_id: string | null;
-  payment_id: string | null;
-  merchant_order_id: number | null;
-  client_reference: string | null;
-  reference_sent: string | null;
-  /** Decimal text; null where legacy never told. */
-  amount: string | null;
-  currency: string;
-  /** What the till sees. */
-  legacy_state: string | null;
-  /** Of the link, or of the remembered sale. */
-  state: string;
-  born_at: string;
-  /** Latest end while it is open; null in a terminal state. */
-  ends_at: string | null;
-  tables_revision: string | null;
-}
+const saleView = z.object({
+  merchant: z.string(),
+  lane,
+  family: z.string(),
+  unit: z.string(),
+  legacy_id: z.string().nullable(),
+  order_id: z.string().nullable(),
+  payment_id: z.string().nullable(),
+  merchant_order_id: z.number().nullable(),
+  client_reference: z.string().nullable(),
+  reference_sent: z.string().nullable(),
+  amount: z.string().nullable().describe('decimal text; null where legacy never told'),
+  currency: z.string(),
+  legacy_state: z.string().nullable().describe('what the till sees'),
+  state: z.string().describe('of the link, or of the remembered sale'),
+  born_at: time,
+  ends_at: time.nullable().describe('latest end while it is open'),
+  tables_revision: z.string().nullable(),
+});
+export type SaleView = z.infer<typeof saleView>;
+
+export const traceView = z.object({
+  found_as: z.enum(idKinds),
+  sale: saleView.nullable().describe('null for calls that belong to no known sale'),
+  promise: z.string().describe('what stays true whatever the stage is now'),
+  promise_said: said,
+  steps: z.array(traceStep),
+  rules: z
+    .array(z.object({ row: z.string(), says: z.string(), says_said: said, why: z.string() }))
+    .describe('table rows that fired in its calls, really or on paper'),
+  tables_changed: z.boolean().describe('since then, so that rules may be missing or worded differently'),
+});
+export type Trace = z.infer<typeof traceView>;
 
 /**
  * The story of every sale that an id means, newest first.
@@ -78,26 +87,21 @@ const LONGEST_SHOWN = 80;
 
 async function storyOf(ports: Ports, { found_as, link, sale, calls }: Subject): Promise<Trace> {
   const { revision } = ports.tables;
-  if (link !== null) {
-    const { steps, fired } = await storyOfLink(ports, link);
-    const tables_changed = link.tables_revision !== revision;
-    return {
-      found_as,
-      sale: await viewOfLink(ports, link),
-      ...promised(promiseOf(link)),
-      steps,
-      rules: rulesOf(ports, fired),
-      tables_changed,
-    };
-  }
-  const { steps, fired } = sale === null ? storyOfCalls(calls) : await storyOfSale(ports, sale);
+  const { steps, fired } =
+    link !== null
+      ? await storyOfLink(ports, link)
+      : sale !== null
+        ? await storyOfSale(ports, sale)
+        : storyOfCalls(calls);
+  const { text: promise, said: promise_said } = say(promiseOf(link, sale), {});
   return {
     found_as,
-    sale: sale === null ? null : await viewOfSale(ports, sale),
-    ...promised(sale === null ? 'promise.unknown' : 'promise.legacy'),
+    sale: await viewOfSale(ports, link, sale),
+    promise,
+    promise_said,
     steps,
     rules: rulesOf(ports, fired),
-    tables_changed: calls.some(({ tables_revision }) => tables_revision !== revision),
+    tables_changed: [...(link === null ? [] : [link]), ...calls].some((one) => one.tables_revision !== revision),
   };
 }
 
@@ -108,105 +112,67 @@ function rulesOf({ tables }: Ports, fired: readonly string[]): Trace['rules'] {
   });
 }
 
-type PromiseCode = 'promise.unknown' | 'promise.legacy' | 'promise.open' | 'promise.orders';
-
-function promised(code: PromiseCode): Pick<Trace, 'promise' | 'promise_said'> {
-  const { text, said } = say(code, {});
-  return { promise: text, promise_said: said };
+function promiseOf(link: Link | null, sale: LegacySale | null): string {
+  if (link !== null) return isOpen(link) ? 'promise.open' : 'promise.orders';
+  return sale === null ? 'promise.unknown' : 'promise.legacy';
 }
 
-function promiseOf(link: Link): PromiseCode {
-  const open = link.state === 'SENDING' || link.state === 'IN_DOUBT' || link.state === 'LIVE';
-  return open ? 'promise.open' : 'promise.orders';
+function isOpen({ state }: Link | LegacySale): boolean {
+  return ['SENDING', 'IN_DOUBT', 'LIVE', 'OPEN'].includes(state);
 }
 
-async function viewOfLink(ports: Ports, link: Link): Promise<SaleView> {
-  const site = ports.tables.site((await ports.store.merchants.merchant(link.merchant_id))?.site ?? null);
-  const open = link.state === 'SENDING' || link.state === 'IN_DOUBT' || link.state === 'LIVE';
+/** What legacy never told is null. */
+const UNTOLD = {
+  order_id: null,
+  payment_id: null,
+  merchant_order_id: null,
+  reference_sent: null,
+  amount_minor: null,
+  legacy_state: null,
+  tables_revision: null,
+};
+
+async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySale | null): Promise<SaleView | null> {
+  const known = link ?? sale;
+  if (known === null) return null;
+  const { merchant_id, family, unit, legacy_id, state, created_at } = known;
+  const site = ports.tables.site((await ports.store.merchants.merchant(merchant_id))?.site ?? null);
+  const { order_id, payment_id, merchant_order_id, reference_sent, amount_minor, legacy_state, tables_revision } =
+    link ?? UNTOLD;
+  const ends_at = link === null ? (sale?.ends_at ?? null) : link.expires_at;
   return {
-    merchant: link.merchant_id,
-    lane: 'orders',
-    family: link.family,
-    unit: link.unit,
-    legacy_id: link.legacy_id,
-    order_id: link.order_id,
-    payment_id: link.payment_id,
-    merchant_order_id: link.merchant_order_id,
-    client_reference: shown(link.client_reference),
-    reference_sent: shown(link.reference_sent),
-    amount: decimalText(link.amount_minor, site.exponent) ?? null,
+    ...{ merchant: merchant_id, lane: link === null ? 'legacy' : 'orders', family, unit },
+    ...{ legacy_id, order_id, payment_id, merchant_order_id },
+    client_reference: shownText(known.client_reference),
+    reference_sent: shownText(reference_sent),
+    amount: amount_minor === null ? null : (decimalText(amount_minor, site.exponent) ?? null),
     currency: site.currency,
-    legacy_state: link.legacy_state,
-    state: link.state,
-    born_at: iso(link.created_at),
-    ends_at: open ? iso(link.expires_at) : null,
-    tables_revision: link.tables_revision,
-  };
-}
-
-async function viewOfSale(ports: Ports, sale: LegacySale): Promise<SaleView> {
-  const site = ports.tables.site((await ports.store.merchants.merchant(sale.merchant_id))?.site ?? null);
-  const open = sale.state === 'SENDING' || sale.state === 'IN_DOUBT' || sale.state === 'OPEN';
-  return {
-    merchant: sale.merchant_id,
-    lane: 'legacy',
-    family: sale.family,
-    unit: sale.unit,
-    legacy_id: sale.legacy_id,
-    order_id: null,
-    payment_id: null,
-    merchant_order_id: null,
-    client_reference: shown(sale.client_reference),
-    reference_sent: null,
-    amount: null,
-    currency: site.currency,
-    legacy_state: null,
-    state: sale.state,
-    born_at: iso(sale.created_at),
-    ends_at: open ? iso(sale.ends_at) : null,
-    tables_revision: null,
+    legacy_state,
+    state,
+    born_at: iso(created_at),
+    ends_at: isOpen(known) ? iso(ends_at) : null,
+    tables_revision,
   };
 }
 
 /** A till may write anything into its reference, the number of a card or a token too. */
-function shown(reference: string | null): string | null {
+function shownText(reference: string | null): string | null {
   return reference === null ? null : maskText(reference, true);
 }
 
 // One call as it was kept: what the till was told, and while its merchant was captured, the four messages, redacted.
 
 /** `messages`: the till's request and its answer, what went upstream and what came back; null unless they were captured. */
-export type CallView = Omit<StoredExchange, 'at' | 'lost'> & {
-  at: string;
-  lost: { field: string; why: string; would_be: boolean }[];
-};
+export type CallView = Awaited<ReturnType<typeof viewCall>>;
 
 /** @throws PuenteError not_found. */
-export async function viewCall(ports: Ports, id: string): Promise<CallView> {
+export async function viewCall(ports: Ports, id: string) {
   const found = await ports.store.exchanges.exchange(id);
   if (found === null) throw new PuenteError('not_found', say('refusal.no_call', { id: id.slice(0, 40) }));
-  const { at, lost, ...rest } = found;
-  return {
-    ...rest,
-    at: iso(at),
-    lost: lost.map(({ path, why, would_be }) => ({ field: path, why, would_be })),
-  };
+  return { ...shown(found), lost: found.lost.map(({ path, why, would_be }) => ({ field: path, why, would_be })) };
 }
 
 // From any id that a person may have to the sales it means.
-
-/** What an id was taken for. */
-export const idKinds = [
-  'legacy id',
-  'order',
-  'payment',
-  'merchant order',
-  'reference',
-  'refund',
-  'notice',
-  'exchange',
-] as const;
-export type IdKind = (typeof idKinds)[number];
 
 export interface Subject {
   found_as: IdKind;

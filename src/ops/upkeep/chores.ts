@@ -53,7 +53,7 @@ export function startChores(ports: ChoreParts, settings: ChoreSettings): Chores 
       if (count > 0) log.info('old records deleted', { action: kind, count });
   };
   const guarded = (): Promise<void> =>
-    round().catch((error: unknown) => log.warn('chores: left for later', { cause: causeOf(error) }));
+    round().catch((error: unknown) => log.warn('chores: left for later', { cause: String(error) }));
   let working = Promise.resolve();
   const pause_ms = Math.min(LOOK_EVERY_MS, settings.backup_every_ms ?? LOOK_EVERY_MS);
   const timer = setInterval(() => {
@@ -94,7 +94,7 @@ async function backUp(ports: ChoreParts, keep: number, isStopped: () => boolean)
     }
   } catch (error) {
     count('backups', 'failed');
-    log.error('no backup was made', { cause: causeOf(error) });
+    log.error('no backup was made', { cause: String(error) });
     return false;
   }
   await trim(ports, keep);
@@ -106,12 +106,8 @@ async function trim({ store, log }: ChoreParts, keep: number): Promise<void> {
   try {
     await store.upkeep.trimBackups(keep);
   } catch (error) {
-    log.warn('old backups were not deleted', { cause: causeOf(error) });
+    log.warn('old backups were not deleted', { cause: String(error) });
   }
-}
-
-function causeOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'unknown';
 }
 
 // How long each kind of record is kept, and one round of deleting what is older.

@@ -30,10 +30,13 @@ export interface UpstreamNote {
   began_ms?: number;
 }
 
+/** `refused_here`: a table refuses it; `refused_there`: upstream would. */
+export const shadowVerdicts = ['accepted', 'refused_here', 'refused_there'] as const;
+export type ShadowVerdict = (typeof shadowVerdicts)[number];
+
 /** The shadow of a legacy create: the order that would have been sent, and its predicted answer. */
 export interface ShadowFinding {
-  /** `accepted`; `refused_here`: a table refuses it; `refused_there`: upstream would. */
-  verdict: 'accepted' | 'refused_here' | 'refused_there';
+  verdict: ShadowVerdict;
   /** Upstream status and exact code (`docs/field-notes.md` Spec Errors) for `refused_there`; else null. */
   status: number | null;
   code: string | null;
@@ -234,8 +237,4 @@ export interface Evidence {
 /** The fields of a log line about an exchange. */
 export function aboutExchange({ legacy_id, operation }: Exchange): LogFields {
   return { ...(legacy_id === null ? {} : { legacy_id }), operation: operation ?? 'none' };
-}
-
-export function causeOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'unknown error';
 }

@@ -7,7 +7,7 @@ import type { Count, Log } from '../log.ts';
 import { steadyTime } from '../loop.ts';
 import type { RecordedExchange } from '../records/evidence.ts';
 import type { Store } from '../store.ts';
-import { aboutExchange, causeOf, type Evidence, type Exchange, type ShadowTask } from './exchange.ts';
+import { aboutExchange, type Evidence, type Exchange, type ShadowTask } from './exchange.ts';
 import { createEvaluation, type Evaluate, type Found, nothingFound } from './findings.ts';
 import { createShadow, exchangeOf, foundOf, type ShadowParts } from './shadow-worker.ts';
 
@@ -253,7 +253,7 @@ function publish({ onRecorded, log }: EvidenceParts, batch: readonly Exchange[])
   try {
     onRecorded?.(batch);
   } catch (error) {
-    log.error('a listener of evidence failed', { cause: causeOf(error) });
+    log.error('a listener of evidence failed', { cause: String(error) });
   }
 }
 
@@ -268,7 +268,7 @@ async function evaluateAll(evaluate: Evaluate, log: Log, batch: readonly Waiting
       recorded.push(evaluate(exchange, found));
     } catch (error) {
       // A defect in evaluating one exchange must not cost the others of its batch.
-      log.error('exchange not evaluated', { ...aboutExchange(exchange), cause: causeOf(error) });
+      log.error('exchange not evaluated', { ...aboutExchange(exchange), cause: String(error) });
       recorded.push({ ...exchange, limitations: null, cells: [], lost: [], differences: [], compared: false });
     }
     if (performance.now() - began_ms < SLICE_MS) continue;
@@ -322,7 +322,7 @@ async function writePass(store: EvidenceParts['store'], batch: RecordedExchange[
       has_taken = true;
       refusals = 0;
     } catch (error) {
-      cause = causeOf(error);
+      cause = String(error);
       if (isAway(error) || ++refusals >= MOST_REFUSALS) {
         pieces.push(piece);
         break;
@@ -387,7 +387,7 @@ function createUpkeep({ store, clock, log, count, settings }: EvidenceParts) {
     try {
       await work();
     } catch (error) {
-      log.warn('evidence not tidied', { cause: causeOf(error) });
+      log.warn('evidence not tidied', { cause: String(error) });
     }
   };
   return {

@@ -10,7 +10,7 @@ import { type DoubleReadTools, doubleRead, isDoubleRead, readOnly } from '../sha
 import { compareCreate, hasShadow, type ShadowTools, shadowOf } from '../shadow/shadow.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
-import { aboutExchange, causeOf, type Exchange, noteUnknown, type ShadowFinding, type ShadowTask } from './exchange.ts';
+import { aboutExchange, type Exchange, noteUnknown, type ShadowFinding, type ShadowTask } from './exchange.ts';
 import { type Found, nothingFound } from './findings.ts';
 import { type CapturedMessages, redactValue } from './redact.ts';
 
@@ -96,7 +96,7 @@ export function createShadow(parts: ShadowParts): Shadow {
       try {
         return await shadowed(task);
       } catch (error) {
-        log.error('shadow failed', { ...aboutExchange(task.exchange), cause: causeOf(error) });
+        log.error('shadow failed', { ...aboutExchange(task.exchange), cause: String(error) });
         return plain(task);
       }
     },

@@ -76,7 +76,7 @@ export function answerThrown(family: Family, error: unknown, request: IncomingMe
   const answer = refused(family, nameFor(error));
   if (answer.status >= 500) {
     const request_id = callIdOf(request) ?? 'none';
-    log.error('call failed', { cause: causeOf(error), action: request.method ?? '', request_id });
+    log.error('call failed', { cause: String(error), action: request.method ?? '', request_id });
   }
   return answer;
 }
@@ -94,10 +94,6 @@ function nameFor(error: unknown): 'bad_request' | 'unavailable' | 'unauthorized'
 function isClientError(error: unknown): boolean {
   const status = error instanceof Error && 'status' in error ? error.status : undefined;
   return typeof status === 'number' && status >= 400 && status < 500;
-}
-
-function causeOf(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : 'unknown';
 }
 
 // What a story gives back to the legacy door: an answer in the legacy shape, or where the call is to go instead.

@@ -1,6 +1,6 @@
 /** Stored evidence: exchanges, and their sums and findings. Every sum is written in the transaction of its exchanges. */
 
-import type { Exchange, OperationKind, Outcome, UnknownHit } from '../evidence/exchange.ts';
+import type { Exchange, OperationKind, Outcome, ShadowVerdict, UnknownHit } from '../evidence/exchange.ts';
 
 /** A source field of an operation on one call. `equal`: it reached the other side, or the sides agreed; `different`: neither. */
 export interface CoverageCell {
@@ -12,14 +12,16 @@ export interface CoverageCell {
   unknown?: true;
 }
 
+/** Money first, then who and what it was for, then the rest. */
+export const lossWeights = ['money', 'identity', 'other'] as const;
+
 /** A field that did not reach the order, or in a shadow would not have. */
 export interface LossSeen {
   operation: string;
   table: string;
   path: string;
   why: string;
-  /** Money first, then who and what it was for, then the rest. */
-  weight: 'money' | 'identity' | 'other';
+  weight: (typeof lossWeights)[number];
   /** True for a shadow. */
   would_be: boolean;
   /** As for a cell. */
@@ -154,7 +156,7 @@ export interface UnknownRow extends UnknownHit {
 export interface VerdictRow {
   merchant_id: string;
   operation: string;
-  verdict: 'accepted' | 'refused_here' | 'refused_there';
+  verdict: ShadowVerdict;
   code: string | null;
   error: string | null;
   detail: string | null;

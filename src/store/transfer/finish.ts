@@ -30,7 +30,7 @@ export async function proveSums(source: Source, target: Target): Promise<LinkCou
     { auditsAfter: (from, limit) => auditsAfter(target, from, limit) },
     source.auditHead(),
   );
-  if (!intact) throw notProved(`the chain of decisions is broken: ${broken?.why.text ?? 'its end is missing'}`);
+  if (!intact) throw notProved(`the chain of decisions is broken: ${broken?.reason ?? 'its end is missing'}`);
   return links;
 }
 

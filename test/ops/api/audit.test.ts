@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditRoutes } from '../../../src/ops/api/fleet.ts';
-import type { AuditView, ChainReport } from '../../../src/ops/audit.ts';
+import type { AuditView, ChainView } from '../../../src/ops/audit.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
 import { ANA, ARGENTINA, BEN, type Bench, BRAZIL, call, EVA, OPS_TOKEN, PEOPLE, startBench } from '../../kit.ts';
 import type { Ran } from '../../run-cli.ts';
@@ -31,7 +31,7 @@ beforeAll(async () => {
     });
     if (answer.status !== 200) throw new Error(answer.text);
   }
-  const report = (await call(`${bench.app.ops_url}/api/audit/verify`, { token: ANA.token })).body as ChainReport; // the API's own form
+  const report = (await call(`${bench.app.ops_url}/api/audit/verify`, { token: ANA.token })).body as ChainView; // the API's own form
   head = `${report.head?.sequence}:${report.head?.hash}`;
   await bench.close();
 });

@@ -1,6 +1,6 @@
 /** The fleet, incidents, the register and single calls on the ops door, and the commands that ask for them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FleetView } from '../../../src/ops/fleet/fleet.ts';
+import type { FleetView } from '../../../src/ops/fleet/line.ts';
 import {
   ANA,
   ARGENTINA,

@@ -63,7 +63,7 @@ describe('the first broken link is told', () => {
     ],
   ])('%s', async (_what, told, sequence, reason) => {
     const report = await verifyAuditStream(paged(told));
-    expect(report).toMatchObject({ intact: false, broken: { sequence, why: { text: expect.stringMatching(reason) } } });
+    expect(report).toMatchObject({ intact: false, broken: { sequence, reason: expect.stringMatching(reason) } });
     expect(report.lines, 'what holds before it').toBe(Math.min(sequence - 1, report.head?.sequence ?? 0));
   });
 });
@@ -77,7 +77,7 @@ describe('with a head that was noted elsewhere', () => {
     expect(await verifyAuditStream(paged(lines.slice(0, 20)), noted)).toMatchObject({
       intact: false,
       lines: 20,
-      broken: { sequence: 21, why: { text: expect.stringContaining('lines 21 to 25 are gone') } },
+      broken: { sequence: 21, reason: expect.stringContaining('lines 21 to 25 are gone') },
     });
     expect(await verifyAuditStream(paged([]), noted)).toMatchObject({ intact: false, broken: { sequence: 1 } });
   });
@@ -91,7 +91,7 @@ describe('with a head that was noted elsewhere', () => {
     expect(await verifyAuditStream(paged(forged))).toMatchObject({ intact: true, lines: 30 });
     expect(await verifyAuditStream(paged(forged), noted)).toMatchObject({
       intact: false,
-      broken: { sequence: 25, why: { text: expect.stringContaining('written anew') } },
+      broken: { sequence: 25, reason: expect.stringContaining('written anew') },
     });
   });
 });

@@ -65,7 +65,7 @@ export function readinessWith(evidence: Evidence, over: Partial<Readiness> = {})
     unproven: verdict === 'inconclusive' ? [findingOf('never_seen')] : [],
     remarks: [],
     operations: [],
-    judged_at: NOW,
+    judged_at: new Date(NOW).toISOString(),
     tables_revision: '0123456789ab',
     ...over,
   };

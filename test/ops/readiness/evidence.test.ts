@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CoverageView, LossView, UnknownView, VerdictView } from '../../../src/ops/readiness/coverage.ts';
 import type { DifferenceView } from '../../../src/ops/readiness/differences.ts';
-import type { ReadinessView } from '../../../src/ops/readiness/readiness.ts';
+import type { Readiness } from '../../../src/ops/readiness/facts.ts';
 import { ARGENTINA, type Bench, BRAZIL, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
 import { openQrShop, orderPath } from '../../proxy/http/qr-till.ts';
 import { command } from '../moves/command.ts';
@@ -26,7 +26,7 @@ afterAll(() => bench.close());
 /** Waits until so many calls of a merchant are in the evidence, double reads included. */
 async function recorded(merchant: string, calls: number): Promise<void> {
   await eventually(
-    () => asked<ReadinessView>(`/api/merchants/${merchant}/readiness`),
+    () => asked<Readiness>(`/api/merchants/${merchant}/readiness`),
     ({ operations }) => operations.reduce((sum, one) => sum + one.calls, 0) >= calls,
   );
 }
@@ -69,7 +69,7 @@ describe('refused', () => {
 
 describe('of a shadowed merchant', () => {
   it('the verdict names what blocks and what is unproven, each with a command; nothing is green by default', async () => {
-    const found = await asked<ReadinessView>(`/api/merchants/${ARGENTINA}/readiness`);
+    const found = await asked<Readiness>(`/api/merchants/${ARGENTINA}/readiness`);
     expect([found.verdict, found.blockers]).toEqual(['inconclusive', []]);
     expect(found.unproven.map(({ code, what }) => `${code}: ${what}`)).toEqual([
       'legacy_only: 1 call of read of an intent went well, on legacy alone: on orders only a canary proves it.',
@@ -82,7 +82,7 @@ describe('of a shadowed merchant', () => {
       `puente merchants set ${ARGENTINA} --notify https://… --reason …`,
     );
     expect(found.remarks.map(({ code }) => code)).toContain('loss_money');
-    const nobody = await asked<ReadinessView>(`/api/merchants/${BRAZIL}/readiness`);
+    const nobody = await asked<Readiness>(`/api/merchants/${BRAZIL}/readiness`);
     expect([nobody.verdict, nobody.unproven[0]?.code, nobody.operations]).toEqual(['inconclusive', 'no_creates', []]);
   });
 
@@ -183,13 +183,13 @@ describe('a difference', () => {
       expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(says)]);
     }
     expect((await judge({ state: 'accepted', accepted_until: day(30), revision: 99 })).status).toBe(409);
-    expect(
-      (await asked<ReadinessView>(`/api/merchants/${BRAZIL}/readiness`)).blockers.map(({ code }) => code),
-    ).toContain('predicted_refusal');
+    expect((await asked<Readiness>(`/api/merchants/${BRAZIL}/readiness`)).blockers.map(({ code }) => code)).toContain(
+      'predicted_refusal',
+    );
     const accepted = await judge({ state: 'accepted', accepted_until: day(30) });
     expect(accepted.body).toMatchObject({ state: 'accepted', note: 'agreed with the shop', who: 'operator' });
     expect(
-      (await asked<ReadinessView>(`/api/merchants/${BRAZIL}/readiness`)).blockers.map(({ code }) => code),
+      (await asked<Readiness>(`/api/merchants/${BRAZIL}/readiness`)).blockers.map(({ code }) => code),
     ).not.toContain('predicted_refusal');
     const audit = await asked<{ lines: { action: string; reason: string; detail: unknown }[] }>(
       `/api/audit?subject=${BRAZIL}`,
@@ -228,7 +228,7 @@ it('readiness names small sales by QR, which legacy takes and orders would refus
     const path = orderPath(shop.freshTill().external_id);
     expect((await shop.till(path, { method: 'PUT', body: small })).status).toBe(204);
     const { blockers } = await eventually(
-      async () => (await shop.ops(`/api/merchants/${ARGENTINA}/readiness`)).body as ReadinessView, // the API's own shape
+      async () => (await shop.ops(`/api/merchants/${ARGENTINA}/readiness`)).body as Readiness, // the API's own shape
       (view) => view.blockers.length > 0,
     );
     expect(blockers).toEqual([

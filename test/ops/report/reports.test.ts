@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadTables } from '../../../src/mapping/load.ts';
-import { figuresView } from '../../../src/ops/api/report.ts';
+import { figuresView } from '../../../src/ops/report/gather.ts';
 import { type Report, reportParts } from '../../../src/ops/report/report.ts';
 import {
   type Answer,

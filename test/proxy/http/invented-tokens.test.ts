@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { ReadinessView } from '../../../src/ops/readiness/readiness.ts';
+import type { Readiness } from '../../../src/ops/readiness/facts.ts';
 import {
   type Answer,
   ARGENTINA,
@@ -85,9 +85,9 @@ function rowsOf(table: 'seen_units' | 'unknowns' | 'tokens', merchant: string): 
   }
 }
 
-async function readiness(merchant: string): Promise<Pick<ReadinessView, 'verdict' | 'unproven' | 'operations'>> {
+async function readiness(merchant: string): Promise<Pick<Readiness, 'verdict' | 'unproven' | 'operations'>> {
   const { verdict, unproven, operations } = (await bench.ops(`/api/merchants/${merchant}/readiness`))
-    .body as ReadinessView; // the API's own shape
+    .body as Readiness; // the API's own shape
   return { verdict, unproven, operations };
 }
 
