@@ -86,8 +86,7 @@ function rowsOf(table: 'seen_units' | 'unknowns' | 'tokens', merchant: string): 
 }
 
 async function readiness(merchant: string): Promise<Pick<Readiness, 'verdict' | 'unproven' | 'operations'>> {
-  const { verdict, unproven, operations } = (await bench.ops(`/api/merchants/${merchant}/readiness`))
-    .body as Readiness; // the API's own shape
+  const { verdict, unproven, operations } = (await bench.ops(`/api/merchants/${merchant}/readiness`)).body as Readiness; // the API's own shape
   return { verdict, unproven, operations };
 }
 
