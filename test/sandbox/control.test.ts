@@ -145,6 +145,15 @@ describe('settings and clock', () => {
     expect((await kit.createOrder()).body.created_date).toBe('2030-01-01T00:00:00.000Z');
   });
 
+  test('in real time a simulated state comes by itself', async () => {
+    await kit.control('PUT', 'settings', { simulated_step_ms: 5 });
+    await kit.control('POST', 'clock', { mode: 'real' });
+    const path = `/v1/orders/${await kit.order()}`;
+    await kit.call('POST', `${path}/events`, { body: { status: 'processed' } });
+    await expect.poll(async () => (await kit.call('GET', path)).body.status).toBe('processed');
+    await kit.control('POST', 'clock', { mode: 'manual' });
+  });
+
   test('extra terminals come at reset', async () => {
     const busy = await openKit({ extra_terminals: 2 });
     const { body } = await busy.call('GET', '/terminals/v1/list');

@@ -23,7 +23,7 @@ export interface CallOptions {
   /** Whose token goes along; null sends none. Argentina when nothing is said. */
   merchant?: string | null;
   key?: string;
-  /** An object is sent as JSON, text as it is. */
+  /** An object is sent as JSON, text and bytes as they are. */
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -50,10 +50,11 @@ export interface Kit {
 }
 
 /** Time stands still until the test moves it, and notifications come to receivers of the test. */
-export async function openKit(settings: object = {}, profile: Profile = 'specification'): Promise<Kit> {
+export async function openKit(settings: object = {}, profile: Profile = 'specification', now = Date.now): Promise<Kit> {
   const sandbox = await startSandbox({
     port: 0,
     host: '127.0.0.1',
+    now,
     profile,
     settings: { local_notification_urls: 'called', ...settings },
   });
@@ -72,7 +73,9 @@ export async function openKit(settings: object = {}, profile: Profile = 'specifi
         'content-type': 'application/json',
         ...headers,
       },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(body !== undefined && {
+        body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+      }),
     });
     const text = await answer.body.text();
     const isJson = String(answer.headers['content-type'] ?? '').startsWith('application/json');

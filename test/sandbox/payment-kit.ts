@@ -1,11 +1,5 @@
 /** Payments of every origin for the tests of the payments family: by Point intent, by legacy QR, and by order. */
-import { ARGENTINA, type Kit, VIRTUAL_TERMINAL } from './kit.ts';
-
-export const CHILE = '700100500';
-export const URUGUAY = '700100600';
-export const DAY_MS = 24 * 3_600_000;
-/** The till of `VIRTUAL_TERMINAL`. */
-export const TILL = { pos_id: '1000002', store_id: '10001' };
+import { ARGENTINA, CHILE, type Kit, URUGUAY, VIRTUAL_TERMINAL } from './kit.ts';
 
 /** Takes a payment with a legacy intent; the amount has two implied decimals. @returns the payment's number. */
 export async function payIntent(kit: Kit, amount = 15_000, reference = 'TICKET 1', action = 'pay', options = {}) {
@@ -40,6 +34,3 @@ async function lastPayment(kit: Kit): Promise<number> {
   const { payments } = (await kit.control('GET', 'state')).body;
   return payments.at(-1).id;
 }
-
-export const advance = (kit: Kit, advance_ms: number) => kit.control('POST', 'clock', { advance_ms });
-export const configure = (kit: Kit, settings: object) => kit.control('PUT', 'settings', settings);

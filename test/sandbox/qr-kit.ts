@@ -20,8 +20,8 @@ export interface QrKit extends Kit {
   advance(advance_ms: number): Promise<Reply>;
 }
 
-export async function openQrKit(settings: object = {}, profile?: Profile): Promise<QrKit> {
-  const kit = await openKit(settings, profile);
+export async function openQrKit(settings: object = {}, profile?: Profile, now?: () => number): Promise<QrKit> {
+  const kit = await openKit(settings, profile, now);
   let count = 0;
   const createQr: QrKit['createQr'] = (changes = {}, options = {}) => {
     const number = ++count;
@@ -67,5 +67,4 @@ export function qrItem(changes: object = {}): Record<string, unknown> {
   return { title: 'Coffee', unit_price: '150.00', quantity: 1, unit_measure: 'unit', ...changes };
 }
 
-export const mode = (wanted: string, till = TILL) => ({ config: { qr: { external_pos_id: till, mode: wanted } } });
 export const amount = (text: string) => ({ transactions: { payments: [{ amount: text }] } });

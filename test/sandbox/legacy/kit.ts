@@ -10,10 +10,7 @@ import type { World } from '../../../src/sandbox/world.ts';
 
 export const MLA = '700100200';
 export const MLB = '700100300';
-export const MLM = '700100400';
 export const PAX = 'PAX_A910__SMARTPOS0000000001';
-export const NEWLAND = 'NEWLAND_N950__SBX0000001';
-export const STANDALONE = 'PAX_A910__SMARTPOS0000000002';
 export const MINUTE_MS = 60_000;
 export const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
 

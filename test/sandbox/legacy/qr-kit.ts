@@ -4,13 +4,8 @@ import type { BuyerAction, BuyerOptions } from '../../../src/sandbox/records.ts'
 import { type Kit, openKit } from '../kit.ts';
 
 export const ARGENTINA = '700100200';
-export const BRAZIL = '700100300';
-export const CHILE = '700100500';
-/** The tills of the first store and of the second, with the internal number of the first. */
+/** The first till of the first store. */
 export const TILL = 'SUC001POS001';
-export const OTHER_TILL = 'SUC001POS002';
-export const FAR_TILL = 'SUC002POS001';
-export const TILL_NUMBER = 1_000_001;
 
 export const v1Path = (till = TILL, user = ARGENTINA): string => `/mpmobile/instore/qr/${user}/${till}`;
 export const v2Path = (till = TILL, user = ARGENTINA): string =>

@@ -1,6 +1,7 @@
 /** The legacy API inside the whole sandbox: one terminal for both APIs, the control door, and the payment behind an intent. */
 import { request } from 'undici';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { operateWork } from '../../../src/sandbox/legacy/lifecycle.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { BASE, MLA, PAX, type Receiver, startReceiver } from './kit.ts';
 
@@ -68,6 +69,15 @@ it('refunds a payment of an order on the terminal that took it', async () => {
   expect(made.status).toBe(200);
   await call('POST', `/_sandbox/terminals/${MLA}/${PAX}/pay`);
   expect((await call('GET', `/v1/payments/${payment_id}`)).body.status).toBe('refunded');
+});
+
+it('reads an id in upper case, and acts no more on an intent that is over', async () => {
+  const { body: made } = await call('POST', intents, { amount: 1500 });
+  const read = await call('GET', `${BASE}/payment-intents/${made.id.toUpperCase()}`);
+  expect(read).toMatchObject({ status: 200, body: { id: made.id } });
+  await call('POST', `/_sandbox/terminals/${MLA}/${PAX}/cancel`);
+  const intent = sandbox.world.intents.get(made.id);
+  expect(() => intent && operateWork(sandbox.world, intent, 'pay', {})).toThrow(/not possible/);
 });
 
 it('forgets intents and receivers at a reset', async () => {
