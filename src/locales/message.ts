@@ -1,8 +1,7 @@
 /** Messages: a code with its facts. English text for logs, commands and API answers is made from them here. */
 import type { Fact, Said, Sentence, Spoken } from '../error.ts';
-import { partsOf } from './localize.ts';
 import { olderText } from './older-texts.ts';
-import { type Words, wordsOf } from './words.ts';
+import { type Language, type Words, wordsOf } from './words.ts';
 
 /** A message; its English text is made when it is read. A test holds codes and names of facts against the catalogue. */
 export function say(code: string, facts: Readonly<Record<string, Fact>>): Spoken {
@@ -68,4 +67,93 @@ function exactWords(): Words {
     decimal: (text) => text,
     list: (items) => items.join(', '),
   };
+}
+
+// Makes the text of a message in a language from its code and facts. A text without a translation stays English, and is marked as such.
+
+/** A piece of a text: in the reader's language, or in English, to be marked so that a screen reader reads it as what it is. */
+export type Part = string | { english: string };
+
+/** Facts that are words themselves, with the beginning of the key that names them. */
+const NAMED: Readonly<Partial<Record<string, string>>> = {
+  kind: 'kind',
+  kinds: 'kind',
+  stage: 'stage',
+  stages: 'stage',
+  from: 'stage',
+  to: 'stage',
+  lane: 'stage',
+  role: 'role',
+  needed: 'role',
+  area: 'area',
+  unknown: 'unknown',
+  mismatch: 'mismatch',
+};
+
+/** @param text in English. @param said its code; null when it has none. */
+export function partsOf(words: Words, text: string, said: Said | null): readonly Part[] {
+  return said === null ? [writtenPart(words, text)] : spoken(words, said);
+}
+
+/** A text of a table, a setting or the register: the one place where its translation is looked up. */
+export function writtenPart(words: Words, text: string): Part {
+  return words.written(text) ?? { english: text };
+}
+
+/** The action of a line of the audit trail; in the line's own word where an older build wrote it. */
+export function actionOf(words: Words, action: string): string {
+  return words.named(`action.${action.replaceAll(/[^a-z]/g, '_')}`, action);
+}
+
+/** The fact that is a text of another party, or of a table: mostly English. */
+const DETAIL = 'detail';
+
+/**
+ * A sentence within the sentence is put in afterwards, because it may be in another language. Facts come from tills, too:
+ * the character that marks its place is shown as a replacement character in them.
+ */
+function spoken(words: Words, { code, facts }: Said): readonly Part[] {
+  const within: (readonly Part[])[] = [];
+  const values = Object.entries(facts).map(([name, fact]): [string, string | number] => {
+    const sentence = name === DETAIL && typeof fact === 'string' ? { text: printable(fact), said: null } : fact;
+    if (!isSentence(sentence)) {
+      const told = shown(words, name, sentence);
+      return [name, typeof told === 'string' ? printable(told) : told];
+    }
+    within.push(partsOf(words, sentence.text, sentence.said));
+    return [name, `\u0000${within.length - 1}\u0000`];
+  });
+  const parts = words.said(code, Object.fromEntries(values)).split('\u0000');
+  return parts.flatMap((part, index) =>
+    index % 2 === 0 ? [part] : within.slice(Number(part), Number(part) + 1).flat(),
+  );
+}
+
+function isSentence(fact: Fact): fact is Sentence {
+  return typeof fact === 'object' && fact !== null && 'text' in fact;
+}
+
+/** As a message takes it: an instant as the language writes it, a word by its name, and nothing as `none`. */
+function shown(words: Words, name: string, fact: Exclude<Fact, Sentence>): string | number {
+  if (fact === null) return 'none';
+  if (typeof fact === 'boolean') return fact ? 'yes' : 'no';
+  if (typeof fact === 'number') return fact;
+  if (isTranslated(fact)) return fact[words.language];
+  const namedBy = (one: string): string => {
+    const group = NAMED[name];
+    return group === undefined ? one : words.named(`${group}.${one}`, one);
+  };
+  if (name === 'action') return actionOf(words, String(fact));
+  if (name === 'sum') return String(fact).replace(/^\d+(\.\d+)?/, words.decimal);
+  if (typeof fact !== 'string') return words.list(fact.map(namedBy));
+  return name.endsWith('_at') ? words.time(fact) : namedBy(fact);
+}
+
+function isTranslated(fact: Exclude<Fact, Sentence>): fact is Readonly<Record<Language, string>> {
+  return typeof fact === 'object' && fact !== null && 'en' in fact;
+}
+
+/** Labels come from tills, too: what XML can't hold is shown as a replacement character. */
+export function printable(text: string): string {
+  return text.toWellFormed().replace(/[^\P{Cc}\t\r\n]|[\ufffe\uffff]/gu, '\ufffd');
 }

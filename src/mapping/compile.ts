@@ -2,13 +2,13 @@
 import type { Family } from '../contract/legacy-errors.ts';
 import { PuenteError } from '../error.ts';
 import { type Contract, contractOf, looseObjectsOf } from './contracts.ts';
-import type { Converted, Converter } from './converters/converter.ts';
 import { converters } from './converters.ts';
 import { refusal } from './errors.ts';
 import { anyElement, type Path, printPath, propertyName, reader, writer } from './path.ts';
 import { type Policy, type Row, rowsOf } from './row.ts';
 import type { WrittenTable } from './schema.ts';
 import { type Loss, type MappingContext, OTHERS } from './tables.ts';
+import type { Converted, Converter } from './values.ts';
 
 export interface Applied {
   target: Record<string, unknown>;

@@ -1,8 +1,9 @@
 /** Every converter by the name that a row uses. */
-import type { Converter } from './converters/converter.ts';
+
 import { merchantOrderConverters, paymentConverters } from './converters/payments.ts';
 import { pointConverters } from './converters/point.ts';
 import { qrConverters } from './converters/qr.ts';
+import type { Converter } from './values.ts';
 
 export const converters: Readonly<Record<string, Converter>> = {
   ...pointConverters,

@@ -4,11 +4,11 @@ import { jsonNumber } from '../contract/legacy-amount.ts';
 import { type Family, type LegacyErrorName, legacyError } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
-import { minorUnits } from './amount.ts';
 import type { MarkedLimitation } from './limitations.ts';
 import { type Path, propertyName } from './path.ts';
 import type { WrittenErrorRow, WrittenErrors, WrittenStates } from './schema.ts';
 import type { ErrorRow, LinkFamily, MappingContext, OrderState, StateRow, Tables } from './tables.ts';
+import { minorUnits } from './values.ts';
 
 /** An upstream error, read from any of its envelopes (`docs/field-notes.md` Orders §1.5). */
 export interface UpstreamError {

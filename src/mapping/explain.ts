@@ -6,12 +6,12 @@ import { readQuery } from '../contract/legacy-body.ts';
 import { errorBody, legacyError } from '../contract/legacy-errors.ts';
 import { upstreamRoutes } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
-import { askedAmount } from './amount.ts';
 import { describeRows } from './describe.ts';
 import { matchPath } from './path.ts';
 import { rowsOf } from './row.ts';
 import type { WrittenTable } from './schema.ts';
 import type { LoadedTables, Loss, MappingContext, Operation, RowWords, Translated } from './tables.ts';
+import { askedAmount } from './values.ts';
 
 export interface Explanation {
   /** Null when Puente has no operation for the request: it is proxied to the legacy upstream untouched. */

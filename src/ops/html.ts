@@ -1,6 +1,6 @@
 /** HTML from templates, for console pages, reports and charts: a value is escaped unless it is a template itself. */
 import type { Said } from '../error.ts';
-import { type Part, partsOf, printable, writtenPart } from '../locales/localize.ts';
+import { type Part, partsOf, printable, writtenPart } from '../locales/message.ts';
 import type { Words } from '../locales/words.ts';
 
 /** Escaped markup. Only `html` makes one, so that no text from outside can pass for it. */

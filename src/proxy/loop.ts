@@ -103,9 +103,6 @@ function describe(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown error';
 }
 
-// Work that no till waits for, done for a draft of its own: its log lines and its upstream calls are known by the
-// sale.
-
 // Watching the clock: a wall clock that was set back is noticed, and the time that deletions go by never jumps ahead.
 
 const LOOK_MS = 5_000;

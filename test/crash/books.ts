@@ -1,6 +1,5 @@
 /** Collects a history for the checker: from the clients, the sandbox's books, the receiver, and the database itself. */
-import { createCover } from '../../src/proxy/cover.ts';
-import { createVault, Secret } from '../../src/proxy/vault.ts';
+import { createCover, createVault, Secret } from '../../src/proxy/vault.ts';
 import { ARGENTINA, type Delivery } from '../kit.ts';
 import type { AuditFacts, History, LegacySaleFacts, LinkFacts, UpstreamOrder } from './checker.ts';
 import { SECRET_KEY, type Stand } from './stand.ts';

@@ -1,5 +1,5 @@
 /** The orders behind intents and QR sales that stand before an exchange begins. */
-import { decimalText } from '../../src/mapping/amount.ts';
+import { decimalText } from '../../src/mapping/values.ts';
 import type { Given, GivenIntent, GivenSale } from './kit.ts';
 
 /** When the orders of the golden files were made, if nothing else is said: long over, so nothing of them still waits. */

@@ -1,7 +1,7 @@
 /** The links that the engine runner moves: as the store would hold them, with ids that are the same in every run. */
 import { order as orderSchema } from '../../src/contract/orders.ts';
-import { minorUnits } from '../../src/mapping/amount.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
+import { minorUnits } from '../../src/mapping/values.ts';
 import type { Ports } from '../../src/ops/ports.ts';
 import type { News } from '../../src/proxy/notices/request.ts';
 import { keepCall, referenceOf } from '../../src/proxy/qr/held-body.ts';

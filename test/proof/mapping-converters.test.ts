@@ -1,10 +1,18 @@
 /** Every converter by itself, with what it takes, what it loses, and what it does not take. */
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
-import { dateTime, instant, offsetTime } from '../../src/mapping/amount.ts';
-import { type Converted, exponentOf, isNumberText, text, wholeNumber } from '../../src/mapping/converters/converter.ts';
 import { converters } from '../../src/mapping/converters.ts';
 import { detailConverters } from '../../src/mapping/errors.ts';
+import {
+  type Converted,
+  dateTime,
+  exponentOf,
+  instant,
+  isNumberText,
+  offsetTime,
+  text,
+  wholeNumber,
+} from '../../src/mapping/values.ts';
 
 const exact = (number: string) => new LosslessNumber(number);
 const PESOS = { exponent: 2, currency: 'ARS' };

@@ -26,13 +26,13 @@ export const groups: readonly Group[] = [
     name: 'money',
     why: 'Every amount that is read, converted, compared or refunded goes through these, and the refund protocol goes from the row to the outcome here; the stories that read what a till asks for and tell it are shown by the golden exchanges, what a crash leaves by the crash rig.',
     files: [
-      'src/mapping/amount.ts',
+      'src/mapping/values.ts',
       'src/contract/legacy-amount.ts',
       'src/contract/json.ts',
       'src/proxy/payments/refund-decisions.ts',
       'src/proxy/payments/make-refund.ts',
     ],
-    tests: ['test/mapping/amount.test.ts', 'test/contract/legacy-amount.test.ts', 'test/proof/money*.test.ts'],
+    tests: ['test/mapping/values.test.ts', 'test/contract/legacy-amount.test.ts', 'test/proof/money*.test.ts'],
   },
   {
     name: 'state',
@@ -122,7 +122,6 @@ export const groups: readonly Group[] = [
     why: 'What keeps secrets out of prints, captures, log lines and stored texts; the canary run shows that every door goes through it.',
     files: [
       'src/proxy/vault.ts',
-      'src/proxy/cover.ts',
       'src/proxy/evidence/redact.ts',
       'src/proxy/evidence/redact-text.ts',
       'src/proxy/telemetry/log.ts',

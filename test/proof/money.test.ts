@@ -15,7 +15,7 @@ import {
   writtenInteger,
 } from '../../src/contract/json.ts';
 import type { Order } from '../../src/contract/orders.ts';
-import { askedAmount, decimalText, minorUnits } from '../../src/mapping/amount.ts';
+import { askedAmount, decimalText, minorUnits } from '../../src/mapping/values.ts';
 import {
   factsOf,
   findRefund,

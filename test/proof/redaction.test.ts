@@ -4,7 +4,6 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
-import { createCover, noCover } from '../../src/proxy/cover.ts';
 import {
   isOpaqueFine,
   kindOfName,
@@ -16,7 +15,7 @@ import {
 import { hiddenIn, MASK, maskCards, maskText, showsSecret } from '../../src/proxy/evidence/redact-text.ts';
 import type { LogFields } from '../../src/proxy/log.ts';
 import { createLog } from '../../src/proxy/telemetry/log.ts';
-import { Secret } from '../../src/proxy/vault.ts';
+import { createCover, noCover, Secret } from '../../src/proxy/vault.ts';
 
 const TOKEN = 'APP_USR-4004001-112026-00000000000000000000000000000a01-700100200';
 const CARD = '4509953566233704';

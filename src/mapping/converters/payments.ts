@@ -3,9 +3,18 @@
 import { plainNumber } from '../../contract/json.ts';
 import { decimalOf, jsonNumber, quantityOf } from '../../contract/legacy-amount.ts';
 import type { Order } from '../../contract/orders.ts';
-import { decimalText, minorUnits, offsetTime } from '../amount.ts';
 import type { MappingContext } from '../tables.ts';
-import { type Converter, exponentOf, type Given, NOTHING, text, wholeNumber } from './converter.ts';
+import {
+  type Converter,
+  decimalText,
+  exponentOf,
+  type Given,
+  minorUnits,
+  NOTHING,
+  offsetTime,
+  text,
+  wholeNumber,
+} from '../values.ts';
 
 /** Statuses of a payment inside an order, as the payments API names them; anything else is under way. */
 const PAYMENT_STATUS: Readonly<Record<string, string>> = {

@@ -1,17 +1,21 @@
 /** Converters of the Point tables, and those that any table may use. */
-import { dateTime, decimalText, instant, minorUnits } from '../amount.ts';
+
 import type { MappingContext } from '../tables.ts';
 import {
   type Converted,
   type Converter,
   cutText,
+  dateTime,
+  decimalText,
   exponentOf,
   type Given,
+  instant,
   isNumberText,
+  minorUnits,
   NOTHING,
   text,
   wholeNumber,
-} from './converter.ts';
+} from '../values.ts';
 
 /** Longest description the orders API takes (`docs/field-notes.md` Spec Limits). */
 const MAX_DESCRIPTION = 150;

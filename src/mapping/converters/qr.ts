@@ -3,9 +3,19 @@
 import { callableUrl, isWithinCharacters } from '../../contract/identifiers.ts';
 import { plainNumber } from '../../contract/json.ts';
 import { decimalOf, jsonNumber, quantityOf, withoutNoise } from '../../contract/legacy-amount.ts';
-import { decimalOfMinor, decimalText, minorUnits } from '../amount.ts';
 import type { MappingContext } from '../tables.ts';
-import { type Converted, type Converter, cutText, exponentOf, type Given, NOTHING, wholeNumber } from './converter.ts';
+import {
+  type Converted,
+  type Converter,
+  cutText,
+  decimalOfMinor,
+  decimalText,
+  exponentOf,
+  type Given,
+  minorUnits,
+  NOTHING,
+  wholeNumber,
+} from '../values.ts';
 import { type Asked, sponsorOf } from './payments.ts';
 
 // The limits of items in a QR order, and what becomes of a sale that has more than ten (`docs/field-notes.md` Orders §1.2).

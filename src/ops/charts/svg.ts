@@ -1,5 +1,5 @@
 /** Bar charts as plain SVG: upright bars along days or classes, lying bars of named things. The same data give the same bytes. */
-import { printable } from '../../locales/localize.ts';
+import { printable } from '../../locales/message.ts';
 import { type Content, type Html, html } from '../html.ts';
 
 /** Default width; a page may show the chart smaller. Pixels, as all sizes here. */

@@ -1,6 +1,6 @@
 /** The audit trail: who decided what and why, and the check of its hash chain. */
 
-import { actionOf } from '../../locales/localize.ts';
+import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { auditActions } from '../../proxy/audit.ts';
 import { auditView, incidentsView } from '../api/fleet.ts';

@@ -1,5 +1,5 @@
 /** The fleet board: every merchant at a glance, kept fresh while it is looked at. */
-import { actionOf } from '../../locales/localize.ts';
+import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
 import { type FleetLine, type FleetView, fleetSorts, fleetView, type LanePulse } from '../fleet/line.ts';

@@ -1,7 +1,7 @@
 /** Small pieces that several pages are made of. */
 
 import type { z } from 'zod';
-import { actionOf } from '../../locales/localize.ts';
+import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import type { auditView } from '../api/fleet.ts';
 import { type Content, type Html, html, type Row, says, tableOf, timeOf } from '../html.ts';

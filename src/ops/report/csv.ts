@@ -1,6 +1,6 @@
 /** A part of a report as CSV that a spreadsheet opens and never runs (`test/faults/README.md` F129). */
 
-import { printable } from '../../locales/localize.ts';
+import { printable } from '../../locales/message.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { iso } from '../fields.ts';

@@ -1,6 +1,6 @@
 /** A report as one HTML file, in its reader's language: no script, no network, no font to load; it opens offline and prints well. */
 import type { Said } from '../../error.ts';
-import { actionOf } from '../../locales/localize.ts';
+import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { OTHERS } from '../../mapping/tables.ts';
 import { chartsOf, picturesOf, topicChart } from '../charts/charts.ts';

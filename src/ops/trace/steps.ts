@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { Spoken } from '../../error.ts';
 import { quoted, readStored, say } from '../../locales/message.ts';
-import { decimalText } from '../../mapping/amount.ts';
+import { decimalText } from '../../mapping/values.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { TILL_LEFT, type UpstreamNote } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { decimalText } from '../../mapping/amount.ts';
+import { decimalText } from '../../mapping/values.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
 import { isMintedMerchantOrder, merchantOrderOfPayment } from '../../proxy/ids.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';

@@ -9,7 +9,6 @@ import {
   merchantOrderStates,
 } from '../../contract/merchant-orders.ts';
 import type { Ports } from '../ports.ts';
-import { noticeUrl } from '../qr/held-body.ts';
 import type { NewNotice, Notice, NoticeForm } from '../records/notices.ts';
 import type { Dialect, Merchant, PointPaymentNotices, QrNotices } from '../routing/merchant.ts';
 import type { Link } from '../sales/link.ts';
@@ -232,4 +231,10 @@ export function pointPaymentForms(setting: PointPaymentNotices, dialect: Dialect
   if (setting === 'off') return [];
   if (dialect === 'point_integration_ipn') return ['ipn'];
   return setting === 'all' ? ['webhook'] : [];
+}
+
+/** Where this sale's notices go; null: to the merchant's URL. */
+export function noticeUrl(ports: Ports, link: Link): string | null {
+  if (link.sealed_notice_url === null) return null;
+  return ports.vault.open(link.sealed_notice_url, 'notice-url').toString('utf8');
 }

@@ -1,6 +1,6 @@
 /** Refunds: new, repeated or conflicting; what an outcome means; and settling one in doubt by reading its order (`docs/protocol.md` §3.9). */
 import { type Order, refundedOrder } from '../../contract/orders.ts';
-import { minorUnits } from '../../mapping/amount.ts';
+import { minorUnits } from '../../mapping/values.ts';
 import { tickOf } from '../clock.ts';
 import type { Ports } from '../ports.ts';
 import type { Refund, RefundChange } from '../records/refunds.ts';

@@ -1,7 +1,7 @@
 /** Refunds made from an order, in the shape of the payments API. */
 import { createHash } from 'node:crypto';
-import { decimalText, minorUnits, offsetTime } from '../../mapping/amount.ts';
 import type { MappingContext, Operation } from '../../mapping/tables.ts';
+import { decimalText, minorUnits, offsetTime } from '../../mapping/values.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type LegacyCall, merchantContext } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';

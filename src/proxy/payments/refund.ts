@@ -1,5 +1,5 @@
 /** The calls that refund a payment. */
-import { askedAmount } from '../../mapping/amount.ts';
+import { askedAmount } from '../../mapping/values.ts';
 import { answered, type LegacyAnswer, type LegacyCall, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';

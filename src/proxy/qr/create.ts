@@ -3,8 +3,8 @@
 import { callableUrl } from '../../contract/identifiers.ts';
 import { confirmationBody } from '../../contract/legacy-qr.ts';
 import type { QrMode } from '../../contract/orders.ts';
-import { minorUnits } from '../../mapping/amount.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
+import { minorUnits } from '../../mapping/values.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import {
   type Answered,

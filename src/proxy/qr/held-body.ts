@@ -39,12 +39,6 @@ export function keptBody(ports: Ports, link: Link): Readonly<Record<string, unkn
   return body;
 }
 
-/** Where this sale's notices go; null: to the merchant's URL. */
-export function noticeUrl(ports: Ports, link: Link): string | null {
-  if (link.sealed_notice_url === null) return null;
-  return ports.vault.open(link.sealed_notice_url, 'notice-url').toString('utf8');
-}
-
 /** The client's own reference as text; null when it is none. */
 export function referenceOf(body: Record<string, unknown>): string | null {
   const external_reference = plainNumber(body.external_reference);

@@ -3,9 +3,9 @@ import { durationMs } from '../../contract/duration.ts';
 import { stringifyJson } from '../../contract/json.ts';
 import type { MerchantOrderState } from '../../contract/merchant-orders.ts';
 import type { Order } from '../../contract/orders.ts';
-import { minorUnits } from '../../mapping/amount.ts';
 import type { NoticeTopic } from '../../mapping/schema.ts';
 import type { StateRow, Tables } from '../../mapping/tables.ts';
+import { minorUnits } from '../../mapping/values.ts';
 import { mintedPaymentId } from '../ids.ts';
 import type { FeedFacts, News } from '../notices/request.ts';
 import {

@@ -139,8 +139,6 @@ export function readableOrder(outcome: UpstreamOutcome, order_id: string | null)
   return parsed.success && parsed.data.id === order_id ? parsed.data : null;
 }
 
-// When each order was last read, so that polling tills and floods of events don't become upstream calls.
-
 // The cancel of an order upstream: written down, sent, and never repeated blindly (`docs/protocol.md` §3.9).
 
 /** Written down before it is done: after a crash an already canceled order is known to be our doing. */

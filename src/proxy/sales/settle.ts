@@ -2,7 +2,7 @@
 import type { Order } from '../../contract/orders.ts';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
-import { minorUnits } from '../../mapping/amount.ts';
+import { minorUnits } from '../../mapping/values.ts';
 import type { AuditEntry } from '../audit.ts';
 import { tickOf } from '../clock.ts';
 import { inForms, type News, pointPaymentForms, qrForms, targetOf } from '../notices/request.ts';

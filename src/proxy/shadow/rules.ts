@@ -1,7 +1,7 @@
 /** The rules of the specification for creating an order, as rows, in the order in which they are judged. */
 import { durationMs } from '../../contract/duration.ts';
 import { isWithinCharacters, POINT_PRO_ID } from '../../contract/identifiers.ts';
-import { decimalText, minorUnits } from '../../mapping/amount.ts';
+import { decimalText, minorUnits } from '../../mapping/values.ts';
 import { isObject, type OrderFacts, type PredictedCode, type Rule, siteFacts } from './rule.ts';
 
 const ORDER = 'docs/field-notes.md Spec Order';

@@ -1,6 +1,6 @@
 /** Translates the shared statements from SQLite's SQL to PostgreSQL's, and their values to parameters. */
 import { createHash } from 'node:crypto';
-import type { Cover } from '../../proxy/cover.ts';
+import type { Cover } from '../../proxy/vault.ts';
 import type { Value } from '../engine.ts';
 
 /** A statement as it is sent to the server. */

@@ -1,7 +1,7 @@
 /** Reads, each a prepared statement: a search takes a round trip of its own, lookups of one event-loop tick share one. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
-import { type Cover, noCover } from '../../proxy/cover.ts';
+import { type Cover, noCover } from '../../proxy/vault.ts';
 import type { Read, Reader, ReadKind, Value } from '../engine.ts';
 import { COVERED_COLUMNS } from '../writes.ts';
 import { type Parameter, type Statement, statementOf } from './dialect.ts';

@@ -3,10 +3,9 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Store } from '../../ops/ports.ts';
-import { createCover, noCover } from '../../proxy/cover.ts';
 import type { Failpoint } from '../../proxy/process-memory.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
-import type { Secret } from '../../proxy/vault.ts';
+import { createCover, noCover, type Secret } from '../../proxy/vault.ts';
 import { type HandOut, portsOf, type StoreMethods, type Upkeep, type Value, type Writer } from '../engine.ts';
 import { manyAtOnce } from '../exchanges.ts';
 import { sharedMethods } from '../methods.ts';
@@ -32,7 +31,7 @@ export interface PostgresStoreOptions extends PoolSettings {
   failpoint?: Failpoint;
   /** Refuses a database whose values were sealed with another key. */
   key_mark?: string;
-  /** Covers a till's own text that shows a card number or a token (`proxy/cover.ts`); without it nothing is covered. */
+  /** Covers a till's own text that shows a card number or a token (`proxy/vault.ts`); without it nothing is covered. */
   cover_key?: KeyObject;
 }
 

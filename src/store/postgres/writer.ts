@@ -4,8 +4,8 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import { createDrain } from '../../proxy/concurrency.ts';
-import { type Cover, noCover } from '../../proxy/cover.ts';
 import { createEntries } from '../../proxy/lru.ts';
+import { type Cover, noCover } from '../../proxy/vault.ts';
 import {
   type CommitResult,
   type Locks,

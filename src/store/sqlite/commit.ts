@@ -1,7 +1,7 @@
 /** Commits groups of units on one connection: the writer thread's work, and a simulation's, which has no second thread. */
 import type Database from 'better-sqlite3';
 import type { AuditEntry } from '../../proxy/audit.ts';
-import { type Cover, noCover } from '../../proxy/cover.ts';
+import { type Cover, noCover } from '../../proxy/vault.ts';
 import type { Step, Unit, UnitResult, Value } from '../engine.ts';
 import { valuesOfAudit, type Write, type WriteName, writes } from '../writes.ts';
 import { failureOf, textOf } from './failure.ts';

@@ -1,6 +1,6 @@
 /** The main thread's connection, for reads only: a read takes microseconds and needs no round trip to the writer. */
 import Database from 'better-sqlite3';
-import { type Cover, noCover } from '../../proxy/cover.ts';
+import { type Cover, noCover } from '../../proxy/vault.ts';
 import type { Failure, Value } from '../engine.ts';
 import { COVERED_COLUMNS } from '../writes.ts';
 import { failureOf, textOf } from './failure.ts';

@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { PuenteError } from '../../error.ts';
 import type { Store } from '../../ops/ports.ts';
-import { createCover, noCover } from '../../proxy/cover.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Room } from '../../proxy/records/upkeep.ts';
+import { createCover, noCover } from '../../proxy/vault.ts';
 import { type HandOut, portsOf, type StoreMethods, storeFailed, type Value } from '../engine.ts';
 import { rowByRow, tidierOf } from '../exchanges.ts';
 import { sharedMethods } from '../methods.ts';
@@ -38,7 +38,7 @@ export interface SqliteStoreOptions {
   failpoint?: Failpoint;
   /** Refuses a file whose values were sealed with another key; see `FileOptions`. */
   key_mark?: string;
-  /** Covers a till's own text that shows a card number or a token (`proxy/cover.ts`); without it nothing is covered. */
+  /** Covers a till's own text that shows a card number or a token (`proxy/vault.ts`); without it nothing is covered. */
   cover_key?: KeyObject;
   /** Seals notice URLs that the first builds kept in clear. */
   sealNoticeUrl?: SealNoticeUrl;

@@ -5,7 +5,7 @@
 import { flushCompileCache } from 'node:module';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
-import { createCover, noCover } from '../../proxy/cover.ts';
+import { createCover, noCover } from '../../proxy/vault.ts';
 import type { Unit, UnitResult } from '../engine.ts';
 import type { WriteName } from '../writes.ts';
 import { type Connection, commitGroup, prepareCommits, unpack } from './commit.ts';

@@ -67,7 +67,7 @@ function namesOf(all: readonly string[]): string[] {
   return [...new Set(all.map((argument) => argument.replace(/:\d+$/, '')))].toSorted();
 }
 
-/** Words for facts of messages (`src/locales/localize.ts`); the test below holds them against the lists of the source. */
+/** Words for facts of messages (`src/locales/message.ts`); the test below holds them against the lists of the source. */
 const GROUPS = ['area.', 'unknown.', 'mismatch.'];
 
 describe('the words', () => {

@@ -111,7 +111,7 @@ export const stateBugs: Bug[] = [
     test: null,
     edits: [
       {
-        file: 'mapping/amount.ts',
+        file: 'mapping/values.ts',
         from: "const minor = BigInt(whole + fraction.slice(0, exponent).padEnd(exponent, '0'));",
         to: "const minor = Math.trunc(Number(whole + '.' + fraction) * 10 ** exponent);",
       },

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client, type Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { noCover } from '../../../src/proxy/cover.ts';
+import { noCover } from '../../../src/proxy/vault.ts';
 import { statementOf } from '../../../src/store/postgres/dialect.ts';
 import { openPool } from '../../../src/store/postgres/pool.ts';
 import { createLookups, type Lookups, type LookupsOptions } from '../../../src/store/postgres/reader.ts';

@@ -1,8 +1,8 @@
 /** Which way SQLite takes through large tables: an index and its order, never a sort, whatever its statistics say. */
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { noCover } from '../../../src/proxy/cover.ts';
 import type { ExchangeFilter } from '../../../src/proxy/records/evidence.ts';
+import { noCover } from '../../../src/proxy/vault.ts';
 import { OPEN_WORK } from '../../../src/store/erase.ts';
 import { KNOWN_IDS } from '../../../src/store/evidence.ts';
 import { queryOf } from '../../../src/store/exchanges.ts';

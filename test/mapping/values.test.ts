@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createOrderCall } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';
-import { decimalText, minorUnits } from '../../src/mapping/amount.ts';
 import { loadTables } from '../../src/mapping/load.ts';
+import { decimalText, minorUnits } from '../../src/mapping/values.ts';
 import { operationOf, tablesDirectory } from './kit.ts';
 
 const minor = fc.integer({ min: 1, max: 1_000_000_000_000 });
