@@ -3,9 +3,9 @@
 import type { Family } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
-import { type Applied, type CompiledTable, compileTable, OTHER_SITE } from './compile.ts';
+import { type Applied, type CompiledTable, compileTable, OTHER_SITE, stateFinder } from './compile.ts';
 import { describeRows } from './describe.ts';
-import { errorFinder, refusal, sourceRefusal, stateFinder } from './errors.ts';
+import { errorFinder, refusal, sourceRefusal } from './errors.ts';
 import { factsFinder, fieldFinder } from './fields.ts';
 import { compareAnswers } from './match.ts';
 import { anyElement, contains, matchPath, type Path, printPath, propertyName } from './path.ts';

@@ -5,9 +5,9 @@ import { type Family, type LegacyErrorName, legacyError } from '../contract/lega
 import type { UpstreamCallName } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import type { MarkedLimitation } from './limitations.ts';
-import { type Path, propertyName } from './path.ts';
-import type { WrittenErrorRow, WrittenErrors, WrittenStates } from './schema.ts';
-import type { ErrorRow, LinkFamily, MappingContext, OrderState, StateRow, Tables } from './tables.ts';
+import { type Path, propertyName, reader } from './path.ts';
+import type { WrittenErrorRow, WrittenErrors } from './schema.ts';
+import type { ErrorRow, MappingContext, Tables } from './tables.ts';
 import { minorUnits } from './values.ts';
 
 /** An upstream error, read from any of its envelopes (`docs/field-notes.md` Orders §1.5). */
@@ -182,7 +182,7 @@ export function sourceRefusal(family: Family, issues: readonly z.core.$ZodIssue[
   const path = issue.path as Path; // JSON has no symbol keys
   const name = propertyName(path);
   if (path.length <= 1) return refusal('missing_property', name);
-  const value = valueAt(source, path);
+  const value = reader(path)(source);
   if (value === undefined) return refusal('missing_property', name);
   if (issue.code === 'too_small' && issue.origin === 'number') {
     const least = issue.inclusive === false ? Number(issue.minimum) + 1 : Number(issue.minimum);
@@ -198,57 +198,3 @@ export function sourceRefusal(family: Family, issues: readonly z.core.$ZodIssue[
     return refusal('bad_request', '');
   return refusal('invalid_property', name);
 }
-
-function valueAt(source: unknown, path: Path): unknown {
-  let at: unknown = source;
-  for (const segment of path) {
-    if (at === null || typeof at !== 'object') return undefined;
-    at = (at as Record<string | number, unknown>)[segment]; // an object or array; a missing key gives undefined
-  }
-  return at;
-}
-
-// The states tables as a function: an order's status and a policy to what legacy clients see.
-
-/** The row for a status the table doesn't know; it must never look final (`test/faults/README.md` F25). */
-export const UNKNOWN_STATUS = 'unknown';
-
-type Declined = Parameters<Tables['state']>[2];
-type Found = StateRow & { known: boolean; detail: string | undefined };
-type ByStatus = ReadonlyMap<string, Record<Declined, Found>[]>;
-
-/** @returns a function that never fails: an unknown status gives the row `unknown`. */
-export function stateFinder(tables: readonly WrittenStates[]): Tables['state'] {
-  const byFamily = new Map(tables.map((table) => [table.family, rowsByStatus(table)]));
-  return (family, order, declined) => {
-    const rows = byFamily.get(family) as ByStatus; // `check` demands a table for each family of links
-    const known = rows.get(order.status) ?? (rows.get(UNKNOWN_STATUS) as Record<Declined, Found>[]); // and this row
-    return known.find((row) => fits(row[declined], order))?.[declined] as Found; // the last row of a status names no detail
-  };
-}
-
-function fits(row: Found, order: OrderState): boolean {
-  return row.detail === undefined || row.detail === order.status_detail;
-}
-
-function rowsByStatus({ table, rows }: WrittenStates): ByStatus {
-  const found = new Map<string, Record<Declined, Found>[]>();
-  rows.forEach((row, index) => {
-    const under = (declined: Declined): Found => ({
-      shows: typeof row.shows === 'string' ? row.shows : row.shows[declined],
-      rank: row.rank,
-      final: row.final,
-      held: row.settled !== undefined,
-      notices: row.notices,
-      row: `${table}#${index + 1}`,
-      known: row.status !== UNKNOWN_STATUS,
-      detail: row.detail,
-    });
-    const same = found.get(row.status) ?? [];
-    found.set(row.status, [...same, { error: under('error'), finished: under('finished') }]);
-  });
-  return found;
-}
-
-/** The families whose links have states. */
-export const linkFamilies: readonly LinkFamily[] = ['point', 'qr'];

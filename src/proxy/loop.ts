@@ -1,8 +1,8 @@
 /** A loop over due work: polls the store, works on a bounded number of items at once, never twice on one at a time. */
 
 import type { Clock } from './clock.ts';
+import { createEntries } from './concurrency.ts';
 import type { Log, LogFields } from './log.ts';
-import { createEntries } from './lru.ts';
 import type { Ports } from './ports.ts';
 import type { Store } from './store.ts';
 

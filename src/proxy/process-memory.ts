@@ -1,9 +1,17 @@
 /** In-memory state of one process beside its store: sales in flight, tokens, reads. Bounded; losing it does no harm. */
 import { randomUUID } from 'node:crypto';
 import type { LinkFamily } from '../mapping/tables.ts';
-import { createKeyedMutex, type KeyedMutex } from './concurrency.ts';
+import {
+  type Cache,
+  createCache,
+  createEntries,
+  createKeyedMutex,
+  createLru,
+  type Entries,
+  type KeyedMutex,
+  type Lru,
+} from './concurrency.ts';
 import { createMint, RANDOM_BYTES, takeRandom, uuidV7 } from './ids.ts';
-import { type Cache, createCache, createEntries, createLru, type Entries, type Lru } from './lru.ts';
 import { ANY_POINT_OF_SALE } from './records/routing.ts';
 import type { Link } from './sales/link.ts';
 import type { Secret } from './vault.ts';

@@ -1,7 +1,7 @@
 /** Bounds on the distinct names that callers can make Puente store: beyond them all are counted under one name. */
 
 import { OTHERS } from '../mapping/tables.ts';
-import { createLru } from '../proxy/lru.ts';
+import { createLru } from '../proxy/concurrency.ts';
 import type { DifferenceSeen, RecordedExchange } from '../proxy/records/evidence.ts';
 import { signatureOf } from '../proxy/shadow/shadow.ts';
 import type { Read, Reader, Value } from './engine.ts';

@@ -88,7 +88,7 @@ export const groups: readonly Group[] = [
     files: [
       'src/mapping/*.ts',
       'src/mapping/converters/*.ts',
-      '!src/mapping/{amount,asked-amount,states}.ts',
+      '!src/mapping/values.ts',
       '!src/mapping/{explain,render}.ts',
       '!src/mapping/{context,contracts,tables}.ts',
     ],

@@ -1,6 +1,6 @@
 /** Answers kept for a moment: one call for all who ask at once, none of them older than they may be, no failure kept. */
 import { describe, expect, it } from 'vitest';
-import { createCache } from '../../src/proxy/lru.ts';
+import { createCache } from '../../src/proxy/concurrency.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const FRESH_MS = 1_000;

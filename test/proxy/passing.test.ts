@@ -2,7 +2,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { createEntries } from '../../src/proxy/lru.ts';
+import { createEntries } from '../../src/proxy/concurrency.ts';
 
 const IN_FLIGHT = 64;
 const CALLS = 4_000;

@@ -1,6 +1,6 @@
 /** What is remembered by token, order, unit or answer: a hundred thousand of them leave no more than its capacity (F51). */
 import { expect, it } from 'vitest';
-import { createCache } from '../../src/proxy/lru.ts';
+import { createCache } from '../../src/proxy/concurrency.ts';
 import {
   createProofs,
   createRecentReads,

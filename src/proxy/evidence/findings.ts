@@ -3,7 +3,7 @@
 import { legacyError } from '../../contract/legacy-errors.ts';
 import type { AskedName, LimitationCondition } from '../../mapping/limitations.ts';
 import type { Loss, Operation, SourceField, Tables } from '../../mapping/tables.ts';
-import { createLru } from '../lru.ts';
+import { createLru } from '../concurrency.ts';
 import type { CoverageCell, DifferenceSeen, LossSeen, RecordedExchange } from '../records/evidence.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import type { Exchange, UpstreamNote } from './exchange.ts';

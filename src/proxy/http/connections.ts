@@ -1,8 +1,7 @@
 /** The connections of a door: their cap, whose oldest idle one gives way, their last request, and clients that do not read what they asked for. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { createQueue, type Place, type Queue } from '../concurrency.ts';
-import { createEntries } from '../lru.ts';
+import { createEntries, createQueue, type Place, type Queue } from '../concurrency.ts';
 
 export interface ConnectionLimits {
   max_connections: number;
@@ -49,7 +48,7 @@ interface Open {
 interface Line {
   peer: string;
   socket: Socket;
-  /** In the order of their requests. An array, because a Set holds on to what passed through it (`proxy/lru.ts`). */
+  /** In the order of their requests. An array, because a Set holds on to what passed through it (`proxy/concurrency.ts`). */
   open: Open[];
   /** Among the idle ones; null while it is not. */
   place: Place<Line> | null;

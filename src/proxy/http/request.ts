@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { type BodyFault, legacyHeaders, readLegacyBody, readQuery } from '../../contract/legacy-body.ts';
 import { PuenteError } from '../../error.ts';
-import { createLru } from '../lru.ts';
+import { createLru } from '../concurrency.ts';
 import { Secret } from '../vault.ts';
 import { plainTarget } from './legacy-route.ts';
 

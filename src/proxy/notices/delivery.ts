@@ -3,7 +3,7 @@
 import { Client, type Dispatcher } from 'undici';
 import { PuenteError, type Sentence, type Spoken } from '../../error.ts';
 import { encoded, quoted, say } from '../../locales/message.ts';
-import { createEntries } from '../lru.ts';
+import { createEntries } from '../concurrency.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
 import type { Dialect } from '../routing/merchant.ts';
 import type { NoticeStore } from '../store.ts';

@@ -1,6 +1,6 @@
 /** The delivery loop: takes due notices from the store, sends them at a bounded and fair pace, and records every attempt. */
 import { PuenteError } from '../../error.ts';
-import { createEntries, type Entries } from '../lru.ts';
+import { createEntries, type Entries } from '../concurrency.ts';
 import type { Notice } from '../records/notices.ts';
 import { type AttemptParts, attemptNotice, type NoticeDelivery, type Receiver } from './delivery.ts';
 

@@ -3,8 +3,7 @@ import type { Pool, PoolClient, QueryResult } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
-import { createDrain } from '../../proxy/concurrency.ts';
-import { createEntries } from '../../proxy/lru.ts';
+import { createDrain, createEntries } from '../../proxy/concurrency.ts';
 import { type Cover, noCover } from '../../proxy/vault.ts';
 import {
   type CommitResult,
@@ -186,7 +185,7 @@ export interface Turns {
 /** Holders of a name and those that wait for it: the last that needs it alone, and those that share it after that one. */
 interface Line {
   alone: Promise<unknown> | null;
-  /** An array, because a Set keeps deleted entries alive (`proxy/lru.ts`). */
+  /** An array, because a Set keeps deleted entries alive (`proxy/concurrency.ts`). */
   sharing: Promise<unknown>[];
 }
 

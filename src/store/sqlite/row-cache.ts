@@ -1,6 +1,6 @@
 /** Caches rows in memory: every call reads its merchant and token several times, tills poll the same sale, and all of them change rarely. */
 
-import { createEntries, createLru } from '../../proxy/lru.ts';
+import { createEntries, createLru } from '../../proxy/concurrency.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import type { StoreMethods, Unit } from '../engine.ts';
 import { type CachedKind, referenceKey, writes } from '../writes.ts';

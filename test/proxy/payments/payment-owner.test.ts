@@ -1,7 +1,7 @@
 /** What is kept of a payment that was read to learn whose it is: thousands are, for an hour. */
 import { expect, it } from 'vitest';
 import type { Ports } from '../../../src/ops/ports.ts';
-import { createCache } from '../../../src/proxy/lru.ts';
+import { createCache } from '../../../src/proxy/concurrency.ts';
 import { findUnseenPayment } from '../../../src/proxy/payments/owner.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 
