@@ -23,15 +23,6 @@ import {
 import { rowLock, valuesIn } from './rows.ts';
 import { BULK, BULK_CHANGE, HOLDING, PROPOSAL, SALE } from './writes.ts';
 
-/** @returns until when legacy may hold a unit of a merchant; epoch ms, 0 for a merchant without sales there. */
-export function heldUntilRead(reader: Reader): (merchant_id: string) => Promise<number> {
-  const read = reader.prepare<[string], { ends_at: number }>(
-    `SELECT ends_at FROM legacy_sales INDEXED BY legacy_sales_until WHERE merchant_id = (SELECT ?) AND slot IS NOT NULL
-       AND ${HOLDING} ORDER BY ends_at DESC LIMIT 1`,
-  );
-  return async (merchant_id) => (await read.get(merchant_id))?.ends_at ?? 0;
-}
-
 export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number) {
   const byLegacy = reader.prepare<[string], LegacySale>(
     `SELECT ${SALE} FROM legacy_sales WHERE legacy_id = (SELECT ?) ORDER BY sequence DESC LIMIT 1`,

@@ -255,8 +255,7 @@ const { pull_links, ...worded } = writesIn({
 
 // Which cached rows a write changes (`sqlite/row-cache.ts`), declared for each.
 
-/** Rows, and facts about them: the link of a merchant order, the links of a reference, until when legacy may hold a unit of a merchant. */
-export type CachedKind = 'merchant' | 'token' | 'link' | 'merchant_order' | 'reference' | 'held_until';
+export type CachedKind = 'merchant' | 'token' | 'link';
 
 export interface Invalidation {
   kind: CachedKind;
@@ -281,16 +280,7 @@ function changing<Name extends string>(
 
 const NOTHING_CACHED: readonly Invalidation[] = [];
 const MERCHANTS_AND_TOKENS: readonly Invalidation[] = [{ kind: 'merchant' }, { kind: 'token' }];
-const ALL_LINKS: readonly Invalidation[] = [{ kind: 'link' }, { kind: 'merchant_order' }, { kind: 'reference' }];
-const LEGACY_SALES: readonly Invalidation[] = [{ kind: 'held_until' }];
-
-const MERCHANT_AT = namesIn(LINK).indexOf('merchant_id');
-const REFERENCE_AT = namesIn(LINK).indexOf('client_reference');
-
-/** A merchant's id has no blank in it; of a reference the file holds what UTF-8 can. */
-export function referenceKey(merchant_id: unknown, reference: unknown): string {
-  return `${merchant_id} ${String(reference).toWellFormed()}`;
-}
+const ALL_LINKS: readonly Invalidation[] = [{ kind: 'link' }];
 
 /** What exchanges have shown about a merchant. */
 export const SUM_TABLES = [
@@ -331,8 +321,8 @@ const declared = {
       AND NOT EXISTS (SELECT 1 FROM bulk_moves WHERE ${AWAITS_IN_BULK('merchants.id')})`,
   }),
 
-  /** A new link is in no cache; but its reference may be, with the links that it had before. */
-  ...changing([{ kind: 'reference', keyOf: (values) => referenceKey(values[MERCHANT_AT], values[REFERENCE_AT]) }], {
+  /** A new link is in no cache. */
+  ...changing(NOTHING_CACHED, {
     /**
      * The last values: merchant, slot, the slot that stands for it too, and the row's own time: no row while a sale created on
      * legacy holds the slot (a null slot is held by nothing). Then those of `NEWEST_RETRIABLE` and the id that was seen there, or
@@ -366,7 +356,7 @@ const declared = {
     pull_links,
   }),
 
-  ...changing(LEGACY_SALES, {
+  ...changing(NOTHING_CACHED, {
     /** The last three values are merchant, and the first and last slot: no row while a link of ours is live between them. */
     insert_legacy_sale: `INSERT INTO legacy_sales (${SALE}) SELECT ${parametersFor(SALE)}
       WHERE NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = (SELECT ?) AND slot BETWEEN (SELECT ?) AND (SELECT ?)
@@ -390,9 +380,7 @@ const declared = {
       WHERE slot IS NOT NULL AND ${HOLDING} AND state = 'SENDING'`,
     delete_legacy_sales: `DELETE FROM legacy_sales WHERE sequence IN (SELECT value FROM json_each(?))`,
     erase_legacy_sales: `DELETE FROM legacy_sales WHERE sequence ${LISTED} AND NOT (${HOLDING} AND ends_at > ?)`,
-  }),
 
-  ...changing(NOTHING_CACHED, {
     remember: `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
     /** 64 KiB, written and deleted in one transaction: proves that there is room again. */
     probe_fill: `INSERT INTO meta (name, value) VALUES ('probe', hex(zeroblob(32768)))`,

@@ -14,7 +14,7 @@ import { rowByRow, tidierOf } from '../exchanges.ts';
 import { sharedMethods } from '../methods.ts';
 import { readMigrations } from '../migrations.ts';
 import { dueEventsRead, tidyInbox } from '../notices.ts';
-import { doubtLegacySales, heldUntilRead } from '../routing.ts';
+import { doubtLegacySales } from '../routing.ts';
 import { type LinkRow, linkOf, type NoticeRow } from '../rows.ts';
 import { SALE } from '../writes.ts';
 import type { DiskSettings } from './disk.ts';
@@ -142,7 +142,7 @@ export function assembleStore(parts: {
     parts.release();
   };
   return portsOf({
-    ...withKnownRows(shared, heldUntilRead(reader), () => queue.known()),
+    ...withKnownRows(shared, () => queue.known()),
     ...inbox,
     ...anyMerchantMethods(reader),
     tidyExchanges: tidierOf(reader, queue),
