@@ -3,21 +3,19 @@
 import { PuenteError } from '../error.ts';
 import type { AuditLine } from '../proxy/audit.ts';
 import { filteredReads, type Reader, type StoreMethods, type Writer, whereOf } from './engine.ts';
+import { readsOf } from './rows.ts';
 
 export function auditMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
-  const newest = reader.prepare<[number], LineRow>('SELECT * FROM audit ORDER BY sequence DESC LIMIT ?');
-  const after = reader.prepare<[number, number], LineRow>(
-    'SELECT * FROM audit WHERE sequence > (SELECT ?) ORDER BY sequence LIMIT ?',
-  );
+  const { list } = readsOf(reader);
   return {
     async appendAudit(audit) {
       const result = await writer.commit({ steps: [], audit });
       if (result.kind === 'done') return;
       throw new PuenteError('store_failed', `The audit line ${audit.action} was not written: try again.`);
     },
-    audits: async (limit) => (await newest.all(limit)).map(lineOf),
-    auditsAfter: async (sequence, limit) => (await after.all(sequence, limit)).map(lineOf),
+    audits: list('SELECT * FROM audit ORDER BY sequence DESC LIMIT ?', lineOf),
+    auditsAfter: list('SELECT * FROM audit WHERE sequence > (SELECT ?) ORDER BY sequence LIMIT ?', lineOf),
     async auditsOf(filter, limit) {
       const { where, values } = whereOf([
         ['subject = ?', filter.subject],

@@ -8,7 +8,6 @@ import type {
   LedgerRow,
   ReadinessDay,
   RecordedExchange,
-  SeenUnit,
   Traffic,
   UnknownRow,
   VerdictRow,
@@ -27,7 +26,7 @@ import {
   whereOf,
 } from './engine.ts';
 import { type NameKeeper, nameKeeper } from './names.ts';
-import { EXCHANGES_LOCK, merchantLock } from './rows.ts';
+import { EXCHANGES_LOCK, merchantLock, readsOf } from './rows.ts';
 import { sumSteps } from './sums.ts';
 
 /** An exchange that is recorded again has the same time: of partitions by time only those of the batch are read. */
@@ -164,10 +163,7 @@ function verdictOf(row: VerdictRow): VerdictRow {
 /** Days are half open: [since, until). */
 function readinessDayMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
-  const first = reader.prepare<[], { day: number | null }>('SELECT min(day) AS day FROM readiness_days');
-  const judged = reader.prepare<[number], { merchant_id: string }>(
-    'SELECT merchant_id FROM readiness_days WHERE day = ? ORDER BY merchant_id',
-  );
+  const { one, list } = readsOf(reader);
   return {
     async keepReadiness(rows) {
       const values = JSON.stringify(rows.map(({ merchant_id, day, verdict }) => [merchant_id, day, verdict]));
@@ -185,9 +181,13 @@ function readinessDayMethods(reader: Reader, writer: Writer) {
         values,
       );
     },
-    readinessSince: async () => (await first.get())?.day ?? null,
-    judgedOn: async (day) => (await judged.all(day)).map(({ merchant_id }) => merchant_id),
+    readinessSince: one('SELECT min(day) AS day FROM readiness_days', ({ day }: { day: number | null }) => day),
+    judgedOn: list('SELECT merchant_id AS id FROM readiness_days WHERE day = ? ORDER BY merchant_id', idOf),
   } satisfies Partial<StoreMethods>;
+}
+
+function idOf({ id }: { id: string }): string {
+  return id;
 }
 
 // What was called: calls by day, the units that were named, and what could not be kept.
@@ -203,8 +203,7 @@ const CALLED = `WITH RECURSIVE called (id) AS (
 /** Days are half open: [since, until). */
 function trafficMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
-  const called = reader.prepare<[], { id: string }>(CALLED);
-  const units = reader.prepare<[string], SeenUnit>('SELECT * FROM seen_units WHERE merchant_id = ? ORDER BY slot');
+  const { list } = readsOf(reader);
   const shed = reader.prepare<[number, number], { shadow: number; evidence: number }>(
     `SELECT coalesce(sum(count) FILTER (WHERE reason = 'shadow'), 0) AS shadow,
        coalesce(sum(count) FILTER (WHERE reason = 'evidence'), 0) AS evidence FROM shed WHERE day >= ? AND day < ?`,
@@ -221,8 +220,8 @@ function trafficMethods(reader: Reader, writer: Writer) {
         values,
       );
     },
-    calledMerchants: async () => (await called.all()).map(({ id }) => id),
-    units: async (merchant_id) => units.all(merchant_id),
+    calledMerchants: list(CALLED, idOf),
+    units: list('SELECT * FROM seen_units WHERE merchant_id = ? ORDER BY slot'),
     async noteShed(reason, count, at) {
       await writer.commit({ steps: [{ write: 'add_shed', values: [Math.floor(at / DAY_MS), reason, count] }] });
     },

@@ -14,7 +14,7 @@ import {
   type Writer,
   whereOf,
 } from './engine.ts';
-import { jsonOf, valuesIn } from './rows.ts';
+import { jsonOf, readsOf, valuesIn } from './rows.ts';
 import { EXCHANGE } from './writes.ts';
 
 /** Rows read at once when the filter may pass few of them: some 10 ms between two event-loop ticks. */
@@ -23,11 +23,10 @@ const SLICE_ROWS = 20_000;
 const HOUR_MS = 60 * 60_000;
 
 export function exchangeMethods(reader: Reader) {
-  const byId = reader.prepare<[string], ExchangeRow>('SELECT * FROM exchanges WHERE id = ?');
   const newest = reader.prepare<[], { last: number }>('SELECT coalesce(max(sequence), 0) AS last FROM exchanges');
   return {
     lastExchange: async () => (await newest.get())?.last ?? 0,
-    exchange: async (id) => (await byId.all(id)).map(exchangeOf)[0] ?? null,
+    exchange: readsOf(reader).one('SELECT * FROM exchanges WHERE id = ?', exchangeOf),
     exchanges: pageReader(reader, '*', exchangeOf),
     calls: pageReader<CallSeen, CallSeen>(
       reader,

@@ -6,15 +6,16 @@ import type { NewNotice } from '../proxy/records/notices.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../proxy/records/routing.ts';
 import type { Link } from '../proxy/sales/link.ts';
 import type { Met, Opening } from '../proxy/store.ts';
-import type { HandOut, Locks, Reader, Step, StoreMethods, Value, Writer } from './engine.ts';
+import type { HandOut, Locks, Reader, ReadKind, Step, StoreMethods, Value, Writer } from './engine.ts';
 import {
+  asItIs,
   exactBytes,
   jsonOf,
   type LinkRow,
   linkOf,
   merchantLock,
   noticesLock,
-  oneOf,
+  readsOf,
   referenceLock,
   requestLock,
   slotLock,
@@ -44,7 +45,7 @@ export function openingMethods(
     openLegacySale: (sale) => openLegacySale(reads, writer, sale),
     heldByLegacy: async (merchant_id, slot, now, which = 'any') => {
       const read = which === 'proven' ? reads.elsewhereProven : reads.elsewhere;
-      return (await read.get(merchant_id, slot, anyOf(slot), now)) ?? null;
+      return read(merchant_id, slot, anyOf(slot), now);
     },
   };
 }
@@ -85,7 +86,7 @@ async function openLink(
     // A sale that this one may repeat is decided on before anything else.
     if ((seen.unheard?.legacy_id ?? null) !== before) continue;
     // The other lane holds the slot; or held it, and then the opening is tried again.
-    if (result.kind === 'conflict' && seen.elsewhere !== undefined) {
+    if (result.kind === 'conflict' && seen.elsewhere !== null) {
       return { opening: { kind: 'elsewhere' }, link, elsewhere: seen.elsewhere };
     }
     if (result.kind === 'constraint' && !UNIT_IS_HELD.test(cause)) break;
@@ -112,8 +113,7 @@ async function openLegacySale(reads: OpeningReads, writer: Writer, sale: LegacyS
     cause = result.kind === 'constraint' ? result.text : result.kind;
     if (result.kind === 'constraint') break;
     // The link that held the slot may have ended by now: then the insert is tried again.
-    const between = first === null || last === null ? undefined : reads.between.get(sale.merchant_id, first, last);
-    const holder = oneOf(await between);
+    const holder = first === null || last === null ? null : await reads.between(sale.merchant_id, first, last);
     if (holder !== null) return holder;
   }
   const message = `The sale ${sale.id} was not written down (${cause}): send it again as a new one.`;
@@ -176,57 +176,47 @@ function anyOf(slot: string): string {
 type OpeningReads = ReturnType<typeof prepareOpeningReads>;
 
 /** Obstacles to an insert. */
-interface InTheWay extends Met {
-  /** Of the merchant; null for one that is not stored. */
-  revision: number | null;
-  /** On legacy. */
-  elsewhere: LegacySale | undefined;
-  /** Another row has its reference. */
-  is_used: boolean;
-}
+type InTheWay = Awaited<ReturnType<typeof inTheWay>>;
 
-async function inTheWay(reads: OpeningReads, link: Link): Promise<InTheWay> {
+async function inTheWay(reads: OpeningReads, link: Link) {
   const { merchant_id, slot, reference_sent, created_at } = link;
-  const [merchant, holder, unheard, elsewhere, used] = await Promise.all([
-    reads.revision.get(merchant_id),
-    slot === null ? undefined : reads.holder.get(merchant_id, slot),
-    reads.unheard.get(...requestOf(link)),
-    slot === null ? undefined : reads.elsewhere.get(merchant_id, slot, anyOf(slot), created_at),
-    reads.used.get(merchant_id, reference_sent),
+  const [revision, holder, unheard, elsewhere, used] = await Promise.all([
+    reads.revision(merchant_id),
+    slot === null ? null : reads.liveLink(merchant_id, slot),
+    reads.unheard(...requestOf(link)),
+    slot === null ? null : reads.elsewhere(merchant_id, slot, anyOf(slot), created_at),
+    reads.used(merchant_id, reference_sent),
   ]);
-  return {
-    revision: merchant?.revision ?? null,
-    holder: oneOf(holder),
-    unheard: oneOf(unheard),
-    elsewhere,
-    is_used: used !== undefined,
-  };
+  return { revision, holder, unheard, elsewhere, is_used: used !== null };
 }
 
 function prepareOpeningReads(reader: Reader) {
+  const { one } = readsOf(reader);
+  const { link } = linkReads(reader);
   return {
-    revision: reader.prepare<[string], { revision: number }>('SELECT revision FROM merchants WHERE id = ?', 'lookup'),
-    holder: reader.prepare<[string, string], LinkRow>(
-      `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot = ? AND ${LIVE}`,
+    /** Of the merchant; null for one that is not stored. */
+    revision: one<[string], { revision: number }, number>(
+      'SELECT revision FROM merchants WHERE id = ?',
+      ({ revision }) => revision,
       'lookup',
     ),
-    used: reader.prepare<[string, string], { legacy_id: string }>(
-      `SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) LIMIT 1`,
-      'lookup',
-    ),
-    unheard: reader.prepare<RequestValues, LinkRow>(
-      `SELECT ${LINK} FROM links WHERE legacy_id = (${NEWEST_RETRIABLE})`,
-    ),
-    between: reader.prepare<[string, string, string], LinkRow>(
-      `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot BETWEEN ? AND ? AND ${LIVE} LIMIT 1`,
-    ),
-    elsewhere: reader.prepare<[string, string, string, number], LegacySale>(newestHolding(''), 'lookup'),
-    elsewhereProven: reader.prepare<[string, string, string, number], LegacySale>(
+    liveLink: link<[string, string]>(HOLDER),
+    used: link<[string, string]>(`merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) LIMIT 1`),
+    unheard: link<RequestValues>(`legacy_id = (${NEWEST_RETRIABLE})`, 'search'),
+    between: link<[string, string, string]>(`merchant_id = ? AND slot BETWEEN ? AND ? AND ${LIVE} LIMIT 1`, 'search'),
+    /** On legacy. */
+    elsewhere: one<SlotValues, LegacySale, LegacySale>(newestHolding(''), asItIs, 'lookup'),
+    elsewhereProven: one<SlotValues, LegacySale, LegacySale>(
       newestHolding(`AND (unproven_token IS NULL OR EXISTS (SELECT 1 FROM tokens
         WHERE fingerprint = unproven_token AND tokens.merchant_id = legacy_sales.merchant_id))`),
     ),
   };
 }
+
+/** The link that holds a slot of a merchant. */
+const HOLDER = `merchant_id = ? AND slot = ? AND ${LIVE}`;
+/** Merchant, slot, the slot that stands for it too, and a time. */
+type SlotValues = [string, string, string, number];
 
 function newestHolding(which: string): string {
   return `SELECT ${SALE} FROM legacy_sales WHERE merchant_id = (SELECT ?) AND slot IN ((SELECT ?), (SELECT ?))
@@ -236,7 +226,17 @@ function newestHolding(which: string): string {
 // Changes of a link after its opening, and the ways to find it.
 
 export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
-  const reads = prepareReads(reader);
+  const { link } = linkReads(reader);
+  const slots = reader.prepare<[string], { slot: string }>(
+    `SELECT slot FROM links WHERE merchant_id = ? AND slot IS NOT NULL AND ${LIVE}`,
+  );
+  const work = reader.prepare<[string, string | null, string, number, string, string | null, number], unknown>(
+    `SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND slot = (SELECT ?) AND ${LIVE}
+     UNION ALL SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?)
+       AND unit = (SELECT ?) AND slot IS NOT DISTINCT FROM (SELECT ?) AND ${RETRIABLE}
+       AND (acknowledged_at IS NULL OR client_key IS NOT NULL OR acknowledged_at >= (SELECT ?)) LIMIT 1`,
+    'lookup',
+  );
   return {
     async saveLink(link, change, extra = {}) {
       const next: Link = { ...link, updated_at: now(), ...change, revision: link.revision + 1 };
@@ -255,97 +255,69 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
       const cause = result.kind === 'constraint' ? result.text : `its stored revision is not ${link.revision} any more`;
       throw new PuenteError('conflict', `The link ${link.legacy_id} was not changed: ${cause}. Read it again.`);
     },
-    link: async (legacy_id) => oneOf(await reads.byId.get(legacy_id)),
-    liveLink: async (merchant_id, slot) => oneOf(await reads.holder.get(merchant_id, slot)),
+    link: link(BY_ID),
+    liveLink: link(HOLDER),
     hasWork: async (merchant_id, { slot, unit }, since, answered_since) =>
-      (await reads.work.get(merchant_id, slot, merchant_id, since, unit, slot, answered_since)) !== undefined,
-    linkByOrder: async (order_id) => oneOf(await reads.byOrder.get(order_id)),
-    linkByReference: async (merchant_id, reference) => oneOf(await reads.byReference.get(merchant_id, reference)),
-    linkByPayment: async (payment_id) => oneOf(await reads.byPayment.get(payment_id)),
-    liveSlots: async (merchant_id) => (await reads.liveSlots.all(merchant_id)).map(({ slot }) => slot),
-    linkByMerchantOrder: async (id) => oneOf(await reads.byMerchantOrder.get(id)),
-    linksByClientReference: async (merchant_id, reference, limit) =>
-      (await reads.byClientReference.all(merchant_id, reference, limit)).map(linkOf),
-    linksOf: async (merchant_id, from, to, limit) =>
-      (await reads.ofMerchant.all(merchant_id, from, to, limit)).map(linkOf),
-    finishedLinks: async (merchant_id, from, to, limit) =>
-      (await reads.finished.all(merchant_id, from, to, limit)).map(linkOf),
-    liveLinks: async (merchant_id, limit) =>
-      (await (merchant_id === null ? reads.live.all(limit) : reads.liveOf.all(merchant_id, limit))).map(linkOf),
-    linksChangedSince: async (since, after, limit) =>
-      (await reads.changed.all(since, after?.updated_at ?? since, after?.legacy_id ?? '', limit)).map(linkOf),
+      (await work.get(merchant_id, slot, merchant_id, since, unit, slot, answered_since)) !== undefined,
+    linkByOrder: link('order_id = ?'),
+    // Builds that looked before they wrote could write one twice; the live one is meant if there is one. (SELECT ?) keeps
+    // SQLite from planning this query anew for every value, which costs ten times the lookup; so does a bound LIMIT.
+    linkByReference: link(
+      `merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,
+    ),
+    linkByPayment: link('payment_id = (SELECT ?) ORDER BY created_at DESC LIMIT 1'),
+    liveSlots: async (merchant_id) => (await slots.all(merchant_id)).map(({ slot }) => slot),
+    linkByMerchantOrder: link('merchant_order_id = ?'),
+  } satisfies Partial<StoreMethods>;
+}
+
+/** Links as operators look at them. */
+export function historyMethods(reader: Reader) {
+  const { link, links } = linkReads(reader);
+  const byId = link<[string]>(BY_ID);
+  const live = links<[number]>(`${LIVE} ${OLDEST_FIRST}`);
+  const liveOf = links<[string, number]>(`merchant_id = ? AND ${LIVE} ${OLDEST_FIRST}`);
+  const changed = links<[number, number, string, number]>(
+    `updated_at >= (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?))
+     ORDER BY updated_at, legacy_id LIMIT (SELECT ?)`,
+  );
+  const past: StoreMethods['linkHistory'] = readsOf(reader).list(
+    'SELECT at, state, legacy_state, order_status FROM link_states WHERE legacy_id = ? ORDER BY revision',
+  );
+  return {
+    linksByClientReference: links(`merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?)) ${NEWEST_FIRST}`),
+    linksOf: links(`merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?) ${NEWEST_FIRST}`),
+    finishedLinks: links(FINISHED),
+    liveLinks: (merchant_id, limit) => (merchant_id === null ? live(limit) : liveOf(merchant_id, limit)),
+    linksChangedSince: (since, after, limit) =>
+      changed(since, after?.updated_at ?? since, after?.legacy_id ?? '', limit),
     async linkHistory(legacy_id) {
-      const known = await reads.past.all(legacy_id);
+      const known = await past(legacy_id);
+      if (known.length > 0) return known;
       // A link from before the history began has its present state only.
-      return known.length > 0 ? known : (await reads.byId.all(legacy_id)).map(presentOf);
+      const present = await byId(legacy_id);
+      if (present === null) return [];
+      const { updated_at: at, state, legacy_state, order } = present;
+      return [{ at, state, legacy_state, order_status: order?.status ?? null }];
     },
   } satisfies Partial<StoreMethods>;
 }
 
-type Past = Awaited<ReturnType<StoreMethods['linkHistory']>>[number];
-
-function presentOf(row: LinkRow): Past {
-  const { updated_at: at, state, legacy_state, order } = linkOf(row);
-  return { at, state, legacy_state, order_status: order?.status ?? null };
-}
-
+const BY_ID = 'legacy_id = ?';
 const OLDEST_FIRST = 'ORDER BY created_at, legacy_id LIMIT ?';
+const NEWEST_FIRST = 'ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)';
 
-export const FINISHED_LINKS = `SELECT ${LINK} FROM links WHERE merchant_id = ? AND ${FINAL} AND legacy_state_at >= ?
-  AND legacy_state_at < ? ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`;
+export const FINISHED = `merchant_id = ? AND ${FINAL} AND legacy_state_at >= ? AND legacy_state_at < ?
+  ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`;
 
-function prepareReads(reader: Reader) {
+/** Reads of links by a condition; its values are the parameters of the read. */
+function linkReads(reader: Reader) {
+  const { one, list } = readsOf(reader);
   return {
-    byId: reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE legacy_id = ?`, 'lookup'),
-    byOrder: reader.prepare<[string], LinkRow>(`SELECT ${LINK} FROM links WHERE order_id = ?`, 'lookup'),
-    // Builds that looked before they wrote could write one twice; the live one is meant if there is one. (SELECT ?) keeps
-    // SQLite from planning this query anew for every value, which costs ten times the lookup; so does a bound LIMIT.
-    byReference: reader.prepare<[string, string], LinkRow>(
-      `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,
-      'lookup',
-    ),
-    byPayment: reader.prepare<[string], LinkRow>(
-      `SELECT ${LINK} FROM links WHERE payment_id = (SELECT ?) ORDER BY created_at DESC LIMIT 1`,
-      'lookup',
-    ),
-    work: reader.prepare<[string, string | null, string, number, string, string | null, number], { legacy_id: string }>(
-      `SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND slot = (SELECT ?) AND ${LIVE}
-       UNION ALL SELECT legacy_id FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?)
-         AND unit = (SELECT ?) AND slot IS NOT DISTINCT FROM (SELECT ?) AND ${RETRIABLE}
-         AND (acknowledged_at IS NULL OR client_key IS NOT NULL OR acknowledged_at >= (SELECT ?)) LIMIT 1`,
-      'lookup',
-    ),
-    liveSlots: reader.prepare<[string], { slot: string }>(
-      `SELECT slot FROM links WHERE merchant_id = ? AND slot IS NOT NULL AND ${LIVE}`,
-    ),
-    byMerchantOrder: reader.prepare<[number], LinkRow>(
-      `SELECT ${LINK} FROM links WHERE merchant_order_id = ?`,
-      'lookup',
-    ),
-    byClientReference: reader.prepare<[string, string, number], LinkRow>(
-      `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))
-       ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)`,
-    ),
-    ofMerchant: reader.prepare<[string, number, number, number], LinkRow>(
-      `SELECT ${LINK} FROM links WHERE merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?)
-       ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)`,
-    ),
-    finished: reader.prepare<[string, number, number, number], LinkRow>(FINISHED_LINKS),
-    holder: reader.prepare<[string, string], LinkRow>(
-      `SELECT ${LINK} FROM links WHERE merchant_id = ? AND slot = ? AND ${LIVE}`,
-      'lookup',
-    ),
-    live: reader.prepare<[number], LinkRow>(`SELECT ${LINK} FROM links WHERE ${LIVE} ${OLDEST_FIRST}`),
-    liveOf: reader.prepare<[string, number], LinkRow>(
-      `SELECT ${LINK} FROM links WHERE merchant_id = ? AND ${LIVE} ${OLDEST_FIRST}`,
-    ),
-    changed: reader.prepare<[number, number, string, number], LinkRow>(
-      `SELECT ${LINK} FROM links WHERE updated_at >= (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?))
-       ORDER BY updated_at, legacy_id LIMIT (SELECT ?)`,
-    ),
-    past: reader.prepare<[string], Past>(
-      'SELECT at, state, legacy_state, order_status FROM link_states WHERE legacy_id = ? ORDER BY revision',
-    ),
+    link: <Values extends Value[]>(condition: string, kind: ReadKind = 'lookup') =>
+      one<Values, LinkRow, Link>(`SELECT ${LINK} FROM links WHERE ${condition}`, linkOf, kind),
+    links: <Values extends Value[]>(condition: string) =>
+      list<Values, LinkRow, Link>(`SELECT ${LINK} FROM links WHERE ${condition}`, linkOf),
   };
 }
 

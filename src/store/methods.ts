@@ -6,7 +6,7 @@ import { auditMethods } from './audit-lines.ts';
 import { countMethods, type HandOut, type Reader, type Step, type Writer } from './engine.ts';
 import { evidenceMethods, recordingMethods } from './evidence.ts';
 import { exchangeMethods } from './exchanges.ts';
-import { dueLinkMethods, linkMethods, openingMethods } from './links.ts';
+import { dueLinkMethods, historyMethods, linkMethods, openingMethods } from './links.ts';
 import { merchantMethods } from './merchants.ts';
 import { dueNoticeMethods, eventMethods, type FirstOfEach, noticeMethods } from './notices.ts';
 import { refundMethods } from './refunds.ts';
@@ -30,6 +30,7 @@ export function sharedMethods({ reader, writer, now, room, rowsOf, handOut, prep
   return {
     ...merchantMethods(reader, writer, now),
     ...linkMethods(reader, writer, now),
+    ...historyMethods(reader),
     ...dueLinkMethods(handOut),
     ...openingMethods(reader, writer),
     ...refundMethods(reader, writer, now),

@@ -17,7 +17,7 @@ import {
   type Writer,
   whereOf,
 } from './engine.ts';
-import { type EventRow, eventOf, type NoticeRow, noticeOf, noticesLock } from './rows.ts';
+import { type EventRow, eventOf, type NoticeRow, noticeOf, noticesLock, readsOf } from './rows.ts';
 import { NOTICE } from './writes.ts';
 
 const DUE = `state = 'pending' AND next_attempt_at <= (SELECT ?)`;
@@ -202,13 +202,7 @@ function conditionsOf(filter: NoticeFilter): { where: string; values: Value[] } 
 // The inbox: what became of an event, and events as operators look at them.
 
 export function eventMethods(reader: Reader, writer: Writer) {
-  const of = reader.prepare<[string | null, string | null, number], EventRow>(
-    `SELECT * FROM events WHERE sequence IN (SELECT sequence FROM events WHERE order_id = ?
-       UNION SELECT sequence FROM events WHERE reference = (SELECT cover(?))) ORDER BY sequence LIMIT ?`,
-  );
-  const unmatched = reader.prepare<[number], EventRow>(
-    `SELECT * FROM events INDEXED BY events_unmatched WHERE state IN ('parked', 'expired') ORDER BY sequence DESC LIMIT ?`,
-  );
+  const { list } = readsOf(reader);
   return {
     async saveEvent(sequence, change) {
       const values = [change.state ?? null, change.attempts ?? null, change.next_attempt_at ?? null, sequence];
@@ -219,8 +213,16 @@ export function eventMethods(reader: Reader, writer: Writer) {
         steps.push({ write: 'thin_events', values: [sequence] }, { write: 'thin_references', values: [sequence] });
       await writer.commit({ steps });
     },
-    eventsOf: async (order_id, reference, limit) => (await of.all(order_id, reference, limit)).map(eventOf),
-    unmatchedEvents: async (limit) => (await unmatched.all(limit)).map(eventOf),
+    eventsOf: list(
+      `SELECT * FROM events WHERE sequence IN (SELECT sequence FROM events WHERE order_id = ?
+         UNION SELECT sequence FROM events WHERE reference = (SELECT cover(?))) ORDER BY sequence LIMIT ?`,
+      eventOf,
+    ),
+    unmatchedEvents: list(
+      `SELECT * FROM events INDEXED BY events_unmatched WHERE state IN ('parked', 'expired')
+       ORDER BY sequence DESC LIMIT ?`,
+      eventOf,
+    ),
   } satisfies Partial<StoreMethods>;
 }
 

@@ -3,7 +3,7 @@
 import { PuenteError } from '../error.ts';
 import type { Refund, RefundChange } from '../proxy/records/refunds.ts';
 import type { Reader, StoreMethods, Writer } from './engine.ts';
-import { valuesIn } from './rows.ts';
+import { readsOf, valuesIn } from './rows.ts';
 import { REFUND, REFUND_CHANGE } from './writes.ts';
 
 /** Each lost race means that another refund of the payment was committed; more in a row is a fault, not traffic. */
@@ -13,19 +13,19 @@ const OPENING_ATTEMPTS = 5;
 const ANOTHER_IS_OPEN = /refunds\.legacy_id|refunds_open/;
 
 export function refundMethods(reader: Reader, writer: Writer, now: () => number) {
-  const ofLink = reader.prepare<[string], Refund>(
+  const ofLink: StoreMethods['refunds'] = readsOf(reader).list(
     'SELECT * FROM refunds WHERE legacy_id = (SELECT ?) ORDER BY created_at, id',
   );
   const byAnyId = reader.prepare<[string, string, string, string], Refund>(
     `SELECT * FROM refunds WHERE id = ? OR number = CAST(? AS BIGINT) OR upstream_id = ? OR reference_id = ? LIMIT 1`,
   );
   return {
-    refunds: async (legacy_id) => await ofLink.all(legacy_id),
+    refunds: ofLink,
     refund: async (id) => (await byAnyId.get(id, /^\d{1,18}$/.test(id) ? id : '0', id, id)) ?? null,
     async openRefund(refund, decide) {
       let cause = '';
       for (let attempt = 0; attempt < OPENING_ATTEMPTS; attempt++) {
-        const earlier = await ofLink.all(refund.legacy_id);
+        const earlier = await ofLink(refund.legacy_id);
         const decision = decide(earlier);
         if (decision !== 'open') return { opened: false, refund: decision };
         const values = [...refundValues(refund), refund.legacy_id, earlier.length];
@@ -40,9 +40,7 @@ export function refundMethods(reader: Reader, writer: Writer, now: () => number)
       );
     },
     async hearRefunds(legacy_id, at) {
-      const unheard = (await ofLink.all(legacy_id)).some(
-        ({ state, heard_at }) => state === 'DONE' && heard_at === null,
-      );
+      const unheard = (await ofLink(legacy_id)).some(({ state, heard_at }) => state === 'DONE' && heard_at === null);
       if (unheard) await writer.commit({ steps: [{ write: 'hear_refunds', values: [at, legacy_id, at, 1] }] });
     },
     async saveRefund(refund, change: RefundChange) {

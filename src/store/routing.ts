@@ -3,13 +3,7 @@
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
-import {
-  type BulkMove,
-  LATE_EFFECT_MS,
-  type LegacySale,
-  type LegacySaleChange,
-  type Proposal,
-} from '../proxy/records/routing.ts';
+import { type BulkMove, LATE_EFFECT_MS, type LegacySaleChange, type Proposal } from '../proxy/records/routing.ts';
 import {
   filteredReads,
   type Reader,
@@ -20,21 +14,11 @@ import {
   type Writer,
   whereOf,
 } from './engine.ts';
-import { rowLock, valuesIn } from './rows.ts';
+import { readsOf, rowLock, valuesIn } from './rows.ts';
 import { BULK, BULK_CHANGE, HOLDING, PROPOSAL, SALE } from './writes.ts';
 
 export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number) {
-  const byLegacy = reader.prepare<[string], LegacySale>(
-    `SELECT ${SALE} FROM legacy_sales WHERE legacy_id = (SELECT ?) ORDER BY sequence DESC LIMIT 1`,
-  );
-  const open = reader.prepare<[string, number, number], LegacySale>(
-    `SELECT ${SALE} FROM legacy_sales INDEXED BY legacy_sales_until WHERE merchant_id = (SELECT ?) AND slot IS NOT NULL
-       AND ${HOLDING} AND ends_at > (SELECT ?) ORDER BY sequence LIMIT (SELECT ?)`,
-  );
-  const byReference = reader.prepare<[string, string, number], LegacySale>(
-    `SELECT ${SALE} FROM legacy_sales WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))
-       ORDER BY sequence DESC LIMIT (SELECT ?)`,
-  );
+  const { one, list } = readsOf(reader);
   const old = reader.prepare<[number, number, number], { sequence: number }>(
     `SELECT sequence FROM legacy_sales INDEXED BY legacy_sales_by_age WHERE created_at < (SELECT ?)
        AND NOT (${HOLDING} AND ends_at > (SELECT ?)) ORDER BY created_at LIMIT ?`,
@@ -49,10 +33,15 @@ export function legacySaleMethods(reader: Reader, writer: Writer, now: () => num
       if (result.kind === 'done') return;
       throw new PuenteError('not_found', `There is no sale ${id} born on legacy: nothing was changed.`);
     },
-    legacySale: async (legacy_id) => (await byLegacy.get(legacy_id)) ?? null,
-    openLegacySales: async (merchant_id, at, limit) => await open.all(merchant_id, at, limit),
-    legacySalesByReference: async (merchant_id, reference, limit) =>
-      await byReference.all(merchant_id, reference, limit),
+    legacySale: one(`SELECT ${SALE} FROM legacy_sales WHERE legacy_id = (SELECT ?) ORDER BY sequence DESC LIMIT 1`),
+    openLegacySales: list(
+      `SELECT ${SALE} FROM legacy_sales INDEXED BY legacy_sales_until WHERE merchant_id = (SELECT ?) AND slot IS NOT NULL
+         AND ${HOLDING} AND ends_at > (SELECT ?) ORDER BY sequence LIMIT (SELECT ?)`,
+    ),
+    legacySalesByReference: list(
+      `SELECT ${SALE} FROM legacy_sales WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))
+         ORDER BY sequence DESC LIMIT (SELECT ?)`,
+    ),
     async tidyLegacySales(before, at, limit) {
       const gone = (await old.all(before, at, limit)).map(({ sequence }) => sequence);
       if (gone.length === 0) return 0;
@@ -87,8 +76,7 @@ function valuesOfChange(change: LegacySaleChange, now: number): Value[] {
 
 export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
   const run = filteredReads(reader);
-  const proposal = reader.prepare<[string], ProposalRow>(`SELECT ${PROPOSAL} FROM proposals WHERE id = ?`);
-  const bulk = reader.prepare<[string], BulkRow>(`SELECT ${BULK} FROM bulk_moves WHERE id = ?`);
+  const { one } = readsOf(reader);
   const bulks = reader.prepare<[string, number], BulkRow>(
     `SELECT ${BULK} FROM bulk_moves WHERE state IN (SELECT value FROM json_each(?)) ORDER BY sequence DESC LIMIT ?`,
   );
@@ -99,7 +87,7 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
       if (result.kind === 'done') return;
       throw new PuenteError('conflict', say('refusal.proposal_decided', { id: one.id }));
     },
-    proposal: async (id) => (await proposal.all(id)).map(proposalOf)[0] ?? null,
+    proposal: one(`SELECT ${PROPOSAL} FROM proposals WHERE id = ?`, proposalOf),
     async proposals(filter, limit) {
       const { where, values } = whereOf([
         ['merchant_id = ?', filter.merchant_id],
@@ -114,7 +102,7 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
       if (result.kind === 'done') return { ...one, revision: expected_revision + 1, updated_at };
       throw new PuenteError('conflict', say('refusal.bulk_changed', { id: one.id, expected: expected_revision }));
     },
-    bulkMove: async (id) => (await bulk.all(id)).map(bulkOf)[0] ?? null,
+    bulkMove: one(`SELECT ${BULK} FROM bulk_moves WHERE id = ?`, bulkOf),
     bulkMoves: async (states, limit) => (await bulks.all(JSON.stringify(states), limit)).map(bulkOf),
   } satisfies Partial<StoreMethods>;
 }

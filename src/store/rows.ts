@@ -8,6 +8,7 @@ import {
   merchantSettings,
 } from '../proxy/routing/merchant.ts';
 import type { HeldFields, Link } from '../proxy/sales/link.ts';
+import type { Reader, ReadKind } from './engine.ts';
 import { LINK, namesIn, type Value } from './writes.ts';
 
 export interface LinkRow extends Omit<Link, 'held' | 'order'> {
@@ -27,8 +28,29 @@ export function linkOf(row: LinkRow): Link {
   };
 }
 
-export function oneOf(row: LinkRow | undefined): Link | null {
-  return row === undefined ? null : linkOf(row);
+/**
+ * Prepares reads that are methods of the store by themselves: their parameters are the values of the statement.
+ * @returns `one` for the first row, null for none; `list` for all.
+ */
+export function readsOf(reader: Reader) {
+  return {
+    one<Values extends Value[], Row, Kept>(sql: string, keptOf: (row: Row) => Kept = asItIs, kind?: ReadKind) {
+      const read = reader.prepare<Values, Row>(sql, kind);
+      return async (...values: Values): Promise<Kept | null> => {
+        const row = await read.get(...values);
+        return row === undefined ? null : keptOf(row);
+      };
+    },
+    list<Values extends Value[], Row, Kept>(sql: string, keptOf: (row: Row) => Kept = asItIs, kind?: ReadKind) {
+      const read = reader.prepare<Values, Row>(sql, kind);
+      return async (...values: Values): Promise<Kept[]> => (await read.all(...values)).map(keptOf);
+    },
+  };
+}
+
+/** For a SELECT that lists the record itself. */
+export function asItIs<Kept>(row: unknown): Kept {
+  return row as Kept; // the caller names what its own SELECT lists
 }
 
 type ColumnOf<List extends string> = List extends `${infer First},${infer Rest}`

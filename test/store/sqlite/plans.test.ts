@@ -6,7 +6,7 @@ import { noCover } from '../../../src/proxy/vault.ts';
 import { OPEN_WORK } from '../../../src/store/erase.ts';
 import { KNOWN_IDS } from '../../../src/store/evidence.ts';
 import { queryOf } from '../../../src/store/exchanges.ts';
-import { FINISHED_LINKS } from '../../../src/store/links.ts';
+import { FINISHED } from '../../../src/store/links.ts';
 import { OLD_LINKS } from '../../../src/store/retention.ts';
 import { teachCover } from '../../../src/store/sqlite/reader.ts';
 import { writes } from '../../../src/store/writes.ts';
@@ -97,7 +97,7 @@ describe('plans', () => {
   });
 
   it('what is over for its till, and a sale that an equal create may repeat, are found by the indexes that are for it', () => {
-    const finished = planOf(FINISHED_LINKS, [MERCHANT, NOON, NOON, 1]);
+    const finished = planOf(`SELECT * FROM links WHERE ${FINISHED}`, [MERCHANT, NOON, NOON, 1]);
     expect(finished).toContain('links_finished (merchant_id=? AND legacy_state_at>? AND legacy_state_at<?)');
     expect(finished).not.toContain('MULTI-INDEX OR');
     const same = planOf(writes.insert_link.sql, Array(writes.insert_link.sql.split('?').length - 1).fill(null));
