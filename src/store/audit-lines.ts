@@ -2,7 +2,7 @@
 
 import { PuenteError } from '../error.ts';
 import type { AuditLine } from '../proxy/audit.ts';
-import { filteredReads, type Reader, type StoreMethods, type Writer, whereOf } from './engine.ts';
+import { type Condition, filteredReads, type Reader, type StoreMethods, type Writer } from './engine.ts';
 import { readsOf } from './rows.ts';
 
 export function auditMethods(reader: Reader, writer: Writer) {
@@ -17,14 +17,14 @@ export function auditMethods(reader: Reader, writer: Writer) {
     audits: list('SELECT * FROM audit ORDER BY sequence DESC LIMIT ?', lineOf),
     auditsAfter: list('SELECT * FROM audit WHERE sequence > (SELECT ?) ORDER BY sequence LIMIT ?', lineOf),
     async auditsOf(filter, limit) {
-      const { where, values } = whereOf([
+      const conditions: Condition[] = [
         ['subject = ?', filter.subject],
         ['action = ?', filter.action],
         ['at >= ?', filter.since],
         ['at < ?', filter.until],
-      ]);
-      const sql = `SELECT * FROM audit WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
-      return (await run<LineRow>(sql, [...values, limit])).map(lineOf);
+      ];
+      const sql = (where: string) => `SELECT * FROM audit WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
+      return (await run<LineRow>(conditions, sql, limit)).map(lineOf);
     },
   } satisfies Partial<StoreMethods>;
 }

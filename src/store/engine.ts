@@ -121,13 +121,18 @@ export function whereOf(conditions: Condition[]): { where: string; values: Value
   return { where: named.map(([sql]) => sql).join(' AND ') || 'true', values: named.map(([, value]) => value) };
 }
 
-/** Every set of filters has its own statement, so that each can use the index that suits it. */
-export function filteredReads(reader: Reader): <Row>(sql: string, values: Value[]) => Promise<Row[]> {
+/**
+ * Every set of filters has its own statement, so that each can use the index that suits it.
+ * @returns a read; `sql` gets the WHERE, whose values stand before `more`.
+ */
+export function filteredReads(reader: Reader) {
   const prepared = new Map<string, Read<Value[], unknown>>();
-  return async <Row>(sql: string, values: Value[]) => {
-    const known = prepared.get(sql) ?? reader.prepare<Value[], unknown>(sql);
-    prepared.set(sql, known);
-    return (await known.all(...values)) as Row[]; // the caller names what its own SELECT lists
+  return async <Row>(conditions: Condition[], sql: (where: string) => string, ...more: Value[]): Promise<Row[]> => {
+    const { where, values } = whereOf(conditions);
+    const text = sql(where);
+    const known = prepared.get(text) ?? reader.prepare<Value[], unknown>(text);
+    prepared.set(text, known);
+    return (await known.all(...values, ...more)) as Row[]; // the caller names what its own SELECT lists
   };
 }
 

@@ -15,15 +15,14 @@ import type {
 import type { Room } from '../proxy/records/upkeep.ts';
 import {
   type CommitResult,
+  type Condition,
   filteredReads,
-  listOf,
   type Reader,
   type Step,
   type StoreMethods,
   storeFailed,
   type Value,
   type Writer,
-  whereOf,
 } from './engine.ts';
 import { type NameKeeper, nameKeeper } from './names.ts';
 import { EXCHANGES_LOCK, merchantLock, readsOf } from './rows.ts';
@@ -44,7 +43,7 @@ export function recordingMethods(
   rowsOf: (batch: readonly RecordedExchange[]) => Step[],
 ): Pick<StoreMethods, 'recordExchanges'> {
   const knownIds = reader.prepare<[string, number, number], { id: string }>(KNOWN_IDS);
-  const keepNames = nameKeeper(reader);
+  const withNames = nameKeeper(reader);
   let writing: Promise<void> = Promise.resolve();
 
   /** Each once. Repeated batches are rare: known ids are only read when the unique index has refused one. */
@@ -62,12 +61,11 @@ export function recordingMethods(
   /** All in one unit, which the unique index refuses when it has an id already: no sum counts it twice. */
   async function add(batch: readonly RecordedExchange[]): Promise<CommitResult> {
     if (batch.length === 0) return { kind: 'done' };
-    const names = await keepNames(batch);
-    const named = batch.map((one) => withDifferences(one, names));
-    return writer.commit({
-      steps: [...rowsOf(named), ...sumSteps(named, names)],
-      locks: { alone: [EXCHANGES_LOCK] },
+    const { named, sums } = await withNames((names) => {
+      const named = batch.map((one) => withDifferences(one, names));
+      return { named, sums: sumSteps(named, names) };
     });
+    return writer.commit({ steps: [...rowsOf(named), ...sums], locks: { alone: [EXCHANGES_LOCK] } });
   }
 
   async function knownOf(batch: readonly RecordedExchange[]): Promise<Set<string>> {
@@ -108,11 +106,9 @@ export function evidenceMethods(reader: Reader, writer: Writer) {
 
 function findingMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
-  const of = <Row>(table: string, merchant_id: string | undefined, order: string) => {
-    const { where, values } = whereOf([['merchant_id = ?', merchant_id]]);
-    return run<Row>(`SELECT * FROM ${table} WHERE ${where} ORDER BY ${order}`, values);
-  };
-  const difference = reader.prepare<[string, string], DifferenceGroup>(
+  const of = <Row>(table: string, merchant_id: string | undefined, order: string) =>
+    run<Row>([['merchant_id = ?', merchant_id]], (where) => `SELECT * FROM ${table} WHERE ${where} ORDER BY ${order}`);
+  const difference: (merchant_id: string, signature: string) => Promise<DifferenceGroup | null> = readsOf(reader).one(
     'SELECT * FROM differences WHERE merchant_id = ? AND signature = ?',
   );
   return {
@@ -123,20 +119,17 @@ function findingMethods(reader: Reader, writer: Writer) {
       const order = 'merchant_id, operation, count DESC, verdict, code, error, detail';
       return (await of<VerdictRow>('verdicts', merchant_id, order)).map(verdictOf);
     },
-    async differences(filter, now) {
-      const { where, values } = whereOf([
-        ['merchant_id = ?', filter.merchant_id],
-        ['state IN (SELECT value FROM json_each(?))', listOf(filter.states)],
-      ]);
-      const sql = `SELECT * FROM (${SHOWN}) AS shown WHERE ${where} ORDER BY last_at DESC, merchant_id, signature`;
-      return run<DifferenceGroup>(sql, [now, ...values]);
+    async differences({ merchant_id, states }, now) {
+      const found = await of<DifferenceGroup>('differences', merchant_id, 'last_at DESC, merchant_id, signature');
+      const shown = found.map((one) => shownAt(one, now));
+      return states === undefined ? shown : shown.filter(({ state }) => states.includes(state));
     },
     async saveDifference(merchant_id, signature, change, revision, audit) {
       const { state, accepted_until, note, who } = change;
       const values: Value[] = [state, accepted_until, note, who, merchant_id, signature, revision];
       const result = await writer.commit({ steps: [{ write: 'save_difference', values, changes: 1 }], audit });
-      const group = await difference.get(merchant_id, signature);
-      if (group === undefined) {
+      const group = await difference(merchant_id, signature);
+      if (group === null) {
         throw new PuenteError('not_found', `The merchant ${merchant_id} has no difference ${signature}.`);
       }
       if (result.kind === 'done') return group;
@@ -148,9 +141,11 @@ function findingMethods(reader: Reader, writer: Writer) {
 const MONEY_FIRST = `CASE weight WHEN 'money' THEN 0 WHEN 'identity' THEN 1 ELSE 2 END, count DESC, merchant_id, operation, path`;
 
 /** An acceptance that has ended is shown as new, with the date it ended. */
-const SHOWN = `SELECT merchant_id, signature, operation, what, path, legacy, orders,
-  CASE WHEN state = 'accepted' AND accepted_until <= (SELECT ?) THEN 'new' ELSE state END AS state,
-  accepted_until, note, who, count, first_at, last_at, sample, tables_revision, revision FROM differences`;
+function shownAt(group: DifferenceGroup, now: number): DifferenceGroup {
+  const { state, accepted_until } = group;
+  const is_over = state === 'accepted' && accepted_until !== null && accepted_until <= now;
+  return is_over ? { ...group, state: 'new' } : group;
+}
 
 /** In the key '' means none. */
 function verdictOf(row: VerdictRow): VerdictRow {
@@ -160,7 +155,6 @@ function verdictOf(row: VerdictRow): VerdictRow {
 
 // Verdicts by day: what was judged, and how many merchants had which.
 
-/** Days are half open: [since, until). */
 function readinessDayMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const { one, list } = readsOf(reader);
@@ -170,20 +164,24 @@ function readinessDayMethods(reader: Reader, writer: Writer) {
       const shared = rows.map(({ merchant_id }) => merchantLock(merchant_id));
       await writer.commit({ steps: [{ write: 'keep_readiness', values: [values] }], locks: { shared } });
     },
-    async readinessDays({ merchant_id, since_day, until_day }) {
-      const { where, values } = whereOf([
-        ['merchant_id = ?', merchant_id],
-        ['day >= ?', since_day],
-        ['day < ?', until_day],
-      ]);
-      return run<ReadinessDay>(
-        `SELECT day, verdict, count(*) AS merchants FROM readiness_days WHERE ${where} GROUP BY day, verdict ORDER BY day, verdict`,
-        values,
-      );
-    },
+    readinessDays: (filter) =>
+      run<ReadinessDay>(
+        daysOf(filter),
+        (where) => `SELECT day, verdict, count(*) AS merchants FROM readiness_days WHERE ${where}
+          GROUP BY day, verdict ORDER BY day, verdict`,
+      ),
     readinessSince: one('SELECT min(day) AS day FROM readiness_days', ({ day }: { day: number | null }) => day),
     judgedOn: list('SELECT merchant_id AS id FROM readiness_days WHERE day = ? ORDER BY merchant_id', idOf),
   } satisfies Partial<StoreMethods>;
+}
+
+/** Days are half open: [since, until). */
+function daysOf(filter: { merchant_id?: string; since_day?: number; until_day?: number }): Condition[] {
+  return [
+    ['merchant_id = ?', filter.merchant_id],
+    ['day >= ?', filter.since_day],
+    ['day < ?', filter.until_day],
+  ];
 }
 
 function idOf({ id }: { id: string }): string {
@@ -200,7 +198,6 @@ const CALLED = `WITH RECURSIVE called (id) AS (
     UNION ALL SELECT (SELECT min(merchant_id) FROM traffic WHERE merchant_id > called.id) FROM called WHERE id IS NOT NULL
   ) SELECT id FROM called WHERE id IS NOT NULL`;
 
-/** Days are half open: [since, until). */
 function trafficMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const { list } = readsOf(reader);
@@ -209,17 +206,11 @@ function trafficMethods(reader: Reader, writer: Writer) {
        coalesce(sum(count) FILTER (WHERE reason = 'evidence'), 0) AS evidence FROM shed WHERE day >= ? AND day < ?`,
   );
   return {
-    async traffic(filter) {
-      const { where, values } = whereOf([
-        ['merchant_id = ?', filter.merchant_id],
-        ['day >= ?', filter.since_day],
-        ['day < ?', filter.until_day],
-      ]);
-      return run<Traffic>(
-        `SELECT * FROM traffic WHERE ${where} ORDER BY merchant_id, day, operation, lane, outcome`,
-        values,
-      );
-    },
+    traffic: (filter) =>
+      run<Traffic>(
+        daysOf(filter),
+        (where) => `SELECT * FROM traffic WHERE ${where} ORDER BY merchant_id, day, operation, lane, outcome`,
+      ),
     calledMerchants: list(CALLED, idOf),
     units: list('SELECT * FROM seen_units WHERE merchant_id = ? ORDER BY slot'),
     async noteShed(reason, count, at) {

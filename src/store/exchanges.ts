@@ -48,14 +48,16 @@ function pageReader<Row, Kept>(
   keptOf: (row: Row) => Kept,
 ): (filter: ExchangeFilter, after: number, limit: number) => Promise<Kept[]> {
   const run = filteredReads(reader);
-  const rangeOf = async (filter: ExchangeFilter): Promise<Range> => {
-    const { where, values } = whereOf([
-      ['hour >= ?', filter.since === undefined ? undefined : Math.floor(filter.since / HOUR_MS)],
-      ['hour <= ?', filter.until === undefined ? undefined : Math.floor(filter.until / HOUR_MS)],
-    ]);
-    const sql = `SELECT coalesce(min(first_sequence) - 1, 0) AS after, coalesce(max(last_sequence), 0) AS last
-      FROM exchange_hours WHERE ${where}`;
-    return (await run<Range>(sql, values))[0] ?? { after: 0, last: 0 };
+  const rangeOf = async ({ since, until }: ExchangeFilter): Promise<Range> => {
+    const [range] = await run<Range>(
+      [
+        ['hour >= ?', since === undefined ? undefined : Math.floor(since / HOUR_MS)],
+        ['hour <= ?', until === undefined ? undefined : Math.floor(until / HOUR_MS)],
+      ],
+      (where) => `SELECT coalesce(min(first_sequence) - 1, 0) AS after, coalesce(max(last_sequence), 0) AS last
+        FROM exchange_hours WHERE ${where}`,
+    );
+    return range ?? { after: 0, last: 0 };
   };
   return async (filter, cursor, limit) => {
     const { sql, values, sparse } = queryOf(filter, columns);
@@ -64,7 +66,7 @@ function pageReader<Row, Kept>(
     let after = Math.max(cursor, range.after);
     while (after < range.last && found.length < limit) {
       const last = sparse ? Math.min(range.last, after + SLICE_ROWS) : range.last;
-      const rows = await run<Row>(sql, [...values, after, last, limit - found.length]);
+      const rows = await run<Row>([], () => sql, ...values, after, last, limit - found.length);
       for (const row of rows) found.push(keptOf(row));
       after = last;
       if (sparse) await yieldToEventLoop();

@@ -13,9 +13,7 @@ import {
   type Step,
   type StoreMethods,
   type Unit,
-  type Value,
   type Writer,
-  whereOf,
 } from './engine.ts';
 import { type EventRow, eventOf, type NoticeRow, noticeOf, noticesLock, readsOf } from './rows.ts';
 import { NOTICE } from './writes.ts';
@@ -77,6 +75,7 @@ export function dueNoticeMethods(
 
 export function noticeMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
+  const logged = readsOf(reader).one<[string], LogRow, LoggedNotice>(`${LOGGED} WHERE id = ?`, loggedOf);
   const attempts = reader.prepare<[string], Attempt>(
     'SELECT at, duration_ms, outcome, status, detail, url FROM notice_attempts WHERE notice_id = ? ORDER BY rowid',
   );
@@ -106,27 +105,27 @@ export function noticeMethods(reader: Reader, writer: Writer) {
       throw new PuenteError('conflict', `The notice ${notice.id} was changed by another attempt: read it again.`);
     },
     async notices(filter, limit) {
-      const { where, values } = conditionsOf(filter);
-      const sql = `${LOGGED} WHERE ${where} ORDER BY created_at DESC, notices.rowid DESC LIMIT ?`;
-      return (await run<LogRow>(sql, [...values, limit])).map(loggedOf);
+      const sql = (where: string) => `${LOGGED} WHERE ${where} ORDER BY created_at DESC, notices.rowid DESC LIMIT ?`;
+      return (await run<LogRow>(conditionsOf(filter), sql, limit)).map(loggedOf);
     },
     async notice(id) {
-      const [row] = await run<LogRow>(`${LOGGED} WHERE id = ?`, [id]);
-      return row === undefined ? null : { notice: loggedOf(row), attempts: await attempts.all(id) };
+      const notice = await logged(id);
+      return notice === null ? null : { notice, attempts: await attempts.all(id) };
     },
     async countNotices(filter) {
-      const { where, values } = conditionsOf(filter);
-      const [row] = await run<CountRow>(`SELECT count(*) AS found FROM notices WHERE ${where}`, values);
+      const sql = (where: string) => `SELECT count(*) AS found FROM notices WHERE ${where}`;
+      const [row] = await run<{ found: number }>(conditionsOf(filter), sql);
       return row?.found ?? 0;
     },
     async sumNotices(filter) {
-      const { where, values } = conditionsOf(filter);
       // Otherwise SQLite may read all notices in the order of the groups, to save the sort of a few of them.
       const index = filter.merchant_id === undefined ? 'notices_by_time' : 'notices_by_merchant';
       return run<NoticeSum>(
-        `SELECT topic, form, state, ${UP_TO_TWO} AS attempts, count(*) AS count FROM notices INDEXED BY ${index}
+        conditionsOf(filter),
+        (
+          where,
+        ) => `SELECT topic, form, state, ${UP_TO_TWO} AS attempts, count(*) AS count FROM notices INDEXED BY ${index}
            WHERE ${where} AND state <> 'superseded' GROUP BY topic, form, state, ${UP_TO_TWO}`,
-        values,
       );
     },
     async replayNotices(ids, now, audit) {
@@ -142,10 +141,6 @@ export function noticeMethods(reader: Reader, writer: Writer) {
       throw new PuenteError('store_failed', say('store.not_replayed', { detail: result.kind }));
     },
   } satisfies Partial<StoreMethods>;
-}
-
-interface CountRow {
-  found: number;
 }
 
 interface LogRow extends NoticeRow {
@@ -184,9 +179,9 @@ function loggedOf(row: LogRow): LoggedNotice {
   return { ...noticeOf(plain), replayed: row.replayed === 1, tries, last_attempt };
 }
 
-function conditionsOf(filter: NoticeFilter): { where: string; values: Value[] } {
+function conditionsOf(filter: NoticeFilter): Condition[] {
   const { legacy_id, merchant_id, states, topic, since, until, min_attempts } = filter;
-  const conditions: Condition[] = [
+  return [
     ['legacy_id = ?', legacy_id],
     ['merchant_id = ?', merchant_id],
     // A single state can use its index, which a list can't.
@@ -196,7 +191,6 @@ function conditionsOf(filter: NoticeFilter): { where: string; values: Value[] } 
     ['created_at < ?', until],
     ['attempts >= ?', min_attempts],
   ];
-  return whereOf(conditions);
 }
 
 // The inbox: what became of an event, and events as operators look at them.

@@ -5,6 +5,7 @@ import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
 import { type BulkMove, LATE_EFFECT_MS, type LegacySaleChange, type Proposal } from '../proxy/records/routing.ts';
 import {
+  type Condition,
   filteredReads,
   type Reader,
   type Step,
@@ -12,7 +13,6 @@ import {
   type Unit,
   type Value,
   type Writer,
-  whereOf,
 } from './engine.ts';
 import { readsOf, rowLock, valuesIn } from './rows.ts';
 import { BULK, BULK_CHANGE, HOLDING, PROPOSAL, SALE } from './writes.ts';
@@ -89,12 +89,12 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
     },
     proposal: one(`SELECT ${PROPOSAL} FROM proposals WHERE id = ?`, proposalOf),
     async proposals(filter, limit) {
-      const { where, values } = whereOf([
+      const conditions: Condition[] = [
         ['merchant_id = ?', filter.merchant_id],
         ['state = ?', filter.state],
-      ]);
-      const sql = `SELECT ${PROPOSAL} FROM proposals WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
-      return (await run<ProposalRow>(sql, [...values, limit])).map(proposalOf);
+      ];
+      const sql = (where: string) => `SELECT ${PROPOSAL} FROM proposals WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
+      return (await run<ProposalRow>(conditions, sql, limit)).map(proposalOf);
     },
     async saveBulkMove(one, expected_revision, audit) {
       const updated_at = now();
