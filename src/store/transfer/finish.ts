@@ -3,7 +3,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { PuenteError } from '../../error.ts';
 import { verifyAuditStream } from '../../ops/audit.ts';
-import type { ChainMark } from '../../proxy/audit.ts';
+import type { AuditEntry, AuditLine } from '../../proxy/audit.ts';
 import { TRANSFER } from '../postgres/prepare.ts';
 import { valuesOfAudit } from '../writes.ts';
 import { type CarriedTable, keyOf, type Row, type Shape, textOf } from './rows.ts';
@@ -50,12 +50,20 @@ export async function finishTransfer(
     );
     for (const name of KEPT_FACTS) {
       const value = source.meta.get(name);
-      if (value !== undefined) await remember(target, name, value);
+      if (value !== undefined) await target.write('remember', [name, value]);
     }
-    await appendAudit(target, source.auditHead(), now);
+    const detail = { from: 'sqlite', to: target.location };
+    const line: AuditEntry = {
+      at: now,
+      who: 'puente',
+      action: 'store transferred',
+      subject: 'puente',
+      reason: 'puente migrate-store',
+      detail,
+    };
+    await target.write('insert_audit', valuesOfAudit(source.auditHead() ?? undefined, line));
     await target.run('DELETE FROM meta WHERE name = $1', [TRANSFER.under_way]);
-    await remember(target, TRANSFER.done, source.instance_id);
-    await target.run('DROP TABLE transfer_progress');
+    await target.write('remember', [TRANSFER.done, source.instance_id]);
   });
   await target.run('ANALYZE');
 }
@@ -71,35 +79,13 @@ async function numberOn(source: Source, target: Target, { table, columns }: Shap
   }
 }
 
-function remember(target: Target, name: string, value: string): Promise<unknown> {
-  const sql = 'INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
-  return target.run(sql, [name, value]);
-}
-
-async function appendAudit(target: Target, head: ChainMark | null, now: number): Promise<void> {
-  const detail = { from: 'sqlite', to: target.location };
-  const reason = 'puente migrate-store';
-  const line = { at: now, who: 'puente', action: 'store transferred', subject: 'puente', reason, detail } as const;
-  await target.run(
-    'INSERT INTO audit (sequence, at, who, action, subject, reason, detail, hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)',
-    valuesOfAudit(head ?? undefined, line),
-  );
-}
-
-async function auditsAfter(target: Target, sequence: number, limit: number) {
-  const rows = await target.run('SELECT * FROM audit WHERE sequence > $1 ORDER BY sequence LIMIT $2', [
-    sequence,
-    limit,
-  ]);
-  return rows.map((row) => ({
-    sequence: Number(row.sequence),
-    at: Number(row.at),
-    who: String(row.who),
-    action: String(row.action),
-    subject: String(row.subject),
-    reason: String(row.reason),
-    detail: JSON.parse(String(row.detail)),
-    hash: String(row.hash),
+async function auditsAfter(target: Target, after: number, limit: number): Promise<AuditLine[]> {
+  const rows = await target.run('SELECT * FROM audit WHERE sequence > $1 ORDER BY sequence LIMIT $2', [after, limit]);
+  return rows.map(({ sequence, at, detail, ...texts }) => ({
+    ...(texts as Pick<AuditLine, 'who' | 'action' | 'subject' | 'reason' | 'hash'>), // no column is NULL
+    sequence: Number(sequence),
+    at: Number(at),
+    detail: JSON.parse(String(detail)),
   }));
 }
 
@@ -145,36 +131,37 @@ export async function settle(
     };
     first.set(table.name, await compareTable(source, target, shape, repairs, teller(table.name)));
   }
-  const different = tables.filter(([{ name }]) => !isEqual(first.get(name)));
-  for (const [table, shape] of different) {
+  const compared = tables.flatMap(([table, shape]) => {
+    const found = first.get(table.name);
+    return found === undefined ? [] : [{ table, shape, found }];
+  });
+  for (const { table, shape, found } of compared) {
+    if (isEqual(found)) continue;
     const repairs = {
       changed: (rows: Row[]) => target.update(shape, rows),
       missing: async (rows: Row[]) => void (await target.insert(table, shape, rows)),
     };
     await compareTable(source, target, shape, repairs, teller(table.name));
   }
-  const last = new Map<string, Compared>(first);
-  for (const [{ name }, shape] of different)
-    last.set(name, await compareTable(source, target, shape, {}, teller(name)));
-  return tables.map(([{ name }]) => settledOf(name, first.get(name), last.get(name)));
+  const settled: Settled[] = [];
+  for (const { table, shape, found } of compared) {
+    const last = isEqual(found) ? found : await compareTable(source, target, shape, {}, teller(table.name));
+    if (!isEqual(last)) throw notEqual(table.name, last);
+    const { changed, missing, extra } = found;
+    settled.push({ table: table.name, rows: last.rows, changed, missing, extra, sha256: last.target_sha256 });
+  }
+  return settled;
 }
 
-function isEqual(compared: Compared | undefined): boolean {
-  if (compared === undefined) return false;
-  const { changed, missing, extra, source_sha256, target_sha256 } = compared;
+function isEqual({ changed, missing, extra, source_sha256, target_sha256 }: Compared): boolean {
   return changed === 0 && missing === 0 && extra === 0 && source_sha256 === target_sha256;
 }
 
-function settledOf(table: string, first: Compared | undefined, last: Compared | undefined): Settled {
-  if (first === undefined || last === undefined || !isEqual(last)) {
-    const { changed = 0, missing = 0, extra = 0 } = last ?? {};
-    throw new PuenteError(
-      'conflict',
-      `${changed + missing + extra} rows of ${table} are not what they were in the file (${changed} changed, ${missing} missing, ${extra} too many): see that nothing else writes to the database, and repeat the command. Nothing was changed in the file.`,
-    );
-  }
-  const { changed, missing, extra } = first;
-  return { table, rows: last.rows, changed, missing, extra, sha256: last.target_sha256 };
+function notEqual(table: string, { changed, missing, extra }: Compared): PuenteError {
+  return new PuenteError(
+    'conflict',
+    `${changed + missing + extra} rows of ${table} are not what they were in the file (${changed} changed, ${missing} missing, ${extra} too many): see that nothing else writes to the database, and repeat the command. Nothing was changed in the file.`,
+  );
 }
 
 // Reads every row back and compares it with its source.

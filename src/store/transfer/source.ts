@@ -22,31 +22,14 @@ export const STEP_ROWS = 1_000;
 const STEP_BYTES = 8 * 1024 * 1024;
 const WAIT_MS = 5_000;
 
-export interface Source {
-  path: string;
-  instance_id: string;
-  /** The rows of `meta`. */
-  meta: ReadonlyMap<string, string>;
-  tables(): string[];
-  columns(table: string): string[];
-  count(table: string): number;
-  /** Rows after a key, in its order; none at the end. */
-  after(shape: Shape, key: Row | null): Row[];
-  /** Whether a row with this key is there. */
-  has(shape: Shape, key: Row): boolean;
-  /** The last number that the table gave to a row, also when the row is deleted; 0 for a table without numbers. */
-  lastNumber(table: string): number;
-  linkCounts(): Map<string, number>;
-  auditHead(): ChainMark | null;
-  close(): void;
-}
+export type Source = ReturnType<typeof openSource>;
 
 /**
  * @param is_final takes the instance lock and refuses a file that a Puente is using.
  * @param key_mark of the secret key in force.
  * @throws PuenteError store_unusable, naming what is wrong and the repair.
  */
-export function openSource(file: string, is_final: boolean, key_mark: string): Source {
+export function openSource(file: string, is_final: boolean, key_mark: string) {
   if (statSync(file, { throwIfNoEntry: false }) === undefined)
     throw storeUnusable(file, 'it does not exist', 'Name the data directory of the installation: PUENTE_DATA_DIR');
   const path = realPathOf(file);
@@ -108,7 +91,7 @@ function refuseUnfit(database: Database.Database, path: string, key_mark: string
   return meta;
 }
 
-function readsOf(database: Database.Database, meta: Map<string, string>): Omit<Source, 'path' | 'close'> {
+function readsOf(database: Database.Database, meta: ReadonlyMap<string, string>) {
   const statements = new Map<string, Database.Statement<unknown[], Record<string, unknown>>>();
   const prepared = (sql: string) => {
     const statement = statements.get(sql) ?? database.prepare<unknown[], Record<string, unknown>>(sql);
@@ -116,47 +99,45 @@ function readsOf(database: Database.Database, meta: Map<string, string>): Omit<S
     return statement;
   };
   const first = (sql: string, ...values: unknown[]) => Object.values(prepared(sql).get(...values) ?? {})[0];
+  const names = (sql: string, ...values: unknown[]) =>
+    prepared(sql)
+      .all(...values)
+      .map(({ name }) => String(name));
   return {
+    /** The rows of `meta`. */
     meta,
     instance_id: meta.get('instance_id') ?? '',
-    tables: () =>
-      prepared(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`)
-        .all()
-        .map(({ name }) => String(name)),
-    columns: (table) =>
-      prepared('SELECT name FROM pragma_table_info(?)')
-        .all(table)
-        .map(({ name }) => String(name)),
-    count: (table) => Number(first(`SELECT count(*) FROM "${table}"`)),
-    after(shape, key) {
-      const names = shape.columns.map(({ name }) => name);
-      const keys = shape.key.map((at) => names[at] ?? '');
+    tables: () => names(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`),
+    columns: (table: string) => names('SELECT name FROM pragma_table_info(?)', table),
+    count: (table: string) => Number(first(`SELECT count(*) FROM "${table}"`)),
+    /** Rows after a key, in its order; none at the end. */
+    after(shape: Shape, key: Row | null): Row[] {
+      const columns = shape.columns.map(({ name }) => name);
+      const keys = shape.key.map((at) => columns[at] ?? '');
       const behind = key === null ? '' : `WHERE (${namesOf(keys)}) > (${keys.map(() => '?').join(', ')})`;
-      const sql = `SELECT ${namesOf(names)} FROM "${shape.table}" ${behind} ORDER BY ${namesOf(keys)} LIMIT ${STEP_ROWS}`;
+      const sql = `SELECT ${namesOf(columns)} FROM "${shape.table}" ${behind} ORDER BY ${namesOf(keys)} LIMIT ${STEP_ROWS}`;
       const rows: Row[] = [];
       let bytes = 0;
       for (const row of prepared(sql).iterate(...boundTo(shape, key ?? []))) {
-        const cells = names.map((name) => cellOf(row[name]));
+        const cells = columns.map((name) => cellOf(row[name]));
         rows.push(cells);
         bytes += cells.reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
         if (bytes > STEP_BYTES) break;
       }
       return rows;
     },
-    has(shape, key) {
+    /** Whether a row with this key is there. */
+    has(shape: Shape, key: Row): boolean {
       const keys = shape.key.map((at) => `"${shape.columns[at]?.name}" = ?`);
-      return (
-        prepared(`SELECT 1 FROM "${shape.table}" WHERE ${keys.join(' AND ')}`).get(...boundTo(shape, key)) !== undefined
-      );
+      return first(`SELECT 1 FROM "${shape.table}" WHERE ${keys.join(' AND ')}`, ...boundTo(shape, key)) !== undefined;
     },
-    lastNumber: (table) => Number(first('SELECT seq FROM sqlite_sequence WHERE name = ?', table) ?? 0),
+    /** The last number that the table gave to a row, also when the row is deleted; 0 for a table without numbers. */
+    lastNumber: (table: string) => Number(first('SELECT seq FROM sqlite_sequence WHERE name = ?', table) ?? 0),
     linkCounts: () =>
-      new Map(
-        prepared('SELECT state, links FROM link_counts')
-          .all()
-          .map(({ state, links }) => [String(state), Number(links)]),
-      ),
-    auditHead() {
+      prepared('SELECT state, links FROM link_counts')
+        .all()
+        .map(({ state, links }) => [String(state), Number(links)] as const),
+    auditHead(): ChainMark | null {
       const row = prepared('SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1').get();
       return row === undefined ? null : { sequence: Number(row.sequence), hash: String(row.hash) };
     },

@@ -1,7 +1,9 @@
 /** The target of a transfer: reads and writes of whole steps, each write one transaction. */
 import { types } from 'pg';
-import { restored } from '../postgres/dialect.ts';
+import { noCover } from '../../proxy/cover.ts';
+import { restored, statementOf } from '../postgres/dialect.ts';
 import { clientFor, databaseUnusable, failedBecause, textOf } from '../postgres/pool.ts';
+import { type Value, type WriteName, writes } from '../writes.ts';
 import {
   type CarriedTable,
   type Cell,
@@ -21,34 +23,16 @@ const BYTEA = 17;
 /** Keys alone take little memory. */
 const KEYS = 10_000;
 
-export interface Target {
-  /** The address without user and password. */
-  location: string;
-  /** Runs one statement. @throws PuenteError store_failed. */
-  run(sql: string, values?: unknown[]): Promise<Record<string, string | null>[]>;
-  /** One transaction; nothing is left of it when `work` throws. */
-  together<Result>(work: () => Promise<Result>): Promise<Result>;
-  columns(table: string): Promise<Column[]>;
-  count(table: string): Promise<number>;
-  /** The rows of these keys that are there, in any order. */
-  find(shape: Shape, keys: readonly Row[]): Promise<Row[]>;
-  /** Keys after a key, in the server's order. */
-  keysAfter(shape: Shape, key: Row | null): Promise<Row[]>;
-  /** Inserts rows whose parent exists, and leaves out those that a unique index refuses. @returns how many were inserted. */
-  insert(table: CarriedTable, shape: Shape, rows: readonly Row[]): Promise<number>;
-  update(shape: Shape, rows: readonly Row[]): Promise<void>;
-  /** Sets a table's `release` on the rows of these keys. */
-  release(table: CarriedTable, shape: Shape, keys: readonly Row[]): Promise<void>;
-  remove(shape: Shape, keys: readonly Row[]): Promise<void>;
-  close(): Promise<void>;
-}
+export type Target = Awaited<ReturnType<typeof openTarget>>;
+type Run = (sql: string, values?: readonly unknown[]) => Promise<Record<string, string | null>[]>;
+type Together = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 /** @throws PuenteError store_unusable when the server can't be reached. */
-export async function openTarget(url: string, location: string, connect_timeout_ms: number): Promise<Target> {
+export async function openTarget(url: string, location: string, connect_timeout_ms: number) {
   const client = clientFor(url, connect_timeout_ms, 'puente migrate-store', { getTypeParser: parserOf });
-  const run: Target['run'] = async (sql, values = []) => {
+  const run: Run = async (sql, values = []) => {
     try {
-      return (await client.query<Record<string, string | null>>(sql, values)).rows;
+      return (await client.query<Record<string, string | null>>(sql, [...values])).rows;
     } catch (error) {
       throw failedBecause(error);
     }
@@ -63,7 +47,7 @@ export async function openTarget(url: string, location: string, connect_timeout_
     await client.end().catch(() => undefined);
     throw databaseUnusable(location, textOf(error), 'See that the server runs and that its address is right', error);
   }
-  const together: Target['together'] = async (work) => {
+  const together: Together = async (work) => {
     await run('BEGIN');
     try {
       const result = await work();
@@ -75,18 +59,32 @@ export async function openTarget(url: string, location: string, connect_timeout_
     }
   };
   return {
+    /** The address without user and password. */
     location,
+    /** Runs one statement. @throws PuenteError store_failed. */
     run,
+    /** One transaction; nothing is left of it when `work` throws. */
     together,
+    /** A write of the store, by its name. */
+    write: (write: WriteName, values: readonly Value[]) => {
+      const { text, parametersOf } = statementOf(writes[write].sql, noCover);
+      return run(text, parametersOf(values));
+    },
     ...readsOf(run),
     ...writesOf(run, together),
     close: () => client.end().catch(() => undefined),
   };
 }
 
-function readsOf(run: Target['run']): Pick<Target, 'columns' | 'count' | 'find' | 'keysAfter'> {
+function readsOf(run: Run) {
+  const keysOf = (shape: Shape, rest: (names: string) => string, values: Cell[] = []) => {
+    const columns = keyColumnsOf(shape);
+    const names = namesOf(columns.map(({ name }) => name));
+    const rows = run(`SELECT ${names} FROM "${shape.table}" ${rest(names)}`, values);
+    return rows.then((found) => found.map((row) => columns.map(({ name }): Cell => row[name] ?? null)));
+  };
   return {
-    async columns(table) {
+    async columns(table: string): Promise<Column[]> {
       const rows = await run(
         `SELECT attname AS name, attidentity::text AS identity, pg_get_serial_sequence($1, attname) AS numbers,
            format_type(CASE typbasetype WHEN 0 THEN atttypid ELSE typbasetype END, NULL) AS type
@@ -101,11 +99,12 @@ function readsOf(run: Target['run']): Pick<Target, 'columns' | 'count' | 'find' 
         is_numbered: numbers !== null,
       }));
     },
-    async count(table) {
+    async count(table: string): Promise<number> {
       const [row] = await run(`SELECT count(*) AS rows FROM "${table}"`);
       return Number(row?.rows);
     },
-    async find(shape, keys) {
+    /** The rows of these keys that are there, in any order. */
+    async find(shape: Shape, keys: readonly Row[]): Promise<Row[]> {
       const columns = keyColumnsOf(shape);
       const names = columns.map(({ name }) => name);
       const rows = await run(
@@ -115,24 +114,23 @@ function readsOf(run: Target['run']): Pick<Target, 'columns' | 'count' | 'find' 
       );
       return rows.map((row) => namesIn(shape).map((name): Cell => row[name] ?? null));
     },
-    async keysAfter(shape, key) {
+    /** Keys after a key, in the server's order. */
+    keysAfter(shape: Shape, key: Row | null): Promise<Row[]> {
       const columns = keyColumnsOf(shape);
-      const names = namesOf(columns.map(({ name }) => name));
       const behind = columns.map(({ type }, at) => `$${at + 1}::${type}`).join(', ');
-      const rows = await run(
-        `SELECT ${names} FROM "${shape.table}" ${key === null ? '' : `WHERE (${names}) > (${behind})`}
-         ORDER BY ${names} LIMIT ${KEYS}`,
-        key === null ? [] : parametersOf([key], columns.length).map(([cell]) => cell),
-      );
-      return rows.map((row) => columns.map(({ name }): Cell => row[name] ?? null));
+      const values = key === null ? [] : parametersOf([key], columns.length).flat();
+      const where = (names: string) => (key === null ? '' : `WHERE (${names}) > (${behind})`);
+      return keysOf(shape, (names) => `${where(names)} ORDER BY ${names} LIMIT ${KEYS}`, values);
+    },
+    /** The last key of the table, in the server's order; null when it is empty. */
+    async lastKey(shape: Shape): Promise<Row | null> {
+      const last = (names: string) => `ORDER BY ${names.replaceAll(',', ' DESC,')} DESC LIMIT 1`;
+      return (await keysOf(shape, last))[0] ?? null;
     },
   };
 }
 
-function writesOf(
-  run: Target['run'],
-  together: Target['together'],
-): Pick<Target, 'insert' | 'update' | 'release' | 'remove'> {
+function writesOf(run: Run, together: Together) {
   /** Without triggers, whose rows are copied from the source as well; they are enabled again at the end of the transaction. */
   const asTheyAre = <Result>({ table, columns }: Shape, work: () => Promise<Result>): Promise<Result> => {
     const identities = columns.filter(({ is_identity }) => is_identity);
@@ -152,7 +150,8 @@ function writesOf(
     await asTheyAre(shape, () => run(sql, parametersOf(keys, columns.length)));
   };
   return {
-    insert: ({ parent }, shape, rows) =>
+    /** Inserts rows whose parent exists, and leaves out those that a unique index refuses. @returns how many were inserted. */
+    insert: ({ parent }: CarriedTable, shape: Shape, rows: readonly Row[]): Promise<number> =>
       asTheyAre(shape, async () => {
         const names = namesOf(namesIn(shape));
         const where =
@@ -167,7 +166,7 @@ function writesOf(
         );
         return Number(added?.rows);
       }),
-    async update(shape, rows) {
+    async update(shape: Shape, rows: readonly Row[]): Promise<void> {
       const names = namesIn(shape);
       const keys = keyColumnsOf(shape).map(({ name }) => name);
       const others = names.filter((name) => !keys.includes(name)).map((name) => `"${name}" = new."${name}"`);
@@ -176,9 +175,11 @@ function writesOf(
         FROM ${unnestOf(shape.columns)} AS new (${namesOf(names)}) WHERE ${sameKey(keys, 'kept', 'new')}`;
       await asTheyAre(shape, () => run(sql, parametersOf(rows, names.length)));
     },
-    release: (table, shape, keys) =>
+    /** Sets a table's `release` on the rows of these keys. */
+    release: (table: CarriedTable, shape: Shape, keys: readonly Row[]) =>
       changed(shape, `UPDATE "${shape.table}" AS kept SET ${table.release} ${named(shape, 'FROM')}`, keys),
-    remove: (shape, keys) => changed(shape, `DELETE FROM "${shape.table}" AS kept ${named(shape, 'USING')}`, keys),
+    remove: (shape: Shape, keys: readonly Row[]) =>
+      changed(shape, `DELETE FROM "${shape.table}" AS kept ${named(shape, 'USING')}`, keys),
   };
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../postgres/prepare.ts';
 import { noteTransferred, transferredNote } from '../sqlite/under-way.ts';
 import { finishTransfer, type LinkCounts, proveSums, type Settled, settle } from './finish.ts';
-import { CARRIED, type CarriedTable, keyOf, OWN_OF_FILE, type Row, type Shape } from './rows.ts';
+import { CARRIED, type CarriedTable, keyOf, OWN_OF_FILE, type Shape } from './rows.ts';
 import { openSource, type Source } from './source.ts';
 import { openTarget, type Target } from './target.ts';
 
@@ -83,8 +83,8 @@ async function carry(source: Source, target: Target, order: TransferOrder): Prom
     return (rows: number) => tell({ step, table, rows, of_rows });
   };
   let copied = 0;
-  for (const [table, shape] of tables)
-    copied += await copyTable(source, target, table, shape, teller('copying', table.name), failpoint);
+  for (const table of tables)
+    copied += await copyTable(source, target, table, teller('copying', table[0].name), failpoint);
   const outcome = { from: source.path, to: target.location, is_resumed, copied };
   if (order.is_ahead) return { ...outcome, proved: null };
   const settled = await settle(source, target, tables, (table) => teller('comparing', table));
@@ -109,7 +109,7 @@ const LOCK = `SELECT pg_try_advisory_lock(hashtextextended('puente transfer', 0)
  * @returns whether an earlier run had begun it.
  * @throws PuenteError store_unusable: rows of another installation, a Puente or another transfer at work on it.
  */
-export async function beginTransfer(source: Source, target: Target): Promise<boolean> {
+async function beginTransfer(source: Source, target: Target): Promise<boolean> {
   const { location } = target;
   if (!(await soon(async () => (await target.run(LOCK))[0]?.taken === 't')))
     throw databaseUnusable(location, 'another transfer into it is running', 'Wait for it, or stop it');
@@ -121,10 +121,7 @@ export async function beginTransfer(source: Source, target: Target): Promise<boo
     for (const { name } of CARRIED)
       if ((await target.run(`SELECT 1 FROM "${name}" LIMIT 1`)).length > 0)
         throw databaseUnusable(location, `it has rows of its own, in ${name}`, 'Make an empty database and name it');
-    await target.together(async () => {
-      await target.run(PROGRESS_TABLE);
-      await target.run('INSERT INTO meta (name, value) VALUES ($1, $2)', [TRANSFER.under_way, source.instance_id]);
-    });
+    await target.write('remember', [TRANSFER.under_way, source.instance_id]);
   }
   if (await soon(async () => (await othersAt(target)) === 0)) return is_begun;
   if (!is_begun) await target.run('DELETE FROM meta WHERE name = $1', [TRANSFER.under_way]);
@@ -168,55 +165,31 @@ export async function shapesOf(source: Source, target: Target): Promise<[Carried
   );
 }
 
-// Copies rows in steps. The last key is stored in the target, so that a run that was cut off continues there.
-
-/** Progress of the copy of a table. */
-interface Place {
-  /** Null before its first row. */
-  key: Row | null;
-  rows: number;
-}
-
-/** Made at the begin of a transfer, dropped at its end. */
-export const PROGRESS_TABLE = `CREATE TABLE IF NOT EXISTS transfer_progress (
-  "table" TEXT PRIMARY KEY, last_key TEXT NOT NULL, rows BIGINT NOT NULL)`;
+// Copies rows in steps. A run that was cut off is continued behind the last row that is there.
 
 /**
- * Continues behind the last step that an earlier run stored; a step that was not stored is done again, which does no harm. Rows
- * that changed since, and rows that a unique index refused, are left to `settle`.
+ * A step that is done again does no harm. Rows that changed since, rows before the last one that is there, and rows that a
+ * unique index refused, are left to `settle`.
  * @param tell gets rows of the table so far. @returns rows added by this run.
  */
-export async function copyTable(
+async function copyTable(
   source: Source,
   target: Target,
-  table: CarriedTable,
-  shape: Shape,
+  [table, shape]: readonly [CarriedTable, Shape],
   tell: (rows: number) => void,
   failpoint: Failpoint,
 ): Promise<number> {
-  let place = await placeOf(target, table.name);
+  let key = await target.lastKey(shape);
+  let seen = await target.count(table.name);
   let added = 0;
   for (;;) {
-    const rows = source.after(shape, place.key);
+    const rows = source.after(shape, key);
     const last = rows.at(-1);
     if (last === undefined) return added;
+    key = keyOf(shape, last);
     added += await target.insert(table, shape, rows);
-    place = { key: keyOf(shape, last), rows: place.rows + rows.length };
-    await notePlace(target, table.name, place);
+    seen += rows.length;
     failpoint('transfer.copied');
-    tell(place.rows);
+    tell(seen);
   }
-}
-
-async function placeOf(target: Target, table: string): Promise<Place> {
-  const [row] = await target.run('SELECT last_key, rows FROM transfer_progress WHERE "table" = $1', [table]);
-  return row === undefined ? { key: null, rows: 0 } : { key: JSON.parse(String(row.last_key)), rows: Number(row.rows) };
-}
-
-async function notePlace(target: Target, table: string, { key, rows }: Place): Promise<void> {
-  await target.run(
-    `INSERT INTO transfer_progress ("table", last_key, rows) VALUES ($1, $2, $3)
-     ON CONFLICT ("table") DO UPDATE SET last_key = excluded.last_key, rows = excluded.rows`,
-    [table, JSON.stringify(key), rows],
-  );
 }
