@@ -2,24 +2,10 @@
 
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
-import type {
-  AuditStore,
-  EventStore,
-  EvidenceStore,
-  ExchangeStore,
-  HistoryStore,
-  LegacySaleStore,
-  MoveStore,
-  NoticeStore,
-  RefundStore,
-  Store,
-  UpkeepStore,
-} from '../ops/ports.ts';
+import type { Store } from '../ops/ports.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
-import type { OpenCount } from '../proxy/records/routing.ts';
-import type { RestoredGap } from '../proxy/records/upkeep.ts';
-import type { LinkStore, MerchantStore } from '../proxy/store.ts';
-import { HOLDING, LIVE, type Value, type WriteName } from './writes.ts';
+import type { RestoredGap, Room } from '../proxy/records/upkeep.ts';
+import type { Value, WriteName } from './writes.ts';
 
 export type { Value };
 
@@ -45,6 +31,17 @@ export type HandOut = <Values extends Value[], Row>(
   select: string,
   order: string,
 ) => (...values: [...Values, limit: number]) => Promise<Row[]> | Row[];
+
+/**
+ * Prepares a read of the first rows of each of some merchants.
+ * @param what as for `HandOut`; null for rows that are not handed out.
+ * @param select in SQLite's SQL, with `merchant_id = (SELECT ?)` and one more value.
+ */
+export type FirstOfEach = <Row>(
+  what: 'notice' | null,
+  select: string,
+  order: string,
+) => (ids: readonly string[], value: Value, each: number) => Promise<Row[]> | Row[];
 
 /**
  * `lookup`: a few rows by a key, which calls of tills need all the time. An engine over a network may send many of them at once,
@@ -141,53 +138,18 @@ export function listOf(values: readonly string[] | undefined): string | undefine
   return values === undefined ? undefined : JSON.stringify(values);
 }
 
-// Counts for metrics.
+// The methods of a store, and what the engines' own have in common.
 
-/** Each part reads an index of open rows, of which there are few. */
-export const OPEN_COUNTS = `SELECT merchant_id, count(*) FILTER (WHERE what = 'orders') AS orders,
-    count(*) FILTER (WHERE what = 'legacy') AS legacy, count(*) FILTER (WHERE state = 'IN_DOUBT') AS in_doubt,
-    count(*) FILTER (WHERE what = 'notice') AS notices_pending
-  FROM (SELECT merchant_id, 'orders' AS what, state FROM links WHERE ${LIVE}
-    UNION ALL SELECT merchant_id, 'legacy', state FROM legacy_sales
-      WHERE slot IS NOT NULL AND ${HOLDING} AND ends_at > (SELECT ?)
-    UNION ALL SELECT merchant_id, 'notice', state FROM notices WHERE state = 'pending') AS open
-  GROUP BY merchant_id ORDER BY merchant_id`;
-
-export function countMethods(reader: Reader): Pick<StoreMethods, 'counts' | 'openCounts'> {
-  const links = reader.prepare<[], { state: string; links: number }>(
-    'SELECT state, sum(links) AS links FROM link_counts GROUP BY state',
-  );
-  const backlog = reader.prepare<[], { notices_pending: number; events_waiting: number }>(
-    `SELECT (SELECT count(*) FROM notices WHERE state = 'pending') AS notices_pending,
-       (SELECT count(*) FROM events WHERE state = 'pending') + (SELECT count(*) FROM events WHERE state = 'parked')
-       AS events_waiting`,
-  );
-  const open = reader.prepare<[number], OpenCount>(OPEN_COUNTS);
-  return {
-    counts: async () => ({
-      links: Object.fromEntries((await links.all()).map((row) => [row.state, row.links])),
-      ...((await backlog.get()) ?? { notices_pending: 0, events_waiting: 0 }),
-    }),
-    openCounts: async (now) => await open.all(now),
-  };
-}
+type Ports = Omit<Store, 'healthy' | 'close'>;
+type All<Port> = (Port extends unknown ? (port: Port) => void : never) extends (port: infer Both) => void
+  ? Both
+  : never;
 
 /** Every method of the ports of a store. */
-export type StoreMethods = MerchantStore &
-  LinkStore &
-  HistoryStore &
-  RefundStore &
-  EventStore &
-  NoticeStore &
-  LegacySaleStore &
-  MoveStore &
-  AuditStore &
-  ExchangeStore &
-  EvidenceStore &
-  UpkeepStore;
+export type StoreMethods = All<Ports[keyof Ports]>;
 
 /** Upkeep that differs between the engines. */
-export type Upkeep = Omit<UpkeepStore, 'counts' | 'pullForward' | 'newestMoment'>;
+export type Upkeep = Omit<Store['upkeep'], 'counts' | 'pullForward' | 'newestMoment'>;
 
 /** Facts of an installation from the rows of `meta`; they do not change while its store is open. */
 export function factsIn(meta: ReadonlyMap<string, string>) {
@@ -195,6 +157,24 @@ export function factsIn(meta: ReadonlyMap<string, string>) {
   const until = Number(meta.get('restored_at') ?? Number.NaN);
   const gap: RestoredGap | null = Number.isNaN(from) || Number.isNaN(until) ? null : { from, until };
   return { instance_id: meta.get('instance_id') ?? '', created_at: Number(meta.get('created_at') ?? 0), gap };
+}
+
+/** @param sizes of the file or the database, in bytes, and its schema. */
+export function conditionMethods(parts: {
+  engine: string;
+  /** For people. */
+  location: string;
+  facts: ReturnType<typeof factsIn>;
+  newest_schema: number;
+  room: () => Room;
+  sizes: () => Promise<{ schema: number; file_bytes: number; spare_bytes: number }>;
+}): Pick<Upkeep, 'room' | 'restoredGap' | 'condition'> {
+  const { engine, location, facts, newest_schema, room, sizes } = parts;
+  return {
+    room,
+    restoredGap: () => facts.gap,
+    condition: async () => ({ engine, location, newest_schema, ...facts, ...(await sizes()), room: room() }),
+  };
 }
 
 /** Of a store that makes no backups itself. */

@@ -98,24 +98,12 @@ async function* slicesOf({ ends, rows }: Slices, merchant_id: string): AsyncGene
 }
 
 async function countAll(reads: Reads, merchant_id: string): Promise<Holdings> {
-  const slices = {
+  const counts: Record<string, number> = {
     events: await countOf(reads.events, merchant_id),
     legacy_sales: await countOf(reads.sales, merchant_id),
   };
-  const count = async (of: Counted): Promise<number> => (await reads.counts[of].get(merchant_id))?.count ?? 0;
-  let sums = 0;
-  for (const table of SUM_TABLES) sums += await count(table);
-  return {
-    links: await count('links'),
-    refunds: await count('refunds'),
-    notices: await count('notices'),
-    exchanges: await count('exchanges'),
-    ...slices,
-    tokens: await count('tokens'),
-    sums,
-    proposals: await count('proposals'),
-    bulk_moves: await count('bulk_moves'),
-  };
+  for (const [what, read] of Object.entries(reads.counts)) counts[what] = (await read.get(merchant_id))?.count ?? 0;
+  return counts as unknown as Holdings; // `COUNTED` has the others
 }
 
 async function countOf(slices: Slices, merchant_id: string): Promise<number> {
@@ -127,36 +115,27 @@ async function countOf(slices: Slices, merchant_id: string): Promise<number> {
 /** As `JSON.stringify` and SQLite write it: to read each line of each bulk move would hold up the calls meanwhile. */
 const NAMED_IN_BULK = `instr(items, '"merchant_id":"' || ? || '"') > 0`;
 
-const COUNTED = [
-  'links',
-  'refunds',
-  'notices',
-  'exchanges',
-  'tokens',
-  ...SUM_TABLES,
-  'proposals',
-  'bulk_moves',
-] as const;
-type Counted = (typeof COUNTED)[number];
-
 /** Refunds through their links, because they have no index of merchants. */
-function isOfMerchant(table: Counted): string {
-  if (table === 'refunds') return 'legacy_id IN (SELECT legacy_id FROM links WHERE merchant_id = ?)';
-  return table === 'bulk_moves' ? NAMED_IN_BULK : 'merchant_id = ?';
-}
+const COUNTED: Record<Exclude<keyof Holdings, 'events' | 'legacy_sales'>, string> = {
+  links: 'links WHERE merchant_id = ?',
+  refunds: 'refunds WHERE legacy_id IN (SELECT legacy_id FROM links WHERE merchant_id = ?)',
+  notices: 'notices WHERE merchant_id = ?',
+  exchanges: 'exchanges WHERE merchant_id = ?',
+  tokens: 'tokens WHERE merchant_id = ?',
+  sums: `(${SUM_TABLES.map((table) => `SELECT merchant_id FROM ${table}`).join(' UNION ALL ')}) AS sums WHERE merchant_id = ?`,
+  proposals: 'proposals WHERE merchant_id = ?',
+  bulk_moves: `bulk_moves WHERE ${NAMED_IN_BULK}`,
+};
 
 const NO_WORK: OpenWork = { links: 0, refunds: 0, legacy_sales: 0, notices: 0, proposals: 0, bulk_moves: 0 };
 
 type Reads = ReturnType<typeof prepareReads>;
 
 function prepareReads(reader: Reader) {
-  const countOf = (table: Counted) =>
-    reader.prepare<[string], { count: number }>(`SELECT count(*) AS count FROM ${table} WHERE ${isOfMerchant(table)}`);
+  const countOf = (rows: string) =>
+    reader.prepare<[string], { count: number }>(`SELECT count(*) AS count FROM ${rows}`);
   return {
-    counts: Object.fromEntries(COUNTED.map((table) => [table, countOf(table)])) as Record<
-      Counted,
-      ReturnType<typeof countOf>
-    >, // one each
+    counts: Object.fromEntries(Object.entries(COUNTED).map(([what, rows]) => [what, countOf(rows)])),
     merchant: reader.prepare<[string], { id: string }>('SELECT id FROM merchants WHERE id = ?'),
     links: reader.prepare<[string, number], { key: string }>(
       `SELECT legacy_id AS key FROM links WHERE merchant_id = (SELECT ?) AND ${OVER} LIMIT ?`,

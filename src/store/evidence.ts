@@ -27,6 +27,7 @@ import {
 import { type NameKeeper, nameKeeper } from './names.ts';
 import { EXCHANGES_LOCK, merchantLock, readsOf } from './rows.ts';
 import { sumSteps } from './sums.ts';
+import { merchantsIn } from './writes.ts';
 
 /** An exchange that is recorded again has the same time: of partitions by time only those of the batch are read. */
 export const KNOWN_IDS = `SELECT id FROM exchanges INDEXED BY sqlite_autoindex_exchanges_1
@@ -192,15 +193,10 @@ function idOf({ id }: { id: string }): string {
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** From one merchant to the next by the key, so that it costs as much as there are merchants, not as there is traffic. */
-const CALLED = `WITH RECURSIVE called (id) AS (
-    SELECT min(merchant_id) FROM traffic
-    UNION ALL SELECT (SELECT min(merchant_id) FROM traffic WHERE merchant_id > called.id) FROM called WHERE id IS NOT NULL
-  ) SELECT id FROM called WHERE id IS NOT NULL`;
-
 function trafficMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const { list } = readsOf(reader);
+  const called: (after: string) => Promise<string[]> = list(merchantsIn('traffic'), idOf);
   const shed = reader.prepare<[number, number], { shadow: number; evidence: number }>(
     `SELECT coalesce(sum(count) FILTER (WHERE reason = 'shadow'), 0) AS shadow,
        coalesce(sum(count) FILTER (WHERE reason = 'evidence'), 0) AS evidence FROM shed WHERE day >= ? AND day < ?`,
@@ -211,7 +207,7 @@ function trafficMethods(reader: Reader, writer: Writer) {
         daysOf(filter),
         (where) => `SELECT * FROM traffic WHERE ${where} ORDER BY merchant_id, day, operation, lane, outcome`,
       ),
-    calledMerchants: list(CALLED, idOf),
+    calledMerchants: () => called(''),
     units: list('SELECT * FROM seen_units WHERE merchant_id = ? ORDER BY slot'),
     async noteShed(reason, count, at) {
       await writer.commit({ steps: [{ write: 'add_shed', values: [Math.floor(at / DAY_MS), reason, count] }] });

@@ -1,4 +1,4 @@
-/** Links, from their opening: a unit never has live work in both lanes; then every change of one, and the ways to find it. */
+/** Links, from their opening: a unit never has live work in both lanes; then every change of one, and how calls and workers find it. */
 
 import { PuenteError } from '../error.ts';
 import { RANDOM_BYTES, takeRandom, uuidV7 } from '../proxy/ids.ts';
@@ -22,7 +22,7 @@ import {
   valuesIn,
   valuesOfLink,
 } from './rows.ts';
-import { FINAL, HOLDING, LINK, LINK_CHANGE, LIVE, NEWEST_RETRIABLE, RETRIABLE, SALE } from './writes.ts';
+import { HOLDING, LINK, LINK_CHANGE, LIVE, NEWEST_RETRIABLE, RETRIABLE, SALE } from './writes.ts';
 
 /**
  * Each lost race means that another sale of the unit was committed, or ended between the refusal and the read: five in a row
@@ -223,7 +223,7 @@ function newestHolding(which: string): string {
     AND ${HOLDING} AND ends_at > (SELECT ?) ${which} ORDER BY sequence DESC LIMIT 1`;
 }
 
-// Changes of a link after its opening, and the ways to find it.
+// Changes of a link after its opening, and how calls find it.
 
 export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
   const { link } = linkReads(reader);
@@ -271,47 +271,11 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
   } satisfies Partial<StoreMethods>;
 }
 
-/** Links as operators look at them. */
-export function historyMethods(reader: Reader) {
-  const { link, links } = linkReads(reader);
-  const byId = link<[string]>(BY_ID);
-  const live = links<[number]>(`${LIVE} ${OLDEST_FIRST}`);
-  const liveOf = links<[string, number]>(`merchant_id = ? AND ${LIVE} ${OLDEST_FIRST}`);
-  const changed = links<[number, number, string, number]>(
-    `updated_at >= (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?))
-     ORDER BY updated_at, legacy_id LIMIT (SELECT ?)`,
-  );
-  const past: StoreMethods['linkHistory'] = readsOf(reader).list(
-    'SELECT at, state, legacy_state, order_status FROM link_states WHERE legacy_id = ? ORDER BY revision',
-  );
-  return {
-    linksByClientReference: links(`merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?)) ${NEWEST_FIRST}`),
-    linksOf: links(`merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?) ${NEWEST_FIRST}`),
-    finishedLinks: links(FINISHED),
-    liveLinks: (merchant_id, limit) => (merchant_id === null ? live(limit) : liveOf(merchant_id, limit)),
-    linksChangedSince: (since, after, limit) =>
-      changed(since, after?.updated_at ?? since, after?.legacy_id ?? '', limit),
-    async linkHistory(legacy_id) {
-      const known = await past(legacy_id);
-      if (known.length > 0) return known;
-      // A link from before the history began has its present state only.
-      const present = await byId(legacy_id);
-      if (present === null) return [];
-      const { updated_at: at, state, legacy_state, order } = present;
-      return [{ at, state, legacy_state, order_status: order?.status ?? null }];
-    },
-  } satisfies Partial<StoreMethods>;
-}
-
-const BY_ID = 'legacy_id = ?';
-const OLDEST_FIRST = 'ORDER BY created_at, legacy_id LIMIT ?';
-const NEWEST_FIRST = 'ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)';
-
-export const FINISHED = `merchant_id = ? AND ${FINAL} AND legacy_state_at >= ? AND legacy_state_at < ?
-  ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`;
+/** By the id that the till has. */
+export const BY_ID = 'legacy_id = ?';
 
 /** Reads of links by a condition; its values are the parameters of the read. */
-function linkReads(reader: Reader) {
+export function linkReads(reader: Reader) {
   const { one, list } = readsOf(reader);
   return {
     link: <Values extends Value[]>(condition: string, kind: ReadKind = 'lookup') =>

@@ -2,13 +2,13 @@
 
 import type { RecordedExchange } from '../proxy/records/evidence.ts';
 import type { Room } from '../proxy/records/upkeep.ts';
-import { auditMethods } from './audit-lines.ts';
-import { countMethods, type HandOut, type Reader, type Step, type Writer } from './engine.ts';
+import type { FirstOfEach, HandOut, Reader, Step, Writer } from './engine.ts';
 import { evidenceMethods, recordingMethods } from './evidence.ts';
 import { exchangeMethods } from './exchanges.ts';
-import { dueLinkMethods, historyMethods, linkMethods, openingMethods } from './links.ts';
+import { anyMerchantMethods, auditMethods, countMethods, historyMethods } from './history.ts';
+import { dueLinkMethods, linkMethods, openingMethods } from './links.ts';
 import { merchantMethods } from './merchants.ts';
-import { dueNoticeMethods, eventMethods, type FirstOfEach, noticeMethods } from './notices.ts';
+import { dueNoticeMethods, eventMethods, noticeMethods } from './notices.ts';
 import { refundMethods } from './refunds.ts';
 import { scheduleMethods } from './retention.ts';
 import { legacySaleMethods, moveMethods } from './routing.ts';
@@ -22,21 +22,21 @@ export interface EngineParts {
   /** Writes the rows of a batch of exchanges, and notes where they lie. */
   rowsOf: (batch: readonly RecordedExchange[]) => Step[];
   handOut: HandOut;
-  /** Prepares the read of the oldest due notices of each merchant; its values are the merchant and the time. */
-  prepareFirst: (select: string, order: string) => FirstOfEach;
+  firstOfEach: FirstOfEach;
 }
 
-export function sharedMethods({ reader, writer, now, room, rowsOf, handOut, prepareFirst }: EngineParts) {
+export function sharedMethods({ reader, writer, now, room, rowsOf, handOut, firstOfEach }: EngineParts) {
   return {
     ...merchantMethods(reader, writer, now),
     ...linkMethods(reader, writer, now),
     ...historyMethods(reader),
+    ...anyMerchantMethods(reader, firstOfEach),
     ...dueLinkMethods(handOut),
     ...openingMethods(reader, writer),
     ...refundMethods(reader, writer, now),
     ...eventMethods(reader, writer),
     ...noticeMethods(reader, writer),
-    ...dueNoticeMethods(reader, handOut, prepareFirst),
+    ...dueNoticeMethods(reader, handOut, firstOfEach),
     ...legacySaleMethods(reader, writer, now),
     ...moveMethods(reader, writer, now),
     ...auditMethods(reader, writer),

@@ -6,6 +6,7 @@ import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum } from '../proxy/re
 import { PARKED_FOR_MS } from '../proxy/store.ts';
 import {
   type Condition,
+  type FirstOfEach,
   filteredReads,
   type HandOut,
   listOf,
@@ -16,7 +17,7 @@ import {
   type Writer,
 } from './engine.ts';
 import { type EventRow, eventOf, type NoticeRow, noticeOf, noticesLock, readsOf } from './rows.ts';
-import { NOTICE } from './writes.ts';
+import { merchantsIn, NOTICE } from './writes.ts';
 
 const DUE = `state = 'pending' AND next_attempt_at <= (SELECT ?)`;
 const OLDEST_FIRST = 'next_attempt_at, created_at, sequence';
@@ -25,32 +26,17 @@ const DUE_OF_MERCHANT = `SELECT ${NOTICE} FROM ${BY_MERCHANT} WHERE merchant_id 
 /** A place in the order of notices that is before all of them. */
 const BEFORE_ALL = { next_attempt_at: Number.MIN_SAFE_INTEGER, created_at: 0, sequence: 0, id: '' };
 
-export type FirstOfEach = (ids: readonly string[], now: number, each: number) => Promise<NoticeRow[]> | NoticeRow[];
-
-/**
- * Each read names its index: by its own estimates SQLite reads the whole backlog and sorts it, for every look.
- * @param prepareFirst prepares the read of the oldest due notices of each merchant; its values are the merchant and the time.
- */
-export function dueNoticeMethods(
-  reader: Reader,
-  handOut: HandOut,
-  prepareFirst: (select: string, order: string) => FirstOfEach,
-) {
+/** Each read names its index: by its own estimates SQLite reads the whole backlog and sorts it, for every look. */
+export function dueNoticeMethods(reader: Reader, handOut: HandOut, firstOfEach: FirstOfEach) {
   const due = handOut<[number], NoticeRow>(
     'notice',
     `SELECT ${NOTICE} FROM notices INDEXED BY notices_due WHERE ${DUE}`,
     OLDEST_FIRST,
   );
-  // From one merchant to the next through the index, never through its notices.
   const waiting = reader.prepare<[string, string, number], { id: string }>(
-    `WITH RECURSIVE merchant (id) AS (
-       SELECT min(merchant_id) FROM ${BY_MERCHANT} WHERE state = 'pending' AND merchant_id > (SELECT ?)
-       UNION ALL
-       SELECT (SELECT min(merchant_id) FROM ${BY_MERCHANT} WHERE state = 'pending' AND merchant_id > merchant.id)
-       FROM merchant WHERE id IS NOT NULL)
-     SELECT id FROM merchant WHERE id IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?)) LIMIT (SELECT ?)`,
+    `${merchantsIn(BY_MERCHANT, `state = 'pending'`)} AND id NOT IN (SELECT value FROM json_each(?)) LIMIT (SELECT ?)`,
   );
-  const firstOfEach = prepareFirst(DUE_OF_MERCHANT, OLDEST_FIRST);
+  const oldest = firstOfEach<NoticeRow>('notice', DUE_OF_MERCHANT, OLDEST_FIRST);
   const behind = handOut<[string, number, number, number, number, string], NoticeRow>(
     'notice',
     `${DUE_OF_MERCHANT} AND (next_attempt_at, created_at, sequence, id) > ((SELECT ?), (SELECT ?), (SELECT ?), (SELECT ?))`,
@@ -62,7 +48,7 @@ export function dueNoticeMethods(
       const found = await waiting.all(after_merchant, JSON.stringify(except_merchants), merchants);
       const ids = found.map(({ id }) => id);
       return {
-        notices: (await firstOfEach(ids, now, each)).map(noticeOf),
+        notices: (await oldest(ids, now, each)).map(noticeOf),
         last_merchant: ids.length < merchants ? null : (ids.at(-1) ?? null),
       };
     },

@@ -74,6 +74,17 @@ export function oneOfThese(column: string, values: readonly string[]): string {
   return `(${values.map((value) => `${column} = '${value}'`).join(' OR ')})`;
 }
 
+/**
+ * Ids of merchants, from one to the next through an index that begins with them, so that it costs as much as there are
+ * merchants, not as there are rows. Its value is the id to begin behind.
+ */
+export function merchantsIn(rows: string, condition = 'true'): string {
+  const next = (after: string) => `SELECT min(merchant_id) FROM ${rows} WHERE ${condition} AND merchant_id > ${after}`;
+  return `WITH RECURSIVE merchant (id) AS (${next('(SELECT ?)')}
+    UNION ALL SELECT (${next('merchant.id')}) FROM merchant WHERE id IS NOT NULL)
+    SELECT id FROM merchant WHERE id IS NOT NULL`;
+}
+
 /** A link that holds its slot. */
 export const LIVE = oneOfThese('state', ['SENDING', 'IN_DOUBT', 'LIVE']);
 /**

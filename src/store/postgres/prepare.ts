@@ -29,8 +29,8 @@ export interface PrepareOptions {
   now: () => number;
   migrations: readonly Migration[];
   /** Keyed hash of a constant: shows whether the values were sealed with this key. */
-  key_mark?: string;
-  failpoint?: Failpoint;
+  key_mark?: string | undefined;
+  failpoint?: Failpoint | undefined;
   /** A transfer fills it: then it may be half filled. */
   is_transfer?: boolean;
 }

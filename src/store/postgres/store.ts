@@ -4,15 +4,20 @@ import { type KeyObject, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Store } from '../../ops/ports.ts';
 import type { Failpoint } from '../../proxy/process-memory.ts';
-import type { LegacySale } from '../../proxy/records/routing.ts';
 import { createCover, noCover, type Secret } from '../../proxy/vault.ts';
-import { type HandOut, portsOf, type StoreMethods, type Upkeep, type Value, type Writer } from '../engine.ts';
+import {
+  type FirstOfEach,
+  type HandOut,
+  portsOf,
+  type StoreMethods,
+  type Upkeep,
+  type Value,
+  type Writer,
+} from '../engine.ts';
 import { manyAtOnce } from '../exchanges.ts';
 import { sharedMethods } from '../methods.ts';
 import { dueEventsRead, tidyInbox } from '../notices.ts';
 import { doubtLegacySales } from '../routing.ts';
-import { type LinkRow, linkOf, type NoticeRow } from '../rows.ts';
-import { LINK, SALE } from '../writes.ts';
 import { claimOf, isFree, type Leases, openLeases } from './leases.ts';
 import { type Health, openPool, type PoolSettings, watchHealth, withConnection } from './pool.ts';
 import { locationOf, postgresMigrations, prepareDatabase } from './prepare.ts';
@@ -44,15 +49,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const cover = options.cover_key === undefined ? noCover : createCover(options.cover_key);
   const location = locationOf(url.reveal());
   const migrations = postgresMigrations();
-  await prepareDatabase({
-    url: url.reveal(),
-    location,
-    connect_timeout_ms,
-    now,
-    migrations,
-    ...(key_mark === undefined ? {} : { key_mark }),
-    ...(failpoint === undefined ? {} : { failpoint }),
-  });
+  await prepareDatabase({ url: url.reveal(), location, connect_timeout_ms, now, migrations, key_mark, failpoint });
   const pool = openPool(url.reveal(), options);
   const health = watchHealth(() => takesWrites(pool));
   const reader = readerOn(pool, options, cover);
@@ -101,12 +98,11 @@ function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leas
     room: upkeep.room,
     rowsOf: manyAtOnce,
     handOut: handOutTo(reader, holder),
-    prepareFirst: (select, order) => firstOfEachTo(reader, holder, select, order),
+    firstOfEach: firstOfEachTo(reader, holder),
   });
   return portsOf({
     ...withUnit(shared),
     ...inboxMethods(reader, writer, holder),
-    ...anyMerchantMethods(reader),
     ...spanMethods(reader, writer, now),
     ...upkeep,
     healthy: health.healthy,
@@ -178,16 +174,20 @@ function handOutTo(reader: PostgresReader, holder: string): HandOut {
   };
 }
 
-/** The oldest due notices of each merchant, in one round trip. */
-function firstOfEachTo(reader: PostgresReader, holder: string, select: string, order: string) {
-  const chosen = `SELECT first.* FROM json_array_elements_text(?::json) AS merchant (id) CROSS JOIN LATERAL (
-    ${select.replace('merchant_id = (SELECT ?)', 'merchant_id = merchant.id')} AND ${FREE.notice.condition}
-    ORDER BY ${order} LIMIT ? FOR NO KEY UPDATE SKIP LOCKED) AS first`;
-  const read = reader.prepare<[string, number, string, string, number, string], NoticeRow>(
-    `${claimOf('notice', 'id', chosen)} ORDER BY merchant_id, ${order}`,
-  );
-  return (ids: readonly string[], now: number, each: number) =>
-    read.all(JSON.stringify(ids), now, holder, holder, each, holder);
+/** All merchants in one round trip. */
+function firstOfEachTo(reader: PostgresReader, holder: string): FirstOfEach {
+  return <Row>(what: 'notice' | null, select: string, order: string) => {
+    const [free, locked] = what === null ? ['', ''] : [`AND ${FREE[what].condition}`, 'FOR NO KEY UPDATE SKIP LOCKED'];
+    const chosen = `SELECT first.* FROM json_array_elements_text(?::json) AS merchant (id) CROSS JOIN LATERAL (
+      ${select.replace('merchant_id = (SELECT ?)', 'merchant_id = merchant.id')} ${free}
+      ORDER BY ${order} LIMIT ? ${locked}) AS first`;
+    const sql = what === null ? chosen : `${claimOf(what, 'id', chosen)} ORDER BY merchant_id, ${order}`;
+    const read = reader.prepare<Value[], Row>(sql);
+    return (ids: readonly string[], value: Value, each: number) => {
+      const list = JSON.stringify(ids);
+      return what === null ? read.all(list, value, each) : read.all(list, value, holder, holder, each, holder);
+    };
+  };
 }
 
 // The inbox: events are committed before they are acknowledged, and merged until a store takes them.
@@ -202,30 +202,4 @@ function inboxMethods(reader: PostgresReader, writer: Writer, holder: string) {
     },
     dueEvents: dueEventsRead(handOutTo(reader, holder)),
   } satisfies Partial<StoreMethods>;
-}
-
-// Sales of all merchants by a reference alone: one look into the index of each merchant, all in one round trip.
-
-function anyMerchantMethods(reader: PostgresReader) {
-  const links = reader.prepare<[string, number, number], LinkRow>(
-    newestOfAll('links', LINK, 'created_at DESC, legacy_id DESC'),
-  );
-  const sales = reader.prepare<[string, number, number], LegacySale & { sequence: number }>(
-    newestOfAll('legacy_sales', `${SALE}, sequence`, 'sequence DESC'),
-  );
-  return {
-    linksByAnyReference: async (reference, limit) => (await links.all(reference, limit, limit)).map(linkOf),
-    legacySalesByAnyReference: async (reference, limit) =>
-      (await sales.all(reference, limit, limit)).map(({ sequence, ...sale }) => sale),
-  } satisfies Partial<StoreMethods>;
-}
-
-/** From one merchant to the next through the index; a DISTINCT would read every row. */
-function newestOfAll(table: string, columns: string, order: string): string {
-  const next = (after: string) =>
-    `SELECT min(merchant_id) FROM ${table} WHERE client_reference IS NOT NULL AND merchant_id > ${after}`;
-  return `WITH RECURSIVE seller (id) AS (${next("''")} UNION ALL SELECT (${next('seller.id')}) FROM seller WHERE id IS NOT NULL)
-    SELECT found.* FROM seller CROSS JOIN LATERAL (SELECT ${columns} FROM ${table}
-      WHERE merchant_id = seller.id AND client_reference = cover(?) ORDER BY ${order} LIMIT ?) AS found
-    ORDER BY ${order} LIMIT ?`;
 }

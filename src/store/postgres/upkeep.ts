@@ -2,9 +2,8 @@
 
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import type { UpkeepStore } from '../../ops/ports.ts';
 import type { Room } from '../../proxy/records/upkeep.ts';
-import { factsIn, noBackups, type StoreMethods, type Upkeep, type Writer } from '../engine.ts';
+import { conditionMethods, factsIn, noBackups, type StoreMethods, type Upkeep, type Writer } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
 import { tidierOf } from '../exchanges.ts';
 import { retentionMethods } from '../retention.ts';
@@ -24,48 +23,31 @@ const ROOM: Room = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_lar
 
 /** @throws PuenteError store_failed */
 export async function openUpkeep(reader: PostgresReader, writer: Writer, options: UpkeepOptions): Promise<Upkeep> {
-  const facts = await factsOf(reader);
+  const { location, newest_schema, now } = options;
+  const { version, ...facts } = await factsOf(reader);
+  const sizes = reader.prepare<[], { schema: number; file_bytes: number }>(
+    `SELECT (SELECT max(version) FROM puente_schema) AS schema, pg_database_size(current_database()) AS file_bytes`,
+  );
   return {
-    ...eraseMethods(reader, writer, options.now, async () => undefined),
+    ...eraseMethods(reader, writer, now, async () => undefined),
     ...retentionMethods(reader, writer),
-    ...conditionMethods(reader, options, facts),
+    ...conditionMethods({
+      engine: `PostgreSQL ${version}`,
+      location,
+      facts,
+      newest_schema,
+      room: () => ROOM,
+      sizes: async () => ({ schema: 0, file_bytes: 0, ...(await sizes.get()), spare_bytes: 0 }),
+    }),
+    // Everything is written by the server.
+    writerHeap: () => null,
+    integrity: integrityOf(reader),
     ...noBackups(say('store.backup_elsewhere', {})),
   };
 }
 
-type Condition = Pick<StoreMethods, 'room' | 'writerHeap' | 'condition' | 'restoredGap' | 'integrity'>;
-type Facts = Awaited<ReturnType<typeof factsOf>>;
-
-function conditionMethods(reader: PostgresReader, options: UpkeepOptions, facts: Facts): Condition {
-  const sizes = reader.prepare<[], { schema: number; bytes: number }>(
-    `SELECT (SELECT max(version) FROM puente_schema) AS schema, pg_database_size(current_database()) AS bytes`,
-  );
-  return {
-    room: () => ROOM,
-    // Everything is written by the server.
-    writerHeap: () => null,
-    restoredGap: () => facts.gap,
-    integrity: integrityOf(reader),
-    async condition() {
-      const { schema, bytes } = (await sizes.get()) ?? { schema: 0, bytes: 0 };
-      return {
-        engine: `PostgreSQL ${facts.version}`,
-        location: options.location,
-        instance_id: facts.instance_id,
-        schema,
-        newest_schema: options.newest_schema,
-        file_bytes: bytes,
-        spare_bytes: 0,
-        room: ROOM,
-        gap: facts.gap,
-        created_at: facts.created_at,
-      };
-    },
-  };
-}
-
 /** Pages are checked by the server (`pg_amcheck`, checksums); a client can only see whether an index can't be used. */
-function integrityOf(reader: PostgresReader): UpkeepStore['integrity'] {
+function integrityOf(reader: PostgresReader): Upkeep['integrity'] {
   const invalid = reader.prepare<[], { name: string }>(
     `SELECT CAST(indexrelid::regclass AS TEXT) AS name FROM pg_index
      WHERE NOT (indisvalid AND indisready) AND indrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace)`,

@@ -6,7 +6,7 @@ import { PuenteError } from '../../error.ts';
 import type { ExaminedFile } from '../../ops/doctor/doctor.ts';
 import { readMigrations } from '../migrations.ts';
 import { textOf } from './failure.ts';
-import { APPLICATION_ID, MIGRATIONS_DIRECTORY, takeInstanceLock, versionOf } from './file.ts';
+import { isOurs, MIGRATIONS_DIRECTORY, takeInstanceLock, versionOf } from './file.ts';
 import { logState } from './gap.ts';
 import { RUN } from './settings.ts';
 import { restoringNote, transferredNote } from './under-way.ts';
@@ -53,9 +53,8 @@ function lookInto(path: string): Looked {
   const made = ['-wal', '-shm'].filter((suffix) => statSync(path + suffix, { throwIfNoEntry: false }) === undefined);
   const database = new Database(path, { readonly: true, fileMustExist: true });
   try {
-    const is_ours = Number(database.pragma('application_id', { simple: true })) === APPLICATION_ID;
     const nothing = { schema: null, integrity: null, is_log_lost: false };
-    if (!is_ours) return { ...nothing, wrong: 'it is the database of another program' };
+    if (!isOurs(database)) return { ...nothing, wrong: 'it is the database of another program' };
     const run = database.prepare<[string], string>('SELECT value FROM meta WHERE name = ?').pluck().get(RUN.name);
     const is_log_lost = run === RUN.open && log !== 'sound';
     return { schema: versionOf(database), integrity: checkFile(path), is_log_lost, wrong: null };

@@ -34,21 +34,22 @@ export function storeUnusable(
   });
 }
 
+/** What the driver's errors mean while a file is being opened, and the repair. */
+const UNUSABLE: readonly (readonly [code: RegExp, wrong: string, repair: string])[] = [
+  [/^SQLITE_NOTADB/, 'it is not an SQLite database', 'Name another file, or restore a backup'],
+  [/^SQLITE_CORRUPT/, 'it is damaged', 'Restore a backup; nothing was changed'],
+  [/^SQLITE_BUSY/, 'another program is writing to it', 'Stop that program first'],
+  [/^SQLITE_(?:CANTOPEN|READONLY)/, 'it or its folder can not be written', 'Give this user the right to write there'],
+];
+
 /** Turns what the driver throws while a file is being opened into store_unusable; a PuenteError passes unchanged. */
 export function unusableBecause(path: string, error: unknown): PuenteError {
   if (error instanceof PuenteError) return error;
   const code = error instanceof Database.SqliteError ? error.code : '';
-  if (code.startsWith('SQLITE_NOTADB')) {
-    return storeUnusable(path, 'it is not an SQLite database', 'Name another file, or restore a backup', error);
-  }
-  if (code.startsWith('SQLITE_CORRUPT')) {
-    return storeUnusable(path, 'it is damaged', 'Restore a backup; nothing was changed', error);
-  }
-  if (code.startsWith('SQLITE_BUSY')) {
-    return storeUnusable(path, 'another program is writing to it', 'Stop that program first', error);
-  }
-  if (code.startsWith('SQLITE_CANTOPEN') || code.startsWith('SQLITE_READONLY')) {
-    return storeUnusable(path, 'it or its folder can not be written', 'Give this user the right to write there', error);
-  }
-  return storeUnusable(path, textOf(error), 'Check the disk and the file', error);
+  const [, wrong, repair] = UNUSABLE.find(([of]) => of.test(code)) ?? [
+    null,
+    textOf(error),
+    'Check the disk and the file',
+  ];
+  return storeUnusable(path, wrong, repair, error);
 }

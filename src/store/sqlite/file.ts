@@ -20,16 +20,18 @@ const QUICK_CHECK_LIMIT_BYTES = 512 * 1024 * 1024;
 
 export interface FileOptions {
   path: string;
+  /** Make the file when there is none; without it a missing file is refused, because every link would be gone. */
   create: boolean;
   /** Epoch ms. */
   now: () => number;
   migrations_directory: string;
-  /** Keyed hash of a constant: shows whether this file's values were sealed with the same key. */
-  key_mark?: string;
+  /** Keyed hash of a constant: a file whose values were sealed with another key is refused. */
+  key_mark?: string | undefined;
   /** Covers texts that older schemas have in clear; without it they stay so. */
   cover?: Cover;
   /** Seals notice URLs that are in clear; without it they stay so. */
-  sealNoticeUrl?: SealNoticeUrl;
+  sealNoticeUrl?: SealNoticeUrl | undefined;
+  /** Passed at named moments of opening and committing; a crash test may stop the process there. */
   failpoint?: Failpoint;
 }
 
@@ -129,8 +131,7 @@ function refuseUnlikelyFile(path: string): void {
 }
 
 function refuseForeign(database: Database.Database, path: string): void {
-  const found = Number(database.pragma('application_id', { simple: true }));
-  if (found !== APPLICATION_ID) {
+  if (!isOurs(database)) {
     throw storeUnusable(
       path,
       'it is the database of another program',
@@ -166,6 +167,10 @@ function sizeOf(path: string): number | null {
 
 /** `Puen` in ASCII; marks the file as ours for `file(1)` and for the refusal of a foreign database. */
 export const APPLICATION_ID = 0x5075656e;
+
+export function isOurs(database: Database.Database): boolean {
+  return Number(database.pragma('application_id', { simple: true })) === APPLICATION_ID;
+}
 
 /**
  * Brings a database to the newest version; each step is wholly done or not at all, so a killed start repeats it (C14).

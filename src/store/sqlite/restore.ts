@@ -9,7 +9,7 @@ import { readMigrations } from '../migrations.ts';
 import { readManifest } from './backup.ts';
 import { digestOf } from './backup-thread.ts';
 import { unusableBecause } from './failure.ts';
-import { APPLICATION_ID, MIGRATIONS_DIRECTORY, realPathOf, takeInstanceLock, versionOf } from './file.ts';
+import { isOurs, MIGRATIONS_DIRECTORY, realPathOf, takeInstanceLock, versionOf } from './file.ts';
 import { writeGap } from './gap.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
 import { putInPlace } from './synchronise.ts';
@@ -106,8 +106,7 @@ function prepareCopy(
 }
 
 function prove(copy: Database.Database, file: string): number {
-  if (Number(copy.pragma('application_id', { simple: true })) !== APPLICATION_ID)
-    throw refused(file, 'it is no database of Puente', 'Name a backup');
+  if (!isOurs(copy)) throw refused(file, 'it is no database of Puente', 'Name a backup');
   const schema = versionOf(copy);
   const newest = readMigrations(MIGRATIONS_DIRECTORY).length;
   if (schema > newest)

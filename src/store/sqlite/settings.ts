@@ -16,7 +16,7 @@ const CACHE_KIB = 16_384;
 /** The value in `meta` while a writer has the file open, and after a clean close. */
 export const RUN = { name: 'run', open: 'open', closed: 'closed' } as const;
 /** Before it, a WAL reset could corrupt the file (3.7.0 to 3.51.2). */
-const OLDEST_VERSION = [3, 51, 3] as const;
+const OLDEST_VERSION = '3.51.3';
 
 /** Name, statement that sets it, and the value that must be read back. */
 const settings = [
@@ -60,13 +60,7 @@ export function assertSettings(database: Database.Database, path: string): void 
 
 function assertVersion(database: Database.Database, path: string): void {
   const version = String(database.prepare('SELECT sqlite_version()').pluck().get());
-  const parts = version.split('.').map(Number);
-  for (const [index, oldest] of OLDEST_VERSION.entries()) {
-    const part = parts[index] ?? 0;
-    if (part > oldest) return;
-    if (part < oldest) {
-      const wrong = `SQLite ${version} is older than ${OLDEST_VERSION.join('.')}, which can damage files`;
-      throw storeUnusable(path, wrong, 'Install the driver of package-lock.json');
-    }
-  }
+  if (version.localeCompare(OLDEST_VERSION, 'en', { numeric: true }) >= 0) return;
+  const wrong = `SQLite ${version} is older than ${OLDEST_VERSION}, which can damage files`;
+  throw storeUnusable(path, wrong, 'Install the driver of package-lock.json');
 }

@@ -2,23 +2,19 @@
 
 import type { KeyObject } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { PuenteError } from '../../error.ts';
 import type { Store } from '../../ops/ports.ts';
-import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
-import type { LegacySale } from '../../proxy/records/routing.ts';
+import { noFailpoint } from '../../proxy/process-memory.ts';
 import type { Room } from '../../proxy/records/upkeep.ts';
 import { createCover, noCover } from '../../proxy/vault.ts';
-import { type HandOut, portsOf, type StoreMethods, storeFailed, type Value } from '../engine.ts';
+import { type FirstOfEach, type HandOut, portsOf, type StoreMethods, storeFailed, type Value } from '../engine.ts';
 import { rowByRow, tidierOf } from '../exchanges.ts';
 import { sharedMethods } from '../methods.ts';
 import { readMigrations } from '../migrations.ts';
 import { dueEventsRead, tidyInbox } from '../notices.ts';
 import { doubtLegacySales } from '../routing.ts';
-import { type LinkRow, linkOf, type NoticeRow } from '../rows.ts';
-import { SALE } from '../writes.ts';
 import type { DiskSettings } from './disk.ts';
-import { MIGRATIONS_DIRECTORY, prepareFile, realPathOf, type SealNoticeUrl, takeInstanceLock } from './file.ts';
+import { type FileOptions, MIGRATIONS_DIRECTORY, prepareFile, realPathOf, takeInstanceLock } from './file.ts';
 import { startWriterThread, WriteQueue } from './group-commit.ts';
 import { openReader, type Reader } from './reader.ts';
 import { withKnownRows } from './row-cache.ts';
@@ -26,22 +22,12 @@ import { openUpkeep, type Upkept, upkeepInMemory } from './upkeep.ts';
 
 const TIDY_INTERVAL_MS = 60 * 60_000;
 
-export interface SqliteStoreOptions {
-  path: string;
-  /** Make the file when there is none; without it a missing file is refused, because every link would be gone. */
-  create: boolean;
-  /** Epoch ms. */
-  now: () => number;
+export interface SqliteStoreOptions
+  extends Pick<FileOptions, 'path' | 'create' | 'now' | 'key_mark' | 'sealNoticeUrl' | 'failpoint'> {
   /** Called once when the disk or the file can't be trusted any more: stop accepting and exit non-zero. */
   onFatal?: (error: PuenteError) => void;
-  /** Passed at named moments of opening and committing; a crash test may stop the process there. */
-  failpoint?: Failpoint;
-  /** Refuses a file whose values were sealed with another key; see `FileOptions`. */
-  key_mark?: string;
   /** Covers a till's own text that shows a card number or a token (`proxy/vault.ts`); without it nothing is covered. */
   cover_key?: KeyObject;
-  /** Seals notice URLs that the first builds kept in clear. */
-  sealNoticeUrl?: SealNoticeUrl;
   /** Upper limit of the file in pages of 4 KiB; reaching it is answered as a full disk is. */
   max_pages?: number;
   /** Where backups go; the folder `backups` beside the file by default. */
@@ -60,24 +46,15 @@ const UNWATCHED: DiskSettings = { low_bytes: 0, ballast_bytes: 0, log_limit_byte
  * @throws PuenteError store_unusable, naming what is wrong with the file and the repair.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { create, now, failpoint = noFailpoint } = options;
+  const { now, failpoint = noFailpoint } = options;
   const path = realPathOf(options.path);
   const lock = takeInstanceLock(path);
   let queue: WriteQueue | null = null;
   let reader: Reader | null = null;
   try {
-    const { key_mark, cover_key, sealNoticeUrl } = options;
+    const { cover_key } = options;
     const cover = cover_key === undefined ? noCover : createCover(cover_key);
-    prepareFile({
-      path,
-      create,
-      now,
-      migrations_directory: MIGRATIONS_DIRECTORY,
-      failpoint,
-      cover,
-      ...(key_mark === undefined ? {} : { key_mark }),
-      ...(sealNoticeUrl === undefined ? {} : { sealNoticeUrl }),
-    });
+    prepareFile({ ...options, path, cover, migrations_directory: MIGRATIONS_DIRECTORY });
     const thread = await startWriterThread({
       path,
       opened_at: now(),
@@ -130,7 +107,7 @@ export function assembleStore(parts: {
     room: upkeep.room,
     rowsOf: rowByRow,
     handOut: handOutFrom(reader),
-    prepareFirst: (select, order) => firstOfEachFrom(reader, select, order),
+    firstOfEach: firstOfEachFrom(reader),
   });
   const inbox = inboxMethods(reader, queue);
   let closing: Promise<void> | null = null;
@@ -144,7 +121,6 @@ export function assembleStore(parts: {
   return portsOf({
     ...withKnownRows(shared, () => queue.known()),
     ...inbox,
-    ...anyMerchantMethods(reader),
     tidyExchanges: tidierOf(reader, queue),
     ...upkeep,
     ...whereThereIsRoom({ ...inbox, ...shared }, upkeep.room),
@@ -179,10 +155,11 @@ function handOutFrom(reader: Reader): HandOut {
     reader.prepare<[...Values, number], Row>(`${select} ORDER BY ${order} LIMIT (SELECT ?)`).all;
 }
 
-/** The oldest due notices of each merchant. */
-function firstOfEachFrom(reader: Reader, select: string, order: string) {
-  const first = reader.prepare<[string, number, number], NoticeRow>(`${select} ORDER BY ${order} LIMIT (SELECT ?)`);
-  return (ids: readonly string[], now: number, each: number) => ids.flatMap((id) => first.all(id, now, each));
+function firstOfEachFrom(reader: Reader): FirstOfEach {
+  return <Row>(_what: string | null, select: string, order: string) => {
+    const first = reader.prepare<[string, Value, number], Row>(`${select} ORDER BY ${order} LIMIT (SELECT ?)`);
+    return (ids: readonly string[], value: Value, each: number) => ids.flatMap((id) => first.all(id, value, each));
+  };
 }
 
 // The inbox: events are committed before they are acknowledged, and merged until they are handed out.
@@ -205,66 +182,4 @@ function inboxMethods(reader: Reader, queue: WriteQueue) {
       return events;
     },
   } satisfies Partial<StoreMethods>;
-}
-
-// Sales of all merchants by a reference alone: one look into the index of each merchant, and no index of their own.
-
-/** Merchants looked at in one go: a few ms, so that nothing waits longer for it. */
-const SELLERS_A_TICK = 200;
-
-function anyMerchantMethods(reader: Reader) {
-  const linkPlaces = placesIn(reader, {
-    sellers: 'links',
-    places: `SELECT rowid AS place, created_at AS at FROM links WHERE merchant_id = (SELECT ?)
-      AND client_reference = (SELECT cover(?)) ORDER BY created_at DESC LIMIT ?`,
-  });
-  const link = reader.prepare<[number], LinkRow>('SELECT * FROM links WHERE rowid = ?');
-  const salePlaces = placesIn(reader, {
-    sellers: 'legacy_sales INDEXED BY legacy_sales_by_reference',
-    condition: 'client_reference IS NOT NULL',
-    // Rows are written in the order in which sales begin.
-    places: `SELECT sequence AS place, sequence AS at FROM legacy_sales WHERE merchant_id = (SELECT ?)
-      AND client_reference = (SELECT cover(?)) ORDER BY sequence DESC LIMIT ?`,
-  });
-  const sale = reader.prepare<[number], LegacySale>(`SELECT ${SALE} FROM legacy_sales WHERE sequence = ?`);
-  return {
-    linksByAnyReference: async (reference, limit) =>
-      (await linkPlaces(reference, limit)).flatMap((place) => link.all(place)).map(linkOf),
-    legacySalesByAnyReference: async (reference, limit) =>
-      (await salePlaces(reference, limit)).flatMap((place) => sale.all(place)),
-  } satisfies Partial<StoreMethods>;
-}
-
-interface Place {
-  place: number;
-  /** Rises with time. */
-  at: number;
-}
-
-interface Search {
-  sellers: string;
-  condition?: string;
-  /** The newest of one merchant, from the index alone. */
-  places: string;
-}
-
-/** Where the newest rows are. Each merchant is found by one step along an index; a DISTINCT would read every row. */
-function placesIn(reader: Reader, { sellers, condition = '1', places }: Search) {
-  const next = reader.prepare<[string], { seller: string | null }>(
-    `SELECT min(merchant_id) AS seller FROM ${sellers} WHERE merchant_id > ? AND ${condition}`,
-  );
-  const newest = reader.prepare<[string, string, number], Place>(places);
-  return async (reference: string, limit: number): Promise<number[]> => {
-    const found: Place[] = [];
-    let seller = next.get('')?.seller ?? null;
-    for (let looked = 1; seller !== null; looked++) {
-      found.push(...newest.all(seller, reference, limit));
-      seller = next.get(seller)?.seller ?? null;
-      if (looked % SELLERS_A_TICK === 0) await yieldToEventLoop();
-    }
-    return found
-      .toSorted((first, second) => second.at - first.at)
-      .slice(0, limit)
-      .map(({ place }) => place);
-  };
 }

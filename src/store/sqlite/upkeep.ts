@@ -3,8 +3,8 @@
 import { statSync } from 'node:fs';
 import { say } from '../../locales/message.ts';
 import type { Failpoint } from '../../proxy/process-memory.ts';
-import type { Room, StoreCondition } from '../../proxy/records/upkeep.ts';
-import { factsIn, noBackups, type StoreMethods, type Upkeep } from '../engine.ts';
+import type { Room } from '../../proxy/records/upkeep.ts';
+import { conditionMethods, factsIn, noBackups, type Upkeep } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
 import { retentionMethods } from '../retention.ts';
 import { backupMethods, sweepBackups } from './backup.ts';
@@ -59,7 +59,7 @@ export async function openUpkeep(reader: Reader, queue: WriteQueue, options: Upk
       return erasing.eraseMerchant(merchant_id, audit);
     },
     ...retentionMethods(reader, queue),
-    ...conditionMethods(reader, path, options.newest_schema, disk.room),
+    ...conditionOf(reader, path, options.newest_schema, disk.room),
     writerHeap: () => queue.writerHeap(),
     integrity: () => checkInThread(path),
     async stop() {
@@ -75,7 +75,7 @@ export function upkeepInMemory(reader: Reader, queue: WriteQueue, now: () => num
   return {
     ...eraseMethods(reader, queue, now, async () => undefined),
     ...retentionMethods(reader, queue),
-    ...conditionMethods(reader, ':memory:', schemaOf(reader), room),
+    ...conditionOf(reader, ':memory:', schemaOf(reader), room),
     writerHeap: () => queue.writerHeap(),
     integrity: async () => 'ok',
     ...noBackups(say('store.backup_of_memory', {})),
@@ -83,30 +83,15 @@ export function upkeepInMemory(reader: Reader, queue: WriteQueue, now: () => num
   };
 }
 
-type Condition = Pick<StoreMethods, 'room' | 'condition' | 'restoredGap'>;
-
-function conditionMethods(reader: Reader, path: string, newest_schema: number, room: () => Room): Condition {
-  const facts = factsOf(reader);
+function conditionOf(reader: Reader, path: string, newest_schema: number, room: () => Room) {
+  const { version, ...facts } = factsOf(reader);
   const pages = pagesOf(reader);
-  return {
-    room,
-    restoredGap: () => facts.gap,
-    async condition(): Promise<StoreCondition> {
-      const { content_bytes, spare_bytes } = pages();
-      return {
-        engine: `SQLite ${facts.version}`,
-        location: path,
-        instance_id: facts.instance_id,
-        schema: schemaOf(reader),
-        newest_schema,
-        file_bytes: statSync(path, { throwIfNoEntry: false })?.size ?? content_bytes + spare_bytes,
-        spare_bytes,
-        room: room(),
-        gap: facts.gap,
-        created_at: facts.created_at,
-      };
-    },
+  const sizes = async () => {
+    const { content_bytes, spare_bytes } = pages();
+    const file_bytes = statSync(path, { throwIfNoEntry: false })?.size ?? content_bytes + spare_bytes;
+    return { schema: schemaOf(reader), file_bytes, spare_bytes };
   };
+  return conditionMethods({ engine: `SQLite ${version}`, location: path, facts, newest_schema, room, sizes });
 }
 
 /** How much of the file rows take, and how much is free for new ones. */

@@ -6,8 +6,8 @@ import type { ChainMark } from '../../proxy/audit.ts';
 import { readMigrations } from '../migrations.ts';
 import { storeUnusable, unusableBecause } from '../sqlite/failure.ts';
 import {
-  APPLICATION_ID,
   type InstanceLock,
+  isOurs,
   MIGRATIONS_DIRECTORY,
   realPathOf,
   takeInstanceLock,
@@ -72,7 +72,7 @@ function lockFor(path: string, is_final: boolean): InstanceLock | null {
 }
 
 function refuseUnfit(database: Database.Database, path: string, key_mark: string): Map<string, string> {
-  if (Number(database.pragma('application_id', { simple: true })) !== APPLICATION_ID)
+  if (!isOurs(database))
     throw storeUnusable(path, 'it is the database of another program', 'Name another data directory');
   const schema = versionOf(database);
   const newest = readMigrations(MIGRATIONS_DIRECTORY).length;

@@ -6,7 +6,7 @@ import { noCover } from '../../../src/proxy/vault.ts';
 import { OPEN_WORK } from '../../../src/store/erase.ts';
 import { KNOWN_IDS } from '../../../src/store/evidence.ts';
 import { queryOf } from '../../../src/store/exchanges.ts';
-import { FINISHED } from '../../../src/store/links.ts';
+import { FINISHED } from '../../../src/store/history.ts';
 import { OLD_LINKS } from '../../../src/store/retention.ts';
 import { teachCover } from '../../../src/store/sqlite/reader.ts';
 import { writes } from '../../../src/store/writes.ts';

@@ -1,0 +1,176 @@
+/** What operators look back at: links of before, sales of all merchants by a reference, what is open, and the audit. */
+
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { PuenteError } from '../error.ts';
+import type { AuditLine } from '../proxy/audit.ts';
+import type { LegacySale } from '../proxy/records/routing.ts';
+import {
+  type Condition,
+  type FirstOfEach,
+  filteredReads,
+  type Reader,
+  type StoreMethods,
+  type Writer,
+} from './engine.ts';
+import { BY_ID, linkReads } from './links.ts';
+import { asItIs, readsOf } from './rows.ts';
+import { FINAL, HOLDING, LIVE, merchantsIn, SALE } from './writes.ts';
+
+export function historyMethods(reader: Reader) {
+  const { link, links } = linkReads(reader);
+  const byId = link<[string]>(BY_ID);
+  const live = links<[number]>(`${LIVE} ${OLDEST_FIRST}`);
+  const liveOf = links<[string, number]>(`merchant_id = ? AND ${LIVE} ${OLDEST_FIRST}`);
+  const changed = links<[number, number, string, number]>(
+    `updated_at >= (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?))
+     ORDER BY updated_at, legacy_id LIMIT (SELECT ?)`,
+  );
+  const past: StoreMethods['linkHistory'] = readsOf(reader).list(
+    'SELECT at, state, legacy_state, order_status FROM link_states WHERE legacy_id = ? ORDER BY revision',
+  );
+  return {
+    linksByClientReference: links(`merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?)) ${NEWEST_FIRST}`),
+    linksOf: links(`merchant_id = (SELECT ?) AND created_at >= (SELECT ?) AND created_at < (SELECT ?) ${NEWEST_FIRST}`),
+    finishedLinks: links(FINISHED),
+    liveLinks: (merchant_id, limit) => (merchant_id === null ? live(limit) : liveOf(merchant_id, limit)),
+    linksChangedSince: (since, after, limit) =>
+      changed(since, after?.updated_at ?? since, after?.legacy_id ?? '', limit),
+    async linkHistory(legacy_id) {
+      const known = await past(legacy_id);
+      if (known.length > 0) return known;
+      // A link from before the history began has its present state only.
+      const present = await byId(legacy_id);
+      if (present === null) return [];
+      const { updated_at: at, state, legacy_state, order } = present;
+      return [{ at, state, legacy_state, order_status: order?.status ?? null }];
+    },
+  } satisfies Partial<StoreMethods>;
+}
+
+const OLDEST_FIRST = 'ORDER BY created_at, legacy_id LIMIT ?';
+const NEWEST_FIRST = 'ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)';
+
+export const FINISHED = `merchant_id = ? AND ${FINAL} AND legacy_state_at >= ? AND legacy_state_at < ?
+  ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`;
+
+// Sales of all merchants by a reference alone: one look into the index of each merchant, and no index of their own.
+
+/** Merchants looked at in one go: a few ms, so that nothing waits longer for it. */
+const SELLERS_AT_ONCE = 200;
+
+export function anyMerchantMethods(reader: Reader, firstOfEach: FirstOfEach) {
+  const byReference = 'merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))';
+  const link = linkReads(reader).link<[string]>(BY_ID);
+  const sale = readsOf(reader).one<[number], LegacySale, LegacySale>(
+    `SELECT ${SALE} FROM legacy_sales WHERE sequence = ?`,
+    asItIs,
+    'lookup',
+  );
+  const linksOf = newestOf<string>(reader, firstOfEach, {
+    sellers: merchantsIn('links'),
+    places: `SELECT legacy_id AS place, created_at AS at FROM links WHERE ${byReference}`,
+    newest_first: 'created_at DESC, legacy_id DESC',
+  });
+  const salesOf = newestOf<number>(reader, firstOfEach, {
+    sellers: merchantsIn('legacy_sales INDEXED BY legacy_sales_by_reference', 'client_reference IS NOT NULL'),
+    // Rows are written in the order in which sales begin.
+    places: `SELECT sequence AS place, sequence AS at FROM legacy_sales WHERE ${byReference}`,
+    newest_first: 'sequence DESC',
+  });
+  return {
+    linksByAnyReference: async (reference, limit) => found(await linksOf(reference, limit), link),
+    legacySalesByAnyReference: async (reference, limit) => found(await salesOf(reference, limit), sale),
+  } satisfies Partial<StoreMethods>;
+}
+
+/** Without those that were deleted meanwhile. */
+async function found<Place, Row>(places: Place[], read: (place: Place) => Promise<Row | null>): Promise<Row[]> {
+  return (await Promise.all(places.map((place) => read(place)))).filter((row) => row !== null);
+}
+
+/** Keys of the newest rows of all merchants. */
+function newestOf<Place>(
+  reader: Reader,
+  firstOfEach: FirstOfEach,
+  { sellers, places, newest_first }: { sellers: string; places: string; newest_first: string },
+) {
+  const next = reader.prepare<[string, number], { id: string }>(`${sellers} LIMIT (SELECT ?)`);
+  const newest = firstOfEach<{ place: Place; at: number }>(null, places, newest_first);
+  return async (reference: string, limit: number): Promise<Place[]> => {
+    const rows: { place: Place; at: number }[] = [];
+    for (let last: string | undefined = ''; last !== undefined; ) {
+      const ids: string[] = (await next.all(last, SELLERS_AT_ONCE)).map(({ id }) => id);
+      if (ids.length > 0) rows.push(...(await newest(ids, reference, limit)));
+      last = ids.at(-1);
+      await yieldToEventLoop();
+    }
+    return rows
+      .toSorted((first, second) => second.at - first.at)
+      .slice(0, limit)
+      .map(({ place }) => place);
+  };
+}
+
+// Counts for metrics.
+
+/** Each part reads an index of open rows, of which there are few. */
+export const OPEN_COUNTS = `SELECT merchant_id, count(*) FILTER (WHERE what = 'orders') AS orders,
+    count(*) FILTER (WHERE what = 'legacy') AS legacy, count(*) FILTER (WHERE state = 'IN_DOUBT') AS in_doubt,
+    count(*) FILTER (WHERE what = 'notice') AS notices_pending
+  FROM (SELECT merchant_id, 'orders' AS what, state FROM links WHERE ${LIVE}
+    UNION ALL SELECT merchant_id, 'legacy', state FROM legacy_sales
+      WHERE slot IS NOT NULL AND ${HOLDING} AND ends_at > (SELECT ?)
+    UNION ALL SELECT merchant_id, 'notice', state FROM notices WHERE state = 'pending') AS open
+  GROUP BY merchant_id ORDER BY merchant_id`;
+
+export function countMethods(reader: Reader): Pick<StoreMethods, 'counts' | 'openCounts'> {
+  const links = reader.prepare<[], { state: string; links: number }>(
+    'SELECT state, sum(links) AS links FROM link_counts GROUP BY state',
+  );
+  const backlog = reader.prepare<[], { notices_pending: number; events_waiting: number }>(
+    `SELECT (SELECT count(*) FROM notices WHERE state = 'pending') AS notices_pending,
+       (SELECT count(*) FROM events WHERE state = 'pending') + (SELECT count(*) FROM events WHERE state = 'parked')
+       AS events_waiting`,
+  );
+  return {
+    counts: async () => ({
+      links: Object.fromEntries((await links.all()).map((row) => [row.state, row.links])),
+      ...((await backlog.get()) ?? { notices_pending: 0, events_waiting: 0 }),
+    }),
+    openCounts: readsOf(reader).list(OPEN_COUNTS),
+  };
+}
+
+// The audit: the writer chains and writes each line in the unit that it belongs to.
+
+export function auditMethods(reader: Reader, writer: Writer) {
+  const run = filteredReads(reader);
+  const { list } = readsOf(reader);
+  return {
+    async appendAudit(audit) {
+      const result = await writer.commit({ steps: [], audit });
+      if (result.kind === 'done') return;
+      throw new PuenteError('store_failed', `The audit line ${audit.action} was not written: try again.`);
+    },
+    audits: list('SELECT * FROM audit ORDER BY sequence DESC LIMIT ?', lineOf),
+    auditsAfter: list('SELECT * FROM audit WHERE sequence > (SELECT ?) ORDER BY sequence LIMIT ?', lineOf),
+    async auditsOf(filter, limit) {
+      const conditions: Condition[] = [
+        ['subject = ?', filter.subject],
+        ['action = ?', filter.action],
+        ['at >= ?', filter.since],
+        ['at < ?', filter.until],
+      ];
+      const sql = (where: string) => `SELECT * FROM audit WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
+      return (await run<LineRow>(conditions, sql, limit)).map(lineOf);
+    },
+  } satisfies Partial<StoreMethods>;
+}
+
+interface LineRow extends Omit<AuditLine, 'detail'> {
+  detail: string;
+}
+
+function lineOf(row: LineRow): AuditLine {
+  return { ...row, detail: JSON.parse(row.detail) };
+}
