@@ -13,7 +13,7 @@ import {
   type Writer,
 } from './engine.ts';
 import { BY_ID, linkReads } from './links.ts';
-import { asItIs, readsOf } from './rows.ts';
+import { asItIs, parsing, readsOf } from './rows.ts';
 import { FINAL, HOLDING, LIVE, merchantsIn, SALE } from './writes.ts';
 
 export function historyMethods(reader: Reader) {
@@ -162,15 +162,9 @@ export function auditMethods(reader: Reader, writer: Writer) {
         ['at < ?', filter.until],
       ];
       const sql = (where: string) => `SELECT * FROM audit WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
-      return (await run<LineRow>(conditions, sql, limit)).map(lineOf);
+      return (await run<Parameters<typeof lineOf>[0]>(conditions, sql, limit)).map(lineOf);
     },
   } satisfies Partial<StoreMethods>;
 }
 
-interface LineRow extends Omit<AuditLine, 'detail'> {
-  detail: string;
-}
-
-function lineOf(row: LineRow): AuditLine {
-  return { ...row, detail: JSON.parse(row.detail) };
-}
+const lineOf = parsing<AuditLine>('detail');

@@ -4,8 +4,8 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
 import type { RetentionKind, RetentionLimits } from '../proxy/records/upkeep.ts';
 import { LONGEST_EVENT_WAIT_MS } from '../proxy/store.ts';
-import { type Reader, type Step, type StoreMethods, storeFailed, type Value, type Writer } from './engine.ts';
-import { OVER, type WriteName } from './writes.ts';
+import { type Reader, type Step, type StoreMethods, storeFailed, type Writer } from './engine.ts';
+import { OVER } from './writes.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -34,9 +34,11 @@ export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMeth
       return {
         ...gone,
         notices: await write('notices', notices.length, noticeSteps(notices)),
-        events: await write('events', events.length, [listed('delete_events', events)]),
+        events: await write('events', events.length, [{ write: 'delete_events', values: [JSON.stringify(events)] }]),
         sums: await write('sums', sums, sumSteps(limits, limit)),
-        tokens: await write('tokens', tokens.length, [listed('blank_tokens', tokens, tokens_before)]),
+        tokens: await write('tokens', tokens.length, [
+          { write: 'blank_tokens', values: [new Uint8Array(0), JSON.stringify(tokens), tokens_before] },
+        ]),
       };
     },
   };
@@ -72,10 +74,6 @@ function sumSteps({ sums_before }: RetentionLimits, limit: number): Step[] {
     { write: 'delete_shed', values: [day] },
     { write: 'delete_hours', values: [Math.floor(sums_before / HOUR_MS)] },
   ];
-}
-
-function listed(write: WriteName, keys: readonly (string | number)[], ...values: Value[]): Step {
-  return { write, values: [JSON.stringify(keys), ...values] };
 }
 
 function dayOf(at: number): number {

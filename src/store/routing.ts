@@ -14,7 +14,7 @@ import {
   type Value,
   type Writer,
 } from './engine.ts';
-import { readsOf, rowLock, valuesIn } from './rows.ts';
+import { parsing, readsOf, rowLock, valuesIn } from './rows.ts';
 import { BULK, BULK_CHANGE, HOLDING, PROPOSAL, SALE } from './writes.ts';
 
 export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number) {
@@ -77,7 +77,7 @@ function valuesOfChange(change: LegacySaleChange, now: number): Value[] {
 export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
   const run = filteredReads(reader);
   const { one } = readsOf(reader);
-  const bulks = reader.prepare<[string, number], BulkRow>(
+  const bulks = reader.prepare<[string, number], Parameters<typeof bulkOf>[0]>(
     `SELECT ${BULK} FROM bulk_moves WHERE state IN (SELECT value FROM json_each(?)) ORDER BY sequence DESC LIMIT ?`,
   );
   return {
@@ -94,7 +94,7 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
         ['state = ?', filter.state],
       ];
       const sql = (where: string) => `SELECT ${PROPOSAL} FROM proposals WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
-      return (await run<ProposalRow>(conditions, sql, limit)).map(proposalOf);
+      return (await run<Parameters<typeof proposalOf>[0]>(conditions, sql, limit)).map(proposalOf);
     },
     async saveBulkMove(one, expected_revision, audit) {
       const updated_at = now();
@@ -108,23 +108,8 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
 }
 
 const proposalValues = valuesIn(PROPOSAL);
-interface ProposalRow extends Omit<Proposal, 'move'> {
-  move: string;
-}
-
-function proposalOf(row: ProposalRow): Proposal {
-  return { ...row, move: JSON.parse(row.move) };
-}
-
-interface BulkRow extends Omit<BulkMove, 'move' | 'items'> {
-  move: string;
-  items: string;
-}
-
-function bulkOf(row: BulkRow): BulkMove {
-  return { ...row, move: JSON.parse(row.move), items: JSON.parse(row.items) };
-}
-
+const proposalOf = parsing<Proposal>('move');
+const bulkOf = parsing<BulkMove>('move', 'items');
 const bulkValues = valuesIn(BULK);
 const bulkChange = valuesIn(BULK_CHANGE);
 

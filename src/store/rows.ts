@@ -131,6 +131,14 @@ export function eventOf(row: EventRow): InboxEvent {
   return { ...row, verified: row.verified === 1 };
 }
 
+/** Makes a record of a row whose columns of these names hold JSON. */
+export function parsing<Kept>(...names: (keyof Kept)[]) {
+  return (row: { [Name in keyof Kept]: Kept[Name] | string }): Kept => {
+    const parsed = names.map((name) => [name, JSON.parse(String(row[name]))]);
+    return { ...row, ...Object.fromEntries(parsed) };
+  };
+}
+
 export function jsonOf(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value);
 }

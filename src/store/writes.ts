@@ -322,7 +322,7 @@ const declared = {
       ON CONFLICT (fingerprint) DO UPDATE SET merchant_id = excluded.merchant_id, sealed_token = excluded.sealed_token,
       accepted_until = excluded.accepted_until, seen_at = excluded.seen_at`,
     forget_token: `DELETE FROM tokens WHERE fingerprint = ?`,
-    blank_tokens: `UPDATE tokens SET sealed_token = x'' WHERE fingerprint ${LISTED} AND seen_at < ?`,
+    blank_tokens: `UPDATE tokens SET sealed_token = ? WHERE fingerprint ${LISTED} AND seen_at < ?`,
     erase_tokens: `DELETE FROM tokens WHERE merchant_id = ?`,
     /** Not while a row is left: then new work has begun. */
     erase_merchant: `DELETE FROM merchants WHERE id = ?
@@ -380,12 +380,11 @@ const declared = {
      * Earlier sales of its slot; of those without an answer only those that can't take effect any more. Rows of
      * `ANY_POINT_OF_SALE` are about the same point of sale only when they have the same number.
      */
-    end_earlier_legacy_sales: `UPDATE legacy_sales SET state = 'ENDED', updated_at = ? WHERE sequence IN (
-      SELECT earlier.sequence FROM legacy_sales AS sale CROSS JOIN legacy_sales AS earlier
-      ON earlier.merchant_id = sale.merchant_id AND earlier.slot = sale.slot AND earlier.sequence < sale.sequence
-      WHERE sale.id = ? AND sale.state = 'OPEN' AND earlier.slot IS NOT NULL AND ${holding('earlier.state')}
+    end_earlier_legacy_sales: `UPDATE legacy_sales AS earlier SET state = 'ENDED', updated_at = ? FROM legacy_sales AS sale
+      WHERE sale.id = ? AND sale.state = 'OPEN' AND earlier.merchant_id = sale.merchant_id AND earlier.slot = sale.slot
+      AND earlier.sequence < sale.sequence AND earlier.slot IS NOT NULL AND ${holding('earlier.state')}
       AND (earlier.slot <> '${ANY_POINT_OF_SALE}' OR earlier.unit = sale.unit)
-      AND (earlier.state = 'OPEN' OR earlier.updated_at <= ?))`,
+      AND (earlier.state = 'OPEN' OR earlier.updated_at <= ?)`,
     /** At a start: creates that were being proxied when the process ended may exist, or may still arrive. */
     doubt_legacy_sales: `UPDATE legacy_sales SET state = 'IN_DOUBT', updated_at = ?
       WHERE slot IS NOT NULL AND ${HOLDING} AND state = 'SENDING'`,
@@ -481,8 +480,8 @@ const declared = {
       CROSS JOIN events INDEXED BY events_by_reference ON events.reference = links.reference_sent
       WHERE events.state IN ('done', 'expired') AND events.user_id = links.merchant_id
       AND (events.order_id IS NULL OR events.order_id = links.order_id))`,
-    delete_attempts_of_links: `DELETE FROM notice_attempts WHERE notice_id IN (SELECT notices.id FROM json_each(?) AS named
-      CROSS JOIN notices ON notices.legacy_id = named.value)`,
+    delete_attempts_of_links: `DELETE FROM notice_attempts
+      WHERE notice_id IN (SELECT id FROM notices WHERE legacy_id ${LISTED})`,
     delete_notices_of_links: `DELETE FROM notices WHERE legacy_id ${LISTED}`,
     delete_refunds_of_links: `DELETE FROM refunds WHERE legacy_id ${LISTED} AND state NOT IN ('SENDING', 'IN_DOUBT')`,
     delete_history_of_links: `DELETE FROM link_states WHERE legacy_id ${LISTED}`,
@@ -527,6 +526,8 @@ const declared = {
 export type WriteName = keyof typeof declared;
 
 export const writes: Readonly<Record<WriteName, Write>> = declared;
+
+export const LAST_AUDIT = 'SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1';
 
 /** The values of `insert_audit` for the line that follows `last`, chained to it. */
 export function valuesOfAudit(last: { sequence: number; hash: string } | undefined, entry: AuditEntry): Value[] {

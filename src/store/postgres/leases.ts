@@ -57,11 +57,7 @@ export function claimOf(what: Leased, key: string, chosen: string): string {
       ON mine.lease = CAST(chosen.${key} AS TEXT)`;
 }
 
-export interface Leases {
-  /** Frees all leases of this store, ends its heartbeat and closes its connection. */
-  release(): Promise<void>;
-  tidy(): Promise<void>;
-}
+export type Leases = Awaited<ReturnType<typeof openLeases>>;
 
 /**
  * Lists the store and sends its heartbeat until `release`, on a connection of its own: those of the pool may all be busy for
@@ -73,7 +69,7 @@ export async function openLeases(
   reader: PostgresReader,
   holder: string,
   { url, ...settings }: PoolSettings & { url: string },
-): Promise<Leases> {
+) {
   const limits = { ...settings, ...beatLimits(settings), connections: 1 };
   const own = openPool(url, limits);
   const beat = readerOn(own, limits).prepare<[string], never>(`INSERT INTO lease_holders (name, seen_at, since)
@@ -94,7 +90,8 @@ export async function openLeases(
   // While the server is away no store takes anything.
   const beating = setInterval(() => void beat.all(holder).catch(() => undefined), HEARTBEAT_MS).unref();
   return {
-    async release() {
+    /** Frees all leases of this store, ends its heartbeat and closes its connection. */
+    async release(): Promise<void> {
       clearInterval(beating);
       // Before it leaves: a beat that is under way would list it again. One that is later than this does no harm: it lists
       // a store that holds nothing, and `tidy` forgets it.
@@ -102,7 +99,7 @@ export async function openLeases(
       await release.all(holder);
       await leave.all(holder);
     },
-    async tidy() {
+    async tidy(): Promise<void> {
       await tidy.all();
       await forget.all();
     },

@@ -109,15 +109,10 @@ export function inOneWrite(client: PoolClient, send: () => void): void {
 
 const PROBE_INTERVAL_MS = 1_000;
 
-export interface Health {
-  /** The outcome of a write or a probe. */
-  note(is_well: boolean): void;
-  healthy(): boolean;
-  stop(): void;
-}
+export type Health = ReturnType<typeof watchHealth>;
 
 /** @param probe tries whether a write would be taken now. */
-export function watchHealth(probe: () => Promise<boolean>): Health {
+export function watchHealth(probe: () => Promise<boolean>) {
   let is_well = true;
   let timer: NodeJS.Timeout | null = null;
   let is_stopped = false;
@@ -125,6 +120,7 @@ export function watchHealth(probe: () => Promise<boolean>): Health {
     timer = null;
     note(await probe().catch(() => false));
   };
+  /** The outcome of a write or a probe. */
   const note = (now_well: boolean): void => {
     is_well = now_well;
     if (is_well || is_stopped || timer !== null) return;
@@ -132,8 +128,8 @@ export function watchHealth(probe: () => Promise<boolean>): Health {
   };
   return {
     note,
-    healthy: () => is_well && !is_stopped,
-    stop() {
+    healthy: (): boolean => is_well && !is_stopped,
+    stop(): void {
       is_stopped = true;
       if (timer !== null) clearTimeout(timer);
     },

@@ -78,13 +78,7 @@ async function rowsOf(ask: () => Promise<Rows>): Promise<Rows> {
 type Row = Record<string, unknown>;
 export type Rows = readonly Readonly<Row>[];
 
-export interface Lookups {
-  /**
-   * The rows as they are after the call. Equal calls before it is sent share the rows, which are frozen for that.
-   * @throws PuenteError store_failed when there is no connection; the driver's error otherwise.
-   */
-  ask(statement: Statement, values: readonly Value[]): Promise<Rows>;
-}
+export type Lookups = ReturnType<typeof createLookups>;
 
 /** The driver accepts a time limit for each query, which its types lack. */
 interface Limited extends QueryConfig {
@@ -113,7 +107,7 @@ export interface LookupsOptions {
 const AT_ONCE = 32;
 
 /** @param pool each tick takes one connection, and one more for each 32 further lookups. */
-export function createLookups(pool: Pool, options: LookupsOptions): Lookups {
+export function createLookups(pool: Pool, options: LookupsOptions) {
   /** Oldest first. */
   const waiting = new Map<string, Question>();
   let turn = 0;
@@ -146,7 +140,11 @@ export function createLookups(pool: Pool, options: LookupsOptions): Lookups {
     turn++;
   };
   return {
-    ask(statement, values) {
+    /**
+     * The rows as they are after the call. Equal calls before it is sent share the rows, which are frozen for that.
+     * @throws PuenteError store_failed when there is no connection; the driver's error otherwise.
+     */
+    ask(statement: Statement, values: readonly Value[]): Promise<Rows> {
       const key = `${statement.name} ${JSON.stringify(values)}`;
       const before = waiting.get(key);
       if (before !== undefined) return before.rows;

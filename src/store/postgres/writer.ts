@@ -14,7 +14,7 @@ import {
   type Value,
   type Writer,
 } from '../engine.ts';
-import { valuesOfAudit, type WriteName } from '../writes.ts';
+import { LAST_AUDIT, valuesOfAudit, type WriteName } from '../writes.ts';
 import { type Statement, statementOf } from './dialect.ts';
 import { failureOf, inOneWrite, textOf, withConnection } from './pool.ts';
 import { postgresWrites } from './writes.ts';
@@ -28,7 +28,6 @@ const lockAlone = 'pg_advisory_xact_lock(hashtextextended(?, 0))';
 const lockShared = 'pg_advisory_xact_lock_shared(hashtextextended(?, 0))';
 /** A sale takes four at most; and each combination is a statement that connections keep. */
 const LOCKS_AT_ONCE = 4;
-const lastLine = 'SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1';
 
 export interface PostgresWriter extends Writer {
   /** Waits for units that are being written, and refuses later ones. */
@@ -99,7 +98,7 @@ async function send(client: PoolClient, statements: Statements, unit: Unit): Pro
     else
       asked.push(
         ask(client, statements.of(`SELECT ${lockAlone}`), [AUDIT_LOCK]),
-        ask(client, statements.of(lastLine), []),
+        ask(client, statements.of(LAST_AUDIT), []),
       );
   });
   if (audit !== undefined) return commitAudited(client, statements, asked, audit);
@@ -152,14 +151,9 @@ async function allOf(asked: Promise<QueryResult>[]): Promise<QueryResult[]> {
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 }
 
-interface Statements {
-  of(sql: string): Statement;
-  plain(write: WriteName): Statement;
-  /** With one more value: how many rows it must change; with another number the transaction ends. */
-  guarded(write: WriteName): Statement;
-}
+type Statements = ReturnType<typeof statementsWith>;
 
-function statementsWith(cover: Cover): Statements {
+function statementsWith(cover: Cover) {
   const known = new Map<string, Statement>();
   const once = (sql: string): Statement => {
     const statement = known.get(sql) ?? statementOf(sql, cover);
@@ -168,19 +162,15 @@ function statementsWith(cover: Cover): Statements {
   };
   return {
     of: once,
-    plain: (write) => once(postgresWrites[write]),
-    guarded: (write) =>
+    plain: (write: WriteName) => once(postgresWrites[write]),
+    /** With one more value: how many rows it must change; with another number the transaction ends. */
+    guarded: (write: WriteName) =>
       once(`WITH step AS (${postgresWrites[write]} RETURNING 1) SELECT must_be((SELECT count(*) FROM step), ?)`),
   };
 }
 
 // Work of this process that must not overlap waits here, first come first served, instead of at the server with a
 // connection each.
-
-export interface Turns {
-  /** Runs `work` after all earlier work whose locks exclude it. */
-  take<Result>(locks: Locks, work: () => Promise<Result>): Promise<Result>;
-}
 
 /** Holders of a name and those that wait for it: the last that needs it alone, and those that share it after that one. */
 interface Line {
@@ -189,7 +179,7 @@ interface Line {
   sharing: Promise<unknown>[];
 }
 
-export function createTurns(): Turns {
+function createTurns() {
   const lines = createEntries<Line>();
   const lineOf = (name: string): Line => {
     const line = lines.get(name) ?? { alone: null, sharing: [] };
@@ -197,7 +187,8 @@ export function createTurns(): Turns {
     return line;
   };
   return {
-    take(locks, work) {
+    /** Runs `work` after all earlier work whose locks exclude it. */
+    take<Result>(locks: Locks, work: () => Promise<Result>): Promise<Result> {
       const alone = (locks.alone ?? []).map(lineOf);
       const shared = (locks.shared ?? []).map(lineOf);
       const before = [...alone, ...shared].map((line) => line.alone);

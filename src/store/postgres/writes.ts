@@ -1,11 +1,10 @@
 /** Every statement that writes, by name: the shared ones, but for those that need PostgreSQL's own words. */
 
-import { ANY_POINT_OF_SALE, LATE_EFFECT_MS } from '../../proxy/records/routing.ts';
+import { LATE_EFFECT_MS } from '../../proxy/records/routing.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
 import {
   EXCHANGE,
   HOLDING,
-  holding,
   namesIn,
   UNVERIFIED_KEPT,
   type Words,
@@ -61,11 +60,6 @@ const own: Partial<Record<WriteName, string>> = {
     WHERE over.sequence = ? AND over.verified = 0 AND over.order_id IS NULL
     AND events.order_id IS NULL AND events.verified = 0 AND events.state IN ('done', 'expired')
     ORDER BY events.sequence DESC OFFSET ${UNVERIFIED_KEPT})`,
-  end_earlier_legacy_sales: `UPDATE legacy_sales AS earlier SET state = 'ENDED', updated_at = ? FROM legacy_sales AS sale
-    WHERE sale.id = ? AND sale.state = 'OPEN' AND earlier.merchant_id = sale.merchant_id AND earlier.slot = sale.slot
-    AND earlier.sequence < sale.sequence AND earlier.slot IS NOT NULL AND ${holding('earlier.state')}
-    AND (earlier.slot <> '${ANY_POINT_OF_SALE}' OR earlier.unit = sale.unit)
-    AND (earlier.state = 'OPEN' OR earlier.updated_at <= ?)`,
   /** Another process may be proxying it, but for so long at most. */
   doubt_legacy_sales: `WITH clock (now) AS (SELECT CAST(? AS BIGINT))
     UPDATE legacy_sales SET state = 'IN_DOUBT', updated_at = now FROM clock
@@ -76,9 +70,6 @@ const own: Partial<Record<WriteName, string>> = {
       AND events.reference = links.reference_sent
     WHERE links.legacy_id ${LISTED} AND events.state IN ('done', 'expired') AND events.user_id = links.merchant_id
     AND (events.order_id IS NULL OR events.order_id = links.order_id))`,
-  delete_attempts_of_links: `DELETE FROM notice_attempts
-    WHERE notice_id IN (SELECT id FROM notices WHERE legacy_id ${LISTED})`,
-  blank_tokens: `UPDATE tokens SET sealed_token = '\\x' WHERE fingerprint ${LISTED} AND seen_at < ?`,
   erase_from_bulk_move: `WITH erased (merchant) AS (SELECT CAST(? AS TEXT))
     UPDATE bulk_moves SET revision = revision + 1,
     items = (SELECT json_agg(CASE WHEN item.value ->> 'merchant_id' = merchant

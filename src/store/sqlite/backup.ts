@@ -86,15 +86,9 @@ async function* makeBackup(parts: BackupParts): AsyncGenerator<BackupNews, Backu
   }
 }
 
-interface Copying {
-  step(): BackupNews['step'];
-  /** Rejects when the copy could not be made or is damaged. */
-  done: Promise<CopyFacts>;
-  /** Resolves when the thread is gone. */
-  end(): Promise<void>;
-}
+type Copying = ReturnType<typeof startCopying>;
 
-function startCopying(order: CopyOrder, onCopied: () => void): Copying {
+function startCopying(order: CopyOrder, onCopied: () => void) {
   const thread = new Worker(new URL('./backup-thread.ts', import.meta.url), { workerData: order, execArgv: [] });
   let step: BackupNews['step'] = 'copying';
   const done = new Promise<CopyFacts>((resolve, reject) => {
@@ -108,7 +102,13 @@ function startCopying(order: CopyOrder, onCopied: () => void): Copying {
     thread.on('exit', () => reject(new Error('the backup thread ended')));
   });
   done.catch(() => undefined); // the reader may have stopped
-  return { step: () => step, done, end: async () => void (await thread.terminate()) };
+  return {
+    step: () => step,
+    /** Rejects when the copy could not be made or is damaged. */
+    done,
+    /** Resolves when the thread is gone. */
+    end: () => thread.terminate(),
+  };
 }
 
 async function* watch(

@@ -1,9 +1,9 @@
 /** Commits groups of units on one connection: the writer thread's work, and a simulation's, which has no second thread. */
 import type Database from 'better-sqlite3';
-import type { AuditEntry } from '../../proxy/audit.ts';
+import type { AuditEntry, ChainMark } from '../../proxy/audit.ts';
 import { type Cover, noCover } from '../../proxy/vault.ts';
 import type { Step, Unit, UnitResult, Value } from '../engine.ts';
-import { valuesOfAudit, type Write, type WriteName, writes } from '../writes.ts';
+import { LAST_AUDIT, valuesOfAudit, type Write, type WriteName, writes } from '../writes.ts';
 import { failureOf, textOf } from './failure.ts';
 import type { Packed } from './group-commit.ts';
 import { prepareCovered } from './reader.ts';
@@ -104,9 +104,7 @@ export function prepareCommits(database: Database.Database, cover: Cover = noCov
   return {
     database,
     statements,
-    lastAudit: database.prepare<[], { sequence: number; hash: string }>(
-      'SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1',
-    ),
+    lastAudit: database.prepare<[], ChainMark>(LAST_AUDIT),
     begin: database.prepare('BEGIN IMMEDIATE'),
     commit: database.prepare('COMMIT'),
     rollback: database.prepare('ROLLBACK'),

@@ -20,11 +20,6 @@ export interface DiskSettings {
   free_bytes?: () => Promise<number>;
 }
 
-export interface DiskWatch {
-  room(): Room;
-  stop(): Promise<void>;
-}
-
 /** The reserve: a file that is deleted when the disk is full. */
 export function ballastPath(path: string): string {
   return `${path}.ballast`;
@@ -50,7 +45,7 @@ export async function watchDisk(
   settings: DiskSettings,
   emptyLog: () => Promise<void>,
   onChange: (room: Room) => void = () => undefined,
-): Promise<DiskWatch> {
+) {
   const state: Seen = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false, had_ballast: false };
   let stopped = false;
   const look = async (): Promise<void> => {
@@ -72,8 +67,8 @@ export async function watchDisk(
     working = working.then(round).catch(() => undefined);
   }, CHECK_EVERY_MS).unref();
   return {
-    room: () => roomOf(state),
-    async stop() {
+    room: (): Room => roomOf(state),
+    async stop(): Promise<void> {
       stopped = true;
       clearInterval(timer);
       await working.catch(() => undefined);
@@ -153,6 +148,6 @@ function logBytes(path: string): number {
   return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function roomOf({ level, free_bytes, log_bytes, is_log_large }: Seen): Room {
-  return { level, free_bytes, log_bytes, is_log_large };
+function roomOf({ had_ballast: _, ...room }: Seen): Room {
+  return room;
 }

@@ -249,16 +249,14 @@ export function copyBefore(
 
 // The instance lock: one process per database file, released by the operating system when the process dies.
 
-export interface InstanceLock {
-  release(): void;
-}
+export type InstanceLock = ReturnType<typeof takeInstanceLock>;
 
 /**
  * Takes the lock of `<path>.lock`: an empty SQLite file whose exclusive lock is held for as long as the process lives, so
  * that a killed process leaves nothing to clean up. The file itself stays: removing it would let two processes lock two files.
  * @throws PuenteError store_unusable, with the fact `in_use`, when another process holds it.
  */
-export function takeInstanceLock(path: string): InstanceLock {
+export function takeInstanceLock(path: string) {
   try {
     const connection = new Database(`${path}.lock`, { timeout: 0 });
     try {
@@ -268,7 +266,7 @@ export function takeInstanceLock(path: string): InstanceLock {
       connection.close();
       throw error;
     }
-    return { release: () => void connection.close() };
+    return { release: (): void => void connection.close() };
   } catch (error) {
     if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')) {
       throw storeUnusable(

@@ -3,8 +3,8 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { encoded, say } from '../../locales/message.ts';
-import type { AuditAction } from '../../proxy/audit.ts';
-import { LIVE, valuesOfAudit, writes } from '../writes.ts';
+import type { AuditAction, ChainMark } from '../../proxy/audit.ts';
+import { LAST_AUDIT, LIVE, valuesOfAudit, writes } from '../writes.ts';
 import { RUN } from './settings.ts';
 
 /** The two byte orders of a write-ahead log (sqlite.org/fileformat2.html §4.1). */
@@ -26,9 +26,7 @@ export interface Gap {
  */
 export function writeGap(database: Database.Database, { from, until, action, reason, detail }: Gap): void {
   const remember = database.prepare(writes.remember.sql);
-  const last = database
-    .prepare<[], { sequence: number; hash: string }>('SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1')
-    .get();
+  const last = database.prepare<[], ChainMark>(LAST_AUDIT).get();
   const missing = { missing_from: new Date(from).toISOString(), missing_until: new Date(until).toISOString() };
   const line = { at: until, who: 'puente', action, subject: 'puente', reason, detail: { ...detail, ...missing } };
   database.transaction(() => {

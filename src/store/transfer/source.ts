@@ -14,6 +14,7 @@ import {
   versionOf,
 } from '../sqlite/file.ts';
 import { refuseUnderWay, restoringNote } from '../sqlite/under-way.ts';
+import { LAST_AUDIT } from '../writes.ts';
 import { type Cell, namesOf, type Row, type Shape } from './rows.ts';
 
 /** Rows of one step at most, which are copied again when a transfer is cut off. */
@@ -138,7 +139,7 @@ function readsOf(database: Database.Database, meta: ReadonlyMap<string, string>)
         .all()
         .map(({ state, links }) => [String(state), Number(links)] as const),
     auditHead(): ChainMark | null {
-      const row = prepared('SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1').get();
+      const row = prepared(LAST_AUDIT).get();
       return row === undefined ? null : { sequence: Number(row.sequence), hash: String(row.hash) };
     },
   };

@@ -1,6 +1,6 @@
 /** The target of a transfer: reads and writes of whole steps, each write one transaction. */
 import { types } from 'pg';
-import { noCover } from '../../proxy/cover.ts';
+import { noCover } from '../../proxy/vault.ts';
 import { restored, statementOf } from '../postgres/dialect.ts';
 import { clientFor, databaseUnusable, failedBecause, textOf } from '../postgres/pool.ts';
 import { type Value, type WriteName, writes } from '../writes.ts';
