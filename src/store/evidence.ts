@@ -2,6 +2,7 @@
 
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
+import { OTHERS } from '../mapping/tables.ts';
 import type {
   CoverageRow,
   DifferenceGroup,
@@ -13,6 +14,7 @@ import type {
   VerdictRow,
 } from '../proxy/records/evidence.ts';
 import type { Room } from '../proxy/records/upkeep.ts';
+import { signatureOf } from '../proxy/shadow/shadow.ts';
 import {
   type CommitResult,
   type Condition,
@@ -92,7 +94,13 @@ export function recordingMethods(
 function withDifferences(one: RecordedExchange, names: NameKeeper): RecordedExchange {
   const { merchant_id, differences } = one;
   if (merchant_id === null || differences.length === 0) return one;
-  return { ...one, differences: differences.map((difference) => names.difference(merchant_id, difference)) };
+  const named = differences.map((difference) => {
+    const { operation, what, signature } = difference;
+    if (names('difference', [merchant_id], signature) === signature) return difference;
+    // One group for each operation and kind; the last of them is what it shows.
+    return { ...difference, signature: signatureOf({ operation, what, path: OTHERS, kind: OTHERS }), path: OTHERS };
+  });
+  return { ...one, differences: named };
 }
 
 // What was found in exchanges: the loss ledger, coverage, differences, unknown names and shadow verdicts.

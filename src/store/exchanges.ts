@@ -143,20 +143,18 @@ export function tidierOf(
 
 // Rows of exchanges and their records; empty lists are stored as null, which costs nothing to read.
 
-type JsonColumn = 'upstream' | 'losses' | 'lost' | 'unknown' | 'shadow' | 'signatures' | 'messages' | 'limitations';
+const LISTS = ['upstream', 'losses', 'lost', 'unknown', 'signatures'] as const;
+type JsonColumn = (typeof LISTS)[number] | 'fired' | 'shadow' | 'messages' | 'limitations';
 
-export type ExchangeRow = Omit<StoredExchange, JsonColumn | 'fired'> & Record<JsonColumn | 'fired', string | null>;
+export type ExchangeRow = Omit<StoredExchange, JsonColumn> & Record<JsonColumn, string | null>;
 
 export function exchangeOf(row: ExchangeRow): StoredExchange {
+  const lists = LISTS.map((name) => [name, JSON.parse(row[name] ?? '[]')]);
   return {
     ...row,
-    upstream: listIn(row.upstream),
+    ...(Object.fromEntries(lists) as Pick<StoredExchange, (typeof LISTS)[number]>), // as `valuesOf` wrote them
     fired: firedRows(row.fired),
-    losses: listIn(row.losses),
-    lost: listIn(row.lost),
-    unknown: listIn(row.unknown),
-    signatures: listIn(row.signatures),
-    limitations: row.limitations === null ? null : listIn(row.limitations),
+    limitations: row.limitations === null ? null : JSON.parse(row.limitations),
     shadow: row.shadow === null ? null : JSON.parse(row.shadow),
     // Numbers of bodies keep their source text.
     messages: row.messages === null ? null : (parseJson(row.messages) as unknown as CapturedMessages), // the column holds nothing else
@@ -201,11 +199,6 @@ function valuesOf(exchange: RecordedExchange): Value[] {
 
 function listAs(list: readonly unknown[]): string | null {
   return list.length === 0 ? null : JSON.stringify(list);
-}
-
-/** The column holds what `listAs` wrote of a list of that type. */
-function listIn<Item>(text: string | null): Item[] {
-  return text === null ? [] : JSON.parse(text);
 }
 
 // Fired rows in a short form, `point.get.answer#1-4,6`: as a list they are more than half of an exchange.

@@ -2,8 +2,6 @@
 
 import { OTHERS } from '../mapping/tables.ts';
 import { createLru } from '../proxy/concurrency.ts';
-import type { DifferenceSeen } from '../proxy/records/evidence.ts';
-import { signatureOf } from '../proxy/shadow/shadow.ts';
 import type { Read, Reader, Value } from './engine.ts';
 
 /** Distinct names for each merchant and kind; a till software has tens of them, more means that somebody guesses paths. */
@@ -17,12 +15,16 @@ export const DIFFERENCES_LIMIT = 500;
 /** Units a merchant: more terminals and points of sale than the largest chain has. */
 export const UNITS_LIMIT = 10_000;
 /** Longest unit that is kept by its name; real ones are below 70 characters. */
-const LONGEST_UNIT = 200;
+export const LONGEST_UNIT = 200;
 /** Names of earlier batches, of all merchants: tills send the same ones again and again. */
 const KNOWN_NAMES = 100_000;
 
-/** The names to count under. */
-export type NameKeeper = ReturnType<typeof keeperOf>;
+/**
+ * The name to count under.
+ * @param place by which names of the kind are bounded: merchant, operation or another kind.
+ * @param id of the name in its place.
+ */
+export type NameKeeper = (kind: Kind, place: string[], name: string, id?: string) => string;
 
 /**
  * Makes the sums of one batch with names that are within their bounds; names that the batch adds count towards them. Several
@@ -37,7 +39,7 @@ export function nameKeeper(reader: Reader): <Result>(work: (names: NameKeeper) =
     const places = new Map<string, Place>();
     /** What is known may be forgotten while the batch is written. */
     const answers = new Map<string, boolean>();
-    const keeps: Keeps = (kind, values, raw) => {
+    const keeps = (kind: Kind, values: string[], raw: string): boolean => {
       // A half of a surrogate pair is stored as U+FFFD, and so it is known.
       const name = raw.toWellFormed();
       const id = `${kind} ${values.join(' ')}`;
@@ -56,7 +58,7 @@ export function nameKeeper(reader: Reader): <Result>(work: (names: NameKeeper) =
       return is_kept;
     };
     for (;;) {
-      const result = work(keeperOf(keeps));
+      const result = work((kind, place, name, id = name) => (keeps(kind, place, id) ? name : OTHERS));
       const unread = [...places.values()].filter(({ names }) => names === null);
       if (unread.length === 0) return result;
       for (const place of unread)
@@ -73,7 +75,7 @@ interface Place {
   names: Set<string> | null;
 }
 
-type Keeps = (kind: keyof ReturnType<typeof boundsOf>, place: string[], name: string) => boolean;
+type Kind = keyof ReturnType<typeof boundsOf>;
 
 function boundsOf(reader: Reader) {
   const bound = (table: string, place: string, name: string, limit: number) => {
@@ -88,31 +90,4 @@ function boundsOf(reader: Reader) {
     unit: bound('seen_units', 'merchant_id = ?', 'slot', UNITS_LIMIT),
     difference: bound('differences', 'merchant_id = ?', 'signature', DIFFERENCES_LIMIT),
   };
-}
-
-function keeperOf(keeps: Keeps) {
-  return {
-    unknown: (merchant_id: string, what: string, name: string) =>
-      keeps('unknown', [merchant_id, what], name) ? name : OTHERS,
-    /** Of a verdict. */
-    detail: (merchant_id: string, operation: string, name: string) =>
-      keeps('detail', [merchant_id, operation], name) ? name : OTHERS,
-    /** Of a field that no table knows: its path in the ledger. */
-    lost: (merchant_id: string, operation: string, path: string) =>
-      keeps('lost', [merchant_id], `${operation} ${path}`) ? path : OTHERS,
-    /** Of a field that the till may have named. */
-    field: (merchant_id: string, operation: string, name: string) =>
-      keeps('field', [merchant_id], `${operation} ${name}`) ? name : OTHERS,
-    unit: (merchant_id: string, slot: string) =>
-      slot.length <= LONGEST_UNIT && keeps('unit', [merchant_id], slot) ? slot : OTHERS,
-    difference: (merchant_id: string, one: DifferenceSeen) =>
-      keeps('difference', [merchant_id], one.signature) ? one : otherDifference(one),
-  };
-}
-
-/** One group for each operation and kind; the last of them is what it shows. */
-function otherDifference(one: DifferenceSeen): DifferenceSeen {
-  const { operation, what } = one;
-  const signature = signatureOf({ operation, what, path: OTHERS, kind: OTHERS });
-  return { ...one, signature, path: OTHERS };
 }

@@ -1,7 +1,8 @@
 /** The sums of a batch of exchanges, made in memory so that each sum is written once a batch. */
+import { OTHERS } from '../mapping/tables.ts';
 import type { CoverageCell, LossSeen, RecordedExchange } from '../proxy/records/evidence.ts';
 import type { Step, Value } from './engine.ts';
-import type { NameKeeper } from './names.ts';
+import { LONGEST_UNIT, type NameKeeper } from './names.ts';
 import type { WriteName } from './writes.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -42,7 +43,8 @@ function unitsOf(batch: Attributed[], names: NameKeeper): Value[][] {
   const sums = newSums<{ last_lane: string }>();
   for (const { merchant_id, unit, at, lane } of batch) {
     if (unit === null) continue;
-    const sum = sums.add([merchant_id, names.unit(merchant_id, unit)], at);
+    const slot = unit.length <= LONGEST_UNIT ? names('unit', [merchant_id], unit) : OTHERS;
+    const sum = sums.add([merchant_id, slot], at);
     if (at === sum.last_at) sum.last_lane = lane;
   }
   return sums.rows(({ first_at, last_at, count, last_lane }) => [first_at, last_at, count, last_lane]);
@@ -54,7 +56,9 @@ function lossesOf(batch: Attributed[], names: NameKeeper): Value[][] {
   for (const exchange of batch) {
     const { merchant_id, at, lost } = exchange;
     const named = lost.map((loss) =>
-      loss.unknown === true ? { ...loss, path: names.lost(merchant_id, loss.operation, loss.path) } : loss,
+      loss.unknown === true
+        ? { ...loss, path: names('lost', [merchant_id], loss.path, `${loss.operation} ${loss.path}`) }
+        : loss,
     );
     // A loss of a real translation replaces the same loss of a shadow translation.
     const ordered = named.toSorted((one, other) => Number(other.would_be) - Number(one.would_be));
@@ -75,7 +79,9 @@ function coverageOf(batch: Attributed[], names: NameKeeper): Value[][] {
   const sums = newSums<{ equal: number }>();
   for (const { merchant_id, cells, times, last_at } of sharersOf(batch)) {
     const named = cells.map((cell) =>
-      cell.unknown === true ? { ...cell, field: names.field(merchant_id, cell.operation, cell.field) } : cell,
+      cell.unknown === true
+        ? { ...cell, field: names('field', [merchant_id], cell.field, `${cell.operation} ${cell.field}`) }
+        : cell,
     );
     const ordered = named.toSorted((one, other) => Number(isEqual(other)) - Number(isEqual(one)));
     for (const cell of onceEach(ordered, ({ operation, field }) => [operation, field])) {
@@ -128,7 +134,7 @@ function unknownsOf(batch: readonly RecordedExchange[], names: NameKeeper): Valu
   const sums = newSums();
   for (const { merchant_id, at, unknown } of batch) {
     const whose = merchant_id ?? '';
-    for (const { what, name } of unknown) sums.add([whose, what, names.unknown(whose, what, name)], at);
+    for (const { what, name } of unknown) sums.add([whose, what, names('unknown', [whose, what], name)], at);
   }
   return sums.rows(({ count, first_at, last_at }) => [count, first_at, last_at]);
 }
@@ -138,7 +144,7 @@ function verdictsOf(batch: Attributed[], names: NameKeeper): Value[][] {
   for (const { id, merchant_id, operation, at, shadow } of batch) {
     if (shadow === null) continue;
     const { verdict, code, error } = shadow;
-    const detail = shadow.detail === null ? '' : names.detail(merchant_id, operation, shadow.detail);
+    const detail = shadow.detail === null ? '' : names('detail', [merchant_id, operation], shadow.detail);
     sums.add([merchant_id, operation, verdict, code ?? '', error ?? '', detail], at).sample = id;
   }
   return sums.rows(({ count, last_at, sample }) => [count, last_at, sample]);

@@ -264,14 +264,14 @@ const { pull_links, ...worded } = writesIn({
   },
 });
 
-// Which cached rows a write changes (`sqlite/row-cache.ts`), declared for each.
+// Which cached rows a write changes (`sqlite/reader.ts`), declared for each.
 
 export type CachedKind = 'merchant' | 'token' | 'link';
 
 export interface Invalidation {
   kind: CachedKind;
-  /** The one row, from the values of the write; without it all of the kind. */
-  keyOf?: (values: readonly Value[]) => string;
+  /** Place of the one row's key among the values of the write; without it all of the kind. */
+  at?: number;
 }
 
 export interface Write {
@@ -346,13 +346,13 @@ const declared = {
       AND ${STILL_THERE} AND ${UNUSED}`,
   }),
   /** Its reference and its merchant order stay. */
-  ...changing([{ kind: 'link', keyOf: (values) => String(values.at(-2)) }], {
+  ...changing([{ kind: 'link', at: -2 }], {
     /** After the columns, twice, whether a large column changed and what it is now; then the link and its revision. */
     update_link: `UPDATE links SET ${settingEach(LINK_CHANGE)}, revision = revision + 1,
       sealed_body = CASE WHEN ? = 1 THEN ? ELSE sealed_body END,
       order_json = CASE WHEN ? = 1 THEN cover_order(?) ELSE order_json END WHERE legacy_id = ? AND revision = ?`,
   }),
-  ...changing([{ kind: 'link', keyOf: ([legacy_id]) => String(legacy_id) }], {
+  ...changing([{ kind: 'link', at: 0 }], {
     /**
      * A receiver has acknowledged a notice about the outcome of a sale. That proves nothing for a sale whose till got an error or
      * no answer: the till does not know the id in the notice.

@@ -13,11 +13,11 @@ export function commitGroup(connection: Connection, units: Unit[]): UnitResult[]
   const { database, begin, commit, rollback } = connection;
   try {
     begin.run();
-    let results = runPlainly(connection, units);
+    let results = runAll(connection, units, false);
     if (results === null) {
       rollback.run();
       begin.run();
-      results = runGuarded(connection, units);
+      results = runAll(connection, units, true) ?? [];
     }
     commit.run();
     return results;
@@ -30,27 +30,21 @@ export function commitGroup(connection: Connection, units: Unit[]): UnitResult[]
 }
 
 /**
- * Runs units without savepoints, which would copy every page that a unit touches and cost a third of the work. Null when a unit
- * was refused after a part of it took effect: then the group must be run again with savepoints.
+ * Savepoints copy every page that a unit touches and cost a third of the work: they are only used once a unit was refused after
+ * a part of it took effect. Null when that happens without them: then the group must be run again.
  */
-function runPlainly(connection: Connection, units: Unit[]): UnitResult[] | null {
+function runAll(connection: Connection, units: Unit[], is_guarded: boolean): UnitResult[] | null {
+  const { savepoint, undo, release } = connection;
   const results: UnitResult[] = [];
   for (const unit of units) {
+    if (is_guarded) savepoint.run();
     const { result, half } = runUnit(connection, unit);
-    if (half) return null;
+    if (half && !is_guarded) return null;
+    if (half) undo.run();
+    if (is_guarded) release.run();
     results.push(result);
   }
   return results;
-}
-
-function runGuarded(connection: Connection, units: Unit[]): UnitResult[] {
-  return units.map((unit) => {
-    connection.savepoint.run();
-    const { result, half } = runUnit(connection, unit);
-    if (half) connection.undo.run();
-    connection.release.run();
-    return result;
-  });
 }
 
 /**

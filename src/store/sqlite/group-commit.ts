@@ -10,7 +10,7 @@ import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { Heap } from '../../proxy/records/upkeep.ts';
 import { type CommitResult, type Failure, storeFailed, type Unit, type UnitResult, type Value } from '../engine.ts';
 import { storeUnusable } from './failure.ts';
-import { createKnownRows, type KnownRows } from './row-cache.ts';
+import { createKnownRows, type KnownRows } from './reader.ts';
 
 /** A bound on one commit, so that no unit waits for a whole backlog. */
 const GROUP_LIMIT = 512;

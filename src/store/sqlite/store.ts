@@ -16,8 +16,7 @@ import { doubtLegacySales } from '../routing.ts';
 import type { DiskSettings } from './disk.ts';
 import { type FileOptions, MIGRATIONS_DIRECTORY, prepareFile, realPathOf, takeInstanceLock } from './file.ts';
 import { startWriterThread, WriteQueue } from './group-commit.ts';
-import { openReader, type Reader } from './reader.ts';
-import { withKnownRows } from './row-cache.ts';
+import { openReader, type Reader, withKnownRows } from './reader.ts';
 import { openUpkeep, type Upkept, upkeepInMemory } from './upkeep.ts';
 
 const TIDY_INTERVAL_MS = 60 * 60_000;

@@ -1,7 +1,7 @@
 /** The row cache: never older than a commit whose end a caller has seen. */
 import { describe, expect, it } from 'vitest';
 import type { Unit } from '../../../src/store/engine.ts';
-import { createKnownRows } from '../../../src/store/sqlite/row-cache.ts';
+import { createKnownRows } from '../../../src/store/sqlite/reader.ts';
 import { type CachedKind, type Write, writes } from '../../../src/store/writes.ts';
 
 const unitOf = (write: Unit['steps'][number]['write']): Unit => ({ steps: [{ write, values: [] }] });
