@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { synchronise } from '../../src/store/sqlite/synchronise.ts';
+import { synchronise } from '../../src/store/sqlite/under-way.ts';
 import { prepareSales } from '../cases/prepare.ts';
 import { createIntent } from '../cases/requests.ts';
 import type { Ground } from '../contestants/contestants.ts';

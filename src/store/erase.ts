@@ -14,25 +14,17 @@ import { AWAITS_IN_BULK, HOLDING, LIVE, OVER, SUM_TABLES, type WriteName } from 
 const STEP_ROWS = 500;
 /** Rows read at once from tables without an index by merchant: the inbox, and sales created on legacy. */
 const SLICE_ROWS = 20_000;
+
 export function eraseMethods(reader: Reader, writer: Writer, now: () => number, emptyLog: () => Promise<void>) {
-  // It is rarely used, and a start should not pay for it.
-  let prepared: Reads | null = null;
-  const readsNow = (): Reads => {
-    prepared ??= prepareReads(reader);
-    return prepared;
-  };
+  const reads = prepareReads(reader);
   const commit = async (unit: Unit): Promise<void> => {
     const result = await writer.commit(unit);
     if (result.kind !== 'done') throw began();
   };
   return {
-    holdings: (merchant_id) => countAll(readsNow(), merchant_id),
-    async openWork(merchant_id) {
-      const before: [string, string, string, number] = [merchant_id, merchant_id, merchant_id, now()];
-      return (await readsNow().open.get(...before, merchant_id, merchant_id, merchant_id)) ?? NO_WORK;
-    },
+    holdings: (merchant_id) => countAll(reads, merchant_id),
+    openWork: async (id) => (await reads.open.get(id, id, id, now(), id, id, id)) ?? NO_WORK,
     async eraseMerchant(merchant_id, audit) {
-      const reads = readsNow();
       const gone = await countAll(reads, merchant_id);
       for await (const keys of listsOf(reads.links, merchant_id))
         await commit({ steps: linkSteps(keys, 'erase_links') });

@@ -207,19 +207,9 @@ function listAs(list: readonly unknown[]): string | null {
 const SHORT = /^[\w.-]+#[\w.]+$/;
 const NUMBER = /^[1-9]\d{0,5}$/;
 
-/** Texts of frozen lists, which calls share (`proxy/evidence/evaluation.ts`). */
-const known = new WeakMap<readonly string[], string>();
-
 /** @param fired rows as `table#row`, in their order. @returns the short form; JSON for what has none, null for no row. */
 export function firedText(fired: readonly string[]): string | null {
   if (fired.length === 0) return null;
-  if (!Object.isFrozen(fired)) return textOf(fired);
-  const text = known.get(fired) ?? textOf(fired);
-  known.set(fired, text);
-  return text;
-}
-
-function textOf(fired: readonly string[]): string {
   if (!fired.every((row) => SHORT.test(row))) return JSON.stringify(fired);
   let text = '';
   let table = '';

@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
 export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMethods, 'tidyOld'> {
-  let prepared: ReturnType<typeof prepareReads> | null = null;
+  const reads = prepareReads(reader);
   /** @returns rows deleted: none when another process was first, or when one of the links is live again; the next round tries again. */
   const write = async (kind: RetentionKind, rows: number, steps: Step[]): Promise<number> => {
     if (rows === 0) return 0;
@@ -23,8 +23,6 @@ export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMeth
   return {
     async tidyOld(limits, limit) {
       const { links_before, notices_before, events_before, sums_before, tokens_before } = limits;
-      prepared ??= prepareReads(reader);
-      const reads = prepared;
       const links = await reads.links(links_before, limit);
       const gone = { links: await write('links', links.length, linkSteps(links, 'delete_links')) };
       const notices = keysOf(await reads.notices.all(notices_before, notices_before, notices_before, limit));

@@ -1,4 +1,6 @@
 /** Records of the store's own condition: disk, backups, retention, erasure. */
+
+import { z } from 'zod';
 /**
  * `low`: new sales are refused before the disk is full. `full`: only sales under way are written, in the reserve for them
  * (`test/faults/README.md` F44, F45).
@@ -40,30 +42,29 @@ export interface StoreCondition {
   created_at: number;
 }
 
-/** The newest rows of a backup. */
-export interface BackupHeads {
-  audit_sequence: number;
-  audit_hash: string;
-  event_sequence: number;
-  exchange_sequence: number;
-  links: number;
-  /** Epoch ms of the newest change of a link; null without links. */
-  newest_link_at: number | null;
-}
-
 /** The file beside a backup, `<file>.json`. */
-export interface BackupManifest {
+export const backupManifest = z.strictObject({
   /** File name in the backup directory. */
-  file: string;
+  file: z.string(),
   /** RFC 3339, the start of the copy: everything committed before is in it. */
-  made_at: string;
-  instance_id: string;
-  schema: number;
-  bytes: number;
+  made_at: z.iso.datetime(),
+  instance_id: z.string(),
+  schema: z.int(),
+  bytes: z.int(),
   /** Of the whole file, lower-case hex. */
-  sha256: string;
-  heads: BackupHeads;
-}
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  /** Its newest rows. */
+  heads: z.strictObject({
+    audit_sequence: z.int(),
+    audit_hash: z.string(),
+    event_sequence: z.int(),
+    exchange_sequence: z.int(),
+    links: z.int(),
+    /** Epoch ms of the newest change of a link; null without links. */
+    newest_link_at: z.int().nullable(),
+  }),
+});
+export type BackupManifest = z.infer<typeof backupManifest>;
 
 export interface BackupNews {
   step: 'copying' | 'checking';

@@ -18,12 +18,12 @@ import { manyAtOnce } from '../exchanges.ts';
 import { sharedMethods } from '../methods.ts';
 import { dueEventsRead, tidyInbox } from '../notices.ts';
 import { doubtLegacySales } from '../routing.ts';
-import { claimOf, isFree, type Leases, openLeases } from './leases.ts';
-import { type Health, openPool, type PoolSettings, watchHealth, withConnection } from './pool.ts';
+import { claimOf, isFree, openLeases } from './leases.ts';
+import { openPool, type PoolSettings, watchHealth, withConnection } from './pool.ts';
 import { locationOf, postgresMigrations, prepareDatabase } from './prepare.ts';
 import { type PostgresReader, readerOn } from './reader.ts';
 import { openUpkeep, spanMethods } from './upkeep.ts';
-import { openWriter, type PostgresWriter } from './writer.ts';
+import { openWriter } from './writer.ts';
 
 /** What another process left half done is looked after so often: as soon as its requests can't arrive any more. */
 const TIDY_INTERVAL_MS = 60_000;
@@ -54,13 +54,40 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const health = watchHealth(() => takesWrites(pool));
   const reader = readerOn(pool, options, cover);
   const writer = openWriter(pool, health.note, cover);
-  try {
+  const tidy = async (): Promise<void> => {
     await writer.commit(tidyInbox(now()));
     await writer.commit(doubtLegacySales(now()));
+  };
+  try {
+    await tidy();
     const upkeep = await openUpkeep(reader, writer, { location, newest_schema: migrations.length, now });
+    /** This store's name on what it takes. */
     const holder = randomUUID();
     const leases = await openLeases(reader, holder, { ...options, url: url.reveal() });
-    return assembleStore({ pool, reader, writer, health, upkeep, now, holder, leases });
+    const tidying = setInterval(
+      () =>
+        void tidy()
+          .then(leases.tidy)
+          .catch(() => undefined),
+      TIDY_INTERVAL_MS,
+    ).unref();
+    let closing: Promise<void> | null = null;
+    const close = async (): Promise<void> => {
+      clearInterval(tidying);
+      health.stop();
+      await writer.close();
+      // Without an answer they end by themselves.
+      await leases.release().catch(() => undefined);
+      await pool.end();
+    };
+    return portsOf({
+      ...methodsOf(reader, writer, upkeep, now, holder),
+      healthy: health.healthy,
+      close: () => {
+        closing ??= close();
+        return closing;
+      },
+    });
   } catch (error) {
     health.stop();
     await pool.end();
@@ -68,29 +95,13 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
 }
 
-interface Parts {
-  pool: Pool;
-  reader: PostgresReader;
-  writer: PostgresWriter;
-  health: Health;
-  upkeep: Upkeep;
-  now: () => number;
-  /** This store's name on what it takes. */
-  holder: string;
-  leases: Leases;
-}
-
-function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leases }: Parts): Store {
-  const tidying = setInterval(() => void tidy(writer, leases, now()).catch(() => undefined), TIDY_INTERVAL_MS).unref();
-  let closing: Promise<void> | null = null;
-  const close = async (): Promise<void> => {
-    clearInterval(tidying);
-    health.stop();
-    await writer.close();
-    // Without an answer they end by themselves.
-    await leases.release().catch(() => undefined);
-    await pool.end();
-  };
+function methodsOf(
+  reader: PostgresReader,
+  writer: Writer,
+  upkeep: Upkeep,
+  now: () => number,
+  holder: string,
+): StoreMethods {
   const shared = sharedMethods({
     reader,
     writer,
@@ -100,17 +111,12 @@ function assembleStore({ pool, reader, writer, health, upkeep, now, holder, leas
     handOut: handOutTo(reader, holder),
     firstOfEach: firstOfEachTo(reader, holder),
   });
-  return portsOf({
+  return {
     ...withUnit(shared),
     ...inboxMethods(reader, writer, holder),
     ...spanMethods(reader, writer, now),
     ...upkeep,
-    healthy: health.healthy,
-    close: () => {
-      closing ??= close();
-      return closing;
-    },
-  });
+  };
 }
 
 /**
@@ -128,12 +134,6 @@ function withUnit<Methods extends Pick<StoreMethods, 'merchantWithToken' | 'held
       return seen === null ? null : { ...seen, is_free: unit !== null && held === null };
     },
   };
-}
-
-async function tidy(writer: PostgresWriter, leases: Leases, now: number): Promise<void> {
-  await writer.commit(tidyInbox(now));
-  await writer.commit(doubtLegacySales(now));
-  await leases.tidy();
 }
 
 async function takesWrites(pool: Pool): Promise<boolean> {

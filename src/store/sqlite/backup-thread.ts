@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
-import type { BackupHeads } from '../../proxy/records/upkeep.ts';
+import type { BackupManifest } from '../../proxy/records/upkeep.ts';
 import { textOf } from './failure.ts';
 import { versionOf } from './file.ts';
-import { synchronise } from './synchronise.ts';
+import { synchronise } from './under-way.ts';
 
 export interface CopyOrder {
   /** The open database. */
@@ -16,13 +16,7 @@ export interface CopyOrder {
 }
 
 /** What the copy turned out to be. */
-export interface CopyFacts {
-  instance_id: string;
-  schema: number;
-  bytes: number;
-  sha256: string;
-  heads: BackupHeads;
-}
+export type CopyFacts = Omit<BackupManifest, 'file' | 'made_at'>;
 
 export type FromCopying = { kind: 'copied' } | { kind: 'checked'; facts: CopyFacts } | { kind: 'failed'; text: string };
 
@@ -58,9 +52,9 @@ export function digestOf(path: string): string {
   }
 }
 
-function headsOf(copy: Database.Database): BackupHeads {
+function headsOf(copy: Database.Database): BackupManifest['heads'] {
   const row = copy
-    .prepare<[], BackupHeads>(
+    .prepare<[], BackupManifest['heads']>(
       `SELECT coalesce((SELECT max(sequence) FROM audit), 0) AS audit_sequence,
          coalesce((SELECT hash FROM audit ORDER BY sequence DESC LIMIT 1), '') AS audit_hash,
          coalesce((SELECT max(sequence) FROM events), 0) AS event_sequence,

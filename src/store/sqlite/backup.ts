@@ -4,16 +4,15 @@ import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promis
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { bytesText } from '../../ops/doctor/finding.ts';
 import type { Failpoint } from '../../proxy/process-memory.ts';
-import type { BackupManifest, BackupNews } from '../../proxy/records/upkeep.ts';
+import { type BackupManifest, type BackupNews, backupManifest } from '../../proxy/records/upkeep.ts';
 import type { StoreMethods } from '../engine.ts';
 import type { CopyFacts, CopyOrder, FromCopying } from './backup-thread.ts';
 import { type DiskSettings, roomForCopy } from './disk.ts';
-import { putInPlace } from './synchronise.ts';
+import { putInPlace } from './under-way.ts';
 
 /** How often progress is reported. */
 const TELL_EVERY_MS = 500;
@@ -137,23 +136,6 @@ function notMade(directory: string, cause: unknown): PuenteError {
 /** Never part of a backup's name, so that a half one is not taken for one. */
 const UNFINISHED = '.unfinished';
 
-const manifest = z.strictObject({
-  file: z.string(),
-  made_at: z.iso.datetime(),
-  instance_id: z.string(),
-  schema: z.int(),
-  bytes: z.int(),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  heads: z.strictObject({
-    audit_sequence: z.int(),
-    audit_hash: z.string(),
-    event_sequence: z.int(),
-    exchange_sequence: z.int(),
-    links: z.int(),
-    newest_link_at: z.int().nullable(),
-  }),
-});
-
 export function manifestPath(file: string): string {
   return `${file}.json`;
 }
@@ -173,7 +155,7 @@ export async function readManifest(file: string): Promise<BackupManifest | null>
   const text = await readFile(manifestPath(file), 'utf8').catch(() => null);
   if (text === null) return null;
   try {
-    return manifest.parse(JSON.parse(text));
+    return backupManifest.parse(JSON.parse(text));
   } catch {
     return null;
   }

@@ -11,8 +11,7 @@ import { storeUnusable, unusableBecause } from './failure.ts';
 import { logState, settleLog } from './gap.ts';
 import { teachCover } from './reader.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
-import { putInPlace } from './synchronise.ts';
-import { refuseUnderWay } from './under-way.ts';
+import { putInPlace, refuseUnderWay } from './under-way.ts';
 
 export const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
 /** `quick_check` reads the whole file; beyond this size a start would take longer than 2 s (`docs/protocol.md` P14). */

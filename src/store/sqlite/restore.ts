@@ -12,8 +12,7 @@ import { unusableBecause } from './failure.ts';
 import { isOurs, MIGRATIONS_DIRECTORY, realPathOf, takeInstanceLock, versionOf } from './file.ts';
 import { writeGap } from './gap.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
-import { putInPlace } from './synchronise.ts';
-import { forgetRestoring, noteRestoring, restoringNote } from './under-way.ts';
+import { forgetRestoring, noteRestoring, putInPlace, restoringNote } from './under-way.ts';
 
 const DATABASE = 'puente.db';
 /** Files of a database that must not be left beside another one. */

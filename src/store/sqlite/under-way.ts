@@ -1,8 +1,7 @@
-/** Notes beside a database file, which keep it from being served: a restore was cut off, or its rows were moved to a server. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+/** Files beside a database that outlast a power loss, and notes in them that keep it from being served: a restore was cut off, or its rows were moved to a server. */
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { storeUnusable } from './failure.ts';
-import { putInPlace, synchroniseFolderOf } from './synchronise.ts';
 
 /** What a restore has begun. Without the note a start would serve the database from before without its log, and so without its last sales. */
 export interface Restoring {
@@ -76,4 +75,31 @@ function readNote<Note>(file: string): Note | null {
 function writeNote(file: string, note: Restoring | Transferred): void {
   writeFileSync(`${file}.unfinished`, JSON.stringify(note), { mode: 0o600 });
   putInPlace(`${file}.unfinished`, file);
+}
+
+// Files that are still there, and whole, after a power loss.
+
+/**
+ * Returns when all writes to a file, by any process, are on the disk.
+ * @throws what Node raises when it can't be opened, or the disk refuses.
+ */
+export function synchronise(path: string): void {
+  const handle = openSync(path, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** What was renamed or removed beside a file stays so. */
+function synchroniseFolderOf(path: string): void {
+  synchronise(join(dirname(path), '.'));
+}
+
+/** Renames a finished file into place so that it is there whole after a power loss, or not at all. */
+export function putInPlace(from: string, to: string): void {
+  synchronise(from);
+  renameSync(from, to);
+  synchroniseFolderOf(to);
 }
