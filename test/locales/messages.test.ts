@@ -43,7 +43,7 @@ function namesOf(literal: string): string[] | null {
 
 describe('the messages of the source', () => {
   const calls = sources.flatMap(({ name, text }) =>
-    [...text.matchAll(/\bsay\(\s*'([\w.]+)',\s*\{([^{}]*)\}/g)].map(([, code = '', literal = '']) => ({
+    [...text.matchAll(/\b(?:say|finding)\(\s*'([\w.]+)',\s*\{([^{}]*)\}/g)].map(([, code = '', literal = '']) => ({
       name,
       code,
       literal,

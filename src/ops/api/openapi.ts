@@ -27,14 +27,14 @@ export function openApiRoute(version: string, others: readonly OpsRoute[]): OpsR
   return row;
 }
 
-/** OpenAPI 3.1, whose schemas are JSON Schema 2020-12, which is what zod writes. */
+/** OpenAPI 3.1, whose schemas are JSON Schema 2020-12, which is what zod writes; none of the rows' refers to itself. */
 export function openApi(version: string, rows: readonly OpsRoute[]): Json {
   const paths: Record<string, Json> = {};
-  const shared: Json = {};
   for (const row of rows) {
     const path = row.path.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [row.method.toLowerCase()]: operation(row, shared) };
+    paths[path] = { ...paths[path], [row.method.toLowerCase()]: operation(row) };
   }
+  const refusal = jsonContent({ $ref: '#/components/schemas/Refusal' });
   return {
     openapi: '3.1.0',
     info: { title: 'Puente, ops API', version, description: DESCRIPTION },
@@ -44,31 +44,26 @@ export function openApi(version: string, rows: readonly OpsRoute[]): Json {
       securitySchemes: {
         ops_token: { type: 'http', scheme: 'bearer', description: 'A token of ops.token or ops.tokens.' },
       },
-      schemas: { ...shared, Refusal: schemaOf(refusalBody, 'Refusal', 'output', shared) },
-      responses: {
-        Refusal: { description: 'What was refused, and why.', content: jsonContent(ref('schemas', 'Refusal')) },
-      },
+      schemas: { Refusal: schemaOf(refusalBody, 'output') },
+      responses: { Refusal: { description: 'What was refused, and why.', content: refusal } },
     },
   };
 }
 
-function operation(row: OpsRoute, shared: Json): Json {
-  const id = operationId(row);
+function operation(row: OpsRoute): Json {
+  const refusals = refusalStatuses.map((status) => [status, { $ref: '#/components/responses/Refusal' }]);
   return {
-    operationId: id,
+    operationId: operationId(row),
     summary: row.summary,
     description: `${roleSentence(row.role)} The command: \`puente ${row.command}\`.`,
     tags: [row.path.split('/')[2] ?? 'api'],
     'x-puente-role': row.role,
     'x-puente-command': row.command,
-    parameters: [...pathParameters(row.path), ...queryParameters(row, id, shared)],
+    parameters: [...pathParameters(row.path), ...queryParameters(row)],
     ...(row.body === undefined
       ? {}
-      : { requestBody: { required: true, content: jsonContent(schemaOf(row.body, `${id}_body`, 'input', shared)) } }),
-    responses: {
-      200: { description: 'Done.', content: answerContent(row, id, shared) },
-      ...Object.fromEntries(refusalStatuses.map((status) => [status, ref('responses', 'Refusal')])),
-    },
+      : { requestBody: { required: true, content: jsonContent(schemaOf(row.body, 'input')) } }),
+    responses: { 200: { description: 'Done.', content: answerContent(row) }, ...Object.fromEntries(refusals) },
   };
 }
 
@@ -87,57 +82,27 @@ function pathParameters(path: string): Json[] {
   return names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
 }
 
-function queryParameters(row: OpsRoute, id: string, shared: Json): Json[] {
-  if (row.query === undefined) return [];
-  const { properties = {}, required = [] } = schemaOf(row.query, `${id}_query`, 'input', shared) as {
-    properties?: Record<string, Json>;
-    required?: string[];
-  }; // the schema of an object has these two, by JSON Schema
-  return Object.entries(properties).map(([name, schema]) => ({
-    name,
-    in: 'query',
-    required: required.includes(name),
-    schema,
-  }));
+function queryParameters({ query }: OpsRoute): Json[] {
+  if (query === undefined) return [];
+  const { properties = {}, required = [] } = schemaOf(query, 'input');
+  return Object.entries(properties).map(([name, schema]) => {
+    return { name, in: 'query', required: required.includes(name), schema };
+  });
 }
 
-function answerContent(row: OpsRoute, id: string, shared: Json): Json {
-  if (!(row.answer instanceof z.ZodType))
-    return Object.fromEntries(row.answer.streams.map((type) => [type, { schema: { type: 'string' } }]));
-  return jsonContent(schemaOf(row.answer, `${id}_answer`, 'output', shared));
+function answerContent({ answer }: OpsRoute): Json {
+  if (answer instanceof z.ZodType) return jsonContent(schemaOf(answer, 'output'));
+  return Object.fromEntries(answer.streams.map((type) => [type, { schema: { type: 'string' } }]));
 }
 
-/**
- * The JSON Schema of a zod schema, as it is written (`input`) or answered (`output`). What refers to a definition, or to
- * itself, is moved to the shared components, because a reference counts from the top of the document.
- */
-function schemaOf(schema: z.ZodType, name: string, io: 'input' | 'output', shared: Json): Json {
-  const { $schema: _dialect, $defs = {}, ...root } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
-  const moved = (id: string): string => (id === '' ? name : `${name}_${id}`);
-  for (const [id, definition] of Object.entries($defs)) shared[moved(id)] = repointed(definition, moved);
-  const own = repointed(root, moved) as Json; // an object stays one
-  if (!JSON.stringify(own).includes(`"${ref('schemas', name).$ref}"`)) return own;
-  shared[name] = own;
-  return ref('schemas', name);
+/** The JSON Schema of a zod schema, as it is written (`input`) or answered (`output`). */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output') {
+  const { $schema: _dialect, ...own } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  return own;
 }
 
-function repointed(value: unknown, moved: (id: string) => string): unknown {
-  if (Array.isArray(value)) return value.map((item) => repointed(item, moved));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => {
-      const local = key === '$ref' && typeof inner === 'string' ? /^#(?:\/\$defs\/(.+))?$/.exec(inner) : null;
-      return [key, local === null ? repointed(inner, moved) : ref('schemas', moved(local[1] ?? '')).$ref];
-    }),
-  );
-}
-
-function jsonContent(schema: Json): Json {
+function jsonContent(schema: object): Json {
   return { 'application/json': { schema } };
-}
-
-function ref(kind: 'schemas' | 'responses', name: string): { $ref: string } {
-  return { $ref: `#/components/${kind}/${name}` };
 }
 
 // The page of all rows, each with its role and its command.

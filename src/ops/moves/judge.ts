@@ -1,11 +1,11 @@
 /** Judges a move: may it be made, what is missing, who has to agree, and what it would touch: pure (`docs/architecture.md` A move). */
 
 import { z } from 'zod';
-import { readStored, say } from '../../locales/message.ts';
+import { say } from '../../locales/message.ts';
 import type { MerchantSettings, RoutedKind, Stage } from '../../proxy/routing/merchant.ts';
 import { isEnough } from '../api/person.ts';
 import { iso } from '../fields.ts';
-import { NO_NOTICE_URL } from '../readiness/blockers.ts';
+import { NO_NOTICE_URL, stopFinding } from '../readiness/blockers.ts';
 import { type Finding, finding, findingView } from '../readiness/facts.ts';
 import { holdsBackOrders } from '../readiness/unproven.ts';
 import { previewAnswer, previewMove } from './preview.ts';
@@ -97,9 +97,7 @@ export function missingEvidence(situation: Situation, { forward, skipped }: Dire
 function stopFindings({ merchant }: Situation, forward: Forward): Finding[] {
   return forward.flatMap(({ kind }) => {
     const trip = merchant.trips[kind];
-    if (trip === undefined) return [];
-    const sentence = say('safety_stop', { kind, since_at: iso(trip.at), why: readStored(trip.why) });
-    return [finding('safety_stop', sentence, `puente safety reset ${merchant.id} --kind ${kind} --reason …`)];
+    return trip === undefined ? [] : [stopFinding(merchant.id, kind, trip)];
   });
 }
 
@@ -121,7 +119,7 @@ function skippedFindings({ merchant, target }: Situation, skipped: readonly Stag
   const kind = target.kind === undefined ? '' : ` --kind ${target.kind}`;
   const share = first === 'canary' ? ' --share 5' : '';
   const command = `puente stage ${merchant.id} ${first}${share}${kind} --reason …`;
-  return [finding('skipped_stage', say('skipped_stage', { stages: skipped }), command)];
+  return [finding('skipped_stage', { stages: skipped }, command)];
 }
 
 /**
@@ -165,8 +163,8 @@ function verdictFindings({ readiness, merchant }: Situation, kinds: readonly Rou
   if (unproven.length > 0 || readiness.verdict === 'ready') return unproven;
   const open = readiness.operations.filter((one) => one.verdict !== 'ready' && concerns(one.kind, kinds));
   if (open.length === 0) return [];
-  const sentence = say('not_ready', { operations: open.map(({ operation }) => operation).join(', ') });
-  return [finding('not_ready', sentence, `puente can-migrate ${merchant.id}`)];
+  const operations = open.map(({ operation }) => operation).join(', ');
+  return [finding('not_ready', { operations }, `puente can-migrate ${merchant.id}`)];
 }
 
 function kindsTo(forward: Forward, stages: readonly Stage[]): RoutedKind[] {

@@ -5,7 +5,7 @@ import { readStored, say } from '../../locales/message.ts';
 import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import { type DifferenceGroup, type LedgerRow, lossWeights } from '../../proxy/records/evidence.ts';
-import { type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
+import { type RoutedKind, routedKinds, type Trip } from '../../proxy/routing/merchant.ts';
 import { DAY_MS, iso } from '../fields.ts';
 import {
   comingCalls,
@@ -22,7 +22,6 @@ import {
 
 export function blockersOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Finding[] {
   return [
-    ...refusalFindings(seen),
     ...differenceFindings(seen),
     ...stopFindings(facts),
     ...credentialFindings(seen, facts),
@@ -31,25 +30,23 @@ export function blockersOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRu
   ];
 }
 
-/** Orders that would be refused where legacy took the sale, by the exact code; what both refuse changes nothing for a till. */
-function refusalFindings({ differences }: Seen): Finding[] {
-  return differences.filter((one) => one.state === 'new' && isRefusal(one)).map(refusalFinding);
-}
-
-function refusalFinding(one: DifferenceGroup): Finding {
-  const { operation, count, sample } = one;
-  const sentence = say('predicted_refusal', { operation, count, ...sideOf(one.orders) });
-  return finding('predicted_refusal', sentence, showOf(one), { operation, sample });
-}
-
-/** What both sides refuse, and tell differently, is a remark. */
+/**
+ * Orders that would be refused where legacy took the sale, by the exact code, first; what both refuse changes nothing for a
+ * till, and what they tell differently of it is a remark.
+ */
 function differenceFindings({ differences }: Seen): Finding[] {
-  return differences
-    .filter((one) => one.state === 'new' && !isSharedRefusal(one) && !isRefusal(one))
-    .map((one) => {
+  const open = differences.filter((one) => one.state === 'new' && !isSharedRefusal(one));
+  const [refusals, others] = [open.filter(isRefusal), open.filter((one) => !isRefusal(one))];
+  return [
+    ...refusals.map((one) => {
+      const { operation, count, sample, orders } = one;
+      return finding('predicted_refusal', { operation, count, ...sideOf(orders) }, showOf(one), { operation, sample });
+    }),
+    ...others.map((one) => {
       const { operation, sample } = one;
       return finding('open_difference', differenceSaid(one), showOf(one), { operation, sample });
-    });
+    }),
+  ];
 }
 
 /** Both sides have refused the call, and the till is told another error. */
@@ -83,19 +80,26 @@ function stopFindings({ trips, merchant_id, operations }: ReadinessFacts): Findi
   return routedKinds.flatMap((kind) => {
     const trip = trips?.[kind];
     if (trip === undefined) return [];
-    const since_at = iso(trip.at);
-    const sentence = say('safety_stop', { kind, since_at, why: readStored(trip.why) });
-    const command = `puente safety reset ${merchant_id} --kind ${kind} --reason …`;
-    const of = { operation: anyOf(operations, kind), sample: trip.evidence.sample };
-    return [finding('safety_stop', sentence, command, of)];
+    return [stopFinding(merchant_id, kind, trip, { operation: anyOf(operations, kind), sample: trip.evidence.sample })];
   });
+}
+
+/** A safety stop that stands. */
+export function stopFinding(
+  merchant_id: string,
+  kind: RoutedKind,
+  { at, why }: Trip,
+  of: Partial<Finding> = {},
+): Finding {
+  const command = `puente safety reset ${merchant_id} --kind ${kind} --reason …`;
+  return finding('safety_stop', { kind, since_at: iso(at), why: readStored(why) }, command, of);
 }
 
 /** On legacy no token is kept or needed: the shadow learns it from the merchant's own calls. */
 function credentialFindings(seen: Seen, { credential, merchant_id, operations, stage }: ReadinessFacts): Finding[] {
   if (credential !== false || stage === 'legacy' || usedKinds(operations, seen).length === 0) return [];
   const command = `PUENTE_CREDENTIAL=… puente merchants set ${merchant_id} --credential --reason …`;
-  return [finding('no_credential', say('no_credential', {}), command)];
+  return [finding('no_credential', {}, command)];
 }
 
 /** What no table knows, where the merchant's policy refuses it. */
@@ -108,7 +112,7 @@ function unknownFindings({ unknowns }: Seen, { unknown, merchant_id, isCarried }
         unknown[what] === 'refuse'
           ? `puente merchants set ${merchant_id} --unknown-${what} note --reason …`
           : 'PUENTE_MERCHANTS_UNKNOWN_WRITE=carry npm start';
-      return finding('unknown_refused', say('unknown_refused', { what, name, count }), command);
+      return finding('unknown_refused', { what, name, count }, command);
     });
 }
 
@@ -132,9 +136,9 @@ function faultFindings({ traffic }: Seen, facts: ReadinessFacts, { min_sample }:
     const calls = sumOf(rows);
     const faults = sumOf(rows.filter(({ outcome }) => outcome === 'fault'));
     if (calls < min_sample || faults * 100 < calls * fault_share) return [];
-    const sentence = say('faults', { faults, calls, kind, days: RECENT_DAYS, share: fault_share });
+    const seen = { faults, calls, kind, days: RECENT_DAYS, share: fault_share };
     const command = `puente stage ${merchant_id} shadow --kind ${kind} --reason …`;
-    return [finding('faults', sentence, command, { operation: anyOf(operations, kind) })];
+    return [finding('faults', seen, command, { operation: anyOf(operations, kind) })];
   });
 }
 
@@ -154,8 +158,8 @@ export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
     .filter((one) => one.state === 'new' && isSharedRefusal(one))
     .map((one) => {
       const { operation, count, legacy, orders, sample } = one;
-      const sentence = say('error_difference', { operation, count, legacy, ...sideOf(orders) });
-      return finding('error_difference', sentence, showOf(one), { operation, sample });
+      const sides = { operation, count, legacy, ...sideOf(orders) };
+      return finding('error_difference', sides, showOf(one), { operation, sample });
     });
   const carried = seen.unknowns.filter(({ what }) => unknown === null || unknown[what] === 'carry');
   const found = [
@@ -167,8 +171,8 @@ export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
   ];
   if (carried.length === 0) return found;
   const names = carried.slice(0, 5).map(({ what, name }) => `${what} ${name}`);
-  const sentence = say('unknown_carried', { names: names.join(', '), more: carried.length - names.length });
-  return [...found, finding('unknown_carried', sentence, `puente unknowns --merchant ${merchant_id}`)];
+  const told = { names: names.join(', '), more: carried.length - names.length };
+  return [...found, finding('unknown_carried', told, `puente unknowns --merchant ${merchant_id}`)];
 }
 
 /** What reconciliation could not repair is about sales that exist, not about the next move. */
@@ -190,7 +194,7 @@ function refusedKinds(seen: Seen, { operations, merchant_id }: ReadinessFacts): 
     const creates = operations.filter((one) => one.kind === kind && one.upstream === 'create');
     const came = comingCalls(creates, seen);
     if (came === 0 || used.includes(kind)) return [];
-    return [finding('not_used', say('not_used', { calls: came, kind }), `puente coverage ${merchant_id}`)];
+    return [finding('not_used', { calls: came, kind }, `puente coverage ${merchant_id}`)];
   });
 }
 
@@ -199,10 +203,7 @@ function selfService(ledger: readonly LedgerRow[], merchant_id: string): Finding
   return ledger
     .filter(({ why }) => why === SELF_SERVICE_SHOWN)
     .map(({ count, operation, sample }) =>
-      finding('self_service', say('self_service', { count }), `puente losses --merchant ${merchant_id}`, {
-        operation,
-        sample,
-      }),
+      finding('self_service', { count }, `puente losses --merchant ${merchant_id}`, { operation, sample }),
     );
 }
 
@@ -228,9 +229,7 @@ export function noticeFindings(seen: Seen, { notice_url, operations, merchant_id
   if (notice_url !== false) return [];
   const needing = usedKinds(operations, seen).filter((kind) => kind !== 'qr' || !namesItsUrl(seen, operations));
   const command = `puente merchants set ${merchant_id} --notify https://… --reason …`;
-  return needing.map((kind) =>
-    finding(NO_NOTICE_URL, say('no_notice_url', { kind }), command, { operation: anyOf(operations, kind) }),
-  );
+  return needing.map((kind) => finding(NO_NOTICE_URL, { kind }, command, { operation: anyOf(operations, kind) }));
 }
 
 /** Holds back every move that puts work on orders, a canary too. */

@@ -1,7 +1,7 @@
 /** What a readiness verdict is judged on, and what it consists of. */
 
 import { z } from 'zod';
-import type { Spoken } from '../../error.ts';
+import type { Fact, Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { Operation, Tables } from '../../mapping/tables.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
@@ -291,12 +291,20 @@ export const readinessView = z.object({
 });
 export type Readiness = z.infer<typeof readinessView>;
 
-/** A finding about no call in particular, unless `of` says which. */
+/**
+ * A finding about no call in particular, unless `of` says which.
+ * @param told the facts of the message of this code, or another message.
+ */
 export function finding(
   code: FindingCode,
-  { text, said }: Spoken,
+  told: Readonly<Record<string, Fact>> | Spoken,
   command: string | null,
   of: Partial<Pick<Finding, 'operation' | 'sample'>> = {},
 ): Finding {
-  return { code, what: text, said, command, operation: null, sample: null, ...of };
+  const { text: what, said } = isSpoken(told) ? told : say(code, told);
+  return { code, what, said, command, operation: null, sample: null, ...of };
+}
+
+function isSpoken(told: Readonly<Record<string, Fact>> | Spoken): told is Spoken {
+  return 'said' in told;
 }

@@ -84,8 +84,7 @@ function areaFinding(area: Area, seen: Seen, facts: ReadinessFacts, min_sample: 
   }
   const command = shadowCommand(facts) ?? coverage;
   if (judged < calls) {
-    const sentence = say('not_judged', { calls, area: area.word, judged, min_sample });
-    return [finding('not_judged', sentence, command, { operation })];
+    return [finding('not_judged', { calls, area: area.word, judged, min_sample }, command, { operation })];
   }
   const sentence = say('too_few_calls.area', { calls: judged, area: area.word, min_sample });
   return [finding('too_few_calls', sentence, command, { operation })];
@@ -105,10 +104,9 @@ function ordersFinding(area: Area, seen: Seen, facts: ReadinessFacts, min_sample
   const operation = busiest(area, seen);
   const coverage = `puente coverage ${merchant_id}`;
   if (isNext) {
-    const sentence = say('not_on_orders', { calls: served, area: word, on_legacy, min_sample });
-    return [finding('not_on_orders', sentence, coverage, { operation })];
+    return [finding('not_on_orders', { calls: served, area: word, on_legacy, min_sample }, coverage, { operation })];
   }
-  return [finding(LEGACY_ONLY, say('legacy_only', { calls: on_legacy, area: word }), coverage, { operation })];
+  return [finding(LEGACY_ONLY, { calls: on_legacy, area: word }, coverage, { operation })];
 }
 
 /** The operation that shows the area; null where none of it was seen, because its tills may use any of them. */
@@ -129,46 +127,38 @@ function ageFindings({ traffic }: Seen, { now, merchant_id }: ReadinessFacts): F
   const last_day = proven.reduce((last, { day }) => Math.max(last, day), 0);
   const age_days = Math.floor(now / DAY_MS) - last_day;
   if (last_day === 0 || age_days <= OLD_AFTER_DAYS) return [];
-  const sentence = say('old_evidence', { days: age_days, most_days: OLD_AFTER_DAYS });
-  return [finding('old_evidence', sentence, `puente coverage ${merchant_id}`)];
+  const days = { days: age_days, most_days: OLD_AFTER_DAYS };
+  return [finding('old_evidence', days, `puente coverage ${merchant_id}`)];
 }
 
 function tableFindings({ judged_by }: Seen, { tables_revision, merchant_id }: ReadinessFacts): Finding[] {
   if (judged_by === null || judged_by === tables_revision) return [];
-  const sentence = say('tables_changed', { revision: tables_revision, judged_by });
-  return [finding('tables_changed', sentence, `puente coverage ${merchant_id}`)];
+  return [finding('tables_changed', { revision: tables_revision, judged_by }, `puente coverage ${merchant_id}`)];
 }
 
 function doubtFindings({ in_doubt, merchant_id }: ReadinessFacts): Finding[] {
   if (in_doubt === null || in_doubt === 0) return [];
-  return [finding('in_doubt', say('in_doubt', { count: in_doubt }), `puente drain ${merchant_id}`)];
+  return [finding('in_doubt', { count: in_doubt }, `puente drain ${merchant_id}`)];
 }
 
 /** A file of calls says nothing about the merchant's settings here. */
 function fileFindings(facts: ReadinessFacts): Finding[] {
-  const asked = {
-    notice_url: facts.notice_url,
-    credential: facts.credential,
-    safety_stops: facts.trips,
-    in_doubt: facts.in_doubt,
-  };
-  const unknown = Object.keys(asked).filter((name) => asked[name as keyof typeof asked] === null); // its own keys
-  if (unknown.length === 0) return [];
-  return [finding('not_known', say('not_known', { unknown }), `puente can-migrate ${facts.merchant_id}`)];
+  const { notice_url, credential, trips: safety_stops, in_doubt } = facts;
+  const asked = Object.entries({ notice_url, credential, safety_stops, in_doubt });
+  const unknown = asked.filter(([, value]) => value === null).map(([name]) => name);
+  return unknown.length === 0 ? [] : [finding('not_known', { unknown }, `puente can-migrate ${facts.merchant_id}`)];
 }
 
 function shedFindings({ shed, merchant_id }: ReadinessFacts): Finding[] {
   if (shed === null || shed.shadow + shed.evidence === 0) return [];
   const { shadow, evidence } = shed;
-  const sentence = say('shed', { days: OLD_AFTER_DAYS, shadow, evidence });
-  return [finding('shed', sentence, `puente coverage ${merchant_id}`)];
+  return [finding('shed', { days: OLD_AFTER_DAYS, shadow, evidence }, `puente coverage ${merchant_id}`)];
 }
 
 function notedFindings({ unknowns }: Seen, { unknown, merchant_id }: ReadinessFacts): Finding[] {
   return unknowns
     .filter(({ what }) => unknown?.[what] === 'note')
-    .map(({ what, name, count }) => {
-      const sentence = say('unknown_noted', { what, name, count });
-      return finding('unknown_noted', sentence, `puente unknowns --merchant ${merchant_id}`);
-    });
+    .map(({ what, name, count }) =>
+      finding('unknown_noted', { what, name, count }, `puente unknowns --merchant ${merchant_id}`),
+    );
 }
