@@ -1,7 +1,7 @@
 /** Assesses a capture of legacy traffic: what orders would have made of every call, before a single one was routed. */
 import { fieldsThatCame } from '../../mapping/fields.ts';
 import type { Tables } from '../../mapping/tables.ts';
-import { type Exchange, endpointName, noteUnknown, outcomeOf, type ShadowTask } from '../../proxy/evidence/exchange.ts';
+import { type Exchange, endpointName, noteUnknown, outcomeOf } from '../../proxy/evidence/exchange.ts';
 import { nothingFound, recordedOf } from '../../proxy/evidence/findings.ts';
 import { redactMessages } from '../../proxy/evidence/redact.ts';
 import { unknownHeaderNames } from '../../proxy/http/request.ts';
@@ -13,8 +13,8 @@ import type { EvidenceReader } from '../ports.ts';
 import type { Readiness } from '../readiness/facts.ts';
 import { readinessOf } from '../readiness/readiness.ts';
 import { type Book, createBook } from './book.ts';
-import { type Match, matcherOf, requestOf } from './operation-of.ts';
-import { type Beside, type Entry, isCall, type ReadCall } from './read.ts';
+import { type Match, matcherOf, requestOf, taskOf } from './operation-of.ts';
+import { type Beside, type Entry, isCall, nothingBeside, type ReadCall } from './read.ts';
 
 /** What the command line knows and the core can't. */
 export interface AssessTools extends ShadowTools {
@@ -55,7 +55,7 @@ export interface Assessment {
   /** Of every merchant that was found, by id. */
   readiness: Readiness[];
   /** By merchant, as far as the capture or the command says it. */
-  sites: ReadonlyMap<string, string>;
+  sites: ReadonlyMap<string, string | null>;
 }
 
 /** The merchant of calls whose token and path name none. */
@@ -81,7 +81,7 @@ export async function assessmentOf(
   if (nowhere.length > 0 && sums.shadowed > 0)
     remarks.push(`The site of ${few(nowhere)} is not known, and rules of sites were left out: name it with --site.`);
   const readiness = await Promise.all(merchants.map((id) => readinessOf(book, factsOf(tools, id), options)));
-  const sites = new Map(merchants.map((id) => [id, siteOf(work, id)] as const).filter(isKnown));
+  const sites = new Map(merchants.map((id) => [id, siteOf(work, id)] as const));
   return { book, sums, unreadable, remarks, readiness, sites };
 }
 
@@ -98,15 +98,14 @@ interface Work {
 
 function begin(tools: AssessTools, options: AssessOptions): Work {
   const sums = { lines: 0, assessed: 0, no_operation: 0, unreadable: 0, shadowed: 0, unanswered: 0 };
-  const beside = { merchants: new Map(), unreadable: [], remarks: [] };
   const match = matcherOf(tools.tables.operations);
-  return { tools, options, match, book: createBook(), sums, beside, sites: new Map() };
+  return { tools, options, match, book: createBook(), sums, beside: nothingBeside(), sites: new Map() };
 }
 
 function take(work: Work, entry: Entry): void {
   const { sums } = work;
   if (!isCall(work, entry)) return;
-  const exchange = entry.kind === 'exchange' ? asKept(work, entry.exchange) : ofCall(work, entry);
+  const exchange = entry.kind === 'exchange' ? asKept(work, entry.exchange) : exchangeOfCall(work, entry);
   if (exchange.operation === null) sums.no_operation++;
   else sums.assessed++;
   learnSite(work, exchange);
@@ -120,21 +119,6 @@ function asKept({ tools, options }: Work, exchange: Exchange): Exchange {
   return { ...exchange, merchant_id, ...(known ? {} : { operation: null, kind: null }) };
 }
 
-function ofCall({ tools, options, match, sums }: Work, { line, call }: Extract<Entry, { kind: 'call' }>): Exchange {
-  const [path = ''] = call.target.split('?', 1);
-  const found: Match | null = match(call.method, path);
-  if (call.answer === null) sums.unanswered++;
-  const { now, tables } = tools;
-  const merchant_id = options.merchant_id ?? UNKNOWN_MERCHANT;
-  return exchangeOfCall(call, {
-    line,
-    match: found,
-    merchant_id,
-    now,
-    tables_revision: tables.revision,
-  });
-}
-
 /** Answers of legacy name the seller's site here and there (`GET /users/me`, v1 preferences). */
 function learnSite({ sites }: Work, { merchant_id, messages }: Exchange): void {
   const said = (messages?.answer.body as { site_id?: unknown } | null | undefined)?.site_id; // any JSON; only looked at
@@ -146,15 +130,13 @@ function siteOf({ options, sites, beside }: Work, merchant_id: string | null): s
   return options.site ?? sites.get(id) ?? beside.merchants.get(id)?.site ?? null;
 }
 
-function isKnown(entry: readonly [string, string | null]): entry is readonly [string, string] {
-  return entry[1] !== null;
-}
-
 /** A call whose messages are at hand is translated anew; of another one counts what was found when it came. */
 function record(work: Work, exchange: Exchange): void {
   const { tools, book, sums } = work;
-  const request = exchange.messages === null ? null : requestOf(work.match, exchange.messages.request);
-  const task = taskOf(work, exchange, request ?? NO_REQUEST);
+  const request =
+    exchange.messages === null ? null : (requestOf(work.match, exchange.messages.request)?.request ?? null);
+  const voucher = work.beside.merchants.get(exchange.merchant_id ?? '')?.voucher ?? work.options.voucher;
+  const task = taskOf(exchange, request ?? NO_REQUEST, siteOf(work, exchange.merchant_id), voucher);
   const anew = request !== null && exchange.lane === 'legacy' && hasShadow(tools.tables, task);
   const shadow = anew ? shadowOf(tools, task) : exchange.shadow;
   const seen = { ...exchange, shadow, unknown: [...exchange.unknown] };
@@ -168,16 +150,6 @@ function record(work: Work, exchange: Exchange): void {
 }
 
 const NO_REQUEST = { path: {}, query: {}, headers: {}, body: undefined };
-
-function taskOf(work: Work, exchange: Exchange, request: ShadowTask['request']): ShadowTask {
-  const { messages, merchant_id } = exchange;
-  const voucher = work.beside.merchants.get(merchant_id ?? '')?.voucher ?? work.options.voucher;
-  const site = siteOf(work, merchant_id);
-  return { exchange, request, legacy_body: messages?.answer.body ?? null, token: NO_TOKEN, site, voucher, messages };
-}
-
-/** Nothing is read on either side: there is no way to send from here. */
-const NO_TOKEN = new Secret('none');
 
 /** A file does not say the merchant's settings here. */
 function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<typeof readinessOf>[1] {
@@ -194,25 +166,18 @@ function few(merchants: readonly string[]): string {
 
 // A captured call of legacy traffic as the exchange that it would have been on Puente's legacy lane.
 
-/** What the file doesn't say of a call. */
-export interface CallFacts {
-  /** Of the file, from 1: it names the exchange. */
-  line: number;
-  match: Match | null;
-  /** Whose calls these are, where nothing in them says it. */
-  merchant_id: string;
-  /** Epoch ms, for a call without a time. */
-  now: number;
-  tables_revision: string;
-}
-
 /** A call without an answer counts as accepted by legacy, so that no prediction about it is overlooked. */
 const TAKEN = 200;
 
 /** The exchange, redacted; its id is the line, so that people find it in their file. */
-export function exchangeOfCall(call: ReadCall, facts: CallFacts): Exchange {
-  const { match, line, now, tables_revision } = facts;
+function exchangeOfCall(
+  { tools, options, match: find, sums }: Work,
+  { line, call }: Extract<Entry, { kind: 'call' }>,
+): Exchange {
   const { answer, target, method, headers, body } = call;
+  const [path = ''] = target.split('?', 1);
+  const match = find(method, path);
+  if (answer === null) sums.unanswered++;
   const status = answer?.status ?? TAKEN;
   const clean = redactMessages({
     request: { method, target, headers, body },
@@ -225,8 +190,8 @@ export function exchangeOfCall(call: ReadCall, facts: CallFacts): Exchange {
     for (const name of unknownHeaderNames(Object.keys(clean.request.headers))) noteUnknown(unknown, 'header', name);
   return {
     id: `line-${line}`,
-    at: call.at ?? now,
-    merchant_id: merchantOf(call, match) ?? facts.merchant_id,
+    at: call.at ?? tools.now,
+    merchant_id: merchantOf(call, match) ?? options.merchant_id ?? UNKNOWN_MERCHANT,
     operation: match?.operation.name ?? null,
     kind: match?.operation.kind ?? null,
     lane: 'legacy',
@@ -237,7 +202,7 @@ export function exchangeOfCall(call: ReadCall, facts: CallFacts): Exchange {
     error: status < 400 ? null : errorOf(clean.answer.body),
     outcome: outcomeOf(status, []),
     duration_ms: call.duration_ms ?? 0,
-    tables_revision,
+    tables_revision: tools.tables.revision,
     upstream: [],
     fired: [],
     losses: [],

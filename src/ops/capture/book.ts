@@ -2,11 +2,7 @@
 
 import {
   type CoverageCell,
-  type CoverageRow,
-  type DifferenceGroup,
   type DifferenceSeen,
-  type ExchangeFilter,
-  type LedgerRow,
   type LossSeen,
   lossWeights,
   type RecordedExchange,
@@ -17,93 +13,104 @@ import {
 } from '../../proxy/records/evidence.ts';
 import { DAY_MS } from '../fields.ts';
 import type { EvidenceReader } from '../ports.ts';
-import { createGroups, type Group, type Groups, mergedBy, onceEach } from './changes.ts';
 
-export interface Book extends EvidenceReader {
-  /** Adds an exchange to all sums. */
-  record(exchange: RecordedExchange): void;
-  /** Whose exchanges were recorded, in the order of their ids. */
-  merchantIds(): string[];
-}
-
-/** What is counted; each with the merchant in front, as the keys have it. */
-export interface Sums {
-  traffic: Groups<Omit<Traffic, 'calls'>>;
-  units: Groups<{ merchant_id: string; slot: string; last_lane: Traffic['lane'] }>;
-  losses: Groups<Omit<LossSeen, 'unknown'> & { merchant_id: string }>;
-  cells: Groups<CoverageCell & { merchant_id: string }>;
-  differences: Groups<DifferenceSeen & { merchant_id: string }>;
-  unknowns: Groups<Pick<UnknownRow, 'merchant_id' | 'what' | 'name'>>;
-  verdicts: Groups<Omit<VerdictRow, 'count' | 'last_at' | 'sample'>>;
-  /** Of each merchant; '' for calls of no known merchant. */
-  newest: Map<string, StoredExchange>;
-}
+export type Book = ReturnType<typeof createBook>;
 
 /** An empty book. It grows with what is different in a file, not with the file. */
-export function createBook(): Book {
-  const sums: Sums = {
-    traffic: createGroups(),
-    units: createGroups(),
-    losses: createGroups(),
-    cells: createGroups(),
-    differences: createGroups(),
-    unknowns: createGroups(),
-    verdicts: createGroups(),
-    newest: new Map(),
-  };
+export function createBook() {
+  const sums = emptySums();
   let sequence = 0;
   return {
     ...readerOf(sums),
-    record(recorded) {
+    /** Adds an exchange to all sums. */
+    record(recorded: RecordedExchange): void {
       sequence++;
       add(sums, recorded, sequence);
     },
+    /** Whose exchanges were recorded, in the order of their ids. */
     merchantIds: () => [...sums.newest.keys()].filter((id) => id !== '').sort(),
   };
 }
 
-/** An exchange of a known merchant and operation; others are in the sum of unknown things alone, as in the store. */
-interface Attributed extends RecordedExchange {
+interface Owned {
   merchant_id: string;
-  operation: string;
-  kind: NonNullable<RecordedExchange['kind']>;
+}
+type Sums = ReturnType<typeof emptySums>;
+
+function emptySums() {
+  return {
+    traffic: createGroups<Omit<Traffic, 'calls'>>(),
+    units: createGroups<Owned & { slot: string; last_lane: Traffic['lane'] }>(),
+    losses: createGroups<Owned & Omit<LossSeen, 'unknown' | 'would_be'>>(),
+    cells: createGroups<Owned & Pick<CoverageCell, 'operation' | 'field'>>(),
+    differences: createGroups<Owned & DifferenceSeen>(),
+    unknowns: createGroups<Pick<UnknownRow, 'merchant_id' | 'what' | 'name'>>(),
+    verdicts: createGroups<Omit<VerdictRow, 'count' | 'last_at' | 'sample'>>(),
+    /** The newest exchange of each merchant; '' for calls of no known merchant. */
+    newest: new Map<string, StoredExchange>(),
+  };
 }
 
-function isAttributed(exchange: RecordedExchange): exchange is Attributed {
-  return exchange.merchant_id !== null && exchange.operation !== null && exchange.kind !== null;
+/** What calls have in common, how many they are, and the newest that shows it, whose facts these are. */
+interface Group<Facts> {
+  facts: Facts;
+  count: number;
+  /** Of the calls, how many were of which kind. */
+  kinds: Map<string, number>;
+  first_at: number;
+  last_at: number;
+  shown: StoredExchange;
+}
+type Groups<Facts> = ReturnType<typeof createGroups<Facts>>;
+
+function createGroups<Facts>() {
+  const groups = new Map<string, Group<Facts>>();
+  return {
+    /** Counts a call in the group of the key. */
+    add(key: readonly (string | number | null)[], facts: Facts, shown: StoredExchange, kind = ''): void {
+      const name = JSON.stringify(key);
+      const { at } = shown;
+      const group = groups.get(name) ?? { facts, count: 0, kinds: new Map(), first_at: at, last_at: at, shown };
+      groups.set(name, group);
+      group.count++;
+      group.kinds.set(kind, (group.kinds.get(kind) ?? 0) + 1);
+      group.first_at = Math.min(group.first_at, at);
+      if (at >= group.last_at) Object.assign(group, { facts, shown, last_at: at });
+    },
+    all: () => [...groups.values()],
+  };
 }
 
+/** An exchange without a known merchant and operation is in the sum of unknown things alone, as in the store. */
 function add(sums: Sums, recorded: RecordedExchange, sequence: number): void {
-  const { cells: _cells, differences, compared: _compared, ...kept } = recorded;
-  const shown = { ...kept, sequence, signatures: [...new Set(differences.map(({ signature }) => signature))] };
-  const merchant_id = recorded.merchant_id ?? '';
+  const { cells, differences, compared: _compared, ...exchange } = recorded;
+  const shown = { ...exchange, sequence, signatures: [...new Set(differences.map(({ signature }) => signature))] };
+  const { at, operation, kind, lane, outcome, unit, shadow } = exchange;
+  const merchant_id = exchange.merchant_id ?? '';
   const before = sums.newest.get(merchant_id);
-  if (before === undefined || before.at <= shown.at) sums.newest.set(merchant_id, shown);
-  for (const { what, name } of recorded.unknown)
+  if (before === undefined || before.at <= at) sums.newest.set(merchant_id, shown);
+  for (const { what, name } of exchange.unknown)
     sums.unknowns.add([merchant_id, what, name], { merchant_id, what, name }, shown);
-  if (isAttributed(recorded)) addFindings(sums, recorded, shown);
-}
-
-function addFindings(sums: Sums, exchange: Attributed, shown: StoredExchange): void {
-  const { merchant_id, at, operation, kind, lane, outcome, unit, shadow } = exchange;
+  if (merchant_id === '' || operation === null || kind === null) return;
   const day = Math.floor(at / DAY_MS);
   const calls = { merchant_id, day, operation, kind, lane, outcome };
   sums.traffic.add([merchant_id, day, operation, lane, outcome], calls, shown);
   if (unit !== null) sums.units.add([merchant_id, unit], { merchant_id, slot: unit, last_lane: lane }, shown);
-  for (const loss of lostOnce(exchange.lost)) {
-    const { unknown: _unknown, ...facts } = loss;
-    const key = [merchant_id, loss.operation, loss.table, loss.path, Number(loss.would_be)];
-    sums.losses.add(key, { ...facts, merchant_id }, shown);
+  for (const { would_be, unknown: _unknown, ...loss } of lostOnce(exchange.lost)) {
+    const key = [merchant_id, loss.operation, loss.table, loss.path];
+    sums.losses.add(key, { ...loss, merchant_id }, shown, would_be ? ON_PAPER : '');
   }
-  for (const cell of cellsOnce(exchange.cells))
-    sums.cells.add([merchant_id, cell.operation, cell.field, cell.outcome], { ...cell, merchant_id }, shown);
-  for (const one of onceEach(exchange.differences, ({ signature }) => signature))
+  for (const cell of cellsOnce(cells))
+    sums.cells.add([merchant_id, cell.operation, cell.field], { ...cell, merchant_id }, shown, cell.outcome);
+  for (const one of onceEach(differences, ({ signature }) => signature))
     sums.differences.add([merchant_id, one.signature], { ...one, merchant_id }, shown);
   if (shadow === null) return;
   const { verdict, code, error, detail } = shadow;
-  const key = [merchant_id, operation, verdict, code ?? '', error ?? '', detail ?? ''];
+  const key = [merchant_id, operation, verdict, code, error, detail];
   sums.verdicts.add(key, { merchant_id, operation, verdict, code, error, detail }, shown);
 }
+
+const ON_PAPER = 'on paper';
 
 /** A call that lost a field twice counts once for it; what was really lost stands for what was lost on paper too. */
 function lostOnce(lost: readonly LossSeen[]): LossSeen[] {
@@ -114,155 +121,111 @@ function lostOnce(lost: readonly LossSeen[]): LossSeen[] {
 /** A field that a call shows both ways, as in a list of items, counts as different. */
 function cellsOnce(cells: readonly CoverageCell[]): CoverageCell[] {
   const rank = ({ outcome }: CoverageCell): number => Number(outcome === 'different');
-  return onceEach(
-    [...cells].sort((one, other) => rank(one) - rank(other)),
-    ({ operation, field }) => `${operation} ${field}`,
-  );
+  const ranked = [...cells].sort((one, other) => rank(one) - rank(other));
+  return onceEach(ranked, ({ operation, field }) => `${operation} ${field}`);
+}
+
+/** Each key once; the last of its items stands for it. */
+function onceEach<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
+  return [...new Map(items.map((item) => [keyOf(item), item])).values()];
 }
 
 // What can be read of a book, in the same orders as the store answers.
+
+/** Differences of a file are neither explained nor accepted. */
+const UNDECIDED = { state: 'new', accepted_until: null, note: '', who: null, revision: 1 } as const;
 
 /**
  * Exchanges are the newest of each merchant and those that show a group: a file can be larger than the memory, and the
  * others can be read in it.
  */
-export function readerOf(sums: Sums): EvidenceReader {
-  const evidence: EvidenceReader['evidence'] = {
-    async traffic({ merchant_id, since_day = Number.NEGATIVE_INFINITY, until_day = Number.POSITIVE_INFINITY }) {
-      const rows = own(sums.traffic.all(), merchant_id).map(
-        ({ facts, count }): Traffic => ({ ...facts, calls: count }),
-      );
-      const key = (row: Traffic) => [row.merchant_id, row.day, row.operation, row.lane, row.outcome];
-      return sorted(rows, key).filter(({ day }) => day >= since_day && day < until_day);
-    },
-    async units(merchant_id) {
-      const rows = own(sums.units.all(), merchant_id);
-      const seen = rows.map(({ facts, count, first_at, last_at }) => ({ ...facts, first_at, last_at, calls: count }));
-      return sorted(seen, ({ slot }) => [slot]);
-    },
-    ledger: async (merchant_id) => ledgerOf(sums, merchant_id),
-    coverage: async (merchant_id) => coverageOf(sums, merchant_id),
-    async differences({ merchant_id, states }) {
-      const rows = own(sums.differences.all(), merchant_id).map(differenceOf);
-      // Differences of a file are neither explained nor accepted.
-      const open = states === undefined || states.includes('new') ? rows : [];
-      return sorted(open, (row) => [-row.last_at, row.merchant_id, row.signature]);
-    },
-    async unknowns(merchant_id) {
-      const rows = own(sums.unknowns.all(), merchant_id);
-      const seen = rows.map(({ facts, count, first_at, last_at }) => ({ ...facts, count, first_at, last_at }));
-      return sorted(seen, (row) => [-row.count, row.merchant_id, row.what, row.name]);
-    },
-    async verdicts(merchant_id) {
-      const rows = own(sums.verdicts.all(), merchant_id);
-      const seen = rows.map(({ facts, count, last_at, shown }) => ({ ...facts, count, last_at, sample: shown.id }));
-      return sorted(seen, (row) => [
-        row.merchant_id,
-        row.operation,
-        -row.count,
-        row.verdict,
-        row.code ?? '',
-        row.detail ?? '',
-      ]);
-    },
-  };
+function readerOf(sums: Sums): EvidenceReader {
   return {
-    evidence,
+    evidence: {
+      async traffic({ merchant_id, since_day = Number.NEGATIVE_INFINITY, until_day = Number.POSITIVE_INFINITY }) {
+        const rows = own(sums.traffic, merchant_id).map(({ facts, count }) => ({ ...facts, calls: count }));
+        const order = (row: Traffic) => [row.merchant_id, row.day, row.operation, row.lane, row.outcome];
+        return sorted(rows, order).filter(({ day }) => day >= since_day && day < until_day);
+      },
+      async units(merchant_id) {
+        const rows = own(sums.units, merchant_id).map(({ facts, count, ...group }) => {
+          return { ...facts, ...spanOf(group), calls: count };
+        });
+        return sorted(rows, ({ slot }) => [slot]);
+      },
+      async ledger(merchant_id) {
+        const rows = own(sums.losses, merchant_id).map(({ facts, count, kinds, ...group }) => {
+          return { ...facts, ...spanOf(group), count, would_be_count: kinds.get(ON_PAPER) ?? 0, ...shownBy(group) };
+        });
+        const weight = (row: (typeof rows)[number]): number => lossWeights.indexOf(row.weight);
+        return sorted(rows, (row) => [weight(row), -row.count, row.merchant_id, row.operation, row.path]);
+      },
+      async coverage(merchant_id) {
+        const rows = own(sums.cells, merchant_id).map(
+          ({ facts: { merchant_id: id, operation, field }, kinds, last_at }) => {
+            const of = (outcome: CoverageCell['outcome']): number => kinds.get(outcome) ?? 0;
+            return { merchant_id: id, operation, field, equal: of('equal'), different: of('different'), last_at };
+          },
+        );
+        return sorted(rows, (row) => [row.merchant_id, row.operation, row.field]);
+      },
+      async differences({ merchant_id, states }) {
+        if (states?.includes('new') === false) return [];
+        const rows = own(sums.differences, merchant_id).map(({ facts, count, ...group }) => {
+          return { ...facts, ...UNDECIDED, ...spanOf(group), count, ...shownBy(group) };
+        });
+        return sorted(rows, (row) => [-row.last_at, row.merchant_id, row.signature]);
+      },
+      async unknowns(merchant_id) {
+        const rows = own(sums.unknowns, merchant_id).map(({ facts, count, ...group }) => {
+          return { ...facts, count, ...spanOf(group) };
+        });
+        return sorted(rows, (row) => [-row.count, row.merchant_id, row.what, row.name]);
+      },
+      async verdicts(merchant_id) {
+        const rows = own(sums.verdicts, merchant_id).map(({ facts, count, last_at, shown }) => {
+          return { ...facts, count, last_at, sample: shown.id };
+        });
+        const order = ({ code, detail, ...row }: VerdictRow) => {
+          return [row.merchant_id, row.operation, -row.count, row.verdict, code ?? '', detail ?? ''];
+        };
+        return sorted(rows, order);
+      },
+    },
     exchanges: {
-      exchanges: async (filter, after, limit) =>
-        kept(sums)
-          .filter((one) => passes(one, filter, after))
-          .slice(0, limit),
+      async exchanges({ merchant_id, since = Number.NEGATIVE_INFINITY }, after, limit) {
+        const { newest, ...groups } = sums;
+        const shown = Object.values(groups).flatMap((one) => one.all().map((group) => group.shown));
+        const all = new Map([...newest.values(), ...shown].map((one) => [one.sequence, one]));
+        return [...all.values()]
+          .filter((one) => one.sequence > after && one.at >= since)
+          .filter((one) => merchant_id === undefined || one.merchant_id === merchant_id)
+          .sort((one, other) => one.sequence - other.sequence)
+          .slice(0, limit);
+      },
     },
   };
 }
 
-function own<Facts extends { merchant_id: string }>(
-  groups: Group<Facts>[],
-  merchant_id: string | undefined,
-): Group<Facts>[] {
-  return groups.filter(({ facts }) => merchant_id === undefined || facts.merchant_id === merchant_id);
+function own<Facts extends Owned>(groups: Groups<Facts>, merchant_id: string | undefined): Group<Facts>[] {
+  return groups.all().filter(({ facts }) => merchant_id === undefined || facts.merchant_id === merchant_id);
 }
 
-function ledgerOf(sums: Sums, merchant_id: string | undefined): LedgerRow[] {
-  const groups = mergedBy(own(sums.losses.all(), merchant_id), (one) =>
-    JSON.stringify([one.merchant_id, one.operation, one.table, one.path]),
-  );
-  const rows = groups.map((same): LedgerRow => {
-    const newest = newestOf(same);
-    const { would_be: _would_be, ...facts } = newest.facts;
-    const on_paper = same.filter(({ facts: { would_be } }) => would_be);
-    return { ...facts, ...spanOf(same), would_be_count: countOf(on_paper), ...shownBy(newest) };
-  });
-  return sorted(rows, (row) => [lossWeights.indexOf(row.weight), -row.count, row.merchant_id, row.operation, row.path]);
+function spanOf({ first_at, last_at }: Pick<Group<unknown>, 'first_at' | 'last_at'>) {
+  return { first_at, last_at };
 }
 
-function coverageOf(sums: Sums, merchant_id: string | undefined): CoverageRow[] {
-  const groups = mergedBy(own(sums.cells.all(), merchant_id), (one) =>
-    JSON.stringify([one.merchant_id, one.operation, one.field]),
-  );
-  const rows = groups.map((same): CoverageRow => {
-    const { merchant_id: whose, operation, field } = newestOf(same).facts;
-    const of = (outcome: string): number => countOf(same.filter(({ facts }) => facts.outcome === outcome));
-    const { last_at } = spanOf(same);
-    return { merchant_id: whose, operation, field, equal: of('equal'), different: of('different'), last_at };
-  });
-  return sorted(rows, (row) => [row.merchant_id, row.operation, row.field]);
-}
-
-function differenceOf(group: Group<ReturnType<Sums['differences']['all']>[number]['facts']>): DifferenceGroup {
-  const decided = { state: 'new', accepted_until: null, note: '', who: null, revision: 1 } as const;
-  const { facts, count, first_at, last_at } = group;
-  return { ...facts, ...decided, count, first_at, last_at, ...shownBy(group) };
-}
-
-function kept(sums: Sums): StoredExchange[] {
-  const groups = [sums.traffic, sums.units, sums.losses, sums.cells, sums.differences, sums.unknowns, sums.verdicts];
-  const shown = groups.flatMap((one) => one.all().map((group) => group.shown));
-  const all = new Map([...sums.newest.values(), ...shown].map((one) => [one.sequence, one]));
-  return [...all.values()].sort((one, other) => one.sequence - other.sequence);
-}
-
-function passes(one: StoredExchange, filter: ExchangeFilter, after: number): boolean {
-  const { merchant_id, since, until, legacy_id, operation, lane, captured } = filter;
-  return (
-    one.sequence > after &&
-    (merchant_id === undefined || one.merchant_id === merchant_id) &&
-    (since === undefined || one.at >= since) &&
-    (until === undefined || one.at < until) &&
-    (legacy_id === undefined || one.legacy_id === legacy_id) &&
-    (operation === undefined || one.operation === operation) &&
-    (lane === undefined || one.lane === lane) &&
-    (captured !== true || one.messages !== null)
-  );
-}
-
-function newestOf<Facts>(groups: readonly Group<Facts>[]): Group<Facts> {
-  return groups.reduce((newest, one) => (one.last_at > newest.last_at ? one : newest));
-}
-
-function countOf(groups: readonly Group<unknown>[]): number {
-  return groups.reduce((sum, { count }) => sum + count, 0);
-}
-
-function spanOf(groups: readonly Group<unknown>[]): { count: number; first_at: number; last_at: number } {
-  const first_at = groups.reduce((first, one) => Math.min(first, one.first_at), Number.POSITIVE_INFINITY);
-  return { count: countOf(groups), first_at, last_at: groups.reduce((last, one) => Math.max(last, one.last_at), 0) };
-}
-
-function shownBy({ shown }: Group<unknown>): { sample: string; tables_revision: string } {
+function shownBy({ shown }: Pick<Group<unknown>, 'shown'>): { sample: string; tables_revision: string } {
   return { sample: shown.id, tables_revision: shown.tables_revision };
 }
 
 /** Ascending by the parts of a key; numbers as numbers. */
 function sorted<Row>(rows: readonly Row[], keyOf: (row: Row) => (string | number)[]): Row[] {
   return [...rows].sort((one, other) => {
-    const left = keyOf(one);
     const right = keyOf(other);
-    for (const [index, part] of left.entries()) {
-      const against = right[index] ?? '';
-      if (part !== against) return part < against ? -1 : 1;
-    }
-    return 0;
+    const [left, against] = keyOf(one)
+      .map((part, index) => [part, right[index] ?? ''] as const)
+      .find(([part, beside]) => part !== beside) ?? [0, 0];
+    return left === against ? 0 : left < against ? -1 : 1;
   });
 }

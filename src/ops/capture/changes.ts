@@ -1,7 +1,6 @@
 /** What is different between what was done then and what would be done now: by path, and grouped by signature. */
 import { isExactNumber, stringifyJson } from '../../contract/json.ts';
 import type { Exchange } from '../../proxy/evidence/exchange.ts';
-import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { signatureOf } from '../../proxy/shadow/shadow.ts';
 
 /**
@@ -34,7 +33,7 @@ const NOTHING = 'nothing';
 
 /** Places at which two values differ, each path once; key order and needless zeros are no difference. */
 export function changesIn(what: ChangeKind, before: unknown, after: unknown, path = ''): Change[] {
-  if (isList(before) && isList(after)) {
+  if (Array.isArray(before) && Array.isArray(after)) {
     const length = Math.max(before.length, after.length);
     const elements = Array.from({ length }, (_, index) => changesIn(what, before[index], after[index], `${path}[]`));
     return eachPathOnce(elements.flat());
@@ -47,35 +46,25 @@ export function changesIn(what: ChangeKind, before: unknown, after: unknown, pat
 }
 
 export function changeOf(what: ChangeKind, before: string, after: string): Change[] {
-  return before === after
-    ? []
-    : [{ what, path: '', before: before.slice(0, MAX_SHOWN), after: after.slice(0, MAX_SHOWN) }];
+  if (before === after) return [];
+  return [{ what, path: '', before: before.slice(0, MAX_SHOWN), after: after.slice(0, MAX_SHOWN) }];
 }
 
-export interface ChangeGroups {
-  add(exchange: Exchange, changes: readonly Change[]): void;
-  /** The most frequent first. */
-  all(): ChangeGroup[];
-}
-
-export function createChangeGroups(): ChangeGroups {
+export function createChangeGroups() {
   const groups = new Map<string, ChangeGroup>();
   return {
-    add({ id, operation }, changes) {
+    add({ id, operation }: Exchange, changes: readonly Change[]): void {
       for (const change of changes) {
         const name = operation ?? 'none';
-        const signature = signatureOf({
-          operation: name,
-          what: 'value',
-          path: `${change.what} ${change.path}`,
-          kind: kindOf(change),
-        });
+        const path = `${change.what} ${change.path}`;
+        const signature = signatureOf({ operation: name, what: 'value', path, kind: kindOf(change) });
         const known = groups.get(signature);
         if (known === undefined) groups.set(signature, { ...change, signature, operation: name, count: 1, sample: id });
         else known.count++;
       }
     },
-    all: () =>
+    /** The most frequent first. */
+    all: (): ChangeGroup[] =>
       [...groups.values()].sort((one, other) => other.count - one.count || (one.signature < other.signature ? -1 : 1)),
   };
 }
@@ -90,10 +79,6 @@ function kindOf({ what, path, before, after }: Change): string {
 function eachPathOnce(changes: readonly Change[]): Change[] {
   const seen = new Set<string>();
   return changes.filter(({ path }) => !seen.has(path) && seen.add(path));
-}
-
-function isList(value: unknown): value is unknown[] {
-  return Array.isArray(value);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -137,57 +122,4 @@ export function lossChanges(before: Exchange['losses'], after: Exchange['losses'
 
 function namesOf(losses: Exchange['losses']): Set<string> {
   return new Set(losses.map(({ table, path }) => `${table} ${path.replaceAll(/\[\d+\]/g, '[]')}`));
-}
-
-// Groups by key, each with its count, its span of time and the newest exchange that shows it.
-
-export interface Group<Facts> {
-  /** Of the newest call. */
-  facts: Facts;
-  count: number;
-  first_at: number;
-  last_at: number;
-  shown: StoredExchange;
-}
-
-export interface Groups<Facts> {
-  /** Counts a call in the group of the key. */
-  add(key: readonly (string | number)[], facts: Facts, shown: StoredExchange): void;
-  all(): Group<Facts>[];
-}
-
-export function createGroups<Facts>(): Groups<Facts> {
-  const groups = new Map<string, Group<Facts>>();
-  return {
-    add(key, facts, shown) {
-      const name = JSON.stringify(key);
-      const { at } = shown;
-      const known = groups.get(name);
-      if (known === undefined) {
-        groups.set(name, { facts, count: 1, first_at: at, last_at: at, shown });
-        return;
-      }
-      known.count++;
-      known.first_at = Math.min(known.first_at, at);
-      if (at >= known.last_at) Object.assign(known, { facts, shown, last_at: at });
-    },
-    all: () => [...groups.values()],
-  };
-}
-
-/** Puts groups together whose key is the same; the first one's facts stand. */
-export function mergedBy<Facts>(groups: readonly Group<Facts>[], keyOf: (facts: Facts) => string): Group<Facts>[][] {
-  const merged = new Map<string, Group<Facts>[]>();
-  for (const group of groups) {
-    const key = keyOf(group.facts);
-    const same = merged.get(key);
-    if (same === undefined) merged.set(key, [group]);
-    else same.push(group);
-  }
-  return [...merged.values()];
-}
-
-/** Each key once; the last of its items stands for it. */
-export function onceEach<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
-  return [...new Map(items.map((item) => [keyOf(item), item])).values()];
 }

@@ -5,6 +5,7 @@ import type { Operation, Tables } from '../../mapping/tables.ts';
 import type { Exchange, ShadowTask } from '../../proxy/evidence/exchange.ts';
 import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
 import type { ShadowTools, shadowInput } from '../../proxy/shadow/shadow.ts';
+import { Secret } from '../../proxy/vault.ts';
 
 export interface Match {
   operation: Operation;
@@ -69,14 +70,27 @@ function decoded(text: string): string | null {
 export function requestOf(
   match: ReturnType<typeof matcherOf>,
   { method, target, headers, body }: CapturedMessages['request'],
-): ShadowTask['request'] | null {
-  const mark = target.indexOf('?');
-  const path = mark === -1 ? target : target.slice(0, mark);
+): { operation: Operation; request: ShadowTask['request'] } | null {
+  const [, path = '', asked = ''] = /^([^?]*)\??(.*)$/s.exec(target) ?? [];
   const found = match(method, path);
   if (found === null) return null;
-  const query = Object.fromEntries(readQuery(mark === -1 ? '' : target.slice(mark + 1)));
-  return { path: found.path, query, headers, body: body ?? undefined };
+  const query = Object.fromEntries(readQuery(asked));
+  return { operation: found.operation, request: { path: found.path, query, headers, body: body ?? undefined } };
 }
+
+/** @param site as the capture says, or not at all. */
+export function taskOf(
+  exchange: Exchange,
+  request: ShadowTask['request'],
+  site: string | null,
+  voucher: ShadowTask['voucher'],
+): ShadowTask {
+  const { messages } = exchange;
+  return { exchange, request, legacy_body: messages?.answer.body ?? null, token: NO_TOKEN, site, voucher, messages };
+}
+
+/** Nothing is read on either side: there is no way to send from here. */
+const NO_TOKEN = new Secret('none');
 
 // A captured exchange with everything that is needed to do it again on paper.
 

@@ -39,6 +39,12 @@ export interface Beside {
   remarks: string[];
 }
 
+export function nothingBeside(): Beside {
+  return { merchants: new Map(), unreadable: [], remarks: [] };
+}
+
+export type CallEntry = Extract<Entry, { kind: 'exchange' | 'call' }>;
+
 /** More of them say the same again. */
 const MOST_UNREADABLE = 20;
 
@@ -46,7 +52,7 @@ const MOST_UNREADABLE = 20;
 export function isCall(
   { sums, beside }: { sums: { lines: number; unreadable: number }; beside: Beside },
   entry: Entry,
-): entry is Extract<Entry, { kind: 'exchange' | 'call' }> {
+): entry is CallEntry {
   if (entry.kind === 'merchants') {
     for (const [id, merchant] of Object.entries(entry.merchants)) beside.merchants.set(id, merchant);
     return false;
@@ -98,8 +104,13 @@ async function* harEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Ent
   let line = 0;
   for (const found of callsOfHar(new TextDecoder().decode(Buffer.concat(chunks)))) {
     line++;
-    yield typeof found === 'string' ? { kind: 'unreadable', line, why: found } : { kind: 'call', line, call: found };
+    yield entryOf(line, found);
   }
+}
+
+/** @param found a call, or what is wrong with it. */
+function entryOf(line: number, found: ReadCall | string): Entry {
+  return typeof found === 'string' ? { kind: 'unreadable', line, why: found } : { kind: 'call', line, call: found };
 }
 
 function tooLarge(): PuenteError {
@@ -130,7 +141,7 @@ async function* lineEntries(lines: AsyncIterable<Line>): AsyncGenerator<Entry> {
       yield header;
     } else {
       read++;
-      yield own ? exchangeEntry(number, text) : callEntry(number, text);
+      yield own ? exchangeEntry(number, text) : entryOf(number, callOfLine(text));
     }
   }
   if (own && said === null) yield cut(null, read);
@@ -174,11 +185,6 @@ function exchangeEntry(line: number, text: string): Entry {
   } catch (error) {
     return { kind: 'unreadable', line, why: `it is no exchange of a capture: ${shortly(error)}` };
   }
-}
-
-function callEntry(line: number, text: string): Entry {
-  const found = callOfLine(text);
-  return typeof found === 'string' ? { kind: 'unreadable', line, why: found } : { kind: 'call', line, call: found };
 }
 
 /** Where it is wrong; a parser's own text could repeat what the line has in it. */

@@ -1,12 +1,11 @@
 /** Table time travel: what the tables would do with captured calls, against what was done when the calls came. */
-import type { Exchange, ShadowFinding, ShadowTask } from '../../proxy/evidence/exchange.ts';
+import type { Exchange, ShadowFinding } from '../../proxy/evidence/exchange.ts';
 import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
 import { hasShadow, shadowInput, shadowOf } from '../../proxy/shadow/shadow.ts';
-import { Secret } from '../../proxy/vault.ts';
 import { type Change, type ChangeGroup, changeOf, changesIn, createChangeGroups, lossChanges } from './changes.ts';
 import type { CaptureMerchant } from './format.ts';
-import { type Again, type ExchangeTools, matcherOf, type ReplayTools, requestOf } from './operation-of.ts';
-import { type Beside, type Entry, isCall } from './read.ts';
+import { type Again, type ExchangeTools, matcherOf, type ReplayTools, requestOf, taskOf } from './operation-of.ts';
+import { type Beside, type CallEntry, type Entry, isCall, nothingBeside } from './read.ts';
 import { answerChanges, requestChanges } from './replay-call.ts';
 
 /** `lines` is the sum of the three after it. */
@@ -91,7 +90,7 @@ function begin(tools: ReplayTools): Work {
   return {
     tools,
     match: matcherOf(tools.tables.operations),
-    beside: { merchants: new Map(), unreadable: [], remarks: [] },
+    beside: nothingBeside(),
     sums: { lines: 0, replayed: 0, left_out: 0, unreadable: 0, changed: 0 },
     left_out: new Map(),
     not_compared: new Map(),
@@ -102,29 +101,24 @@ function begin(tools: ReplayTools): Work {
 
 function take(work: Work, entry: Entry): void {
   if (!isCall(work, entry)) return;
-  const found = entry.kind === 'call' ? FOREIGN : again(work, entry.exchange);
+  const found = again(work, entry);
   if (found.kind === 'left_out') {
     work.sums.left_out++;
     add(work.left_out, found.why);
-  } else if (entry.kind === 'exchange') note(work, entry.exchange, found);
-}
-
-function note(work: Work, exchange: Exchange, found: Extract<Replayed, { kind: 'replayed' }>): void {
+    return;
+  }
   work.sums.replayed++;
   for (const why of found.not_compared) add(work.not_compared, why);
   if (found.changes.length > 0) work.sums.changed++;
-  work.groups.add(exchange, found.changes);
+  work.groups.add(found.exchange, found.changes);
 }
 
-const FOREIGN: Replayed = {
-  kind: 'left_out',
-  why: 'not of a capture of Puente: nothing says what was done (puente assess)',
-};
-
-function again(work: Work, exchange: Exchange): Replayed {
+function again(work: Work, entry: CallEntry): Replayed {
+  if (entry.kind === 'call') return leftOut('not of a capture of Puente: nothing says what was done (puente assess)');
+  const { exchange } = entry;
   work.revisions.add(exchange.tables_revision);
-  if (exchange.operation === null) return { kind: 'left_out', why: 'of no operation: proxied untouched' };
-  if (exchange.messages === null) return { kind: 'left_out', why: 'its messages were not kept (puente capture on)' };
+  if (exchange.operation === null) return leftOut('of no operation: proxied untouched');
+  if (exchange.messages === null) return leftOut('its messages were not kept (puente capture on)');
   const merchant = work.beside.merchants.get(exchange.merchant_id ?? '') ?? null;
   return replayExchange({ ...work.tools, match: work.match }, exchange, exchange.messages, merchant);
 }
@@ -141,42 +135,45 @@ function counted(counts: ReadonlyMap<string, number>): { why: string; count: num
 
 // One captured exchange done again on paper: its translation, the errors of the service, and the answer to the till.
 
-export type Replayed =
-  | { kind: 'replayed'; changes: Change[]; not_compared: string[] }
+type Replayed =
+  | { kind: 'replayed'; exchange: Exchange; changes: Change[]; not_compared: string[] }
   | { kind: 'left_out'; why: string };
 
 /** @param merchant as the capture's first line tells it; null where it says nothing. */
-export function replayExchange(
+function replayExchange(
   tools: ExchangeTools,
   exchange: Exchange,
   messages: CapturedMessages,
   merchant: CaptureMerchant | null,
 ): Replayed {
-  const [path = ''] = messages.request.target.split('?', 1);
-  const operation = tools.match(messages.request.method, path)?.operation ?? null;
-  const name = operation?.name ?? 'none';
   const parts = requestOf(tools.match, messages.request);
-  if (name !== exchange.operation || parts === null || operation === null)
-    return replayed(changeOf('operation', exchange.operation ?? 'none', name));
-  const request = { ...parts, body: bodyOf(operation.body, parts.body) };
+  const name = parts?.operation.name ?? 'none';
+  if (name !== exchange.operation || parts === null)
+    return replayed(exchange, changeOf('operation', exchange.operation ?? 'none', name));
+  const request = { ...parts.request, body: bodyOf(parts.operation.body, parts.request.body) };
   // The site may have become known after the call: what fits without it was done without it.
   const attempts = [...new Set([merchant?.site ?? null, null])].map((site) => {
-    const task = taskOf(exchange, messages, request, site, merchant?.voucher ?? 'refuse');
+    const task = taskOf(exchange, request, site, merchant?.voucher ?? 'refuse');
     const again = { tools, exchange, messages, task, asked: shadowInput(tools.tables, task) };
     return exchange.lane === 'legacy' ? onLegacy(again) : onOrders(again);
   });
-  return attempts.find((one) => one.kind === 'replayed' && one.changes.length === 0) ?? attempts[0] ?? replayed([]);
+  const same = attempts.find((one) => one.kind === 'replayed' && one.changes.length === 0);
+  return same ?? attempts[0] ?? replayed(exchange, []);
 }
 
-export function replayed(changes: Change[], not_compared: string[] = []): Replayed {
-  return { kind: 'replayed', changes, not_compared };
+function replayed(exchange: Exchange, changes: Change[], not_compared: string[] = []): Replayed {
+  return { kind: 'replayed', exchange, changes, not_compared };
+}
+
+function leftOut(why: string): Replayed {
+  return { kind: 'left_out', why };
 }
 
 /** A proxied call is legacy's; a shadow is done again. */
 function onLegacy({ tools, exchange, task }: Again): Replayed {
   if (exchange.shadow === null || !hasShadow(tools.tables, task))
-    return { kind: 'left_out', why: 'proxied to legacy, and not translated on paper' };
-  return replayed(shadowChanges(exchange.shadow, shadowOf(tools, task)));
+    return leftOut('proxied to legacy, and not translated on paper');
+  return replayed(exchange, shadowChanges(exchange.shadow, shadowOf(tools, task)));
 }
 
 function shadowChanges(then: ShadowFinding, now: ShadowFinding): Change[] {
@@ -194,10 +191,10 @@ function wordsOf({ verdict, status, code, error, detail }: ShadowFinding): strin
 function onOrders(again: Again): Replayed {
   const { asked, task } = again;
   if (asked.operation.body === 'json' && !isObject(task.request.body))
-    return { kind: 'left_out', why: 'refused at the door, before any table: its body is no JSON object' };
-  const request = asked.operation.request === null ? null : requestChanges(again);
-  const answer = answerChanges(again);
-  return replayed([...(request ?? []), ...answer.changes], answer.not_compared);
+    return leftOut('refused at the door, before any table: its body is no JSON object');
+  const request = asked.operation.request === null ? [] : requestChanges(again);
+  const { changes, not_compared } = answerChanges(again);
+  return replayed(again.exchange, [...request, ...changes], not_compared);
 }
 
 function isObject(value: unknown): boolean {
@@ -209,16 +206,3 @@ function bodyOf(body: 'json' | 'optional' | 'dropped', sent: unknown): unknown {
   if (body === 'dropped') return undefined;
   return body === 'optional' && (sent === undefined || sent === '') ? {} : sent;
 }
-
-function taskOf(
-  exchange: Exchange,
-  messages: CapturedMessages,
-  request: ShadowTask['request'],
-  site: string | null,
-  voucher: 'refuse' | 'drop',
-): ShadowTask {
-  return { exchange, request, legacy_body: messages.answer.body, token: NO_TOKEN, site, voucher, messages };
-}
-
-/** Nothing is read on either side: there is no way to send from here. */
-const NO_TOKEN = new Secret('none');
