@@ -12,11 +12,10 @@ import { surroundingFindings } from '../ops/doctor/checks.ts';
 import { offlineFindings, worstOf } from '../ops/doctor/doctor.ts';
 import { doorFindings } from '../ops/doctor/doors.ts';
 import {
+  about,
   type Certificate,
   type Doors,
   type Finding,
-  fine,
-  found,
   type Installation,
   type SettingInForce,
 } from '../ops/doctor/finding.ts';
@@ -102,7 +101,7 @@ export async function examineOffline(
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
     const findings = [
-      found('problem', 'settings', error.message, 'Set what the sentences name; config/README.md lists all'),
+      about('settings').problem(error.message, 'Set what the sentences name; config/README.md lists all'),
     ];
     return { level: 'problem', findings, settings: [] };
   }
@@ -110,7 +109,9 @@ export async function examineOffline(
 
 /** Names the settings file, since without PUENTE_CONFIG other settings are examined. */
 function settingsFinding({ PUENTE_CONFIG: file }: NodeJS.ProcessEnv): Finding {
-  return fine('settings', file ? `they hold, with ${file}` : 'they hold, and no PUENTE_CONFIG names a file of them');
+  return about('settings').fine(
+    file ? `they hold, with ${file}` : 'they hold, and no PUENTE_CONFIG names a file of them',
+  );
 }
 
 async function surroundings(config: Config): Promise<Finding[]> {
@@ -126,8 +127,8 @@ async function surroundings(config: Config): Promise<Finding[]> {
 async function storageFindings({ postgres, data_dir }: Config): Promise<Finding[]> {
   if (postgres.url === null) return offlineFindings(examineFile(join(data_dir, 'puente.db')));
   const { location, wrong } = await examineServer(postgres.url.reveal(), postgres.connect_timeout_ms);
-  if (wrong === null) return [fine('database', `${location} takes this user; a Puente that runs says more`)];
+  if (wrong === null) return [about('database').fine(`${location} takes this user; a Puente that runs says more`)];
   const repair =
     'See that the server runs, and that postgres.url (or the file of postgres.url_file) has its address, user, password and database';
-  return [found('problem', 'database', wrong, repair)];
+  return [about('database').problem(wrong, repair)];
 }

@@ -29,7 +29,7 @@ export interface OpsParts {
 
 export interface OpsCall {
   path: Record<string, string>;
-  /** Parsed by the row's schemas. */
+  /** When it is run, as the row's schemas parse it; as the body. */
   query: unknown;
   body: unknown;
   person: Person;
@@ -157,16 +157,6 @@ function unwrapped(schema: z.core.$ZodType): z.core.$ZodType {
 
 const NOTHING = z.strictObject({});
 
-/** What a call brings, before anything of it was looked at. */
-export interface RowAsk {
-  person: Person;
-  path: Record<string, string>;
-  query: unknown;
-  /** Undefined for none. */
-  body: unknown;
-  signal: AbortSignal;
-}
-
 /** @throws PuenteError forbidden when the person's role is not enough. */
 export function permit(row: OpsRoute, person: Person): void {
   if (isEnough(person.role, row.role)) return;
@@ -184,16 +174,14 @@ export function permit(row: OpsRoute, person: Person): void {
   );
 }
 
-/** @throws PuenteError forbidden, bad_request for what the row does not take, and whatever the operation refuses. */
-export async function runRow(row: OpsRoute, parts: OpsParts, ask: RowAsk): Promise<unknown> {
+/**
+ * @param ask what a call brings, before anything of it was looked at; a body that is undefined is none.
+ * @throws PuenteError forbidden, bad_request for what the row does not take, and whatever the operation refuses.
+ */
+export async function runRow(row: OpsRoute, parts: OpsParts, ask: OpsCall): Promise<unknown> {
   permit(row, ask.person);
-  return row.run(parts, {
-    path: ask.path,
-    query: parsed(row.query ?? NOTHING, ask.query),
-    body: row.body === undefined ? undefined : parsed(row.body, ask.body ?? {}),
-    person: ask.person,
-    signal: ask.signal,
-  });
+  const query = parsed(row.query ?? NOTHING, ask.query);
+  return row.run(parts, { ...ask, query, body: row.body && parsed(row.body, ask.body ?? {}) });
 }
 
 // Route rows into a router: role, schemas, operation, answer.
@@ -210,7 +198,12 @@ export function opsRouter(rows: readonly OpsRoute[], parts: OpsParts, signIn: Si
   router.use('/api', signIn.handler);
   for (const row of inOrder(rows)) {
     const method = row.method.toLowerCase() as 'get' | 'post' | 'put' | 'delete'; // the row's four methods, as express spells them
-    router[method](row.path, permitted(row, signIn), express.json({ limit: BODY_LIMIT }), answerOf(row, parts, signIn));
+    const permitted: RequestHandler = (request, _response, next) => {
+      permit(row, signIn.personOf(request));
+      next();
+    };
+    // Before the body is read.
+    router[method](row.path, permitted, express.json({ limit: BODY_LIMIT }), answerOf(row, parts, signIn));
   }
   return router;
 }
@@ -221,19 +214,11 @@ function inOrder(rows: readonly OpsRoute[]): OpsRoute[] {
   return rows.toSorted((first, second) => (key(first) < key(second) ? -1 : Number(key(first) > key(second))));
 }
 
-/** Before the body is read. */
-function permitted(row: OpsRoute, signIn: SignIn): RequestHandler {
-  return (request, _response, next) => {
-    permit(row, signIn.personOf(request));
-    next();
-  };
-}
-
 function answerOf(row: OpsRoute, parts: OpsParts, signIn: SignIn): RequestHandler {
   return async (request, response) => {
     const answer = await runRow(row, parts, {
       person: signIn.personOf(request),
-      path: pathOf(request),
+      path: request.params as Record<string, string>, // the parameters of rows are single segments
       query: request.query,
       body: bodyOf(row, request),
       signal: untilGone(response),
@@ -253,9 +238,4 @@ function bodyOf(row: OpsRoute, request: Request): unknown {
   }
   if (!is_empty && !request.is('application/json')) throw new PuenteError('bad_request', say('refusal.not_json', {}));
   return is_empty ? {} : request.body;
-}
-
-/** The parameters of the row's path, all single segments. */
-function pathOf(request: Request): Record<string, string> {
-  return Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)]));
 }

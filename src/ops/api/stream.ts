@@ -6,13 +6,7 @@ import type { Log } from '../../proxy/log.ts';
 
 /** Whether `run` has marked its answer with `streamed()`. */
 export function isStreamed(answer: unknown): answer is Streamed & { streamed: true } {
-  return (
-    typeof answer === 'object' &&
-    answer !== null &&
-    'streamed' in answer &&
-    answer.streamed === true &&
-    'parts' in answer
-  );
+  return typeof answer === 'object' && answer !== null && 'streamed' in answer && answer.streamed === true;
 }
 
 /**

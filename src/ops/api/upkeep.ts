@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { examine } from '../doctor/doctor.ts';
-import { findingLevels } from '../doctor/finding.ts';
+import { doctorFinding, findingLevels, settingInForce } from '../doctor/finding.ts';
 import { type ReconcileNews, reconcile, reconcileAsk } from '../reconcile/reconcile.ts';
 import { type BackupProgress, backupAsk, makeBackup } from '../upkeep/chores.ts';
 import { type OpsRoute, opsRoute, streamed } from './router.ts';
@@ -31,17 +31,16 @@ export const backupRoutes: OpsRoute[] = [
     body: backupAsk,
     answer: { streams: ['application/x-ndjson'] },
     command: 'backup',
-    run: async ({ ports }, { body, person }) =>
-      streamed({
-        content_type: 'application/x-ndjson',
-        file_name: null,
-        parts: linesOf(makeBackup(ports, body, person.name)),
-      }),
+    run: async ({ ports }, { body, person }) => newsLines(makeBackup(ports, body, person.name)),
   }),
 ];
 
-async function* linesOf(news: AsyncIterable<BackupProgress>): AsyncGenerator<string> {
-  for await (const one of news) yield `${JSON.stringify(one)}\n`;
+/** One JSON object a line, as the news comes. */
+function newsLines(news: AsyncIterable<BackupProgress | ReconcileNews>) {
+  const lines = async function* (): AsyncGenerator<string> {
+    for await (const one of news) yield `${JSON.stringify(one)}\n`;
+  };
+  return streamed({ content_type: 'application/x-ndjson', file_name: null, parts: lines() });
 }
 
 // The doctor on the ops door: what promises rest on, each finding with its repair.
@@ -54,16 +53,8 @@ export const doctorRoutes: OpsRoute[] = [
     answer: z.object({
       level: z.enum(findingLevels).describe('The worst of the findings.'),
       versions: z.object({ puente: z.string(), node: z.string(), store: z.string() }),
-      findings: z.array(
-        z.object({ name: z.string(), level: z.enum(findingLevels), says: z.string(), repair: z.string().nullable() }),
-      ),
-      settings: z.array(
-        z.object({
-          name: z.string(),
-          value: z.string().describe('Secrets say only whether they are set.'),
-          source: z.string(),
-        }),
-      ),
+      findings: z.array(doctorFinding),
+      settings: z.array(settingInForce),
       assumptions: z.array(z.looseObject({ name: z.string(), value: z.string() })),
     }),
     command: 'doctor',
@@ -89,15 +80,7 @@ export const reconcileRoutes: OpsRoute[] = [
           say('input.at', { where: 'reason', wrong: say('input.repair_reason', {}) }),
         );
       }
-      return streamed({
-        content_type: 'application/x-ndjson',
-        file_name: null,
-        parts: reconciliationLines(reconcile(ports, body, person.name)),
-      });
+      return newsLines(reconcile(ports, body, person.name));
     },
   }),
 ];
-
-async function* reconciliationLines(news: AsyncIterable<ReconcileNews>): AsyncGenerator<string> {
-  for await (const one of news) yield `${JSON.stringify(one)}\n`;
-}

@@ -46,13 +46,18 @@ function trafficChart(days: Figures['days'], words: Words): Chart {
   const sum = (of: 'legacy' | 'orders' | 'faults'): string => number(sumOf(days.map((day) => day[of])));
   const marks = days.map(({ day }) => words.day(day));
   const counts = { legacy: sum('legacy'), orders: sum('orders'), faults: sum('faults') };
-  const series: Series[] = [
-    { name: t('chart.legacy'), kind: 'legacy', values: days.map(({ legacy }) => legacy) },
-    { name: t('chart.orders'), kind: 'orders', values: days.map(({ orders, faults }) => orders - faults) },
-    { name: t('chart.faults'), kind: 'fault', values: days.map(({ faults }) => faults) },
-  ];
-  const period = { since: marks[0] ?? '', until: marks.at(-1) ?? '' };
-  const data = dataOf(words, 'traffic', { ...counts, ...period }, t('chart.calls'), marks, series);
+  const data = dataOf(
+    words,
+    'traffic',
+    { ...counts, since: marks[0] ?? '', until: marks.at(-1) ?? '' },
+    'chart.calls',
+    marks,
+    [
+      seriesOf(t('chart.legacy'), 'legacy', days, ({ legacy }) => legacy),
+      seriesOf(t('chart.orders'), 'orders', days, ({ orders, faults }) => orders - faults),
+      seriesOf(t('chart.faults'), 'fault', days, ({ faults }) => faults),
+    ],
+  );
   const rows = days.map(({ day, legacy, orders, faults }) => [words.day(day), legacy, orders, faults]);
   return chart(stackedColumns, data, t('chart.day'), rows);
 }
@@ -62,35 +67,26 @@ function waitChart(waits: Figures['waits'], words: Words): Chart {
   const { t } = words;
   const counts = { legacy: sumOf(waits.map(({ legacy }) => legacy)), orders: sumOf(waits.map(({ orders }) => orders)) };
   const marks = waits.map(({ from_ms, up_to_ms }) => `${from_ms}–${up_to_ms}`);
-  const series = (['legacy', 'orders'] as const).map((lane): Series => {
+  const series = (['legacy', 'orders'] as const).map((lane) => {
     const share = (calls: number): number => Math.round((calls / Math.max(1, counts[lane])) * 1_000) / 10;
-    return { name: t(`chart.${lane}`), kind: lane, values: waits.map((one) => share(one[lane])) };
+    return seriesOf(t(`chart.${lane}`), lane, waits, (one) => share(one[lane]));
   });
-  const data = dataOf(words, 'waits', counts, t('chart.waits.unit'), marks, series);
+  const data = dataOf(words, 'waits', counts, 'chart.waits.unit', marks, series);
   const rows = waits.map(({ legacy, orders }, nth) => [marks[nth] ?? '', legacy, orders]);
   return chart(groupedColumns, data, t('chart.waits.range'), rows);
 }
 
 function noticeChart(days: Figures['notice_days'], words: Words): Chart {
   const marks = days.map(({ day }) => words.day(day));
-  const sums = sumsOf(days);
-  const data = dataOf(words, 'notices', sums, words.t('chart.notices.unit'), marks, deliveries(words, days));
+  const data = dataOf(words, 'notices', sumsOf(days), 'chart.notices.unit', marks, deliveries(words, days));
   return chart(stackedColumns, data, words.t('chart.day'));
 }
 
 /** Notices by topic; the list of topics is its table. */
 export function topicChart(notices: readonly Line<'notices'>[], words: Words): Chart {
-  const { t, number } = words;
-  const data: ChartData = {
-    title: t('report.topics.title'),
-    summary: t('chart.notices.summary', sumsOf(notices)),
-    none: t('chart.none'),
-    unit: t('report.topics.unit'),
-    number,
-    marks: notices.map(({ topic }) => topic),
-    series: deliveries(words, notices),
-  };
-  return chart(stackedRows, data, '');
+  const topics = notices.map(({ topic }) => topic);
+  const data = dataOf(words, 'notices', sumsOf(notices), 'report.topics.unit', topics, deliveries(words, notices));
+  return chart(stackedRows, { ...data, title: words.t('report.topics.title') }, '');
 }
 
 type Deliveries = readonly Omit<Line<'notices'>, 'topic' | 'retried'>[];
@@ -101,10 +97,10 @@ function sumsOf(lines: Deliveries): { made: number; delivered: number } {
 
 function deliveries({ t }: Words, lines: Deliveries): Series[] {
   return [
-    { name: t('chart.notices.delivered'), kind: 'good', values: lines.map(({ delivered }) => delivered) },
-    { name: t('chart.notices.waiting'), kind: 'paper', values: lines.map(({ pending, stuck }) => pending - stuck) },
-    { name: t('chart.notices.stuck'), kind: 'waiting', values: lines.map(({ stuck }) => stuck) },
-    { name: t('chart.notices.dead'), kind: 'bad', values: lines.map(({ dead }) => dead) },
+    seriesOf(t('chart.notices.delivered'), 'good', lines, ({ delivered }) => delivered),
+    seriesOf(t('chart.notices.waiting'), 'paper', lines, ({ pending, stuck }) => pending - stuck),
+    seriesOf(t('chart.notices.stuck'), 'waiting', lines, ({ stuck }) => stuck),
+    seriesOf(t('chart.notices.dead'), 'bad', lines, ({ dead }) => dead),
   ];
 }
 
@@ -113,12 +109,11 @@ function readinessChart(days: Figures['readiness_days'], words: Words): Chart {
   const { day = null, ready = 0, inconclusive = 0, blocked = 0 } = days.at(-1) ?? {};
   const facts = { day: day === null ? '' : words.day(day), ready, inconclusive, blocked };
   const marks = days.map((one) => words.day(one.day));
-  const series: Series[] = [
-    { name: t('chart.readiness.ready'), kind: 'good', values: days.map((one) => one.ready) },
-    { name: t('chart.readiness.inconclusive'), kind: 'waiting', values: days.map((one) => one.inconclusive) },
-    { name: t('chart.readiness.blocked'), kind: 'bad', values: days.map((one) => one.blocked) },
-  ];
-  const data = dataOf(words, 'readiness', facts, t('chart.readiness.unit'), marks, series);
+  const data = dataOf(words, 'readiness', facts, 'chart.readiness.unit', marks, [
+    seriesOf(t('chart.readiness.ready'), 'good', days, (one) => one.ready),
+    seriesOf(t('chart.readiness.inconclusive'), 'waiting', days, (one) => one.inconclusive),
+    seriesOf(t('chart.readiness.blocked'), 'bad', days, (one) => one.blocked),
+  ]);
   return chart(stackedColumns, data, t('chart.day'));
 }
 
@@ -126,16 +121,19 @@ function lossChart(losses: Figures['losses'], words: Words): Chart {
   const { t } = words;
   const shown = losses.slice(0, MOST_FIELDS);
   const nameOf = ({ operation, path }: Figures['losses'][number]): string => `${operation} ${path}`;
-  const series: Series[] = [
-    { name: t('chart.losses.real'), kind: 'bad', values: shown.map(({ count }) => count) },
-    { name: t('chart.losses.paper'), kind: 'paper', values: shown.map(({ would_be_count }) => would_be_count) },
-  ];
-  const more = losses.length - shown.length;
-  const data = dataOf(words, 'losses', { more }, t('chart.calls'), shown.map(nameOf), series);
+  const data = dataOf(words, 'losses', { more: losses.length - shown.length }, 'chart.calls', shown.map(nameOf), [
+    seriesOf(t('chart.losses.real'), 'bad', shown, ({ count }) => count),
+    seriesOf(t('chart.losses.paper'), 'paper', shown, ({ would_be_count }) => would_be_count),
+  ]);
   const rows = losses.map((one) => [nameOf(one), one.count, one.would_be_count]);
   return chart(stackedRows, data, t('chart.losses.field'), rows);
 }
 
+function seriesOf<Of>(name: string, kind: Series['kind'], lines: readonly Of[], valueIn: (line: Of) => number): Series {
+  return { name, kind, values: lines.map(valueIn) };
+}
+
+/** @param unit the key of what the numbers count. */
 function dataOf(
   { t, number }: Words,
   name: ChartName,
@@ -144,8 +142,8 @@ function dataOf(
   marks: string[],
   series: Series[],
 ): ChartData {
-  const title = t(`chart.${name}.title`);
-  return { title, summary: t(`chart.${name}.summary`, facts), none: t('chart.none'), unit, number, marks, series };
+  const [title, summary] = [t(`chart.${name}.title`), t(`chart.${name}.summary`, facts)];
+  return { title, summary, none: t('chart.none'), unit: t(unit), number, marks, series };
 }
 
 /** @param first names the column of the marks. @param rows of the table, where it says more than the chart. */

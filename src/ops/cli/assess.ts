@@ -1,6 +1,6 @@
 /** `puente assess` and `puente replay`: what orders would have made of captured traffic, and what today's tables make of it; without a running Puente. */
 import { createReadStream, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PuenteError } from '../../error.ts';
@@ -12,9 +12,18 @@ import type { Replay } from '../capture/replay.ts';
 import { saidOf } from '../readiness/facts.ts';
 import { readinessText, VERDICT_EXIT } from './evidence.ts';
 import { withManual } from './help.ts';
-import { type Columns, exitCodes, type Output, print, save, startProgress, table, wholeNumber } from './output.ts';
+import {
+  type Columns,
+  exitCodes,
+  MAPPINGS,
+  type Output,
+  print,
+  save,
+  startProgress,
+  table,
+  wholeNumber,
+} from './output.ts';
 
-const MAPPINGS = join(import.meta.dirname, '../../..', 'mappings');
 /** As `moves.min_sample` in `config/default.yaml`, which a running Puente goes by. */
 const MIN_SAMPLE = 20;
 /** Rows of a list that people read; `--json` has all of them. */
@@ -103,13 +112,8 @@ async function* bytesOf(file: string, options: Output): AsyncGenerator<Uint8Arra
     }
   } catch (error) {
     if (error instanceof PuenteError || !(error instanceof Error) || !('code' in error)) throw error;
-    throw new PuenteError(
-      'bad_request',
-      `${file} can't be read (${String(error.code)}): give the path of a capture, or - for standard input.`,
-      {
-        cause: error,
-      },
-    );
+    const message = `${file} can't be read (${String(error.code)}): give the path of a capture, or - for standard input.`;
+    throw new PuenteError('bad_request', message, { cause: error });
   } finally {
     progress.end();
   }

@@ -1,5 +1,4 @@
 /** Commands whose answers come in parts: reports and captures as files; backups and reconciliation with their progress. */
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { PuenteError } from '../../error.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
@@ -11,7 +10,7 @@ import type { BackupProgress } from '../upkeep/chores.ts';
 import { withManual } from './help.ts';
 import { captureSwitch } from './merchants.ts';
 import { linesOfOps, streamOps } from './ops-client.ts';
-import { exitCodes, listed, type Output, print, save, startProgress, table } from './output.ts';
+import { exitCodes, listed, type Output, print, readInput, save, startProgress, table } from './output.ts';
 import { type Faces, face, type Given, requestOf } from './rows.ts';
 import { warnOfBrokenChain } from './sales.ts';
 
@@ -138,18 +137,11 @@ export function addReportDiff(program: Command): void {
   diff.action(async (before: string, after: string, _options: unknown, command: Command) => {
     const { diffReports, readReport } = await import('../report/diff.ts');
     const options = command.optsWithGlobals<Output>();
-    const found = diffReports(readReport(readText(before), before), readReport(readText(after), after));
+    const read = (file: string) =>
+      readReport(readInput(file, 'give the path of a report made with --format json'), file);
+    const found = diffReports(read(before), read(after));
     print(options, found, diffText(found));
   });
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (cause) {
-    const repair = 'give the path of a report made with --format json';
-    throw new PuenteError('bad_request', `${file} can't be read: ${repair}.`, { cause });
-  }
 }
 
 function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, incidents }: ReportDiff): string {

@@ -1,16 +1,11 @@
 /** `puente check` and `puente explain`: the tables' proofs, and what they make of one request. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { stringifyJson } from '../../contract/json.ts';
-import { PuenteError } from '../../error.ts';
 import { check, printFailures } from '../../mapping/check.ts';
 import { explain } from '../../mapping/explain.ts';
 import { loadTables, readDocuments } from '../../mapping/load.ts';
 import { withManual } from './help.ts';
-
-const MAPPINGS = join(import.meta.dirname, '../../..', 'mappings');
-const STANDARD_INPUT = 0;
+import { MAPPINGS, print, readInput } from './output.ts';
 
 export function addMappingCommands(program: Command): void {
   const check = program
@@ -42,31 +37,22 @@ export function addMappingCommands(program: Command): void {
 function runCheck(options: { mappings: string; json?: boolean }): void {
   const { documents, failures } = readDocuments(options.mappings);
   if (failures.length === 0) failures.push(...check(documents));
-  if (options.json) process.stdout.write(`${JSON.stringify({ revision: documents.revision, failures }, null, 2)}\n`);
-  else if (failures.length > 0) process.stdout.write(`${printFailures(failures)}\n`);
-  else
-    process.stdout.write(
-      `All proofs hold: ${documents.tables.length} tables, ${documents.operations.length} operations, revision ${documents.revision}.\n`,
-    );
+  const { revision, tables, operations } = documents;
+  const whole = `All proofs hold: ${tables.length} tables, ${operations.length} operations, revision ${revision}.`;
+  print(options, { revision, failures }, failures.length > 0 ? printFailures(failures) : whole);
   if (failures.length > 0) process.exitCode = 1;
 }
 
 function runExplain(file: string, options: { site: string; voucher: string; json?: boolean }): void {
-  const { text, ...found } = explain(loadTables(MAPPINGS), readText(file), {
-    site: options.site,
-    voucher: options.voucher,
-    received_at: Date.now(),
-  });
+  const { text, ...found } = explain(
+    loadTables(MAPPINGS),
+    readInput(file, 'give the path of a file, or - for standard input'),
+    {
+      site: options.site,
+      voucher: options.voucher,
+      received_at: Date.now(),
+    },
+  );
   process.stdout.write(options.json ? `${stringifyJson(found)}\n` : text);
   if (found.refusal !== null) process.exitCode = 1;
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file === '-' ? STANDARD_INPUT : file, 'utf8');
-  } catch (error) {
-    throw new PuenteError('bad_request', `${file} can't be read: give the path of a file, or - for standard input.`, {
-      cause: error,
-    });
-  }
 }

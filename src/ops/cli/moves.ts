@@ -1,5 +1,4 @@
 /** Moves as people read them: stages, proposals, bulk moves, brown-outs, safety stops and what is still open. */
-import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PuenteError } from '../../error.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
@@ -14,7 +13,7 @@ import type { ProposalView } from '../moves/proposals.ts';
 import { FOLLOW } from '../moves/target.ts';
 import type { SafetyView, TripView } from '../safety.ts';
 import { stagesText } from './merchants.ts';
-import { type Columns, exitCodes, facts, listed, percent, startProgress, table } from './output.ts';
+import { type Columns, exitCodes, facts, listed, percent, readInput, startProgress, table } from './output.ts';
 import { call, callRow, type Faces, type Fields, face, type Given } from './rows.ts';
 
 /** Between two looks at what is watched. */
@@ -271,7 +270,7 @@ function bulkOf({ fields, options }: Given): Fields {
 
 /** @throws PuenteError bad_request with the line that can't be read. */
 function itemsOf(file: string): Fields[] {
-  return contentOf(file)
+  return readInput(file, 'name a file with a merchant a line')
     .split('\n')
     .flatMap((line, index) => {
       const text = line.replace(/#.*/, '').trim();
@@ -285,14 +284,6 @@ function itemsOf(file: string): Fields[] {
         );
       return [known({ merchant_id, stage, share: share === undefined ? undefined : Number(share) })];
     });
-}
-
-function contentOf(file: string): string {
-  try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8');
-  } catch (cause) {
-    throw new PuenteError('bad_request', `${file} can't be read; name a file with a merchant a line.`, { cause });
-  }
 }
 
 function condition(text: string, before: Fields = {}): Fields {

@@ -1,7 +1,8 @@
 /** Output of commands: tables for people, JSON for scripts, files that appear when they are complete, and progress on standard error. */
 
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, readFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import Table from 'cli-table3';
@@ -9,6 +10,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { wrapAnsi } from 'fast-wrap-ansi';
 import { PuenteError } from '../../error.ts';
 import { type OpsAddress, USUAL_OPS_URL } from './ops-client.ts';
+
+/** The tables of this build. */
+export const MAPPINGS = join(import.meta.dirname, '../../..', 'mappings');
 
 /** What the exit codes of all commands mean; 2 is also what wrong usage gives. */
 export const exitCodes = {
@@ -153,6 +157,21 @@ function textWidth(text: string): number {
   return Math.max(...text.split('\n').map((line) => line.length));
 }
 
+/**
+ * A whole file; - is standard input.
+ * @param repair what to do when it can't be read.
+ * @throws PuenteError bad_request.
+ */
+export function readInput(file: string, repair: string): string {
+  try {
+    return readFileSync(file === '-' ? STANDARD_INPUT : file, 'utf8');
+  } catch (cause) {
+    throw new PuenteError('bad_request', `${file} can't be read: ${repair}.`, { cause });
+  }
+}
+
+const STANDARD_INPUT = 0;
+
 // Where a long answer goes: a file that only appears when it is whole, or standard output.
 
 /**
@@ -188,18 +207,10 @@ async function toFile(source: Readable, file: string): Promise<void> {
   } catch (error) {
     await rm(partial, { force: true });
     if (error instanceof PuenteError) throw error;
-    throw new PuenteError(
-      'bad_request',
-      `${file} can't be written (${codeOf(error)}); name a file in a directory of yours.`,
-      {
-        cause: error,
-      },
-    );
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    const message = `${file} can't be written (${code}); name a file in a directory of yours.`;
+    throw new PuenteError('bad_request', message, { cause: error });
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }
 
 function sizeOf(characters: number): string {

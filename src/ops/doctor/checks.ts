@@ -6,7 +6,7 @@ import type { BackupManifest, StoreCondition } from '../../proxy/records/upkeep.
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { iso } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { bytesText, durationText, type Finding, fine, found, type Installation, type Probe } from './finding.ts';
+import { about, bytesText, durationText, type Finding, type Installation, type Probe } from './finding.ts';
 
 /** A token that ends within this long leaves work after the call without a credential soon. */
 const TOKEN_WARNING_MS = 24 * 3_600_000;
@@ -27,66 +27,53 @@ export async function merchantFindings(ports: Ports, { checkUrl }: MerchantCheck
     // Thousands of merchants are looked at one after the other, and payments come first.
     await new Promise((resolve) => setImmediate(resolve));
   }
-  if (findings.length === 0) return [fine('merchants', `${merchants.length}, each with a credential and a notice URL`)];
+  if (findings.length === 0)
+    return [about('merchants').fine(`${merchants.length}, each with a credential and a notice URL`)];
   const more = findings.length - MOST_TOLD;
   if (more <= 0) return findings;
-  const rest = found(
-    'note',
-    'merchants',
-    `${more} more findings about merchants.`,
-    'Repair these first, then look again',
-  );
+  const rest = about('merchants').note(`${more} more findings about merchants.`, 'Repair these first, then look again');
   return [...findings.slice(0, MOST_TOLD), rest];
 }
 
 /** The configured credential has no end that we know of; a token seen last is kept for a while, unless it was refused. */
 async function credentialFinding({ store, clock, settings }: Ports, merchant: Merchant): Promise<Finding[]> {
   if (merchant.sealed_credential !== null) return [];
-  const name = `token of ${merchant.id}`;
+  const it = about(`token of ${merchant.id}`);
   const repair = `Set a credential: puente merchants set ${merchant.id} --credential --reason … (from PUENTE_CREDENTIAL)`;
   const token = await store.merchants.latestToken(merchant.id);
-  if (token === null)
-    return [found('warning', name, 'None is known: its events and open sales can not be read.', repair)];
+  if (token === null) return [it.warning('None is known: its events and open sales can not be read.', repair)];
   const left_ms = token.seen_at + settings.tokens.kept_for_ms - clock.now();
   if (left_ms <= 0)
     return [
-      found(
-        'warning',
-        name,
+      it.warning(
         `The last one was accepted ${durationText(clock.now() - token.seen_at)} ago and is not used any more.`,
         repair,
       ),
     ];
   if (token.accepted_until === 0)
     return [
-      found(
-        'warning',
-        name,
-        'The last one was refused by the service since.',
-        `See that its till has a valid token. ${repair}`,
-      ),
+      it.warning('The last one was refused by the service since.', `See that its till has a valid token. ${repair}`),
     ];
-  if (left_ms < TOKEN_WARNING_MS)
-    return [found('note', name, `The last one is kept for ${durationText(left_ms)} more.`, repair)];
+  if (left_ms < TOKEN_WARNING_MS) return [it.note(`The last one is kept for ${durationText(left_ms)} more.`, repair)];
   return [];
 }
 
 async function noticeFinding(ports: Ports, merchant: Merchant, checkUrl: (url: string) => void): Promise<Finding[]> {
-  const name = `notices of ${merchant.id}`;
+  const it = about(`notices of ${merchant.id}`);
   const waiting = await ports.store.notices.countNotices({ merchant_id: merchant.id, states: ['pending'] });
   const url = targetOf(ports, null, merchant);
   const set = `Name one: puente merchants set ${merchant.id} --notify URL --reason …`;
   const count = waiting === 1 ? '1 notice is' : `${waiting} notices are`;
   if (url === null) {
-    if (waiting === 0) return [found('note', name, 'No URL is set: notices will be held back.', set)];
-    return [found('warning', name, `${count} held back, because no URL is set.`, set)];
+    if (waiting === 0) return [it.note('No URL is set: notices will be held back.', set)];
+    return [it.warning(`${count} held back, because no URL is set.`, set)];
   }
   try {
     checkUrl(url);
     return [];
   } catch (error) {
     if (!(error instanceof PuenteError) || error.code !== 'blocked_address') throw error;
-    return [found('warning', name, `${count} waiting, because its URL may not be called: ${error.message}`, set)];
+    return [it.warning(`${count} waiting, because its URL may not be called: ${error.message}`, set)];
   }
 }
 
@@ -109,53 +96,43 @@ export function surroundingFindings(probes: readonly Probe[], installation: Judg
 
 function reach(probe: Probe, now: number): Finding {
   const { url, says, latency_ms, protocol, certificate_until } = probe;
-  const name = `upstream ${probe.name}`;
+  const it = about(`upstream ${probe.name}`);
   if (!probe.is_reached)
-    return found(
-      'problem',
-      name,
+    return it.problem(
       `${url} can't be reached: ${says}.`,
       `See what \`curl -sSI ${url}\` says on this machine: name, firewall, proxy; sales on it fail until then`,
     );
   const detail = `${url} answers in ${latency_ms ?? 0} ms${protocol === null ? ', without TLS' : `, ${protocol}`}`;
   if (certificate_until !== null && certificate_until - now < CERTIFICATE_WARNING_MS)
-    return found(
-      'warning',
-      name,
+    return it.warning(
       `${detail}; its certificate ends in ${durationText(Math.max(0, certificate_until - now))}.`,
       'Tell whoever runs it: when it has ended, nothing is sent',
     );
   if (latency_ms !== null && latency_ms > SLOW_MS)
-    return found('warning', name, `${detail}, which is slow.`, 'Run Puente nearer to it, or see what is in between');
-  return fine(name, detail);
+    return it.warning(`${detail}, which is slow.`, 'Run Puente nearer to it, or see what is in between');
+  return it.fine(detail);
 }
 
 function clock(probes: readonly Probe[]): Finding {
   const skews = probes.flatMap(({ skew_ms }) => (skew_ms === null ? [] : [skew_ms]));
   const widest = skews.toSorted((a, b) => Math.abs(b) - Math.abs(a))[0];
   if (widest === undefined)
-    return found(
-      'note',
-      'clock',
+    return about('clock').note(
       'No upstream told its time, so nothing was compared.',
       'See that an upstream is reached, and look again; or see `timedatectl`',
     );
   const says = `${Math.round(Math.abs(widest) / 1000)} s ${widest >= 0 ? 'ahead of' : 'behind'} the upstream`;
-  if (Math.abs(widest) <= MOST_SKEW_MS) return fine('clock', says);
-  return found(
-    'problem',
-    'clock',
+  if (Math.abs(widest) <= MOST_SKEW_MS) return about('clock').fine(says);
+  return about('clock').problem(
     `The clock is ${says}.`,
     'Set it by NTP (`timedatectl set-ntp true`): lifetimes of orders and signatures go by it',
   );
 }
 
 function webhookSecret({ has_webhook_secret, is_sandbox, doors }: Judged): Finding {
-  if (has_webhook_secret) return fine('webhook secret', 'set');
-  if (is_sandbox) return fine('webhook secret', 'made up with the sandbox');
-  return found(
-    'warning',
-    'webhook secret',
+  if (has_webhook_secret) return about('webhook secret').fine('set');
+  if (is_sandbox) return about('webhook secret').fine('made up with the sandbox');
+  return about('webhook secret').warning(
     'It is not set: every event is unverified, and only leads to a read.',
     `Point the \`order\` webhook of the application in the vendor's panel at ${doors.public.url ?? 'public.url'}/webhooks/orders, put its secret into a file of mode 0600, and name that in webhook.secret_file (or set PUENTE_WEBHOOK_SECRET); then restart Puente`,
   );
@@ -182,8 +159,9 @@ export interface StorageFacts {
 }
 
 export function storageFindings(facts: StorageFacts, installation: Installation): Finding[] {
+  const { engine, schema, newest_schema } = facts.condition;
   return [
-    schema(facts),
+    about('schema').fine(`${engine}, schema ${schema} of ${newest_schema}`),
     integrity(facts),
     writes(facts),
     disk(facts, installation),
@@ -193,25 +171,17 @@ export function storageFindings(facts: StorageFacts, installation: Installation)
   ];
 }
 
-function schema({ condition: { engine, schema, newest_schema } }: StorageFacts): Finding {
-  return fine('schema', `${engine}, schema ${schema} of ${newest_schema}`);
-}
-
 function integrity({ integrity, condition }: StorageFacts): Finding {
-  if (integrity === 'ok') return fine('integrity', `${bytesText(condition.file_bytes)} were read and are sound`);
-  return found(
-    'problem',
-    'integrity',
+  if (integrity === 'ok') return about('integrity').fine(`${bytesText(condition.file_bytes)} were read and are sound`);
+  return about('integrity').problem(
     `The file is damaged: ${integrity}.`,
     'Stop Puente and restore a backup: puente restore FILE --into DIR --replace',
   );
 }
 
 function writes({ is_healthy }: StorageFacts): Finding {
-  if (is_healthy) return fine('writes', 'the last write succeeded');
-  return found(
-    'problem',
-    'writes',
+  if (is_healthy) return about('writes').fine('the last write succeeded');
+  return about('writes').problem(
     'The last write failed.',
     'See that the disk has room and nobody else writes to the file',
   );
@@ -220,21 +190,17 @@ function writes({ is_healthy }: StorageFacts): Finding {
 function disk({ condition: { room, file_bytes } }: StorageFacts, { disk }: Installation): Finding {
   const { free_bytes, level } = room;
   const says = `${free_bytes === null ? 'nobody can say how much is' : `${bytesText(free_bytes)} are`} free; the database takes ${bytesText(file_bytes)}`;
-  if (level === 'enough') return fine('disk', says);
+  if (level === 'enough') return about('disk').fine(says);
   const refused = `${says}. New sales are refused${level === 'full' ? ', and the reserve for sales under way is being used' : ''}.`;
-  return found(
-    'problem',
-    'disk',
+  return about('disk').problem(
     refused,
     `See that ${bytesText(disk.low_bytes + disk.ballast_bytes)} are free on that disk, for new sales and for the reserve; Puente recovers by itself`,
   );
 }
 
 function log({ condition: { room } }: StorageFacts, { disk }: Installation): Finding {
-  if (!room.is_log_large) return fine('write-ahead log', bytesText(room.log_bytes));
-  return found(
-    'warning',
-    'write-ahead log',
+  if (!room.is_log_large) return about('write-ahead log').fine(bytesText(room.log_bytes));
+  return about('write-ahead log').warning(
     `It has ${bytesText(room.log_bytes)}, more than ${bytesText(disk.log_limit_bytes)}, and can't be emptied.`,
     'End whatever reads the database file: a shell, a copy, a backup of the whole disk',
   );
@@ -243,27 +209,18 @@ function log({ condition: { room } }: StorageFacts, { disk }: Installation): Fin
 function backups({ backups, now }: StorageFacts, { backup_every_ms, backup_directory }: Installation): Finding {
   const [newest] = backups;
   const take = 'Make one: puente backup';
-  if (newest === undefined) return found('warning', 'backups', `There is none in ${backup_directory}.`, take);
+  if (newest === undefined) return about('backups').warning(`There is none in ${backup_directory}.`, take);
   const age_ms = now - Date.parse(newest.made_at);
   if (age_ms < 0)
-    return found(
-      'warning',
-      'backups',
+    return about('backups').warning(
       `${backups.length}, and the newest says ${newest.made_at}, which is still to come: the clock was wrong then, or is now.`,
       `Set the clock by NTP. ${take}`,
     );
   const says = `${backups.length}, the newest ${newest.file} of ${durationText(age_ms)} ago`;
   if (backup_every_ms === null)
-    return found(
-      'note',
-      'backups',
-      `${says}; no schedule makes any.`,
-      'Set backup.every_ms, or make them: puente backup',
-    );
-  if (age_ms <= LATE * backup_every_ms) return fine('backups', says);
-  return found(
-    'warning',
-    'backups',
+    return about('backups').note(`${says}; no schedule makes any.`, 'Set backup.every_ms, or make them: puente backup');
+  if (age_ms <= LATE * backup_every_ms) return about('backups').fine(says);
+  return about('backups').warning(
     `${says}, later than backup.every_ms says.`,
     `See the log of Puente for why. ${take}`,
   );
@@ -272,18 +229,12 @@ function backups({ backups, now }: StorageFacts, { backup_every_ms, backup_direc
 function gap({ condition, unmatched_since_gap, now }: StorageFacts): Finding[] {
   if (condition.gap === null || now - condition.gap.until > GAP_TOLD_MS) return [];
   const { from, until } = condition.gap;
-  const lost = `Restored from a backup: what was written between ${instant(from)} and ${instant(until)} is not in it.`;
+  const lost = `Restored from a backup: what was written between ${iso(from)} and ${iso(until)} is not in it.`;
   const unplaced = `${unmatched_since_gap} events since then found no sale.`;
   return [
-    found(
-      unmatched_since_gap > 0 ? 'warning' : 'note',
-      'restored',
+    about('restored')[unmatched_since_gap > 0 ? 'warning' : 'note'](
       `${lost} Sales with a reference of Puente's own come back with their events; ${unplaced}`,
       'Compare that time with the panel of the vendor, and see: puente reconcile, puente audit list --action "restored sale". Moves and settings of that time are gone too: puente merchants list',
     ),
   ];
-}
-
-function instant(at: number): string {
-  return iso(at);
 }

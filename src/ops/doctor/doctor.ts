@@ -4,7 +4,7 @@ import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
 import type { Ports } from '../ports.ts';
 import { type MerchantCheck, merchantFindings, storageFindings, surroundingFindings } from './checks.ts';
 import { doorFindings } from './doors.ts';
-import { type Finding, type FindingLevel, findingLevels, fine, found, type Installation } from './finding.ts';
+import { about, type Finding, type FindingLevel, findingLevels, type Installation } from './finding.ts';
 
 export type DoctorReport = Awaited<ReturnType<typeof examine>>;
 
@@ -29,7 +29,7 @@ export async function examine(ports: Ports, installation: Installation, check: M
     now,
   };
   const findings = [
-    fine('versions', `Puente ${installation.versions.puente} on Node ${installation.versions.node}`),
+    about('versions').fine(`Puente ${installation.versions.puente} on Node ${installation.versions.node}`),
     ...storageFindings(facts, installation),
     ...surroundingFindings(probes, installation, now),
     ...doorFindings(installation.doors, now),
@@ -74,50 +74,39 @@ export function offlineFindings(file: ExaminedFile): Finding[] {
   const restore = 'Restore a backup: puente restore FILE --into DIR --replace';
   if (file.transferred_to !== null)
     return [
-      found(
-        'problem',
-        'database',
+      about('database').problem(
         `The rows of ${path} were carried to ${file.transferred_to}.`,
         'Set PUENTE_POSTGRES_URL to that database',
       ),
     ];
-  if (wrong !== null) return [found('problem', 'database', `${path} can't be used: ${wrong}.`, restore)];
+  if (wrong !== null) return [about('database').problem(`${path} can't be used: ${wrong}.`, restore)];
   if (!file.is_there)
-    return [found('note', 'database', `${path} does not exist yet.`, 'The first start makes it; or restore a backup')];
+    return [about('database').note(`${path} does not exist yet.`, 'The first start makes it; or restore a backup')];
   if (file.is_in_use)
     return [
-      found(
-        'note',
-        'database',
-        `A Puente is using ${path}.`,
-        'Name its ops door with --ops or PUENTE_OPS_URL to ask it',
-      ),
+      about('database').note(`A Puente is using ${path}.`, 'Name its ops door with --ops or PUENTE_OPS_URL to ask it'),
     ];
   const schemas =
     schema !== null && schema > newest_schema
-      ? found(
-          'problem',
-          'schema',
+      ? about('schema').problem(
           `It is ${schema}, and this build knows up to ${newest_schema}.`,
           'Start the newer build',
         )
-      : fine('schema', `${schema ?? 0} of ${newest_schema}`);
+      : about('schema').fine(`${schema ?? 0} of ${newest_schema}`);
   const log = file.is_log_lost
     ? [
-        found(
-          'warning',
-          'write-ahead log',
+        about('write-ahead log').warning(
           'The last process was killed, and its log is gone: what it had not written back is lost.',
           `Put ${path}-wal of that time back before the next start, which writes the loss down`,
         ),
       ]
     : [];
   return [
-    fine('database', path),
+    about('database').fine(path),
     schemas,
     ...log,
     integrity === 'ok'
-      ? fine('integrity', 'sound')
-      : found('problem', 'integrity', `The file is damaged: ${integrity ?? 'it could not be read'}.`, restore),
+      ? about('integrity').fine('sound')
+      : about('integrity').problem(`The file is damaged: ${integrity ?? 'it could not be read'}.`, restore),
   ];
 }

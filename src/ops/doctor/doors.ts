@@ -1,6 +1,6 @@
 /** What the doctor says of the doors: how they are reached, their certificate, and who may enter. */
 import { isEnough } from '../api/person.ts';
-import { type Doors, durationText, type Finding, fine, found } from './finding.ts';
+import { about, type Doors, durationText, type Finding } from './finding.ts';
 
 /** Making and spreading a new one takes people a while. */
 const CERTIFICATE_WARNING_MS = 21 * 86_400_000;
@@ -14,16 +14,12 @@ export function doorFindings(doors: Doors, now: number): Finding[] {
 
 function publicAddress({ url, listens_on }: Doors['public']): Finding {
   if (url === null)
-    return found(
-      'warning',
-      'public address',
+    return about('public address').warning(
       `public.url is not set: notices of QR sales send receivers to ${listens_on}.`,
       'Set public.url (PUENTE_PUBLIC_URL) to the address by which tills, the vendor and receivers reach this door, such as https://puente.shop.example',
     );
-  if (url.startsWith('https:')) return fine('public address', url);
-  return found(
-    'warning',
-    'public address',
+  if (url.startsWith('https:')) return about('public address').fine(url);
+  return about('public address').warning(
     `It is ${url}: tokens and sales cross the network in clear.`,
     'Let TLS reach this door, and set public.url (PUENTE_PUBLIC_URL) to its https address',
   );
@@ -32,9 +28,7 @@ function publicAddress({ url, listens_on }: Doors['public']): Finding {
 function encryption({ public: door, certificate }: Doors): Finding[] {
   if (certificate !== null || door.is_loopback) return [];
   return [
-    found(
-      'warning',
-      'public door',
+    about('public door').warning(
       `It speaks plain HTTP on ${door.listens_on}, which others reach: tokens cross the network in clear.`,
       'Set public.tls.certificate_file and public.tls.key_file; or let only what speaks TLS in front reach it, with public.host: 127.0.0.1',
     ),
@@ -44,24 +38,21 @@ function encryption({ public: door, certificate }: Doors): Finding[] {
 function certificate({ certificate, public: door }: Doors, now: number): Finding[] {
   if (certificate === null) return [];
   const { file, names, until } = certificate;
-  const name = 'door certificate';
+  const it = about('door certificate');
   const renew = `Put a new one in the place of ${file}, then restart Puente, which reads it at its start`;
-  if (until === null) return [found('problem', name, `${file} can't be read as a certificate.`, renew)];
+  if (until === null) return [it.problem(`${file} can't be read as a certificate.`, renew)];
   const left_ms = until - now;
-  if (left_ms <= 0) return [found('problem', name, `${file} has ended ${durationText(-left_ms)} ago.`, renew)];
-  if (left_ms < CERTIFICATE_WARNING_MS)
-    return [found('warning', name, `${file} ends in ${durationText(left_ms)}.`, renew)];
+  if (left_ms <= 0) return [it.problem(`${file} has ended ${durationText(-left_ms)} ago.`, renew)];
+  if (left_ms < CERTIFICATE_WARNING_MS) return [it.warning(`${file} ends in ${durationText(left_ms)}.`, renew)];
   const host = door.url === null ? null : new URL(door.url).hostname;
   if (host !== null && !names.some((one) => covers(one, host)))
     return [
-      found(
-        'note',
-        name,
+      it.note(
         `It is for ${names.join(', ') || 'no host name'}, and not for ${host}, which public.url names: whoever calls that name here finds a foreign certificate.`,
         `Add the name ${host} to the certificate, unless something else in front answers for it`,
       ),
     ];
-  return [fine(name, `for ${names.join(', ')}, ${durationText(left_ms)} left`)];
+  return [it.fine(`for ${names.join(', ')}, ${durationText(left_ms)} left`)];
 }
 
 /** A star stands for one label. */
@@ -71,31 +62,25 @@ function covers(pattern: string, host: string): boolean {
 }
 
 function opsPeople({ ops, is_sandbox }: Doors, now: number): Finding {
-  const name = 'ops door';
+  const it = about('ops door');
   if (ops.people.length === 0)
     return is_sandbox
-      ? fine(name, 'a token is made at each start')
-      : found(
-          'problem',
-          name,
+      ? it.fine('a token is made at each start')
+      : it.problem(
           'No token is set, so that it lets nobody in: no move, no rollback, no report.',
           'Set ops.token_file to a file that `umask 077; openssl rand -base64 32 > FILE` made, or PUENTE_OPS_TOKEN; then restart Puente',
         );
   const ended = ops.people.filter(({ expires_at }) => expires_at !== null && expires_at <= now);
   if (ended.length > 0)
-    return found(
-      'warning',
-      name,
+    return it.warning(
       `The token of ${ended.map((one) => one.name).join(', ')} has ended.`,
       'Give a new one under ops.tokens, or take the name away; then restart Puente',
     );
   const approvers = ops.people.filter(({ role }) => isEnough(role, 'approver')).length;
   if (ops.second_approver && (approvers === 0 || ops.people.length < 2))
-    return found(
-      'warning',
-      name,
+    return it.warning(
       'moves.second_approver asks for a second person, and there is no approver beside the one who moves: no move forward can be made.',
       'Name an approver more under ops.tokens, or set moves.second_approver to false; then restart Puente',
     );
-  return fine(name, `for ${ops.people.map((one) => `${one.name} (${one.role})`).join(', ')}`);
+  return it.fine(`for ${ops.people.map((one) => `${one.name} (${one.role})`).join(', ')}`);
 }

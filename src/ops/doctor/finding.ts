@@ -1,5 +1,6 @@
 /** What the doctor finds: one sentence, how bad it is, and the repair. */
 
+import { z } from 'zod';
 import type { Person } from '../api/person.ts';
 import { DAY_MS } from '../fields.ts';
 import type { Line } from '../report/report.ts';
@@ -8,22 +9,23 @@ import type { Line } from '../report/report.ts';
 export const findingLevels = ['ok', 'note', 'warning', 'problem'] as const;
 export type FindingLevel = (typeof findingLevels)[number];
 
-export interface Finding {
-  /** What was looked at, such as `disk`. */
-  name: string;
-  level: FindingLevel;
-  /** What was found. */
-  says: string;
-  /** What to do; null when there is nothing to do. */
-  repair: string | null;
-}
+export const doctorFinding = z.object({
+  name: z.string().describe('what was looked at, such as `disk`'),
+  level: z.enum(findingLevels),
+  says: z.string(),
+  repair: z.string().nullable(),
+});
+export type Finding = z.infer<typeof doctorFinding>;
 
-export function fine(name: string, says: string): Finding {
-  return { name, level: 'ok', says, repair: null };
-}
-
-export function found(level: Exclude<FindingLevel, 'ok'>, name: string, says: string, repair: string): Finding {
-  return { name, level, says, repair };
+/** What can be found about one thing: that it is fine, or what is wrong and what to do. */
+export function about(name: string) {
+  const found = (level: FindingLevel) => (says: string, repair: string) => ({ name, level, says, repair });
+  return {
+    fine: (says: string): Finding => ({ name, level: 'ok', says, repair: null }),
+    note: found('note'),
+    warning: found('warning'),
+    problem: found('problem'),
+  };
 }
 
 const KIB = 1024;
@@ -53,14 +55,13 @@ export function durationText(duration_ms: number): string {
 
 // What the doctor is told of the installation: settings, versions, and a look at each upstream; I/O is handed in.
 
-/** A setting in force, as people may see it: secrets say only whether they are set. */
-export interface SettingInForce {
-  /** Dotted, as in a configuration file. */
-  name: string;
-  value: string;
-  /** Which file or variable it comes from. */
-  source: string;
-}
+/** A setting in force, as people may see it. */
+export const settingInForce = z.object({
+  name: z.string().describe('dotted, as in a configuration file'),
+  value: z.string().describe('Secrets say only whether they are set.'),
+  source: z.string().describe('which file or variable it comes from'),
+});
+export type SettingInForce = z.infer<typeof settingInForce>;
 
 /** One look at an upstream. */
 export interface Probe {

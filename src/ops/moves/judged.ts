@@ -8,6 +8,7 @@ import type { Person } from '../api/person.ts';
 import { DAY_MS } from '../fields.ts';
 import { type MerchantView, merchantToChange, merchantView } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
+import { differenceKinds } from '../readiness/differences.ts';
 import { sumOf } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { type Judgement, judgeMove } from './judge.ts';
@@ -190,12 +191,13 @@ export async function openSales(ports: Ports, merchant_id: string): Promise<Open
     store.legacy_sales.openLegacySales(merchant_id, clock.now(), MOST_OPEN),
   ]);
   return [
-    ...links.map(
-      (link): OpenSale => ({ side: 'orders', legacy_id: link.legacy_id, slot: link.slot, ends_at: link.expires_at }),
-    ),
-    ...sales.map(
-      (sale): OpenSale => ({ side: 'legacy', legacy_id: sale.legacy_id, slot: sale.slot, ends_at: sale.ends_at }),
-    ),
+    ...links.map(({ legacy_id, slot, expires_at }) => ({
+      side: 'orders' as const,
+      legacy_id,
+      slot,
+      ends_at: expires_at,
+    })),
+    ...sales.map(({ legacy_id, slot, ends_at }) => ({ side: 'legacy' as const, legacy_id, slot, ends_at })),
   ];
 }
 
@@ -221,12 +223,9 @@ function trafficOf(rows: Traffic[], today: number): Omit<Sample, 'shadow'> {
   };
 }
 
-const GRAVITY: DifferenceGroup['what'][] = ['verdict', 'error', 'value'];
-
 function worst(groups: DifferenceGroup[]): string | null {
-  const [first] = groups.toSorted(
-    (one, other) => GRAVITY.indexOf(one.what) - GRAVITY.indexOf(other.what) || other.count - one.count,
-  );
+  const gravity = ({ what }: DifferenceGroup): number => differenceKinds.indexOf(what);
+  const [first] = groups.toSorted((one, other) => gravity(one) - gravity(other) || other.count - one.count);
   if (first === undefined) return null;
   const where = first.path === '' ? '' : ` in ${first.path}`;
   return `${first.operation}: ${first.what}${where} differs, seen ${first.count} times (${first.signature})`;

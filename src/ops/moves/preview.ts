@@ -3,7 +3,6 @@
 import { z } from 'zod';
 import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import type { LegacySale } from '../../proxy/records/routing.ts';
 import { type Merchant, type MerchantSettings, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot, type RoutingRules } from '../../proxy/routing/stage.ts';
 import type { Link } from '../../proxy/sales/link.ts';
@@ -190,8 +189,8 @@ export async function viewDrain(ports: Ports, merchant_id: string): Promise<Drai
     store.notices.countNotices({ merchant_id, states: ['pending'] }),
     noticesByUnit(ports, merchant_id),
   ]);
-  const orders = links.map(openOf);
-  const legacy = sales.map(openSaleOf);
+  const orders = links.map((link) => openOf(link, link.expires_at));
+  const legacy = sales.map((sale) => openOf(sale, sale.ends_at));
   const closes = safeToClose(orders, settings.reconcile.action_required_grace_ms, now);
   const sentences = waitedFor(orders, notices_pending, closes, now);
   const units = unitsOf(orders);
@@ -221,14 +220,12 @@ interface Open {
   in_doubt: boolean;
 }
 
-function openOf(link: Link): Open {
-  const in_doubt = link.state === 'SENDING' || link.state === 'IN_DOUBT';
-  return { unit: unitName(link), created_at: link.created_at, ends_at: link.expires_at, in_doubt };
-}
-
-function openSaleOf(sale: LegacySale): Open {
+function openOf(
+  sale: Pick<Link, 'slot' | 'family' | 'unit' | 'created_at'> & { state: string },
+  ends_at: number,
+): Open {
   const in_doubt = sale.state === 'SENDING' || sale.state === 'IN_DOUBT';
-  return { unit: unitName(sale), created_at: sale.created_at, ends_at: sale.ends_at, in_doubt };
+  return { unit: unitName(sale), created_at: sale.created_at, ends_at, in_doubt };
 }
 
 function unitName({ slot, family, unit }: Pick<Link, 'slot' | 'family' | 'unit'>): string {

@@ -12,7 +12,7 @@ import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { type Link, slotOf } from '../../proxy/sales/link.ts';
 import { BY_ITSELF } from '../api/person.ts';
-import { iso, said, time } from '../fields.ts';
+import { said, shown, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
 /** A till that polls every second for an hour; later calls of one sale are left out, and the story says so. */
@@ -42,7 +42,7 @@ export async function storyOfLink(ports: Ports, link: Link): Promise<Story> {
   const site = ports.tables.site((await store.merchants.merchant(link.merchant_id))?.site ?? null);
   const written = { create: [link.created_at], refund: refunds.map(({ created_at }) => created_at) };
   const state_times = states.map(({ at }) => at);
-  const steps: Step[] = [
+  const steps = [
     ...exchanges.flatMap((exchange) => stepsOfExchange(exchange, written)),
     ...states.map(stepOfState),
     ...events.filter((event) => isAbout(event, link)).map(stepOfEvent),
@@ -51,14 +51,12 @@ export async function storyOfLink(ports: Ports, link: Link): Promise<Story> {
     ),
     ...refunds.flatMap((refund) => stepsOfRefund(refund, site)),
     ...decisions.map(stepOfDecision),
+    ...cutOf(exchanges, MOST_EXCHANGES, 'till', 'cut.calls'),
+    ...cutOf(events, MOST_EVENTS, 'event', 'cut.events'),
+    ...cutOf(notices, MOST_NOTICES, 'notice', 'cut.notices'),
+    ...cutOf(decisions, MOST_DECISIONS, 'decision', 'cut.decisions'),
   ];
-  const cuts = [
-    cutOf(exchanges, MOST_EXCHANGES, 'till', 'cut.calls'),
-    cutOf(events, MOST_EVENTS, 'event', 'cut.events'),
-    cutOf(notices, MOST_NOTICES, 'notice', 'cut.notices'),
-    cutOf(decisions, MOST_DECISIONS, 'decision', 'cut.decisions'),
-  ];
-  return { steps: withCuts(inOrder(steps), cuts), fired: firedIn(exchanges) };
+  return { steps: inOrder(steps), fired: firedIn(exchanges) };
 }
 
 /** A sale created on legacy: the calls that were proxied for it, and its end as far as Puente saw it. */
@@ -66,16 +64,11 @@ export async function storyOfSale(ports: Ports, sale: LegacySale): Promise<Story
   const exchanges = await callsOfSale(ports, sale);
   const { id, work, state, created_at, updated_at } = sale;
   const known = updated_at === created_at && state === 'SENDING' ? [] : [stepOfEnd(sale)];
-  const born: Step = {
-    at: created_at,
-    rank: 'written',
-    kind: 'state',
-    ...told(say(work === 'refund' ? 'step.written_refund' : 'step.written_sale', {})),
-    id,
-  };
+  const written = say(work === 'refund' ? 'step.written_refund' : 'step.written_sale', {});
+  const born = step(created_at, 'written', 'state', id, written);
   const steps = exchanges.flatMap((exchange) => stepsOfExchange(exchange, { legacy: [created_at] }));
-  const cuts = [cutOf(exchanges, MOST_EXCHANGES, 'till', 'cut.calls')];
-  return { steps: withCuts(inOrder([...steps, born, ...known]), cuts), fired: firedIn(exchanges) };
+  const cut = cutOf(exchanges, MOST_EXCHANGES, 'till', 'cut.calls');
+  return { steps: inOrder([...steps, born, ...known, ...cut]), fired: firedIn(exchanges) };
 }
 
 /** Calls that belong to no sale that is known. */
@@ -108,7 +101,7 @@ function stepOfEnd({ id, state, updated_at }: LegacySale): Step {
     SENDING: 'step.known_sending',
     IN_DOUBT: 'step.known_in_doubt',
   } as const;
-  return { at: updated_at, rank: 'moved', kind: 'state', ...told(say(codes[state], {})), id };
+  return step(updated_at, 'moved', 'state', id, say(codes[state], {}));
 }
 
 /** A reference may be another merchant's too, or an earlier sale's of the same one. */
@@ -126,17 +119,10 @@ function firedIn(exchanges: readonly StoredExchange[]): string[] {
 }
 
 type CutCode = 'cut.calls' | 'cut.events' | 'cut.notices' | 'cut.decisions';
-type Cut = Pick<TraceStep, 'kind' | 'what' | 'said'>;
 
-/** Null where nothing was left out. */
-function cutOf(all: readonly unknown[], most: number, kind: TraceStep['kind'], code: CutCode): Cut | null {
-  return all.length < most ? null : { kind, ...told(say(code, { most })) };
-}
-
-/** Said at the end of the story, wherever something is missing. */
-function withCuts(steps: TraceStep[], cuts: readonly (Cut | null)[]): TraceStep[] {
-  const at = steps.at(-1)?.at ?? iso(0);
-  return [...steps, ...cuts.filter((cut) => cut !== null).map((cut) => ({ at, ...cut, id: null }))];
+/** At the end of a story; nothing where nothing was left out. */
+function cutOf(all: readonly unknown[], most: number, kind: TraceStep['kind'], code: CutCode): Step[] {
+  return all.length < most ? [] : [step(Number.POSITIVE_INFINITY, 'decided', kind, null, say(code, { most }))];
 }
 
 // The steps of one answered call: what the till was told, what was lost, what its shadow found, and what the service
@@ -147,12 +133,16 @@ export type Written = Partial<Record<string, readonly number[]>>;
 
 export function stepsOfExchange(exchange: StoredExchange, written: Written = {}): Step[] {
   const { at, id, lost } = exchange;
-  const losses = lost.map(({ path, why, would_be }): Step => {
+  const losses = lost.map(({ path, why, would_be }) => {
     const sentence = say(would_be ? 'step.would_be_lost' : 'step.lost', { path, why: quoted(why) });
-    return { at, rank: 'translated', kind: 'loss', ...told(sentence), id };
+    return step(at, 'translated', 'loss', id, sentence);
   });
-  const till: Step = { at, rank: 'call', kind: 'till', ...told(tillSaid(exchange)), id };
-  return [till, ...losses, ...shadowSteps(exchange), ...upstreamSteps(exchange, written)];
+  return [
+    step(at, 'call', 'till', id, tillSaid(exchange)),
+    ...losses,
+    ...shadowSteps(exchange),
+    ...upstreamSteps(exchange, written),
+  ];
 }
 
 function tillSaid({ operation, lane, stage, status, error, duration_ms }: StoredExchange): Spoken {
@@ -164,7 +154,7 @@ function shadowSteps({ at, id, shadow, signatures }: StoredExchange): Step[] {
   if (shadow === null && signatures.length === 0) return [];
   const verdict = shadow === null ? [] : [verdictSaid(shadow)];
   const differed = signatures.length === 0 ? [] : [say('step.paper_differed', { signatures: signatures.join(', ') })];
-  return [{ at, rank: 'translated', kind: 'shadow', ...told(...verdict, ...differed), id }];
+  return [step(at, 'translated', 'shadow', id, ...verdict, ...differed)];
 }
 
 function verdictSaid({ verdict, code, error, detail }: NonNullable<StoredExchange['shadow']>): Spoken {
@@ -184,7 +174,7 @@ function upstreamSteps({ at, id, upstream, duration_ms }: StoredExchange, writte
     const row_at = written[note.name]?.find((one) => one >= at && one <= end) ?? at;
     const asked_at = Math.min(end, Math.max(next, row_at));
     next = asked_at + note.duration_ms;
-    return { at: asked_at, rank: 'asked', kind: 'upstream', ...told(upstreamSaid(note)), id };
+    return step(asked_at, 'asked', 'upstream', id, upstreamSaid(note));
   });
 }
 
@@ -213,17 +203,11 @@ export function stepOfState(seen: {
 }): Step {
   const { at, state, legacy_state, order_status } = seen;
   const rank = state === 'SENDING' ? 'written' : 'moved';
-  return { at, rank, kind: 'state', ...told(say('step.state', { state, order_status, legacy_state })), id: null };
+  return step(at, rank, 'state', null, say('step.state', { state, order_status, legacy_state }));
 }
 
 export function stepOfEvent({ sequence, received_at, action, verified, state }: InboxEvent): Step {
-  return {
-    at: received_at,
-    rank: 'told',
-    kind: 'event',
-    ...told(say('step.event', { action, verified, state })),
-    id: String(sequence),
-  };
+  return step(received_at, 'told', 'event', String(sequence), say('step.event', { action, verified, state }));
 }
 
 /**
@@ -234,23 +218,11 @@ export function stepsOfNotice({ notice, attempts }: NoticeWithAttempts, state_ti
   const { id, topic, form, created_at, state } = notice;
   const first_attempt = attempts[0]?.at ?? Number.POSITIVE_INFINITY;
   const committed_at = state_times.find((at) => at >= created_at && at <= created_at + LONGEST_COMMIT_MS) ?? created_at;
-  const made: Step = {
-    at: Math.min(committed_at, first_attempt),
-    rank: 'noticed',
-    kind: 'notice',
-    ...told(say('step.notice', { topic, form: form === topic ? null : form, state })),
-    id,
-  };
-  const tried = attempts.map(
-    ({ at, outcome, detail }): Step => ({
-      at,
-      rank: 'delivered',
-      kind: 'notice',
-      ...told(say(attemptCodes[outcome], { why: readStored(detail) })),
-      id,
-    }),
+  const made = say('step.notice', { topic, form: form === topic ? null : form, state });
+  const tried = attempts.map(({ at, outcome, detail }) =>
+    step(at, 'delivered', 'notice', id, say(attemptCodes[outcome], { why: readStored(detail) })),
   );
-  return [made, ...tried];
+  return [step(Math.min(committed_at, first_attempt), 'noticed', 'notice', id, made), ...tried];
 }
 /** The store gives a commit up after less. */
 const LONGEST_COMMIT_MS = 10_000;
@@ -263,13 +235,7 @@ const attemptCodes = {
 
 export function stepOfDecision({ at, who, action, reason, sequence }: AuditLine): Step {
   const why = who === BY_ITSELF ? readStored(reason) : reason;
-  return {
-    at,
-    rank: 'decided',
-    kind: 'decision',
-    ...told(say('step.decided', { who, action, why })),
-    id: String(sequence),
-  };
+  return step(at, 'decided', 'decision', String(sequence), say('step.decided', { who, action, why }));
 }
 
 // Steps of a refund: what was asked for, and what became of it.
@@ -278,23 +244,10 @@ export function stepsOfRefund(refund: Refund, { exponent, currency }: { exponent
   const { id, number, amount_minor, refunded_minor, reference_id, upstream_id, state, created_at, updated_at } = refund;
   const sumOf = (minor: number | null): string | null =>
     minor === null ? null : `${decimalText(minor, exponent) ?? '?'} ${currency}`;
-  const opened: Step = {
-    at: created_at,
-    rank: 'written',
-    kind: 'refund',
-    ...told(say('step.refund_asked', { sum: sumOf(amount_minor) })),
-    id,
-  };
+  const opened = step(created_at, 'written', 'refund', id, say('step.refund_asked', { sum: sumOf(amount_minor) }));
   if (state === 'SENDING') return [opened];
   const facts = { state, sum: sumOf(refunded_minor), number: String(reference_id ?? number), order: upstream_id };
-  const ended: Step = {
-    at: updated_at,
-    rank: 'settled',
-    kind: 'refund',
-    ...told(say('step.refund_ended', facts)),
-    id,
-  };
-  return [opened, ended];
+  return [opened, step(updated_at, 'settled', 'refund', id, say('step.refund_ended', facts))];
 }
 
 // The order of a story: by time, and within one moment causes before what came of them.
@@ -333,17 +286,25 @@ export interface Step extends Omit<TraceStep, 'at'> {
 }
 
 export function inOrder(steps: readonly Step[]): TraceStep[] {
+  const last_at = steps.reduce((last, { at }) => (Number.isFinite(at) ? Math.max(last, at) : last), 0);
   return steps
     .toSorted((first, second) => first.at - second.at || RANKS[first.rank] - RANKS[second.rank])
-    .map(({ rank: _rank, at, ...step }) => ({ at: iso(at), ...step }));
+    .map(({ rank: _rank, ...one }) => shown({ ...one, at: Math.min(one.at, last_at) }));
 }
 
-/** The words of a step. */
-export function told(...sentences: readonly Spoken[]): Pick<Step, 'what' | 'said'> {
-  return { what: sentences.map(({ text }) => text).join('; '), said: sentences.map(({ said }) => said) };
+/** @param at epoch ms. @param sentences its words, one after the other. */
+function step(
+  at: number,
+  rank: Step['rank'],
+  kind: Step['kind'],
+  id: string | null,
+  ...sentences: readonly Spoken[]
+): Step {
+  const what = sentences.map(({ text }) => text).join('; ');
+  return { at, rank, kind, what, said: sentences.map(({ said }) => said), id };
 }
 
 /** A duration as people read it, to a tenth of a millisecond. */
-export function tenths(duration_ms: number): number {
+function tenths(duration_ms: number): number {
   return Math.round(duration_ms * 10) / 10;
 }
