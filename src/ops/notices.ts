@@ -37,9 +37,6 @@ export const noticeQuery = z.strictObject({
 });
 export type NoticeQuery = z.infer<typeof noticeQuery>;
 
-/** The body of `POST /api/notices/:id/replay`. */
-export const replayOne = z.strictObject({ reason });
-
 /** The body of `POST /api/notices/replay`. Without `states` what was not delivered is meant. */
 export const replayMany = z.strictObject({
   merchant: merchantId.exactOptional(),

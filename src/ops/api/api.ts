@@ -5,10 +5,10 @@ import { say } from '../../locales/message.ts';
 import { version } from '../../version.ts';
 import { createFleet } from '../fleet/fleet.ts';
 import { createSessions, createSignIn, membersOf } from './access.ts';
-import { captureRoutes, differencesRoutes, evidenceRoutes, readinessRoutes, registerRoutes } from './evidence.ts';
-import { auditRoutes, fleetRoutes, incidentRoutes } from './fleet.ts';
-import { eraseRoutes, merchantRoutes } from './merchants.ts';
-import { brownoutRoutes, moveRoutes, safetyRoutes, stageRoutes } from './moves.ts';
+import { evidenceRoutes } from './evidence.ts';
+import { fleetRoutes } from './fleet.ts';
+import { merchantRoutes } from './merchants.ts';
+import { moveRoutes } from './moves.ts';
 import { noticeRoutes } from './notices.ts';
 import { openApiRoute } from './openapi.ts';
 import type { OpsApi, OpsDoor } from './parts.ts';
@@ -16,30 +16,18 @@ import { reportRoutes } from './report.ts';
 import { type OpsParts, type OpsRoute, opsRouter, runRow } from './router.ts';
 import { isStreamed } from './stream.ts';
 import { traceRoutes } from './trace.ts';
-import { backupRoutes, doctorRoutes, reconcileRoutes } from './upkeep.ts';
+import { upkeepRoutes } from './upkeep.ts';
 
 /** Every route of the API; a feature's rows stand in its own file. */
 const features: OpsRoute[] = [
-  ...auditRoutes,
-  ...backupRoutes,
-  ...brownoutRoutes,
-  ...captureRoutes,
-  ...differencesRoutes,
-  ...doctorRoutes,
-  ...eraseRoutes,
   ...evidenceRoutes,
   ...fleetRoutes,
-  ...incidentRoutes,
   ...merchantRoutes,
   ...moveRoutes,
   ...noticeRoutes,
-  ...readinessRoutes,
-  ...reconcileRoutes,
-  ...registerRoutes,
   ...reportRoutes,
-  ...safetyRoutes,
-  ...stageRoutes,
   ...traceRoutes,
+  ...upkeepRoutes,
 ];
 
 /** The rows that the door serves. */

@@ -85,6 +85,36 @@ const verdict = z.object({
   sample: z.string(),
 });
 
+const difference = z.object({
+  merchant_id: z.string(),
+  signature: z.string().describe('the same for the same finding, whatever the values'),
+  operation: z.string(),
+  what: z.enum(differenceKinds),
+  path: z.string().describe('in the legacy answer; empty for the whole'),
+  legacy: z.string(),
+  orders: z.string(),
+  state: z.enum(differenceStates),
+  accepted_until: time.nullable(),
+  note: z.string(),
+  who: z.string().nullable(),
+  count: z.int(),
+  first_at: time,
+  last_at: time,
+  sample: z.string(),
+  tables_revision: z.string(),
+  revision: z.int(),
+});
+
+export const differencesView = z.object({ differences: z.array(difference) });
+
+const NDJSON = 'application/x-ndjson';
+
+const limitation = report.shape.limitations.element.pick({ id: true, title: true, effect: true, workaround: true });
+export const limitationsView = z.object({
+  limitations: z.array(limitation.extend({ operations: z.array(z.string()) })),
+});
+export const assumptionsView = report.pick({ assumptions: true });
+
 export const evidenceRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/losses', {
     summary: "The loss ledger, money and identity first, each row with the sentence to send to the till's maker.",
@@ -114,33 +144,6 @@ export const evidenceRoutes: OpsRoute[] = [
     command: 'verdicts',
     run: async ({ ports }, { query }) => ({ verdicts: await viewVerdicts(ports, query) }),
   }),
-];
-
-// The inbox of differences on the ops door: list, show, judge.
-
-const difference = z.object({
-  merchant_id: z.string(),
-  signature: z.string().describe('the same for the same finding, whatever the values'),
-  operation: z.string(),
-  what: z.enum(differenceKinds),
-  path: z.string().describe('in the legacy answer; empty for the whole'),
-  legacy: z.string(),
-  orders: z.string(),
-  state: z.enum(differenceStates),
-  accepted_until: time.nullable(),
-  note: z.string(),
-  who: z.string().nullable(),
-  count: z.int(),
-  first_at: time,
-  last_at: time,
-  sample: z.string(),
-  tables_revision: z.string(),
-  revision: z.int(),
-});
-
-export const differencesView = z.object({ differences: z.array(difference) });
-
-export const differencesRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/differences', {
     summary: 'Differences between legacy and orders, grouped by signature; those not judged yet first.',
     query: differenceQuery,
@@ -162,24 +165,12 @@ export const differencesRoutes: OpsRoute[] = [
     run: ({ ports }, { path, body, person }) =>
       judgeDifference(ports, parsed(merchantId, path.merchant), path.signature ?? '', body, person.name),
   }),
-];
-
-// The readiness verdict on the ops door: may this merchant move, and why not.
-
-export const readinessRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/merchants/:id/readiness', {
     summary: 'The readiness verdict: what blocks the next move, what no traffic has proven, and what would prove it.',
     answer: readinessView,
     command: 'can-migrate',
     run: ({ ports }, { path }) => merchantReadiness(ports, parsed(merchantId, path.id)),
   }),
-];
-
-// Exchanges on the ops door, as a capture file for `puente assess` and `puente replay`.
-
-const NDJSON = 'application/x-ndjson';
-
-export const captureRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/exchanges', {
     summary: 'Exchanges of a merchant or the fleet as a capture file, JSON lines, redacted as they were captured.',
     query: exchangesQuery,
@@ -192,17 +183,6 @@ export const captureRoutes: OpsRoute[] = [
         parts: exchangeLines(ports, query),
       } satisfies Streamed),
   }),
-];
-
-// The register on the ops door: every limitation, and every assumption with its value in force.
-
-const limitation = report.shape.limitations.element.pick({ id: true, title: true, effect: true, workaround: true });
-export const limitationsView = z.object({
-  limitations: z.array(limitation.extend({ operations: z.array(z.string()) })),
-});
-export const assumptionsView = report.pick({ assumptions: true });
-
-export const registerRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/limitations', {
     summary: 'Where a till sees something else than the legacy API showed it: effect and workaround of each.',
     answer: limitationsView,

@@ -6,6 +6,10 @@ import { incidentQuery, viewIncidents } from '../report/decisions.ts';
 import { report } from '../report/report.ts';
 import { type OpsRoute, opsRoute } from './router.ts';
 
+export const incidentsView = report.pick({ incidents: true }).extend({ left_out: z.int() });
+
+export const auditView = z.object({ lines: z.array(auditLine) });
+
 export const fleetRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/fleet', {
     summary: 'Every merchant with stage, health of both lanes, drain, blockers, readiness and last incident, in pages.',
@@ -14,13 +18,6 @@ export const fleetRoutes: OpsRoute[] = [
     command: 'fleet',
     run: ({ fleet }, { query }) => fleet.view(query),
   }),
-];
-
-// Incidents on the ops door: what Puente noticed or did by itself.
-
-export const incidentsView = report.pick({ incidents: true }).extend({ left_out: z.int() });
-
-export const incidentRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/incidents', {
     summary:
       'What Puente noticed or did by itself, newest first: safety stops, settlements, mismatches, held terminals.',
@@ -29,13 +26,6 @@ export const incidentRoutes: OpsRoute[] = [
     command: 'incidents',
     run: ({ ports }, { query, signal }) => viewIncidents(ports, query, signal),
   }),
-];
-
-// The audit trail on the ops door: read it, and prove that it is unchanged.
-
-export const auditView = z.object({ lines: z.array(auditLine) });
-
-export const auditRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/audit', {
     summary: 'Decisions, newest first: who, when, why, what was before and after.',
     query: auditQuery,

@@ -6,6 +6,8 @@ import { changeMerchant, merchantAnswer, merchantChange, viewMerchant, viewMerch
 import { eraseAsk, eraseMerchant } from '../upkeep/erase.ts';
 import { type OpsRoute, opsRoute } from './router.ts';
 
+const rows = z.record(z.string(), z.int());
+
 export const merchantRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/merchants', {
     summary: 'Every merchant seen or set so far.',
@@ -27,13 +29,6 @@ export const merchantRoutes: OpsRoute[] = [
     run: ({ ports, checkUrl }, { path, body, person }) =>
       changeMerchant(ports, path.id ?? '', body, person.name, checkUrl),
   }),
-];
-
-// Erasing a merchant on the ops door: counted first, then gone.
-
-const rows = z.record(z.string(), z.int());
-
-export const eraseRoutes: OpsRoute[] = [
   opsRoute('approver', 'POST /api/merchants/:id/erase', {
     role_note: say('role_note.erase', {}),
     summary:

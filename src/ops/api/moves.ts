@@ -3,21 +3,13 @@ import { z } from 'zod';
 import { routedKinds, safetyModes } from '../../proxy/routing/merchant.ts';
 import { said, time } from '../fields.ts';
 import { merchantAnswer } from '../merchants.ts';
-import {
-  abortBrownout,
-  brownoutAbort,
-  brownoutAsk,
-  brownoutView,
-  scheduleBrownout,
-  viewBrownouts,
-} from '../moves/brownouts.ts';
-import { abortBulk, bulkAbort, bulkAsk, bulkStates, startBulk, viewBulk, viewBulks } from '../moves/bulk.ts';
+import { abortBrownout, brownoutAsk, brownoutView, scheduleBrownout, viewBrownouts } from '../moves/brownouts.ts';
+import { abortBulk, bulkAsk, bulkStates, startBulk, viewBulk, viewBulks } from '../moves/bulk.ts';
 import { judgementView } from '../moves/judge.ts';
-import { moveStage, previewAsk, previewStage, rollBack, rollbackAsk, stageChange } from '../moves/move.ts';
+import { moveStage, previewAsk, previewStage, rollBack, stageChange } from '../moves/move.ts';
 import { drainView, viewDrain } from '../moves/preview.ts';
 import {
   approveMove,
-  decision,
   declineMove,
   proposalQuery,
   proposalStates,
@@ -25,6 +17,7 @@ import {
   viewProposals,
 } from '../moves/proposals.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
+import { reasonAlone } from './person.ts';
 import { type OpsRoute, opsRoute } from './router.ts';
 
 export const proposalView = z.object({
@@ -55,64 +48,6 @@ const bulkView = bulkLine.extend({
   ),
 });
 
-export const moveRoutes: OpsRoute[] = [
-  opsRoute('viewer', 'GET /api/moves', {
-    summary: 'Moves that were proposed, newest first.',
-    query: proposalQuery,
-    answer: proposalsView,
-    command: 'moves list',
-    run: async ({ ports }, { query }) => ({ moves: await viewProposals(ports, query) }),
-  }),
-  opsRoute('viewer', 'GET /api/moves/:id', {
-    summary: 'A proposed move, with its present judgement.',
-    answer: proposalView.extend({ judgement: judgementView.nullable() }),
-    command: 'moves show',
-    run: ({ ports }, { path, person }) => viewProposal(ports, path.id ?? '', person),
-  }),
-  opsRoute('approver', 'POST /api/moves/:id/approve', {
-    summary: 'Makes a move that another person proposed, judged again on the present evidence.',
-    body: decision,
-    answer: merchantAnswer,
-    command: 'moves approve',
-    run: ({ ports }, { path, body, person }) => approveMove(ports, path.id ?? '', body.reason, person),
-  }),
-  opsRoute('operator', 'POST /api/moves/:id/decline', {
-    summary: 'Declines a proposed move; its own proposer withdraws it.',
-    body: decision,
-    answer: proposalView,
-    command: 'moves decline',
-    run: ({ ports }, { path, body, person }) => declineMove(ports, path.id ?? '', body.reason, person),
-  }),
-  opsRoute('viewer', 'GET /api/bulk', {
-    summary: 'Bulk moves, newest first.',
-    answer: z.object({ bulk_moves: z.array(bulkLine) }),
-    command: 'bulk list',
-    run: async ({ ports }) => ({ bulk_moves: await viewBulks(ports) }),
-  }),
-  opsRoute('operator', 'POST /api/bulk', {
-    summary: 'Starts to move many merchants, so many a day, until the first safety stop among them.',
-    body: bulkAsk,
-    answer: bulkView,
-    command: 'bulk start',
-    run: ({ ports }, { body, person }) => startBulk(ports, body, person),
-  }),
-  opsRoute('viewer', 'GET /api/bulk/:id', {
-    summary: 'A bulk move, merchant by merchant.',
-    answer: bulkView,
-    command: 'bulk show',
-    run: ({ ports }, { path }) => viewBulk(ports, path.id ?? ''),
-  }),
-  opsRoute('operator', 'POST /api/bulk/:id/abort', {
-    summary: 'Ends a bulk move at once; merchants that are moved stay moved.',
-    body: bulkAbort,
-    answer: bulkView,
-    command: 'bulk abort',
-    run: ({ ports }, { path, body, person }) => abortBulk(ports, path.id ?? '', body.reason, person),
-  }),
-];
-
-// Moves: preview, move, roll back, and what is still open.
-
 export const previewView = z.object({ merchant_id: z.string(), revision: z.int(), judgement: judgementView });
 
 /** Moved at once, or proposed to a second person. */
@@ -120,63 +55,6 @@ export const moveView = z.union([
   merchantAnswer.extend({ result: z.literal('moved'), judgement: judgementView }),
   z.object({ result: z.literal('proposed'), proposed: proposalView, judgement: judgementView }),
 ]);
-
-export const stageRoutes: OpsRoute[] = [
-  opsRoute('operator', 'PUT /api/merchants/:id/stage', {
-    summary: 'Moves a merchant, or one kind of its work; where a second approver is required, proposes the move.',
-    body: stageChange,
-    answer: moveView,
-    command: 'stage',
-    run: ({ ports }, { path, body, person }) => moveStage(ports, path.id ?? '', body, person),
-  }),
-  opsRoute('viewer', 'GET /api/merchants/:id/stage/preview', {
-    summary: 'What a move would need and touch: allowed or not, what is missing, units, calls a day, open work.',
-    query: previewAsk,
-    answer: previewView,
-    command: 'stage --dry-run',
-    run: ({ ports }, { path, query, person }) => previewStage(ports, path.id ?? '', query, person),
-  }),
-  opsRoute('operator', 'POST /api/merchants/:id/rollback', {
-    summary: 'Takes a merchant back to legacy now, all kinds of work, whatever else is going on.',
-    body: rollbackAsk,
-    answer: drainView,
-    command: 'rollback',
-    run: ({ ports }, { path, body, person }) => rollBack(ports, path.id ?? '', body.reason, person),
-  }),
-  opsRoute('viewer', 'GET /api/merchants/:id/drain', {
-    summary: 'What is still open on each side, unit by unit, and its latest possible end.',
-    answer: drainView,
-    command: 'drain',
-    run: ({ ports }, { path }) => viewDrain(ports, path.id ?? ''),
-  }),
-];
-
-// Brown-outs on the ops door: windows in which legacy refuses new work of chosen merchants, as a drill.
-
-export const brownoutRoutes: OpsRoute[] = [
-  opsRoute('viewer', 'GET /api/brownouts', {
-    summary: 'Brown-outs, the latest window first.',
-    answer: z.object({ brownouts: z.array(brownoutView) }),
-    command: 'brownout list',
-    run: async ({ ports }) => ({ brownouts: await viewBrownouts(ports) }),
-  }),
-  opsRoute('approver', 'POST /api/brownouts', {
-    summary: 'Schedules a window of a day at most in which legacy refuses new work of the merchants named.',
-    body: brownoutAsk,
-    answer: brownoutView,
-    command: 'brownout schedule',
-    run: ({ ports }, { body, person }) => scheduleBrownout(ports, body, person.name),
-  }),
-  opsRoute('operator', 'POST /api/brownouts/:id/abort', {
-    summary: 'Ends a brown-out at once, for all its merchants.',
-    body: brownoutAbort,
-    answer: brownoutView,
-    command: 'brownout abort',
-    run: ({ ports }, { path, body, person }) => abortBrownout(ports, path.id ?? '', body.reason, person.name),
-  }),
-];
-
-// Safety stops on the ops door: what stands, what is counted, and the reset by hand.
 
 const trip = z.object({
   kind: z.enum(routedKinds),
@@ -207,7 +85,107 @@ export const safetyView = z.object({
   ),
 });
 
-export const safetyRoutes: OpsRoute[] = [
+export const moveRoutes: OpsRoute[] = [
+  opsRoute('viewer', 'GET /api/moves', {
+    summary: 'Moves that were proposed, newest first.',
+    query: proposalQuery,
+    answer: proposalsView,
+    command: 'moves list',
+    run: async ({ ports }, { query }) => ({ moves: await viewProposals(ports, query) }),
+  }),
+  opsRoute('viewer', 'GET /api/moves/:id', {
+    summary: 'A proposed move, with its present judgement.',
+    answer: proposalView.extend({ judgement: judgementView.nullable() }),
+    command: 'moves show',
+    run: ({ ports }, { path, person }) => viewProposal(ports, path.id ?? '', person),
+  }),
+  opsRoute('approver', 'POST /api/moves/:id/approve', {
+    summary: 'Makes a move that another person proposed, judged again on the present evidence.',
+    body: reasonAlone,
+    answer: merchantAnswer,
+    command: 'moves approve',
+    run: ({ ports }, { path, body, person }) => approveMove(ports, path.id ?? '', body.reason, person),
+  }),
+  opsRoute('operator', 'POST /api/moves/:id/decline', {
+    summary: 'Declines a proposed move; its own proposer withdraws it.',
+    body: reasonAlone,
+    answer: proposalView,
+    command: 'moves decline',
+    run: ({ ports }, { path, body, person }) => declineMove(ports, path.id ?? '', body.reason, person),
+  }),
+  opsRoute('viewer', 'GET /api/bulk', {
+    summary: 'Bulk moves, newest first.',
+    answer: z.object({ bulk_moves: z.array(bulkLine) }),
+    command: 'bulk list',
+    run: async ({ ports }) => ({ bulk_moves: await viewBulks(ports) }),
+  }),
+  opsRoute('operator', 'POST /api/bulk', {
+    summary: 'Starts to move many merchants, so many a day, until the first safety stop among them.',
+    body: bulkAsk,
+    answer: bulkView,
+    command: 'bulk start',
+    run: ({ ports }, { body, person }) => startBulk(ports, body, person),
+  }),
+  opsRoute('viewer', 'GET /api/bulk/:id', {
+    summary: 'A bulk move, merchant by merchant.',
+    answer: bulkView,
+    command: 'bulk show',
+    run: ({ ports }, { path }) => viewBulk(ports, path.id ?? ''),
+  }),
+  opsRoute('operator', 'POST /api/bulk/:id/abort', {
+    summary: 'Ends a bulk move at once; merchants that are moved stay moved.',
+    body: reasonAlone,
+    answer: bulkView,
+    command: 'bulk abort',
+    run: ({ ports }, { path, body, person }) => abortBulk(ports, path.id ?? '', body.reason, person),
+  }),
+  opsRoute('operator', 'PUT /api/merchants/:id/stage', {
+    summary: 'Moves a merchant, or one kind of its work; where a second approver is required, proposes the move.',
+    body: stageChange,
+    answer: moveView,
+    command: 'stage',
+    run: ({ ports }, { path, body, person }) => moveStage(ports, path.id ?? '', body, person),
+  }),
+  opsRoute('viewer', 'GET /api/merchants/:id/stage/preview', {
+    summary: 'What a move would need and touch: allowed or not, what is missing, units, calls a day, open work.',
+    query: previewAsk,
+    answer: previewView,
+    command: 'stage --dry-run',
+    run: ({ ports }, { path, query, person }) => previewStage(ports, path.id ?? '', query, person),
+  }),
+  opsRoute('operator', 'POST /api/merchants/:id/rollback', {
+    summary: 'Takes a merchant back to legacy now, all kinds of work, whatever else is going on.',
+    body: reasonAlone,
+    answer: drainView,
+    command: 'rollback',
+    run: ({ ports }, { path, body, person }) => rollBack(ports, path.id ?? '', body.reason, person),
+  }),
+  opsRoute('viewer', 'GET /api/merchants/:id/drain', {
+    summary: 'What is still open on each side, unit by unit, and its latest possible end.',
+    answer: drainView,
+    command: 'drain',
+    run: ({ ports }, { path }) => viewDrain(ports, path.id ?? ''),
+  }),
+  opsRoute('viewer', 'GET /api/brownouts', {
+    summary: 'Brown-outs, the latest window first.',
+    answer: z.object({ brownouts: z.array(brownoutView) }),
+    command: 'brownout list',
+    run: async ({ ports }) => ({ brownouts: await viewBrownouts(ports) }),
+  }),
+  opsRoute('approver', 'POST /api/brownouts', {
+    summary: 'Schedules a window of a day at most in which legacy refuses new work of the merchants named.',
+    body: brownoutAsk,
+    answer: brownoutView,
+    command: 'brownout schedule',
+    run: ({ ports }, { body, person }) => scheduleBrownout(ports, body, person.name),
+  }),
+  opsRoute('operator', 'POST /api/brownouts/:id/abort', {
+    summary: 'Ends a brown-out at once, for all its merchants.',
+    body: reasonAlone,
+    answer: brownoutView,
+    command: 'brownout abort',
+    run: ({ ports }, { path, body, person }) => abortBrownout(ports, path.id ?? '', body.reason, person.name),
+  }),
   opsRoute('viewer', 'GET /api/safety', {
     summary: 'Every safety stop that stands.',
     answer: z.object({ stops: z.array(trip.extend({ merchant_id: z.string() })) }),

@@ -7,11 +7,11 @@ import {
   noticeStates,
   replayMany,
   replayNotice,
-  replayOne,
   replayWindow,
   viewNotice,
   viewNotices,
 } from '../notices.ts';
+import { reasonAlone } from './person.ts';
 import { type OpsRoute, opsRoute } from './router.ts';
 
 const attempt = z.object({
@@ -67,7 +67,7 @@ export const noticeRoutes: OpsRoute[] = [
   }),
   opsRoute('operator', 'POST /api/notices/:id/replay', {
     summary: 'Sends one notice again, now.',
-    body: replayOne,
+    body: reasonAlone,
     answer: notice,
     command: 'notices replay',
     run: ({ ports }, { path, body, person }) => replayNotice(ports, path.id ?? '', body.reason, person.name),

@@ -37,3 +37,6 @@ export const reason = z
   .min(3, NO_REASON)
   .max(500, NO_REASON)
   .describe('why, for the audit trail');
+
+/** The body of a change that needs nothing else. */
+export const reasonAlone = z.strictObject({ reason });

@@ -18,7 +18,7 @@ const backup = z.object({
   heads: z.looseObject({ audit_sequence: z.int(), links: z.int(), newest_link_at: z.int().nullable() }),
 });
 
-export const backupRoutes: OpsRoute[] = [
+export const upkeepRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/backup', {
     summary: 'The complete backups, newest first.',
     answer: z.object({ backups: z.array(backup) }),
@@ -33,19 +33,6 @@ export const backupRoutes: OpsRoute[] = [
     command: 'backup',
     run: async ({ ports }, { body, person }) => newsLines(makeBackup(ports, body, person.name)),
   }),
-];
-
-/** One JSON object a line, as the news comes. */
-function newsLines(news: AsyncIterable<BackupProgress | ReconcileNews>) {
-  const lines = async function* (): AsyncGenerator<string> {
-    for await (const one of news) yield `${JSON.stringify(one)}\n`;
-  };
-  return streamed({ content_type: 'application/x-ndjson', file_name: null, parts: lines() });
-}
-
-// The doctor on the ops door: what promises rest on, each finding with its repair.
-
-export const doctorRoutes: OpsRoute[] = [
   opsRoute('operator', 'GET /api/doctor', {
     role_note: say('role_note.doctor', {}),
     summary:
@@ -61,11 +48,6 @@ export const doctorRoutes: OpsRoute[] = [
     run: ({ ports, installation, checkUrl }) =>
       ports.memory.mutex.run('doctor', () => examine(ports, installation, { checkUrl })),
   }),
-];
-
-// Reconciliation on the ops door: its progress is streamed, one JSON object a line.
-
-export const reconcileRoutes: OpsRoute[] = [
   opsRoute('operator', 'POST /api/reconcile', {
     role_note: say('role_note.reconcile', {}),
     summary:
@@ -84,3 +66,11 @@ export const reconcileRoutes: OpsRoute[] = [
     },
   }),
 ];
+
+/** One JSON object a line, as the news comes. */
+function newsLines(news: AsyncIterable<BackupProgress | ReconcileNews>) {
+  const lines = async function* (): AsyncGenerator<string> {
+    for await (const one of news) yield `${JSON.stringify(one)}\n`;
+  };
+  return streamed({ content_type: 'application/x-ndjson', file_name: null, parts: lines() });
+}

@@ -12,7 +12,7 @@ import { Secret } from '../../proxy/vault.ts';
 import type { EvidenceReader } from '../ports.ts';
 import type { Readiness } from '../readiness/facts.ts';
 import { readinessOf } from '../readiness/readiness.ts';
-import { type Book, createBook } from './book.ts';
+import { createBook } from './book.ts';
 import { type Match, matcherOf, requestOf, taskOf } from './operation-of.ts';
 import { type Beside, type Entry, isCall, nothingBeside, type ReadCall } from './read.ts';
 
@@ -85,21 +85,14 @@ export async function assessmentOf(
   return { book, sums, unreadable, remarks, readiness, sites };
 }
 
-interface Work {
-  tools: AssessTools;
-  options: AssessOptions;
-  match: ReturnType<typeof matcherOf>;
-  book: Book;
-  sums: AssessmentSums;
-  beside: Beside;
-  /** By merchant, as legacy answers name them. */
-  sites: Map<string, string>;
-}
+type Work = ReturnType<typeof begin>;
 
-function begin(tools: AssessTools, options: AssessOptions): Work {
+function begin(tools: AssessTools, options: AssessOptions) {
   const sums = { lines: 0, assessed: 0, no_operation: 0, unreadable: 0, shadowed: 0, unanswered: 0 };
   const match = matcherOf(tools.tables.operations);
-  return { tools, options, match, book: createBook(), sums, beside: nothingBeside(), sites: new Map() };
+  /** By merchant, as legacy answers name them. */
+  const sites = new Map<string, string>();
+  return { tools, options, match, book: createBook(), sums, beside: nothingBeside(), sites };
 }
 
 function take(work: Work, entry: Entry): void {

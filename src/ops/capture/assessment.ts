@@ -110,69 +110,79 @@ export function assessmentHtml(view: AssessmentView, file: string): string {
   const bad = unreadable.map(({ line, why }) => ({ Line: line, Why: why }));
   return htmlPage('en', `Assessment of ${file}`, [
     html`<header><h1>Assessment of ${file}</h1><p>Tables ${tables_revision}. Nothing was sent anywhere.</p>${remarks.map((remark) => html`<p>${remark}</p>`)}</header>`,
-    listed(
-      'The capture',
-      'Every line is in one of these.',
-      Object.entries(counts).map(([name, calls]) => ({ What: name, Calls: calls })),
-    ),
-    listed('Lines that could not be read', 'The first of them.', bad),
+    listed({
+      title: 'The capture',
+      lead: 'Every line is in one of these.',
+      rows: Object.entries(counts).map(([name, calls]) => ({ What: name, Calls: calls })),
+    }),
+    listed({ title: 'Lines that could not be read', lead: 'The first of them.', rows: bad }),
     merchants.map(merchantSections),
   ]);
 }
 
 const NONE = 'None in this capture.';
 
-function listed(title: string, lead: string, rows: readonly Record<string, Content>[]): Html {
+function listed({ title, lead, rows }: AssessedList): Html {
   const table = plainTable(Object.keys(rows[0] ?? {}), rows.map(Object.values<Content>));
   return htmlSection(title, table, lead, NONE);
 }
 
 function merchantSections(merchant: AssessedMerchant): Content {
-  const { merchant_id, readiness, losses, differences, unknowns, verdicts, coverage } = merchant;
+  const verdict = verdictOf(merchant.readiness);
   return [
-    htmlSection(`Merchant ${merchant_id}`, verdictOf(readiness), 'What this traffic says about the next move.', NONE),
-    listed(
-      'What would have become of its creates',
-      'Each was translated and judged by the rules of the orders API.',
-      verdicts.map(({ operation, verdict, code, error, detail, count }) => ({
-        Operation: operation,
-        Verdict: verdict,
-        Code: code,
-        'The till would be told': error,
-        Why: detail,
-        Calls: count,
-      })),
-    ),
-    listed(
-      'Losses',
-      'Fields that would not reach the order, money first.',
-      losses.map(({ weight, operation, field, count, why, advice }) => {
+    htmlSection(`Merchant ${merchant.merchant_id}`, verdict, 'What this traffic says about the next move.', NONE),
+    ...listsOf(merchant).map(listed),
+  ].map((section) => html`${section}\n`);
+}
+
+/** A list of an assessment: each row by the heads of its columns. */
+interface AssessedList {
+  title: string;
+  lead: string;
+  rows: Record<string, string | number | null>[];
+}
+
+/** What was found of a merchant, for the file and for the terminal. */
+export function listsOf({ losses, differences, unknowns, verdicts, coverage }: AssessedMerchant): AssessedList[] {
+  return [
+    {
+      title: 'What would have become of its creates',
+      lead: 'Each was translated and judged by the rules of the orders API.',
+      rows: verdicts.map(({ operation, verdict, code, error, detail, count }) => {
+        const told = { 'The till would be told': error, Why: detail, Calls: count };
+        return { Operation: operation, Verdict: verdict.replace('_', ' '), Code: code, ...told };
+      }),
+    },
+    {
+      title: 'Losses',
+      lead: 'Fields that would not reach the order, money first.',
+      rows: losses.map(({ weight, operation, field, count, why, advice }) => {
         const words = { Why: why, "For the till's maker": advice };
         return { Weight: weight, Operation: operation, Field: field, Calls: count, ...words };
       }),
-    ),
-    listed(
-      'Differences',
-      'Where orders would not have said what legacy said.',
-      differences.map(({ operation, what, path, legacy, orders, count }) => {
+    },
+    {
+      title: 'Differences',
+      lead: 'Where orders would not have said what legacy said.',
+      rows: differences.map(({ operation, what, path, legacy, orders, count, sample }) => {
         const sides = { Legacy: legacy, Orders: saidOf(orders) };
-        return { Operation: operation, What: `${what} ${path}`.trim(), ...sides, Calls: count };
+        return { Operation: operation, What: `${what} ${path}`.trim(), ...sides, Calls: count, 'Shown by': sample };
       }),
-    ),
-    listed(
-      'Unknown endpoints, fields and headers',
-      'No table knows them.',
-      unknowns.map(({ what, name, count }) => ({ What: what, Name: name, Calls: count })),
-    ),
-    listed(
-      'Coverage',
-      'Every field of the operations that were called. Carried: such calls came, and nothing of them was translated.',
-      coverage.map(({ operation, field, equal, different, state }) => {
+    },
+    {
+      title: 'Unknown endpoints, fields and headers',
+      lead: 'No table knows them.',
+      rows: unknowns.map(({ what, name, count }) => ({ What: what, Name: name, Calls: count })),
+    },
+    {
+      title: 'Coverage',
+      lead: 'Every field of the operations that were called. Carried: such calls came, and nothing of them was translated.',
+      rows: coverage.map(({ operation, field, equal, different, state }) => {
         const counts = { Equal: equal, Different: different, State: state.replace('_', ' ') };
         return { Operation: operation, Field: field, ...counts };
       }),
-    ),
-  ].map((section) => html`${section}\n`);
+    },
+  ];
 }
 
 const VERDICTS: Readonly<Record<Verdict, string>> = {

@@ -5,7 +5,7 @@ import { hasShadow, shadowInput, shadowOf } from '../../proxy/shadow/shadow.ts';
 import { type Change, type ChangeGroup, changeOf, changesIn, createChangeGroups, lossChanges } from './changes.ts';
 import type { CaptureMerchant } from './format.ts';
 import { type Again, type ExchangeTools, matcherOf, type ReplayTools, requestOf, taskOf } from './operation-of.ts';
-import { type Beside, type CallEntry, type Entry, isCall, nothingBeside } from './read.ts';
+import { type CallEntry, type Entry, isCall, nothingBeside } from './read.ts';
 import { answerChanges, requestChanges } from './replay-call.ts';
 
 /** `lines` is the sum of the three after it. */
@@ -75,26 +75,17 @@ function doubtsOf({ lines, replayed, left_out, unreadable }: ReplaySums, remarks
   ].map((doubt) => `${doubt}.`);
 }
 
-interface Work {
-  tools: ReplayTools;
-  match: ReturnType<typeof matcherOf>;
-  beside: Beside;
-  sums: ReplaySums;
-  left_out: Map<string, number>;
-  not_compared: Map<string, number>;
-  revisions: Set<string>;
-  groups: ReturnType<typeof createChangeGroups>;
-}
+type Work = ReturnType<typeof begin>;
 
-function begin(tools: ReplayTools): Work {
+function begin(tools: ReplayTools) {
   return {
     tools,
     match: matcherOf(tools.tables.operations),
     beside: nothingBeside(),
     sums: { lines: 0, replayed: 0, left_out: 0, unreadable: 0, changed: 0 },
-    left_out: new Map(),
-    not_compared: new Map(),
-    revisions: new Set(),
+    left_out: new Map<string, number>(),
+    not_compared: new Map<string, number>(),
+    revisions: new Set<string>(),
     groups: createChangeGroups(),
   };
 }

@@ -9,7 +9,6 @@ import { redactValue } from '../../proxy/evidence/redact.ts';
 import type { AssessedMerchant, AssessmentView } from '../capture/assessment.ts';
 import { readCapture } from '../capture/read.ts';
 import type { Replay } from '../capture/replay.ts';
-import { saidOf } from '../readiness/facts.ts';
 import { readinessText, VERDICT_EXIT } from './evidence.ts';
 import { withManual } from './help.ts';
 import {
@@ -70,7 +69,7 @@ Every line is counted: lines = assessed + of no operation + unreadable. The exit
 }
 
 async function assess(file: string, options: AssessOptions): Promise<void> {
-  const [{ assessmentOf }, { assessmentHtml, viewAssessment }] = await Promise.all([
+  const [{ assessmentOf }, { assessmentHtml, listsOf, viewAssessment }] = await Promise.all([
     import('../capture/assess.ts'),
     import('../capture/assessment.ts'),
   ]);
@@ -91,7 +90,7 @@ async function assess(file: string, options: AssessOptions): Promise<void> {
     const page = Readable.from([assessmentHtml(view, basename(file))]);
     await save(page, options.output, startProgress(options, 'report'));
   }
-  print(options, view, textOf(view));
+  print(options, view, textOf(view, listsOf));
   process.exitCode = VERDICT_EXIT[view.verdict];
 }
 
@@ -128,61 +127,33 @@ function siteCode(text: string): string {
   return text;
 }
 
-function textOf({ sums, unreadable, remarks, merchants, tables_revision }: AssessmentView): string {
+function textOf(
+  { sums, unreadable, remarks, merchants, tables_revision }: AssessmentView,
+  listsOf: (merchant: AssessedMerchant) => { title: string; rows: Row[] }[],
+): string {
   const { lines, assessed, no_operation, shadowed } = sums;
+  const more = sums.unreadable - unreadable.length;
   return [
     `${lines} lines = ${assessed} assessed + ${no_operation} of no operation + ${sums.unreadable} unreadable; tables ${tables_revision}.`,
     `${shadowed} creates were translated on paper.`,
     ...remarks,
     ...unreadable.map(({ line, why }) => `line ${line}: ${why}`),
-    ...(sums.unreadable > unreadable.length
-      ? [`… and ${sums.unreadable - unreadable.length} more lines that can't be read.`]
-      : []),
-    ...merchants.map(merchantText),
+    ...(more > 0 ? [`… and ${more} more lines that can't be read.`] : []),
+    ...merchants.flatMap((merchant) => {
+      // Of the fields those that are not proven.
+      const coverage = merchant.coverage.filter(({ state }) => state !== 'equal');
+      const lists = listsOf({ ...merchant, coverage }).filter(({ rows }) => rows.length > 0);
+      return [`\n${readinessText(merchant.readiness)}`, ...lists.map(({ title, rows }) => listText(title, rows))];
+    }),
   ].join('\n');
 }
 
-function merchantText({ readiness, verdicts, losses, differences, unknowns, coverage }: AssessedMerchant): string {
-  const cells = coverage.filter(({ state }) => state !== 'equal');
-  return [
-    `\n${readinessText(readiness)}`,
-    section<(typeof verdicts)[number]>('Would-be orders', verdicts, {
-      operation: 'operation',
-      verdict: ({ verdict }) => verdict.replace('_', ' '),
-      code: 'code',
-      rule: 'detail',
-      calls: 'count',
-    }),
-    section<(typeof differences)[number]>('Differences', differences, {
-      operation: 'operation',
-      legacy: 'legacy',
-      orders: ({ orders }) => saidOf(orders),
-      calls: 'count',
-      'shown by': 'sample',
-    }),
-    section('Losses', losses, {
-      weight: 'weight',
-      operation: 'operation',
-      field: 'field',
-      calls: 'count',
-      "for the till's maker": 'advice',
-    }),
-    section('Known to no table', unknowns, { what: 'what', name: 'name', calls: 'count' }),
-    section<(typeof coverage)[number]>('Fields not proven', cells, {
-      operation: 'operation',
-      field: 'field',
-      equal: 'equal',
-      different: 'different',
-      state: ({ state }) => state.replace('_', ' '),
-    }),
-  ]
-    .filter((part) => part !== '')
-    .join('\n');
-}
+type Row = Record<string, string | number | null>;
 
-function section<Row>(title: string, rows: readonly Row[], columns: Columns<Row>): string {
-  if (rows.length === 0) return '';
+function listText(title: string, rows: readonly Row[]): string {
   const more = rows.length > MOST_ROWS ? `\n… and ${rows.length - MOST_ROWS} more; --json has all of them.` : '';
+  const heads = Object.keys(rows[0] ?? {});
+  const columns: Columns<Row> = Object.fromEntries(heads.map((head) => [head.toLowerCase(), head]));
   return `\n${title} (${rows.length}):\n${table(columns, rows.slice(0, MOST_ROWS))}${more}`;
 }
 

@@ -23,7 +23,6 @@ export async function ask(order: InitOrder, installer: Installer): Promise<InitO
   );
   const settings = { ...order.settings };
   const asked: Asked = { settings, installer };
-  await askServices(asked);
   await askDoor(asked);
   const webhook_secret = order.webhook_secret ?? (await askWebhookSecret(asked));
   await setting(asked, 'merchants.notice_url', {
@@ -52,21 +51,16 @@ interface Question {
   also?: (value: string) => string | undefined;
 }
 
-async function askServices(asked: Asked): Promise<void> {
-  await setting(asked, 'upstream', { message: 'Base URL of the orders API?', initial: VENDOR_URL });
-  const initial = asked.settings.upstream ?? VENDOR_URL;
-  await setting(asked, 'legacy_upstream', { message: 'Base URL of the legacy API, where all else goes?', initial });
-}
-
 async function askDoor(asked: Asked): Promise<void> {
   const { settings, installer } = asked;
-  await setting(asked, 'public.url', {
-    message: 'How do tills and the vendor reach Puente, such as https://puente.shop.example?',
-  });
+  await setting(asked, 'upstream', { message: 'Base URL of the orders API?', initial: VENDOR_URL });
+  const initial = settings.upstream ?? VENDOR_URL;
+  await setting(asked, 'legacy_upstream', { message: 'Base URL of the legacy API, where all else goes?', initial });
+  const reached = 'How do tills and the vendor reach Puente, such as https://puente.shop.example?';
+  await setting(asked, 'public.url', { message: reached });
   const certificate = 'public.tls.certificate_file';
-  if (settings[certificate] === undefined && (await answered(confirm({ message: CERTIFICATE_QUESTION })))) {
+  if (settings[certificate] === undefined && (await answered(confirm({ message: CERTIFICATE_QUESTION }))))
     await setting(asked, certificate, { message: 'File of the certificate chain, PEM?' });
-  }
   const chain = settings[certificate];
   if (chain !== undefined)
     await setting(asked, 'public.tls.key_file', {

@@ -13,13 +13,9 @@ import type { Person, RowName } from '../api/router.ts';
 import { CHART_STYLE } from '../charts/charts.ts';
 import type { Html } from '../html.ts';
 
-export interface Kit {
-  parts: ConsoleParts;
-  files: ConsoleFiles;
-  words: Readonly<Record<Language, Words>>;
-}
+export type Kit = ReturnType<typeof createKit>;
 
-export function createKit(parts: ConsoleParts): Kit {
+export function createKit(parts: ConsoleParts) {
   return { parts, files: consoleFiles(), words: loadWords() };
 }
 
@@ -154,14 +150,7 @@ export function merchantPath(id: string, below = ''): string {
 
 // The files that pages need, served from this process; nothing is fetched from elsewhere.
 
-export interface ConsoleFiles {
-  /** Paths of the files, each with a mark of its content, so that browsers may keep them for ever. */
-  style: string;
-  script: string;
-  icon: string;
-  /** Serves them to anybody: they say nothing of the installation. */
-  handler: RequestHandler;
-}
+export type ConsoleFiles = ReturnType<typeof consoleFiles>;
 
 const require = createRequire(import.meta.filename);
 
@@ -177,33 +166,25 @@ const SHEETS = [
   'media.css',
 ];
 
-interface Kept {
-  path: string;
-  type: string;
-  bytes: Buffer;
-}
-
-export function consoleFiles(): ConsoleFiles {
+export function consoleFiles() {
   const htmx = require.resolve('htmx.org/dist/htmx.min.js');
   const sheets = SHEETS.map((name) => readFileSync(join(import.meta.dirname, name)));
   const style = kept('console', 'css', 'text/css', Buffer.from(String(CHART_STYLE)), ...sheets);
   const icon = kept('puente', 'svg', 'image/svg+xml', readFileSync(join(import.meta.dirname, 'puente.svg')));
   const script = kept('htmx', 'js', 'text/javascript', readFileSync(htmx));
   const files = new Map([style, script, icon].map((file) => [file.path, file]));
-  return {
-    style: style.path,
-    script: script.path,
-    icon: icon.path,
-    handler: (request, response) => {
-      const file = files.get(request.path);
-      if (file === undefined) throw new PuenteError('not_found', pageRefusals.no_file);
-      response.set('Cache-Control', 'public, max-age=31536000, immutable');
-      response.type(`${file.type}; charset=utf-8`).send(file.bytes);
-    },
+  /** Serves them to anybody: they say nothing of the installation. */
+  const handler: RequestHandler = (request, response) => {
+    const file = files.get(request.path);
+    if (file === undefined) throw new PuenteError('not_found', pageRefusals.no_file);
+    response.set('Cache-Control', 'public, max-age=31536000, immutable');
+    response.type(`${file.type}; charset=utf-8`).send(file.bytes);
   };
+  // Each path has a mark of its file's content, so that browsers may keep it for ever.
+  return { style: style.path, script: script.path, icon: icon.path, handler };
 }
 
-function kept(name: string, extension: string, type: string, ...parts: Buffer[]): Kept {
+function kept(name: string, extension: string, type: string, ...parts: Buffer[]) {
   const bytes = Buffer.concat(parts);
   const mark = createHash('sha256').update(bytes).digest('hex').slice(0, 12);
   return { path: `/files/${name}.${mark}.${extension}`, type, bytes };

@@ -63,13 +63,7 @@ export function createFleet(ports: Ports) {
   };
 }
 
-interface FleetReader {
-  read(now: number): Promise<Read>;
-  /** Makes verdicts in the background: of the lines that are shown first. */
-  judge(shown: readonly FleetLine[], all: readonly FleetLine[]): void;
-}
-
-function createReader(ports: Ports): FleetReader {
+function createReader(ports: Ports) {
   const { store, settings } = ports;
   const pulses = createPulses();
   const catchUp = pulseReader(ports, pulses);
@@ -77,7 +71,7 @@ function createReader(ports: Ports): FleetReader {
   const judgements = createJudgements(ports);
   const ids = (lines: readonly FleetLine[]): string[] => lines.map(({ merchant_id }) => merchant_id);
   return {
-    async read(now) {
+    async read(now: number): Promise<Read> {
       await ports.memory.mutex.run('fleet', async () => {
         await catchUp(now);
         await incidents.update(now);
@@ -96,7 +90,8 @@ function createReader(ports: Ports): FleetReader {
       );
       return { at: now, lines };
     },
-    judge: (shown, all) => judgements.keepFresh(ids(shown), ids(all)),
+    /** Makes verdicts in the background: of the lines that are shown first. */
+    judge: (shown: readonly FleetLine[], all: readonly FleetLine[]): void => judgements.keepFresh(ids(shown), ids(all)),
   };
 }
 
@@ -139,12 +134,6 @@ const PAUSE_MS = 10;
 /** The mismatches of an outage lie among those of all merchants, and many are judged within this time. */
 const MISMATCHES_FRESH_MS = 5_000;
 
-export interface Judgements {
-  of(merchant_id: string): Judged | null;
-  /** Judges what is missing or old, the shown ones first, until no request came for a minute; returns at once. */
-  keepFresh(shown: readonly string[], all: readonly string[]): void;
-}
-
 interface Kept {
   /** Null: it could not be judged. */
   judged: Judged | null;
@@ -152,7 +141,9 @@ interface Kept {
   at: number;
 }
 
-export function createJudgements(ports: Ports): Judgements {
+export type Judgements = ReturnType<typeof createJudgements>;
+
+export function createJudgements(ports: Ports) {
   const kept = new Map<string, Kept>();
   let shown_ids: readonly string[] = [];
   let all_ids: readonly string[] = [];
@@ -178,8 +169,9 @@ export function createJudgements(ports: Ports): Judgements {
     }
   };
   return {
-    of: (merchant_id) => kept.get(merchant_id)?.judged ?? null,
-    keepFresh(shown, all) {
+    of: (merchant_id: string): Judged | null => kept.get(merchant_id)?.judged ?? null,
+    /** Judges what is missing or old, the shown ones first, until no request came for a minute; returns at once. */
+    keepFresh(shown: readonly string[], all: readonly string[]): void {
       shown_ids = shown;
       all_ids = all;
       looked_at = ports.clock.now();
@@ -217,18 +209,13 @@ async function judge(ports: Ports, merchant_id: string, mismatches: Mismatches):
 const LOOKED_BACK_MS = 30 * 86_400_000;
 const INCIDENTS_PAGE = 500;
 
-export interface NewestIncidents {
-  of(merchant_id: string): Incident | null;
-  /** Reads what was written since. */
-  update(now: number): Promise<void>;
-}
-
-export function createIncidents(store: Store): NewestIncidents {
+export function createIncidents(store: Store) {
   const newest = new Map<string, Incident>();
   let after: number | null = null;
   return {
-    of: (merchant_id) => newest.get(merchant_id) ?? null,
-    async update(now) {
+    of: (merchant_id: string): Incident | null => newest.get(merchant_id) ?? null,
+    /** Reads what was written since. */
+    async update(now: number): Promise<void> {
       after ??= await lastBefore(store, now - LOOKED_BACK_MS);
       const read = (from: number, size: number) => store.audit.auditsAfter(from, size);
       for await (const page of pagesOf(read, INCIDENTS_PAGE, after)) {

@@ -145,13 +145,6 @@ const SLICES = 20;
 const SLICE_MS = PULSE_MS / SLICES;
 const MINUTE_MS = 60_000;
 
-export interface Pulses {
-  add(call: CallSeen): void;
-  of(merchant_id: string, now: number): LanePulses;
-  /** Lets go of what has left the hour. */
-  trim(now: number): void;
-}
-
 interface Slice {
   /** Number of the slice since 1970. */
   nth: number;
@@ -163,12 +156,14 @@ interface Slice {
 
 type Lane = CallSeen['lane'];
 
-export function createPulses(): Pulses {
+export type Pulses = ReturnType<typeof createPulses>;
+
+export function createPulses() {
   const kept = new Map<string, Slice[]>();
   const laneOf = (merchant_id: string, lane: Lane, now: number): LanePulse | null =>
     pulseOf(kept.get(`${lane} ${merchant_id}`) ?? [], now);
   return {
-    add({ merchant_id, lane, at, outcome, duration_ms }) {
+    add({ merchant_id, lane, at, outcome, duration_ms }: CallSeen): void {
       if (merchant_id === null) return; // a token that was not accepted counts for no merchant
       const key = `${lane} ${merchant_id}`;
       const slices = kept.get(key) ?? [];
@@ -181,11 +176,12 @@ export function createPulses(): Pulses {
       slice.waits.set(wait, (slice.waits.get(wait) ?? 0) + 1);
       kept.set(key, slices);
     },
-    of: (merchant_id, now) => ({
+    of: (merchant_id: string, now: number): LanePulses => ({
       legacy: laneOf(merchant_id, 'legacy', now),
       orders: laneOf(merchant_id, 'orders', now),
     }),
-    trim(now) {
+    /** Lets go of what has left the hour. */
+    trim(now: number): void {
       for (const [key, slices] of kept) {
         const fresh = slices.filter(({ nth }) => nth > lastSlice(now) - SLICES);
         if (fresh.length === 0) kept.delete(key);

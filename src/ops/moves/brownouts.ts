@@ -26,8 +26,6 @@ export const brownoutAsk = z.strictObject({
 });
 export type BrownoutAsk = z.infer<typeof brownoutAsk>;
 
-export const brownoutAbort = z.strictObject({ reason });
-
 /** One drill over all its merchants. */
 export const brownoutView = z.object({
   id: z.string(),

@@ -61,8 +61,6 @@ export const bulkAsk = z
   );
 export type BulkAsk = z.infer<typeof bulkAsk>;
 
-export const bulkAbort = z.strictObject({ reason });
-
 export const bulkStates = ['running', 'stopped', 'done', 'aborted'] as const satisfies readonly BulkMove['state'][];
 
 /** A bulk move as people see it; its summary is `3 moved, 0 proposed, 0 refused, 0 skipped, 6 waiting`. */

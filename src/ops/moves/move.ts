@@ -79,16 +79,13 @@ function movedOn(before: Merchant, expected: number): PuenteError {
 // Rollback: one action that takes a merchant back to legacy now, whatever else is going on; open sales stay where
 // they were born.
 
-/** The body of `POST /api/merchants/:id/rollback`: no revision, because going back is right whatever was changed meanwhile. */
-export const rollbackAsk = z.strictObject({ reason });
-
 /** What the next create sees, and what is still to come. */
 export interface RolledBack extends DrainView {
   before: Record<RoutedKind, StageView>;
   revision: number;
 }
 
-/** Needs no evidence, approver, window or revision. @throws PuenteError bad_request for an id that is none. */
+/** Needs no evidence, approver, window or revision: going back is right whatever was changed meanwhile. @throws PuenteError bad_request for an id that is none. */
 export async function rollBack(ports: Ports, id: string, why: string, person: Person): Promise<RolledBack> {
   const { before, revision } = await saveLegacy(ports, id, why, person);
   ports.log.info('rolled back', {

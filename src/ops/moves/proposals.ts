@@ -5,7 +5,7 @@ import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import type { Proposal } from '../../proxy/records/routing.ts';
-import { isEnough, type Person, reason } from '../api/person.ts';
+import { isEnough, type Person } from '../api/person.ts';
 import { type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import type { Judgement } from './judge.ts';
@@ -28,9 +28,6 @@ export const proposalQuery = z.strictObject({
   merchant: z.string().min(1).max(40).exactOptional().describe('of this merchant'),
   state: z.enum(proposalStates).exactOptional().describe('only in this state'),
 });
-
-/** The body of an approval or a refusal. */
-export const decision = z.strictObject({ reason });
 
 /** A proposal as people see it. */
 export type ProposalView = Shown<Proposal>;

@@ -298,14 +298,9 @@ const NEWEST_EVENTS = 1_000;
 /** One read of the upstream at most. */
 export type Candidate = { kind: 'link'; link: Link } | { kind: 'event'; event: InboxEvent };
 
-export interface Round {
-  /** Empty: nothing now. */
-  next(): Promise<Candidate[]>;
-  /** Its order could not be read: it is looked at again in the next round. */
-  leave(event: InboxEvent): void;
-}
+type Round = ReturnType<typeof createRound>;
 
-export function createRound(ports: Ports): Round {
+export function createRound(ports: Ports) {
   const { store, clock, settings } = ports;
   let after: { updated_at: number; legacy_id: string } | null = null;
   let began_at = clock.now();
@@ -335,8 +330,10 @@ export function createRound(ports: Ports): Round {
     return chosen;
   };
   return {
-    leave: ({ sequence }) => void unread.add(sequence),
-    async next() {
+    /** Its order could not be read: it is looked at again in the next round. */
+    leave: ({ sequence }: InboxEvent): void => void unread.add(sequence),
+    /** Empty: nothing now. */
+    async next(): Promise<Candidate[]> {
       if (Math.abs(clock.now() - began_at) >= ROUND_MS) {
         after = null;
         began_at = clock.now();

@@ -107,10 +107,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
 }
 
 /** What the exchanges alone tell. */
-function sumsOf(
-  ports: Ports,
-  tally: Tally,
-): Pick<Report, 'traffic' | 'latency' | 'waits' | 'errors' | 'days' | 'losses' | 'shadow'> {
+function sumsOf(ports: Ports, tally: Tally) {
   return {
     traffic: [...tally.traffic.values()].toSorted((a, b) => b.calls - a.calls),
     latency: latencyLines(tally),

@@ -3,7 +3,7 @@
 import type { Spoken } from '../../error.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
 import type { Limitation, Tables } from '../../mapping/tables.ts';
-import { lossWeights, type Verdict } from '../../proxy/records/evidence.ts';
+import { lossWeights } from '../../proxy/records/evidence.ts';
 import type { NoticeSum } from '../../proxy/records/notices.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
@@ -12,7 +12,7 @@ import type { Ports } from '../ports.ts';
 import { adviceOn } from '../readiness/coverage.ts';
 import type { Readiness } from '../readiness/facts.ts';
 import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
-import type { Line, ReportAsk } from './report.ts';
+import type { Line, Report, ReportAsk } from './report.ts';
 import type { MerchantSums, Tally } from './tally.ts';
 
 /** Blockers of one merchant that a fleet's report tells, so that no few fill it; the line of each has their number. */
@@ -20,12 +20,7 @@ const MOST_OF_ONE = 5;
 /** Blockers that one report tells: those of a thousand merchants. */
 const MOST_FINDINGS = 5_000;
 
-export interface Fleet {
-  merchants: Line<'merchants'>[];
-  verdicts: Record<Verdict, number>;
-  findings: Line<'findings'>[];
-  left_out: number;
-}
+type Fleet = Pick<Report, 'merchants' | 'verdicts' | 'findings'> & { left_out: number };
 
 /**
  * Merchants in order of their ids: those with a row, and those whose calls it proxied; between two of them

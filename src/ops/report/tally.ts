@@ -3,7 +3,7 @@
 import { OTHERS } from '../../mapping/tables.ts';
 import { type Exchange, type Outcome, outcomes } from '../../proxy/evidence/exchange.ts';
 import type { LossSeen, StoredExchange } from '../../proxy/records/evidence.ts';
-import { DAY_MS } from '../fields.ts';
+import { DAY_MS, dayOf } from '../fields.ts';
 import type { Line } from './report.ts';
 
 /** Calls of no operation are one line. */
@@ -23,42 +23,27 @@ export interface MerchantSums {
   losses: number;
 }
 
-export interface Tally {
-  count: number;
-  first_sequence: number;
-  last_sequence: number;
-  traffic: Map<string, Line<'traffic'>>;
-  latency: Map<string, { operation: string; lane: Exchange['lane']; histogram: Histogram }>;
-  errors: Map<string, Line<'errors'>>;
-  days: Map<number, Line<'days'>>;
-  losses: Map<string, Omit<Line<'losses'>, 'advice'>>;
-  shadow: Map<string, Line<'shadow'>>;
-  tables: Map<string, number>;
-  /** Calls that met a limitation, by its number. */
-  limitations: Map<string, number>;
-  /** Calls on orders whose limitations were not counted. */
-  uncounted: number;
-  /** Calls that showed a difference, by merchant and signature. */
-  signatures: Map<string, number>;
-  merchants: Map<string, MerchantSums>;
-}
+export type Tally = ReturnType<typeof createTally>;
 
-export function createTally(): Tally {
+export function createTally() {
   return {
     count: 0,
     first_sequence: 0,
     last_sequence: 0,
-    traffic: new Map(),
-    latency: new Map(),
-    errors: new Map(),
-    days: new Map(),
-    losses: new Map(),
-    shadow: new Map(),
-    tables: new Map(),
-    limitations: new Map(),
+    traffic: new Map<string, Line<'traffic'>>(),
+    latency: new Map<string, { operation: string; lane: Exchange['lane']; histogram: Histogram }>(),
+    errors: new Map<string, Line<'errors'>>(),
+    days: new Map<number, Line<'days'>>(),
+    losses: new Map<string, Omit<Line<'losses'>, 'advice'>>(),
+    shadow: new Map<string, Line<'shadow'>>(),
+    tables: new Map<string, number>(),
+    /** Calls that met a limitation, by its number. */
+    limitations: new Map<string, number>(),
+    /** Calls on orders whose limitations were not counted. */
     uncounted: 0,
-    signatures: new Map(),
-    merchants: new Map(),
+    /** Calls that showed a difference, by merchant and signature. */
+    signatures: new Map<string, number>(),
+    merchants: new Map<string, MerchantSums>(),
   };
 }
 
@@ -160,7 +145,7 @@ function addError(tally: Tally, operation: string, { id, lane, status }: StoredE
 function addDay(tally: Tally, { at, lane, outcome }: StoredExchange): void {
   const day = Math.floor(at / DAY_MS);
   const line = lineOf(tally.days, day, () => ({
-    day: new Date(day * DAY_MS).toISOString().slice(0, 10),
+    day: dayOf(at),
     legacy: 0,
     orders: 0,
     faults: 0,

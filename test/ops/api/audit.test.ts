@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { auditRoutes } from '../../../src/ops/api/fleet.ts';
+import { fleetRoutes } from '../../../src/ops/api/fleet.ts';
 import type { AuditView, ChainView } from '../../../src/ops/audit.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
 import { ANA, ARGENTINA, BEN, type Bench, BRAZIL, call, EVA, OPS_TOKEN, PEOPLE, startBench } from '../../kit.ts';
@@ -123,7 +123,7 @@ describe('an untouched file', () => {
       ]) {
         expect([query, (await bench.ops(`/api/audit/verify${query}`)).status]).toEqual([query, 400]);
       }
-      for (const { path, answer } of auditRoutes) {
+      for (const { path, answer } of fleetRoutes) {
         if (!('parse' in answer)) throw new Error('answers of the audit are JSON');
         answer.parse((await bench.ops(path)).body);
       }
