@@ -211,8 +211,6 @@ function pick(settings: Record<string, unknown>, named: Record<string, unknown>)
   return Object.fromEntries(Object.keys(named).map((name) => [name, settings[name] ?? null]));
 }
 
-// A merchant as operators see it: the stage in force, the settings with where each comes from, and no secret.
-
 /** The stage of one kind: what the operator set, and what holds. */
 const stageView = z.object({
   stage: z.enum(stages).describe('where new work goes now; never above shadow while a safety stop stands'),

@@ -107,18 +107,24 @@ export async function replayWindow(
   who: string,
 ): Promise<{ notices: number; dry_run: boolean; delivered_left_out: number }> {
   const { reason: why, dry_run, expected, ...asked } = window;
-  if (asked.until <= asked.since) throw emptyWindow(asked.since, asked.until);
+  const [since_at, until_at] = [iso(asked.since), iso(asked.until)];
+  if (asked.until <= asked.since)
+    throw new PuenteError('bad_request', say('refusal.empty_window', { since_at, until_at }));
   const filter = filterOf(asked);
   const delivered_left_out = asked.states.includes('delivered')
     ? 0
     : await ports.store.notices.countNotices({ ...filter, states: ['delivered'] });
   if (dry_run) return { notices: await ports.store.notices.countNotices(filter), dry_run, delivered_left_out };
   const found = await ports.store.notices.notices(filter, MOST_REPLAYED + 1);
-  if (found.length > MOST_REPLAYED) throw tooMany();
-  if (expected !== undefined && found.length !== expected) throw otherNumber(expected, found.length);
+  if (found.length > MOST_REPLAYED)
+    throw new PuenteError('refused', say('refusal.too_many_notices', { most: MOST_REPLAYED }));
+  if (expected !== undefined && found.length !== expected) {
+    const facts = { expected, notices: found.length };
+    throw new PuenteError('conflict', say('refusal.other_count', facts), { facts });
+  }
   if (found.length === 0) return { notices: 0, dry_run, delivered_left_out };
   const now = ports.clock.now();
-  const detail = { ...asked, since: iso(asked.since), until: iso(asked.until), notices: found.length };
+  const detail = { ...asked, since: since_at, until: until_at, notices: found.length };
   await ports.store.notices.replayNotices(
     found.map(({ id }) => id),
     now,
@@ -128,31 +134,18 @@ export async function replayWindow(
   return { notices: found.length, dry_run, delivered_left_out };
 }
 
-function emptyWindow(since: number, until: number): PuenteError {
-  const window = { since_at: iso(since), until_at: iso(until) };
-  return new PuenteError('bad_request', say('refusal.empty_window', window));
-}
-
 function filterOf({ merchant, ...rest }: Omit<NoticeFilter, 'merchant_id'> & { merchant?: string }): NoticeFilter {
   return { ...rest, ...(merchant === undefined ? {} : { merchant_id: merchant }) };
 }
 
 function viewOf(notice: LoggedNotice) {
-  const { id, merchant_id, legacy_id, topic, form, subject, sequence, state, replayed, tries, last_attempt } = notice;
+  const { id, merchant_id: merchant, legacy_id, topic, form, subject, sequence, state, replayed, tries } = notice;
+  const { created_at, next_attempt_at, last_attempt } = notice;
   return {
-    id,
-    merchant: merchant_id,
-    legacy_id,
-    topic,
-    form,
-    subject,
-    sequence,
-    state,
-    replayed,
-    attempts: tries,
-    created_at: iso(notice.created_at),
-    next_attempt_at: state === 'pending' ? iso(notice.next_attempt_at) : null,
-    last_attempt: last_attempt === null ? null : attemptOf(last_attempt),
+    ...{ id, merchant, legacy_id, topic, form, subject, sequence, state, replayed, attempts: tries },
+    created_at: iso(created_at),
+    next_attempt_at: state === 'pending' ? iso(next_attempt_at) : null,
+    last_attempt: last_attempt && attemptOf(last_attempt),
   };
 }
 
@@ -163,13 +156,4 @@ function attemptOf(attempt: Attempt): AttemptView {
 
 function noSuchNotice(id: string): PuenteError {
   return new PuenteError('not_found', say('refusal.no_notice', { id: id.slice(0, 40) }));
-}
-
-function otherNumber(expected: number, found: number): PuenteError {
-  const counts = { expected, notices: found };
-  return new PuenteError('conflict', say('refusal.other_count', counts), { facts: counts });
-}
-
-function tooMany(): PuenteError {
-  return new PuenteError('refused', say('refusal.too_many_notices', { most: MOST_REPLAYED }));
 }

@@ -91,7 +91,11 @@ export function createSignIn(members: readonly Member[], clock: Pick<Clock, 'now
   const refusal = (path: string, now: number): PuenteError => {
     if (now < window.from || now >= window.from + WINDOW_MS) window = { from: now, wrong: 0 };
     window.wrong += 1;
-    if (window.wrong > WRONG_TOKENS_PER_WINDOW) return tooMany(window.from + WINDOW_MS - now);
+    if (window.wrong > WRONG_TOKENS_PER_WINDOW) {
+      const retry_after_s = Math.ceil((window.from + WINDOW_MS - now) / 1000);
+      const sentence = say('refusal.wrong_tokens', { most: WRONG_TOKENS_PER_WINDOW, seconds: retry_after_s });
+      return new PuenteError('too_many', sentence, { facts: { retry_after_s } });
+    }
     log.warn('ops call without a known token', { path: path.slice(0, SHOWN_PATH), count: window.wrong });
     return new PuenteError('unauthorized', say('refusal.token', {}));
   };
@@ -115,15 +119,6 @@ export function createSignIn(members: readonly Member[], clock: Pick<Clock, 'now
       return member;
     },
   };
-}
-
-function tooMany(left_ms: number): PuenteError {
-  const retry_after_s = Math.ceil(left_ms / 1000);
-  return new PuenteError(
-    'too_many',
-    say('refusal.wrong_tokens', { most: WRONG_TOKENS_PER_WINDOW, seconds: retry_after_s }),
-    { facts: { retry_after_s } },
-  );
 }
 
 // Sessions of the console: a signed cookie instead of the ops token, so that the token lies in no page and on no

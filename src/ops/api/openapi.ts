@@ -105,8 +105,6 @@ function jsonContent(schema: object): Json {
   return { 'application/json': { schema } };
 }
 
-// The page of all rows, each with its role and its command.
-
 /** The page `src/ops/api/README.md`. */
 export function renderOperations(rows: readonly OpsRoute[]): string {
   const lines = rows

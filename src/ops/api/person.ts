@@ -26,8 +26,6 @@ export function isEnough(role: Role, needed: Role): boolean {
 /** The name in audit lines of Puente's own decisions. */
 export const BY_ITSELF = 'puente';
 
-// The reason that every change needs; the audit trail keeps it.
-
 /** For a reason that is missing, too short or too long. */
 export const no_reason = say('input.reason', {});
 const NO_REASON = encoded(no_reason);

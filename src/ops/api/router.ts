@@ -83,8 +83,6 @@ export function opsRoute<Query extends z.ZodType, Body extends z.ZodType>(
   return { method, path, role, ...row } as OpsRoute; // the door parses query and body with these very schemas
 }
 
-// Parses queries and bodies; a refusal names in one sentence what is wrong and what is allowed.
-
 /** @throws PuenteError bad_request, naming each field and what it may be. */
 export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
   const result = schema.safeParse(value, { reportInput: true });
@@ -153,8 +151,6 @@ function unwrapped(schema: z.core.$ZodType): z.core.$ZodType {
   return schema;
 }
 
-// Runs a row for a person, for the API and the console alike, so that both refuse and do the same.
-
 const NOTHING = z.strictObject({});
 
 /** @throws PuenteError forbidden when the person's role is not enough. */
@@ -183,8 +179,6 @@ export async function runRow(row: OpsRoute, parts: OpsParts, ask: OpsCall): Prom
   const query = parsed(row.query ?? NOTHING, ask.query);
   return row.run(parts, { ...ask, query, body: row.body && parsed(row.body, ask.body ?? {}) });
 }
-
-// Route rows into a router: role, schemas, operation, answer.
 
 /** Largest body of an operator's change: a bulk move names thousands of merchants, and nothing is larger. */
 const BODY_LIMIT = '512kb';

@@ -157,8 +157,6 @@ function few(merchants: readonly string[]): string {
   return merchants.slice(0, 3).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-// A captured call of legacy traffic as the exchange that it would have been on Puente's legacy lane.
-
 /** A call without an answer counts as accepted by legacy, so that no prediction about it is overlooked. */
 const TAKEN = 200;
 

@@ -94,8 +94,6 @@ function worst(merchants: readonly AssessedMerchant[]): Verdict {
   return verdicts.includes('inconclusive') || verdicts.length === 0 ? 'inconclusive' : 'ready';
 }
 
-// An assessment as one HTML file, for those who decide before a single call was routed.
-
 /** @param file how the capture is called, for the title. */
 export function assessmentHtml(view: AssessmentView, file: string): string {
   const { sums, remarks, unreadable, merchants, tables_revision } = view;

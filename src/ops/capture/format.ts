@@ -114,8 +114,6 @@ const exchangeShape = {
 } as const;
 const exchangeSchema = z.object(exchangeShape);
 
-// Exchanges as a capture file, page by page: a million of them stay within bounded memory.
-
 /** The query of `GET /api/exchanges`; `captured=true` leaves out exchanges of which no messages were kept. */
 export const exchangesQuery = z.strictObject({
   merchant: merchantId.exactOptional().describe('of this merchant alone'),

@@ -98,7 +98,7 @@ async function* harEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Ent
   let length = 0;
   for await (const chunk of bytes) {
     length += chunk.length;
-    if (length > MAX_HAR_BYTES) throw tooLarge();
+    if (length > MAX_HAR_BYTES) throw new PuenteError('bad_request', TOO_LARGE);
     chunks.push(chunk);
   }
   let line = 0;
@@ -108,16 +108,12 @@ async function* harEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Ent
   }
 }
 
+const TOO_LARGE =
+  'The HAR is larger than 256 MB and can only be read as a whole: export it in parts, or as JSON lines {method, url, headers, body, status, response, at}.';
+
 /** @param found a call, or what is wrong with it. */
 function entryOf(line: number, found: ReadCall | string): Entry {
   return typeof found === 'string' ? { kind: 'unreadable', line, why: found } : { kind: 'call', line, call: found };
-}
-
-function tooLarge(): PuenteError {
-  return new PuenteError(
-    'bad_request',
-    `The HAR is larger than ${MAX_HAR_BYTES / 1024 / 1024} MB and can only be read as a whole: export it in parts, or as JSON lines {method, url, headers, body, status, response, at}.`,
-  );
 }
 
 async function* lineEntries(lines: AsyncIterable<Line>): AsyncGenerator<Entry> {
@@ -240,7 +236,7 @@ export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
 // HAR 1.2, as browsers and proxies export it: one JSON document with all calls in it.
 
 /** It has to be parsed as a whole, which takes several times its size. */
-export const MAX_HAR_BYTES = 256 * 1024 * 1024;
+const MAX_HAR_BYTES = 256 * 1024 * 1024;
 
 /**
  * The calls of a HAR in their order; a text in place of a call says what is wrong with that entry.

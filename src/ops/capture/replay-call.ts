@@ -11,6 +11,7 @@ import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
 import { referenceOf } from '../../proxy/qr/held-body.ts';
 import { type Change, changeOf, changesIn, lossChanges } from './changes.ts';
 import type { Again } from './operation-of.ts';
+import { momentOf } from './read.ts';
 
 type Sent = CapturedMessages['upstream'][number];
 
@@ -22,7 +23,7 @@ export function requestChanges(again: Again): Change[] {
   const now = translated(again, sent);
   const told = `${messages.answer.status} ${exchange.error ?? ''}`.trim();
   if (now.kind === 'refused')
-    return sent === null && told === now.told ? [] : changeOf('refusal', thenWords(sent, told), now.told);
+    return sent === null && told === now.told ? [] : changeOf('refusal', sent === null ? told : 'translated', now.told);
   if (sent === null) return wasTranslated(again, now.value) ? [] : changeOf('refusal', told, 'translated');
   const { path, query, body } = now.value.value;
   const target = targetOf(operation.upstream ?? 'get', path ?? {}, query ?? {});
@@ -90,10 +91,6 @@ function wasTranslated({ exchange }: Again, now: Translated): boolean {
 /** The till was told of something that no request table says: no such intent, no such order. */
 function isOfState(error: string | null): boolean {
   return error !== null && /not_found|^404$|^101$|^111$|unauthorized|^401$|forbidden|^403$/.test(error);
-}
-
-function thenWords(sent: Sent | null, told: string): string {
-  return sent === null ? told : 'translated';
 }
 
 function targetOf(name: UpstreamCallName, path: Record<string, string>, query: Record<string, string>): string {
@@ -189,7 +186,7 @@ function contextOf({ exchange, messages, asked, tools, task }: Again, source: un
     device_id: path.device_id ?? told.device_id,
     held,
     state,
-    state_at: momentOf(told.created_on),
+    state_at: momentOf(told.created_on) ?? undefined,
     events: eventsOf(told.events),
     amount_minor:
       typeof told.amount === 'number' && asked.operation.family === 'point' ? told.amount : totalOf(source, exponent),
@@ -210,12 +207,7 @@ function totalOf(source: unknown, exponent: number): number | undefined {
   return minor === undefined ? undefined : Number(minor);
 }
 
-function momentOf(text: unknown): number | undefined {
-  const ms = typeof text === 'string' ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(ms) ? undefined : ms;
-}
-
 function eventsOf(events: unknown): unknown[] | undefined {
   if (!Array.isArray(events)) return undefined;
-  return events.map((event) => ({ ...record(event), created_on: momentOf(record(event).created_on) }));
+  return events.map((event) => ({ ...record(event), created_on: momentOf(record(event).created_on) ?? undefined }));
 }

@@ -124,8 +124,6 @@ function counted(counts: ReadonlyMap<string, number>): { why: string; count: num
     .sort((one, other) => other.count - one.count || (one.why < other.why ? -1 : 1));
 }
 
-// One captured exchange done again on paper: its translation, the errors of the service, and the answer to the till.
-
 type Replayed =
   | { kind: 'replayed'; exchange: Exchange; changes: Change[]; not_compared: string[] }
   | { kind: 'left_out'; why: string };

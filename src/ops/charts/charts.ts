@@ -167,8 +167,6 @@ function sumOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0);
 }
 
-// Days as they are drawn and listed.
-
 /** More bars than pixels could not be told apart; then days are put together. */
 const MOST_BARS = 120;
 

@@ -157,8 +157,6 @@ function listText(title: string, rows: readonly Row[]): string {
   return `\n${title} (${rows.length}):\n${table(columns, rows.slice(0, MOST_ROWS))}${more}`;
 }
 
-// `puente replay`: what today's tables would do with captured calls, against what was done then.
-
 export function addReplayCommand(program: Command): void {
   const command = program
     .command('replay <file>')

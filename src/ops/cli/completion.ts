@@ -87,8 +87,6 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-// Completion for bash: finds the command that has been typed, then offers its words.
-
 export function bashScript(nodes: readonly CommandNode[]): string {
   const known = nodes.filter(({ at }) => at !== '').map(({ at }) => quoted(at));
   return `# Completion of puente for bash: source <(puente completion bash)
@@ -120,8 +118,6 @@ function wordCase({ at, commands, options, values }: CommandNode): string {
   const words = [...commands.map(({ word }) => word), ...values, ...options.flatMap(({ flags }) => flags)];
   return `        ${quoted(at)}) words=${quoted(words.join(' '))} ;;`;
 }
-
-// Completion for fish: a line for each word, with the place where it may stand.
 
 export function fishScript(nodes: readonly CommandNode[]): string {
   const known = nodes.filter(({ at }) => at !== '').map(({ at }) => fishQuoted(at));
@@ -159,8 +155,6 @@ function linesOf({ at, commands, options, values }: CommandNode): string[] {
 function fishQuoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }
-
-// Completion for zsh: as for bash, with a description beside each word.
 
 export function zshScript(nodes: readonly CommandNode[]): string {
   const known = nodes.filter(({ at }) => at !== '').map(({ at }) => quoted(at));

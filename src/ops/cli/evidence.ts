@@ -126,8 +126,6 @@ export const registerFaces: Faces = {
   }),
 };
 
-// `puente can-migrate`: may this merchant move; the gate of pipelines, with exit codes.
-
 /** Of commands that judge merchants. */
 export const VERDICT_EXIT: Readonly<Record<Verdict, number>> = {
   ready: exitCodes.done,

@@ -19,16 +19,17 @@ function addOutput(command: Command): void {
 }
 
 /** The answer into the file that --output names, or to standard output. */
-async function saveAnswer({ row, path, fields, options }: Given, label: string, written: string): Promise<void> {
-  const { url } = requestOf({ row, path, fields });
+async function saveAnswer(given: Given, label: string, written: string): Promise<void> {
+  const { options } = given;
   const file = typeof options.output === 'string' ? options.output : null;
   const progress = startProgress(options, label);
   const started_at = Date.now();
   // Nothing comes before everything is summed up; from the first part on its size is the progress.
   const waiting = setInterval(() => progress.tell(`${Math.round((Date.now() - started_at) / 1000)} s`), 1_000);
   try {
+    const parts = streamOps(options, requestOf(given));
     await save(
-      untilFirst(streamOps(options, row.method, url), () => clearInterval(waiting)),
+      untilFirst(parts, () => clearInterval(waiting)),
       file,
       progress,
     );
@@ -47,15 +48,14 @@ async function* untilFirst(parts: AsyncIterable<string>, onFirst: () => void): A
 
 /** Reads an answer of a line for each piece of news. @throws PuenteError unreachable when it ends without a result. */
 async function newsOf<News, Result>(
-  { row, path, fields, options }: Given,
+  given: Given,
   label: string,
   /** Takes a piece of news: what is told of it as a text, or the result in an object. */
   take: (news: News) => string | { result: Result },
 ): Promise<Result> {
-  const { url, body } = requestOf({ row, path, fields });
-  const progress = startProgress(options, label);
+  const progress = startProgress(given.options, label);
   try {
-    for await (const line of linesOfOps(options, row.method, url, body)) {
+    for await (const line of linesOfOps(given.options, requestOf(given))) {
       const taken = take(line as News); // the API's own shape
       if (typeof taken !== 'string') return taken.result;
       progress.tell(taken);

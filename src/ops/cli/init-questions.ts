@@ -237,7 +237,3 @@ export const VENDOR_URL = 'https://api.mercadopago.com';
 export function usualAddress(has_certificate: boolean): { host: string; port: string } {
   return has_certificate ? { host: '0.0.0.0', port: '443' } : { host: '127.0.0.1', port: '8080' };
 }
-
-export function isRole(text: string): text is Role {
-  return roles.some((role) => role === text);
-}

@@ -3,10 +3,10 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { roles } from '../api/person.ts';
 import { withManual } from './help.ts';
 import {
+  ask,
   type InitOrder,
   type InitOutcome,
   type Installer,
-  isRole,
   type LoadInstaller,
   usualAddress,
   VENDOR_URL,
@@ -91,7 +91,7 @@ async function run(options: InitOptions, command: Command, load: LoadInstaller):
   const said = orderOf(options, command);
   for (const complaint of complaintsAbout(said, installer)) command.error(`error: ${complaint}`);
   installer.refuseOverwriting(said);
-  const order = is_silent ? asUsual(said, command) : await asked(said, installer);
+  const order = is_silent ? asUsual(said, command) : await ask(said, installer);
   const { settings } = order;
   const [chain, key] = [settings['public.tls.certificate_file'], settings['public.tls.key_file']];
   if ((chain === undefined) !== (key === undefined))
@@ -100,12 +100,6 @@ async function run(options: InitOptions, command: Command, load: LoadInstaller):
   if (wrong !== null) command.error(`error: ${wrong}`);
   const outcome = installer.write(order);
   print(options, outcome, text(outcome));
-}
-
-/** Only who is asked waits for what draws the questions. */
-async function asked(said: InitOrder, installer: Installer): Promise<InitOrder> {
-  const { ask } = await import('./init-questions.ts');
-  return ask(said, installer);
 }
 
 function orderOf(options: InitOptions, command: Command): InitOrder {
@@ -171,8 +165,9 @@ function nameAndValue(text: string, before: [string, string][] = []): [string, s
 }
 
 function person(text: string, before: InitOrder['people'] = []): InitOrder['people'] {
-  const [name = '', role = '', ...rest] = text.split(':');
-  if (!isRole(role) || rest.length > 0)
+  const [name = '', given, ...rest] = text.split(':');
+  const role = roles.find((one) => one === given);
+  if (role === undefined || rest.length > 0)
     throw new InvalidArgumentError(`A name and a role are needed, as in ana:viewer; roles: ${roles.join(', ')}.`);
   if (before.some((one) => one.name === name)) throw new InvalidArgumentError(`${name} is named twice.`);
   return [...before, { name, role }];

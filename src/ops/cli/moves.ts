@@ -147,8 +147,6 @@ function targetText({ move: { stage, share, kind } }: Pick<ProposalView, 'move'>
   return `${to}${share === undefined ? '' : ` ${share} %`}${kind === undefined ? '' : `, ${kind} alone`}`;
 }
 
-// A judged move: what changes, what it touches, and what is missing with the command that gives it.
-
 /** Units that are shown; `--json` has more. */
 const SHOWN_UNITS = 20;
 const SHOWN_REFUSALS = 5;
@@ -192,8 +190,6 @@ function refusals({ predicted_refusals: all }: Preview): string {
     .map(({ operation, code, error, count }) => `${operation}: ${code ?? error ?? 'refused'}, ${count} times`);
   return text.join('\n') || 'none';
 }
-
-// Bulk moves: followed until they are over; one that was stopped, or refused a merchant, has failed for a script.
 
 export const bulkFaces: Faces = {
   'bulk start': face<BulkView>({

@@ -13,22 +13,21 @@ export interface OpsAddress {
   ops?: string;
 }
 
-type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+/** One call on the ops API. */
+export interface OpsAsk {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** With its query. */
+  path: string;
+  body?: unknown;
+}
 
 /**
- * One call on the ops API.
- * @param options `long`: work that may take minutes.
+ * @param is_long whether it is work that may take minutes.
  * @throws PuenteError unauthorized without a usable token, unreachable when nothing answers, or what the door refused, with
  * the door's own facts.
  */
-export async function callOps(
-  address: OpsAddress,
-  method: Method,
-  path: string,
-  body?: unknown,
-  options: { long?: boolean } = {},
-): Promise<unknown> {
-  const answer = await send(address, method, path, body, options.long === true ? LONG_TIMEOUT_MS : TIMEOUT_MS);
+export async function callOps(address: OpsAddress, ask: OpsAsk, is_long = false): Promise<unknown> {
+  const answer = await send(address, ask, is_long ? LONG_TIMEOUT_MS : TIMEOUT_MS);
   return answer.body.json().catch(() => null);
 }
 
@@ -36,33 +35,22 @@ export async function callOps(
  * A streamed answer as it comes, in pieces of text of any size.
  * @throws PuenteError as `callOps`, and unreachable when the answer breaks off: then what has come is not whole.
  */
-export async function* streamOps(
-  address: OpsAddress,
-  method: Method,
-  path: string,
-  body?: unknown,
-): AsyncGenerator<string, void, undefined> {
-  const answer = await send(address, method, path, body, LONG_TIMEOUT_MS);
+export async function* streamOps(address: OpsAddress, ask: OpsAsk): AsyncGenerator<string, void, undefined> {
+  const answer = await send(address, ask, LONG_TIMEOUT_MS);
   const decoder = new TextDecoder();
   try {
     for await (const piece of answer.body) yield decoder.decode(piece as Uint8Array, { stream: true }); // undici gives bytes
     yield decoder.decode();
-  } catch (error) {
-    throw new PuenteError('unreachable', 'The answer broke off, so it is not whole; the log of Puente says why.', {
-      cause: error,
-    });
+  } catch (cause) {
+    const message = 'The answer broke off, so it is not whole; the log of Puente says why.';
+    throw new PuenteError('unreachable', message, { cause });
   }
 }
 
 /** A streamed answer of one JSON value a line, as `application/x-ndjson`. @throws PuenteError as `streamOps`. */
-export async function* linesOfOps(
-  address: OpsAddress,
-  method: Method,
-  path: string,
-  body?: unknown,
-): AsyncGenerator<unknown, void, undefined> {
+export async function* linesOfOps(address: OpsAddress, ask: OpsAsk): AsyncGenerator<unknown, void, undefined> {
   let rest = '';
-  for await (const piece of streamOps(address, method, path, body)) {
+  for await (const piece of streamOps(address, ask)) {
     const lines = (rest + piece).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) if (line !== '') yield JSON.parse(line);
@@ -71,20 +59,17 @@ export async function* linesOfOps(
 }
 
 async function send(
-  address: OpsAddress,
-  method: Method,
-  path: string,
-  body: unknown,
+  { ops = USUAL_OPS_URL }: OpsAddress,
+  { method, path, body }: OpsAsk,
   timeout_ms: number,
 ): Promise<Dispatcher.ResponseData> {
-  const url = (address.ops ?? USUAL_OPS_URL).replace(/\/$/, '');
+  const url = ops.replace(/\/$/, '');
   const token = process.env.PUENTE_OPS_TOKEN;
   if (token === undefined || token === '') {
-    throw new PuenteError(
-      'unauthorized',
-      'Set PUENTE_OPS_TOKEN to your ops token; with the sandbox the start of Puente prints one.',
-    );
+    const message = 'Set PUENTE_OPS_TOKEN to your ops token; with the sandbox the start of Puente prints one.';
+    throw new PuenteError('unauthorized', message);
   }
+  const json = body === undefined ? {} : { body: JSON.stringify(body) };
   const answer = await request(url + path, {
     method,
     headers: {
@@ -93,11 +78,10 @@ async function send(
     },
     headersTimeout: timeout_ms,
     bodyTimeout: timeout_ms,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  }).catch((error: unknown) => {
-    throw new PuenteError('unreachable', `No Puente answers at ${url}; start it, or name its ops door with --ops.`, {
-      cause: error,
-    });
+    ...json,
+  }).catch((cause: unknown) => {
+    const message = `No Puente answers at ${url}; start it, or name its ops door with --ops.`;
+    throw new PuenteError('unreachable', message, { cause });
   });
   if (answer.statusCode >= 400) throw refusalOf(answer.statusCode, await answer.body.json().catch(() => null));
   return answer;

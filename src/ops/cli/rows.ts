@@ -5,7 +5,7 @@ import { PuenteError } from '../../error.ts';
 import { opsRoutes } from '../api/api.ts';
 import type { OpsRoute, RowName } from '../api/router.ts';
 import { type Manual, withManual } from './help.ts';
-import { callOps } from './ops-client.ts';
+import { callOps, type OpsAsk } from './ops-client.ts';
 import { common, facts, type Output, percent, print, wholeNumber } from './output.ts';
 
 /** What a command adds to its rows. `Answer` is the API's own shape; of an answer that is nothing but a list, the list. */
@@ -171,8 +171,6 @@ function refuseUnlessOf(row: OpsRoute, fields: Fields, { either, made = [] }: Fa
   for (const name of strange) delete fields[name];
 }
 
-// Fields of schemas, as arguments and flags.
-
 interface Field {
   name: string;
   about: string;
@@ -212,13 +210,8 @@ function fieldsOf(rows: readonly OpsRoute[]): Field[] {
   const schemas = rows.map(schemaOf);
   const all = new Map(schemas.toReversed().flatMap(({ properties }) => Object.entries(properties)));
   const names = new Set(schemas.flatMap(({ properties }) => Object.keys(properties)));
-  return [...names].map((name) =>
-    fieldOf(
-      name,
-      all.get(name) ?? {},
-      schemas.every(({ required }) => required.includes(name)),
-    ),
-  );
+  const isRequired = (name: string): boolean => schemas.every(({ required }) => required.includes(name));
+  return [...names].map((name) => fieldOf(name, all.get(name) ?? {}, isRequired(name)));
 }
 
 function fieldOf(name: string, schema: FieldSchema, is_required: boolean): Field {
@@ -263,8 +256,6 @@ function sentAs({ kind, is_nullable }: Field, value: unknown, { body }: OpsRoute
   return is_nullable && value === none && body !== undefined ? null : value;
 }
 
-// The call, and its answer.
-
 async function act(one: Face, typed: Given): Promise<void> {
   const given = { ...typed, fields: (await one.input?.(typed)) ?? typed.fields };
   const answer = one.ask === undefined ? await call(given, one.is_long) : await one.ask(given);
@@ -279,8 +270,7 @@ async function act(one: Face, typed: Given): Promise<void> {
 export async function call({ row, path, fields, options }: Given, is_long = false): Promise<unknown> {
   const is_current = schemaOf(row).required.includes('revision') && !Object.hasOwn(fields, 'revision');
   const revision = is_current ? { revision: await revisionAbove(row, path, options) } : {};
-  const { url, body } = requestOf({ row, path, fields: { ...fields, ...revision } });
-  return listIn(await callOps(options, row.method, url, body, { long: is_long }));
+  return listIn(await callOps(options, requestOf({ row, path, fields: { ...fields, ...revision } }), is_long));
 }
 
 /** Calls another row with what was typed. @throws TypeError for a row that there is not. */
@@ -291,16 +281,14 @@ export function callRow(name: RowName, given: Given, fields: Fields = {}): Promi
 }
 
 /** Path and query, and the body of a row that takes one. */
-export function requestOf({ row, path, fields }: Pick<Given, 'row' | 'path' | 'fields'>): {
-  url: string;
-  body?: Fields;
-} {
-  const url = row.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(path[name] ?? ''));
-  if (row.body !== undefined) return { url, body: fields };
+export function requestOf({ row, path: of, fields }: Pick<Given, 'row' | 'path' | 'fields'>): OpsAsk {
+  const { method } = row;
+  const path = row.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(of[name] ?? ''));
+  if (row.body !== undefined) return { method, path, body: fields };
   const query = new URLSearchParams(
     Object.entries(fields).map(([name, value]): [string, string] => [name, String(value)]),
   );
-  return { url: query.size === 0 ? url : `${url}?${query}` };
+  return { method, path: query.size === 0 ? path : `${path}?${query}` };
 }
 
 /** As the nearest row says that can be read. */
@@ -309,7 +297,7 @@ async function revisionAbove(row: OpsRoute, path: Given['path'], options: Output
     .filter((one) => one.method === 'GET' && `${row.path}/`.startsWith(`${one.path}/`))
     .toSorted((one, other) => other.path.length - one.path.length)[0];
   if (above === undefined) throw new TypeError(`no row above ${row.path} can be read`);
-  const seen = await callOps(options, 'GET', requestOf({ row: above, path, fields: {} }).url);
+  const seen = await callOps(options, requestOf({ row: above, path, fields: {} }));
   return (seen as { revision: unknown }).revision; // the API's own shape
 }
 

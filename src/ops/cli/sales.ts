@@ -169,8 +169,6 @@ export const noticeFaces: Faces = {
   }),
 };
 
-// Decisions: who decided what and why, and the proof that nobody changed it.
-
 export const auditFaces: Faces = {
   'audit list': face<AuditView[]>({
     examples: ['puente audit list --subject 700100200 --action stage'],
@@ -208,7 +206,7 @@ The lines alone can't show that the newest ones were cut off. Store the head has
  * exit code.
  */
 export async function warnOfBrokenChain(options: Output): Promise<void> {
-  const report = (await callOps(options, 'GET', '/api/audit/verify', undefined, { long: true })) as ChainView; // the API's own shape
+  const report = (await callOps(options, { method: 'GET', path: '/api/audit/verify' }, true)) as ChainView; // the API's own shape
   if (report.intact) return;
   process.stderr.write(`${plain(verdictOf(report))}\nWhat it says of decisions and incidents is not proven.\n`);
   process.exitCode = exitCodes.broken_chain;

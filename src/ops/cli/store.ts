@@ -6,11 +6,13 @@ import { type Columns, print, startProgress, table } from './output.ts';
 /** What a restore did; only `src/cli.ts` touches files. */
 export interface RestoreOutcome {
   path: string;
+  /** Where the database of before is now; null when there was none. */
   moved_to: string | null;
   schema: number;
   links: number;
   /** Epoch ms: what was written from then on is not in it. */
   from: number;
+  /** False when no manifest stood beside the backup, so that only the file itself could be checked. */
   is_proved: boolean;
 }
 
@@ -57,8 +59,6 @@ function restoredText({ path, moved_to, links, schema, from, is_proved }: Restor
     `What was written after ${new Date(from).toISOString()} is not in it, moves of merchants among it. Start Puente with the same secret key, then see: puente doctor`,
   ].join('\n');
 }
-
-// `puente migrate-store`: copies an installation from its file to a PostgreSQL server.
 
 /** How far it is. */
 export interface MigrateStoreNews {

@@ -87,8 +87,6 @@ function pager({ words: { t } }: Visit, { page, pages, found }: FleetView, asked
 <span>${t('board.page', { page, pages, found })}</span>${link(page + 1, 'board.later')}</nav>`;
 }
 
-// One merchant's row of the board.
-
 function boardRow(words: Words, line: FleetLine): Row {
   const { merchant_id, site, health } = line;
   const where = site === null ? null : html` <span class="site">${site}</span>`;

@@ -157,8 +157,6 @@ function visitOf(kit: Kit, request: Request, response: Response): Visit | null {
   };
 }
 
-// All pages, forms and files of the console, as rows.
-
 export const pages: readonly Page[] = [
   board,
   merchantPage,

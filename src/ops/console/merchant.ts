@@ -175,8 +175,6 @@ function slotsOf(text: string): string[] {
     .filter((slot) => slot !== '');
 }
 
-// The head of the merchant page: where it stands now, kind by kind.
-
 export function facts({ words }: Visit, view: MerchantView, line: FleetLine | null): Html {
   const { t } = words;
   const seen = line === null ? html`<p class="notice warn">${t('merchant.unseen')}</p>` : '';

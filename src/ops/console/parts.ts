@@ -81,8 +81,6 @@ function tenths(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-// Lines of the audit trail, and of incidents, as a table.
-
 type AuditLine = z.infer<typeof auditView>['lines'][number];
 
 export function decisionTable(words: Words, lines: readonly AuditLine[]): Html {

@@ -101,8 +101,6 @@ function targetText({ words: { t, named } }: Visit, move: Record<string, unknown
   return html`${stage}${share}${kind}`;
 }
 
-// What a move would be told, and what it would touch.
-
 /** Units that are named; the counts hold all. */
 const SHOWN_UNITS = 20;
 

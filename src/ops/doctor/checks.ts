@@ -77,8 +77,6 @@ async function noticeFinding(ports: Ports, merchant: Merchant, checkUrl: (url: s
   }
 }
 
-// What the doctor says of the world around: upstreams, clock, webhook secret.
-
 /** Events are signed with a time, and lifetimes of orders are counted with our clock. */
 const MOST_SKEW_MS = 30_000;
 /** A certificate that ends sooner needs attention. */
@@ -137,8 +135,6 @@ function webhookSecret({ has_webhook_secret, is_sandbox, doors }: Judged): Findi
     `Point the \`order\` webhook of the application in the vendor's panel at ${doors.public.url ?? 'public.url'}/webhooks/orders, put its secret into a file of mode 0600, and name that in webhook.secret_file (or set PUENTE_WEBHOOK_SECRET); then restart Puente`,
   );
 }
-
-// What the doctor says of the store: schema, integrity, disk, log, restores, backups.
 
 /** A schedule may be late by a run before anybody is told. */
 const LATE = 2;

@@ -7,7 +7,7 @@ import { type Merchant, routedKinds, type Stage, stages, type Trip } from '../..
 import { type RoutingRules, stageInForce } from '../../proxy/routing/stage.ts';
 import { whyOf } from '../audit.ts';
 import { iso, lane, said, time } from '../fields.ts';
-import { classOf, upperBound } from '../report/tally.ts';
+import { classOf, shareOf } from '../report/tally.ts';
 
 /** How a lane did in the last hour. */
 const lanePulse = z.object({
@@ -207,26 +207,16 @@ function pulseOf(slices: readonly Slice[], now: number): LanePulse | null {
   }
   if (calls === 0) return null;
   const minutes = PULSE_MS / MINUTE_MS;
+  const ascending = [...waits].toSorted(([one], [other]) => one - other);
   return {
     calls,
     per_minute: hundredths(calls / minutes),
     faults,
     fault_share: hundredths((faults / calls) * 100),
-    p50_ms: waitOf(waits, calls, 0.5),
-    p99_ms: waitOf(waits, calls, 0.99),
+    p50_ms: shareOf(ascending, calls, 0.5),
+    p99_ms: shareOf(ascending, calls, 0.99),
     trend,
   };
-}
-
-/** Upper bound of the class that holds the share of the calls, ms. @param share 0 to 1. */
-function waitOf(waits: ReadonlyMap<number, number>, calls: number, share: number): number {
-  const wanted = Math.ceil(calls * share);
-  let seen = 0;
-  for (const [wait, count] of [...waits].toSorted(([one], [other]) => one - other)) {
-    seen += count;
-    if (seen >= wanted) return upperBound(wait);
-  }
-  return 0;
 }
 
 function lastSlice(now: number): number {
@@ -236,8 +226,6 @@ function lastSlice(now: number): number {
 function hundredths(value: number): number {
   return Math.round(value * 100) / 100;
 }
-
-// Which merchants of the fleet are asked for, in which order.
 
 /** A page of people; scripts ask for larger ones. */
 const PER_PAGE = 50;

@@ -17,8 +17,6 @@ import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { propose } from './proposals.ts';
 import { type MoveTarget, moveTarget } from './target.ts';
 
-// What operators do with bulk moves: start one by list or selection, look, abort.
-
 /** Merchants of one bulk move: its row is written again with every step. */
 const MOST_ITEMS = 10_000;
 /** Bulk moves that are listed. */
@@ -253,8 +251,6 @@ export function summary({ items }: Pick<BulkMove, 'items'>): Spoken {
     waiting: count('waiting'),
   });
 }
-
-// One step of a bulk move: one merchant, judged like a single move; what was done is written before the next step.
 
 /** A window or a budget is looked at again after so long: a safety stop or an abort must be seen meanwhile. */
 const REST_MS = 1000;

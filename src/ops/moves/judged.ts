@@ -7,20 +7,13 @@ import type { Merchant, MerchantSettings, RoutedKind } from '../../proxy/routing
 import type { Person } from '../api/person.ts';
 import { DAY_MS } from '../fields.ts';
 import { type MerchantView, merchantToChange, merchantView } from '../merchants.ts';
+import { openSales } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
 import { differenceKinds } from '../readiness/differences.ts';
 import { sumOf } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { type Judgement, judgeMove } from './judge.ts';
-import {
-  type Facts,
-  type MoveTarget,
-  type OpenSale,
-  routingChange,
-  routingOf,
-  type Sample,
-  type Situation,
-} from './target.ts';
+import { type Facts, type MoveTarget, routingChange, routingOf, type Sample, type Situation } from './target.ts';
 
 /** A move that was judged, on the merchant as it was then. */
 export interface Judged {
@@ -114,12 +107,8 @@ function moveAudit(
   };
 }
 
-// What decides a move of one merchant, gathered from the store.
-
 /** Days of traffic that a day's calls are told from. */
 const DAYS = 7;
-/** Open sales of one merchant at once: more than it has units, and a bound on one answer. */
-const MOST_OPEN = 10_000;
 
 export async function situationOf(
   ports: Ports,
@@ -127,17 +116,10 @@ export async function situationOf(
   target: MoveTarget,
   person: Person,
 ): Promise<Situation> {
-  const { settings } = ports;
-  return {
-    merchant,
-    target,
-    person,
-    now: ports.clock.now(),
-    rules: settings,
-    settings: settings.moves,
-    readiness: await merchantReadiness(ports, merchant.id),
-    facts: await gatherFacts(ports, merchant.id),
-  };
+  const { settings: rules, clock } = ports;
+  const readiness = await merchantReadiness(ports, merchant.id);
+  const facts = await gatherFacts(ports, merchant.id);
+  return { merchant, target, person, now: clock.now(), rules, settings: rules.moves, readiness, facts };
 }
 
 async function gatherFacts(ports: Ports, merchant_id: string): Promise<Facts> {
@@ -181,24 +163,6 @@ async function gatherFacts(ports: Ports, merchant_id: string): Promise<Facts> {
       .map(({ operation, code, error, detail, count }) => ({ operation, code, error, detail, count })),
     exchange_sequence,
   };
-}
-
-/** Sales that hold a unit, or a till's attention, on either side. */
-export async function openSales(ports: Ports, merchant_id: string): Promise<OpenSale[]> {
-  const { store, clock } = ports;
-  const [links, sales] = await Promise.all([
-    store.history.liveLinks(merchant_id, MOST_OPEN),
-    store.legacy_sales.openLegacySales(merchant_id, clock.now(), MOST_OPEN),
-  ]);
-  return [
-    ...links.map(({ legacy_id, slot, expires_at }) => ({
-      side: 'orders' as const,
-      legacy_id,
-      slot,
-      ends_at: expires_at,
-    })),
-    ...sales.map(({ legacy_id, slot, ends_at }) => ({ side: 'legacy' as const, legacy_id, slot, ends_at })),
-  ];
 }
 
 /** Every create on paper has one verdict. */

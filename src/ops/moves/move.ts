@@ -48,7 +48,11 @@ export type MoveAnswer =
 export async function moveStage(ports: Ports, id: string, change: StageChange, person: Person): Promise<MoveAnswer> {
   const { reason: why, revision: expected, ...target } = change;
   const judged = await judgeFor(ports, id, target, person);
-  if (judged.before.revision !== expected) throw movedOn(judged.before, expected);
+  const { revision } = judged.before;
+  if (revision !== expected) {
+    const sentence = say('refusal.moved_on', { merchant: id, revision, expected });
+    throw new PuenteError('conflict', sentence, { facts: { revision } });
+  }
   refuseUnlessAllowed(judged);
   if (judged.judgement.needs === 'approval') {
     const proposed = await propose(ports, id, target, why, person);
@@ -66,14 +70,6 @@ export async function previewStage(
 ): Promise<{ merchant_id: string; revision: number; judgement: Judgement }> {
   const { before, judgement } = await judgeFor(ports, id, target, person);
   return { merchant_id: id, revision: before.revision, judgement };
-}
-
-function movedOn(before: Merchant, expected: number): PuenteError {
-  return new PuenteError(
-    'conflict',
-    say('refusal.moved_on', { merchant: before.id, revision: before.revision, expected }),
-    { facts: { revision: before.revision } },
-  );
 }
 
 // Rollback: one action that takes a merchant back to legacy now, whatever else is going on; open sales stay where

@@ -5,17 +5,17 @@ import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type Merchant, type MerchantSettings, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot, type RoutingRules } from '../../proxy/routing/stage.ts';
-import type { Link } from '../../proxy/sales/link.ts';
 import { iso, lane, said, time } from '../fields.ts';
 import { merchantAnswer, viewMerchant } from '../merchants.ts';
+import { type OpenSale, openSales } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
-import { type Facts, type OpenSale, type Routing, routeText, routingOf } from './target.ts';
+import { type Facts, type HeldUnit, type Routing, routeText, routingOf } from './target.ts';
 
 /** Units that are named; the counts hold all. */
 const NAMED_UNITS = 200;
 const DAY_DECIMALS = 10;
 
-type Side = OpenSale['side'];
+type Side = HeldUnit['side'];
 
 export const previewAnswer = z.object({
   changes: z.array(z.string()).describe('as `intents: shadow to canary 5 %`'),
@@ -90,7 +90,7 @@ function unitMoves(rules: RoutingRules, before: Merchant, after: Merchant, facts
   });
 }
 
-function later(slot: string, to: Side, holder: OpenSale): UnitMove {
+function later(slot: string, to: Side, holder: HeldUnit): UnitMove {
   const { text, said } = say(`held.${holder.side}`, { id: holder.legacy_id });
   return { slot, to, when: 'later', why: text, why_said: said, until: iso(holder.ends_at) };
 }
@@ -145,8 +145,6 @@ function unitsSaid(from: Routing, to: Routing): Spoken[] {
 
 // What is still open on each side after a move: per unit how many, since when, and when the last can be over.
 
-/** Open sales that are told unit by unit; a merchant with more has them counted all the same, up to this number. */
-const MOST_OPEN = 10_000;
 /** Waiting notices whose unit is looked up; beyond it only their number is told. */
 const MOST_NOTICES = 500;
 
@@ -183,14 +181,13 @@ export async function viewDrain(ports: Ports, merchant_id: string): Promise<Drai
   const { in_force } = await viewMerchant(ports, merchant_id);
   const { store, clock, settings } = ports;
   const now = clock.now();
-  const [links, sales, notices_pending, waiting] = await Promise.all([
-    store.history.liveLinks(merchant_id, MOST_OPEN),
-    store.legacy_sales.openLegacySales(merchant_id, now, MOST_OPEN),
+  const [open_sales, notices_pending, waiting] = await Promise.all([
+    openSales(ports, merchant_id),
     store.notices.countNotices({ merchant_id, states: ['pending'] }),
     noticesByUnit(ports, merchant_id),
   ]);
-  const orders = links.map((link) => openOf(link, link.expires_at));
-  const legacy = sales.map((sale) => openOf(sale, sale.ends_at));
+  const orders = open_sales.filter(({ side }) => side === 'orders');
+  const legacy = open_sales.filter(({ side }) => side === 'legacy');
   const closes = safeToClose(orders, settings.reconcile.action_required_grace_ms, now);
   const sentences = waitedFor(orders, notices_pending, closes, now);
   const units = unitsOf(orders);
@@ -213,22 +210,7 @@ export async function viewDrain(ports: Ports, merchant_id: string): Promise<Drai
   };
 }
 
-interface Open {
-  unit: string;
-  created_at: number;
-  ends_at: number;
-  in_doubt: boolean;
-}
-
-function openOf(
-  sale: Pick<Link, 'slot' | 'family' | 'unit' | 'created_at'> & { state: string },
-  ends_at: number,
-): Open {
-  const in_doubt = sale.state === 'SENDING' || sale.state === 'IN_DOUBT';
-  return { unit: unitName(sale), created_at: sale.created_at, ends_at, in_doubt };
-}
-
-function unitName({ slot, family, unit }: Pick<Link, 'slot' | 'family' | 'unit'>): string {
+function unitName({ slot, family, unit }: Pick<OpenSale, 'slot' | 'family' | 'unit'>): string {
   return slot ?? `${family}:${unit}`;
 }
 
@@ -248,30 +230,30 @@ async function noticesByUnit(ports: Ports, merchant_id: string): Promise<Map<str
   return counts;
 }
 
-function unitsOf(open: readonly Open[]): OpenUnit[] {
-  const units = Map.groupBy(open, ({ unit }) => unit);
+function unitsOf(open: readonly OpenSale[]): OpenUnit[] {
+  const units = Map.groupBy(open, unitName);
   return [...units].map(([unit, mine]) => ({ unit, ...sumOf(mine) }));
 }
 
-function sumOf(open: readonly Open[]): Omit<OpenUnit, 'unit'> {
+function sumOf(open: readonly OpenSale[]): Omit<OpenUnit, 'unit'> {
   const oldest = open.reduce((least, { created_at }) => Math.min(least, created_at), Number.POSITIVE_INFINITY);
   const latest = open.reduce((most, { ends_at }) => Math.max(most, ends_at), 0);
   return {
     open: open.length,
     oldest_at: open.length === 0 ? null : iso(oldest),
     latest_end_at: open.length === 0 ? null : iso(latest),
-    in_doubt: open.filter(({ in_doubt }) => in_doubt).length,
+    in_doubt: open.filter(({ state }) => state === 'SENDING' || state === 'IN_DOUBT').length,
   };
 }
 
 /** An order that waits for an action is held as not final for a grace after its lifetime (`docs/field-notes.md` Point §2). */
-function safeToClose(open: readonly Open[], grace_ms: number, now: number): number | null {
+function safeToClose(open: readonly OpenSale[], grace_ms: number, now: number): number | null {
   if (open.length === 0) return now;
   const end = open.reduce((last, { ends_at }) => Math.max(last, ends_at), 0) + grace_ms;
   return end > now ? end : null;
 }
 
-function waitedFor(open: readonly Open[], notices: number, closes: number | null, now: number): Spoken[] {
+function waitedFor(open: readonly OpenSale[], notices: number, closes: number | null, now: number): Spoken[] {
   const told = notices === 0 ? [] : [say('drain.notices', { count: notices })];
   if (open.length === 0) return [say('drain.nothing', {}), ...told];
   if (closes === null) return [say('drain.overdue', { open: open.length }), ...told];

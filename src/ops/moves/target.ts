@@ -15,6 +15,7 @@ import {
 import type { RoutingRules } from '../../proxy/routing/stage.ts';
 import type { CoreSettings } from '../../proxy/settings.ts';
 import type { Person } from '../api/person.ts';
+import type { OpenSale } from '../open-sales.ts';
 import type { Readiness } from '../readiness/facts.ts';
 
 const { share, units_in } = merchantSettings.shape;
@@ -188,15 +189,7 @@ function between(from: Stage, to: Stage): Stage[] {
 // What is known of a merchant when a move is judged: units, traffic, open work and evidence, gathered before and
 // handed in.
 
-/** A sale that is open on one side, and keeps its unit there. */
-export interface OpenSale {
-  side: 'orders' | 'legacy';
-  legacy_id: string | null;
-  /** Null: it holds no unit. */
-  slot: string | null;
-  /** Epoch ms of its latest end. */
-  ends_at: number;
-}
+export type HeldUnit = Pick<OpenSale, 'side' | 'legacy_id' | 'slot' | 'ends_at'>;
 
 /** Calls of one kind that prove something. */
 export interface Sample {
@@ -213,7 +206,7 @@ export interface Sample {
 export interface Facts {
   samples: Record<RoutedKind, Sample>;
   units: readonly Pick<SeenUnit, 'slot' | 'calls'>[];
-  open: readonly OpenSale[];
+  open: readonly HeldUnit[];
   /** The worst open difference, in words; null without one. */
   worst_difference: string | null;
   /** What the shadow says that orders would refuse. */

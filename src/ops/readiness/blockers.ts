@@ -219,8 +219,6 @@ function lossRemark(ledger: readonly LedgerRow[], weight: LedgerRow['weight'], m
   return [finding(`loss_${weight}`, sentence, `puente losses --merchant ${merchant_id}`, { operation, sample })];
 }
 
-// Whether a merchant's notices would have somewhere to go on orders: pure.
-
 /**
  * On orders Puente notifies the merchant itself: of intents at the merchant's URL, of a QR sale at its own URL or at that one.
  * Legacy notified by a setting of its own panel, so it is not known whether the tills wait for notices: not proven.

@@ -146,8 +146,6 @@ export function adviceOn(
   return say('loss_advice', { field, call, count: row.count, why, todo });
 }
 
-// What no table knows, and what the shadow has said: two lists for operators, by merchant.
-
 /** The query of `GET /api/unknowns` and `GET /api/verdicts`. */
 export const byMerchant = z.strictObject({ merchant: merchantId.exactOptional() });
 export type ByMerchant = z.infer<typeof byMerchant>;

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { Verdict } from '../../proxy/records/evidence.ts';
-import { DAY_MS } from '../fields.ts';
+import { DAY_MS, dayOf } from '../fields.ts';
 import { knownMerchants } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import type { Line } from '../report/report.ts';
@@ -67,13 +67,13 @@ export async function readinessDays(
   const kept = new Map<string, Line<'readiness_days'>>();
   const whose = merchant_id === null ? {} : { merchant_id };
   for (const { day, verdict, merchants } of await store.evidence.readinessDays({ ...whose, since_day, until_day })) {
-    const date = dateOf(day);
+    const date = dayOf(day * DAY_MS);
     const line = kept.get(date) ?? { day: date, ready: 0, inconclusive: 0, blocked: 0 };
     kept.set(date, { ...line, [verdict]: merchants });
   }
   const by_day = decided.map((line) => [line.day, line] as const);
   const is_asked_for = this_day >= since_day && this_day < until_day;
-  const live = today === null || !is_asked_for ? null : { day: dateOf(this_day), ...today };
+  const live = today === null || !is_asked_for ? null : { day: dayOf(this_day * DAY_MS), ...today };
   const days = new Map(merchant_id === null ? [...by_day, ...kept] : [...kept, ...by_day]);
   if (live !== null) days.set(live.day, live);
   return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1));
@@ -82,14 +82,8 @@ export async function readinessDays(
 /** The first day that a verdict was kept of, ISO 8601; null for none. */
 export async function readinessSince({ store }: Pick<Ports, 'store'>): Promise<string | null> {
   const day = await store.evidence.readinessSince();
-  return day === null ? null : dateOf(day);
+  return day === null ? null : dayOf(day * DAY_MS);
 }
-
-function dateOf(day: number): string {
-  return new Date(day * DAY_MS).toISOString().slice(0, 10);
-}
-
-// Keeps the verdict of each merchant once a UTC day; whatever fails is logged and comes again.
 
 /** Merchants that are new, or of a new day, are looked for this often. */
 const LOOK_EVERY_MS = 10 * 60_000;

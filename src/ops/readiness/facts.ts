@@ -199,8 +199,6 @@ export function judgedCalls({ id, operations }: Area, seen: Seen): number {
   return Math.min(on_paper, provenCalls(operations, seen, 'legacy')) + provenCalls(operations, seen, 'orders');
 }
 
-// Counts, and what a side said, in the sentences of findings.
-
 export function sumOf(rows: readonly Pick<Traffic, 'calls'>[]): number {
   return rows.reduce((sum, { calls }) => sum + calls, 0);
 }
@@ -216,8 +214,6 @@ export function sideOf(side: string): { by: 'orders' | 'puente' | 'itself'; deta
 export function saidOf(side: string): string {
   return say('side', sideOf(side)).text;
 }
-
-// What a verdict consists of.
 
 /** What can be found, in words for scripts; of a verdict, and of a move. */
 export const findingCodes = [

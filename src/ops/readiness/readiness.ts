@@ -8,15 +8,17 @@ import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import type { MismatchKind } from '../../proxy/sales/orphans.ts';
 import { DAY_MS, iso } from '../fields.ts';
+import { openSales } from '../open-sales.ts';
 import type { EvidenceReader, Ports } from '../ports.ts';
 import { RESET } from '../safety.ts';
 import { blockersOf, remarksOf } from './blockers.ts';
-import type { Finding, Readiness } from './facts.ts';
 import {
   areasOf,
+  type Finding,
   judgedCalls,
   OLD_AFTER_DAYS,
   RECENT_DAYS,
+  type Readiness,
   type ReadinessFacts,
   type ReadinessRules,
   readSeen,
@@ -29,8 +31,6 @@ export type { ReadinessFacts, ReadinessRules } from './facts.ts';
 
 /** Audit lines of one kind that are looked through: more than a week of a healthy fleet has. */
 const MOST_LINES = 1_000;
-/** Open sales that are looked through for doubtful ones: more than one merchant has at a time. */
-const MOST_OPEN = 10_000;
 
 /**
  * @param reader the store, or what was read of a file.
@@ -62,10 +62,10 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
   const { store, settings, tables, clock } = ports;
   const now = clock.now();
   const today = Math.floor(now / DAY_MS);
-  const [merchant, credential, in_doubt, shed, reset_at, mismatches] = await Promise.all([
+  const [merchant, credential, open, shed, reset_at, mismatches] = await Promise.all([
     store.merchants.merchant(merchant_id),
     credentialOf(ports, merchant_id),
-    doubtful(ports, merchant_id, now),
+    openSales(ports, merchant_id),
     store.exchanges.shed(today - OLD_AFTER_DAYS, today + 1),
     resetsOf(ports, merchant_id),
     mismatchesOf(merchant_id),
@@ -83,7 +83,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
     notice_url: targetOf(ports, null, merchant) !== null,
     credential: credential !== null,
     trips: merchant?.trips ?? {},
-    in_doubt,
+    in_doubt: open.filter(({ state }) => state === 'IN_DOUBT').length,
     shed,
     fault_share: settings.safety.fault_share,
     reset_at,
@@ -146,14 +146,6 @@ function policiesOf({ settings }: Ports, merchant: Merchant | null): ReadinessFa
     header: own?.unknown_header ?? settings.merchants.unknown_header,
     write: settings.merchants.unknown_write,
   };
-}
-
-async function doubtful({ store }: Ports, merchant_id: string, now: number): Promise<number> {
-  const [links, sales] = await Promise.all([
-    store.history.liveLinks(merchant_id, MOST_OPEN),
-    store.legacy_sales.openLegacySales(merchant_id, now, MOST_OPEN),
-  ]);
-  return [...links, ...sales].filter(({ state }) => state === 'IN_DOUBT').length;
 }
 
 function judge(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Readiness {

@@ -157,8 +157,6 @@ async function noteRun(
   });
 }
 
-// One link against its order: judged on what is stored now, and repaired only while that still holds.
-
 /** `unread`: no credential, or no answer of upstream. Null: both agree. */
 export type Compared = { mismatch: Mismatch; repaired: boolean } | 'unread' | null;
 
@@ -210,8 +208,6 @@ async function repair(ports: Ports, link: Link, { mismatch, order }: Found): Pro
 async function rulesFor(ports: Ports, merchant_id: string): Promise<AdvanceRules> {
   return { ...advanceRules(ports, await ports.store.merchants.merchant(merchant_id)), released: false };
 }
-
-// The continuous reconciliation: recent links and unmatched events, one by one at a bounded rate.
 
 const SECOND_MS = 1_000;
 /** The poll is a real timer, which a stop has to wait for. */

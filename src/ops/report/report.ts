@@ -180,8 +180,6 @@ export type Report = z.infer<typeof report>;
 /** A line of one of the lists. */
 export type Line<Part extends Exclude<ReportPart, 'audit'>> = Report[Part][number];
 
-// What may be asked of reports, and the defaults: the last seven days, as JSON.
-
 const DEFAULT_PERIOD_MS = 7 * 86_400_000;
 
 /** The query of `GET /api/report`. `part` is for CSV: one list of the report, or every exchange as it was kept; `language` for HTML, what programs read has one. */

@@ -97,8 +97,6 @@ async function openDifferences({ store, clock }: Ports, merchant_id: string | nu
   return counts;
 }
 
-// Notices of a period, by topic and by day: sent, retried, stuck.
-
 const HOUR_MS = 3_600_000;
 /** The store counts a slice of an hour in a few ms; only a period of more than two years has longer ones. */
 const MOST_SLICES = 20_000;
@@ -171,8 +169,6 @@ function emptyLine(topic: string): Line<'notices'> {
   return { topic, made: 0, delivered: 0, retried: 0, pending: 0, stuck: 0, dead: 0 };
 }
 
-// Losses and differences of a period: how often from its exchanges, what they are from the tables and the inbox.
-
 /** Groups that people can read in one report. */
 const MOST_DIFFERENCES = 5_000;
 
@@ -210,9 +206,6 @@ export async function differenceLines(
     .toSorted((a, b) => b.count - a.count);
   return { lines: lines.slice(0, MOST_DIFFERENCES), left_out: Math.max(0, lines.length - MOST_DIFFERENCES) };
 }
-
-// Which numbered limitations tills met in the period: those that are counted, by hits, and those that nobody can
-// count.
 
 /** What hits of notices are counted by. */
 interface NoticesSent {

@@ -242,12 +242,16 @@ export function byDoubling({ counts }: Histogram): Map<number, number> {
 }
 
 /** Upper bound of the class that holds the share, ms, never above the longest seen; 0 without any. @param share 0 to 1. */
-export function quantile(histogram: Histogram, share: number): number {
-  const wanted = Math.ceil(histogram.total * share);
-  let seen = 0;
-  for (const [index, count] of histogram.counts.entries()) {
-    seen += count;
-    if (seen >= wanted && count > 0) return Math.min(upperBound(index), histogram.max_ms);
+export function quantile({ counts, total, max_ms }: Histogram, share: number): number {
+  return Math.min(max_ms, shareOf(counts.entries(), total, share));
+}
+
+/** Upper bound of the class that holds the share, ms; 0 without any. @param counts by class, ascending. */
+export function shareOf(counts: Iterable<[wait: number, count: number]>, total: number, share: number): number {
+  let left = Math.ceil(total * share);
+  for (const [wait, count] of counts) {
+    left -= count;
+    if (left <= 0 && count > 0) return upperBound(wait);
   }
   return 0;
 }

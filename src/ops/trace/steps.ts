@@ -238,8 +238,6 @@ export function stepOfDecision({ at, who, action, reason, sequence }: AuditLine)
   return step(at, 'decided', 'decision', String(sequence), say('step.decided', { who, action, why }));
 }
 
-// Steps of a refund: what was asked for, and what became of it.
-
 export function stepsOfRefund(refund: Refund, { exponent, currency }: { exponent: number; currency: string }): Step[] {
   const { id, number, amount_minor, refunded_minor, reference_id, upstream_id, state, created_at, updated_at } = refund;
   const sumOf = (minor: number | null): string | null =>

@@ -160,8 +160,6 @@ function shownText(reference: string | null): string | null {
   return reference === null ? null : maskText(reference, true);
 }
 
-// One call as it was kept: what the till was told, and while its merchant was captured, the four messages, redacted.
-
 /** `messages`: the till's request and its answer, what went upstream and what came back; null unless they were captured. */
 export type CallView = Awaited<ReturnType<typeof viewCall>>;
 

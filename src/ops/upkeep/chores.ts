@@ -159,8 +159,6 @@ export async function tidyRound(
   return sums;
 }
 
-// Backups as operators ask for them: made while payments go on, told as they grow, and written down.
-
 /** The body of `POST /api/backup`. */
 export const backupAsk = z.strictObject({
   reason: reason.default('asked for'),

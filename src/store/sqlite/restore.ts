@@ -3,6 +3,7 @@ import { chmodSync, copyFileSync, linkSync, mkdirSync, renameSync, rmSync, statS
 import { basename, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
+import type { RestoreOutcome } from '../../ops/cli/store.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
 import { readMigrations } from '../migrations.ts';
@@ -30,24 +31,12 @@ export interface RestoreOrder {
   now: number;
 }
 
-export interface Restored {
-  path: string;
-  /** Where the database of before is now; null when there was none. */
-  moved_to: string | null;
-  schema: number;
-  links: number;
-  /** Epoch ms: what was written from then on is not in it. */
-  from: number;
-  /** False when no manifest stood beside the backup, so that only the file itself could be checked. */
-  is_proved: boolean;
-}
-
 /**
  * Restores one backup. The old file keeps its name until the copy is proved, and there is a file at every moment: without one a
  * start would make a new, empty one. Repeat a restore that was cut off; until then no start serves the file.
  * @throws PuenteError store_unusable: a running Puente, a damaged or foreign or newer file; conflict when a database is there.
  */
-export async function restoreBackup(order: RestoreOrder, failpoint: Failpoint = noFailpoint): Promise<Restored> {
+export async function restoreBackup(order: RestoreOrder, failpoint: Failpoint = noFailpoint): Promise<RestoreOutcome> {
   const file = resolve(order.file);
   const manifest = await readManifest(file);
   mkdirSync(resolve(order.into), { recursive: true, mode: 0o700 });

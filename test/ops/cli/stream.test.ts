@@ -55,22 +55,26 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 
 describe('a streamed answer', () => {
   it('is read as lines of JSON, wherever the pieces end', async () => {
-    expect(await all(linesOfOps(address, 'GET', '/lines'))).toEqual([{ n: 1 }, { n: 2 }, { word: 'ñandú' }]);
+    expect(await all(linesOfOps(address, { method: 'GET', path: '/lines' }))).toEqual([
+      { n: 1 },
+      { n: 2 },
+      { word: 'ñandú' },
+    ]);
   });
 
   it('keeps characters whole that come in parts', async () => {
-    expect((await all(streamOps(address, 'GET', '/split'))).join('')).toBe('ñandú €\n');
+    expect((await all(streamOps(address, { method: 'GET', path: '/split' }))).join('')).toBe('ñandú €\n');
   });
 
   it('goes to a file, which is there once it is whole', async () => {
     const file = join(directory, 'whole.csv');
-    expect(await save(streamOps(address, 'GET', '/split'), file, silent())).toBe(8);
+    expect(await save(streamOps(address, { method: 'GET', path: '/split' }), file, silent())).toBe(8);
     expect(readFileSync(file, 'utf8')).toBe('ñandú €\n');
   });
 
   it('that breaks off is an error, and leaves no file', async () => {
     const file = join(directory, 'broken.csv');
-    await expect(save(streamOps(address, 'GET', '/broken'), file, silent())).rejects.toMatchObject({
+    await expect(save(streamOps(address, { method: 'GET', path: '/broken' }), file, silent())).rejects.toMatchObject({
       code: 'unreachable',
       message: expect.stringContaining('not whole'),
     });
@@ -79,7 +83,7 @@ describe('a streamed answer', () => {
 
   it('to a place that can not be written is refused with the place', async () => {
     const file = join(directory, 'no', 'such', 'directory.csv');
-    await expect(save(streamOps(address, 'GET', '/split'), file, silent())).rejects.toMatchObject({
+    await expect(save(streamOps(address, { method: 'GET', path: '/split' }), file, silent())).rejects.toMatchObject({
       code: 'bad_request',
       message: expect.stringContaining('ENOENT'),
     });
@@ -93,11 +97,13 @@ describe('a refusal', () => {
       message: 'It is at revision 7; look again.',
       facts: { error: 'conflict', revision: 7, status: 409 },
     };
-    await expect(callOps(address, 'GET', '/refused')).rejects.toMatchObject(refusal);
-    await expect(all(streamOps(address, 'GET', '/refused'))).rejects.toMatchObject(refusal);
+    await expect(callOps(address, { method: 'GET', path: '/refused' })).rejects.toMatchObject(refusal);
+    await expect(all(streamOps(address, { method: 'GET', path: '/refused' }))).rejects.toMatchObject(refusal);
   });
 
   it('without a body of ours is told by its status', async () => {
-    await expect(callOps(address, 'GET', '/page')).rejects.toMatchObject({ message: 'The ops door answered 502.' });
+    await expect(callOps(address, { method: 'GET', path: '/page' })).rejects.toMatchObject({
+      message: 'The ops door answered 502.',
+    });
   });
 });

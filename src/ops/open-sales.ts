@@ -1,0 +1,28 @@
+/** Sales of a merchant that are open, on either side. */
+import type { Link } from '../proxy/sales/link.ts';
+import type { Ports } from './ports.ts';
+
+/** More than one merchant has at a time, and a bound on one answer. */
+const MOST_OPEN = 10_000;
+
+/** It keeps its unit on its side. */
+export interface OpenSale extends Pick<Link, 'family' | 'unit' | 'created_at'> {
+  side: 'orders' | 'legacy';
+  legacy_id: string | null;
+  /** Null: it holds no unit. */
+  slot: string | null;
+  state: string;
+  /** Epoch ms of its latest end. */
+  ends_at: number;
+}
+
+export async function openSales({ store, clock }: Ports, merchant_id: string): Promise<OpenSale[]> {
+  const [links, sales] = await Promise.all([
+    store.history.liveLinks(merchant_id, MOST_OPEN),
+    store.legacy_sales.openLegacySales(merchant_id, clock.now(), MOST_OPEN),
+  ]);
+  return [
+    ...links.map((link) => ({ ...link, side: 'orders' as const, ends_at: link.expires_at })),
+    ...sales.map((sale) => ({ ...sale, side: 'legacy' as const })),
+  ];
+}
