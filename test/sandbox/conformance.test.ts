@@ -5,17 +5,19 @@
  * every value of a name, and `steps` are those of a shared list. `$name.path` is a column, a
  * merchant or till of the cast, or what an earlier step kept. Names that begin with `_` hold parts that cases repeat.
  */
+import { createHmac } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { parse, type ScalarTag } from 'yaml';
 import { z } from 'zod';
 import * as orderAnswers from '../../src/contract/legacy-point.ts';
 import * as qrAnswers from '../../src/contract/legacy-qr.ts';
 import * as merchantOrderAnswers from '../../src/contract/merchant-orders.ts';
 import * as paymentAnswers from '../../src/contract/payments.ts';
+import { openForAll } from '../open.ts';
 import * as kits from './kit.ts';
-import { BASE, START_MS, UNKNOWN_ID } from './legacy/kit.ts';
+import { BASE, type Heard, type Receiver, START_MS, startReceiver, UNKNOWN_ID } from './legacy/kit.ts';
 import * as legacy from './legacy/qr-kit.ts';
 import { payIntent, payOrder, payQr } from './payment-kit.ts';
 import { OTHER_TILL, openQrKit, type QrKit, qrBody, TILL } from './qr-kit.ts';
@@ -73,6 +75,10 @@ const acts = z.strictObject({
   intent_payment: z.unknown(),
   qr_payment: z.unknown(),
   order_payment: z.unknown(),
+  /** The notifications that have come since the last look, once all on their way have, by their URLs. */
+  heard: z.literal('all'),
+  /** Statuses of the receiver's next answers, behind which it answers 200. */
+  answering: z.array(z.number()),
   /** Two things that are equal. */
   same: z.tuple([z.unknown(), z.unknown()]),
 });
@@ -104,6 +110,8 @@ const answers = z.strictObject({
   text: z.unknown(),
   /** Status and detail of an order, then of its first payment. */
   states: z.array(z.string()),
+  /** Every notification has a signature over this id with this secret and a time of as many digits; or none that fits. */
+  signed: z.strictObject({ id: z.string(), secret: z.string(), digits: z.number(), fits: z.boolean() }),
   /** The schema of ours that it fits, by name. */
   contract: z.string(),
   /** Keeps the reply under this name, or parts of its body by path. */
@@ -163,13 +171,14 @@ function at(value: unknown, path: string): unknown {
   return at((value as Record<string, unknown>)[name], rest.join('.'));
 }
 
-let kit: QrKit;
 let keys = 0;
-beforeAll(async () => {
-  kit = await openQrKit({}, 'specification', () => START_MS);
+const kit: QrKit = openForAll(() => openQrKit({}, 'specification', () => START_MS));
+const receiver: Receiver = openForAll(startReceiver);
+beforeEach(async () => {
+  await kit.control('POST', 'reset');
+  receiver.heard.splice(0);
+  receiver.statuses = [];
 });
-beforeEach(() => kit.control('POST', 'reset'));
-afterAll(() => kit.close());
 
 /** Does the act of a step. */
 async function act(step: Step, names: Record<string, unknown>): Promise<kits.Reply> {
@@ -240,6 +249,14 @@ async function act(step: Step, names: Record<string, unknown>): Promise<kits.Rep
       names.order = { id: order };
       return keptNumber(payment);
     }
+    case 'heard': {
+      await kit.sandbox.world.settled();
+      const heard = receiver.heard.splice(0).sort((one, other) => one.url.localeCompare(other.url));
+      return { status: 200, text: '', body: heard };
+    }
+    case 'answering':
+      receiver.statuses = step.answering ?? [];
+      return { status: 200, text: '', body: null };
     case 'same':
       expect(step.same?.[0]).toEqual(step.same?.[1]);
       return { status: 200, text: '', body: null };
@@ -252,7 +269,10 @@ async function act(step: Step, names: Record<string, unknown>): Promise<kits.Rep
     return kit.call(method, path, withBody(step.body));
   }
   function keptAs(name: string, reply: kits.Reply): kits.Reply {
-    if (reply.status < 300) names[name] = reply.body;
+    if (reply.status < 300) {
+      names[name] = reply.body;
+      names.signed_id = reply.body.id.toLowerCase(); // as signatures have it
+    }
     return reply;
   }
   function keptNumber(payment: number): kits.Reply {
@@ -288,12 +308,25 @@ function check(step: Step, { status, text, body }: kits.Reply, names: Record<str
     expect(at(body, path)).toBeDefined();
     expect(at(body, path)).not.toEqual(value);
   }
+  if (step.signed !== undefined) for (const notice of body) checkSignature(notice, step.signed);
   if (step.contract !== undefined) {
     const schema = contractOf(step.contract);
-    expect(schema.safeParse('body' in schema.shape ? { status, body } : body)).toMatchObject({ success: true });
+    const one = 'body' in schema.shape ? { status, body } : body;
+    for (const told of step.heard === undefined ? [one] : body) {
+      expect(schema.safeParse(told)).toMatchObject({ success: true });
+    }
   }
   if (step.save !== undefined) names[step.save] = { status, text, body };
   for (const [name, path] of Object.entries(step.keep ?? {})) names[name] = at(body, path);
+}
+
+function checkSignature({ headers }: Heard, wanted: z.infer<typeof answers.shape.signed>): void {
+  const { id, secret, digits, fits } = wanted;
+  const [, ts = '', v1] = /^ts=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['x-signature'])) ?? [];
+  const manifest = `id:${id};request-id:${headers['x-request-id']};ts:${ts};`;
+  const made = createHmac('sha256', secret).update(manifest).digest('hex');
+  expect(v1).toMatch(/./);
+  expect([ts.length, v1 === made]).toEqual([digits, fits]);
 }
 
 function contractOf(name: string): z.ZodObject {
@@ -302,6 +335,11 @@ function contractOf(name: string): z.ZodObject {
 }
 
 async function run(steps: z.infer<typeof writtenStep>[], names: Record<string, unknown>): Promise<void> {
+  Object.assign(names, {
+    receiver: receiver.url,
+    named_receiver: receiver.url.replace('127.0.0.1', 'localhost'),
+    bare_receiver: receiver.url.replace('http://', ''),
+  });
   for (const { each, steps: more, ...written } of steps) {
     if (more !== undefined) {
       await run(z.array(writtenStep).parse(more), names);

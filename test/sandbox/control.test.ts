@@ -1,17 +1,14 @@
 /** The control door: state, reset, settings, clock, and its refusals. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { listAssumptions } from '../../src/sandbox/assumptions.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
-import { ARGENTINA, BRAZIL, CHILE, type Kit, MEXICO, openKit, tokenOf, URUGUAY, VIRTUAL_TERMINAL } from './kit.ts';
+import { openForAll } from '../open.ts';
+import { ARGENTINA, BRAZIL, CHILE, MEXICO, openKit, tokenOf, URUGUAY, VIRTUAL_TERMINAL } from './kit.ts';
 
-let kit: Kit;
-beforeAll(async () => {
-  kit = await openKit();
-});
+const kit = openForAll(() => openKit());
 beforeEach(() => kit.control('POST', 'reset'));
-afterAll(() => kit.close());
 
 const control = (method: string, path: string, body?: unknown) =>
   kit.call(method, `/_sandbox/${path}`, { merchant: null, body });

@@ -1,14 +1,11 @@
 /** Faults of the sandbox, as a real client sees them. */
 import { Agent, request } from 'undici';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { BRAZIL, codeOf, type Kit, openKit, orderBody, tokenOf } from './kit.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openForAll } from '../open.ts';
+import { BRAZIL, codeOf, openKit, orderBody, tokenOf } from './kit.ts';
 
-let kit: Kit;
-beforeAll(async () => {
-  kit = await openKit();
-});
+const kit = openForAll(() => openKit());
 beforeEach(() => kit.control('POST', 'reset'));
-afterAll(() => kit.close());
 
 const fault = (rule: object) => kit.control('POST', 'faults', { method: 'POST', path: '/v1/orders', ...rule });
 const create = (key = 'k1', merchant?: string) =>

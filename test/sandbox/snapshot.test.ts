@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
-import { ARGENTINA, type Kit, openKit, orderBody, PAX_TERMINAL, tokenOf, VIRTUAL_TERMINAL } from './kit.ts';
-import { BASE, type Receiver, startReceiver } from './legacy/kit.ts';
+import { openForEach } from '../open.ts';
+import { ARGENTINA, openKit, orderBody, PAX_TERMINAL, tokenOf, VIRTUAL_TERMINAL } from './kit.ts';
+import { BASE, startReceiver } from './legacy/kit.ts';
 
 const INTENTS = `${BASE}/devices/${PAX_TERMINAL}/payment-intents`;
 const TILL = `/instore/qr/seller/collectors/${ARGENTINA}/pos/SUC001POS001/orders`;
@@ -16,16 +17,8 @@ const SALE = {
   items: [{ title: 'Coffee', unit_measure: 'unit', unit_price: 12.5, quantity: 1, total_amount: 12.5 }],
 };
 
-let kit: Kit;
-let receiver: Receiver;
-beforeEach(async () => {
-  kit = await openKit({ second_static_order: 'refused' });
-  receiver = await startReceiver();
-});
-afterEach(async () => {
-  await kit.close();
-  await receiver.close();
-});
+const kit = openForEach(() => openKit({ second_static_order: 'refused' }));
+const receiver = openForEach(() => startReceiver());
 
 const snapshot = async (): Promise<string> => (await kit.control('GET', 'snapshot')).text;
 const restore = (text: string) => kit.call('POST', '/_sandbox/restore', { merchant: null, body: text });

@@ -1,16 +1,13 @@
 /** Worlds side by side share nothing, and the sandbox as a program of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { openForAll } from '../open.ts';
 import { HOUSE, puente } from '../run-cli.ts';
 import { ARGENTINA, PAX_TERMINAL, tokenOf } from './kit.ts';
 
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await startSandbox({ port: 0, host: '127.0.0.1' });
-});
-afterAll(() => sandbox.close());
+const sandbox = openForAll(() => startSandbox({ port: 0, host: '127.0.0.1' }));
 
 interface Told {
   status: number;

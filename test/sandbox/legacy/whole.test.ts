@@ -1,20 +1,15 @@
 /** The legacy API inside the whole sandbox: one terminal for both APIs, the control door, and the payment behind an intent. */
 import { request } from 'undici';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { operateWork } from '../../../src/sandbox/legacy/lifecycle.ts';
-import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
-import { BASE, MLA, PAX, type Receiver, startReceiver } from './kit.ts';
+import { startSandbox } from '../../../src/sandbox/server.ts';
+import { openForEach } from '../../open.ts';
+import { BASE, MLA, PAX, startReceiver } from './kit.ts';
 
-let sandbox: Sandbox;
-let receiver: Receiver;
-beforeEach(async () => {
-  sandbox = await startSandbox({ port: 0, host: '127.0.0.1', settings: { local_notification_urls: 'called' } });
-  receiver = await startReceiver();
-});
-afterEach(async () => {
-  await sandbox.close();
-  await receiver.close();
-});
+const sandbox = openForEach(() =>
+  startSandbox({ port: 0, host: '127.0.0.1', settings: { local_notification_urls: 'called' } }),
+);
+const receiver = openForEach(() => startReceiver());
 
 async function call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object) {
   const answer = await request(sandbox.url + path, {
