@@ -1,22 +1,22 @@
 /** The checker is checked: a true history of a real run breaks nothing, and each lie put into it breaks its invariant. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { call, DEVICE, tokenOf } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import { collect, MERCHANT } from './books.ts';
 import { started, untilOver } from './chain.ts';
 import { type CreateCall, check, type History, type Invariant, type LinkFacts, type UpstreamOrder } from './checker.ts';
 import { killChildren } from './child.ts';
 import { seeded } from './random.ts';
-import { type Stand, startStand } from './stand.ts';
+import { startStand } from './stand.ts';
 import { startTill, type Till } from './till.ts';
 
 const LIMIT_MS = 60_000;
 
-let stand: Stand;
 let till: Till;
 let truth: History;
 
+const stand = openForAll(() => startStand());
 beforeAll(async () => {
-  stand = await startStand();
   till = startTill(stand, seeded(1));
   const child = await started(stand);
   for (const ending of ['pay', 'decline', 'cancel at terminal', 'cancel by till', 'leave'] as const) {
@@ -30,7 +30,6 @@ beforeAll(async () => {
 }, LIMIT_MS);
 
 afterAll(async () => {
-  await stand.close();
   await killChildren();
 });
 

@@ -1,10 +1,11 @@
 /** Dashboard and alerts name metrics and labels that the real `/metrics` has. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { type Bench, call, DEVICE, POINT, startBench, startReceiver } from '../kit.ts';
+import { call, DEVICE, POINT, startBench, startReceiver } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import { HOUSE } from '../run-cli.ts';
 import { missing, read } from './kit.ts';
 
@@ -45,11 +46,10 @@ const expressions = [
 /** What Prometheus itself adds. */
 const ITS_OWN = { metrics: ['up'], labels: ['job', 'instance', 'le'] };
 
-let bench: Bench;
 let page: string;
 
+const bench = openForAll(() => startBench());
 beforeAll(async () => {
-  bench = await startBench();
   const receiver = await startReceiver();
   await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
   await bench.notify('700100200', { notice_url: receiver.url });
@@ -58,7 +58,6 @@ beforeAll(async () => {
   await receiver.close();
   page = (await call(`${bench.app.ops_url}/metrics`)).text;
 });
-afterAll(() => bench.close());
 
 describe('dashboard and alerts', () => {
   it('name metrics that there are', () => {

@@ -1,36 +1,31 @@
 /** A clock that stands still: order follows the sequence, never the time (F48). */
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually, INTENT, POINT, type Receiver, startReceiver, topicOf } from '../kit.ts';
-import { type Order, openTill, startUpstream, type Till, type Upstream } from './upstream-stand.ts';
+import { expect, it } from 'vitest';
+import { eventually, INTENT, POINT, startReceiver, topicOf } from '../kit.ts';
+import { openForAll } from '../open.ts';
+import { type Order, openTill, startUpstream } from './upstream-stand.ts';
 import { sendEvent } from './webhook-sender.ts';
 
 /** The one moment at which everything of this file happens; later than the dates that the upstream gives a new order. */
 const NOW = Date.now() + 60_000;
 
-let upstream: Upstream;
-let puente: Till;
-let receiver: Receiver;
 /** Moved on by one test alone: an order that has ended is read once a second, and without a second there is none. */
 let passed_ms = 0;
 /** Set while the receiver keeps its first notice waiting. */
 let hold: Promise<void> | null = null;
-beforeAll(async () => {
-  receiver = await startReceiver(async () => {
+const receiver = openForAll(() =>
+  startReceiver(async () => {
     await hold;
     return 200;
-  });
-  upstream = await startUpstream();
-  puente = await openTill(
+  }),
+);
+const upstream = openForAll(() => startUpstream());
+const puente = openForAll(() =>
+  openTill(
     upstream.url,
     { PUENTE_MERCHANTS_NOTICE_URL: receiver.url },
     { clock: { now: () => NOW + passed_ms, sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) } },
-  );
-});
-afterAll(async () => {
-  await puente.close();
-  await upstream.close();
-  await receiver.close();
-});
+  ),
+);
 
 /** The order changes, in the same millisecond as ever, and upstream tells so. */
 async function change(order: Order, status: string): Promise<void> {

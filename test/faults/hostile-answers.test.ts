@@ -7,7 +7,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Child, startChild } from '../crash/child.ts';
 import { ARGENTINA, DEVICE, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
-import { type RawUpstream, startRawUpstream } from '../proxy/http/raw.ts';
+import { openForAll } from '../open.ts';
+import { startRawUpstream } from '../proxy/http/raw.ts';
 
 /** Changed answers in all; `FUZZ_RUNS=100000` is for the night. */
 const RUNS = Number(process.env.FUZZ_RUNS ?? 1_000);
@@ -18,16 +19,17 @@ const PATIENCE_MS = 200;
 const FIRST_MS = 20_000;
 const LIMIT_MS = 240_000;
 
-let upstream: RawUpstream;
 let child: Child;
 let data_dir: string;
 /** What legacy does with the request of that number. */
 const plans = new Map<number, (socket: Socket) => void>();
-beforeAll(async () => {
-  upstream = await startRawUpstream((request, socket) => {
+const upstream = openForAll(() =>
+  startRawUpstream((request, socket) => {
     const number = Number(/[?&]n=(\d+)/.exec(request)?.[1] ?? Number.NaN);
     (plans.get(number) ?? ((one) => one.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}')))(socket);
-  }, true);
+  }, true),
+);
+beforeAll(async () => {
   data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
   const started = await startChild({
     PUENTE_DATA_DIR: data_dir,
@@ -48,7 +50,6 @@ beforeAll(async () => {
 }, LIMIT_MS);
 afterAll(async () => {
   await child.stop();
-  await upstream.close();
   rmSync(data_dir, { recursive: true, force: true });
 });
 

@@ -6,16 +6,9 @@ import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { ARGENTINA, call, eventually, tokenOf } from '../kit.ts';
+import { openForAll, openForEach } from '../open.ts';
 import { sendRaw } from '../proxy/http/raw.ts';
-import {
-  answerJson,
-  answerWho,
-  type Outside,
-  orderFor,
-  startOutside,
-  startUnruly,
-  type Unruly,
-} from '../proxy/http/unruly.ts';
+import { answerJson, answerWho, type Outside, orderFor, startOutside, startUnruly } from '../proxy/http/unruly.ts';
 import { ambiguousHeads, CREATE, creation, exactly, START, untilClosed } from './hostile-table.ts';
 
 /** HTTP/0.9 has no end of a head: the door waits for one, as it does for a slow one. */
@@ -23,26 +16,26 @@ const SETTINGS = { PUENTE_PUBLIC_HEADERS_TIMEOUT_MS: '1000' };
 const REFUSED = [400, 405, 408, 413, 431];
 const TUNNEL = ['CONNECT a.example:443 HTTP/1.1', 'Host: a', '', ''];
 
-let upstream: Unruly;
 let sandbox: Sandbox;
 let orders: Outside;
 let legacy: Outside;
 /** Until it resolves, upstream does not answer whose a token is. */
 let asking = Promise.withResolvers<void>();
 asking.resolve();
-beforeAll(async () => {
-  upstream = await startUnruly((seen, response) => {
+const upstream = openForAll(() =>
+  startUnruly((seen, response) => {
     if (seen.path === '/users/me') asking.promise.then(() => answerWho(response));
     else if (seen.path === '/v1/orders') answerJson(response, 201, orderFor(seen));
     else answerJson(response, 200, { id: 'x' });
-  });
+  }),
+);
+beforeAll(async () => {
   orders = await startOutside(upstream.url, SETTINGS);
   legacy = await startOutside(upstream.url, { ...SETTINGS, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
   sandbox = await startSandbox({ port: 0, host: '127.0.0.1' });
 });
 afterAll(async () => {
   await Promise.all([orders.close(), legacy.close()]);
-  await upstream.close();
   await sandbox.close();
 });
 
@@ -185,14 +178,12 @@ describe('behind calls that came whole', () => {
     'a tunnel': exactly(...TUNNEL),
     'no request at all': Buffer.from('\0\r\n\r\n'),
   };
-  let door: Outside;
+  const door = openForEach(() => startOutside(upstream.url, SETTINGS));
   beforeEach(async () => {
-    door = await startOutside(upstream.url, SETTINGS);
     asking = Promise.withResolvers<void>();
   });
   afterEach(async () => {
     asking.resolve();
-    await door.close();
   });
 
   /** All comes in one packet, so what stands behind the calls has been met once they are under way. */

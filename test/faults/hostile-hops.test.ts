@@ -1,36 +1,29 @@
 /** What a till sends for one hop, or for a reader that reads otherwise, goes no further: neither proxied nor translated. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openForAll } from '../open.ts';
 import { sendRaw } from '../proxy/http/raw.ts';
-import {
-  answerJson,
-  answerWho,
-  type Outside,
-  orderFor,
-  startOutside,
-  startUnruly,
-  type Unruly,
-} from '../proxy/http/unruly.ts';
+import { answerJson, answerWho, type Outside, orderFor, startOutside, startUnruly } from '../proxy/http/unruly.ts';
 import { CREATE, creation, exactly, START, untilClosed } from './hostile-table.ts';
 
 /** So many requests, and a connection has had its time. */
 const MOST_REQUESTS = 4;
 const SETTINGS = { PUENTE_PUBLIC_MAX_REQUESTS_PER_CONNECTION: String(MOST_REQUESTS) };
 
-let upstream: Unruly;
 let orders: Outside;
 let legacy: Outside;
-beforeAll(async () => {
-  upstream = await startUnruly((seen, response) => {
+const upstream = openForAll(() =>
+  startUnruly((seen, response) => {
     if (seen.path === '/users/me') answerWho(response);
     else if (seen.path === '/v1/orders') answerJson(response, 201, orderFor(seen));
     else answerJson(response, 200, { id: 'x' });
-  });
+  }),
+);
+beforeAll(async () => {
   orders = await startOutside(upstream.url, SETTINGS);
   legacy = await startOutside(upstream.url, { ...SETTINGS, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
 });
 afterAll(async () => {
   await Promise.all([orders.close(), legacy.close()]);
-  await upstream.close();
 });
 
 /** Headers that arrived upstream with the last request of a path, lower case. */

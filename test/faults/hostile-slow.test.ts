@@ -8,16 +8,9 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { BRAZIL, call, DEVICE, eventually, MEXICO, POINT, tokenOf } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import { rowsOf } from '../proxy/http/till.ts';
-import {
-  answerJson,
-  answerWho,
-  type Outside,
-  orderFor,
-  startOutside,
-  startUnruly,
-  type Unruly,
-} from '../proxy/http/unruly.ts';
+import { answerJson, answerWho, type Outside, orderFor, startOutside, startUnruly } from '../proxy/http/unruly.ts';
 import { selfSigned } from '../proxy/upstream/certificate.ts';
 import { CREATE, exactly, START } from './hostile-table.ts';
 
@@ -31,7 +24,6 @@ const SHORT = {
 const MOST_CONNECTIONS = 20;
 const BIG = Buffer.alloc(64 * 1024 * 1024, 'x');
 
-let upstream: Unruly;
 let orders: Outside;
 let legacy: Outside;
 let orders_made = 0;
@@ -39,8 +31,8 @@ const nextOrder = (): string => `ORD01K7Q2V5B8N4T6W9XJ3MEH${String(++orders_made
 /** The answer of legacy that is being read slowly. */
 let big: ServerResponse | null = null;
 const open: Socket[] = [];
-beforeAll(async () => {
-  upstream = await startUnruly((seen, response) => {
+const upstream = openForAll(() =>
+  startUnruly((seen, response) => {
     if (seen.path === '/users/me') answerWho(response);
     else if (seen.path === '/v1/orders') answerJson(response, 201, orderFor(seen, { id: nextOrder() }));
     else if (seen.path.startsWith('/terminals/v1/list'))
@@ -49,7 +41,9 @@ beforeAll(async () => {
       big = response;
       response.writeHead(200, { 'content-length': BIG.length }).end(BIG);
     } else if (seen.path !== '/v1/silence') answerJson(response, 200, { devices: [] });
-  });
+  }),
+);
+beforeAll(async () => {
   orders = await startOutside(upstream.url, SHORT);
   const few = {
     ...SHORT,
@@ -63,7 +57,6 @@ afterEach(() => {
 });
 afterAll(async () => {
   await Promise.all([orders.close(), legacy.close()]);
-  await upstream.close();
 });
 
 /** A connection to a door; its errors are ends. */
@@ -189,11 +182,7 @@ describe('many bodies that are sent slowly', () => {
     PUENTE_LIMITS_MERCHANT_CALLS: `${ROOM}`,
     PUENTE_PUBLIC_REQUEST_TIMEOUT_MS: '60000',
   };
-  let door: Outside;
-  beforeAll(async () => {
-    door = await startOutside(upstream.url, LIMITS);
-  });
-  afterAll(() => door.close());
+  const door = openForAll(() => startOutside(upstream.url, LIMITS));
 
   /** Starts as many calls as a flood has, each with its first bytes. */
   async function flood(headFor: (nth: number) => string[], first: string): Promise<void> {

@@ -1,10 +1,11 @@
 /** The commands never open the database, in spite of their imports; and errors in answers have an id and nothing of the inside (F131, F136). */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/proxy/telemetry/log.ts';
 import { type Answer, ARGENTINA, eventually, POINT } from '../kit.ts';
-import { idOf, openShop, type Shop } from '../proxy/http/till.ts';
+import { openForAll } from '../open.ts';
+import { idOf, openShop } from '../proxy/http/till.ts';
 import { HOUSE } from '../run-cli.ts';
 
 const SOURCES = join(HOUSE, 'src');
@@ -52,11 +53,7 @@ describe('a command', () => {
 
 describe('an error', () => {
   const lines: string[] = [];
-  let shop: Shop;
-  beforeAll(async () => {
-    shop = await openShop({}, { log: createLog('info', { write: (line) => void lines.push(line) }) });
-  });
-  afterAll(() => shop.close());
+  const shop = openForAll(() => openShop({}, { log: createLog('info', { write: (line) => void lines.push(line) }) }));
 
   const INSIDE = /node_modules|\.ts\b|\bat \w+ \(|SQLITE|puente\.db|\/src\/|undici|zod/i;
 

@@ -1,31 +1,26 @@
 /** Hours without the upstream, and hours without a webhook: nothing is lost, the backlog drains at its pace, payments go first. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually, POINT, type Receiver, startReceiver } from '../kit.ts';
+import { expect, it } from 'vitest';
+import { eventually, POINT, startReceiver } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import { idOf } from '../proxy/http/till.ts';
-import { type Outage, openOutage } from './outage-stand.ts';
+import { openOutage } from './outage-stand.ts';
 
 const PER_SECOND = 40;
 const SALES = 60;
 const PAID = 40;
 const HOUR_MS = 3_600_000;
 
-let outage: Outage;
-let receiver: Receiver;
-beforeAll(async () => {
-  receiver = await startReceiver();
-  outage = await openOutage({
+const receiver = openForAll(() => startReceiver());
+const outage = openForAll(() =>
+  openOutage({
     PUENTE_RECONCILE_CALLS_PER_SECOND: String(PER_SECOND),
     PUENTE_RECONCILE_SWEEP_PER_SECOND: '0',
     PUENTE_CREATE_DEADLINE_MS: '1500',
     PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '500',
     PUENTE_MERCHANTS_NOTICE_URL: receiver.url,
-  });
-});
-afterAll(async () => {
-  await outage.close();
-  await receiver.close();
-});
+  }),
+);
 
 const device = (number: number): string => `NEWLAND_N950__LOAD${String(number).padStart(7, '0')}`;
 

@@ -9,8 +9,9 @@ import type { DoctorReport } from '../../src/ops/doctor/doctor.ts';
 import type { Finding } from '../../src/ops/doctor/finding.ts';
 import { makeAuthority } from '../journeys/authority.ts';
 import { ANA, ARGENTINA, OPS_TOKEN, PEOPLE, startReceiver } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import { command } from '../ops/moves/command.ts';
-import { openShop, type Shop } from '../proxy/http/till.ts';
+import { openShop } from '../proxy/http/till.ts';
 import { puente } from '../run-cli.ts';
 
 const SECRET = 'webhook-secret-that-nobody-sees';
@@ -19,10 +20,9 @@ const named = (findings: Finding[], name: string): Finding | undefined =>
   findings.find((finding) => finding.name === name);
 
 describe('of a Puente that runs', () => {
-  let shop: Shop;
   let free_bytes = 1e12;
-  beforeAll(async () => {
-    shop = await openShop(
+  const shop = openForAll(() =>
+    openShop(
       {
         ...PEOPLE,
         PUENTE_WEBHOOK_SECRET: SECRET,
@@ -31,10 +31,11 @@ describe('of a Puente that runs', () => {
         PUENTE_OUTBOUND_ALLOW_PRIVATE: 'false',
       },
       { free_bytes: async () => free_bytes },
-    );
+    ),
+  );
+  beforeAll(async () => {
     await shop.create(shop.freshDevice());
   });
-  afterAll(() => shop.close());
   const ask = async (): Promise<DoctorReport> => (await shop.ops('/api/doctor')).body as DoctorReport; // the API's own shape
 
   it('looks at everything, and every finding that is not well has its repair', async () => {

@@ -2,13 +2,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { type App, startApp } from '../../src/app/app.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { DoctorReport } from '../../src/ops/doctor/doctor.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { startSandbox } from '../../src/sandbox/server.ts';
 import { restoreBackup } from '../../src/store/sqlite/restore.ts';
 import { type Answer, ARGENTINA, type Call, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import { auditsOf, FAST, idOf, rowsOf } from '../proxy/http/till.ts';
 
 const SECRET = 'a webhook secret of the tests';
@@ -17,15 +18,11 @@ const LOST = 'NEWLAND_N950__LOAD0000002';
 const NAMED = 'NEWLAND_N950__LOAD0000003';
 const DOUBTED = 'NEWLAND_N950__LOAD0000004';
 
-let sandbox: Sandbox;
 const folders: string[] = [];
 const apps: App[] = [];
-beforeAll(async () => {
-  sandbox = await startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: 200 } });
-});
+const sandbox = openForAll(() => startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: 200 } }));
 afterAll(async () => {
   for (const app of apps) await app.close();
-  await sandbox.close();
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 

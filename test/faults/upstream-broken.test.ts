@@ -1,8 +1,9 @@
 /** Answers that are broken, late, endless or somebody else's: never a 2xx on them, the same key and bytes again, one order (F4–F10, F20–F24). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import { legacyErrorOf } from '../proxy/http/till.ts';
-import { type Act, type FaultServer, startFaultServer } from './fault-server.ts';
+import { type Act, startFaultServer } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
 import { openTill, SHORT, startUpstream, type Till, type Twist, type Upstream } from './upstream-stand.ts';
 
@@ -245,11 +246,7 @@ describe('an answer that is too much', () => {
 
 describe('a redirect to somebody else', () => {
   openForGroup();
-  let thief: FaultServer;
-  beforeAll(async () => {
-    thief = await startFaultServer(() => acts.json(200, {}));
-  });
-  afterAll(() => thief.close());
+  const thief = openForAll(() => startFaultServer(() => acts.json(200, {})));
 
   it.each([300, 301, 302, 303, 307, 308])('%i is not followed, and the token goes nowhere [F20]', async (status) => {
     // With our own order in its body, which is no success either.

@@ -1,31 +1,24 @@
 /** Machines of upstream whose clocks disagree by seconds: an end is never hidden by a live status that is dated ahead (F27). */
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { ReconcileNews } from '../../src/ops/reconcile/reconcile.ts';
-import { type Answer, eventually, POINT, type Receiver, startReceiver } from '../kit.ts';
-import { type Order, openTill, startUpstream, type Till, type Upstream } from './upstream-stand.ts';
+import { type Answer, eventually, POINT, startReceiver } from '../kit.ts';
+import { openForAll } from '../open.ts';
+import { type Order, openTill, startUpstream } from './upstream-stand.ts';
 import { sendEvent } from './webhook-sender.ts';
 
-let upstream: Upstream;
-let puente: Till;
-let receiver: Receiver;
 /** Puente's clock is moved on by hand, so that nothing is looked at by itself, and a lifetime ends at once. */
 let passed_ms = 0;
-beforeAll(async () => {
-  receiver = await startReceiver();
-  upstream = await startUpstream();
-  puente = await openTill(
+const receiver = openForAll(() => startReceiver());
+const upstream = openForAll(() => startUpstream());
+const puente = openForAll(() =>
+  openTill(
     upstream.url,
     { PUENTE_MERCHANTS_NOTICE_URL: receiver.url },
     { clock: { now: () => Date.now() + passed_ms, sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) } },
-  );
-});
+  ),
+);
 beforeEach(() => {
   passed_ms = 0;
-});
-afterAll(async () => {
-  await puente.close();
-  await upstream.close();
-  await receiver.close();
 });
 
 interface Sale {

@@ -2,44 +2,30 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Answer, ARGENTINA, call, eventually, POINT } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import type { Row } from '../proxy/http/till.ts';
 import type { Heard } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
-import {
-  end,
-  type Order,
-  openTill,
-  SHORT,
-  startUpstream,
-  type Till,
-  type Twist,
-  type Upstream,
-} from './upstream-stand.ts';
+import { end, type Order, openTill, SHORT, startUpstream, type Twist } from './upstream-stand.ts';
 
 const FRESH_TOKEN = `APP_USR-4004001-112026-00000000000000000000000000000b02-${ARGENTINA}`;
 const refusal = (status: number, code: string) => acts.json(status, { errors: [{ code, message: 'said upstream' }] });
 
-let upstream: Upstream;
-let puente: Till;
 let clock_offset_ms = 0;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  puente = await openTill(upstream.url, SHORT, {
+const upstream = openForAll(() => startUpstream());
+const puente = openForAll(() =>
+  openTill(upstream.url, SHORT, {
     clock: {
       now: () => Date.now() + clock_offset_ms,
       sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),
     },
-  });
-});
+  }),
+);
 beforeEach(() => {
   const honest: Twist = (act) => act;
   Object.assign(upstream, { onCreate: honest, onRead: honest, onCancel: honest });
-});
-afterAll(async () => {
-  await puente.close();
-  await upstream.close();
 });
 
 function untilRow(device: string, holds: (row: Row) => boolean): Promise<Row> {

@@ -1,12 +1,13 @@
 /** The whole app while nothing works upstream: shed before anything is written, probed, and back by itself (F31, P12, I15). */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createUpstream } from '../../src/proxy/upstream/client.ts';
 import { Secret } from '../../src/proxy/vault.ts';
 import { type Answer, ARGENTINA, eventually, POINT, tokenOf } from '../kit.ts';
+import { openForAll } from '../open.ts';
 import { type Row, rowsOf } from '../proxy/http/till.ts';
-import { type Gate, startFaultServer, startGate } from './fault-server.ts';
+import { startFaultServer, startGate } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
-import { openTill, startUpstream, type Till, type Upstream } from './upstream-stand.ts';
+import { openTill, startUpstream } from './upstream-stand.ts';
 
 /** Offered in bursts, because a breaker looks at a second and more. */
 const BURSTS = 30;
@@ -14,23 +15,15 @@ const PER_BURST = 5;
 const PAUSE_MS = 100;
 const RETRY_STOCK = 20;
 
-let upstream: Upstream;
-let gate: Gate;
-let puente: Till;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  gate = await startGate(upstream.port);
-  puente = await openTill(gate.url, {
+const upstream = openForAll(() => startUpstream());
+const gate = openForAll(() => startGate(upstream.port));
+const puente = openForAll(() =>
+  openTill(gate.url, {
     PUENTE_UPSTREAM_POOL_BREAKER_FAILURES: '20',
     PUENTE_UPSTREAM_POOL_BREAKER_PROBE_MS: '200',
     PUENTE_UPSTREAM_POOL_BREAKER_STEADY_MS: '300',
-  });
-});
-afterAll(async () => {
-  await puente.close();
-  await gate.close();
-  await upstream.close();
-});
+  }),
+);
 
 function rows(device: string): Row[] {
   return rowsOf(puente.data_dir, device);

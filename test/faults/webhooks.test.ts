@@ -1,9 +1,10 @@
 /** Events that are forged, old, doubled a thousand times, in another shape, or too many (F103–F105, F109–F111). */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ARGENTINA, call, eventually, type Receiver, startReceiver } from '../kit.ts';
-import { idOf, openShop, type Shop } from '../proxy/http/till.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ARGENTINA, call, eventually, startReceiver } from '../kit.ts';
+import { openForAll } from '../open.ts';
+import { idOf, openShop } from '../proxy/http/till.ts';
 import { allHandled, forged, inboxOf, inventedOrder, SECRET, sendEvent, usualHeader } from './webhook-sender.ts';
 
 const DAY_MS = 86_400_000;
@@ -15,17 +16,11 @@ const QUIET = {
   PUENTE_RECONCILE_SWEEP_PER_SECOND: '0',
 };
 
-let shop: Shop;
-let receiver: Receiver;
+const shop = openForAll(() => openShop(QUIET));
+const receiver = openForAll(() => startReceiver());
 beforeAll(async () => {
-  shop = await openShop(QUIET);
-  receiver = await startReceiver();
   await shop.notify(ARGENTINA, { notice_url: receiver.url });
   await shop.upstreamSettings({ webhook_mode: 'drop' });
-});
-afterAll(async () => {
-  await shop.close();
-  await receiver.close();
 });
 beforeEach(async () => {
   await allHandled(shop.data_dir);
@@ -98,11 +93,7 @@ describe('a forged event', () => {
 });
 
 describe('where unverified events are refused', () => {
-  let strict: Shop;
-  beforeAll(async () => {
-    strict = await openShop({ ...QUIET, PUENTE_WEBHOOK_UNVERIFIED: 'refuse' });
-  });
-  afterAll(() => strict.close());
+  const strict = openForAll(() => openShop({ ...QUIET, PUENTE_WEBHOOK_UNVERIFIED: 'refuse' }));
 
   it.each(forged)('one with %s is answered 401 and not kept [F103]', async (_name, header) => {
     const answer = await sendEvent(strict.app.public_url, { id: inventedOrder(1), header });

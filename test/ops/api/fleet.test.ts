@@ -1,10 +1,9 @@
 /** The fleet, incidents, the register and single calls on the ops door, and the commands that ask for them. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { FleetView } from '../../../src/ops/fleet/line.ts';
 import {
   ANA,
   ARGENTINA,
-  type Bench,
   BRAZIL,
   call,
   DEVICE,
@@ -14,15 +13,11 @@ import {
   SECOND_DEVICE,
   startBench,
 } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import type { Ran } from '../../run-cli.ts';
 import { command } from '../moves/command.ts';
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench(PEOPLE);
-});
-afterAll(() => bench.close());
+const bench = openForAll(() => startBench(PEOPLE));
 
 const ask = (path: string) => call(bench.app.ops_url + path, { token: ANA.token });
 const fleet = async (query = ''): Promise<FleetView> => (await ask(`/api/fleet${query}`)).body as FleetView; // the API's own form

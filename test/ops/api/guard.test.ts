@@ -1,16 +1,15 @@
 /** The ops door and foreign web pages: cross-site calls, form posts, turned host names, scripts in stored texts (F125–F127, F136). */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ARGENTINA, type Bench, call, OPS_TOKEN, startBench } from '../../kit.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ARGENTINA, call, OPS_TOKEN, startBench } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { sendRaw } from '../../proxy/http/raw.ts';
 import { auditsOf } from '../../proxy/http/till.ts';
 
-let bench: Bench;
 let own: string;
+const bench = openForAll(() => startBench({ PUENTE_OPS_HOSTS: 'puente-ops.internal' }));
 beforeAll(async () => {
-  bench = await startBench({ PUENTE_OPS_HOSTS: 'puente-ops.internal' });
   own = new URL(bench.app.ops_url).host;
 });
-afterAll(() => bench.close());
 
 const MERCHANT = `/api/merchants/${ARGENTINA}`;
 const CHANGE = { reason: 'agreed with the merchant', revision: 0, declined: 'finished' };

@@ -1,12 +1,13 @@
 /** Each refusal of the ops door tells the code and facts of its sentences, and is said whole in each language. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Said } from '../../../src/error.ts';
 import { loadWords } from '../../../src/locales/words.ts';
 import { html, saysAll } from '../../../src/ops/html.ts';
 import { storeFailed } from '../../../src/store/engine.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, MEXICO, URUGUAY } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { type MovesBench, startMoves } from '../moves/kit.ts';
 
 const SOURCES = join(import.meta.dirname, '../../..', 'src');
@@ -20,11 +21,7 @@ const why = { reason: 'a test asks for it' };
 const NOW = Date.now();
 const hour = (number: number): string => new Date(NOW + number * 3_600_000).toISOString();
 
-let bench: MovesBench;
-beforeAll(async () => {
-  bench = await startMoves();
-});
-afterAll(() => bench.close());
+const bench = openForAll(() => startMoves());
 
 interface Refusal {
   message: string;

@@ -1,23 +1,24 @@
 /** A captured call leaves no token, card, secret or person in the database, whatever the lane. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { usualKeeping } from '../../engines/keeping.ts';
-import { ARGENTINA, type Bench, call, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
+import { ARGENTINA, call, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { CARD, EMAIL, SECRET, tracesOf } from './canaries.ts';
 
 const TILL = 'SUC001POS001';
 
 for (const stage of ['shadow', 'orders'] as const) {
   describe(`on ${stage}`, () => {
-    let bench: Bench;
-
-    beforeAll(async () => {
-      bench = await startBench({
+    const bench = openForAll(() =>
+      startBench({
         PUENTE_ROUTING_DEFAULT_STAGE: stage,
         PUENTE_MERCHANTS_CAPTURE: 'true',
         PUENTE_SANDBOX_SETTINGS: JSON.stringify({ extra_terminals: 9 }),
-      });
+      }),
+    );
+    beforeAll(async () => {
       let terminal = 0;
       for (const canary of [CARD, EMAIL]) {
         for (const hidden of [canary, Buffer.from(canary).toString('base64'), Buffer.from(canary).toString('hex')]) {
@@ -42,8 +43,6 @@ for (const stage of ['shadow', 'orders'] as const) {
         );
       }
     });
-
-    afterAll(() => bench.close());
 
     let text = '';
     const captured = async (): Promise<{ messages: unknown; lane: string }[]> => {

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { ARGENTINA, type Bench, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
+import { ARGENTINA, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
 import { lines } from '../capture/files.ts';
 import { command } from '../moves/command.ts';
@@ -76,14 +77,9 @@ describe('assess', () => {
 });
 
 describe('a capture of a running Puente', () => {
-  let bench: Bench;
   const run = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN });
 
-  beforeAll(async () => {
-    bench = await startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' });
-  });
-
-  afterAll(() => bench.close());
+  const bench = openForAll(() => startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' }));
 
   test('is switched on with a reason, exported, replayed, and switched off', async () => {
     const sell = () =>

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   ARGENTINA,
-  type Bench,
   call,
   DEVICE,
   eventually,
@@ -18,6 +17,7 @@ import {
   startReceiver,
   tokenOf,
 } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
 import { command } from '../moves/command.ts';
 
@@ -186,13 +186,11 @@ describe('explain', () => {
 });
 
 describe('merchants and stage, on a running Puente', () => {
-  let bench: Bench;
   let env: Record<string, string>;
+  const bench = openForAll(() => startBench());
   beforeAll(async () => {
-    bench = await startBench();
     env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: bench.app.ops_url };
   });
-  afterAll(() => bench.close());
 
   it('tells a revision conflict with the repair', async () => {
     const { code, err } = await command(['stage', ARGENTINA, 'legacy', '--reason', 'too late', '--revision', '7'], env);

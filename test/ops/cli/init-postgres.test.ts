@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../../free-ports.ts';
-import { ARGENTINA, type Bench, call, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
+import { ARGENTINA, call, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
 import { type Server, startServer } from '../../store/postgres/server.ts';
 
@@ -19,13 +20,12 @@ interface Finding {
 describe('an installation on a PostgreSQL server', () => {
   const into = mkdtempSync(join(tmpdir(), 'puente-init-postgres-'));
   const config = join(into, 'puente.yaml');
-  let bench: Bench;
   let server: Server;
   let url: string;
   let port: string;
   let running: ChildProcess | null = null;
+  const bench = openForAll(() => startBench());
   beforeAll(async () => {
-    bench = await startBench();
     server = await startServer();
     url = await server.database();
     [port = ''] = await freePorts(1);
@@ -35,7 +35,6 @@ describe('an installation on a PostgreSQL server', () => {
       running.kill('SIGTERM');
       await once(running, 'exit');
     }
-    await bench.close();
     await server.remove();
     rmSync(into, { recursive: true, force: true });
   });

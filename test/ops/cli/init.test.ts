@@ -19,18 +19,18 @@ import { Agent, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Authority, makeAuthority } from '../../journeys/authority.ts';
 import { VENDOR_HOST } from '../../journeys/vendor-host.ts';
-import { ARGENTINA, type Bench, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
+import { ARGENTINA, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
 import { keys, puenteInTerminal } from './terminal.ts';
 
 const WEBHOOK_SECRET = 'hush-webhook-secret';
 const directory = mkdtempSync(join(tmpdir(), 'puente-init-'));
-let bench: Bench;
 let authority: Authority;
 const children: ChildProcess[] = [];
 
+const bench = openForAll(() => startBench());
 beforeAll(async () => {
-  bench = await startBench();
   authority = await makeAuthority(directory);
 });
 afterAll(async () => {
@@ -38,7 +38,6 @@ afterAll(async () => {
     child.kill('SIGTERM');
     if (child.exitCode === null) await once(child, 'exit');
   }
-  await bench.close();
   rmSync(directory, { recursive: true, force: true });
 });
 

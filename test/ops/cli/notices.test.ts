@@ -1,27 +1,16 @@
 /** `puente notices` against a running Puente: the log for people and for scripts, and replays. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { AttemptView, NoticeView } from '../../../src/ops/notices.ts';
-import {
-  ARGENTINA,
-  type Bench,
-  DEVICE,
-  eventually,
-  OPS_TOKEN,
-  POINT,
-  type Receiver,
-  startBench,
-  startReceiver,
-} from '../../kit.ts';
+import { ARGENTINA, DEVICE, eventually, OPS_TOKEN, POINT, startBench, startReceiver } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import type { Ran } from '../../run-cli.ts';
 import { command } from '../moves/command.ts';
 
-let bench: Bench;
-let receiver: Receiver;
 let notice: NoticeView;
 
+const bench = openForAll(() => startBench());
+const receiver = openForAll(() => startReceiver());
 beforeAll(async () => {
-  bench = await startBench();
-  receiver = await startReceiver();
   const notice_url = `${receiver.url}?key=the-receivers-key`;
   await bench.notify(ARGENTINA, { notice_url, point_payment_notices: 'off' }); // one notice a sale
   await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
@@ -31,10 +20,6 @@ beforeAll(async () => {
     (log) => log.notices[0]?.state === 'delivered',
   );
   notice = notices[0] as NoticeView; // just waited for
-});
-afterAll(async () => {
-  await bench.close();
-  await receiver.close();
 });
 
 function notices(...argv: string[]): Promise<Ran> {

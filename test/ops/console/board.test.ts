@@ -1,20 +1,13 @@
 /** The fleet board in a real browser: what it greets with, shows, finds, keeps fresh, and how it is read. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
-import { ANA, ARGENTINA, type Bench, BRAZIL, DEVICE, MEXICO, PEOPLE, POINT, startBench } from '../../kit.ts';
-import { type Opened, openConsole } from './browser.ts';
+import { ANA, ARGENTINA, BRAZIL, DEVICE, MEXICO, PEOPLE, POINT, startBench } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
+import { openConsole } from './browser.ts';
 
 describe.skipIf(!hasChromium)('the board', () => {
-  let bench: Bench;
-  let console_: Opened;
-  beforeAll(async () => {
-    bench = await startBench({ ...PEOPLE, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
-    console_ = await openConsole(bench, ANA);
-  });
-  afterAll(async () => {
-    await console_.close();
-    await bench.close();
-  });
+  const bench = openForAll(() => startBench({ ...PEOPLE, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }));
+  const console_ = openForAll(() => openConsole(bench, ANA));
 
   it('greets an empty installation with its next steps', async () => {
     await console_.page.getByText('Point a till at Puente.').waitFor();

@@ -4,7 +4,8 @@ import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadWords } from '../../../src/locales/words.ts';
 import { hasChromium } from '../../chromium.ts';
-import { ARGENTINA, BEN, type Bench, BRAZIL, DEVICE, eventually, PEOPLE, POINT, startBench } from '../../kit.ts';
+import { ARGENTINA, BEN, BRAZIL, DEVICE, eventually, PEOPLE, POINT, startBench } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { type Opened, openConsole } from './browser.ts';
 
 const HERE = `/merchants/${ARGENTINA}`;
@@ -12,7 +13,6 @@ const DAY_MS = 86_400_000;
 const DRAWN = ['traffic', 'waits', 'notices', 'readiness', 'losses'];
 
 describe.skipIf(!hasChromium)('the charts', () => {
-  let bench: Bench;
   const opened: Opened[] = [];
   const as = async (options = {}): Promise<Opened> => {
     const one = await openConsole(bench, BEN, options);
@@ -26,8 +26,8 @@ describe.skipIf(!hasChromium)('the charts', () => {
     database.prepare('INSERT INTO readiness_days VALUES (?, ?, ?)').run(merchant_id, day, verdict);
     database.close();
   };
+  const bench = openForAll(() => startBench(PEOPLE));
   beforeAll(async () => {
-    bench = await startBench(PEOPLE);
     await bench.till(`${POINT}/devices`);
     await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, {
       body: { amount: 1500 },
@@ -41,7 +41,6 @@ describe.skipIf(!hasChromium)('the charts', () => {
   });
   afterAll(async () => {
     for (const one of opened) await one.close();
-    await bench.close();
   });
 
   it.each([

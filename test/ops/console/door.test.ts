@@ -1,13 +1,10 @@
 /** The console's door: signing in and out, what a session lets in, forms of other pages, languages, and its headers. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createLog } from '../../../src/proxy/telemetry/log.ts';
-import { ANA, type Answer, BEN, type Bench, call, PEOPLE, startBench } from '../../kit.ts';
+import { ANA, type Answer, BEN, call, PEOPLE, startBench } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 
-let bench: Bench;
-beforeAll(async () => {
-  bench = await startBench(PEOPLE);
-});
-afterAll(() => bench.close());
+const bench = openForAll(() => startBench(PEOPLE));
 
 const FORM = 'application/x-www-form-urlencoded';
 
@@ -141,11 +138,9 @@ describe('a form', () => {
 
 describe('what a browser sends amiss', () => {
   const lines: string[] = [];
-  let other: Bench;
-  beforeAll(async () => {
-    other = await startBench(PEOPLE, { log: createLog('info', { write: (line) => void lines.push(line) }) });
-  });
-  afterAll(() => other.close());
+  const other = openForAll(() =>
+    startBench(PEOPLE, { log: createLog('info', { write: (line) => void lines.push(line) }) }),
+  );
 
   const post = (body: string, type = FORM): Promise<Answer> =>
     call(`${other.app.ops_url}/sign-in`, { body, headers: { accept: 'text/html', 'content-type': type } });

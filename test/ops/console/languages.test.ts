@@ -1,8 +1,9 @@
 /** Every page in Spanish and Portuguese: no English sentence is left on it, marked as English or not; and it fits a phone. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
-import { ARGENTINA, BEN, type Bench, DEVICE, EVA, eventually, POINT, type Receiver, startReceiver } from '../../kit.ts';
-import { type MovesBench, startMoves } from '../moves/kit.ts';
+import { ARGENTINA, BEN, type Bench, DEVICE, EVA, eventually, POINT, startReceiver } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
+import { startMoves } from '../moves/kit.ts';
 import { openConsole } from './browser.ts';
 
 const HERE = `/merchants/${ARGENTINA}`;
@@ -50,17 +51,17 @@ function isSentence(text: string): boolean {
 }
 
 describe.skipIf(!hasChromium)('a page in another language', () => {
-  let bench: MovesBench;
-  let receiver: Receiver;
   let sale: string;
   let notice: string;
-  beforeAll(async () => {
-    receiver = await startReceiver(() => 500);
-    bench = await startMoves({
+  const receiver = openForAll(() => startReceiver(() => 500));
+  const bench = openForAll(() =>
+    startMoves({
       PUENTE_ROUTING_DEFAULT_STAGE: 'shadow',
       PUENTE_MOVES_GATE: 'advise',
       PUENTE_SAFETY_MIN_SAMPLE: '1',
-    });
+    }),
+  );
+  beforeAll(async () => {
     const failing = { method: 'POST', kind: 'error', times: 1 };
     await bench.till(`${POINT}/devices`);
     await bench.control('/faults', { body: { ...failing, path: CREATE, status: 400, code: 'bad' } });
@@ -85,10 +86,6 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
       ({ in_force }) => in_force.intents?.stage === 'shadow',
     );
     await bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/rollback`, { reason: 'a test moves it' });
-  });
-  afterAll(async () => {
-    await bench.close();
-    await receiver.close();
   });
 
   /** All pages, and those that are asked for what they do not know. */

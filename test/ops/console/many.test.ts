@@ -4,7 +4,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
-import { ANA, type Bench, eventually, PEOPLE, POINT, startBench } from '../../kit.ts';
+import { ANA, eventually, PEOPLE, POINT, startBench } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { type Opened, openConsole } from './browser.ts';
 
 const MERCHANTS = 5_000;
@@ -41,7 +42,6 @@ function callsIn(path: string): number {
 }
 
 describe.skipIf(!hasChromium)('a fleet of five thousand', () => {
-  let bench: Bench;
   let console_: Opened;
   const took: string[] = [];
   /** For whoever wants to know; a busy machine fails nothing by it. */
@@ -51,8 +51,8 @@ describe.skipIf(!hasChromium)('a fleet of five thousand', () => {
     took.push(`${what} ${Math.round(performance.now() - began)} ms`);
     return made;
   };
+  const bench = openForAll(() => startBench({ ...PEOPLE, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }));
   beforeAll(async () => {
-    bench = await startBench({ ...PEOPLE, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
     for (let call = 0; call < 5; call++) await bench.till(`${POINT}/devices`);
     const path = join(bench.data_dir, 'puente.db');
     await eventually(
@@ -65,7 +65,6 @@ describe.skipIf(!hasChromium)('a fleet of five thousand', () => {
   afterAll(async () => {
     process.stdout.write(`the board of ${MERCHANTS} merchants: ${took.join(', ')}\n`);
     await console_.close();
-    await bench.close();
   });
 
   it('is shown by pages, and found by a part of its number', async () => {

@@ -1,42 +1,28 @@
 /** The merchant page in a real browser: a move with preview and refusal, a rollback that drains, approval, replay; roles refuse as ever. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
-import {
-  ANA,
-  ARGENTINA,
-  BEN,
-  type Bench,
-  DEVICE,
-  EVA,
-  eventually,
-  POINT,
-  type Receiver,
-  startReceiver,
-} from '../../kit.ts';
-import { type MovesBench, startMoves } from '../moves/kit.ts';
+import { ANA, ARGENTINA, BEN, type Bench, DEVICE, EVA, eventually, POINT, startReceiver } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
+import { startMoves } from '../moves/kit.ts';
 import { type Opened, openConsole } from './browser.ts';
 
 const HERE = `/merchants/${ARGENTINA}`;
 
 describe.skipIf(!hasChromium)('the merchant page', () => {
-  let bench: MovesBench;
-  let receiver: Receiver;
   const opened: Opened[] = [];
   const as = async (person: { token: string }, options = {}): Promise<Opened> => {
     const one = await openConsole(bench as Bench, person, options);
     opened.push(one);
     return one;
   };
+  const bench = openForAll(() => startMoves());
+  const receiver = openForAll(() => startReceiver(() => 500));
   beforeAll(async () => {
-    bench = await startMoves();
-    receiver = await startReceiver(() => 500);
     await bench.till(`${POINT}/devices`);
     await bench.notify(ARGENTINA, { notice_url: receiver.url, point_payment_notices: 'off' });
   });
   afterAll(async () => {
     for (const one of opened) await one.close();
-    await bench.close();
-    await receiver.close();
   });
 
   it('shows what a move would touch and what it lacks, and refuses it in the words of the API', async () => {

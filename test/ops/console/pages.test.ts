@@ -1,7 +1,8 @@
 /** The other pages in a real browser: trace, incidents, audit with its proof, register, reports; each readable in three languages. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
-import { ANA, ARGENTINA, BEN, type Bench, DEVICE, PEOPLE, POINT, startBench } from '../../kit.ts';
+import { ANA, ARGENTINA, BEN, DEVICE, PEOPLE, POINT, startBench } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { type Opened, openConsole } from './browser.ts';
 
 const PLACES = [
@@ -16,11 +17,10 @@ const PLACES = [
 ];
 
 describe.skipIf(!hasChromium)('the pages', () => {
-  let bench: Bench;
   let ana: Opened;
   let sale: string;
+  const bench = openForAll(() => startBench(PEOPLE));
   beforeAll(async () => {
-    bench = await startBench(PEOPLE);
     await bench.till(`${POINT}/devices`);
     await bench.notify(ARGENTINA, { capture: true });
     const intent = await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, {
@@ -32,7 +32,6 @@ describe.skipIf(!hasChromium)('the pages', () => {
   });
   afterAll(async () => {
     await ana.close();
-    await bench.close();
   });
 
   it('tell one sale in one story, found from any page, with its four messages redacted', async () => {
@@ -117,11 +116,7 @@ describe.skipIf(!hasChromium)('the pages', () => {
     ['es', 'light', 1280],
     ['pt', 'dark', 400],
   ] as const)('in %s, %s, %i wide', (locale, colorScheme, width) => {
-    let one: Opened;
-    beforeAll(async () => {
-      one = await openConsole(bench, BEN, { locale, colorScheme, viewport: { width, height: 800 } });
-    });
-    afterAll(() => one.close());
+    const one = openForAll(() => openConsole(bench, BEN, { locale, colorScheme, viewport: { width, height: 800 } }));
 
     it.each(PLACES)('%s reads well', async (place) => {
       expect(await one.go(place)).toBe(200);

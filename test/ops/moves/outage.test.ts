@@ -1,17 +1,16 @@
 /** A total outage of a small shop: it never has a sample, and its tills are held by their own doubts; the stop trips all the same. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ANA, ARGENTINA, eventually, POINT } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { FAST } from '../../proxy/http/till.ts';
-import { type MovesBench, startMoves } from './kit.ts';
+import { startMoves } from './kit.ts';
 
 const TILLS = ['NEWLAND_N950__SMALL00000001', 'NEWLAND_N950__SMALL00000002'];
 const FAILING = { method: 'POST', path: '/v1/orders', kind: 'error', status: 500, code: 'internal_error' };
 
-let bench: MovesBench;
-beforeAll(async () => {
-  bench = await startMoves({ ...FAST, PUENTE_ROUTING_DEFAULT_STAGE: 'orders', PUENTE_SAFETY_MIN_SAMPLE: '20' });
-});
-afterAll(() => bench.close());
+const bench = openForAll(() =>
+  startMoves({ ...FAST, PUENTE_ROUTING_DEFAULT_STAGE: 'orders', PUENTE_SAFETY_MIN_SAMPLE: '20' }),
+);
 
 interface Safety {
   trips: { why: string }[];

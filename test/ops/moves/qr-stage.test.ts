@@ -1,6 +1,7 @@
 /** A merchant that moves back to legacy: what is live on orders stays there until it is over, and everything new is carried. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ARGENTINA, type Bench, startBench } from '../../kit.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ARGENTINA, startBench } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 
 const COLLECTOR = `/instore/qr/seller/collectors/${ARGENTINA}/pos`;
 const QRS = `/instore/orders/qr/seller/collectors/${ARGENTINA}/pos/SUC001POS001/qrs`;
@@ -16,15 +17,13 @@ const preference = (reference: string) => ({
   items: [{ title: 'Coffee', currency_id: 'ARS', unit_price: 20, quantity: 1 }],
 });
 
-let bench: Bench;
 let numbers: Record<string, number>;
 
+const bench = openForAll(() => startBench());
 beforeAll(async () => {
-  bench = await startBench();
   const found = (await bench.till('/pos')).body as { results: { id: number; external_id: string }[] }; // legacy's list
   numbers = Object.fromEntries(found.results.map(({ id, external_id }) => [external_id, id]));
 });
-afterAll(() => bench.close());
 
 async function stage(to: 'legacy' | 'orders'): Promise<void> {
   const { revision } = (await bench.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // every view has one

@@ -1,8 +1,9 @@
 /** The safety stop on a running Puente: observes, stops, leaves the operator's stage alone, and is reset by hand. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, call, EVA, eventually, MEXICO, POINT, URUGUAY } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { auditsOf, FAST, idOf } from '../../proxy/http/till.ts';
-import { type MovesBench, messageOf, startMoves } from './kit.ts';
+import { messageOf, startMoves } from './kit.ts';
 
 const SETTINGS = {
   ...FAST,
@@ -21,13 +22,9 @@ const FAILING = {
 };
 const DECLINING = { ...FAILING, status: 402, code: 'failed' };
 
-let bench: MovesBench;
 let used = 0;
-beforeAll(async () => {
-  bench = await startMoves(SETTINGS);
-});
+const bench = openForAll(() => startMoves(SETTINGS));
 afterEach(() => bench.control('/faults', { method: 'DELETE' }));
-afterAll(() => bench.close());
 
 /** A sale on a terminal that nothing is open on. */
 const sell = (merchant = ARGENTINA) =>

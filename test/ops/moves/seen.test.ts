@@ -1,14 +1,11 @@
 /** A merchant that nothing was ever set for: carried calls alone make it known, and what they began is told as over when it is. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ANA, ARGENTINA, BEN, BRAZIL, eventually, MEXICO } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { orderPath, storeOrder, TILL } from '../../proxy/http/qr-till.ts';
-import { type MovesBench, startMoves } from './kit.ts';
+import { startMoves } from './kit.ts';
 
-let bench: MovesBench;
-beforeAll(async () => {
-  bench = await startMoves();
-});
-afterAll(() => bench.close());
+const bench = openForAll(() => startMoves());
 
 const CREATE = '/point/integration-api/devices/PAX_A910__SMARTPOS0000000001/payment-intents';
 const sell = (merchant: string, more: object = {}) => bench.till(CREATE, { merchant, body: { amount: 1500 }, ...more });

@@ -1,18 +1,17 @@
 /** A merchant that moves to orders: what is live on legacy stays there until it is over, and a retry never becomes a second sale. */
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ARGENTINA, type Bench, BRAZIL, DEVICE, eventually, POINT, SECOND_DEVICE, startBench } from '../../kit.ts';
+import { beforeEach, expect, it } from 'vitest';
+import { ARGENTINA, BRAZIL, DEVICE, eventually, POINT, SECOND_DEVICE, startBench } from '../../kit.ts';
+import { openForEach } from '../../open.ts';
 import { idOf, legacyErrorOf } from '../../proxy/http/till.ts';
 
 const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
 const TILL = `/instore/qr/seller/collectors/${ARGENTINA}/pos/SUC001POS001/orders`;
 const PREFERENCE = `/mpmobile/instore/qr/${ARGENTINA}/SUC001POS001`;
 
-let bench: Bench;
+const bench = openForEach(() => startBench());
 beforeEach(async () => {
-  bench = await startBench();
   await move('legacy');
 });
-afterEach(() => bench.close());
 
 const sell = (amount: number, path = CREATE) => bench.till(path, { body: { amount } });
 const show = (reference: string) =>

@@ -2,16 +2,13 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ARGENTINA, type Bench, DEVICE, eventually, POINT, SECOND_DEVICE, startBench, tokenOf } from '../../kit.ts';
+import { expect, it } from 'vitest';
+import { ARGENTINA, DEVICE, eventually, POINT, SECOND_DEVICE, startBench, tokenOf } from '../../kit.ts';
+import { openForEach } from '../../open.ts';
 import { rawRequest } from '../../proxy/http/raw.ts';
 import { idOf, legacyErrorOf } from '../../proxy/http/till.ts';
 
-let bench: Bench;
-beforeEach(async () => {
-  bench = await startBench();
-});
-afterEach(() => bench.close());
+const bench = openForEach(() => startBench());
 
 const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
 const sell = (amount: number, path = CREATE) => bench.till(path, { body: { amount } });

@@ -1,17 +1,17 @@
 /** Evidence end to end: a shadowed merchant's calls become verdicts, losses, coverage and differences, for the API and for the command. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { CoverageView, LossView, UnknownView, VerdictView } from '../../../src/ops/readiness/coverage.ts';
 import type { DifferenceView } from '../../../src/ops/readiness/differences.ts';
 import type { Readiness } from '../../../src/ops/readiness/facts.ts';
-import { ARGENTINA, type Bench, BRAZIL, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
+import { ARGENTINA, BRAZIL, DEVICE, eventually, OPS_TOKEN, POINT, startBench } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { openQrShop, orderPath } from '../../proxy/http/qr-till.ts';
 import { command } from '../moves/command.ts';
 
-let bench: Bench;
 const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
 
+const bench = openForAll(() => startBench({ PUENTE_MOVES_MIN_SAMPLE: '1', PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' }));
 beforeAll(async () => {
-  bench = await startBench({ PUENTE_MOVES_MIN_SAMPLE: '1', PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' });
   const created = await bench.till(INTENTS, { body: { amount: 1500, tip: 100 }, headers: { 'x-corporation-id': '9' } });
   expect(created.status).toBe(201);
   const { id } = created.body as { id: string }; // a create that worked
@@ -20,8 +20,6 @@ beforeAll(async () => {
   await bench.till(`${INTENTS}/${id}`, { method: 'DELETE' });
   await recorded(ARGENTINA, 4);
 });
-
-afterAll(() => bench.close());
 
 /** Waits until so many calls of a merchant are in the evidence, double reads included. */
 async function recorded(merchant: string, calls: number): Promise<void> {

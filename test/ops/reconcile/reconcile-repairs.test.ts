@@ -1,17 +1,14 @@
 /** What the reconciliation finds when the service says something else than Puente stored, what it mends, and what it leaves alone. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ReconcileNews } from '../../../src/ops/reconcile/reconcile.ts';
 import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
-import { type Front, openFront, storedBy } from '../../proxy/http/front.ts';
+import { openForEach } from '../../open.ts';
+import { openFront, storedBy } from '../../proxy/http/front.ts';
 import { idOf, LEFT_IN_DOUBT } from '../../proxy/http/till.ts';
 import { puente } from '../../run-cli.ts';
 import { command } from '../moves/command.ts';
 
-let front: Front;
-beforeEach(async () => {
-  front = await openFront();
-});
-afterEach(() => front.close());
+const front = openForEach(() => openFront());
 
 const device = (number: number) => `NEWLAND_N950__LOAD${String(number).padStart(7, '0')}`;
 const REASON = { apply: true, reason: 'after the outage' };

@@ -1,9 +1,10 @@
 /** The continuous reconciliation on a virtual clock: its rate is bounded, it mends what a read mends, tells the rest once, and rests. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { Trace } from '../../../src/ops/trace/trace.ts';
 import { ARGENTINA, call, eventually, POINT, tokenOf } from '../../kit.ts';
-import { type Front, openFront } from '../../proxy/http/front.ts';
+import { openForAll } from '../../open.ts';
+import { openFront } from '../../proxy/http/front.ts';
 import { TILL } from '../../proxy/http/qr-till.ts';
 import { idOf } from '../../proxy/http/till.ts';
 
@@ -12,16 +13,16 @@ const STEP_MS = 1000 / PER_SECOND;
 const HOUR_MS = 3_600_000;
 const SALES = 4;
 let now = Date.parse('2026-03-02T09:00:00Z');
-let front: Front;
 
-beforeAll(async () => {
-  front = await openFront(
+const front = openForAll(() =>
+  openFront(
     { PUENTE_RECONCILE_SWEEP_PER_SECOND: String(PER_SECOND), PUENTE_RECONCILE_SWEEP_AGE_MS: String(24 * HOUR_MS) },
     { clock: { now: () => now, sleep } },
-  );
+  ),
+);
+beforeAll(async () => {
   for (let number = 1; number <= SALES; number++) await sellAndPay(number);
 });
-afterAll(() => front.close());
 
 const device = (number: number) => `NEWLAND_N950__LOAD${String(number).padStart(7, '0')}`;
 

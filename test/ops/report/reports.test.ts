@@ -7,32 +7,23 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadTables } from '../../../src/mapping/load.ts';
 import { figuresView } from '../../../src/ops/report/gather.ts';
 import { type Report, reportParts } from '../../../src/ops/report/report.ts';
-import {
-  type Answer,
-  ARGENTINA,
-  BRAZIL,
-  eventually,
-  MEXICO,
-  OPS_TOKEN,
-  POINT,
-  type Receiver,
-  startReceiver,
-} from '../../kit.ts';
-import { idOf, openShop, type Shop } from '../../proxy/http/till.ts';
+import { type Answer, ARGENTINA, BRAZIL, eventually, MEXICO, OPS_TOKEN, POINT, startReceiver } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
+import { idOf, openShop } from '../../proxy/http/till.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
 import { command } from '../moves/command.ts';
 
 const EVIL = '=HYPERLINK("http://x.example")<script>alert(1)</script>\u001b[31m\u009b31m';
 const SECRET_URL = 'hook-of-this-shop';
 const tables = loadTables(join(HOUSE, 'mappings'));
-let shop: Shop;
-let receiver: Receiver;
 /** What the tills did: merchant, operation, lane and status of each call. */
 const ledger: { merchant: string; operation: string; lane: string; status: number }[] = [];
 
+const shop = openForAll(() =>
+  openShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy', PUENTE_RECONCILE_SWEEP_PER_SECOND: '0' }),
+);
+const receiver = openForAll(() => startReceiver(() => 500));
 beforeAll(async () => {
-  shop = await openShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy', PUENTE_RECONCILE_SWEEP_PER_SECOND: '0' });
-  receiver = await startReceiver(() => 500);
   await shop.notify(ARGENTINA, { notice_url: `${receiver.url}/${SECRET_URL}?tenant=7`, declined: 'finished' });
   await move(ARGENTINA, 'orders', 'agreed with the shop');
   await move(MEXICO, 'shadow', EVIL);
@@ -56,10 +47,6 @@ beforeAll(async () => {
     () => report(),
     ({ exchanges, shadow }) => exchanges.count >= ledger.length && shadow.length > 0,
   );
-});
-afterAll(async () => {
-  await shop.close();
-  await receiver.close();
 });
 
 function note(merchant: string, operation: string, lane: string, answer: Answer): Answer {

@@ -1,46 +1,22 @@
 /** Trace through the ops door: one sale in one story, by every id that somebody may have, for both lanes and both families. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Trace } from '../../../src/ops/trace/trace.ts';
-import {
-  ARGENTINA,
-  BRAZIL,
-  CHILE,
-  eventually,
-  MEXICO,
-  OPS_TOKEN,
-  type Receiver,
-  startReceiver,
-  tokenOf,
-  URUGUAY,
-} from '../../kit.ts';
-import {
-  openQrShop,
-  orderPath,
-  preference,
-  preferencePath,
-  type QrShop,
-  storeOrder,
-  TILL,
-} from '../../proxy/http/qr-till.ts';
+import { ARGENTINA, BRAZIL, CHILE, eventually, MEXICO, OPS_TOKEN, startReceiver, tokenOf, URUGUAY } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
+import { openQrShop, orderPath, preference, preferencePath, storeOrder, TILL } from '../../proxy/http/qr-till.ts';
 import { idOf } from '../../proxy/http/till.ts';
 import { puente } from '../../run-cli.ts';
 import { command } from '../moves/command.ts';
 
 const CARD = '4111111111111111';
 const SECRET_URL = 'hook-of-this-shop';
-let shop: QrShop;
-let receiver: Receiver;
 
+const shop = openForAll(() => openQrShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }));
+const receiver = openForAll(() => startReceiver(({ text }) => (text.includes('"topic":"payment"') ? 500 : 200)));
 beforeAll(async () => {
-  shop = await openQrShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
-  receiver = await startReceiver(({ text }) => (text.includes('"topic":"payment"') ? 500 : 200));
   await stage(ARGENTINA, 'orders');
   await stage(CHILE, 'orders');
   await stage(MEXICO, 'shadow');
-});
-afterAll(async () => {
-  await shop.close();
-  await receiver.close();
 });
 
 async function stage(merchant: string, name: string): Promise<void> {

@@ -1,21 +1,22 @@
 /** A legacy cancel against every outcome upstream can have (`docs/field-notes.md` Point §1.5, `docs/protocol.md` §3.9). */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ARGENTINA, eventually, POINT } from '../../kit.ts';
-import { idOf, LEFT_IN_DOUBT, legacyErrorOf, openShop, type Shop } from './till.ts';
+import { openForEach } from '../../open.ts';
+import { idOf, LEFT_IN_DOUBT, legacyErrorOf, openShop } from './till.ts';
 
-let shop: Shop;
 let device: string;
 let id: string;
-beforeEach(async () => {
-  shop = await openShop({
+const shop = openForEach(() =>
+  openShop({
     PUENTE_READS_FRESH_MS: '0',
     PUENTE_RECONCILE_POINT_INTERVAL_MS: '600000',
     PUENTE_RECONCILE_MAX_INTERVAL_MS: '600000',
-  });
+  }),
+);
+beforeEach(async () => {
   device = shop.freshDevice();
   id = idOf(await shop.create(device));
 });
-afterEach(() => shop.close());
 
 const CANCEL = { method: 'POST', path: '/v1/orders/*/cancel' };
 

@@ -9,9 +9,10 @@ import Database from 'better-sqlite3';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, DEVICE, eventually, POINT, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { type Kept, keptExchanges, seed } from '../../ops/seed.ts';
 import { rawRequest } from './raw.ts';
-import { type Outside, startOutside, startUnruly, type Unruly } from './unruly.ts';
+import { type Outside, startOutside, startUnruly } from './unruly.ts';
 
 const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
 const INTENT = '019539a0-0000-7000-8000-00000000beef';
@@ -45,11 +46,10 @@ const answers: Record<string, { status: number; headers: Record<string, string>;
 /** Those whose intent id can be read. */
 const READABLE = ['plain', 'chunked', 'gzip', 'deflate', 'deflate-raw', 'br', 'zstd'];
 
-let legacy: Unruly;
 let puente: Outside;
 let data_dir: string;
-beforeAll(async () => {
-  legacy = await startUnruly((seen, response) => {
+const legacy = openForAll(() =>
+  startUnruly((seen, response) => {
     const name = new URL(seen.path, 'http://legacy').searchParams.get('answer') ?? 'plain';
     if (name === 'reset') return void response.socket?.destroy();
     if (name === 'silence') return;
@@ -59,7 +59,9 @@ beforeAll(async () => {
     response.writeHead(answer.status, { ...answer.headers, ...length });
     if (name === 'half') return void response.write(answer.body.subarray(0, 100), () => response.destroy());
     response.end(seen.method === 'HEAD' ? undefined : answer.body);
-  });
+  }),
+);
+beforeAll(async () => {
   const deprecation = { deprecated_at: 1_700_000_000_000, sunset_at: null, link: 'https://till.example/old' };
   const settings = await seed({ [ARGENTINA]: { stage: 'shadow', capture: true, deprecation } });
   data_dir = settings.PUENTE_DATA_DIR ?? '';
@@ -71,7 +73,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await puente.close();
-  await legacy.close();
   rmSync(data_dir, { recursive: true, force: true });
 });
 

@@ -1,29 +1,22 @@
 /** HTTP itself on the legacy lane, byte for byte over raw sockets on both sides: methods, header lines, trailers, interim answers, order. */
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ARGENTINA, type Bench, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
-import { type RawUpstream, sendRaw, startRawUpstream } from './raw.ts';
-import { type Outside, startOutside } from './unruly.ts';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ARGENTINA, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
+import { sendRaw, startRawUpstream } from './raw.ts';
+import { startOutside } from './unruly.ts';
 
 const DEVICES = `${POINT}/devices`;
 const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
 const BEARER = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}';
 
-let upstream: RawUpstream;
-let puente: Outside;
 /** What legacy does with a request. */
 let answer: (request: string, socket: Socket) => void;
-beforeAll(async () => {
-  upstream = await startRawUpstream((request, socket) => answer(request, socket));
-  puente = await startOutside(upstream.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
-});
+const upstream = openForAll(() => startRawUpstream((request, socket) => answer(request, socket)));
+const puente = openForAll(() => startOutside(upstream.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }));
 beforeEach(() => {
   answer = (_request, socket) => socket.write(OK);
-});
-afterAll(async () => {
-  await puente.close();
-  await upstream.close();
 });
 
 function lines(...all: string[]): string {
@@ -324,12 +317,10 @@ describe('requests that come in one packet', () => {
   });
 
   describe('on orders', () => {
-    let bench: Bench;
+    const bench = openForAll(() => startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'orders' }));
     beforeAll(async () => {
-      bench = await startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'orders' });
       await bench.till(DEVICES);
     });
-    afterAll(() => bench.close());
 
     it('a cancel behind its sale cancels it', async () => {
       const sale = JSON.stringify({

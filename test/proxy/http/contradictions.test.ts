@@ -1,17 +1,14 @@
 /** Answers of upstream that contradict the sale: no success for the till, no state that is shown, and an incident. */
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readStored } from '../../../src/locales/message.ts';
 import { ARGENTINA, eventually } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { openPayments, refund, sellAtTerminal } from './payment-sale.ts';
-import { preference, preferencePath, type QrShop } from './qr-till.ts';
+import { preference, preferencePath } from './qr-till.ts';
 import { auditsOf, idOf, legacyErrorOf } from './till.ts';
 
-let shop: QrShop;
-beforeAll(async () => {
-  shop = await openPayments({ PUENTE_READS_FRESH_MS: '0' });
-});
-afterAll(() => shop.close());
+const shop = openForAll(() => openPayments({ PUENTE_READS_FRESH_MS: '0' }));
 beforeEach(() => shop.clearFaults());
 
 const CREATE = { method: 'POST', path: '/v1/orders', kind: 'alter', times: 'always' };

@@ -1,7 +1,8 @@
 /** Coverage never says "never seen" of a field that a till sends: every documented field of every create, and of lists. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CoverageView } from '../../../src/ops/readiness/coverage.ts';
 import { ARGENTINA, BRAZIL, eventually, POINT, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { codePath, openQrShop, orderPath, preferencePath, type QrShop } from './qr-till.ts';
 
 interface Sent {
@@ -84,11 +85,7 @@ const sold: Sent[] = [
 ];
 
 describe.each(['orders', 'shadow'])('for a merchant on %s', (stage) => {
-  let shop: QrShop;
-  beforeAll(async () => {
-    shop = await openQrShop({ PUENTE_ROUTING_DEFAULT_STAGE: stage });
-  });
-  afterAll(() => shop.close());
+  const shop = openForAll(() => openQrShop({ PUENTE_ROUTING_DEFAULT_STAGE: stage }));
 
   it.each(sold)('$operation: each field that came is seen', async (sent) => {
     const { operation, merchant, method, headers = {}, query = {}, body } = sent;

@@ -1,16 +1,13 @@
 /** Retries and second sales through the door; who joins, waits or is busy is in `test/proof/protocol-open.test.ts` (`docs/protocol.md` §3.9). */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../kit.ts';
-import { idOf, openShop, type Shop } from './till.ts';
+import { openForAll } from '../../open.ts';
+import { idOf, openShop } from './till.ts';
 
-let shop: Shop;
-beforeAll(async () => {
-  shop = await openShop({ PUENTE_CREATE_JOIN_WINDOW_MS: '600' });
-});
+const shop = openForAll(() => openShop({ PUENTE_CREATE_JOIN_WINDOW_MS: '600' }));
 afterEach(async () => {
   await shop.clearFaults();
 });
-afterAll(() => shop.close());
 
 const CREATE = { method: 'POST', path: '/v1/orders' };
 const KEY = { headers: { 'x-idempotency-key': '7e1c9e0e-3c51-4be0-9e0b-5f9ad7a30a11' } };

@@ -1,9 +1,10 @@
 /** What one till makes up: fields, headers, paths and units beyond any number are counted as one, and no page or report minds. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { CoverageView, LossView, UnknownView } from '../../../src/ops/readiness/coverage.ts';
 import { usualKeeping } from '../../engines/keeping.ts';
 import { type Answer, ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, POINT } from '../../kit.ts';
-import { openShop, type Shop } from './till.ts';
+import { openForAll } from '../../open.ts';
+import { openShop } from './till.ts';
 
 /** As many as fit into a body. */
 const NAMES = 4_600;
@@ -11,9 +12,8 @@ const NAMES = 4_600;
 const CALLS = 30 + 1 + 20 * 3;
 const MERCHANT = `/api/merchants/${ARGENTINA}`;
 
-let shop: Shop;
+const shop = openForAll(() => openShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'orders' }));
 beforeAll(async () => {
-  shop = await openShop({ PUENTE_ROUTING_DEFAULT_STAGE: 'orders' });
   for (let sale = 0; sale < 30; sale++) {
     const made_up = Array.from({ length: NAMES }, (_, index) => [`n${sale * NAMES + index}`, 1]);
     expect((await shop.create(shop.freshDevice(), Object.fromEntries(made_up))).status).toBeLessThan(300);
@@ -28,7 +28,6 @@ beforeAll(async () => {
   }
   await eventually(kept, (rows) => rows.length === CALLS);
 });
-afterAll(() => shop.close());
 
 /** The rows of all calls, read beside the running process. */
 function kept(): Promise<{ losses: string | null; lost: string | null }[]> {

@@ -1,15 +1,12 @@
 /** What upstream can not do yet: tried again with the same key while the till waits, and then told as worth another try. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { openPayments, payment, refund, sellAtTerminal, sellByQr } from './payment-sale.ts';
-import { orderPath, preference, preferencePath, type QrShop } from './qr-till.ts';
+import { orderPath, preference, preferencePath } from './qr-till.ts';
 import { idOf } from './till.ts';
 
-let shop: QrShop;
-beforeAll(async () => {
-  shop = await openPayments();
-});
-afterAll(() => shop.close());
+const shop = openForAll(() => openPayments());
 beforeEach(() => shop.clearFaults());
 
 const SAYS: [number, string][] = [

@@ -1,16 +1,15 @@
 /** Odd HTTP: what legacy tolerated is tolerated, everything that leaves a guess is refused before anything is sent (`docs/architecture.md` Decision 12). */
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, POINT, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { rawRequest, sendRaw } from './raw.ts';
-import { idOf, legacyErrorOf, openShop, type Shop } from './till.ts';
+import { idOf, legacyErrorOf, openShop } from './till.ts';
 
-let shop: Shop;
+const shop = openForAll(() => openShop());
 beforeAll(async () => {
-  shop = await openShop();
   await shop.create(shop.freshDevice()); // so that the token is known and only the odd request is seen upstream
 });
-afterAll(() => shop.close());
 
 const AUTHORIZATION = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
 const JSON_TYPE = 'Content-Type: application/json';

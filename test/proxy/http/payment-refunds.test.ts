@@ -2,10 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { paymentError } from '../../../src/contract/payments.ts';
 import { startSandbox } from '../../../src/sandbox/server.ts';
 import { ARGENTINA, call, eventually, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import {
   openPayments,
   payment,
@@ -23,11 +24,7 @@ import {
 import { CHILE, preference, preferencePath, type QrShop, TILL } from './qr-till.ts';
 import { type Outside, startOutside } from './unruly.ts';
 
-let shop: QrShop;
-beforeAll(async () => {
-  shop = await openPayments({ PUENTE_READS_FRESH_MS: '0' });
-});
-afterAll(() => shop.close());
+const shop = openForAll(() => openPayments({ PUENTE_READS_FRESH_MS: '0' }));
 
 const listed = async (sale: Sale): Promise<RefundShown[]> =>
   (await shop.till(`/v1/payments/${sale.payment}/refunds`)).body as RefundShown[]; // an array in every case here

@@ -1,17 +1,16 @@
 /** Payments whose sale has not seen them yet, because their event is late or lost: ours all the same (`docs/field-notes.md` QR §3). */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, BRAZIL, call, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { freshReference, openPayments, payment, refund, search, TELLS_NOBODY } from './payment-sale.ts';
-import { preference, preferencePath, type QrShop } from './qr-till.ts';
+import { preference, preferencePath } from './qr-till.ts';
 
 const NOBODYS = '131313131313';
 
-let shop: QrShop;
+const shop = openForAll(() => openPayments());
 beforeAll(async () => {
-  shop = await openPayments();
   await shop.upstreamSettings({ webhook_mode: 'drop' });
 });
-afterAll(() => shop.close());
 afterEach(() => shop.clearFaults());
 
 interface UpstreamPaid {

@@ -1,15 +1,11 @@
 /** Payments of sales that orders made, read through the doors (`docs/field-notes.md` QR §3). */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ARGENTINA, BRAZIL, call, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { openPayments, type PaymentShown, payment, sellAtTerminal, sellByQr } from './payment-sale.ts';
-import type { QrShop } from './qr-till.ts';
 import { legacyErrorOf } from './till.ts';
 
-let shop: QrShop;
-beforeAll(async () => {
-  shop = await openPayments({ PUENTE_READS_FRESH_MS: '0', PUENTE_READS_SEARCH_FRESH_MS: '0' });
-});
-afterAll(() => shop.close());
+const shop = openForAll(() => openPayments({ PUENTE_READS_FRESH_MS: '0', PUENTE_READS_SEARCH_FRESH_MS: '0' }));
 
 describe('GET /v1/payments/{id}', () => {
   it("is the real payment, with the till's own reference and the merchant order of a QR sale", async () => {

@@ -1,12 +1,9 @@
 /** A till asked by another family than the one that put its order: each answers in its own words. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { codePath, openQrShop, orderPath, preference, preferencePath, type QrShop, storeOrder } from './qr-till.ts';
+import { expect, it } from 'vitest';
+import { openForAll } from '../../open.ts';
+import { codePath, openQrShop, orderPath, preference, preferencePath, storeOrder } from './qr-till.ts';
 
-let shop: QrShop;
-beforeAll(async () => {
-  shop = await openQrShop();
-});
-afterAll(() => shop.close());
+const shop = openForAll(() => openQrShop());
 
 it.each([
   ['v2', orderPath, 204],

@@ -1,6 +1,7 @@
 /** A sale at a till's code, in each family: status and body exactly as it had them, and what the orders API was asked for. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ARGENTINA } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import {
   CHILE,
   codePath,
@@ -8,17 +9,12 @@ import {
   orderPath,
   preference,
   preferencePath,
-  type QrShop,
   storeOrder,
   TILL,
   URUGUAY,
 } from './qr-till.ts';
 
-let shop: QrShop;
-beforeAll(async () => {
-  shop = await openQrShop();
-});
-afterAll(() => shop.close());
+const shop = openForAll(() => openQrShop());
 
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}';
 

@@ -1,14 +1,11 @@
 /** HTTP as real tills send it to the QR families, and what is too odd for any (`docs/architecture.md` Decision 12, `docs/field-notes.md` QR finding 13). */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ARGENTINA, tokenOf } from '../../kit.ts';
-import { codePath, openQrShop, orderPath, preference, preferencePath, type QrShop, storeOrder } from './qr-till.ts';
+import { openForAll } from '../../open.ts';
+import { codePath, openQrShop, orderPath, preference, preferencePath, storeOrder } from './qr-till.ts';
 import { rawRequest, sendRaw } from './raw.ts';
 
-let shop: QrShop;
-beforeAll(async () => {
-  shop = await openQrShop();
-});
-afterAll(() => shop.close());
+const shop = openForAll(() => openQrShop());
 
 const bearer = `authorization: Bearer ${tokenOf(ARGENTINA)}`;
 

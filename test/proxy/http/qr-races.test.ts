@@ -1,6 +1,7 @@
 /** Equal and simultaneous QR sales: a paid sale is never taken for its own retry, and of many the last one stands. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, ARGENTINA, type Bench, DEVICE, POINT, startBench } from '../../kit.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Answer, ARGENTINA, DEVICE, POINT, startBench } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 
 const V2 = `/instore/qr/seller/collectors/${ARGENTINA}/pos/SUC001POS001/orders`;
 const V1 = `/mpmobile/instore/qr/${ARGENTINA}/SUC001POS001`;
@@ -16,14 +17,10 @@ const preference = (reference: string) => ({
   items: [{ title: 'Coffee', currency_id: 'ARS', unit_price: 20, quantity: 1 }],
 });
 
-let bench: Bench;
-beforeAll(async () => {
-  bench = await startBench();
-});
+const bench = openForAll(() => startBench());
 beforeEach(async () => {
   await bench.control('/reset', { method: 'POST' });
 });
-afterAll(() => bench.close());
 
 /** Orders upstream, oldest first. */
 function orders(): { reference: string; status: string; id: string }[] {

@@ -1,16 +1,13 @@
 /** One order at a time on a till's code: replaced, retried, locked, in doubt (`docs/field-notes.md` QR §1.2, `docs/protocol.md` §3.9). */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
+import { openForAll } from '../../open.ts';
 import { openQrShop, orderPath, preference, preferencePath, type QrShop, storeOrder } from './qr-till.ts';
 import { LEFT_IN_DOUBT } from './till.ts';
 
-let shop: QrShop;
-beforeAll(async () => {
-  shop = await openQrShop();
-});
+const shop = openForAll(() => openQrShop());
 afterEach(async () => {
   await shop.clearFaults();
 });
-afterAll(() => shop.close());
 
 function put(till: string, change: object = {}): ReturnType<QrShop['till']> {
   return shop.till(orderPath(till), { method: 'PUT', body: storeOrder(change) });

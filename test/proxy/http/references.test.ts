@@ -1,21 +1,16 @@
 /** A till's reference goes upstream when it fits and is new; it always comes back byte for byte (`docs/architecture.md` Decision 5). */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ARGENTINA, call, eventually, INTENT, type Receiver, startReceiver, tokenOf, topicOf } from '../../kit.ts';
-import { idOf, LEFT_IN_DOUBT, openShop, type Shop } from './till.ts';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ARGENTINA, call, eventually, INTENT, startReceiver, tokenOf, topicOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
+import { idOf, LEFT_IN_DOUBT, openShop } from './till.ts';
 
-let shop: Shop;
-let receiver: Receiver;
+const shop = openForAll(() => openShop());
+const receiver = openForAll(() => startReceiver());
 beforeAll(async () => {
-  shop = await openShop();
-  receiver = await startReceiver();
   await shop.notify(ARGENTINA, { notice_url: receiver.url });
 });
 afterEach(async () => {
   await shop.clearFaults();
-});
-afterAll(async () => {
-  await shop.close();
-  await receiver.close();
 });
 
 function sale(device: string, reference: unknown) {

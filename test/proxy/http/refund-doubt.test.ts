@@ -1,20 +1,16 @@
 /** Refunds whose outcome Puente does not learn at once, through the door; `test/proof/money-refund.test.ts` has each step of the protocol. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/proxy/clock.ts';
 import { eventually } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { openPayments, payment, type RefundShown, refund, refundsAsked, type Sale, sellByQr } from './payment-sale.ts';
-import type { QrShop } from './qr-till.ts';
 
-let shop: QrShop;
 let ahead_ms = 0;
 const clock: Clock = {
   now: () => Date.now() + ahead_ms,
   sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),
 };
-beforeAll(async () => {
-  shop = await openPayments({ PUENTE_READS_FRESH_MS: '0' }, { clock });
-});
-afterAll(() => shop.close());
+const shop = openForAll(() => openPayments({ PUENTE_READS_FRESH_MS: '0' }, { clock }));
 afterEach(async () => {
   await shop.clearFaults();
   await shop.upstreamSettings({ replay_refunds: 'saved', partial_refund_action: 'order.refunded' });

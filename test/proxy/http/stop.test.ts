@@ -9,21 +9,20 @@ import express from 'express';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listen } from '../../../src/proxy/http/server.ts';
 import { createLog } from '../../../src/proxy/telemetry/log.ts';
-import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
+import { startSandbox } from '../../../src/sandbox/server.ts';
 import { ARGENTINA, call, DEVICE, eventually, POINT, tokenOf } from '../../kit.ts';
+import { openForEach } from '../../open.ts';
 import { DOOR } from './door.ts';
 import { idOf, rowsOf } from './till.ts';
 import { startOutside } from './unruly.ts';
 
 const PATH = `${POINT}/devices/${DEVICE}/payment-intents`;
-let sandbox: Sandbox;
 let data_dir: string;
+const sandbox = openForEach(() => startSandbox({ port: 0, host: '127.0.0.1' }));
 beforeEach(async () => {
-  sandbox = await startSandbox({ port: 0, host: '127.0.0.1' });
   data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
 });
 afterEach(async () => {
-  await sandbox.close();
   rmSync(data_dir, { recursive: true, force: true });
 });
 

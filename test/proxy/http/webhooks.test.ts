@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type Answer,
   ARGENTINA,
@@ -14,22 +14,21 @@ import {
   startReceiver,
   topicOf,
 } from '../../kit.ts';
-import { idOf, LEFT_IN_DOUBT, openShop, type Shop } from './till.ts';
+import { openForAll } from '../../open.ts';
+import { idOf, LEFT_IN_DOUBT, openShop } from './till.ts';
 
 const SECRET = 'a webhook secret of the tests';
-let shop: Shop;
 let receiver: Receiver;
 /** Orders that the test at hand has told of; what others left behind may still be heard of. */
 const told = new Set<string>();
-beforeAll(async () => {
-  shop = await openShop({
+const shop = openForAll(() =>
+  openShop({
     PUENTE_WEBHOOK_SECRET: SECRET,
     PUENTE_RECONCILE_POINT_INTERVAL_MS: '600000',
     PUENTE_RECONCILE_MAX_INTERVAL_MS: '600000',
     PUENTE_CREATE_SETTLE_AFTER_MS: '600000',
-  });
-});
-afterAll(() => shop.close());
+  }),
+);
 beforeEach(async () => {
   told.clear();
   await shop.clearFaults();

@@ -2,10 +2,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { LookupAddress } from 'node:dns';
 import { getDefaultAutoSelectFamily, type Socket, setDefaultAutoSelectFamily } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { PuenteError } from '../../../src/error.ts';
 import { addressRefusal, checkUrl, guardedConnector, type OutboundPolicy } from '../../../src/proxy/notices/guard.ts';
-import { type Peer, startPeer } from '../upstream/peer.ts';
+import { openForAll } from '../../open.ts';
+import { startPeer } from '../upstream/peer.ts';
 
 const PUBLIC: OutboundPolicy = {
   allow_private: false,
@@ -230,11 +231,7 @@ describe('an address', () => {
 
 describe('a connection', () => {
   const HERE: LookupAddress[] = [{ address: '127.0.0.1', family: 4 }];
-  let receiver: Peer;
-  beforeAll(async () => {
-    receiver = await startPeer(() => {});
-  });
-  afterAll(() => receiver.close());
+  const receiver = openForAll(() => startPeer(() => {}));
 
   /** To a name whose addresses are given, as often as there are answers. */
   function connectTo(

@@ -7,7 +7,8 @@ import { type DoubleReadTools, doubleRead, isDoubleRead, readOnly } from '../../
 import { createUpstream, type UpstreamClient } from '../../../src/proxy/upstream/client.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { call, tokenOf } from '../../kit.ts';
-import { type Kit, openKit } from '../../sandbox/kit.ts';
+import { openForAll } from '../../open.ts';
+import { openKit } from '../../sandbox/kit.ts';
 import { tables, taskOf, tools } from './kit.ts';
 
 const LIST = '/point/integration-api/devices';
@@ -196,16 +197,14 @@ describe('the device list', () => {
 });
 
 describe('the sandbox', () => {
-  let kit: Kit;
   let upstream: UpstreamClient;
+  const kit = openForAll(() => openKit());
   beforeAll(async () => {
-    kit = await openKit();
     const baseUrl = kit.sandbox.url;
     upstream = createUpstream({ baseUrl, connections: 2, connectTimeout_ms: 2_000, userAgent: 'test' });
   });
   afterAll(async () => {
     await upstream.close();
-    await kit.close();
   });
 
   it.each([{}, { limit: '2', offset: '1' }, { limit: '99' }, { store_id: '10001' }])(
