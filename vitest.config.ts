@@ -4,18 +4,20 @@ import { defineConfig } from 'vitest/config';
 import SummaryReporter from './test/reporter.ts';
 import { LongestFirst } from './test/sequencer.ts';
 
+/** The night's proof takes more of what runs twice (`scripts/prove/suites.ts`). */
+const ALL_JOURNEYS = process.env.ALL_JOURNEYS === '1';
 /** What tills, shops and operators live through, by each kind of it, and kill -9 meanwhile. */
 const onPostgres = [
-  // The night's proof takes all of them (`scripts/prove/suites.ts`).
-  process.env.POSTGRES_JOURNEYS === '1'
-    ? 'test/journeys/*.test.ts'
-    : 'test/journeys/{sdk,odoo,reset,qr-journeys}.test.ts',
+  ALL_JOURNEYS ? 'test/journeys/*.test.ts' : 'test/journeys/{sdk,odoo,reset,qr-journeys}.test.ts',
   'test/proxy/http/named-by-tills.test.ts',
   'test/ops/moves/{routing,safety,seen}.test.ts',
-  'test/crash/{crash,qr-crash,any-moment}.test.ts',
+  ALL_JOURNEYS ? 'test/crash/{crash,qr-crash,any-moment}.test.ts' : 'test/crash/{crash,any-moment}.test.ts',
 ];
 /** `fidelity.test.ts` runs on both profiles of the sandbox by itself. */
-const onField = 'test/journeys/{sdk,sdk-lost-answer,sdk-qr,odoo,reset,qr-journeys,qr-fidelity}.test.ts';
+const onField = [
+  'test/journeys/{sdk,sdk-qr,odoo,reset,qr-journeys}.test.ts',
+  ...(ALL_JOURNEYS ? ['test/journeys/{sdk-lost-answer,qr-fidelity}.test.ts'] : []),
+];
 /** Servers of their own that are killed, fail over and fall silent. */
 const ownServers = 'test/crash/database.test.ts';
 /** What takes longer than a developer waits: faults, kills and simulated days, and what the docs and our own tools do. */
@@ -42,7 +44,7 @@ export default defineConfig({
       { extends: true, test: { name: 'usual', include: ['test/**/*.test.ts'], exclude: proof } },
       { extends: true, test: { name: 'proof', include: proof, exclude: [ownServers] } },
       // What tills live through once more, on what the field does differently from the specification.
-      { extends: true, test: { name: 'field', include: [onField], setupFiles: ['test/sandbox/on-field.ts'] } },
+      { extends: true, test: { name: 'field', include: onField, setupFiles: ['test/sandbox/on-field.ts'] } },
       // The same files once more, on a real server.
       {
         extends: true,

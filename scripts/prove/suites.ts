@@ -21,8 +21,16 @@ const suites: readonly Suite[] = [
     promise: 'P1 P2 P3 P4',
     what: 'whatever becomes of the database, a till hears the truth or an error, and nothing is lost or sold twice',
     files: ['--project=postgres'],
-    counts: { CRASH_KILLS: 1_000, CRASH_POINT_REPEATS: 20, CRASH_TROUBLES: 100, POSTGRES_JOURNEYS: 1 },
+    counts: { CRASH_KILLS: 1_000, CRASH_POINT_REPEATS: 20, CRASH_TROUBLES: 100, ALL_JOURNEYS: 1 },
     seed: 'CRASH_SEED',
+  },
+  {
+    name: 'field',
+    about: 'what tills live through, on what the field does differently from the specification',
+    promise: 'P5 P7',
+    what: 'a till sees the same, whichever of the two it meets',
+    files: ['--project=field'],
+    counts: { ALL_JOURNEYS: 1 },
   },
   {
     name: 'network',

@@ -3,9 +3,9 @@
 /** The protocol is the same on either engine, so that of the usual counts a tenth is left for the other one. */
 export const IS_ON_SERVER = process.env.TEST_POSTGRES_URL !== undefined;
 /** Kills at each named point, over all chains; more for a longer proof: `CRASH_POINT_REPEATS=200`. */
-export const REPEATS = Number(process.env.CRASH_POINT_REPEATS ?? (IS_ON_SERVER ? 1 : 4));
+export const REPEATS = Number(process.env.CRASH_POINT_REPEATS ?? (IS_ON_SERVER ? 1 : 2));
 /** Kills at random moments, over all chains that have them: `CRASH_KILLS=10000`. */
-export const KILLS = Number(process.env.CRASH_KILLS ?? (IS_ON_SERVER ? 8 : 100));
+export const KILLS = Number(process.env.CRASH_KILLS ?? (IS_ON_SERVER ? 6 : 30));
 /** A kill from outside, in a chain of named points: when the parent sees the work under way. */
 export const OUTSIDE = 'outside';
 /** Kills in one chain at most: each has a directory, a sandbox and terminals of its own. */

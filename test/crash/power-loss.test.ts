@@ -11,7 +11,7 @@ import { startTill, type Till } from './till.ts';
 import { endOfCommits } from './wal.ts';
 
 /** Images of disks; more for a longer proof: `CRASH_IMAGES=20000`. */
-const IMAGES = Number(process.env.CRASH_IMAGES ?? 200);
+const IMAGES = Number(process.env.CRASH_IMAGES ?? 100);
 /** From one loss, with one server's work before it. */
 const IMAGES_OF_LOSS = 100;
 const CONTROLS_OF_LOSS = 40;

@@ -101,14 +101,14 @@ function createFile(options: FileOptions): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(unfinished + suffix, { force: true });
   const database = new Database(unfinished, { timeout: BUSY_TIMEOUT_MS });
   try {
-    applySettings(database, unfinished);
+    // Nothing of it counts before it has its name: what `putInPlace` writes to the disk at the end is all that has to be there.
+    database.pragma('journal_mode = MEMORY');
+    database.pragma('synchronous = OFF');
     migrate(database, unfinished, readMigrations(options.migrations_directory), options.failpoint, options.cover);
     const remember = database.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
     remember.run('instance_id', randomUUID());
     remember.run('created_at', String(options.now()));
     if (options.key_mark !== undefined) remember.run('key_mark', options.key_mark);
-    // `close` reports no page that could not be written back, and the log would stay behind under the other name.
-    database.pragma('wal_checkpoint(TRUNCATE)');
   } finally {
     database.close();
   }
