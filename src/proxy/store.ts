@@ -113,7 +113,7 @@ export interface LinkStore {
    * Step 1 of the create protocol. `decide` is pure and may be called again: with nothing met before anything was looked at, and
    * after a lost race; what it says last counts. Opening writes the row; join and busy write nothing and return their link,
    * unwanted writes nothing whatever was met.
-   * While a sale born on legacy holds the slot nothing is written either, and that sale is returned as `elsewhere`.
+   * While a sale created on legacy holds the slot nothing is written either, and that sale is returned as `elsewhere`.
    * A reference goes upstream once for each merchant: a row whose `reference_sent` another one has is not written (`used`).
    * `revision`: of the merchant, as it was when the lane was chosen; when it is another by the time of the commit, or the
    * merchant is gone, nothing is written (`moved`), so that each sale is wholly before a move or wholly after it

@@ -31,7 +31,7 @@ export function legacySaleMethods(reader: Reader, writer: Writer, now: () => num
         steps.push({ write: 'end_earlier_legacy_sales', values: [at, id, at - LATE_EFFECT_MS] });
       const result = await writer.commit({ steps });
       if (result.kind === 'done') return;
-      throw new PuenteError('not_found', `There is no sale ${id} born on legacy: nothing was changed.`);
+      throw new PuenteError('not_found', `There is no sale ${id} created on legacy: nothing was changed.`);
     },
     legacySale: one(`SELECT ${SALE} FROM legacy_sales WHERE legacy_id = (SELECT ?) ORDER BY sequence DESC LIMIT 1`),
     openLegacySales: list(
@@ -48,7 +48,7 @@ export function legacySaleMethods(reader: Reader, writer: Writer, now: () => num
       const values = [JSON.stringify(gone)];
       const result = await writer.commit({ steps: [{ write: 'delete_legacy_sales', values }] });
       if (result.kind === 'done') return gone.length;
-      throw new PuenteError('store_failed', 'Old sales born on legacy were not deleted: try again.');
+      throw new PuenteError('store_failed', 'Old sales created on legacy were not deleted: try again.');
     },
   } satisfies Partial<StoreMethods>;
 }

@@ -147,7 +147,7 @@ export function listsOf({ losses, differences, unknowns, verdicts, coverage }: A
       title: 'What would have become of its creates',
       lead: 'Each was translated and judged by the rules of the orders API.',
       rows: verdicts.map(({ operation, verdict, code, error, detail, count }) => {
-        const told = { 'The till would be told': error, Why: detail, Calls: count };
+        const told = { 'The till would be answered': error, Why: detail, Calls: count };
         return { Operation: operation, Verdict: verdict.replace('_', ' '), Code: code, ...told };
       }),
     },

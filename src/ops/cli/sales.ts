@@ -32,12 +32,12 @@ puente can-migrate <merchant> judges one at once.`,
 function none({ totals }: FleetView): string {
   return totals.merchants === 0
     ? 'No merchant has called yet, and none is set. Point a till at Puente, or set one: puente merchants set <merchant> --reason …'
-    : 'No merchant is like that.';
+    : 'No merchant matches.';
 }
 
 function fleetText({ merchants, found, page, pages, totals, at }: FleetView): string {
   const { legacy, shadow, canary, orders } = totals.stages;
-  const sums = `${totals.merchants} merchants: ${legacy} legacy, ${shadow} shadow, ${canary} canary, ${orders} orders; ${totals.attention} to look at`;
+  const sums = `${totals.merchants} merchants: ${legacy} legacy, ${shadow} shadow, ${canary} canary, ${orders} orders; ${totals.attention} need attention`;
   return [sums, table(fleetColumns, merchants), `${found} found, page ${page} of ${pages}, at ${at}`].join('\n');
 }
 
@@ -114,7 +114,7 @@ function headOf(sale: SaleView, found_as: string): string {
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `  ${name}: ${oneLine(String(value))}`);
   return [
-    `Found as ${found_as}: merchant ${sale.merchant}, ${sale.family} ${sale.unit}, ${amount}, born on ${sale.lane} at ${sale.born_at}`,
+    `Found as ${found_as}: merchant ${sale.merchant}, ${sale.family} ${sale.unit}, ${amount}, created on ${sale.lane} at ${sale.born_at}`,
     `  state: ${sale.state}${sale.legacy_state === null ? '' : `, the till sees ${sale.legacy_state}`}${sale.ends_at === null ? '' : `, latest end ${sale.ends_at}`}`,
     ...known,
   ].join('\n');

@@ -42,7 +42,7 @@ export type MoveAnswer =
   | { result: 'proposed'; proposed: ProposalView; judgement: Judgement };
 
 /**
- * Moves a merchant: the next create sees it; every open link stays where it was born.
+ * Moves a merchant: the next create sees it; every open link stays on the lane it was created on.
  * @throws PuenteError refused with all that is missing, conflict when the revision is another, bad_request for a bad target.
  */
 export async function moveStage(ports: Ports, id: string, change: StageChange, person: Person): Promise<MoveAnswer> {

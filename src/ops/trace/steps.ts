@@ -29,7 +29,7 @@ export interface Story {
   fired: string[];
 }
 
-/** A sale born on orders. */
+/** A sale created on orders. */
 export async function storyOfLink(ports: Ports, link: Link): Promise<Story> {
   const { store } = ports;
   const { legacy_id } = link;

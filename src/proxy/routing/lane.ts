@@ -24,7 +24,7 @@ export type Lane =
   | { lane: 'orders'; stage: Stage; merchant: Merchant; link: Link | null }
   | { lane: 'refused'; stage: Stage; merchant_id: string | null; error: CommonErrorName };
 
-/** Whatever is no existing id, which stays where it was born. */
+/** A call without an existing id; an id stays on the lane that it was created on. */
 type NewWork = Exclude<Named, { kind: 'link' }>;
 
 /**

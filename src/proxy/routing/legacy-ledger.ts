@@ -186,7 +186,7 @@ function holdInMemory(ports: Ports, merchant_id: string, slot: string): void {
   ports.memory.unrecorded.hold(merchant_id, slot, ports.clock.now() + ports.settings.routing.legacy_hold_ms);
 }
 
-// What carried calls tell of sales born on legacy: a cancel that worked, a read that shows an end.
+// What carried calls tell of sales created on legacy: a cancel that worked, a read that shows an end.
 
 /**
  * Ends the sale that a carried call has just shown to be over, so that its unit is free to move without another question.

@@ -169,7 +169,7 @@ export async function narrow(ports: Ports, sale: LegacySale, token: Secret): Pro
   return true;
 }
 
-// How long a sale born on legacy holds its unit there when nobody says that it is over.
+// How long a sale created on legacy holds its unit there when nobody says that it is over.
 
 /** `X-Ttl-Store-Preference` (`docs/field-notes.md` QR §1.1). */
 const TTL_SECONDS = /^[1-9]\d{0,8}$/;

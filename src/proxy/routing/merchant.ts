@@ -141,7 +141,7 @@ export interface MerchantWithToken {
   merchant: Merchant;
   /** Epoch ms, as of `AcceptedToken`; null for a token that was not accepted as this merchant's. */
   accepted_until: number | null;
-  /** True when no sale born on legacy held the unit; false when one did, and when nobody has looked. */
+  /** True when no sale created on legacy held the unit; false when one did, and when nobody has looked. */
   is_free: boolean;
 }
 

@@ -6,7 +6,7 @@ const head = ['at', 'what'];
 const rows = [
   [
     '2026-11-22T10:16:19.500Z',
-    'The till called point.create_intent (stage orders, lane orders) and was told 200 after 95.6 ms',
+    'The till called point.create_intent (stage orders, lane orders) and was answered 200 after 95.6 ms',
   ],
   ['never', `x${'y'.repeat(70)}z\na second line`],
 ];

@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium)('the board', () => {
     expect(await page.locator('tbody th').allTextContents()).toEqual([expect.stringContaining(BRAZIL)]);
     await page.getByLabel('Merchant', { exact: true }).fill('');
     await page.getByLabel('Stage').selectOption('orders');
-    await page.getByText('No merchant is like that.').waitFor();
+    await page.getByText('No merchant matches.').waitFor();
     await page.goBack();
     await page.locator('#board').waitFor();
   });

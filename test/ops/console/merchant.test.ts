@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await page.locator('#preview').getByText('allowed, a move forward').waitFor();
     await page.locator('#stage-reason').fill('pilot shop of the console');
     await page.getByRole('button', { name: 'Move', exact: true }).click();
-    await page.getByRole('status').getByText('It is moved.').waitFor();
+    await page.getByRole('status').getByText('The merchant is moved.').waitFor();
     await page.getByRole('row').getByText('pilot shop of the console').waitFor();
     expect((await bench.stageOf()).in_force.intents?.stage).toBe('shadow');
   });
@@ -88,7 +88,7 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     const before = receiver.received.length;
     await page.locator('#replay-reason').fill('the receiver is well again');
     await page.getByRole('button', { name: 'Tell it again' }).click();
-    await page.getByRole('status').getByText('The notice is told again now.').waitFor();
+    await page.getByRole('status').getByText('The notice is sent again now.').waitFor();
     await receiver.waitFor(before + 1);
   });
 
@@ -100,17 +100,17 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await page.locator('#many-reason').fill('the receiver was down');
     const before = receiver.received.length;
     await page.getByRole('button', { name: 'Count first' }).click();
-    await page.getByRole('status').getByText('1 notice would be told again.').waitFor();
+    await page.getByRole('status').getByText('1 notice would be sent again.').waitFor();
     expect(receiver.received.length).toBe(before);
     await page.goto(`${page.url().replace('#replay', '')}&would=7`);
-    await page.getByRole('status').getByText('1 notice would be told again.').waitFor();
+    await page.getByRole('status').getByText('1 notice would be sent again.').waitFor();
     await page.evaluate("document.querySelector('input[name=expected]').value = '7'");
     await page.getByRole('button', { name: 'Tell them again' }).click();
     await page.getByRole('alert').getByText('Somebody changed it meanwhile').waitFor();
-    await page.getByRole('status').getByText('1 notice would be told again.').waitFor();
+    await page.getByRole('status').getByText('1 notice would be sent again.').waitFor();
     expect(receiver.received.length).toBe(before);
     await page.getByRole('button', { name: 'Tell them again' }).click();
-    await page.getByRole('status').getByText('The notices are told again now.').waitFor();
+    await page.getByRole('status').getByText('The notices are sent again now.').waitFor();
     await receiver.waitFor(before + 1);
   });
 
@@ -183,7 +183,7 @@ describe.skipIf(!hasChromium)('what stands in the way', () => {
     await page.locator('#safety').getByText('A stop stands: intents').waitFor();
     await page.locator('#reset-intents').fill('the service is well again');
     await page.getByRole('button', { name: 'Take it away' }).click();
-    await page.getByRole('status').getByText('The safety stop is taken away.').waitFor();
+    await page.getByRole('status').getByText('The safety stop is reset.').waitFor();
     expect((await bench.stageOf()).in_force.intents?.stage).toBe('orders');
     expect(problems).toEqual([]);
     await close();

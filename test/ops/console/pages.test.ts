@@ -41,7 +41,7 @@ describe.skipIf(!hasChromium)('the pages', () => {
     await page.getByRole('button', { name: 'Find' }).click();
     await page.getByText('Found as legacy id').waitFor();
     const boxes = await page.locator('.messages h3').allTextContents();
-    expect(boxes).toEqual(['The till asked', 'Puente asked the service', 'The service answered', 'The till was told']);
+    expect(boxes).toEqual(['Request of the till', 'Request upstream', 'Answer of upstream', 'Answer to the till']);
     expect(await page.locator('.messages pre').first().textContent()).toContain('mesa <b>4</b>');
     expect(await page.content()).not.toContain('APP_USR');
     expect(await page.locator('.story li').count()).toBeGreaterThan(4);

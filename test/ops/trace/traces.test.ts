@@ -85,23 +85,23 @@ describe('a Point sale on orders', () => {
       'till: The till called point.create_intent (stage',
       expect.stringMatching(/^loss: (x-corporation-id|body\.tip) did not reach the/),
       expect.stringMatching(/^loss: (x-corporation-id|body\.tip) did not reach the/),
-      'upstream: Asked the service for users_me:',
+      'upstream: Called upstream for users_me: the',
       'state: SENDING; the till sees OPEN',
-      'upstream: Asked the service for create:',
+      'upstream: Called upstream for create: the',
       'state: LIVE, the order is created;',
-      'event: The service told order.processed (signed);',
+      'event: Upstream sent event order.processed (signed);',
       'state: DONE, the order is processed;',
       'notice: A point notice was committed;',
       'notice: Delivered: The receiver answered 200.',
       'till: The till called payments.create_refund (stage',
-      'upstream: Asked the service for users_me:',
+      'upstream: Called upstream for users_me: the',
       'refund: A refund of 5.00 ARS',
-      'upstream: Asked the service for refund:',
+      'upstream: Called upstream for refund: the',
       'refund: The refund is DONE, 5.00',
     ]);
     expect(times(whole)).toEqual(times(whole).toSorted((a, b) => a - b));
     expect(whole.sale).toMatchObject({ lane: 'orders', state: 'DONE', legacy_state: 'FINISHED', amount: '15.00' });
-    expect(whole.promise).toContain('born on orders');
+    expect(whole.promise).toContain('created on orders');
     expect(whole.rules.find(({ row }) => row.startsWith('point.create.request#'))?.why).not.toBe('');
   });
 
@@ -189,7 +189,7 @@ it('a QR sale on orders: by its merchant order and its payment, with each notice
   expectNoSecret(failed);
 });
 
-describe('a sale born on legacy', () => {
+describe('a sale created on legacy', () => {
   it('of a merchant that nobody has set up: by its id and by its reference, with what was carried', async () => {
     const device = 'NEWLAND_N950__LOAD0000102';
     const options = { merchant: BRAZIL };
@@ -205,15 +205,15 @@ describe('a sale born on legacy', () => {
       sale: { merchant: BRAZIL, lane: 'legacy', legacy_id: id, order_id: null, client_reference: 'mesa 5' },
       rules: [],
     });
-    expect(found.promise).toContain('born on legacy');
+    expect(found.promise).toContain('created on legacy');
     expect(told(found, 4)).toEqual([
       'till: The till called point.create_intent',
       'state: The sale was written',
-      expect.stringMatching(/^upstream: Carried to legacy: the/),
+      expect.stringMatching(/^upstream: Proxied to legacy: the/),
       'till: The till called point.get_intent',
-      expect.stringMatching(/^upstream: Carried to legacy: the/),
+      expect.stringMatching(/^upstream: Proxied to legacy: the/),
       'till: The till called point.cancel_intent',
-      expect.stringMatching(/^upstream: Carried to legacy: the/),
+      expect.stringMatching(/^upstream: Proxied to legacy: the/),
       'state: Known as over',
     ]);
     expect(await trace(id.toUpperCase())).toMatchObject({ found_as: 'legacy id', sale: { legacy_id: id } });
@@ -237,10 +237,10 @@ describe('a sale born on legacy', () => {
     expect(told(found, 4)).toEqual([
       'till: The till called qr.put_order',
       'state: The sale was written',
-      expect.stringMatching(/^upstream: Carried to legacy: the/),
+      expect.stringMatching(/^upstream: Proxied to legacy: the/),
       'state: Known as open on',
       'till: The till called qr.get_order',
-      expect.stringMatching(/^upstream: Carried to legacy: the/),
+      expect.stringMatching(/^upstream: Proxied to legacy: the/),
     ]);
   });
 
@@ -310,7 +310,7 @@ it('a call that belongs to no sale is told by itself', async () => {
   const [, id = ''] = /^\d+,"([^"]+)"/.exec(line) ?? [];
   const found = await trace(id);
   expect(found).toMatchObject({ found_as: 'exchange', sale: null });
-  expect(found.steps[0]?.what).toContain('was told 400');
+  expect(found.steps[0]?.what).toContain('was answered 400');
   const shown = await puente(['trace', id], {
     env: { PUENTE_OPS_URL: shop.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN },
   });

@@ -228,7 +228,7 @@ describe('a merchant on orders', () => {
     expect(await answer.body.json()).toMatchObject({ digest: digestOf(body.join('')) });
   });
 
-  it('whose stage goes back to legacy: what was born on orders still follows orders, new work does not', async () => {
+  it('whose stage goes back to legacy: what was created on orders still follows orders, new work does not', async () => {
     await openOrders();
     const path = `${POINT}/devices/${DEVICE}/payment-intents`;
     const id = idOf(await puente.till(path, { body: { amount: 1500 } }));

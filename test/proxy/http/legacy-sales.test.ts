@@ -1,4 +1,4 @@
-/** Sales born on legacy seen from the till: what holds a unit there after a move, for how long, and what does not. */
+/** Sales created on legacy seen from the till: what holds a unit there after a move, for how long, and what does not. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ARGENTINA, type Bench, DEVICE, eventually, POINT, startBench } from '../../kit.ts';
 

@@ -25,9 +25,9 @@ export const lanesKept: Rule = (evidence) => {
     if (what === 'sell' && isTaken(call)) wrong.push(...bornRight(evidence, call, carried));
     if (legacy_id === null || call.status === null || what === 'sell' || what === 'probe') continue;
     if (carried && evidence.link.has(legacy_id) && isOwn(evidence, call))
-      wrong.push(`a ${what} of sale ${sale} went to legacy, and it was born on orders`);
+      wrong.push(`a ${what} of sale ${sale} went to legacy, and it was created on orders`);
     if (!carried && evidence.intent.has(legacy_id))
-      wrong.push(`a ${what} of sale ${sale} went to orders, and it was born on legacy`);
+      wrong.push(`a ${what} of sale ${sale} went to orders, and it was created on legacy`);
   }
   for (const { legacy_id, stage_at_birth } of evidence.links)
     if (stage_at_birth === 'legacy') wrong.push(`${legacy_id} was written after its merchant had been moved to legacy`);

@@ -45,7 +45,7 @@ export function anyMerchantTests(harness: Harness): void {
     ]);
   });
 
-  it('finds the newest sales born on legacy with a reference, of merchants without a row too', async () => {
+  it('finds the newest sales created on legacy with a reference, of merchants without a row too', async () => {
     const sales = [MERCHANT, '1', MERCHANT].map((merchant_id, nth) =>
       newSale({ merchant_id, unit: `PAX_A910__${nth}`, client_reference: 'mesa 4' }),
     );

@@ -16,7 +16,7 @@ export function laneTests(harness: Harness): void {
   const { store } = harness;
   itRaces(harness);
 
-  it('writes no link while a sale born on legacy holds the unit, and gives that sale', async () => {
+  it('writes no link while a sale created on legacy holds the unit, and gives that sale', async () => {
     for (const state of ['SENDING', 'IN_DOUBT', 'OPEN'] as const) {
       const unit = `PAX_A910__${state}`;
       const sale = newSale({ unit, state });
@@ -29,7 +29,7 @@ export function laneTests(harness: Harness): void {
     }
   });
 
-  it('writes a link when the sale born on legacy is over, or is of another unit or merchant', async () => {
+  it('writes a link when the sale created on legacy is over, or is of another unit or merchant', async () => {
     await store.legacy_sales.openLegacySale(newSale({ state: 'ENDED' }));
     await store.legacy_sales.openLegacySale(newSale({ state: 'REFUSED' }));
     await store.legacy_sales.openLegacySale(newSale({ state: 'OPEN', ends_at: NOON }));

@@ -1,4 +1,4 @@
-/** Sales born on legacy: what is remembered of one, how long it holds its unit, and how it is found. */
+/** Sales created on legacy: what is remembered of one, how long it holds its unit, and how it is found. */
 import { expect, it } from 'vitest';
 import { type Harness, MERCHANT, MINUTE_MS, NOON, newSale, OTHER_MERCHANT, TERMINAL } from './harness.ts';
 

@@ -75,7 +75,7 @@ export function storeContract(name: string, open: OpenHarness): void {
     describe('events', () => eventTests(harness));
     describe('merchants and tokens', () => merchantTests(harness));
     describe('audit', () => auditTests(harness));
-    describe('sales born on legacy', () => legacySaleTests(harness));
+    describe('sales created on legacy', () => legacySaleTests(harness));
     describe('a unit and its two lanes', () => laneTests(harness));
     describe('exchanges', () => exchangeTests(harness));
     describe('pages of exchanges', () => pageTests(harness));
