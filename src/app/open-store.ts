@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, loadConfig } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
+import type { MigrateStore } from '../ops/cli/store.ts';
 import type { Store } from '../ops/ports.ts';
 import type { Clock } from '../proxy/clock.ts';
 import type { Log } from '../proxy/log.ts';
@@ -10,7 +11,7 @@ import type { Room } from '../proxy/records/upkeep.ts';
 import type { Metrics } from '../proxy/telemetry/metrics.ts';
 import { createVault, type Vault } from '../proxy/vault.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
-import { type TransferNews, type TransferOutcome, transferStore } from '../store/transfer/transfer.ts';
+import { transferStore } from '../store/transfer/transfer.ts';
 import { armedFailpoint } from './armed.ts';
 import { type AppParts, secretKey } from './ports.ts';
 
@@ -81,8 +82,8 @@ function tellRoom(log: Log, metrics: Metrics): (room: Room) => void {
 export function migrateStore(
   env: NodeJS.ProcessEnv,
   cwd: string,
-  { is_ahead, tell }: { is_ahead: boolean; tell: (news: TransferNews) => void },
-): Promise<TransferOutcome> {
+  { is_ahead, tell }: Parameters<MigrateStore>[0],
+): ReturnType<MigrateStore> {
   const config = loadConfig({ env, cwd });
   const { url, connect_timeout_ms } = config.postgres;
   if (url === null)

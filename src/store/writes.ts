@@ -114,7 +114,7 @@ export function holding(column: string): string {
 export const AWAITS_IN_BULK = (merchant: string): string => `state = 'running' AND EXISTS (
     SELECT 1 FROM json_each(bulk_moves.items) AS item
     WHERE item.value ->> 'merchant_id' = ${merchant} AND item.value ->> 'state' = 'waiting')`;
-const LISTED = 'IN (SELECT value FROM json_each(?))';
+export const LISTED = 'IN (SELECT value FROM json_each(?))';
 /** More at once would hold up the payments that wait behind the housekeeping. */
 export const HOUSEKEEPING_ROWS = 5_000;
 /** Unverified events kept of one order when they are done: enough to see what arrived, too few to fill a disk with. */

@@ -3,7 +3,18 @@ import { type Command, Option } from 'commander';
 import { withManual } from './help.ts';
 import { type Columns, print, startProgress, table } from './output.ts';
 
-/** What a restore did; only `src/cli.ts` touches files. */
+export interface RestoreOrder {
+  /** The backup. */
+  file: string;
+  /** The data directory that gets it. */
+  into: string;
+  /** A database that is there already is moved aside; without it that is refused. */
+  replace: boolean;
+  reason: string;
+  /** Epoch ms. */
+  now: number;
+}
+
 export interface RestoreOutcome {
   path: string;
   /** Where the database of before is now; null when there was none. */
@@ -16,13 +27,8 @@ export interface RestoreOutcome {
   is_proved: boolean;
 }
 
-export type Restore = (order: {
-  file: string;
-  into: string;
-  replace: boolean;
-  reason: string;
-  now: number;
-}) => Promise<RestoreOutcome>;
+/** Only `src/cli.ts` touches files. */
+export type Restore = (order: RestoreOrder) => Promise<RestoreOutcome>;
 
 export function addRestoreCommand(program: Command, restore: Restore): void {
   const command = program
@@ -68,21 +74,25 @@ export interface MigrateStoreNews {
   of_rows: number;
 }
 
-interface MigratedTable {
+export interface MigratedTable {
   table: string;
   rows: number;
+  /** Rows that had changed since they were copied, were missing, or were deleted in the file. */
   changed: number;
   missing: number;
   extra: number;
+  /** Over all rows, equal on both sides. */
   sha256: string;
 }
 
-/** What it did; `proved` is null as long as it only went ahead. */
 export interface MigrateStoreOutcome {
   from: string;
   to: string;
+  /** An earlier run had begun it. */
   is_resumed: boolean;
+  /** Rows copied by this run. */
   copied: number;
+  /** Null with `is_ahead`: then nothing is proved yet. */
   proved: { rows: number; tables: MigratedTable[]; links: Record<string, number>; audit_lines: number } | null;
 }
 

@@ -1,7 +1,8 @@
 /** Leases: a due row that one store has taken is handed to no other until it is done, or until that store counts as dead. */
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Reader } from '../engine.ts';
 import { openPool, type PoolSettings } from './pool.ts';
-import { type PostgresReader, readerOn } from './reader.ts';
+import { readerOn } from './reader.ts';
 
 /** Half of it is longer than any call may take (`notices.timeout_ms`, two minutes at most); a live store renews the lease of what it still works on. */
 export const LEASE_SECONDS = 300;
@@ -65,14 +66,10 @@ export type Leases = Awaited<ReturnType<typeof openLeases>>;
  * @param holder this store's name. @param url of the database, and how its connections behave.
  * @throws PuenteError store_failed when it could not be listed.
  */
-export async function openLeases(
-  reader: PostgresReader,
-  holder: string,
-  { url, ...settings }: PoolSettings & { url: string },
-) {
+export async function openLeases(reader: Reader, holder: string, { url, ...settings }: PoolSettings & { url: string }) {
   const limits = { ...settings, ...beatLimits(settings), connections: 1 };
   const own = openPool(url, limits);
-  const beat = readerOn(own, limits).prepare<[string], never>(`INSERT INTO lease_holders (name, seen_at, since)
+  const beats = readerOn(own, limits).prepare<[string], never>(`INSERT INTO lease_holders (name, seen_at, since)
     VALUES (?, clock_timestamp(), clock_timestamp()) ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at,
       since = CASE WHEN lease_holders.seen_at < ${LONG_AGO} THEN excluded.since ELSE lease_holders.since END`);
   const release = reader.prepare<[string], never>('DELETE FROM leases WHERE holder = ?');
@@ -83,12 +80,13 @@ export async function openLeases(
   const forget = reader.prepare<[], never>(
     `DELETE FROM lease_holders WHERE seen_at < clock_timestamp() - interval '${KEPT_SECONDS} seconds'`,
   );
-  await beat.all(holder).catch(async (error: unknown) => {
+  const beat = async (): Promise<unknown> => beats.all(holder);
+  await beat().catch(async (error: unknown) => {
     await own.end();
     throw error;
   });
   // While the server is away no store takes anything.
-  const beating = setInterval(() => void beat.all(holder).catch(() => undefined), HEARTBEAT_MS).unref();
+  const beating = setInterval(() => void beat().catch(() => undefined), HEARTBEAT_MS).unref();
   return {
     /** Frees all leases of this store, ends its heartbeat and closes its connection. */
     async release(): Promise<void> {

@@ -18,16 +18,6 @@ import {
 /** After a fail-over all idle connections are broken at once, and a read does no harm twice. */
 export const SECOND_TRY_AFTER_MS = 50;
 
-/** A read over the network. */
-export interface AwaitedRead<Values extends Value[], Row> extends Read<Values, Row> {
-  get(...values: Values): Promise<Row | undefined>;
-  all(...values: Values): Promise<Row[]>;
-}
-
-export interface PostgresReader extends Reader {
-  prepare<Values extends Value[], Row>(sql: string, kind?: ReadKind): AwaitedRead<Values, Row>;
-}
-
 /**
  * @param pool open. Covered texts come out as they were written.
  * @param limits of the pool.
@@ -36,7 +26,7 @@ export function readerOn(
   pool: Pool,
   { statement_timeout_ms }: Pick<PoolSettings, 'statement_timeout_ms'>,
   cover: Cover = noCover,
-): PostgresReader {
+): Reader {
   /** Opens what is covered in a row, in place. */
   const open = (row: Row): Row => {
     for (const name of COVERED_COLUMNS) {
@@ -51,12 +41,12 @@ export function readerOn(
     return asked.rows.map(open);
   };
   return {
-    prepare<Values extends Value[], Row>(sql: string, kind: ReadKind = 'search'): AwaitedRead<Values, Row> {
+    prepare<Values extends Value[], Row>(sql: string, kind: ReadKind = 'search'): Read<Values, Row> {
       const statement = statementOf(sql, cover);
       const ask = kind === 'lookup' ? lookups.ask : search;
       // The caller declares the rows of its own SELECT.
       const all = async (...values: Values): Promise<Row[]> => (await rowsOf(() => ask(statement, values))) as Row[];
-      return { all, get: async (...values) => (await all(...values))[0] };
+      return { all, get: async (...values: Values) => (await all(...values))[0] };
     },
   };
 }

@@ -9,6 +9,7 @@ import {
   type FirstOfEach,
   type HandOut,
   portsOf,
+  type Reader,
   type StoreMethods,
   type Upkeep,
   type Value,
@@ -21,7 +22,7 @@ import { doubtLegacySales } from '../routing.ts';
 import { claimOf, isFree, openLeases } from './leases.ts';
 import { openPool, type PoolSettings, watchHealth, withConnection } from './pool.ts';
 import { locationOf, postgresMigrations, prepareDatabase } from './prepare.ts';
-import { type PostgresReader, readerOn } from './reader.ts';
+import { readerOn } from './reader.ts';
 import { openUpkeep, spanMethods } from './upkeep.ts';
 import { openWriter } from './writer.ts';
 
@@ -95,13 +96,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
 }
 
-function methodsOf(
-  reader: PostgresReader,
-  writer: Writer,
-  upkeep: Upkeep,
-  now: () => number,
-  holder: string,
-): StoreMethods {
+function methodsOf(reader: Reader, writer: Writer, upkeep: Upkeep, now: () => number, holder: string): StoreMethods {
   const shared = sharedMethods({
     reader,
     writer,
@@ -163,7 +158,7 @@ const FREE = {
 };
 
 /** @param holder this store's name. */
-function handOutTo(reader: PostgresReader, holder: string): HandOut {
+function handOutTo(reader: Reader, holder: string): HandOut {
   return <Values extends Value[], Row>(what: keyof typeof FREE, select: string, order: string) => {
     const { key, condition, names } = FREE[what];
     const chosen = `${select} AND ${condition} ORDER BY ${order} LIMIT ? FOR NO KEY UPDATE SKIP LOCKED`;
@@ -175,7 +170,7 @@ function handOutTo(reader: PostgresReader, holder: string): HandOut {
 }
 
 /** All merchants in one round trip. */
-function firstOfEachTo(reader: PostgresReader, holder: string): FirstOfEach {
+function firstOfEachTo(reader: Reader, holder: string): FirstOfEach {
   return <Row>(what: 'notice' | null, select: string, order: string) => {
     const [free, locked] = what === null ? ['', ''] : [`AND ${FREE[what].condition}`, 'FOR NO KEY UPDATE SKIP LOCKED'];
     const chosen = `SELECT first.* FROM json_array_elements_text(?::json) AS merchant (id) CROSS JOIN LATERAL (
@@ -192,7 +187,7 @@ function firstOfEachTo(reader: PostgresReader, holder: string): FirstOfEach {
 
 // The inbox: events are committed before they are acknowledged, and merged until a store takes them.
 
-function inboxMethods(reader: PostgresReader, writer: Writer, holder: string) {
+function inboxMethods(reader: Reader, writer: Writer, holder: string) {
   return {
     async receiveEvent({ received_at, order_id, reference, user_id, verified, action }) {
       const same = [order_id, reference, user_id, verified ? 1 : 0, action];

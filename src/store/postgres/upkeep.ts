@@ -3,27 +3,30 @@
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { Room } from '../../proxy/records/upkeep.ts';
-import { conditionMethods, factsIn, noBackups, type StoreMethods, type Upkeep, type Writer } from '../engine.ts';
+import {
+  conditionMethods,
+  factsIn,
+  noBackups,
+  type Reader,
+  type StoreMethods,
+  type Upkeep,
+  type Writer,
+} from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
 import { tidierOf } from '../exchanges.ts';
 import { retentionMethods } from '../retention.ts';
 import { clientFor, textOf } from './pool.ts';
 import { locationOf, refuseSettings } from './prepare.ts';
-import type { PostgresReader } from './reader.ts';
-
-export interface UpkeepOptions {
-  /** Shown to people. */
-  location: string;
-  newest_schema: number;
-  now: () => number;
-}
 
 /** The disk belongs to the server: when it is full, writes fail. */
 const ROOM: Room = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false };
 
 /** @throws PuenteError store_failed */
-export async function openUpkeep(reader: PostgresReader, writer: Writer, options: UpkeepOptions): Promise<Upkeep> {
-  const { location, newest_schema, now } = options;
+export async function openUpkeep(
+  reader: Reader,
+  writer: Writer,
+  { location, newest_schema, now }: { location: string; newest_schema: number; now: () => number },
+): Promise<Upkeep> {
   const { version, ...facts } = await factsOf(reader);
   const sizes = reader.prepare<[], { schema: number; file_bytes: number }>(
     `SELECT (SELECT max(version) FROM puente_schema) AS schema, pg_database_size(current_database()) AS file_bytes`,
@@ -47,7 +50,7 @@ export async function openUpkeep(reader: PostgresReader, writer: Writer, options
 }
 
 /** Pages are checked by the server (`pg_amcheck`, checksums); a client can only see whether an index can't be used. */
-function integrityOf(reader: PostgresReader): Upkeep['integrity'] {
+function integrityOf(reader: Reader): Upkeep['integrity'] {
   const invalid = reader.prepare<[], { name: string }>(
     `SELECT CAST(indexrelid::regclass AS TEXT) AS name FROM pg_index
      WHERE NOT (indisvalid AND indisready) AND indrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace)`,
@@ -63,7 +66,7 @@ function integrityOf(reader: PostgresReader): Upkeep['integrity'] {
   };
 }
 
-async function factsOf(reader: PostgresReader) {
+async function factsOf(reader: Reader) {
   const rows = await reader.prepare<[], { name: string; value: string }>('SELECT name, value FROM meta').all();
   const server = reader.prepare<[], { version: string }>(`SELECT current_setting('server_version') AS version`);
   const { version = '' } = (await server.get()) ?? {};
@@ -80,11 +83,7 @@ const SPANS = 16;
 const LOOSE = `(SELECT sequence, at FROM exchanges_before UNION ALL SELECT sequence, at FROM exchanges_unplaced) AS loose`;
 
 /** @param now epoch ms. */
-export function spanMethods(
-  reader: PostgresReader,
-  writer: Writer,
-  now: () => number,
-): Pick<StoreMethods, 'tidyExchanges'> {
+export function spanMethods(reader: Reader, writer: Writer, now: () => number): Pick<StoreMethods, 'tidyExchanges'> {
   const keep = reader.prepare<[number, number, number], { changed: number }>(
     'SELECT keep_exchange_spans(?, ?, ?) AS changed',
   );
@@ -92,13 +91,15 @@ export function spanMethods(
   return {
     async tidyExchanges(exchanges_before, messages_before, limit) {
       const at = now();
-      const kept = await keep.get(at, widthOf(at - exchanges_before), exchanges_before).then(
-        () => null,
-        (error: unknown) => error,
-      );
+      let failed: unknown = null;
+      try {
+        await keep.get(at, widthOf(at - exchanges_before), exchanges_before);
+      } catch (error) {
+        failed = error;
+      }
       // Spans that could not be kept in order keep no row and no message from going.
       const gone = await tidyRows(exchanges_before, messages_before, limit);
-      if (kept !== null && gone === 0) throw kept;
+      if (failed !== null && gone === 0) throw failed;
       return gone;
     },
   };

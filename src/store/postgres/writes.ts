@@ -5,6 +5,7 @@ import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
 import {
   EXCHANGE,
   HOLDING,
+  LISTED,
   namesIn,
   UNVERIFIED_KEPT,
   type Words,
@@ -36,7 +37,6 @@ const words: Words = {
 const EXCHANGE_CELLS = EXCHANGE.replace(/\b(at|status)\b/g, '$1:bigint').replace('duration_ms', 'duration_ms:float8');
 /** Parked events beyond the limit; the tally spares counting them each time. */
 const TOO_MANY = `greatest(0, (SELECT sum(rows) FROM tallies WHERE what = 'parked') - ${PARKED_EVENTS_LIMIT})`;
-const LISTED = 'IN (SELECT value FROM json_each(?))';
 
 const own: Partial<Record<WriteName, string>> = {
   insert_exchanges: `INSERT INTO exchanges ${rows(EXCHANGE_CELLS, { order: 'place' })}`,

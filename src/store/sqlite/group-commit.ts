@@ -93,10 +93,7 @@ export class WriteQueue {
     });
   }
 
-  /**
-   * Resolves once the commit is durable: `done`, or a clean refusal of this unit alone.
-   * @throws PuenteError store_failed when it could not be written or its durability can't be proved.
-   */
+  /** See `Writer`. */
   commit(unit: Unit): Promise<CommitResult> {
     if (this.#ended !== null) return Promise.reject(this.#ended);
     if (this.#waiting.length >= WAITING_LIMIT) {

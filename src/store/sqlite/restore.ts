@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, linkSync, mkdirSync, renameSync, rmSync, statS
 import { basename, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
-import type { RestoreOutcome } from '../../ops/cli/store.ts';
+import type { RestoreOrder, RestoreOutcome } from '../../ops/cli/store.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
 import { readMigrations } from '../migrations.ts';
@@ -18,19 +18,6 @@ import { forgetRestoring, noteRestoring, putInPlace, restoringNote } from './und
 const DATABASE = 'puente.db';
 /** Files of a database that must not be left beside another one. */
 const COMPANIONS = ['-wal', '-shm', '-journal'];
-
-export interface RestoreOrder {
-  /** The backup. */
-  file: string;
-  /** The data directory that gets it. */
-  into: string;
-  /** A database that is there already is moved aside; without it that is refused. */
-  replace: boolean;
-  reason: string;
-  /** Epoch ms. */
-  now: number;
-}
-
 /**
  * Restores one backup. The old file keeps its name until the copy is proved, and there is a file at every moment: without one a
  * start would make a new, empty one. Repeat a restore that was cut off; until then no start serves the file.

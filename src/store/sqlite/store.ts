@@ -70,9 +70,9 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       now,
       failpoint,
       newest_schema: readMigrations(MIGRATIONS_DIRECTORY).length,
-      backup_directory: options.backup_directory ?? join(dirname(path), 'backups'),
+      directory: options.backup_directory ?? join(dirname(path), 'backups'),
       disk: options.disk ?? UNWATCHED,
-      ...(options.onRoom === undefined ? {} : { onRoom: options.onRoom }),
+      onRoom: options.onRoom,
     });
     return assembleStore({ queue: writer, reader, now, release: lock.release, upkeep });
   } catch (error) {

@@ -2,26 +2,19 @@
 
 import { statSync } from 'node:fs';
 import { say } from '../../locales/message.ts';
-import type { Failpoint } from '../../proxy/process-memory.ts';
 import type { Room } from '../../proxy/records/upkeep.ts';
 import { conditionMethods, factsIn, noBackups, type Upkeep } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
 import { retentionMethods } from '../retention.ts';
-import { backupMethods, sweepBackups } from './backup.ts';
-import { type DiskSettings, watchDisk } from './disk.ts';
+import { type BackupParts, backupMethods, sweepBackups } from './backup.ts';
+import { watchDisk } from './disk.ts';
 import { checkInThread } from './examine.ts';
 import type { WriteQueue } from './group-commit.ts';
 import type { Reader } from './reader.ts';
 
-export interface UpkeepOptions {
-  path: string;
-  /** Epoch ms. */
-  now: () => number;
-  failpoint: Failpoint;
+export interface UpkeepOptions extends Omit<BackupParts, 'instance_id' | 'contentBytes' | 'emptyLog'> {
   newest_schema: number;
-  backup_directory: string;
-  disk: DiskSettings;
-  onRoom?: (room: Room) => void;
+  onRoom?: ((room: Room) => void) | undefined;
 }
 
 export interface Upkept extends Upkeep {
@@ -31,7 +24,7 @@ export interface Upkept extends Upkeep {
 
 /** Removes what a killed backup left, and watches the disk from then on. */
 export async function openUpkeep(reader: Reader, queue: WriteQueue, options: UpkeepOptions): Promise<Upkept> {
-  const { path, now, failpoint, backup_directory: directory } = options;
+  const { path, now, directory } = options;
   const facts = factsOf(reader);
   const emptyLog = async (): Promise<void> => {
     await queue.commit({ steps: [], checkpoint: true }).catch(() => undefined);
@@ -39,16 +32,9 @@ export async function openUpkeep(reader: Reader, queue: WriteQueue, options: Upk
   await sweepBackups(directory, facts.instance_id);
   const disk = await watchDisk(path, options.disk, emptyLog, options.onRoom);
   const pages = pagesOf(reader);
-  const { settled, ...backups } = backupMethods({
-    path,
-    directory,
-    instance_id: facts.instance_id,
-    now,
-    failpoint,
-    disk: options.disk,
-    contentBytes: () => pages().content_bytes,
-    emptyLog,
-  });
+  const { instance_id } = facts;
+  const contentBytes = () => pages().content_bytes;
+  const { settled, ...backups } = backupMethods({ ...options, instance_id, contentBytes, emptyLog });
   const erasing = eraseMethods(reader, queue, now, emptyLog);
   return {
     ...backups,

@@ -3,6 +3,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { PuenteError } from '../../error.ts';
 import { verifyAuditStream } from '../../ops/audit.ts';
+import type { MigratedTable } from '../../ops/cli/store.ts';
 import type { AuditEntry, AuditLine } from '../../proxy/audit.ts';
 import { TRANSFER } from '../postgres/prepare.ts';
 import { valuesOfAudit } from '../writes.ts';
@@ -13,14 +14,11 @@ import type { Target } from './target.ts';
 /** Names in `meta` that stay true of the installation. */
 const KEPT_FACTS = ['instance_id', 'created_at', 'restored_from', 'restored_at'];
 
-/** Links by state, as they were counted row by row. */
-export type LinkCounts = Record<string, number>;
-
 /**
  * Proves what is stored beside the rows: counts of links by state, and the audit chain up to its head.
  * @returns links by state. @throws PuenteError conflict.
  */
-export async function proveSums(source: Source, target: Target): Promise<LinkCounts> {
+export async function proveSums(source: Source, target: Target): Promise<Record<string, number>> {
   const counted = await target.run('SELECT state, count(*) AS links FROM links GROUP BY state');
   const links = Object.fromEntries(counted.map(({ state, links }) => [String(state), Number(links)]));
   for (const [state, count] of source.linkCounts())
@@ -98,17 +96,6 @@ function notProved(why: string): PuenteError {
 
 // Makes the target equal to the source, which nothing writes to any more, and proves it row by row.
 
-export interface Settled {
-  table: string;
-  rows: number;
-  /** Rows that had changed since they were copied, were missing, or were deleted in the source. */
-  changed: number;
-  missing: number;
-  extra: number;
-  /** Over all rows, equal on both sides. */
-  sha256: string;
-}
-
 /**
  * First deleted rows are removed, children before parents, and changed rows release their unique values; then rows are written,
  * parents first; then all is read back once more. A table that is equal at first is read once.
@@ -119,7 +106,7 @@ export async function settle(
   target: Target,
   tables: readonly (readonly [CarriedTable, Shape])[],
   teller: (table: string) => (rows: number) => void,
-): Promise<Settled[]> {
+): Promise<MigratedTable[]> {
   const first = new Map<string, Compared>();
   for (const [table, shape] of tables.toReversed()) {
     const repairs = {
@@ -143,7 +130,7 @@ export async function settle(
     };
     await compareTable(source, target, shape, repairs, teller(table.name));
   }
-  const settled: Settled[] = [];
+  const settled: MigratedTable[] = [];
   for (const { table, shape, found } of compared) {
     const last = isEqual(found) ? found : await compareTable(source, target, shape, {}, teller(table.name));
     if (!isEqual(last)) throw notEqual(table.name, last);

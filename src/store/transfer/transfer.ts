@@ -1,6 +1,7 @@
 /** Transfers an installation from its file to a PostgreSQL server: copied while it runs, then completed and proved while it is stopped. */
 
 import { setTimeout as pause } from 'node:timers/promises';
+import type { MigrateStoreNews, MigrateStoreOutcome } from '../../ops/cli/store.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { Secret } from '../../proxy/vault.ts';
 import { databaseUnusable } from '../postgres/pool.ts';
@@ -12,7 +13,7 @@ import {
   TRANSFER,
 } from '../postgres/prepare.ts';
 import { noteTransferred, transferredNote } from '../sqlite/under-way.ts';
-import { finishTransfer, type LinkCounts, proveSums, type Settled, settle } from './finish.ts';
+import { finishTransfer, proveSums, settle } from './finish.ts';
 import { CARRIED, type CarriedTable, keyOf, OWN_OF_FILE, type Shape } from './rows.ts';
 import { openSource, type Source } from './source.ts';
 import { openTarget, type Target } from './target.ts';
@@ -28,26 +29,8 @@ export interface TransferOrder {
   is_ahead: boolean;
   /** Epoch ms. */
   now: () => number;
-  tell: (news: TransferNews) => void;
+  tell: (news: MigrateStoreNews) => void;
   failpoint?: Failpoint;
-}
-
-export interface TransferNews {
-  step: 'copying' | 'comparing';
-  table: string;
-  rows: number;
-  of_rows: number;
-}
-
-export interface TransferOutcome {
-  from: string;
-  to: string;
-  /** An earlier run had begun it. */
-  is_resumed: boolean;
-  /** Rows copied by this run. */
-  copied: number;
-  /** Null with `is_ahead`: then nothing is proved yet. */
-  proved: { rows: number; tables: Settled[]; links: LinkCounts; audit_lines: number } | null;
 }
 
 /**
@@ -55,7 +38,7 @@ export interface TransferOutcome {
  * on the file, whose rows stay unchanged.
  * @throws PuenteError store_unusable, conflict or store_failed, each with the repair.
  */
-export async function transferStore(order: TransferOrder): Promise<TransferOutcome> {
+export async function transferStore(order: TransferOrder): Promise<MigrateStoreOutcome> {
   const { file, url, key_mark, is_ahead, connect_timeout_ms, now } = order;
   const location = locationOf(url.reveal());
   const source = openSource(file, !is_ahead, key_mark);
@@ -74,11 +57,11 @@ export async function transferStore(order: TransferOrder): Promise<TransferOutco
   }
 }
 
-async function carry(source: Source, target: Target, order: TransferOrder): Promise<TransferOutcome> {
+async function carry(source: Source, target: Target, order: TransferOrder): Promise<MigrateStoreOutcome> {
   const { tell, now, failpoint = noFailpoint } = order;
   const tables = await shapesOf(source, target);
   const is_resumed = await beginTransfer(source, target);
-  const teller = (step: TransferNews['step'], table: string) => {
+  const teller = (step: MigrateStoreNews['step'], table: string) => {
     const of_rows = source.count(table);
     return (rows: number) => tell({ step, table, rows, of_rows });
   };
