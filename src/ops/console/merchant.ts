@@ -132,14 +132,12 @@ export const merchantForms: readonly Form[] = [
     });
     return 'judged';
   }),
-  form('/moves/:move/approve', async ({ tell, path }, _of, { reason }) => {
-    await tell('POST /api/moves/:id/approve', { path: { id: path.move ?? '' }, body: { reason } });
-    return 'approved';
-  }),
-  form('/moves/:move/decline', async ({ tell, path }, _of, { reason }) => {
-    await tell('POST /api/moves/:id/decline', { path: { id: path.move ?? '' }, body: { reason } });
-    return 'declined';
-  }),
+  ...(['approve', 'decline'] as const).map((act) =>
+    form(`/moves/:move/${act}`, async ({ tell, path }, _of, { reason }) => {
+      await tell(`POST /api/moves/:id/${act}`, { path: { id: path.move ?? '' }, body: { reason } });
+      return `${act}d`;
+    }),
+  ),
 ];
 
 /** @param send returns the key of what was done (`done.…`). */

@@ -100,10 +100,7 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
 /** Newest first. */
 export async function viewBulks(ports: Ports): Promise<Omit<BulkView, 'items'>[]> {
   const all = await ports.store.moves.bulkMoves(bulkStates, MOST_LISTED);
-  return all.map((bulk) => {
-    const { items: _items, ...view } = bulkView(bulk);
-    return view;
-  });
+  return all.map(bulkView).map(({ items: _items, ...view }) => view);
 }
 
 export async function viewBulk(ports: Ports, id: string): Promise<BulkView> {
@@ -119,18 +116,14 @@ export async function abortBulk(ports: Ports, id: string, why: string, person: P
         'refused',
         say('refusal.bulk_over', { id, state: bulk.state, why: readStored(bulk.detail) }),
       );
-    const items = skipWaiting(bulk.items, ports.clock.now());
+    // It leaves no merchant waiting.
+    const skipped = { state: 'skipped', detail: 'aborted before its turn', at: ports.clock.now() } as const;
+    const items = bulk.items.map((one) => (one.state === 'waiting' ? { ...one, ...skipped } : one));
     const detail = encoded(say('bulk.aborted', { name: person.name, reason: why }));
     const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail };
     const audit = bulkAudit(ports, aborted, 'bulk move aborted', person.name, why);
     return bulkView(await ports.store.moves.saveBulkMove(aborted, bulk.revision, audit));
   });
-}
-
-/** An aborted bulk move leaves no merchant waiting. */
-function skipWaiting(items: readonly BulkItem[], at: number): BulkItem[] {
-  const skipped = { state: 'skipped', detail: 'aborted before its turn', at } as const;
-  return items.map((one) => (one.state === 'waiting' ? { ...one, ...skipped } : one));
 }
 
 export function bulkAudit(ports: Ports, bulk: BulkMove, action: AuditAction, who: string, why: string): AuditEntry {
@@ -200,21 +193,17 @@ export interface StopSeen {
  */
 export function nextStep(bulk: BulkMove, stops: readonly StopSeen[], now: number): BulkStep {
   const stop = stops.find(({ trip }) => trip.at >= bulk.created_at);
-  if (stop !== undefined) return stopStep(stop);
+  if (stop !== undefined) {
+    const { merchant_id: merchant, trip } = stop;
+    return { kind: 'stop', why: encoded(say('bulk.stopped', { merchant, why: readStored(trip.why) })) };
+  }
   const item = bulk.items.find(({ state }) => state === 'waiting');
   if (item === undefined) return { kind: 'done', why: encoded(summary(bulk)) };
   const spent = spentToday(bulk, now);
   if (spent < bulk.per_day) return { kind: 'move', item };
   const until = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
-  return {
-    kind: 'wait',
-    until,
-    why: encoded(say('bulk.waits', { spent, per_day: bulk.per_day, goes_on_at: iso(until) })),
-  };
-}
-
-function stopStep({ merchant_id, trip }: StopSeen): BulkStep {
-  return { kind: 'stop', why: encoded(say('bulk.stopped', { merchant: merchant_id, why: readStored(trip.why) })) };
+  const why = encoded(say('bulk.waits', { spent, per_day: bulk.per_day, goes_on_at: iso(until) }));
+  return { kind: 'wait', until, why };
 }
 
 /** Moves and proposals of the UTC day; what was refused, or there already, costs nothing. */

@@ -44,42 +44,29 @@ export function propose(
   person: Person,
 ): Promise<ProposalView> {
   return ports.memory.mutex.run(`propose ${merchant_id}`, async () => {
-    await refuseSecond(ports, merchant_id, target);
-    return writeDown(ports, merchant_id, target, why, person);
+    const wanted = JSON.stringify(moveTarget.parse(target));
+    const open = await viewProposals(ports, { merchant: merchant_id, state: 'waiting' });
+    const first = open.find(({ move }) => JSON.stringify(moveTarget.parse(move)) === wanted);
+    if (first !== undefined) {
+      const { id, proposed_by: name, expires_at: until_at } = first;
+      throw new PuenteError('refused', say('refusal.proposed', { merchant: merchant_id, name, until_at, id }));
+    }
+    const now = ports.clock.now();
+    const proposal: Proposal = {
+      id: ports.memory.ids.legacyId(now),
+      merchant_id,
+      move: target,
+      reason: why,
+      proposed_by: person.name,
+      proposed_at: now,
+      expires_at: now + ports.settings.moves.proposal_kept_ms,
+      state: 'waiting',
+      decided_by: null,
+      decided_at: null,
+    };
+    await ports.store.moves.saveProposal(proposal, audit(ports, proposal, 'move proposed', person.name, why));
+    return view(ports, proposal);
   });
-}
-
-async function refuseSecond(ports: Ports, merchant_id: string, target: MoveTarget): Promise<void> {
-  const wanted = JSON.stringify(moveTarget.parse(target));
-  const open = await viewProposals(ports, { merchant: merchant_id, state: 'waiting' });
-  const first = open.find(({ move }) => JSON.stringify(moveTarget.parse(move)) === wanted);
-  if (first === undefined) return;
-  const { id, proposed_by: name, expires_at: until_at } = first;
-  throw new PuenteError('refused', say('refusal.proposed', { merchant: merchant_id, name, until_at, id }));
-}
-
-async function writeDown(
-  ports: Ports,
-  merchant_id: string,
-  target: MoveTarget,
-  why: string,
-  person: Person,
-): Promise<ProposalView> {
-  const now = ports.clock.now();
-  const proposal: Proposal = {
-    id: ports.memory.ids.legacyId(now),
-    merchant_id,
-    move: target,
-    reason: why,
-    proposed_by: person.name,
-    proposed_at: now,
-    expires_at: now + ports.settings.moves.proposal_kept_ms,
-    state: 'waiting',
-    decided_by: null,
-    decided_at: null,
-  };
-  await ports.store.moves.saveProposal(proposal, audit(ports, proposal, 'move proposed', person.name, why));
-  return view(ports, proposal);
 }
 
 /** Newest first. */

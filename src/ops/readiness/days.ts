@@ -5,7 +5,7 @@ import type { Verdict } from '../../proxy/records/evidence.ts';
 import { DAY_MS, dayOf } from '../fields.ts';
 import { knownMerchants } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
-import type { Line } from '../report/report.ts';
+import type { Line, ReportAsk } from '../report/report.ts';
 import { merchantReadiness, mismatchesOnce } from './readiness.ts';
 
 /** Between two verdicts others have the thread for longer than one takes: payments come first. */
@@ -43,13 +43,6 @@ export async function keepReadiness(ports: Ports, mayGoOn: () => boolean): Promi
   return count;
 }
 
-/** [since, until), epoch ms, of one merchant or, for null, of all. */
-interface Period {
-  merchant_id: string | null;
-  since: number;
-  until: number;
-}
-
 /**
  * Days with a verdict, oldest first. A merchant's own are the newest that are known: of this moment, else of its last
  * decision of the day, else as kept. Of all merchants they are as kept, because only then each of them counts.
@@ -58,7 +51,7 @@ interface Period {
  */
 export async function readinessDays(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
-  { merchant_id, since, until }: Period,
+  { merchant_id, since, until }: ReportAsk,
   decided: readonly Line<'readiness_days'>[],
   today: Record<Verdict, number> | null,
 ): Promise<Line<'readiness_days'>[]> {

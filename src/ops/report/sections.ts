@@ -105,6 +105,8 @@ const FIRST_INSTANT = Date.UTC(2026, 0, 1);
 /** Legacy tried again after 15 minutes: what still waits then, or was refused before, is stuck. */
 const STUCK_AFTER_MS = 15 * 60_000;
 
+const NO_NOTICES = { made: 0, delivered: 0, pending: 0, stuck: 0, dead: 0 };
+
 /** Notices delivered, by form. */
 export type NoticeTotals = Record<NoticeSum['form'], number>;
 
@@ -116,7 +118,7 @@ export async function noticeLines(
 ): Promise<{ lines: Line<'notices'>[]; days: Line<'notice_days'>[]; totals: NoticeTotals }> {
   const { since, until, merchant_id } = ask;
   const fresh_since = ports.clock.now() - STUCK_AFTER_MS;
-  const lines = new Map(noticeTopics.map((topic) => [topic, emptyLine(topic)]));
+  const lines = new Map(noticeTopics.map((topic) => [topic, { topic, retried: 0, ...NO_NOTICES }]));
   const days = new Map<string, Line<'notice_days'>>();
   const totals: NoticeTotals = { point: 0, ipn: 0, webhook: 0 };
   const last = Math.min(until, ports.clock.now() + HOUR_MS);
@@ -124,8 +126,11 @@ export async function noticeLines(
     signal?.throwIfAborted();
     const period = { since: from, until: to, ...(merchant_id === null ? {} : { merchant_id }) };
     for (const sum of await ports.store.notices.sumNotices(period)) {
-      add(lines.get(sum.topic), sum, from >= fresh_since);
-      addToDay(days, from, sum, from >= fresh_since);
+      const day = dayOf(from);
+      const [of_day, of_topic] = [days.get(day) ?? { day, ...NO_NOTICES }, lines.get(sum.topic)];
+      days.set(day, of_day);
+      for (const line of [of_day, of_topic]) if (line !== undefined) add(line, sum, from >= fresh_since);
+      if (of_topic !== undefined && sum.attempts === 2) of_topic.retried += sum.count;
       if (sum.state === 'delivered') totals[sum.form] += sum.count;
     }
     await new Promise((resolve) => setImmediate(resolve));
@@ -133,21 +138,10 @@ export async function noticeLines(
   return { lines: [...lines.values()].filter(({ made }) => made > 0), days: [...days.values()], totals };
 }
 
-function add(line: Line<'notices'> | undefined, { state, attempts, count }: NoticeSum, is_fresh: boolean): void {
-  if (line === undefined) return;
-  line.made += count;
-  line[state] += count;
-  if (attempts === 2) line.retried += count;
-  if (isStuck({ state, attempts }, is_fresh)) line.stuck += count;
-}
-
-function addToDay(days: Map<string, Line<'notice_days'>>, at: number, sum: NoticeSum, is_fresh: boolean): void {
-  const day = dayOf(at);
-  const line = days.get(day) ?? { day, made: 0, delivered: 0, pending: 0, stuck: 0, dead: 0 };
+function add(line: Omit<Line<'notice_days'>, 'day'>, sum: NoticeSum, is_fresh: boolean): void {
   line.made += sum.count;
   line[sum.state] += sum.count;
   if (isStuck(sum, is_fresh)) line.stuck += sum.count;
-  days.set(day, line);
 }
 
 function isStuck({ state, attempts }: Pick<NoticeSum, 'state' | 'attempts'>, is_fresh: boolean): boolean {
@@ -163,10 +157,6 @@ function* slices(since: number, until: number, fresh_since: number): Generator<[
     yield [from, to];
     from = to;
   }
-}
-
-function emptyLine(topic: string): Line<'notices'> {
-  return { topic, made: 0, delivered: 0, retried: 0, pending: 0, stuck: 0, dead: 0 };
 }
 
 /** Groups that people can read in one report. */

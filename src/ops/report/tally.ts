@@ -1,7 +1,7 @@
 /** Sums over exchanges, one page after the other: memory grows with operations and findings, never with calls. */
 
 import { OTHERS } from '../../mapping/tables.ts';
-import { type Exchange, type Outcome, outcomes } from '../../proxy/evidence/exchange.ts';
+import type { Exchange, Outcome } from '../../proxy/evidence/exchange.ts';
 import type { LossSeen, StoredExchange } from '../../proxy/records/evidence.ts';
 import { DAY_MS, dayOf } from '../fields.ts';
 import type { Line } from './report.ts';
@@ -111,57 +111,39 @@ export function dayLines({ days }: Tally): Line<'days'>[] {
   return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1));
 }
 
+const NO_OUTCOMES = { ok: 0, business: 0, auth: 0, fault: 0 } as const satisfies Record<Outcome, 0>;
+
 function addTraffic(tally: Tally, operation: string, { lane, outcome }: StoredExchange): void {
-  const line = lineOf(tally.traffic, `${operation} ${lane}`, () => ({
-    operation,
-    lane,
-    calls: 0,
-    outcomes: Object.fromEntries(outcomes.map((one) => [one, 0])) as Record<Outcome, number>, // all of the list
-  }));
+  const none = { operation, lane, calls: 0, outcomes: { ...NO_OUTCOMES } };
+  const line = lineOf(tally.traffic, `${operation} ${lane}`, none);
   line.calls++;
   line.outcomes[outcome]++;
 }
 
 function addLatency(tally: Tally, operation: string, lane: Exchange['lane'], duration_ms: number): void {
-  const line = lineOf(tally.latency, `${operation} ${lane}`, () => ({ operation, lane, histogram: createHistogram() }));
+  const key = `${operation} ${lane}`;
+  const line = tally.latency.get(key) ?? { operation, lane, histogram: createHistogram() };
+  tally.latency.set(key, line);
   addDuration(line.histogram, duration_ms);
 }
 
 function addError(tally: Tally, operation: string, { id, lane, status }: StoredExchange, error: string): void {
   const key = `${operation} ${lane} ${status} ${error}`;
-  const full = tally.errors.size >= MOST_LINES && !tally.errors.has(key);
-  const name = full ? OTHERS : error;
-  const line = lineOf(tally.errors, full ? `${operation} ${lane} ${status} ${OTHERS}` : key, () => ({
-    operation,
-    lane,
-    status,
-    error: name,
-    calls: 0,
-    sample: id,
-  }));
-  line.calls++;
+  const is_full = tally.errors.size >= MOST_LINES && !tally.errors.has(key);
+  const none = { operation, lane, status, error: is_full ? OTHERS : error, calls: 0, sample: id };
+  lineOf(tally.errors, is_full ? `${operation} ${lane} ${status} ${OTHERS}` : key, none).calls++;
 }
 
 function addDay(tally: Tally, { at, lane, outcome }: StoredExchange): void {
-  const day = Math.floor(at / DAY_MS);
-  const line = lineOf(tally.days, day, () => ({
-    day: dayOf(at),
-    legacy: 0,
-    orders: 0,
-    faults: 0,
-  }));
+  const line = lineOf(tally.days, Math.floor(at / DAY_MS), { day: dayOf(at), legacy: 0, orders: 0, faults: 0 });
   line[lane]++;
   if (lane === 'orders' && outcome === 'fault') line.faults++;
 }
 
 function addMerchant(tally: Tally, merchant_id: string, { outcome, lost }: StoredExchange): void {
   const is_full = tally.merchants.size >= MOST_MERCHANTS && !tally.merchants.has(merchant_id);
-  const sums = lineOf(tally.merchants, is_full ? OTHERS : merchant_id, () => ({
-    calls: 0,
-    refused: 0,
-    faults: 0,
-    losses: 0,
-  }));
+  const none = { calls: 0, refused: 0, faults: 0, losses: 0 };
+  const sums = lineOf(tally.merchants, is_full ? OTHERS : merchant_id, none);
   sums.calls++;
   if (outcome === 'auth') sums.refused++;
   if (outcome === 'fault') sums.faults++;
@@ -172,31 +154,20 @@ function addLoss(tally: Tally, { would_be, unknown: _unknown, ...seen }: LossSee
   const { operation, table, path } = seen;
   const is_full = tally.losses.size >= MOST_LINES && !tally.losses.has(`${operation} ${table} ${path}`);
   const loss = is_full ? { ...seen, path: OTHERS, why: MORE_FIELDS } : seen;
-  const line = lineOf(tally.losses, `${operation} ${table} ${loss.path}`, () => ({
-    ...loss,
-    count: 0,
-    would_be_count: 0,
-  }));
+  const none = { ...loss, count: 0, would_be_count: 0 };
+  const line = lineOf(tally.losses, `${operation} ${table} ${loss.path}`, none);
   if (would_be) line.would_be_count++;
   else line.count++;
 }
 
-function addShadow(tally: Tally, operation: string, shadow: NonNullable<Exchange['shadow']>): void {
-  const { verdict, code, error } = shadow;
-  const line = lineOf(tally.shadow, `${operation} ${verdict} ${code} ${error}`, () => ({
-    operation,
-    verdict,
-    code,
-    error,
-    count: 0,
-  }));
-  line.count++;
+function addShadow(tally: Tally, operation: string, { verdict, code, error }: NonNullable<Exchange['shadow']>): void {
+  const key = `${operation} ${verdict} ${code} ${error}`;
+  lineOf(tally.shadow, key, { operation, verdict, code, error, count: 0 }).count++;
 }
 
-function lineOf<Key, Sums>(lines: Map<Key, Sums>, key: Key, make: () => Sums): Sums {
-  const known = lines.get(key);
-  if (known !== undefined) return known;
-  const line = make();
+/** @param none is kept under a new key. */
+function lineOf<Key, Sums>(lines: Map<Key, Sums>, key: Key, none: Sums): Sums {
+  const line = lines.get(key) ?? none;
   lines.set(key, line);
   return line;
 }

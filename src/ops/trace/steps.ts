@@ -94,14 +94,7 @@ async function callsOfSale({ store, clock }: Ports, sale: LegacySale): Promise<S
 }
 
 function stepOfEnd({ id, state, updated_at }: LegacySale): Step {
-  const codes = {
-    OPEN: 'step.known_open',
-    ENDED: 'step.known_ended',
-    REFUSED: 'step.known_refused',
-    SENDING: 'step.known_sending',
-    IN_DOUBT: 'step.known_in_doubt',
-  } as const;
-  return step(updated_at, 'moved', 'state', id, say(codes[state], {}));
+  return step(updated_at, 'moved', 'state', id, say(`step.known_${state.toLowerCase()}`, {}));
 }
 
 /** A reference may be another merchant's too, or an earlier sale's of the same one. */

@@ -78,36 +78,27 @@ async function backupDue({ store, clock }: ChoreParts, every_ms: number): Promis
 }
 
 /** @returns false when it was ended before it was through, or failed. */
-async function backUp(ports: ChoreParts, keep: number, isStopped: () => boolean): Promise<boolean> {
-  const { store, log, count } = ports;
+async function backUp({ store, log, count }: ChoreParts, keep: number, isStopped: () => boolean): Promise<boolean> {
   try {
     const making = store.upkeep.backup();
-    for (let step = await making.next(); ; step = await making.next()) {
-      if (step.done === true) {
-        count('backups', 'made');
-        log.info('backup made', { count: step.value.bytes });
-        break;
-      }
+    let step = await making.next();
+    for (; step.done !== true; step = await making.next()) {
       if (!isStopped()) continue;
       await making.return(undefined as never); // the value of a generator that is ended is not read
       return false;
     }
+    count('backups', 'made');
+    log.info('backup made', { count: step.value.bytes });
   } catch (error) {
     count('backups', 'failed');
     log.error('no backup was made', { cause: String(error) });
     return false;
   }
-  await trim(ports, keep);
+  // The backup is made whatever becomes of the old ones; they are looked for again after the next one.
+  await store.upkeep
+    .trimBackups(keep)
+    .catch((error: unknown) => log.warn('old backups were not deleted', { cause: String(error) }));
   return true;
-}
-
-/** The backup is made whatever becomes of the old ones; they are looked for again after the next one. */
-async function trim({ store, log }: ChoreParts, keep: number): Promise<void> {
-  try {
-    await store.upkeep.trimBackups(keep);
-  } catch (error) {
-    log.warn('old backups were not deleted', { cause: String(error) });
-  }
 }
 
 // How long each kind of record is kept, and one round of deleting what is older.
@@ -174,24 +165,18 @@ export type BackupProgress = ({ news: 'progress' } & BackupNews) | { news: 'done
 export async function* makeBackup(ports: Ports, ask: BackupAsk, who: string): AsyncGenerator<BackupProgress> {
   const making = ports.store.upkeep.backup();
   try {
-    for (;;) {
-      const step = await making.next();
-      if (step.done !== true) {
-        yield { news: 'progress', ...step.value };
-        continue;
-      }
-      const { file, bytes, sha256 } = step.value;
-      await ports.store.audit.appendAudit({
-        at: ports.clock.now(),
-        who,
-        action: 'backup',
-        subject: 'puente',
-        reason: ask.reason,
-        detail: { file, bytes, sha256 },
-      });
-      yield { news: 'done', backup: step.value };
-      return;
-    }
+    let step = await making.next();
+    for (; step.done !== true; step = await making.next()) yield { news: 'progress', ...step.value };
+    const { file, bytes, sha256 } = step.value;
+    await ports.store.audit.appendAudit({
+      at: ports.clock.now(),
+      who,
+      action: 'backup',
+      subject: 'puente',
+      reason: ask.reason,
+      detail: { file, bytes, sha256 },
+    });
+    yield { news: 'done', backup: step.value };
   } finally {
     await making.return({} as BackupManifest); // the value of a generator that is ended is not read
   }
