@@ -142,7 +142,16 @@ function viewOf(notice: LoggedNotice) {
   const { id, merchant_id: merchant, legacy_id, topic, form, subject, sequence, state, replayed, tries } = notice;
   const { created_at, next_attempt_at, last_attempt } = notice;
   return {
-    ...{ id, merchant, legacy_id, topic, form, subject, sequence, state, replayed, attempts: tries },
+    id,
+    merchant,
+    legacy_id,
+    topic,
+    form,
+    subject,
+    sequence,
+    state,
+    replayed,
+    attempts: tries,
     created_at: iso(created_at),
     next_attempt_at: state === 'pending' ? iso(next_attempt_at) : null,
     last_attempt: last_attempt && attemptOf(last_attempt),

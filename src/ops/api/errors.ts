@@ -35,14 +35,9 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
   store_unusable: 503,
 };
 
-/** The HTTP status of a refusal. */
-export function statusOf(code: ErrorCode): number {
-  return STATUS[code] ?? 500;
-}
-
 /** Sets the status of a refusal, and when to come again. */
 export function setRefusal(response: Response, { code, facts }: PuenteError): void {
-  response.status(statusOf(code));
+  response.status(STATUS[code] ?? 500);
   if (facts.retry_after_s !== undefined) response.set('Retry-After', String(facts.retry_after_s));
 }
 
@@ -57,17 +52,13 @@ export const refusalStatuses = [...new Set([...Object.values(STATUS), 413, 500])
   (first, second) => first - second,
 );
 
-/** Nothing where the message has no codes. */
-function codesOf({ said }: PuenteError): { said?: PuenteError['said'] } {
-  return said.length === 0 ? {} : { said };
-}
-
 export function tellError(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) return next(error);
     if (error instanceof PuenteError) {
       setRefusal(response, error);
-      response.json({ ...error.facts, error: error.code, message: error.message, ...codesOf(error) });
+      const { facts, code, message, said: codes } = error;
+      response.json({ ...facts, error: code, message, ...(codes.length === 0 ? {} : { said: codes }) });
       return;
     }
     const status = callersFault(error) ?? 500;

@@ -54,33 +54,34 @@ export function createConsole(parts: ConsoleParts): RequestHandler {
   });
   router.use(express.urlencoded({ extended: false, limit: FORM_LIMIT }));
   router.use(doorRouter(kit));
-  for (const page of pages) router.get(page.path, (request, response) => showPage(kit, page, request, response));
-  for (const file of downloads) router.get(file.path, (request, response) => sendFile(kit, file, request, response));
-  for (const form of forms) router.post(form.path, (request, response) => takeForm(kit, form, request, response));
+  const signedIn =
+    <Row>(act: Act<Row>, row: Row): RequestHandler =>
+    (request, response) => {
+      const visit = visitOf(kit, request, response);
+      return visit === null ? askToSignIn(request, response) : act(kit, row, visit, request, response);
+    };
+  for (const page of pages) router.get(page.path, signedIn(showPage, page));
+  for (const file of downloads) router.get(file.path, signedIn(sendFile, file));
+  for (const form of forms) router.post(form.path, signedIn(takeForm, form));
+  const nowhere = signedIn(showPage, noPage);
   router.get(noPage.path, (request, response, next) =>
-    isBrowser(request) ? showPage(kit, noPage, request, response) : next(),
+    isBrowser(request) ? nowhere(request, response, next) : next(),
   );
   router.use(tellBrowser(kit));
   return router;
 }
 
-async function showPage(kit: Kit, page: Page, request: Request, response: Response): Promise<void> {
-  const visit = visitOf(kit, request, response);
-  if (visit === null) askToSignIn(request, response);
-  else await answer(kit, page, visit, request, response).catch(unlessGone(visit));
-}
+type Act<Row> = (kit: Kit, row: Row, visit: Visit, request: Request, response: Response) => Promise<void>;
 
-/** The client is gone: the page needs no answer. */
-function unlessGone({ signal }: Visit): (error: unknown) => void {
-  return (error) => {
-    if (!signal.aborted) throw error;
-  };
+async function showPage(kit: Kit, page: Page, visit: Visit, request: Request, response: Response): Promise<void> {
+  await answer(kit, page, visit, request, response).catch((error: unknown) => {
+    // When the client is gone, the page needs no answer.
+    if (!visit.signal.aborted) throw error;
+  });
 }
 
 /** Leads on to another page when it is done, so that a reload does nothing twice. */
-async function takeForm(kit: Kit, form: Form, request: Request, response: Response): Promise<void> {
-  const visit = visitOf(kit, request, response);
-  if (visit === null) return askToSignIn(request, response);
+async function takeForm(kit: Kit, form: Form, visit: Visit, request: Request, response: Response): Promise<void> {
   const sent = fieldsOf(request.body);
   try {
     requireFormToken(kit, request);
@@ -95,9 +96,7 @@ async function takeForm(kit: Kit, form: Form, request: Request, response: Respon
 const FILE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-modals";
 
-async function sendFile(kit: Kit, file: Download, request: Request, response: Response): Promise<void> {
-  const visit = visitOf(kit, request, response);
-  if (visit === null) return askToSignIn(request, response);
+async function sendFile(kit: Kit, file: Download, visit: Visit, request: Request, response: Response): Promise<void> {
   try {
     const query = file.queryOf(visit.query, visit.words.language);
     const made = await visit.tell(file.row, { query, signal: visit.signal });

@@ -85,7 +85,7 @@ function createReader(ports: Ports) {
           open: open.get(merchant.id),
           readiness: judgements.of(merchant.id),
           last_incident: incidents.of(merchant.id),
-          waiting_moves: waiting.get(merchant.id) ?? 0,
+          waiting_moves: waiting.get(merchant.id)?.length ?? 0,
         }),
       );
       return { at: now, lines };
@@ -115,11 +115,10 @@ function pulseReader({ store, evidence, clock }: Ports, pulses: Pulses): (now: n
 
 const SETTLE_MS = 250;
 
-async function waitingMoves({ store }: Ports, now: number): Promise<Map<string, number>> {
-  const counts = new Map<string, number>();
-  for (const { merchant_id, expires_at } of await store.moves.proposals({ state: 'waiting' }, MOST_PROPOSALS))
-    if (expires_at > now) counts.set(merchant_id, (counts.get(merchant_id) ?? 0) + 1);
-  return counts;
+async function waitingMoves({ store }: Ports, now: number): Promise<Map<string, unknown[]>> {
+  const waiting = await store.moves.proposals({ state: 'waiting' }, MOST_PROPOSALS);
+  const open = waiting.filter(({ expires_at }) => expires_at > now);
+  return Map.groupBy(open, ({ merchant_id }) => merchant_id);
 }
 
 // Readiness verdicts of the fleet, made one after the other in the background while the board is open.

@@ -172,10 +172,8 @@ function otherAreas(operations: readonly Operation[], kind: RoutedKind): Area[] 
 /** Successful calls. A refusal proves nothing, and an empty search proves no read. */
 export function provenCalls(operations: readonly Operation[], seen: Seen, lane?: 'legacy' | 'orders'): number {
   const names = operations.filter((one) => !isSearch(one)).map(({ name }) => name);
-  const calls = seen.traffic
-    .filter((row) => names.includes(row.operation) && row.outcome === 'ok')
-    .filter((row) => lane === undefined || row.lane === lane)
-    .reduce((sum, row) => sum + row.calls, 0);
+  const well = seen.traffic.filter((row) => names.includes(row.operation) && row.outcome === 'ok');
+  const calls = sumOf(well.filter((row) => lane === undefined || row.lane === lane));
   if (lane === 'legacy') return calls;
   const searches = operations.filter(isSearch).map(({ name }) => name);
   const found = seen.coverage.filter((cell) => cell.field === FOUND && searches.includes(cell.operation));
@@ -185,8 +183,7 @@ export function provenCalls(operations: readonly Operation[], seen: Seen, lane?:
 /** Calls that came, however they ended; a refused token may be anybody's. */
 export function comingCalls(operations: readonly Operation[], seen: Seen): number {
   const names = operations.map(({ name }) => name);
-  const rows = seen.traffic.filter(({ operation, outcome }) => names.includes(operation) && outcome !== 'auth');
-  return rows.reduce((sum, { calls }) => sum + calls, 0);
+  return sumOf(seen.traffic.filter(({ operation, outcome }) => names.includes(operation) && outcome !== 'auth'));
 }
 
 /** Creates that went well and that the tables have judged: on the orders lane, or on paper. Calls of other areas count as they are. */

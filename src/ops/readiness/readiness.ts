@@ -3,7 +3,7 @@
 import type { Tables } from '../../mapping/tables.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
-import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
+import { type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import type { MismatchKind } from '../../proxy/sales/orphans.ts';
@@ -70,6 +70,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
     resetsOf(ports, merchant_id),
     mismatchesOf(merchant_id),
   ]);
+  const [own, usual] = [merchant?.settings, settings.merchants];
   const stageOf = (kind: RoutedKind | null) => stageInForce(settings, merchant, kind).intended;
   return {
     merchant_id,
@@ -79,7 +80,12 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
     isCarried: tables.isCarried,
     stage: stageInForce(settings, merchant, null).stage,
     on_orders: routedKinds.filter((kind) => ['canary', 'orders'].includes(stageOf(kind))),
-    unknown: policiesOf(ports, merchant),
+    unknown: {
+      endpoint: own?.unknown_endpoint ?? usual.unknown_endpoint,
+      field: own?.unknown_field ?? usual.unknown_field,
+      header: own?.unknown_header ?? usual.unknown_header,
+      write: usual.unknown_write,
+    },
     notice_url: targetOf(ports, null, merchant) !== null,
     credential: credential !== null,
     trips: merchant?.trips ?? {},
@@ -136,16 +142,6 @@ async function readMismatches({ store, clock }: Ports): Promise<ReadonlyMap<stri
   );
   const groups = [...Map.groupBy(found, ({ merchant }) => merchant)];
   return new Map(groups.map(([merchant, own]) => [merchant, own.map(({ kind, subject }) => ({ kind, subject }))]));
-}
-
-function policiesOf({ settings }: Ports, merchant: Merchant | null): ReadinessFacts['unknown'] {
-  const own = merchant?.settings;
-  return {
-    endpoint: own?.unknown_endpoint ?? settings.merchants.unknown_endpoint,
-    field: own?.unknown_field ?? settings.merchants.unknown_field,
-    header: own?.unknown_header ?? settings.merchants.unknown_header,
-    write: settings.merchants.unknown_write,
-  };
 }
 
 function judge(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Readiness {

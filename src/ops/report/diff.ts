@@ -11,8 +11,15 @@ import { REPORT_SCHEMA, type Report, report } from './report.ts';
 
 const value = z.union([z.number(), z.string()]).nullable();
 const comparedParts = [
-  ...(['traffic', 'errors', 'losses', 'differences', 'shadow', 'notices', 'limitations', 'merchants'] as const),
-];
+  'traffic',
+  'errors',
+  'losses',
+  'differences',
+  'shadow',
+  'notices',
+  'limitations',
+  'merchants',
+] as const;
 type ComparedPart = (typeof comparedParts)[number];
 
 const lines = z.array(z.looseObject({}));

@@ -98,8 +98,13 @@ const parts = {
   /** Stuck is a part of pending: tried in vain, or waiting for longer than the first retry takes. */
   notices: z.array(
     z.object({
-      ...{ topic: z.string(), made: count, delivered: count },
-      ...{ retried: count.describe('needed more than one attempt'), pending: count, stuck: count, dead: count },
+      topic: z.string(),
+      made: count,
+      delivered: count,
+      retried: count.describe('needed more than one attempt'),
+      pending: count,
+      stuck: count,
+      dead: count,
     }),
   ),
   notice_days: z

@@ -10,10 +10,9 @@ import { stageInForce } from '../../proxy/routing/stage.ts';
 import { DAY_MS, dayOf, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { adviceOn } from '../readiness/coverage.ts';
-import type { Readiness } from '../readiness/facts.ts';
 import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
 import type { Line, Report, ReportAsk } from './report.ts';
-import type { MerchantSums, Tally } from './tally.ts';
+import type { Tally } from './tally.ts';
 
 /** Blockers of one merchant that a fleet's report tells, so that no few fill it; the line of each has their number. */
 const MOST_OF_ONE = 5;
@@ -35,7 +34,9 @@ export async function fleetOf(
   const known = new Map((await knownTo(ports, merchant_id)).map((merchant) => [merchant.id, merchant]));
   const called = [...tally.merchants].filter(([, { calls, refused }]) => calls > refused).map(([id]) => id);
   const ids = merchant_id === null ? [...new Set([...known.keys(), ...called])].toSorted() : [merchant_id];
-  const open = await openDifferences(ports, merchant_id);
+  const filter = { states: ['new'] as const, ...(merchant_id === null ? {} : { merchant_id }) };
+  const differences = await ports.store.evidence.differences(filter, ports.clock.now());
+  const open = Map.groupBy(differences, (group) => group.merchant_id);
   const fleet: Fleet = {
     merchants: [],
     verdicts: { ready: 0, blocked: 0, inconclusive: 0 },
@@ -46,12 +47,27 @@ export async function fleetOf(
   for (const id of ids) {
     signal?.throwIfAborted();
     const readiness = await merchantReadiness(ports, id, mismatches);
-    const sums = tally.merchants.get(id) ?? { calls: 0, refused: 0, faults: 0, losses: 0 };
-    fleet.merchants.push(lineOf(ports, id, known.get(id) ?? null, readiness, sums, open.get(id) ?? 0));
-    fleet.verdicts[readiness.verdict]++;
+    const { verdict, blockers } = readiness;
+    const { calls, faults, losses } = tally.merchants.get(id) ?? { calls: 0, faults: 0, losses: 0 };
+    const merchant = known.get(id) ?? null;
+    const { intended: stage, share } = stageInForce(ports.settings, merchant, null);
+    fleet.merchants.push({
+      merchant_id: id,
+      site: merchant?.site ?? null,
+      stage,
+      share,
+      stopped: Object.keys(merchant?.trips ?? {}).length > 0,
+      verdict,
+      blockers: blockers.length,
+      calls,
+      faults,
+      losses,
+      open_differences: open.get(id)?.length ?? 0,
+    });
+    fleet.verdicts[verdict]++;
     const room = Math.min(merchant_id === null ? MOST_OF_ONE : MOST_FINDINGS, MOST_FINDINGS - fleet.findings.length);
-    fleet.findings.push(...readiness.blockers.slice(0, room).map((one) => ({ merchant_id: id, ...one })));
-    fleet.left_out += Math.max(0, readiness.blockers.length - room);
+    fleet.findings.push(...blockers.slice(0, room).map((one) => ({ merchant_id: id, ...one })));
+    fleet.left_out += Math.max(0, blockers.length - room);
     await new Promise((resolve) => setImmediate(resolve));
   }
   return fleet;
@@ -61,40 +77,6 @@ async function knownTo({ store }: Ports, merchant_id: string | null): Promise<Me
   if (merchant_id === null) return store.merchants.merchants();
   const merchant = await store.merchants.merchant(merchant_id);
   return merchant === null ? [] : [merchant];
-}
-
-function lineOf(
-  { settings }: Ports,
-  merchant_id: string,
-  merchant: Merchant | null,
-  { verdict, blockers }: Readiness,
-  { calls, faults, losses }: MerchantSums,
-  open_differences: number,
-): Line<'merchants'> {
-  const { intended, share } = stageInForce(settings, merchant, null);
-  return {
-    merchant_id,
-    site: merchant?.site ?? null,
-    stage: intended,
-    share,
-    stopped: Object.keys(merchant?.trips ?? {}).length > 0,
-    verdict,
-    blockers: blockers.length,
-    calls,
-    faults,
-    losses,
-    open_differences,
-  };
-}
-
-/** Open groups, by merchant. */
-async function openDifferences({ store, clock }: Ports, merchant_id: string | null): Promise<Map<string, number>> {
-  const filter = { states: ['new'] as const, ...(merchant_id === null ? {} : { merchant_id }) };
-  const counts = new Map<string, number>();
-  for (const group of await store.evidence.differences(filter, clock.now())) {
-    counts.set(group.merchant_id, (counts.get(group.merchant_id) ?? 0) + 1);
-  }
-  return counts;
 }
 
 const HOUR_MS = 3_600_000;

@@ -15,7 +15,7 @@ const MOST_MERCHANTS = 20_000;
 export const MORE_FIELDS = 'More fields than one report names.';
 
 /** Calls of one merchant in the period. */
-export interface MerchantSums {
+interface MerchantSums {
   calls: number;
   /** Those whose token was refused, which may be anybody's. */
   refused: number;

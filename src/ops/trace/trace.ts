@@ -141,8 +141,14 @@ async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySale | nu
     link ?? UNTOLD;
   const ends_at = link === null ? (sale?.ends_at ?? null) : link.expires_at;
   return {
-    ...{ merchant: merchant_id, lane: link === null ? 'legacy' : 'orders', family, unit },
-    ...{ legacy_id, order_id, payment_id, merchant_order_id },
+    merchant: merchant_id,
+    lane: link === null ? 'legacy' : 'orders',
+    family,
+    unit,
+    legacy_id,
+    order_id,
+    payment_id,
+    merchant_order_id,
     client_reference: shownText(known.client_reference),
     reference_sent: shownText(reference_sent),
     amount: amount_minor === null ? null : (decimalText(amount_minor, site.exponent) ?? null),
