@@ -1,4 +1,5 @@
 /** Every converter by itself, with what it takes, what it loses, and what it does not take. */
+import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { converters } from '../../src/mapping/converters.ts';
@@ -195,6 +196,20 @@ describe('points', () => {
     ['amount_text', 1500, [], value('15.00')],
     ['amount_of_order', 1500, ['16.00'], value(1600)],
     ['amount_of_order', 1500, ['x'], value(1500)],
+    ['amount_of_order', 1500, ['16'], value(1600)],
+    ['amount_of_order', 1500, ['15.005'], value(1500)],
+    ['amount_of_order', 1500, [undefined], value(1500), {}],
+    ['whole_number', '12a', [], {}],
+    ['whole_number', '0042', [], value(42)],
+    ['second_instant', Number.NaN, [], value(undefined)],
+    ['date_time', 'yesterday', [], value(undefined)],
+    [
+      'short_description',
+      `${'x'.repeat(149)}😀 more`,
+      [],
+      { value: `${'x'.repeat(149)}😀`, loss: expect.stringContaining('150') },
+    ],
+    ['short_description', 'x'.repeat(150), [], value('x'.repeat(150))],
     ['ticket_choice', true, [], value('seller_ticket')],
     ['ticket_choice', false, [], value('no_ticket')],
     ['payment_type', 'credit_card', [], value('credit_card')],
@@ -249,6 +264,13 @@ describe('points', () => {
     ['lifetime', '1234567890', [], { loss: expect.stringContaining('not a number of seconds') }],
     ['lifetime', 'x9', [], { loss: expect.stringContaining('not a number of seconds') }],
     ['lifetime', '9x', [], { loss: expect.stringContaining('not a number of seconds') }],
+    ['lifetime', '-1', [], { loss: expect.stringContaining('not a number of seconds') }],
+    ['lifetime', '1.5', [], { loss: expect.stringContaining('not a number of seconds') }],
+    ['lifetime', '', [], { loss: expect.stringContaining('not a number of seconds') }],
+    ['lifetime', '1e3', [], { loss: expect.stringContaining('not a number of seconds') }],
+    ['lifetime', '0', [], { value: 'PT30S', loss: expect.any(String) }],
+    ['lifetime', '10800', [], value('PT10800S')],
+    ['lifetime', '0600', [], value('PT600S')],
   ])('%s of %s with %j', (name, given, reads, expected, context = PESOS) => {
     expect(convert(name, given, reads, context)).toEqual(expected);
   });
@@ -416,6 +438,17 @@ describe('QR sales', () => {
       unit_price: '11.00',
     });
   });
+});
+
+it('a description becomes a beginning of at most 150 units', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (whole) => {
+      const { value, loss } = convert('short_description', whole);
+      expect(whole.startsWith(String(value))).toBe(true);
+      expect(String(value).length).toBeLessThanOrEqual(150);
+      expect(loss === undefined).toBe(value === whole);
+    }),
+  );
 });
 
 describe('what converters share', () => {
