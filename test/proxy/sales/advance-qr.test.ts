@@ -1,24 +1,12 @@
 /** From a QR order to its merchant order, and to the IPN that is due: paid, refunded in parts, and never back in time. */
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
-import { loadTables } from '../../../src/mapping/load.ts';
 import { hasEnded, isPaid, type Link } from '../../../src/proxy/sales/link.ts';
-import { type AdvanceRules, advance, endOfMerchantOrder } from '../../../src/proxy/sales/order-transition.ts';
+import { advance, endOfMerchantOrder } from '../../../src/proxy/sales/order-transition.ts';
 import { newLink } from '../../store/contract/harness.ts';
+import { BORN, MINUTE_MS, rules, tables } from './rules.ts';
 
-const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));
-const BORN = Date.parse('2026-03-01T12:00:00Z');
-const MINUTE_MS = 60_000;
-const rules: AdvanceRules = {
-  now: BORN + MINUTE_MS,
-  declined: 'error',
-  action_required_grace_ms: MINUTE_MS,
-  released: false,
-  default_lifetime_ms: 15 * MINUTE_MS,
-  exponent: 2,
-};
 const MERCHANT_ORDER = 8_005_097_600_000_000;
 const PAYMENT = '131772540987';
 

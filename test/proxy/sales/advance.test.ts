@@ -1,67 +1,13 @@
 /** From an order to what tills see: never back in time, whatever order the readings come in (`docs/protocol.md` §3.12). */
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../../src/contract/json.ts';
 import type { Order } from '../../../src/contract/orders.ts';
-import { loadTables } from '../../../src/mapping/load.ts';
 import { hasEnded, type Link } from '../../../src/proxy/sales/link.ts';
 import { type AdvanceRules, advance } from '../../../src/proxy/sales/order-transition.ts';
+import { BORN, liveLink as link, MINUTE_MS, rules, tables } from './rules.ts';
 
-const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));
-const BORN = Date.parse('2026-03-01T12:00:00Z');
-const MINUTE_MS = 60_000;
-const rules: AdvanceRules = {
-  now: BORN + MINUTE_MS,
-  declined: 'error',
-  action_required_grace_ms: MINUTE_MS,
-  released: false,
-  default_lifetime_ms: 15 * MINUTE_MS,
-  exponent: 2,
-};
 const AFTER_ALL = { ...rules, now: BORN + 17 * MINUTE_MS };
-
-function link(changes: Partial<Link> = {}): Link {
-  return {
-    legacy_id: '019539a0-0000-7000-8000-000000000001',
-    merchant_id: '700100200',
-    lane: 'orders',
-    family: 'point',
-    unit: 'PAX_A910__SMARTPOS0000000001',
-    slot: 'point:PAX_A910__SMARTPOS0000000001',
-    client_key: null,
-    fingerprint: 'f',
-    reference_sent: 'sale-1',
-    client_reference: 'Pedido 1',
-    held: { additional_info: { external_reference: 'Pedido 1' } },
-    amount_minor: 1500,
-    merchant_order_id: null,
-    sealed_notice_url: null,
-    idempotency_key: 'k',
-    sealed_body: null,
-    tables_revision: 'r',
-    state: 'LIVE',
-    attempts: 1,
-    first_sent_at: BORN,
-    boot_id: 'b',
-    client_answer: 'maybe',
-    order_id: null,
-    order: null,
-    order_version: null,
-    payment_id: null,
-    legacy_state: 'OPEN',
-    legacy_state_at: BORN,
-    cancel: null,
-    acknowledged_at: null,
-    heard_by: null,
-    expires_at: BORN + 15 * MINUTE_MS,
-    next_check_at: null,
-    created_at: BORN,
-    updated_at: BORN,
-    revision: 1,
-    ...changes,
-  };
-}
 
 function order(status: string, second = 1, changes: Partial<Order> = {}): Order {
   const paid = status === 'processed' || status === 'failed' || status === 'refunded';

@@ -1,23 +1,9 @@
 /** Does a link say what its order says: every kind of mismatch, and what is none. */
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
-import { loadTables } from '../../../src/mapping/load.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
-import type { AdvanceRules } from '../../../src/proxy/sales/order-transition.ts';
 import { judgeLink, judgeUnknown } from '../../../src/proxy/sales/orphans.ts';
-
-const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));
-const BORN = Date.parse('2026-03-01T12:00:00Z');
-const MINUTE_MS = 60_000;
-const rules: AdvanceRules = {
-  now: BORN + MINUTE_MS,
-  declined: 'error',
-  action_required_grace_ms: MINUTE_MS,
-  released: false,
-  default_lifetime_ms: 15 * MINUTE_MS,
-  exponent: 2,
-};
+import { BORN, liveLink, MINUTE_MS, rules, tables } from './rules.ts';
 
 function order(status: string, second: number, amount = '15.00'): Order {
   return {
@@ -32,45 +18,12 @@ function order(status: string, second: number, amount = '15.00'): Order {
 
 function link(changes: Partial<Link> = {}): Link {
   const known = order('created', 1);
-  return {
-    legacy_id: '019539a0-0000-7000-8000-000000000001',
-    merchant_id: '700100200',
-    lane: 'orders',
-    family: 'point',
-    unit: 'PAX_A910__SMARTPOS0000000001',
-    slot: 'point:PAX_A910__SMARTPOS0000000001',
-    client_key: null,
-    fingerprint: 'f',
-    reference_sent: 'sale-1',
-    client_reference: 'sale-1',
-    held: {},
-    amount_minor: 1500,
-    merchant_order_id: null,
-    sealed_notice_url: null,
-    idempotency_key: 'k',
-    sealed_body: null,
-    tables_revision: 'r',
-    state: 'LIVE',
-    attempts: 1,
-    first_sent_at: BORN,
-    boot_id: 'b',
-    client_answer: 'maybe',
+  return liveLink({
     order_id: known.id,
     order: known,
     order_version: '2026-03-01T12:00:01.000000000Z',
-    payment_id: null,
-    legacy_state: 'OPEN',
-    legacy_state_at: BORN,
-    cancel: null,
-    acknowledged_at: null,
-    heard_by: null,
-    expires_at: BORN + 15 * MINUTE_MS,
-    next_check_at: null,
-    created_at: BORN,
-    updated_at: BORN,
-    revision: 1,
     ...changes,
-  };
+  });
 }
 
 describe('one link and its order', () => {
