@@ -2,7 +2,8 @@
  * The conformance table: what the sandbox answers, call by call. Each file of `conformance/` holds groups of cases, and a case is a
  * list of steps against a new world, or `steps` with a table (`with` names the columns, `each` has a line per case). A step has one
  * act, the words of that act, and what is answered; a step that says nothing of its status succeeds; `each` repeats a step for
- * every value of a name, and `steps` are those of a shared list. `$name.path` is a column, a
+ * every value of a name, `steps` are those of a shared list, and
+ * `$act` names the act where a column says it. `$name.path` is a column, a
  * merchant or till of the cast, or what an earlier step kept. Names that begin with `_` hold parts that cases repeat.
  */
 import { createHmac } from 'node:crypto';
@@ -15,6 +16,7 @@ import * as orderAnswers from '../../src/contract/legacy-point.ts';
 import * as qrAnswers from '../../src/contract/legacy-qr.ts';
 import * as merchantOrderAnswers from '../../src/contract/merchant-orders.ts';
 import * as paymentAnswers from '../../src/contract/payments.ts';
+import { profileSettings } from '../../src/sandbox/assumptions.ts';
 import { openForAll } from '../open.ts';
 import * as kits from './kit.ts';
 import { BASE, type Heard, type Receiver, START_MS, startReceiver, UNKNOWN_ID } from './legacy/kit.ts';
@@ -63,6 +65,8 @@ const acts = z.strictObject({
   scan: z.string(),
   settings: z.unknown(),
   fault: z.unknown(),
+  /** The settings of a profile. */
+  profile: z.enum(['specification', 'field']),
   /** Milliseconds. */
   advance: z.number(),
   /** A part of the world's state, by its path. */
@@ -133,10 +137,14 @@ const caseSchema = z.union([
 const fileSchema = z.record(z.string(), z.record(z.string(), caseSchema));
 
 const GONE = Symbol('gone');
-/** `!gone` is no value, `!text 65` is as many letters (behind a beginning, if one is given), `!re` and `!any` match. */
+/**
+ * `!gone` is no value, `!text 65` is as many letters (behind a beginning, if one is given), `!receipts` as
+ * many characters of two UTF-16 units, `!re` and `!any` match.
+ */
 const customTags: ScalarTag[] = [
   { tag: '!gone', resolve: () => GONE },
   { tag: '!text', resolve: (text) => text.replace(/ ?(\d+)$/, (_, length) => 'a'.repeat(Number(length))) },
+  { tag: '!receipts', resolve: (length) => '🧾'.repeat(Number(length)) },
   { tag: '!re', resolve: (source) => expect.stringMatching(new RegExp(source)) },
   { tag: '!any', resolve: (name) => expect.any({ String, Number, Object }[name] ?? Boolean) },
 ];
@@ -222,6 +230,8 @@ async function act(step: Step, names: Record<string, unknown>): Promise<kits.Rep
       return control(`payables/${[...kit.sandbox.world.payables.keys()].at(-1)}/${step.scan}`, step.with);
     case 'settings':
       return control('settings', step.settings, 'PUT');
+    case 'profile':
+      return control('settings', profileSettings[step.profile ?? 'field'], 'PUT');
     case 'fault':
       return control('faults', { kind: 'error', ...wanted });
     case 'advance':
@@ -348,7 +358,8 @@ async function run(steps: z.infer<typeof writtenStep>[], names: Record<string, u
     const [[name, values] = ['', [null]]] = Object.entries(Object(filled(each, names)) as Record<string, unknown[]>);
     for (const value of values) {
       if (name !== '') names[name] = value;
-      const step = stepSchema.parse(filled(written, names));
+      const { $act, $with, ...ready } = Object(filled(written, names));
+      const step = stepSchema.parse($act === undefined ? ready : { ...ready, [$act]: $with });
       const reply = await act(step, names);
       try {
         check(step, reply, names);

@@ -66,5 +66,3 @@ export function qrBody(changes: object = {}): Record<string, unknown> {
 export function qrItem(changes: object = {}): Record<string, unknown> {
   return { title: 'Coffee', unit_price: '150.00', quantity: 1, unit_measure: 'unit', ...changes };
 }
-
-export const amount = (text: string) => ({ transactions: { payments: [{ amount: text }] } });
