@@ -83,7 +83,8 @@ function tokenMethods(reader: Reader, writer: Writer, now: () => number) {
     async merchantWithToken(merchant_id, fingerprint) {
       const row = await withToken.get(fingerprint, merchant_id);
       if (row === undefined) return null;
-      return { merchant: merchantOf(row), accepted_until: row.accepted_until, is_free: false };
+      const { accepted_until, ...its } = row;
+      return { merchant: merchantOf(its), accepted_until, is_free: false };
     },
   } satisfies Partial<StoreMethods>;
 }

@@ -2,7 +2,7 @@
 
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
-import type { Attempt, LoggedNotice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
+import type { Attempt, LoggedNotice, Notice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
 import { PARKED_FOR_MS } from '../proxy/store.ts';
 import {
   type Condition,
@@ -16,7 +16,7 @@ import {
   type Unit,
   type Writer,
 } from './engine.ts';
-import { type EventRow, eventOf, type NoticeRow, noticeOf, noticesLock, readsOf } from './rows.ts';
+import { type EventRow, eventOf, noticesLock, readsOf } from './rows.ts';
 import { merchantsIn, NOTICE } from './writes.ts';
 
 const DUE = `state = 'pending' AND next_attempt_at <= (SELECT ?)`;
@@ -28,7 +28,7 @@ const BEFORE_ALL = { next_attempt_at: Number.MIN_SAFE_INTEGER, created_at: 0, se
 
 /** Each read names its index: by its own estimates SQLite reads the whole backlog and sorts it, for every look. */
 export function dueNoticeMethods(reader: Reader, handOut: HandOut, firstOfEach: FirstOfEach) {
-  const due = handOut<[number], NoticeRow>(
+  const due = handOut<[number], Notice>(
     'notice',
     `SELECT ${NOTICE} FROM notices INDEXED BY notices_due WHERE ${DUE}`,
     OLDEST_FIRST,
@@ -36,25 +36,25 @@ export function dueNoticeMethods(reader: Reader, handOut: HandOut, firstOfEach: 
   const waiting = reader.prepare<[string, string, number], { id: string }>(
     `${merchantsIn(BY_MERCHANT, `state = 'pending'`)} AND id NOT IN (SELECT value FROM json_each(?)) LIMIT (SELECT ?)`,
   );
-  const oldest = firstOfEach<NoticeRow>('notice', DUE_OF_MERCHANT, OLDEST_FIRST);
-  const behind = handOut<[string, number, number, number, number, string], NoticeRow>(
+  const oldest = firstOfEach<Notice>('notice', DUE_OF_MERCHANT, OLDEST_FIRST);
+  const behind = handOut<[string, number, number, number, number, string], Notice>(
     'notice',
     `${DUE_OF_MERCHANT} AND (next_attempt_at, created_at, sequence, id) > ((SELECT ?), (SELECT ?), (SELECT ?), (SELECT ?))`,
     `${OLDEST_FIRST}, id`,
   );
   return {
-    dueNotices: async (now, limit) => (await due(now, limit)).map(noticeOf),
+    dueNotices: async (now, limit) => await due(now, limit),
     async dueNoticesInTurn({ now, after_merchant, merchants, each, except_merchants }) {
       const found = await waiting.all(after_merchant, JSON.stringify(except_merchants), merchants);
       const ids = found.map(({ id }) => id);
       return {
-        notices: (await oldest(ids, now, each)).map(noticeOf),
+        notices: await oldest(ids, now, each),
         last_merchant: ids.length < merchants ? null : (ids.at(-1) ?? null),
       };
     },
     async dueNoticesBehind({ now, merchant_id, after, limit }) {
       const { next_attempt_at, created_at, sequence, id } = after ?? BEFORE_ALL;
-      return (await behind(merchant_id, now, next_attempt_at, created_at, sequence, id, limit)).map(noticeOf);
+      return await behind(merchant_id, now, next_attempt_at, created_at, sequence, id, limit);
     },
   } satisfies Partial<StoreMethods>;
 }
@@ -129,7 +129,8 @@ export function noticeMethods(reader: Reader, writer: Writer) {
   } satisfies Partial<StoreMethods>;
 }
 
-interface LogRow extends NoticeRow {
+interface LogRow extends Notice {
+  replayed: number;
   tries: number;
   /** All `last_` columns are null before the first attempt. */
   last_at: number | null;
@@ -150,7 +151,7 @@ const LOGGED = `SELECT ${NOTICE}, replayed, (SELECT count(*) FROM notice_attempt
   ON last.rowid = (SELECT max(rowid) FROM notice_attempts WHERE notice_id = notices.id)`;
 
 function loggedOf(row: LogRow): LoggedNotice {
-  const { tries, last_at, last_duration_ms, last_outcome, last_status, last_detail, last_url, ...plain } = row;
+  const { last_at, last_duration_ms, last_outcome, last_status, last_detail, last_url, ...notice } = row;
   const last_attempt: Attempt | null =
     last_at === null
       ? null
@@ -162,7 +163,7 @@ function loggedOf(row: LogRow): LoggedNotice {
           detail: last_detail,
           url: last_url,
         };
-  return { ...noticeOf(plain), replayed: row.replayed === 1, tries, last_attempt };
+  return { ...notice, replayed: row.replayed === 1, last_attempt };
 }
 
 function conditionsOf(filter: NoticeFilter): Condition[] {

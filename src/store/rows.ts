@@ -1,6 +1,6 @@
 /** Rows of the tables: how they become records and are made of them, and the names of their locks. */
 import { parseJson, stringifyJson } from '../contract/json.ts';
-import type { InboxEvent, Notice } from '../proxy/records/notices.ts';
+import type { InboxEvent } from '../proxy/records/notices.ts';
 import {
   type AcceptedToken,
   type Merchant,
@@ -98,29 +98,17 @@ function settingsOf(text: string): MerchantSettings {
 
 export function merchantOf(row: MerchantRow): Merchant {
   return {
-    id: row.id,
-    site: row.site,
+    ...row,
     settings: settingsOf(row.settings),
     sealed_notice_url: bytesOf(row.sealed_notice_url),
     sealed_notice_secret: bytesOf(row.sealed_notice_secret),
     sealed_credential: bytesOf(row.sealed_credential),
     trips: JSON.parse(row.trips),
-    revision: row.revision,
-    updated_at: row.updated_at,
   };
 }
 
 export function tokenOf(row: AcceptedToken): AcceptedToken {
   return { ...row, sealed_token: viewOf(row.sealed_token) };
-}
-
-export interface NoticeRow extends Notice {
-  replayed: number;
-}
-
-export function noticeOf(row: NoticeRow): Notice {
-  const { replayed, ...notice } = row;
-  return notice;
 }
 
 export interface EventRow extends Omit<InboxEvent, 'verified'> {
