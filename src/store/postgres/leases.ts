@@ -58,8 +58,6 @@ export function claimOf(what: Leased, key: string, chosen: string): string {
       ON mine.lease = CAST(chosen.${key} AS TEXT)`;
 }
 
-export type Leases = Awaited<ReturnType<typeof openLeases>>;
-
 /**
  * Lists the store and sends its heartbeat until `release`, on a connection of its own: those of the pool may all be busy for
  * longer than a store may be silent.

@@ -109,8 +109,6 @@ export function inOneWrite(client: PoolClient, send: () => void): void {
 
 const PROBE_INTERVAL_MS = 1_000;
 
-export type Health = ReturnType<typeof watchHealth>;
-
 /** @param probe tries whether a write would be taken now. */
 export function watchHealth(probe: () => Promise<boolean>) {
   let is_well = true;
