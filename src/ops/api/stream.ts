@@ -22,7 +22,7 @@ export async function sendStream(response: Response, answer: Streamed, log: Log)
   try {
     await pipeline(Readable.from(withFirst(first, parts)), response);
   } catch (error) {
-    if (isGone(error)) return;
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
     log.error('an ops answer broke off', { cause: String(error), path: response.req.path });
     response.destroy();
   }
@@ -46,10 +46,6 @@ async function* withFirst(
   } finally {
     await parts.return?.();
   }
-}
-
-function isGone(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
 }
 
 /** A file name that no system takes for a path or a command. */

@@ -140,8 +140,11 @@ interface AssessedList {
   rows: Record<string, string | number | null>[];
 }
 
-/** What was found of a merchant, for the file and for the terminal. */
-export function listsOf({ losses, differences, unknowns, verdicts, coverage }: AssessedMerchant): AssessedList[] {
+/** What was found of a merchant, for the file and for the terminal. @param fields names the list of fields. */
+export function listsOf(
+  { losses, differences, unknowns, verdicts, coverage }: AssessedMerchant,
+  fields = 'Coverage',
+): AssessedList[] {
   return [
     {
       title: 'What would have become of its creates',
@@ -173,7 +176,7 @@ export function listsOf({ losses, differences, unknowns, verdicts, coverage }: A
       rows: unknowns.map(({ what, name, count }) => ({ What: what, Name: name, Calls: count })),
     },
     {
-      title: 'Coverage',
+      title: fields,
       lead: 'Every field of the operations that were called. Carried: such calls came, and nothing of them was translated.',
       rows: coverage.map(({ operation, field, equal, different, state }) => {
         const counts = { Equal: equal, Different: different, State: state.replace('_', ' ') };

@@ -129,7 +129,7 @@ function siteCode(text: string): string {
 
 function textOf(
   { sums, unreadable, remarks, merchants, tables_revision }: AssessmentView,
-  listsOf: (merchant: AssessedMerchant) => { title: string; rows: Row[] }[],
+  listsOf: (merchant: AssessedMerchant, fields: string) => { title: string; rows: Row[] }[],
 ): string {
   const { lines, assessed, no_operation, shadowed } = sums;
   const more = sums.unreadable - unreadable.length;
@@ -140,9 +140,8 @@ function textOf(
     ...unreadable.map(({ line, why }) => `line ${line}: ${why}`),
     ...(more > 0 ? [`… and ${more} more lines that can't be read.`] : []),
     ...merchants.flatMap((merchant) => {
-      // Of the fields those that are not proven.
       const coverage = merchant.coverage.filter(({ state }) => state !== 'equal');
-      const lists = listsOf({ ...merchant, coverage }).filter(({ rows }) => rows.length > 0);
+      const lists = listsOf({ ...merchant, coverage }, 'Fields not proven').filter(({ rows }) => rows.length > 0);
       return [`\n${readinessText(merchant.readiness)}`, ...lists.map(({ title, rows }) => listText(title, rows))];
     }),
   ].join('\n');

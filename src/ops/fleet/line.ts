@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { type CallSeen, verdicts } from '../../proxy/records/evidence.ts';
 import type { OpenCount } from '../../proxy/records/routing.ts';
-import { type Merchant, routedKinds, type Stage, stages, type Trip } from '../../proxy/routing/merchant.ts';
+import { type Merchant, routedKinds, type Stage, stages } from '../../proxy/routing/merchant.ts';
 import { type RoutingRules, stageInForce } from '../../proxy/routing/stage.ts';
 import { whyOf } from '../audit.ts';
 import { iso, lane, said, time } from '../fields.ts';
@@ -76,13 +76,9 @@ export const fleetView = z.object({
 export type FleetView = z.infer<typeof fleetView>;
 
 /** What is known of a merchant beside its row. */
-export interface Beside {
-  health: LanePulses;
+export type Beside = Pick<FleetLine, 'health' | 'readiness' | 'last_incident' | 'waiting_moves'> & {
   open: OpenCount | undefined;
-  readiness: Judged | null;
-  last_incident: Incident | null;
-  waiting_moves: number;
-}
+};
 
 export function fleetLine(rules: RoutingRules, merchant: Merchant, beside: Beside): FleetLine {
   const own = stageInForce(rules, merchant, null);
@@ -110,11 +106,7 @@ export function fleetLine(rules: RoutingRules, merchant: Merchant, beside: Besid
   };
 }
 
-interface Placed {
-  stage: Stage;
-  share: number;
-  trip: Trip | null;
-}
+type Placed = Pick<ReturnType<typeof stageInForce>, 'stage' | 'share' | 'trip'>;
 
 function differs(one: Placed, own: Placed): boolean {
   return one.stage !== own.stage || (one.stage === 'canary' && one.share !== own.share);

@@ -68,7 +68,15 @@ export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): 
     yield* adoptAll(ports, ask, tally);
     is_through = true;
   } finally {
-    if (ask.apply) await noteRun(ports, ask, { ...tally, is_through }, who);
+    if (ask.apply)
+      await ports.store.audit.appendAudit({
+        at: ports.clock.now(),
+        who,
+        action: 'reconcile',
+        subject: ask.merchant ?? 'all merchants',
+        reason: ask.reason ?? 'repair asked for',
+        detail: { ...tally, is_through, merchant: ask.merchant ?? null },
+      });
   }
   yield { news: 'done', ...tally };
 }
@@ -139,22 +147,6 @@ function* told(tally: Tally, compared: Compared): Generator<ReconcileNews> {
   }
   const { checked, unreadable, mismatches } = tally;
   if (checked % PROGRESS_EVERY === 0) yield { news: 'progress', checked, unreadable, mismatches };
-}
-
-async function noteRun(
-  ports: Ports,
-  ask: ReconcileAsk,
-  sums: Tally & { is_through: boolean },
-  who: string,
-): Promise<void> {
-  await ports.store.audit.appendAudit({
-    at: ports.clock.now(),
-    who,
-    action: 'reconcile',
-    subject: ask.merchant ?? 'all merchants',
-    reason: ask.reason ?? 'repair asked for',
-    detail: { ...sums, merchant: ask.merchant ?? null },
-  });
 }
 
 /** `unread`: no credential, or no answer of upstream. Null: both agree. */
