@@ -119,7 +119,3 @@ export function orderBody(changes: object = {}): Record<string, unknown> {
     ...changes,
   };
 }
-
-export function codeOf(reply: Reply): string {
-  return reply.body.errors?.[0]?.code ?? reply.body.code;
-}
