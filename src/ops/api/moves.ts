@@ -6,7 +6,7 @@ import { merchantAnswer } from '../merchants.ts';
 import { abortBrownout, brownoutAsk, brownoutView, scheduleBrownout, viewBrownouts } from '../moves/brownouts.ts';
 import { abortBulk, bulkAsk, bulkStates, startBulk, viewBulk, viewBulks } from '../moves/bulk.ts';
 import { judgementView } from '../moves/judge.ts';
-import { moveStage, previewAsk, previewStage, rollBack, stageChange } from '../moves/move.ts';
+import { moveStage, previewAsk, previewStage, rollBack, rolledBack, stageChange } from '../moves/move.ts';
 import { drainView, viewDrain } from '../moves/preview.ts';
 import {
   approveMove,
@@ -156,7 +156,7 @@ export const moveRoutes: OpsRoute[] = [
   opsRoute('operator', 'POST /api/merchants/:id/rollback', {
     summary: 'Takes a merchant back to legacy now, all kinds of work, whatever else is going on.',
     body: reasonAlone,
-    answer: drainView,
+    answer: rolledBack,
     command: 'rollback',
     run: ({ ports }, { path, body, person }) => rollBack(ports, path.id ?? '', body.reason, person),
   }),

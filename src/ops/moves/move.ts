@@ -2,13 +2,13 @@
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { type Merchant, type MerchantSettings, type RoutedKind, stages } from '../../proxy/routing/merchant.ts';
+import { type Merchant, type MerchantSettings, stages } from '../../proxy/routing/merchant.ts';
 import { type Person, reason } from '../api/person.ts';
-import { changeInAnyCase, inForce, revision, type StageView } from '../merchants.ts';
+import { changeInAnyCase, inForce, revision } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
-import { type DrainView, viewDrain } from './preview.ts';
+import { drainView, viewDrain } from './preview.ts';
 import { type ProposalView, propose, withdrawAll } from './proposals.ts';
 import { FOLLOW, type MoveTarget, moveTarget, routingChange, routingOf } from './target.ts';
 
@@ -76,10 +76,8 @@ export async function previewStage(
 // they were born.
 
 /** What the next create sees, and what is still to come. */
-export interface RolledBack extends DrainView {
-  before: Record<RoutedKind, StageView>;
-  revision: number;
-}
+export const rolledBack = drainView.extend({ before: drainView.shape.in_force, revision: z.int() });
+export type RolledBack = z.infer<typeof rolledBack>;
 
 /** Needs no evidence, approver, window or revision: going back is right whatever was changed meanwhile. @throws PuenteError bad_request for an id that is none. */
 export async function rollBack(ports: Ports, id: string, why: string, person: Person): Promise<RolledBack> {
