@@ -105,7 +105,7 @@ describe('bulk', () => {
   it('selects by stage and verdict, and is aborted', async () => {
     const where = ['--where', 'stage=shadow', '--where', 'verdict=inconclusive'];
     const none = await as(BEN, 'bulk', 'start', '--where', 'verdict=ready', '--stage', 'shadow', ...REASON);
-    expect([none.code, none.err]).toEqual([1, expect.stringContaining('No merchant is like that')]);
+    expect([none.code, none.err]).toEqual([1, expect.stringContaining('No merchant matches')]);
     const bad = await as(BEN, 'bulk', 'start', ...where, '--file', 'x', '--stage', 'legacy', ...REASON);
     expect([bad.code, bad.err]).toEqual([1, expect.stringContaining('with --file, or with --where')]);
     await bench.move({ stage: 'shadow' }, EVA, URUGUAY);
