@@ -1,9 +1,9 @@
 /** What a create of an order may say: one table of the fields of both types, and the rules between fields. Source: `docs/field-notes.md` Spec Order, Spec Errors, Orders §1.2, reference qr-code-ca/orders/create-order. */
 
-import { durationMs } from '../contract/duration.ts';
-import { isWithinCharacters, ORDER_REFERENCE, POINT_PRO_ID } from '../contract/identifiers.ts';
+import { POINT_PRO_ID } from '../contract/identifiers.ts';
 import type { Json } from '../contract/json.ts';
-import { type QrMode, qrModes } from '../contract/orders.ts';
+import { type OrderField, orderFields, type ValueFacts } from '../contract/order-fields.ts';
+import type { QrMode } from '../contract/orders.ts';
 import type { Problem } from './answer.ts';
 import type { Settings } from './assumptions.ts';
 import { isObject, type JsonObject } from './call.ts';
@@ -52,7 +52,9 @@ export function checkOrder(
   circumstances: Circumstances,
 ): { request: PointOrderRequest | QrOrderRequest } | Problem {
   const found: Found[] = [];
-  checkObject(body, '', undefined, circumstances, found);
+  checkObject(body, '', { circumstances, facts: factsOf(circumstances), found });
+  const wrong = wrongTogether(body, circumstances);
+  if (wrong !== null) found.push({ code: 'property_value', path: wrong });
   const problem = firstProblem(found) ?? checkSponsor(body);
   if (problem !== undefined) return problem;
   const request = body as unknown as PointOrderRequest | QrOrderRequest; // the table has just proved this shape
@@ -61,164 +63,70 @@ export function checkOrder(
 
 // The table.
 
-type Check<Value, Verdict> = (value: Value, circumstances: Circumstances) => Verdict;
-
-interface Field {
-  /** `[]` stands for each element of a list; elements are objects. */
-  path: string;
-  /** Of both types when missing. */
-  of?: 'point' | 'qr';
-  required?: true;
+/** A field as the sandbox judges it: what it has beside the specification, and what depends on its settings. */
+interface Field extends OrderField {
   /** Without it the field is known always. */
   isKnown?: (settings: Settings) => boolean;
 }
 
-/** A check of a text answers false or the message of the refusal; a check of an object answers the path of the culprit. */
-type Rule = Field &
-  (
-    | { kind: 'text'; check?: Check<string, boolean | string> }
-    | { kind: 'whole'; check?: Check<number, boolean> }
-    | { kind: 'object'; check?: Check<JsonObject, string | null> }
-    | { kind: 'list'; least: number; most: (settings: Settings) => number }
-  );
-
-const required = true;
-const oneOf =
-  (...values: readonly string[]) =>
-  (value: string): boolean =>
-    values.includes(value);
-const within =
-  (most: number) =>
-  (value: string): boolean =>
-    isWithinCharacters(value, most);
-/** What is required says something. */
-const isText =
-  (most: number) =>
-  (value: string): boolean =>
-    value !== '' && isWithinCharacters(value, most);
-const isCounted = (value: number): boolean => value >= 1;
-const one = { least: 1, most: () => 1 };
-/** Limits of items that were seen (`docs/field-notes.md` Orders §1.2); the specification has none (setting `item_limits`). */
-const seenLimit =
-  (most: number) =>
-  ({ item_limits }: Settings): number =>
-    item_limits === 'as_seen' ? most : Number.POSITIVE_INFINITY;
-const isCode: Check<string, boolean> = (value, { settings }) => isWithinCharacters(value, seenLimit(30)(settings));
-const isTerminalId = (value: string): boolean => /^[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__[A-Za-z0-9-]+$/.test(value);
-const discountMethods = ['debit_card', 'credit_card', 'account_money', 'prepaid_card'];
-const HOUR_MS = 3_600_000;
 /** `docs/field-notes.md` Spec Limits: PT15M when nothing is said. */
 export const DEFAULT_EXPIRATION = 'PT15M';
-const MIN_EXPIRATION_MS = 30_000;
-
-/** A check that the text is a duration of 30 seconds to this long (`docs/field-notes.md` Spec Limits). */
-function livesAtMost(max_ms: number): Check<string, boolean> {
-  return (value, { now_ms }) => {
-    const lifetime_ms = durationMs(value, now_ms);
-    return lifetime_ms !== null && lifetime_ms >= MIN_EXPIRATION_MS && lifetime_ms <= max_ms;
-  };
-}
-
-/** Minor units of an amount as orders of this type write it; null for any other text. */
-function minorOf(value: string, { merchant, type, settings }: Circumstances): number | null {
-  return parseAmount(value, merchant.site.exponent, type, settings.amounts);
-}
-
-const isAmount: Check<string, boolean> = (value, circumstances) => minorOf(value, circumstances) !== null;
-const isPositive: Check<string, boolean> = (value, circumstances) => (minorOf(value, circumstances) ?? 0) > 0;
-
-/** More than nothing, and where there is a minimum, no less; with its message (`docs/field-notes.md` Orders §10). */
-const isPayable: Check<string, boolean | string> = (value, circumstances) => {
-  const minor = minorOf(value, circumstances);
-  if (minor === null) return false;
-  const { site } = circumstances.merchant;
-  const minimum_minor = (circumstances.settings.minimum_amounts === 'as_seen' ? site.minimum_minor : null) ?? 1;
-  return minor >= minimum_minor || `Must be greater than or equal to ${amountText(minimum_minor, site.exponent)}`;
-};
-
-/** The cost of installments is for some terminals alone (setting `installments_cost`). */
-function costOfAnotherModel({ point, payment_method }: JsonObject, { settings }: Circumstances): string | null {
-  if (settings.installments_cost === 'as_seen' || !isObject(point) || !isObject(payment_method)) return null;
-  const isAsked = payment_method.default_installments_cost !== undefined;
-  return isAsked && !POINT_PRO_ID.test(String(point.terminal_id)) ? 'payment_method.default_installments_cost' : null;
-}
-
-/** Installments go with a credit card alone. */
-function installmentsOfAnother({ default_installments, default_type }: JsonObject): string | null {
-  return default_installments !== undefined && default_type !== 'credit_card' ? 'default_installments' : null;
-}
 
 /** The specification has instalments for Point (`docs/field-notes.md` Spec Order); a page of the vendor refuses discounts beside `installments_cost`, so QR knows it there. */
 const knowsInstallments = ({ qr_installments }: Settings): boolean => qr_installments === 'accepted';
 /** The second spelling of the cost is not in the specification (`docs/field-notes.md` Orders §1.2). */
 const knowsSecondSpelling = ({ installments_cost }: Settings): boolean => installments_cost === 'as_seen';
 
-const rules: readonly Rule[] = [
-  { path: 'type', kind: 'text', required },
-  { path: 'external_reference', kind: 'text', required, check: (value) => ORDER_REFERENCE.test(value) },
-  { path: 'description', kind: 'text', check: within(150) },
-  { path: 'expiration_time', of: 'point', kind: 'text', check: livesAtMost(3 * HOUR_MS) },
-  { path: 'expiration_time', of: 'qr', kind: 'text', check: livesAtMost(3600 * HOUR_MS) },
-  { path: 'total_amount', of: 'qr', kind: 'text', check: isAmount },
-  { path: 'marketplace_fee', kind: 'text', check: isAmount },
-  { path: 'transactions', kind: 'object', required },
-  { path: 'transactions.payments', of: 'point', kind: 'list', required, ...one },
-  { path: 'transactions.payments', of: 'qr', kind: 'list', ...one },
-  { path: 'transactions.payments[].amount', kind: 'text', required, check: isPayable },
-  { path: 'transactions.cash_outs', of: 'qr', kind: 'list', ...one },
-  { path: 'transactions.cash_outs[].amount', of: 'qr', kind: 'text', required, check: isPositive },
-  { path: 'config', kind: 'object', required, check: costOfAnotherModel },
-  { path: 'config.point', of: 'point', kind: 'object', required },
-  { path: 'config.point.terminal_id', of: 'point', kind: 'text', required, check: isTerminalId },
-  { path: 'config.point.print_on_terminal', of: 'point', kind: 'text', check: oneOf('seller_ticket', 'no_ticket') },
-  { path: 'config.point.ticket_number', of: 'point', kind: 'text' },
-  { path: 'config.qr', of: 'qr', kind: 'object', required },
-  { path: 'config.qr.external_pos_id', of: 'qr', kind: 'text', required, check: (value) => value !== '' },
-  { path: 'config.qr.mode', of: 'qr', kind: 'text', check: oneOf(...qrModes) },
-  { path: 'config.payment_method', of: 'point', kind: 'object', check: installmentsOfAnother },
-  { path: 'config.payment_method', of: 'qr', kind: 'object', isKnown: knowsInstallments },
-  {
-    path: 'config.payment_method.default_type',
-    of: 'point',
-    kind: 'text',
-    check: oneOf('credit_card', 'debit_card', 'qr'),
-  },
-  { path: 'config.payment_method.default_installments', kind: 'whole', check: isCounted },
-  { path: 'config.payment_method.default_installments_cost', kind: 'text', check: oneOf('seller', 'buyer') },
-  {
-    path: 'config.payment_method.installments_cost',
-    kind: 'text',
-    isKnown: knowsSecondSpelling,
-    check: oneOf('seller', 'buyer'),
-  },
-  { path: 'items', of: 'qr', kind: 'list', least: 0, most: seenLimit(10) },
-  { path: 'items[].title', of: 'qr', kind: 'text', required, check: isText(150) },
-  { path: 'items[].unit_price', of: 'qr', kind: 'text', required, check: isAmount },
-  { path: 'items[].quantity', of: 'qr', kind: 'whole', required, check: isCounted },
-  { path: 'items[].unit_measure', of: 'qr', kind: 'text', required, check: isText(10) },
-  { path: 'items[].external_code', of: 'qr', kind: 'text', check: isCode },
-  { path: 'items[].external_categories', of: 'qr', kind: 'list', least: 0, most: seenLimit(10) },
-  { path: 'items[].external_categories[].id', of: 'qr', kind: 'text', required },
-  { path: 'discounts', of: 'qr', kind: 'object' },
-  { path: 'discounts.payment_methods', of: 'qr', kind: 'list', least: 0, most: () => 4 },
-  { path: 'discounts.payment_methods[].new_total_amount', of: 'qr', kind: 'text', required, check: isPositive },
-  { path: 'discounts.payment_methods[].type', of: 'qr', kind: 'text', required, check: oneOf(...discountMethods) },
-  { path: 'integration_data', kind: 'object' },
-  { path: 'integration_data.platform_id', kind: 'text' },
-  { path: 'integration_data.integrator_id', of: 'point', kind: 'text' },
-  { path: 'integration_data.integrator_id', of: 'qr', kind: 'text', check: (value) => /^dev_./.test(value) },
-  { path: 'integration_data.sponsor', kind: 'object' },
-  { path: 'integration_data.sponsor.id', kind: 'text', required },
+const METHOD = /^config\.payment_method(?:\.default_installments(?:_cost)?)?$/;
+const ofPoint = orderFields.filter(({ path }) => METHOD.test(path));
+const secondSpelling = ofPoint
+  .filter(({ path }) => path.endsWith('_cost'))
+  .map(
+    (field): Field => ({
+      ...field,
+      path: 'config.payment_method.installments_cost',
+      of: 'both',
+      isKnown: knowsSecondSpelling,
+    }),
+  );
+const fields: readonly Field[] = [
+  ...orderFields,
+  ...ofPoint.map((field): Field => ({ ...field, of: 'qr', isKnown: knowsInstallments })),
+  ...secondSpelling,
 ];
 
-/** The rules of one type by the path of the object that they are of, with the name of each there. */
-const rulesOf = { point: byObject('point'), qr: byObject('qr') };
+/** What values are judged by, as the settings have it. */
+function factsOf({ merchant: { site }, type, settings, now_ms }: Circumstances): ValueFacts {
+  const minor = (settings.minimum_amounts === 'as_seen' ? site.minimum_minor : null) ?? 1;
+  return {
+    type,
+    now_ms,
+    minorOf: (text) => parseAmount(text, site.exponent, type, settings.amounts),
+    minimum: { minor, text: amountText(minor, site.exponent) },
+  };
+}
 
-function byObject(type: 'point' | 'qr'): ReadonlyMap<string, readonly { name: string; rule: Rule }[]> {
-  const tree = new Map<string, { name: string; rule: Rule }[]>();
-  for (const rule of rules.filter(({ of }) => of === undefined || of === type)) {
-    const [, parent = '', name = ''] = /^(?:(.*)\.)?([^.]+)$/.exec(rule.path) ?? [];
-    tree.set(parent, [...(tree.get(parent) ?? []), { name, rule }]);
+/** What the fields of `config` say together: the path of the one to blame. */
+function wrongTogether({ config }: JsonObject, { type, settings }: Circumstances): string | null {
+  if (!isObject(config) || !isObject(config.payment_method)) return null;
+  const { point, payment_method: method } = config;
+  // The cost of installments is for some terminals alone (setting `installments_cost`).
+  const isForAll = settings.installments_cost === 'as_seen' || method.default_installments_cost === undefined;
+  if (!isForAll && isObject(point) && !POINT_PRO_ID.test(String(point.terminal_id)))
+    return 'config.payment_method.default_installments_cost';
+  const isOther =
+    type === 'point' && method.default_installments !== undefined && method.default_type !== 'credit_card';
+  return isOther ? 'config.payment_method.default_installments' : null;
+}
+
+/** The fields of one type by the path of the object that they are of, with the name of each there. */
+const fieldsOf = { point: byObject('point'), qr: byObject('qr') };
+
+function byObject(type: 'point' | 'qr'): ReadonlyMap<string, readonly { name: string; field: Field }[]> {
+  const tree = new Map<string, { name: string; field: Field }[]>();
+  for (const field of fields.filter(({ of }) => of === 'both' || of === type)) {
+    const [, parent = '', name = ''] = /^(?:(.*)\.)?([^.]+)$/.exec(field.path) ?? [];
+    tree.set(parent, [...(tree.get(parent) ?? []), { name, field }]);
   }
   return tree;
 }
@@ -258,52 +166,48 @@ export function problemOf(code: PropertyCode, details: string[], message: string
   return { status: 400, code, message, details };
 }
 
+interface Walk {
+  circumstances: Circumstances;
+  facts: ValueFacts;
+  found: Found[];
+}
+
 /** @param path as the refusal names it, with the numbers of elements. */
-function checkObject(
-  fields: JsonObject,
-  path: string,
-  rule: Rule | undefined,
-  circumstances: Circumstances,
-  found: Found[],
-): void {
-  if (Object.keys(fields).length === 0) {
-    found.push({ code: 'minimum_properties', path });
-    return;
-  }
+function checkObject(fields: JsonObject, path: string, walk: Walk): void {
+  const { circumstances, found } = walk;
+  if (Object.keys(fields).length === 0) return void found.push({ code: 'minimum_properties', path });
   const prefix = path === '' ? '' : `${path}.`;
-  const { settings, type } = circumstances;
-  const all = rulesOf[type].get(path.replaceAll(/\[\d+\]/g, '[]')) ?? [];
-  const known = all.filter((child) => child.rule.isKnown?.(settings) ?? true);
+  const all = fieldsOf[circumstances.type].get(path.replaceAll(/\[\d+\]/g, '[]')) ?? [];
+  const known = all.filter(({ field }) => field.isKnown?.(circumstances.settings) ?? true);
   for (const name of Object.keys(fields)) {
     if (!known.some((child) => child.name === name))
       found.push({ code: 'unsupported_properties', path: prefix + name });
   }
-  for (const child of known) {
-    const value = fields[child.name];
-    if (value !== undefined) checkValue(value, child.rule, prefix + child.name, circumstances, found);
-    else if (child.rule.required) found.push({ code: 'required_properties', path: prefix + child.name });
+  for (const { name, field } of known) {
+    const value = fields[name];
+    if (value !== undefined) checkValue(value, field, prefix + name, walk);
+    else if (field.required) found.push({ code: 'required_properties', path: prefix + name });
   }
-  const wrong = rule?.kind === 'object' ? (rule.check?.(fields, circumstances) ?? null) : null;
-  if (wrong !== null) found.push({ code: 'property_value', path: prefix + wrong });
 }
 
-function checkValue(value: Json, rule: Rule, path: string, circumstances: Circumstances, found: Found[]): void {
+function checkValue(value: Json, { kind, rules, elements }: Field, path: string, walk: Walk): void {
+  const { circumstances, facts, found } = walk;
   const add = (code: PropertyCode): void => void found.push({ code, path });
-  if (rule.kind === 'object' && isObject(value)) checkObject(value, path, rule, circumstances, found);
-  else if (rule.kind === 'list' && Array.isArray(value)) {
-    if (value.length < rule.least) add('minimum_items');
-    else if (value.length > rule.most(circumstances.settings)) add('maximum_items');
+  /** Limits that were seen are in force as the setting has it. */
+  const isInForce = ({ is_seen }: { is_seen?: true }) => !is_seen || circumstances.settings.item_limits === 'as_seen';
+  if (kind === 'object' && isObject(value)) checkObject(value, path, walk);
+  else if (kind === 'list' && Array.isArray(value)) {
+    if (elements !== undefined && value.length < (elements.least ?? 0)) add('minimum_items');
+    else if (elements !== undefined && isInForce(elements) && value.length > elements.most) add('maximum_items');
     for (const [index, item] of value.entries()) {
       const at = `${path}[${index}]`;
-      if (isObject(item)) checkObject(item, at, undefined, circumstances, found);
+      if (isObject(item)) checkObject(item, at, walk);
       else found.push({ code: 'property_type', path: at });
     }
-  } else if (rule.kind === 'whole' && typeof value === 'number') {
-    if (rule.check?.(value, circumstances) === false) add('property_value');
-  } else if (rule.kind === 'text' && typeof value === 'string') {
-    const verdict = rule.check?.(value, circumstances) ?? true;
-    if (typeof verdict === 'string') found.push({ code: 'property_value', path, message: verdict });
-    else if (!verdict) add('property_value');
+  } else if ((kind === 'text' && typeof value === 'string') || (kind === 'whole number' && typeof value === 'number')) {
+    const broken = rules.find((rule) => isInForce(rule) && !rule.holds(value, facts));
+    if (broken !== undefined)
+      found.push({ code: 'property_value', path, ...(broken.says && { message: broken.says(facts) }) });
   } else add('property_type');
 }
 

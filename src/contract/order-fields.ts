@@ -1,0 +1,241 @@
+/**
+ * What a create of an order may say: one row for each field of both types, with the rules of its value. The sandbox refuses by
+ * these rows, and the shadow predicts refusals from them. What several fields say together is with each of the two.
+ */
+import { durationMs } from './duration.ts';
+import { isWithinCharacters, ORDER_REFERENCE } from './identifiers.ts';
+import { qrModes } from './orders.ts';
+
+export interface OrderField {
+  /** `[]` stands for each element of a list; elements are objects. */
+  path: string;
+  of: 'point' | 'qr' | 'both';
+  kind: 'text' | 'whole number' | 'object' | 'list';
+  required?: true;
+  /** Where it is written. */
+  source: string;
+  /** Of a value of the right kind, in the order in which they are judged. */
+  rules: readonly ValueRule[];
+  /** Of a list. */
+  elements?: Elements;
+}
+
+/** A rule, in one sentence, and where it is written. */
+interface Reasoned {
+  why: string;
+  source: string;
+  /** A limit that was seen and that the specification does not have. */
+  is_seen?: true;
+}
+
+export interface ValueRule extends Reasoned {
+  holds(value: string | number, facts: ValueFacts): boolean;
+  /** Upstream's own message, where it is known. */
+  says?(facts: ValueFacts): string;
+}
+
+interface Elements extends Reasoned {
+  least?: number;
+  most: number;
+}
+
+/** What a value is judged by beside itself. */
+export interface ValueFacts {
+  type: 'point' | 'qr';
+  /** Epoch ms: how long a month is depends on it. */
+  now_ms: number;
+  /** Minor units of an amount as orders of this type write it; null for any other text. */
+  minorOf(text: string): number | null;
+  /** The least amount of an order, as decimal text and in minor units. */
+  minimum: { text: string; minor: number };
+}
+
+const ORDER = 'docs/field-notes.md Spec Order';
+const LIMITS = 'docs/field-notes.md Spec Limits';
+/** Accepted besides the specification, because public requests have them. */
+const PUBLIC = 'docs/field-notes.md Orders §1.2';
+/** Upstream's page of cash withdrawals; the specification has the sum and not the name. */
+const CASH = 'docs/field-notes.md Spec Order, total_amount; reference qr-code-ca/orders/create-order';
+
+const MIN_LIFE_MS = 30_000;
+const MAX_LIFE_MS = { point: 3 * 3_600_000, qr: 3600 * 3_600_000 } as const;
+
+/** @returns a rule of a text or a whole number. */
+const rule = (why: string, holds: ValueRule['holds'], source = ORDER): ValueRule => ({ why, source, holds });
+const oneOf = (why: string, ...values: readonly string[]): ValueRule =>
+  rule(why, (value) => values.includes(String(value)));
+const matches = (why: string, pattern: RegExp, source = ORDER): ValueRule =>
+  rule(why, (value) => pattern.test(String(value)), source);
+/** At most so many characters. */
+const within = (why: string, most: number): ValueRule =>
+  rule(why, (value) => isWithinCharacters(String(value), most), LIMITS);
+/** What is required says something. */
+const isText = (why: string, most: number): ValueRule =>
+  rule(why, (value) => value !== '' && isWithinCharacters(String(value), most), LIMITS);
+const isCounted = (why: string): ValueRule => rule(why, (value) => Number(value) >= 1);
+const isAmount = (why: string, source = ORDER): ValueRule =>
+  rule(why, (value, { minorOf }) => minorOf(String(value)) !== null, source);
+const isPositive = (why: string, source = ORDER): ValueRule =>
+  rule(why, (value, { minorOf }) => (minorOf(String(value)) ?? 0) > 0, source);
+
+const field =
+  (kind: OrderField['kind']) =>
+  (path: string, ...rules: ValueRule[]): OrderField => ({ path, of: 'both', kind, source: ORDER, rules });
+const text = field('text');
+const whole = field('whole number');
+const object = field('object');
+const list = (path: string, elements: Elements): OrderField => ({ ...field('list')(path), elements });
+const needed = (one: OrderField): OrderField => ({ ...one, required: true });
+const point = (one: OrderField): OrderField => ({ ...one, of: 'point' });
+const qr = (one: OrderField): OrderField => ({ ...one, of: 'qr' });
+const from = (source: string, one: OrderField): OrderField => ({ ...one, source });
+
+const onePayment: Elements = { least: 1, most: 1, why: 'An order has exactly one payment.', source: LIMITS };
+const oneWithdrawal: Elements = { least: 1, most: 1, why: 'An order has one withdrawal or none.', source: CASH };
+const seen = { source: PUBLIC, is_seen: true } as const;
+const fourMethods: Elements = { most: 4, why: 'Four methods at most have a discount.', source: LIMITS };
+
+const lifetime = rule(
+  'A lifetime is an ISO 8601 duration of PT30S to PT3H on a terminal, and to 3600 hours by QR.',
+  (value, { type, now_ms }) => {
+    const life_ms = durationMs(String(value), now_ms);
+    return life_ms !== null && life_ms >= MIN_LIFE_MS && life_ms <= MAX_LIFE_MS[type];
+  },
+  LIMITS,
+);
+const aboveMinimum: ValueRule = {
+  why: 'An amount is not below the least one of its site, and never nothing.',
+  source: 'docs/field-notes.md Orders §10',
+  holds: (value, { minorOf, minimum }) => (minorOf(String(value)) ?? 0) >= minimum.minor,
+  says: ({ minimum }) => `Must be greater than or equal to ${minimum.text}`,
+};
+const AMOUNTS = 'docs/field-notes.md Spec Order; docs/field-notes.md Orders §11';
+const TOTAL = 'docs/field-notes.md Spec Order, total_amount';
+const TERMINAL_NAME = /^[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*__[A-Za-z0-9-]+$/;
+const discountMethods = ['debit_card', 'credit_card', 'account_money', 'prepaid_card'];
+
+export const orderFields: readonly OrderField[] = [
+  needed(text('type')),
+  needed(
+    text(
+      'external_reference',
+      matches('A reference has 1 to 64 letters, digits, hyphens and underscores.', ORDER_REFERENCE, LIMITS),
+    ),
+  ),
+  text('description', within('A description has at most 150 characters.', 150)),
+  text('expiration_time', lifetime),
+  qr(text('total_amount', isAmount('A total is a decimal text with two decimals or none, as the currency has them.'))),
+  text('marketplace_fee', isAmount('A fee is a decimal text with two decimals or none, as the currency has them.')),
+
+  needed(object('transactions')),
+  point(needed(list('transactions.payments', onePayment))),
+  from(CASH, qr(list('transactions.payments', onePayment))),
+  needed(
+    text(
+      'transactions.payments[].amount',
+      isAmount('An amount is a decimal text with two decimals or none, as the currency has them.', AMOUNTS),
+      aboveMinimum,
+    ),
+  ),
+  from(CASH, qr(list('transactions.cash_outs', oneWithdrawal))),
+  from(
+    CASH,
+    qr(
+      needed(
+        text(
+          'transactions.cash_outs[].amount',
+          isPositive('A withdrawal is a decimal text above nothing, with two decimals or none.', TOTAL),
+        ),
+      ),
+    ),
+  ),
+
+  needed(object('config')),
+  point(needed(object('config.point'))),
+  point(
+    needed(
+      text(
+        'config.point.terminal_id',
+        matches('The id of a terminal is its type and its serial with two underscores between them.', TERMINAL_NAME),
+      ),
+    ),
+  ),
+  point(
+    text(
+      'config.point.print_on_terminal',
+      oneOf('A terminal prints seller_ticket or no_ticket.', 'seller_ticket', 'no_ticket'),
+    ),
+  ),
+  from(PUBLIC, point(text('config.point.ticket_number'))),
+  point(object('config.payment_method')),
+  point(
+    text(
+      'config.payment_method.default_type',
+      oneOf('A terminal is asked for credit_card, debit_card or qr.', 'credit_card', 'debit_card', 'qr'),
+    ),
+  ),
+  point(whole('config.payment_method.default_installments', isCounted('A payment has at least one installment.'))),
+  point(
+    text(
+      'config.payment_method.default_installments_cost',
+      oneOf('The seller or the buyer bears the cost of installments.', 'seller', 'buyer'),
+    ),
+  ),
+  qr(needed(object('config.qr'))),
+  qr(
+    needed(
+      text(
+        'config.qr.external_pos_id',
+        rule('A point of sale is named by its external id.', (value) => value !== ''),
+      ),
+    ),
+  ),
+  qr(text('config.qr.mode', oneOf('A code shows static, dynamic or hybrid.', ...qrModes))),
+
+  qr(list('items', { most: 10, why: 'An order has ten items at most.', ...seen })),
+  qr(needed(text('items[].title', isText('The title of an item has 1 to 150 characters.', 150)))),
+  qr(
+    needed(
+      text(
+        'items[].unit_price',
+        isAmount('A price is a decimal text with two decimals or none, as the currency has them.'),
+      ),
+    ),
+  ),
+  qr(needed(whole('items[].quantity', isCounted('The quantity of an item is one or more.')))),
+  qr(needed(text('items[].unit_measure', isText('The measure of an item has 1 to 10 characters.', 10)))),
+  qr(
+    text('items[].external_code', {
+      ...within('The code of an item has at most 30 characters.', 30),
+      ...seen,
+    }),
+  ),
+  qr(list('items[].external_categories', { most: 10, why: 'An item has ten categories at most.', ...seen })),
+  qr(needed(text('items[].external_categories[].id'))),
+
+  qr(object('discounts')),
+  qr(list('discounts.payment_methods', fourMethods)),
+  qr(
+    needed(
+      text(
+        'discounts.payment_methods[].new_total_amount',
+        isPositive('A new total is a decimal text above nothing, with two decimals or none.'),
+      ),
+    ),
+  ),
+  qr(
+    needed(
+      text(
+        'discounts.payment_methods[].type',
+        oneOf('Discounts are for debit_card, credit_card, account_money and prepaid_card.', ...discountMethods),
+      ),
+    ),
+  ),
+
+  object('integration_data'),
+  text('integration_data.platform_id'),
+  point(text('integration_data.integrator_id')),
+  qr(text('integration_data.integrator_id', matches('By QR the id of an integrator begins with dev_.', /^dev_./))),
+  object('integration_data.sponsor'),
+  needed(text('integration_data.sponsor.id')),
+];
