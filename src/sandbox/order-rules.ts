@@ -204,7 +204,10 @@ function checkValue(value: Json, { kind, rules, elements }: Field, path: string,
       if (isObject(item)) checkObject(item, at, walk);
       else found.push({ code: 'property_type', path: at });
     }
-  } else if ((kind === 'text' && typeof value === 'string') || (kind === 'whole number' && typeof value === 'number')) {
+  } else if (
+    (kind === 'text' && typeof value === 'string') ||
+    (kind === 'whole number' && typeof value === 'number' && Number.isInteger(value))
+  ) {
     const broken = rules.find((rule) => isInForce(rule) && !rule.holds(value, facts));
     if (broken !== undefined)
       found.push({ code: 'property_value', path, ...(broken.says && { message: broken.says(facts) }) });

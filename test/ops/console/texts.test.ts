@@ -20,7 +20,7 @@ const rows = tables.documents.tables.flatMap((table) => wholeRows(rowsOf(table.t
 function lossesInCode(): string[] {
   const converters = readdirSync(join(HOUSE, 'src/mapping/converters')).toSorted();
   const files = [...converters.map((name) => `src/mapping/converters/${name}`), 'src/mapping/compile.ts'];
-  const code = [...files, 'src/mapping/fields.ts', 'src/ops/readiness/coverage.ts'];
+  const code = ['src/mapping/values.ts', ...files, 'src/mapping/fields.ts', 'src/ops/readiness/coverage.ts'];
   return code.flatMap((file) =>
     [...readFileSync(join(HOUSE, file), 'utf8').matchAll(LOSS)].map(([, , text]) =>
       (text ?? '').replaceAll(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, '{}'),

@@ -280,7 +280,7 @@ describe('a store that fails', () => {
     await evidence.settled();
     expect(broken.tried()).toBe(3);
     expect(await kept()).toHaveLength(1);
-    expect(warnings).toEqual(['evidence not written: disk full', 'evidence not written: disk full']);
+    expect(warnings).toEqual(['evidence not written: Error: disk full', 'evidence not written: Error: disk full']);
   });
 
   it('is given up in the end, and counted; the next batch goes on', async () => {
@@ -429,7 +429,7 @@ describe('the recorder', () => {
     evidence.shadowed(newTask());
     await evidence.settled();
     expect(await kept()).toMatchObject([{ shadow: null }]);
-    expect(warnings).toEqual(['shadow failed: no seller']);
+    expect(warnings).toEqual(['shadow failed: Error: no seller']);
   });
 
   it('judges by the rules of the seller behind the token, whatever the token looks like', async () => {
@@ -536,7 +536,7 @@ describe('the recorder', () => {
     evidence.finished(exchange);
     await evidence.settled();
     expect(heard).toEqual([exchange.id]);
-    expect(warnings).toEqual(['a listener of evidence failed: listener']);
+    expect(warnings).toEqual(['a listener of evidence failed: Error: listener']);
   });
 
   it('deletes what is old once an hour, with a batch', async () => {
