@@ -99,7 +99,7 @@ export const story: Scene = {
     const reference = 'Pedido 002 / caja 1';
     const trace = await office.run('ana', 'trace', reference, '--merchant', shops.ar.merchant);
     for (const line of trace.out.trim().split('\n').slice(0, 8)) transcript.tell('said', line);
-    const told = ['born on orders', reference, 'The till called point.create_intent', 'Delivered'].map((words) =>
+    const told = ['created on orders', reference, 'The till called point.create_intent', 'Delivered'].map((words) =>
       trace.out.includes(words),
     );
     transcript.expect("a sale's story by the till's own reference", [trace.code, ...told], [0, true, true, true, true]);
