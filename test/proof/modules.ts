@@ -76,6 +76,8 @@ export const groups: readonly Group[] = [
       'test/proxy/routing/brownout.test.ts',
       'test/proxy/routing/lane.test.ts',
       'test/proxy/concurrency.test.ts',
+      'test/proxy/lru.test.ts',
+      'test/proxy/passing.test.ts',
       'test/proxy/remembered.test.ts',
       'test/proxy/sales/small.test.ts',
       'test/proof/protocol*.test.ts',
