@@ -11,7 +11,7 @@ import { loadedLate } from '../proxy/http/loaded-late.ts';
 import { createPassthrough } from '../proxy/http/passthrough.ts';
 import { type Listening, listen } from '../proxy/http/server.ts';
 import { checkUrl, type OutboundPolicy } from '../proxy/notices/guard.ts';
-import { createMetrics, type Metrics } from '../proxy/telemetry/metrics.ts';
+import { createMetrics, type Metrics } from '../proxy/telemetry/telemetry.ts';
 import { Secret } from '../proxy/vault.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 import { type Inside, observe, openInside } from './inside.ts';
@@ -49,7 +49,6 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const policy = outboundPolicy(config);
   const passthrough = createPassthrough(inside.legacy_url, config.limits.calls, ports.log);
   const webhook_secret = config.webhook.secret ?? (sandbox === null ? null : new Secret(randomUUID()));
-  let eventsWaiting = (): void => undefined; // what comes before the work has started is in the inbox
   const publicDoor = await openPublicDoor({
     ports,
     config,
@@ -57,7 +56,6 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
     passthrough,
     admission,
     webhook_secret,
-    eventsWaiting: () => eventsWaiting(),
     telemetry,
   });
   const public_url = config.public.url ?? publicDoor.own_url;
@@ -65,8 +63,6 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   if (!config.outbound.allow_private) policy.own_hosts.push(...ownAddresses());
   if (sandbox === null && config.public.url === null) remarks.push(urlNotSet(public_url));
   const work = startWork(ports, config, metrics, policy, public_url, telemetry);
-  inside.onNotices(work.notices);
-  eventsWaiting = work.events;
   const state = { ready: true };
   if (sandbox !== null) attachSandbox(sandbox, ports, webhook_secret, publicDoor.own_url, () => state.ready);
   // A made token has to be printed, and what is printed is kept in logs: that is for a first try-out alone.

@@ -3,7 +3,6 @@
 import { mkdirSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { join } from 'node:path';
-import pino from 'pino';
 import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
 import { loadTables } from '../mapping/load.ts';
@@ -13,10 +12,9 @@ import { type EvidenceSettings, startEvidence } from '../proxy/evidence/recorder
 import type { Admission } from '../proxy/http/admission.ts';
 import type { Log } from '../proxy/log.ts';
 import { identify } from '../proxy/routing/merchant-identity.ts';
-import { createLog } from '../proxy/telemetry/log.ts';
-import type { Metrics, Reading } from '../proxy/telemetry/metrics.ts';
+import { startTelemetry } from '../proxy/telemetry/otel-settings.ts';
 import type { RunningTelemetry } from '../proxy/telemetry/port.ts';
-import { startTelemetry } from '../proxy/telemetry/telemetry.ts';
+import { createLog, type Metrics, type Reading, standardOutput } from '../proxy/telemetry/telemetry.ts';
 import { withBreaker } from '../proxy/upstream/breaker.ts';
 import { createUpstream, type UpstreamClient } from '../proxy/upstream/client.ts';
 import { createVault, type Secret } from '../proxy/vault.ts';
@@ -37,8 +35,6 @@ export interface Inside {
   legacy_url: string;
   /** Writes what evidence waits, and lets the calls under way end; then the store may be closed. */
   settle(): Promise<void>;
-  /** Names who delivers notices; they can be committed before. */
-  onNotices(wake: () => void): void;
 }
 
 /** @throws PuenteError bad_tables, store_unusable or bad_setting. */
@@ -80,7 +76,6 @@ export async function openInside(
     identify: (token) => sellerOf(ports, token),
     fingerprint: (token) => vault.fingerprint(token),
   });
-  let wake = (): void => undefined;
   const ports = createPorts(config, {
     store,
     upstreams: { orders: upstream, legacy: legacy_upstream },
@@ -91,7 +86,6 @@ export async function openInside(
     log,
     count: metrics.count,
     evidence,
-    noticesWaiting: () => wake(),
     failpoint: parts.failpoint ?? (() => undefined),
   });
   const leftovers = sandbox === null ? 0 : await closeLeftovers(ports, sandbox);
@@ -106,9 +100,6 @@ export async function openInside(
     async settle() {
       await evidence.stop();
       await Promise.all([upstream.close(), legacy_upstream.close()]);
-    },
-    onNotices: (named) => {
-      wake = named;
     },
   };
 }
@@ -140,7 +131,7 @@ function upstreamClient(
     connections: upstream_pool.connections,
     connectTimeout_ms: upstream_pool.connect_timeout_ms,
     userAgent: 'Puente',
-    onOutcome: (name, kind, status, duration_ms) => metrics.upstream(name, outcomeLabel(kind, status), duration_ms),
+    onOutcome: metrics.upstream,
   });
   const settings = {
     failures: upstream_pool.breaker_failures,
@@ -183,10 +174,6 @@ function makeDirectory(path: string): void {
   }
 }
 
-function outcomeLabel(kind: string, status: number | null): string {
-  return status === null ? kind : `${Math.floor(status / 100)}xx`;
-}
-
 // Telemetry, when the standard OTEL variables are set.
 
 /** @param readings what `/metrics` shows. @returns null unless one of those variables is set. */
@@ -212,39 +199,4 @@ export function observe(
 
 function hostOf(url: string): string {
   return new URL(url).hostname;
-}
-
-/** Lines that wait for a slow reader of the output: a quarter of a minute of a busy process. */
-const MAX_WAITING_BYTES = 1_048_576;
-/** Lines are gathered up to this size, or for `GATHERED_MS`: a write for each costs more than making the line. One more still fits a write. */
-const GATHERED_BYTES = 3_584;
-/** Workers share one pipe, which keeps writes whole only up to this size (`PIPE_BUF` of pipe(7)). */
-const WRITTEN_BYTES = 4_096;
-const GATHERED_MS = 100;
-
-/**
- * Standard output that never blocks a call (`test/faults/README.md` F63). Lines wait for a slow reader, then they are dropped; all are
- * once the output is closed.
- * @param dropped called for each line that is lost.
- */
-function standardOutput(dropped: () => void): { write(line: string): void } {
-  const output = pino.destination({
-    fd: 1,
-    sync: false,
-    maxLength: MAX_WAITING_BYTES,
-    minLength: GATHERED_BYTES,
-    maxWrite: WRITTEN_BYTES,
-    periodicFlush: GATHERED_MS,
-  });
-  let isClosed = false;
-  output.on('drop', dropped);
-  output.on('error', () => {
-    isClosed = true;
-  });
-  return {
-    write(line) {
-      if (isClosed) dropped();
-      else output.write(line);
-    },
-  };
 }

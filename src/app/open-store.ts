@@ -8,7 +8,7 @@ import type { Store } from '../ops/ports.ts';
 import type { Clock } from '../proxy/clock.ts';
 import type { Log } from '../proxy/log.ts';
 import type { Room } from '../proxy/records/upkeep.ts';
-import type { Metrics } from '../proxy/telemetry/metrics.ts';
+import type { Metrics } from '../proxy/telemetry/telemetry.ts';
 import { createVault, type Vault } from '../proxy/vault.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import { transferStore } from '../store/transfer/transfer.ts';

@@ -30,11 +30,9 @@ export interface PortParts extends Pick<Ports, 'store' | 'upstreams' | 'tables' 
   evidence: Omit<Ports['evidence'], 'safety'>;
   random: () => number;
   failpoint: Failpoint;
-  /** Notices were committed: deliver them now. */
-  noticesWaiting(): void;
 }
 
-export function createPorts(config: Config, { random, failpoint, noticesWaiting, ...parts }: PortParts): Ports {
+export function createPorts(config: Config, { random, failpoint, ...parts }: PortParts): Ports {
   const settings = coreSettings(config);
   const safety = createSafetyWatch({ ...parts, settings });
   return {
@@ -42,13 +40,13 @@ export function createPorts(config: Config, { random, failpoint, noticesWaiting,
     clock: rememberingClock(parts.clock),
     evidence: { ...parts.evidence, safety },
     settings,
-    notices: { ...noticeUrls(config), waiting: noticesWaiting },
+    notices: noticeUrls(config),
     memory: createProcessMemory({ now: parts.clock.now, random, failpoint }),
     exchange: null,
   };
 }
 
-function noticeUrls({ outbound: { allow_private, allow_http, ports } }: Config): Omit<Ports['notices'], 'waiting'> {
+function noticeUrls({ outbound: { allow_private, allow_http, ports } }: Config): Ports['notices'] {
   const policy = { allow_private, allow_http, ports: [...ports], own_hosts: [] };
   return {
     scheme: allow_private || allow_http ? 'http' : 'https',

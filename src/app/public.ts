@@ -15,8 +15,8 @@ import { unknownEndpoints } from '../proxy/http/proxy-legacy.ts';
 import { readToken } from '../proxy/http/request.ts';
 import { type Listening, listen } from '../proxy/http/server.ts';
 import { webhookRouter } from '../proxy/http/webhooks.ts';
-import type { Metrics } from '../proxy/telemetry/metrics.ts';
 import type { Telemetry } from '../proxy/telemetry/port.ts';
+import type { Metrics } from '../proxy/telemetry/telemetry.ts';
 import type { Secret } from '../proxy/vault.ts';
 
 export interface PublicParts {
@@ -26,7 +26,6 @@ export interface PublicParts {
   passthrough: Passthrough;
   admission: Admission;
   webhook_secret: Secret | null;
-  eventsWaiting: () => void;
   telemetry: Telemetry | null;
 }
 
@@ -87,8 +86,8 @@ function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
   app.set('query parser', false);
   app.use(admissionGate(ports, parts.admission));
   const { unverified, waiting_limit } = parts.config.webhook;
-  const { webhook_secret: secret, eventsWaiting } = parts;
-  app.use(webhookRouter({ ports, secret, unverified, waiting_limit, eventsWaiting }));
+  const { webhook_secret: secret } = parts;
+  app.use(webhookRouter({ ports, secret, unverified, waiting_limit }));
   app.use(exchanges.open);
   app.use(
     legacyRouter({

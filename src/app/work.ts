@@ -1,5 +1,4 @@
 /** The background loops: notices, events, links, bulk moves, the continuous reconciliation. */
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { readStored } from '../locales/message.ts';
 import { startBulkMoves } from '../ops/moves/bulk.ts';
@@ -7,24 +6,19 @@ import type { Ports } from '../ops/ports.ts';
 import { startJudging } from '../ops/readiness/days.ts';
 import { startSweep } from '../ops/reconcile/reconcile.ts';
 import { startChores } from '../ops/upkeep/chores.ts';
+import { pause } from '../proxy/clock.ts';
 import { watchClock } from '../proxy/loop.ts';
 import { createSender, type Sender } from '../proxy/notices/delivery.ts';
 import type { OutboundPolicy } from '../proxy/notices/guard.ts';
 import { type NotifierParts, startNotifier } from '../proxy/notices/notifier.ts';
-import { targetOf } from '../proxy/notices/request.ts';
-import type { Notice } from '../proxy/records/notices.ts';
+import { receiverFinder } from '../proxy/notices/request.ts';
 import { startCompleter, startReconciler } from '../proxy/sales/workers.ts';
-import type { Metrics } from '../proxy/telemetry/metrics.ts';
 import type { Telemetry } from '../proxy/telemetry/port.ts';
+import type { Metrics } from '../proxy/telemetry/telemetry.ts';
 import { paceUpstream } from '../proxy/upstream/client.ts';
-import { Secret } from '../proxy/vault.ts';
 import { backupEvery_ms } from './open-store.ts';
 
 export interface Work {
-  /** Notices were committed: deliver them now. */
-  notices(): void;
-  /** Events were committed: read their orders now. */
-  events(): void;
   stop(): Promise<void>;
 }
 
@@ -47,7 +41,6 @@ export function startWork(
   });
   const judging = startJudging(ports);
   return {
-    ...loops,
     async stop() {
       await Promise.all([loops.stop(), chores.stop(), judging.stop()]);
     },
@@ -72,13 +65,13 @@ export function startLoops(
         return result;
       },
     },
-    clock: { now: ports.clock.now, sleep },
+    clock: { now: ports.clock.now, sleep: pause },
     random: ports.memory.ids.random,
     horizon_ms: config.notices.horizon_ms,
     concurrency: config.notices.concurrency,
     per_host: config.notices.per_host,
     public_url,
-    receiver: (notice) => receiverOf(ports, notice),
+    receiver: receiverFinder(ports),
     onAttempt: noteAttempt(ports, metrics, telemetry),
     onFault: (error, notice) =>
       ports.log.error('notifier failed', {
@@ -90,26 +83,17 @@ export function startLoops(
   const background: Ports = { ...ports, upstreams: { ...ports.upstreams, orders: paced } };
   const events = startReconciler(background, config.reconcile.concurrency, paced.rests, telemetry);
   const links = startCompleter(background, config.reconcile.concurrency, paced.rests, telemetry);
-  const others = [startBulkMoves(ports), startSweep(background, paced.rests), ...watchClock(ports)];
+  const bulk_moves = startBulkMoves(ports);
+  const { wakeups } = ports.memory;
+  wakeups.notices.to(notifier.wake);
+  wakeups.events.to(events.wake);
+  wakeups.bulk_moves.to(bulk_moves.wake);
+  const others = [bulk_moves, startSweep(background, paced.rests), ...watchClock(ports)];
   return {
-    notices: notifier.wake,
-    events: events.wake,
     async stop() {
       await Promise.all([notifier, events, links, ...others].map((loop) => loop.stop()));
       await sender.close();
     },
-  };
-}
-
-/** Where a notice goes now, and how it is signed. */
-async function receiverOf(ports: Ports, notice: Notice): ReturnType<NotifierParts['receiver']> {
-  const merchant = await ports.store.merchants.merchant(notice.merchant_id);
-  const link = notice.form === 'point' ? null : await ports.store.links.link(notice.legacy_id);
-  const sealed = merchant?.sealed_notice_secret ?? null;
-  return {
-    url: targetOf(ports, link, merchant),
-    dialect: merchant?.settings.dialect ?? ports.settings.merchants.dialect,
-    secret: sealed === null ? null : new Secret(ports.vault.open(sealed, 'notice-secret').toString('utf8')),
   };
 }
 
@@ -131,9 +115,4 @@ function noteAttempt(
     else ports.log.warn('notice not delivered', fields);
     ports.memory.failpoint('notice.recorded');
   };
-}
-
-/** Also resolves when it is aborted. */
-function sleep(duration_ms: number, signal: AbortSignal): Promise<void> {
-  return pause(duration_ms, undefined, { signal }).catch(() => undefined);
 }

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { AggregatorRegistry } from 'prom-client';
 import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
-import type { Reading } from '../proxy/telemetry/metrics.ts';
+import type { Reading } from '../proxy/telemetry/telemetry.ts';
 
 /** A worker that ended by itself is replaced after this long, and after twice as long each time it happens again soon. */
 const FIRST_PAUSE_MS = 250;

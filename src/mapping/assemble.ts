@@ -8,7 +8,7 @@ import { describeRows } from './describe.ts';
 import { errorFinder, refusal, sourceRefusal } from './errors.ts';
 import { factsFinder, fieldFinder } from './fields.ts';
 import { compareAnswers } from './match.ts';
-import { anyElement, contains, matchPath, type Path, printPath, propertyName } from './path.ts';
+import { anyElement, contains, hasValue, matchPath, type Path, printPath, propertyName } from './path.ts';
 import { flat } from './row.ts';
 import type { Documents, WrittenOperation, WrittenSite, WrittenTable } from './schema.ts';
 import type { LoadedTables, MappingContext, Operation, Tables, Translated } from './tables.ts';
@@ -144,6 +144,22 @@ function siteFinder(sites: readonly WrittenSite[]): Tables['site'] {
   const known = new Map(sites.map(({ id, currency, exponent }) => [id, { currency, exponent }]));
   const other = known.get(OTHER_SITE) ?? { currency: 'XXX', exponent: 2 }; // `check` demands the row
   return (site) => known.get(site ?? OTHER_SITE) ?? other;
+}
+
+/**
+ * The fields that a request had, of those whose rows don't prove it by firing.
+ * @param request path, query, headers and body; null when it is not stored any more.
+ */
+export function fieldsThatCame(
+  tables: Pick<Tables, 'operations' | 'fields'>,
+  operation: string | null,
+  request: unknown,
+): string[] {
+  const known = tables.operations.find(({ name }) => name === operation);
+  if (known === undefined || request === null) return [];
+  const unproved = tables.fields(known, null).filter((one) => !one.proves || one.quiet);
+  const there = unproved.filter(({ path }) => hasValue(request, path));
+  return [...new Set(there.map(({ field }) => field))];
 }
 
 /** Ids of every row of every table, so that a test can find rows that never fired. */

@@ -23,31 +23,6 @@ export function fieldFinder(
   };
 }
 
-/** True when a request has a value there, in any element where the path goes through lists. */
-export function hasValue(source: unknown, path: Path): boolean {
-  const [segment, ...rest] = path;
-  if (segment === undefined) return source !== undefined && source !== null;
-  if (source === null || typeof source !== 'object') return false;
-  if (segment === '[]') return Array.isArray(source) && source.some((one) => hasValue(one, rest));
-  return hasValue((source as Record<string | number, unknown>)[segment], rest); // an object or an array
-}
-
-/**
- * The fields that a request had, of those whose rows don't prove it by firing.
- * @param request path, query, headers and body; null when it is not stored any more.
- */
-export function fieldsThatCame(
-  tables: Pick<Tables, 'operations' | 'fields'>,
-  operation: string | null,
-  request: unknown,
-): string[] {
-  const known = tables.operations.find(({ name }) => name === operation);
-  if (known === undefined || request === null) return [];
-  const unproved = tables.fields(known, null).filter((one) => !one.proves || one.quiet);
-  const there = unproved.filter(({ path }) => hasValue(request, path));
-  return [...new Set(there.map(({ field }) => field))];
-}
-
 function fieldsOf({ tables }: TablesOf, operation: Operation, site: string | null): SourceField[] {
   const request = tables.find((one) => one.table === operation.request);
   if (request === undefined) return [];

@@ -61,6 +61,15 @@ function step(from: unknown, segment: string | number | undefined): unknown {
   return (from as Record<string | number, unknown>)[segment]; // an object or an array
 }
 
+/** True when a request has a value there, in any element where the path goes through lists. */
+export function hasValue(source: unknown, path: Path): boolean {
+  const [segment, ...rest] = path;
+  if (segment === undefined) return source !== undefined && source !== null;
+  if (source === null || typeof source !== 'object') return false;
+  if (segment === '[]') return Array.isArray(source) && source.some((one) => hasValue(one, rest));
+  return hasValue((source as Record<string | number, unknown>)[segment], rest); // an object or an array
+}
+
 type Container = Record<string | number, unknown>;
 
 /** A function that writes at the path, making the objects and arrays on the way. */

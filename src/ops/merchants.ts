@@ -133,7 +133,7 @@ export async function changeMerchant(
   );
   if (notice_url !== undefined || notice_secret !== undefined || settings.dialect !== undefined) {
     await ports.store.notices.hastenNotices(id, ports.clock.now());
-    ports.notices.waiting();
+    ports.memory.wakeups.notices.wake();
   }
   return merchantView(ports, saved);
 }

@@ -91,7 +91,7 @@ export async function replayNotice(ports: Ports, id: string, why: string, who: s
     detail: { notice: id, topic, form, about: subject, state },
   });
   const again = await ports.store.notices.notice(id);
-  ports.notices.waiting();
+  ports.memory.wakeups.notices.wake();
   return viewOf((again ?? found).notice);
 }
 
@@ -130,7 +130,7 @@ export async function replayWindow(
     now,
     { at: now, who, action: 'replay notices', subject: asked.merchant ?? 'all merchants', reason: why, detail },
   );
-  ports.notices.waiting();
+  ports.memory.wakeups.notices.wake();
   return { notices: found.length, dry_run, delivered_left_out };
 }
 

@@ -1,4 +1,5 @@
 /** A clock that remembers how far ahead it was read: what was put off by such a reading has to be pulled forward. */
+import { setTimeout } from 'node:timers/promises';
 
 export interface Clock {
   /** Wall clock, epoch ms. */
@@ -38,6 +39,11 @@ export function tickOf({ monotonic, now }: Clock): number {
 /** The machine's own clocks. */
 export const systemClock: Clock = {
   now: Date.now,
-  sleep: (duration_ms) => new Promise((resolve) => setTimeout(resolve, duration_ms)),
+  sleep: (duration_ms) => setTimeout(duration_ms),
   monotonic: () => performance.now(),
 };
+
+/** Resolves after so many ms, or when it is aborted. */
+export function pause(duration_ms: number, signal: AbortSignal): Promise<void> {
+  return setTimeout(duration_ms, undefined, { signal }).catch(() => undefined);
+}

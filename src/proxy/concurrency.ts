@@ -333,3 +333,20 @@ export function createCache(): Cache {
     },
   };
 }
+
+/** Wakes a loop that may start later. A wake before that is lost: a loop that starts reads the store at once. */
+export interface Wakeup {
+  wake(): void;
+  /** Names the loop's own `wake`. */
+  to(listener: () => void): void;
+}
+
+export function createWakeup(): Wakeup {
+  let listener = (): void => undefined;
+  return {
+    wake: () => listener(),
+    to: (named) => {
+      listener = named;
+    },
+  };
+}

@@ -39,8 +39,6 @@ export interface NoticePort {
   scheme: 'http' | 'https';
   /** False for a URL that the rules, as they are set, never let a notice go to. */
   mayCall(url: string): boolean;
-  /** Notices were committed: deliver them now. */
-  waiting(): void;
 }
 
 // The ports of one call: what its tables and clients do for it is noted in its exchange, and its log lines name its sale.
@@ -54,6 +52,25 @@ export function forExchange(ports: Ports, draft: ExchangeDraft): Ports {
     tables: notingTables(tables, draft),
     upstreams: { orders: notingUpstream(upstreams.orders, draft), legacy: notingUpstream(upstreams.legacy, draft) },
     log: namingLog(log, draft),
+  };
+}
+
+/** Names the sale of the call in its exchange. */
+export function noteId({ exchange }: Pick<Ports, 'exchange'>, legacy_id: string): void {
+  if (exchange !== null) exchange.legacy_id = legacy_id;
+}
+
+/** @param started_tick_ms of `performance.now()`. */
+export function openDraft(started_tick_ms: number): ExchangeDraft {
+  return {
+    started_tick_ms,
+    legacy_id: null,
+    upstream: [],
+    fired: [],
+    losses: [],
+    unknown: [],
+    limitations: [],
+    sent: [],
   };
 }
 

@@ -7,9 +7,11 @@ import {
   createEntries,
   createKeyedMutex,
   createLru,
+  createWakeup,
   type Entries,
   type KeyedMutex,
   type Lru,
+  type Wakeup,
 } from './concurrency.ts';
 import { createMint, RANDOM_BYTES, takeRandom, uuidV7 } from './ids.ts';
 import { ANY_POINT_OF_SALE } from './records/routing.ts';
@@ -27,6 +29,8 @@ export interface ProcessMemory {
   tokens: TokenMemory;
   /** Units held by a proxied create whose row could not be written. */
   unrecorded: Unrecorded;
+  /** Called after a commit that wrote work for a loop of this process. */
+  wakeups: { notices: Wakeup; events: Wakeup; bulk_moves: Wakeup };
   failpoint: Failpoint;
 }
 
@@ -130,6 +134,7 @@ export function createProcessMemory(parts: {
     asked: createLru(REFUNDS_REMEMBERED),
     tokens: { proofs: createProofs(), unproven: createUnprovenTokens() },
     unrecorded: createUnrecorded(),
+    wakeups: { notices: createWakeup(), events: createWakeup(), bulk_moves: createWakeup() },
     failpoint: parts.failpoint ?? noFailpoint,
   };
 }

@@ -5,7 +5,14 @@ import { PuenteError, type Spoken } from '../error.ts';
 import { encoded, readStored, say } from '../locales/message.ts';
 import type { Tables } from '../mapping/tables.ts';
 import type { AuditAction, AuditEntry } from './audit.ts';
-import { type Exchange, type SafetyWatch, TILL_LEFT, type Watched } from './evidence/exchange.ts';
+import {
+  type Exchange,
+  type Outcome,
+  type SafetyWatch,
+  TILL_LEFT,
+  type UpstreamNote,
+  type Watched,
+} from './evidence/exchange.ts';
 import type { Ports } from './ports.ts';
 import type { Merchant, RoutedKind, SafetyMode, Trip } from './routing/merchant.ts';
 import { kindOfSlot, stageInForce } from './routing/stage.ts';
@@ -314,6 +321,27 @@ function wasPutOff(upstream: Exchange['upstream']): boolean {
 function kindOf({ kind, unit }: Judged): RoutedKind | null {
   if (kind !== 'payments') return kind;
   return unit === null ? null : kindOfSlot(unit);
+}
+
+/** Calls that identify the seller of a token; a refusal of theirs shows in the answer's own status. */
+const IDENTITY_CALLS: readonly string[] = ['users_me'];
+
+/**
+ * The outcome of a call. A proxied answer that broke off is a fault, whatever its status, and so is a till that stopped
+ * waiting. Upstream's rate limit (429) counts as business: it passes by itself and must never move a merchant. A refusal
+ * (4xx) that only stands in for a failed upstream call counts as that failure.
+ * @param status answered to the till. @param upstream the calls made for it, in order.
+ * @param by_doubt the refusal comes from a create in doubt, which is part of the fault that left it so.
+ */
+export function outcomeOf(status: number, upstream: readonly UpstreamNote[], by_doubt = false): Outcome {
+  if (upstream.some((note) => note.name === 'legacy' && note.status === null)) return 'fault';
+  if (status < 400) return 'ok';
+  if (status === 401 || status === 403) return 'auth';
+  if (status >= 500 || status === TILL_LEFT) return 'fault';
+  if (status === 429) return 'business';
+  if (by_doubt) return 'fault';
+  const last = upstream.findLast((note) => !IDENTITY_CALLS.includes(note.name));
+  return last !== undefined && (last.status === null || last.status >= 500) ? 'fault' : 'business';
 }
 
 // Which rows of the errors tables tell what no other row names: an exchange that shows one of them was told by guess.

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createLog } from '../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../src/proxy/telemetry/telemetry.ts';
 import { type Answer, ARGENTINA, eventually, POINT } from '../kit.ts';
 import { openForAll } from '../open.ts';
 import { idOf, openShop } from '../proxy/http/till.ts';

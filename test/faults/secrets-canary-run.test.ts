@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadTables } from '../../src/mapping/load.ts';
 import { opsRoutes } from '../../src/ops/api/api.ts';
 import { reportParts } from '../../src/ops/report/report.ts';
-import { createLog } from '../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../src/proxy/telemetry/telemetry.ts';
 import {
   type Answer,
   ARGENTINA,

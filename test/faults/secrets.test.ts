@@ -10,7 +10,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lastWords, refuseOnlookers } from '../../src/app/discretion.ts';
 import type { LogFields } from '../../src/proxy/log.ts';
-import { createLog } from '../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../src/proxy/telemetry/telemetry.ts';
 import { Secret } from '../../src/proxy/vault.ts';
 import { HOUSE } from '../run-cli.ts';
 import { encoded, encodings, searchFor } from './canary-search.ts';

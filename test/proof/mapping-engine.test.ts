@@ -3,16 +3,17 @@ import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { PuenteError } from '../../src/error.ts';
-import { assemble, rowIds } from '../../src/mapping/assemble.ts';
+import { assemble, fieldsThatCame, rowIds } from '../../src/mapping/assemble.ts';
 import { compileTable } from '../../src/mapping/compile.ts';
 import { contractOf, findIn, leavesOf, looseObjectsOf, shapeOf } from '../../src/mapping/contracts.ts';
 import { errorFinder, readError, refusal, sourceRefusal, wantsDetail } from '../../src/mapping/errors.ts';
-import { factsFinder, fieldFinder, fieldsThatCame, hasValue } from '../../src/mapping/fields.ts';
+import { factsFinder, fieldFinder } from '../../src/mapping/fields.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import { compareAnswers } from '../../src/mapping/match.ts';
 import {
   anyElement,
   contains,
+  hasValue,
   type Path,
   parsePath,
   printPath,

@@ -126,7 +126,7 @@ export const groups: readonly Group[] = [
       'src/proxy/vault.ts',
       'src/proxy/evidence/redact.ts',
       'src/proxy/evidence/redact-text.ts',
-      'src/proxy/telemetry/log.ts',
+      'src/proxy/telemetry/telemetry.ts',
     ],
     tests: ['test/proxy/evidence/redact.test.ts', 'test/proof/redaction*.test.ts'],
   },

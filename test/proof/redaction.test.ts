@@ -14,7 +14,7 @@ import {
 } from '../../src/proxy/evidence/redact.ts';
 import { hiddenIn, MASK, maskCards, maskText, showsSecret } from '../../src/proxy/evidence/redact-text.ts';
 import type { LogFields } from '../../src/proxy/log.ts';
-import { createLog } from '../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../src/proxy/telemetry/telemetry.ts';
 import { createCover, noCover, Secret } from '../../src/proxy/vault.ts';
 
 const TOKEN = 'APP_USR-4004001-112026-00000000000000000000000000000a01-700100200';

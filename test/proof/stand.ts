@@ -4,9 +4,9 @@ import { createPorts } from '../../src/app/ports.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { loadTables } from '../../src/mapping/load.ts';
 import type { Ports, Store } from '../../src/ops/ports.ts';
-import { type ExchangeDraft, openDraft } from '../../src/proxy/evidence/exchange.ts';
+import type { ExchangeDraft } from '../../src/proxy/evidence/exchange.ts';
 import type { LegacyCall } from '../../src/proxy/http/answer.ts';
-import { forExchange } from '../../src/proxy/ports.ts';
+import { forExchange, openDraft } from '../../src/proxy/ports.ts';
 import type { Link } from '../../src/proxy/sales/link.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import { createVault, Secret } from '../../src/proxy/vault.ts';
@@ -128,7 +128,6 @@ export function createStand(): Stand {
           coming: () => undefined,
           settled: async () => undefined,
         },
-        noticesWaiting: () => stand.notices++,
         failpoint: (name) => {
           stand.points.push(name);
           stand.at.get(name)?.();
@@ -137,6 +136,7 @@ export function createStand(): Stand {
       // Ids that rise, so that the rows of one moment have an order too.
       const legacyId = () => `019b8e07-4600-7000-8000-${String(++ids).padStart(12, '0')}`;
       made.memory.ids = { ...made.memory.ids, legacyId };
+      made.memory.wakeups.notices.to(() => stand.notices++);
       stand.ports = made;
     },
     async within(draft, work) {

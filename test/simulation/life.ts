@@ -2,7 +2,7 @@
 
 import type { RequestHandler } from 'express';
 import { createPorts } from '../../src/app/ports.ts';
-import { startLoops, type Work } from '../../src/app/work.ts';
+import { startLoops } from '../../src/app/work.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
 import type { Ports, Store } from '../../src/ops/ports.ts';
@@ -86,7 +86,6 @@ let vault: Vault | null = null;
 export async function startLife(number: number, world: Surroundings): Promise<Life> {
   const { clock, memory, config } = world;
   let alive = true;
-  let work: Work | null = null;
   let pen: Pen | null = null;
   const open = new Set<(reply: null) => void>();
   const life = { number, isAlive: () => alive };
@@ -105,7 +104,7 @@ export async function startLife(number: number, world: Surroundings): Promise<Li
   const now = (): number => Math.floor(clock.now() + world.skew_ms());
   pen = memory.open({ now, random: world.random, failpoint });
   await pen.ready;
-  const ports = runtimeOf(world, number, { now, life: life as Life, failpoint, notices: () => work?.notices() });
+  const ports = runtimeOf(world, number, { now, life: life as Life, failpoint });
   const doors: Doors = {
     legacy: legacyDoor(world, ports),
     webhooks: webhookRouter({
@@ -113,13 +112,11 @@ export async function startLife(number: number, world: Surroundings): Promise<Li
       secret: new Secret(WEBHOOK_SECRET),
       unverified: 'read',
       waiting_limit: 10_000,
-      eventsWaiting: () => alive && work?.events(),
     }),
   };
   const exchanges = createExchanges(ports, createAfter());
   const sender = world.sender(life as Life);
   const started = startLoops(ports, config, { notice: () => undefined }, sender, 'https://puente.example', null);
-  work = started;
   const whole: Life = {
     ...life,
     ports,
@@ -184,10 +181,9 @@ interface Given {
   now: () => number;
   life: Life;
   failpoint: (point: string) => void;
-  notices: () => void;
 }
 
-function runtimeOf(world: Surroundings, number: number, { now, life, failpoint, notices }: Given): Ports {
+function runtimeOf(world: Surroundings, number: number, { now, life, failpoint }: Given): Ports {
   const { clock, config, tables, log, random } = world;
   vault ??= createVault(KEY);
   const draw = (): number => random.between(0, 999_999) / 1_000_000;
@@ -211,7 +207,6 @@ function runtimeOf(world: Surroundings, number: number, { now, life, failpoint, 
       coming: () => undefined,
       settled: async () => undefined,
     },
-    noticesWaiting: notices,
     failpoint,
   });
   ports.memory.ids = { ...seededIds(random), boot: `boot-${number}`, random: draw };

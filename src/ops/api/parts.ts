@@ -3,7 +3,7 @@
 import type { RequestHandler } from 'express';
 import type { Admission } from '../../proxy/http/admission.ts';
 import type { Log } from '../../proxy/log.ts';
-import type { Metrics } from '../../proxy/telemetry/metrics.ts';
+import type { Metrics } from '../../proxy/telemetry/telemetry.ts';
 import type { OpsTokens, Sessions, SignIn } from './access.ts';
 import type { OpsParts, Person, RowName } from './router.ts';
 

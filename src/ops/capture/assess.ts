@@ -1,11 +1,13 @@
 /** Assesses a capture of legacy traffic: what orders would have made of every call, before a single one was routed. */
-import { fieldsThatCame } from '../../mapping/fields.ts';
+
+import { fieldsThatCame } from '../../mapping/assemble.ts';
 import type { Tables } from '../../mapping/tables.ts';
-import { type Exchange, endpointName, noteUnknown, outcomeOf } from '../../proxy/evidence/exchange.ts';
+import { type Exchange, endpointName, noteUnknown } from '../../proxy/evidence/exchange.ts';
 import { nothingFound, recordedOf } from '../../proxy/evidence/findings.ts';
 import { redactMessages } from '../../proxy/evidence/redact.ts';
 import { unknownHeaderNames } from '../../proxy/http/request.ts';
 import { claimedMerchant } from '../../proxy/routing/merchant-identity.ts';
+import { outcomeOf } from '../../proxy/safety.ts';
 import { slotOf } from '../../proxy/sales/link.ts';
 import { compareCreate, hasShadow, type ShadowTools, shadowOf } from '../../proxy/shadow/shadow.ts';
 import { Secret } from '../../proxy/vault.ts';

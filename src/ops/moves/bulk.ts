@@ -94,6 +94,7 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
     0,
     bulkAudit(ports, bulk, 'bulk move started', person.name, why),
   );
+  ports.memory.wakeups.bulk_moves.wake();
   return bulkView(saved);
 }
 
@@ -349,8 +350,8 @@ async function wait(ports: Ports, bulk: BulkMove, why: string): Promise<void> {
 
 // Works off bulk moves, taken from the store: one merchant after the other, and again after a restart.
 
-/** No till waits for it. */
-const POLL_MS = 500;
+/** For bulk moves that another process started, and for the end of a rest; a start in this process wakes the loop. */
+const POLL_MS = 5_000;
 /** Each step judges a merchant and writes; payments come first. */
 const CONCURRENCY = 1;
 /** Running at once; more wait for their turn. */

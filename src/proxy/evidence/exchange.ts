@@ -75,20 +75,6 @@ export interface ExchangeDraft {
   rules?: { captured: boolean; unknown_field: UnknownPolicy };
 }
 
-/** @param started_tick_ms of `performance.now()`. */
-export function openDraft(started_tick_ms: number): ExchangeDraft {
-  return {
-    started_tick_ms,
-    legacy_id: null,
-    upstream: [],
-    fired: [],
-    losses: [],
-    unknown: [],
-    limitations: [],
-    sent: [],
-  };
-}
-
 export interface UnknownHit {
   what: 'endpoint' | 'field' | 'header';
   /** `PUT /stores/:id`, `body.tip`, `x-shop`: ids replaced, at most 200 characters. */
@@ -126,27 +112,6 @@ export interface Exchange
 
 /** The till disconnected before it was answered; the number that proxies log for it. */
 export const TILL_LEFT = 499;
-
-/** Calls that identify the seller of a token; a refusal of theirs shows in the answer's own status. */
-const IDENTITY_CALLS: readonly string[] = ['users_me'];
-
-/**
- * The outcome of a call. A proxied answer that broke off is a fault, whatever its status, and so is a till that stopped
- * waiting. Upstream's rate limit (429) counts as business: it passes by itself and must never move a merchant. A refusal
- * (4xx) that only stands in for a failed upstream call counts as that failure.
- * @param status answered to the till. @param upstream the calls made for it, in order.
- * @param by_doubt the refusal comes from a create in doubt, which is part of the fault that left it so.
- */
-export function outcomeOf(status: number, upstream: readonly UpstreamNote[], by_doubt = false): Outcome {
-  if (upstream.some((note) => note.name === 'legacy' && note.status === null)) return 'fault';
-  if (status < 400) return 'ok';
-  if (status === 401 || status === 403) return 'auth';
-  if (status >= 500 || status === TILL_LEFT) return 'fault';
-  if (status === 429) return 'business';
-  if (by_doubt) return 'fault';
-  const last = upstream.findLast((note) => !IDENTITY_CALLS.includes(note.name));
-  return last !== undefined && (last.status === null || last.status >= 500) ? 'fault' : 'business';
-}
 
 /** Longest name that is kept. */
 const MAX_NAME = 200;

@@ -17,7 +17,7 @@ export interface Found {
   compared: boolean;
   /** What the tables made of the request of a double read. */
   paper?: { fired: readonly string[]; losses: readonly Loss[] };
-  /** Fields that the call had, of those whose rows don't prove it by firing (`fieldsThatCame` in `mapping/fields.ts`). */
+  /** Fields that the call had, of those whose rows don't prove it by firing (`fieldsThatCame` in `mapping/assemble.ts`). */
   came: readonly string[];
 }
 

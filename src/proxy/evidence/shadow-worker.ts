@@ -1,7 +1,7 @@
 /** Computes the shadow of one call: the order that a create would have made, or both sides of a read. It can't write anywhere. */
 
 import { upstreamRoutes } from '../../contract/upstream.ts';
-import { fieldsThatCame } from '../../mapping/fields.ts';
+import { fieldsThatCame } from '../../mapping/assemble.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import type { Clock } from '../clock.ts';
 import { createInFlightCount } from '../concurrency.ts';

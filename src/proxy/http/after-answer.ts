@@ -1,14 +1,16 @@
 /** What follows an answer that has left: a proxied sale learns how it ended, and the exchange goes to the evidence. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readQuery } from '../../contract/legacy-body.ts';
-import { fieldsThatCame } from '../../mapping/fields.ts';
-import { type Exchange, outcomeOf, type ShadowTask, TILL_LEFT } from '../evidence/exchange.ts';
+import { fieldsThatCame } from '../../mapping/assemble.ts';
+import { type Exchange, type ShadowTask, TILL_LEFT } from '../evidence/exchange.ts';
 import { type CapturedMessages, redactMessages } from '../evidence/redact.ts';
 import type { Ports } from '../ports.ts';
 import { endCarried, noteCarriedEnd } from '../routing/legacy-ledger.ts';
 import type { Stage } from '../routing/merchant.ts';
 import { isShadowed, stageInForce } from '../routing/stage.ts';
 import { noteTaken, provenMerchant } from '../routing/token-ownership.ts';
+import { outcomeOf } from '../safety.ts';
 import type { Telemetry } from '../telemetry/port.ts';
 import type { Admission } from './admission.ts';
 import { toldOf } from './answer.ts';
@@ -264,7 +266,9 @@ const MAX_ERROR = 80;
 
 /** The last of a parameter given twice, without a token: legacy took such calls, and its shadow says what orders make of them. */
 function queryOf(request: IncomingMessage): Record<string, string> {
-  return Object.fromEntries(readQuery(scrubbedTarget(request).split(/\?(.*)/s)[1] ?? ''));
+  const target = scrubbedTarget(request);
+  const start = target.indexOf('?');
+  return start === -1 ? {} : Object.fromEntries(readQuery(target.slice(start + 1)));
 }
 
 function withoutSecrets(request: IncomingMessage): Record<string, string> {

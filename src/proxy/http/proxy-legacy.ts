@@ -2,8 +2,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
 import { decodeText, readLegacyBody } from '../../contract/legacy-body.ts';
+import { matchPath } from '../../mapping/path.ts';
 import type { Operation } from '../../mapping/tables.ts';
-import { endpointName, noteUnknown } from '../evidence/exchange.ts';
+import { endpointName, noteUnknown, type OperationKind } from '../evidence/exchange.ts';
 import type { Ports } from '../ports.ts';
 import { chooseLane, type Named } from '../routing/lane.ts';
 import { beginCarried, isTerminalRefund } from '../routing/legacy-ledger.ts';
@@ -13,9 +14,8 @@ import { askWhose } from '../routing/token-ownership.ts';
 import type { Secret } from '../vault.ts';
 import { type Answered, answerThrown, refused, sendAnswer } from './answer.ts';
 import { nameCaller, type Ongoing, ongoingOf, policyOf } from './exchange.ts';
-import { plainTarget, unroutedOf } from './legacy-route.ts';
 import { familyOf } from './passthrough.ts';
-import { peekUpTo, readToken, singleHeaders } from './request.ts';
+import { peekUpTo, plainTarget, readToken, singleHeaders, slotNamed } from './request.ts';
 
 export interface Carrier {
   ports: Ports;
@@ -165,6 +165,95 @@ async function isRefused(ports: Ports, call: Ongoing): Promise<boolean> {
   if (token === null || merchant_id === null) return false;
   if (policyOf(ports, merchant, 'unknown_endpoint') !== 'refuse') return false;
   return (await askWhose(ports, token)) === merchant_id;
+}
+
+// What a path is that no route has taken.
+
+/** How often a path may be escaped over its escapes before it is taken as it is. */
+const MOST_ESCAPES = 4;
+
+/**
+ * The path that the boldest of servers could read a target as: escapes of escapes, backslashes, parameters of parts, dots at
+ * their ends, letters of other widths and in the other case all taken away. Nothing is routed by it; it tells what must not
+ * be carried unread.
+ * @param target path and query as they came. @returns lower case, without a slash at its end.
+ */
+export function boldPath(target: string): string {
+  let path = target.split('?', 1)[0] ?? '';
+  for (let round = 0; round < MOST_ESCAPES; round++) {
+    const before = path;
+    path = path.replaceAll(/(?:%u[0-9a-f]{4}|%[0-9a-f]{2}|[\x80-\xff])+/gi, unescaped);
+    if (path === before) break;
+  }
+  const parts: string[] = [];
+  for (const part of path.normalize('NFKC').replaceAll('\\', '/').split('/')) {
+    const word = part.replace(/[;?#].*$/s, '').replaceAll(/[^\x21-\x7e]/g, '');
+    if (word === '..') parts.pop();
+    else if (/[^.]/.test(word)) parts.push(word.replace(/\.+$/, ''));
+  }
+  return `/${parts.join('/')}`.toLowerCase();
+}
+
+/** A run of escapes as text: UTF-8, also when it is longer than it need be (`%c1%b0` for `p`), `%u0070`, else byte by byte. */
+function unescaped(run: string): string {
+  const bytes: number[] = [];
+  for (const [, unit, byte, raw] of run.matchAll(/%u([0-9a-f]{4})|%([0-9a-f]{2})|([\x80-\xff])/gi)) {
+    if (unit !== undefined) bytes.push(...Buffer.from(String.fromCharCode(Number.parseInt(unit, 16))));
+    else bytes.push(byte === undefined ? (raw ?? '').charCodeAt(0) : Number.parseInt(byte, 16));
+  }
+  const short = Buffer.from(bytes)
+    .toString('latin1')
+    .replaceAll(/\xe0[\x80\x81]([\x80-\xbf])|([\xc0\xc1])([\x80-\xbf])/g, (_all, _deep, lead?: string, tail = '') =>
+      lead === undefined ? '' : String.fromCharCode(((lead.charCodeAt(0) & 1) << 6) | (tail.charCodeAt(0) & 0x3f)),
+    );
+  const text = Buffer.from(short, 'latin1').toString('utf8');
+  return text.includes('\ufffd') ? short : text;
+}
+
+/** Below these every unsafe method may make a sale, whatever a table knows. */
+const SALES = /^\/(?:point|instore|mpmobile)(?:\/|$)/;
+
+interface Unrouted {
+  /** The boldest reading, in lower case. */
+  path: string;
+  /** It is not spelled as it would have to be to be read by the tables. */
+  is_odd: boolean;
+  /** It is below a path at which sales are made. */
+  is_of_sales: boolean;
+  /** What its unit would be on the word of its path; null where it names none. */
+  slot: string | null;
+  kind: OperationKind;
+}
+
+/** @returns null for a path that has nothing to do with any operation of the tables. */
+function unroutedOf(operations: readonly Operation[], target: string): Unrouted | null {
+  const path = boldPath(target);
+  const plain =
+    plainTarget(target)
+      .split('?', 1)[0]
+      ?.replace(/(?<=.)\/$/, '') ?? '';
+  const is_of_sales = SALES.test(path);
+  const named = operations.find((one) => matchPath(one.path, path) !== null);
+  if (!is_of_sales && named === undefined) return null;
+  const is_misspelled = is_of_sales && (!SALES.test(plain) || plain.toLowerCase() !== path);
+  const is_odd =
+    is_misspelled || (named !== undefined && !operations.some((one) => matchPath(one.path, plain) !== null));
+  return {
+    path,
+    is_odd,
+    is_of_sales,
+    slot: slotIn(target),
+    kind: named?.kind ?? (path.startsWith('/point') ? 'intents' : 'qr'),
+  };
+}
+
+/** The unit that a path names by itself, as it is spelled there. */
+function slotIn(target: string): string | null {
+  const path = plainTarget(target).split('?', 1)[0] ?? '';
+  const [, device_id] = /\/devices\/([^/;]+)/i.exec(path) ?? [];
+  if (device_id !== undefined) return slotNamed({ device_id });
+  const [, external_pos_id] = /\/(?:pos|mpmobile\/instore\/qr\/\d+)\/([^/;]+)/i.exec(path) ?? [];
+  return external_pos_id === undefined ? null : slotNamed({ external_pos_id });
 }
 
 // `Deprecation`, `Sunset` and `Link` headers for the makers of a merchant's tills, where its setting asks for them.

@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { type BodyFault, legacyHeaders, readLegacyBody, readQuery } from '../../contract/legacy-body.ts';
 import { PuenteError } from '../../error.ts';
 import { createLru } from '../concurrency.ts';
+import { slotOf } from '../sales/link.ts';
 import { Secret } from '../vault.ts';
-import { plainTarget } from './legacy-route.ts';
 
 /** Longest token that is looked at; the vendor's are about 80 characters. */
 const MAX_TOKEN = 512;
@@ -397,4 +397,38 @@ export function unknownHeaderNames(names: readonly string[]): string[] {
 /** Lower-case names, each once. */
 export function unknownHeaders(request: IncomingMessage): string[] {
   return unknownHeaderNames(Object.keys(request.headers));
+}
+
+// Paths: their plain spelling, and the values that they name.
+
+/** What a path may have that its plain spelling has not. */
+const SPELLED = /\/\/|\/\.(?=\/|$)|%(?:2d|2e|5f|7e|3[0-9]|[46][1-9a-f]|[57][0-9a])/i;
+const ESCAPED_PLAIN = /%(?:2d|2e|5f|7e|3[0-9]|[46][1-9a-f]|[57][0-9a])/gi;
+
+/**
+ * The plain spelling of a target: without empty parts and parts that are a dot, and without escapes of characters that need
+ * none, which is the same path to every server (RFC 3986 §6.2.2). A till whose base URL ends with a slash sends `//point/…`.
+ * @param target path and query as they came; the query stays as it is.
+ */
+export function plainTarget(target: string): string {
+  const mark = target.indexOf('?');
+  const path = mark === -1 ? target : target.slice(0, mark);
+  if (!SPELLED.test(path)) return target;
+  const unescaped = path.replace(ESCAPED_PLAIN, (one) => String.fromCharCode(Number.parseInt(one.slice(1), 16)));
+  const plain = unescaped.replaceAll(/(?:\/\.(?=\/|$)|\/(?=\/))/g, '');
+  return (plain === '' ? '/' : plain) + (mark === -1 ? '' : target.slice(mark));
+}
+
+/** Allow-list of everything a path parameter may be before it reaches a table or a path (`test/faults/README.md` F76). */
+const PATH_VALUE = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Whether a path parameter may reach a table or a path. */
+export function isPathValue(value: string): boolean {
+  return PATH_VALUE.test(value);
+}
+
+/** The slot of the unit that a path names by itself. */
+export function slotNamed({ device_id, external_pos_id }: Record<string, string>): string | null {
+  const [family, unit] = device_id === undefined ? (['qr', external_pos_id] as const) : (['point', device_id] as const);
+  return unit !== undefined && isPathValue(unit) ? slotOf(family, unit) : null;
 }

@@ -26,8 +26,6 @@ export interface WebhookDoor {
   unverified: 'read' | 'refuse';
   /** Events that may wait in the inbox; beyond it unverified ones are not taken. */
   waiting_limit: number;
-  /** An event was committed: handle it now. */
-  eventsWaiting(): void;
 }
 
 /**
@@ -75,7 +73,7 @@ export function webhookRouter(door: WebhookDoor): RequestHandler {
     await keep(door, event, verified);
     door.ports.memory.failpoint('event.received');
     tell(200, { received: true });
-    door.eventsWaiting();
+    door.ports.memory.wakeups.events.wake();
   });
   // A router that is entered costs a call more than the look at its path.
   return (request, response, next) => {

@@ -5,24 +5,15 @@ import { PuenteError, type Sentence, type Spoken } from '../../error.ts';
 import { encoded, quoted, say } from '../../locales/message.ts';
 import { createEntries } from '../concurrency.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
-import type { Dialect } from '../routing/merchant.ts';
 import type { NoticeStore } from '../store.ts';
 import { readRetryAfter } from '../upstream/upstream.ts';
-import type { Secret } from '../vault.ts';
 import { checkUrl, guardedConnector, type OutboundPolicy, shownUrl } from './guard.ts';
-import { type NoticeRequest, noticeRequest, withoutCredentials } from './request.ts';
+import { type NoticeRequest, noticeRequest, type Receiver, withoutCredentials } from './request.ts';
 import type { Resolve } from './resolve.ts';
 import { afterNoticeAttempt } from './retry-schedule.ts';
 
 /** Pause before a failed record of an attempt is tried again; nothing new is sent meanwhile. */
 const RECORD_PAUSE_MS = 5_000;
-
-/** Where a notice goes and in which form, by the current settings. */
-export interface Receiver {
-  url: string | null;
-  dialect: Dialect;
-  secret: Secret | null;
-}
 
 export type NoticeDelivery = Pick<
   NoticeStore,

@@ -2,7 +2,8 @@
 import { PuenteError } from '../../error.ts';
 import { createEntries, type Entries } from '../concurrency.ts';
 import type { Notice } from '../records/notices.ts';
-import { type AttemptParts, attemptNotice, type NoticeDelivery, type Receiver } from './delivery.ts';
+import { type AttemptParts, attemptNotice, type NoticeDelivery } from './delivery.ts';
+import type { Receiver } from './request.ts';
 
 /** How often the store is read for notices that became due by time; new ones call `wake`. */
 const POLL_MS = 1_000;

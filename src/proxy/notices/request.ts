@@ -12,7 +12,7 @@ import type { Ports } from '../ports.ts';
 import type { NewNotice, Notice, NoticeForm } from '../records/notices.ts';
 import type { Dialect, Merchant, PointPaymentNotices, QrNotices } from '../routing/merchant.ts';
 import type { Link } from '../sales/link.ts';
-import type { Secret } from '../vault.ts';
+import { Secret } from '../vault.ts';
 
 export interface NoticeRequest {
   url: string;
@@ -183,6 +183,27 @@ function numberOf(notice: Notice): number {
 function statusOf(order_status: MerchantOrderState): 'opened' | 'closed' | 'expired' {
   if (order_status === 'expired') return 'expired';
   return finalMerchantOrderStates.includes(order_status) ? 'closed' : 'opened';
+}
+
+/** Where a notice goes and in which form, by the current settings. */
+export interface Receiver {
+  url: string | null;
+  dialect: Dialect;
+  secret: Secret | null;
+}
+
+/** Finds where a notice goes now, and how it is signed. */
+export function receiverFinder(ports: Ports): (notice: Notice) => Promise<Receiver> {
+  return async (notice) => {
+    const merchant = await ports.store.merchants.merchant(notice.merchant_id);
+    const link = notice.form === 'point' ? null : await ports.store.links.link(notice.legacy_id);
+    const sealed = merchant?.sealed_notice_secret ?? null;
+    return {
+      url: targetOf(ports, link, merchant),
+      dialect: merchant?.settings.dialect ?? ports.settings.merchants.dialect,
+      secret: sealed === null ? null : new Secret(ports.vault.open(sealed, 'notice-secret').toString('utf8')),
+    };
+  };
 }
 
 /** Where a link's notices go: the sale's own URL, or the merchant's current one; null without any, and the notices are held. The outbound guard checks it later. */

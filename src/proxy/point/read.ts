@@ -6,7 +6,7 @@ import { markLimitation } from '../evidence/exchange.ts';
 import { answered, type LegacyAnswer, type LegacyCall, merchantContext, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import type { Merchant } from '../routing/merchant.ts';
-import { markRead } from '../sales/acknowledgement.ts';
+import { markHeard } from '../sales/acknowledgement.ts';
 import { type Link, slotOf } from '../sales/link.ts';
 import { readLink } from '../sales/refresh.ts';
 import { makeRoom } from './create.ts';
@@ -36,6 +36,14 @@ async function currentLink(ports: Ports, call: LegacyCall): Promise<Link | null>
   if (link === null || link.unit !== device_id || !INTENT_ID.test(call.path.intent_id ?? '')) return null;
   if (link.state === 'REJECTED' || link.state === 'NOT_SENT') return null;
   return markRead(ports, link.state === 'LIVE' ? await readLink(ports, link, call.token) : link);
+}
+
+/**
+ * A till that reads a sale by its own id knows the sale. While its create was answered an error or nothing, the till can't know that
+ * id: the reader is the receiver of a notice, or a person.
+ */
+function markRead(ports: Ports, link: Link): Promise<Link> | Link {
+  return link.acknowledged_at === null || link.heard_by === 'till' ? link : markHeard(ports, link);
 }
 
 const NOTHING = {};

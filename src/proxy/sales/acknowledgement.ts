@@ -21,14 +21,6 @@ export async function markHeard(ports: Ports, link: Link): Promise<Link> {
 }
 
 /**
- * The same for a read by the sale's own id. While the till was answered an error or nothing it can't know that id: who reads it then
- * is the receiver of a notice, or a person.
- */
-export function markRead(ports: Ports, link: Link): Promise<Link> | Link {
-  return link.acknowledged_at === null ? link : markHeard(ports, link);
-}
-
-/**
  * A read of a sale's payment or merchant order by its number, and of the refunds that it shows. No answer to a create tells that number:
  * whoever reads has it from a notice, and shows as much as a receiver that acknowledges the notice of the end.
  */

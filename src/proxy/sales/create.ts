@@ -7,7 +7,7 @@ import { tickOf } from '../clock.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { type Answered, answerUpstreamError, type LegacyAnswer, type LegacyCall, refused } from '../http/answer.ts';
 import { isTerminalHeld, reportHeldTerminal } from '../point/held-terminal.ts';
-import type { Ports } from '../ports.ts';
+import { noteId, type Ports } from '../ports.ts';
 import type { Sent } from '../process-memory.ts';
 import { hasOwnWork } from '../routing/lane.ts';
 import { isOver, legacyDoubts } from '../routing/legacy-sale-end.ts';
@@ -92,7 +92,7 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
   // The next round, with a derived reference, opens the same sale: its losses are noted once.
   if (opening.kind === 'open' && round.own_reference) noteLosses(ports, fresh.link, fresh.losses);
   markOpening(ports, opening, fresh.link);
-  noteId(ports, stored);
+  noteId(ports, stored.legacy_id);
   ports.memory.failpoint('create.row_written');
   const plan: SendPlan =
     opening.kind === 'open'
@@ -321,12 +321,6 @@ export function markOpening(ports: Ports, opening: Row['opening'], asked: Link):
 /** The client's own reference was sent upstream, not a derived one. */
 export function isOwn(link: Link): boolean {
   return link.reference_sent !== derivedReference(link.legacy_id);
-}
-
-/** Names the sale of the call in its exchange. */
-export function noteId(ports: Ports, { legacy_id }: Link): void {
-  const draft = ports.exchange;
-  if (draft !== null) draft.legacy_id = legacy_id;
 }
 
 /** Once for each new sale, not for its retries; a field of a list is reported once. */

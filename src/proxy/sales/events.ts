@@ -1,10 +1,9 @@
 /** Events: hints to look at an order, never the truth themselves (`docs/architecture.md` Decision 7, `docs/protocol.md` §3.11). */
 import { ORDER_ID } from '../../contract/identifiers.ts';
-import type { Ports } from '../ports.ts';
+import { noteId, type Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
 import { LONGEST_EVENT_WAIT_MS, PARKED_FOR_MS } from '../store.ts';
-import { noteId } from './create.ts';
 import type { Link, LinkState } from './link.ts';
 import { adoptLost } from './orphans.ts';
 import { readOrder, refreshLink } from './refresh.ts';
@@ -40,7 +39,7 @@ export async function handleEvent(ports: Ports, event: InboxEvent): Promise<Even
 async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   const link = await matchingLink(ports, event);
   if (link === null) return (await adoptLost(ports, event)) ? done(ports, event) : parkUnlessMatched(ports, event);
-  noteId(ports, link);
+  noteId(ports, link.legacy_id);
   const order_id = link.order_id ?? event.order_id;
   if (order_id === null) return later(ports, event);
   const since_read_ms = ports.clock.now() - ports.memory.sales.reads.last(order_id);

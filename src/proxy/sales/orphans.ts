@@ -7,11 +7,10 @@ import type { Spoken } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import { minorUnits } from '../../mapping/values.ts';
-import type { Ports } from '../ports.ts';
+import { noteId, type Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';
 import type { RestoredGap } from '../records/upkeep.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
-import { noteId } from './create.ts';
 import { type Link, type LinkState, slotOf } from './link.ts';
 import { derivedReference, legacyIdOf } from './new-link.ts';
 import { type AdvanceRules, advance, rowOf } from './order-transition.ts';
@@ -89,7 +88,7 @@ export async function adopt(ports: Ports, { link, order, repair, what }: Orphan)
     return (await applyOrder(ports, current, order)).order_id === order.id;
   });
   if (!adopted) return false;
-  noteId(ports, link);
+  noteId(ports, link.legacy_id);
   ports.count('settlements', 'adopted_by_reconciliation');
   return true;
 }

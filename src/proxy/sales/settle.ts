@@ -46,7 +46,7 @@ async function commitChange(
       const saved = await ports.store.links.saveLink(current, change, extra);
       if (extra.notices !== undefined && extra.notices.length > 0) {
         ports.memory.failpoint('notices.committed');
-        ports.notices.waiting();
+        ports.memory.wakeups.notices.wake();
       }
       return { link: saved, before: current };
     } catch (error) {

@@ -1,7 +1,6 @@
 import { createEntries } from '../concurrency.ts';
-import { openDraft } from '../evidence/exchange.ts';
 import { type Loop, startLoop } from '../loop.ts';
-import { forExchange, type Ports } from '../ports.ts';
+import { forExchange, openDraft, type Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';
 import type { Telemetry, Worked } from '../telemetry/port.ts';
 import { handleEvent } from './events.ts';

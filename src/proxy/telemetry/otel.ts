@@ -40,9 +40,9 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import type { Reading } from './metrics.ts';
 import { createIds, createSpans, createSpanWriter, type WriteSpan } from './otel-spans.ts';
 import type { Exporter, Protocol, RunningTelemetry, TelemetryParts, TelemetrySettings } from './port.ts';
+import type { Reading } from './telemetry.ts';
 
 /** A stop waits this long for a collector. */
 const STOP_MS = 2_000;

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Exchange, UpstreamNote } from '../evidence/exchange.ts';
 import type { Log } from '../log.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
-import type { Reading } from './metrics.ts';
+import type { Reading } from './telemetry.ts';
 
 export interface TelemetryParts {
   log: Log;

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { membersOf, personOf } from '../../../src/ops/api/access.ts';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
 import type { Clock } from '../../../src/proxy/clock.ts';
-import { createLog } from '../../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { whenComparisonsSay } from '../../constant-time.ts';
 import { ANA, ARGENTINA, BEN, type Bench, call, EVA, OPS_TOKEN, PEOPLE, startBench, tokenOf } from '../../kit.ts';

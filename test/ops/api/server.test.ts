@@ -1,7 +1,7 @@
 /** The ops door: nothing without the token, every change with a reason, a revision and an audit line (`docs/architecture.md` Decision 13, F123–F128). */
 import supertest from 'supertest';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createLog } from '../../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { version } from '../../../src/version.ts';
 import { ARGENTINA, BRAZIL, call, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
 import { auditsOf, idOf, openShop, type Shop } from '../../proxy/http/till.ts';

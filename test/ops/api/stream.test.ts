@@ -7,7 +7,7 @@ import { PuenteError } from '../../../src/error.ts';
 import { createSignIn, membersOf } from '../../../src/ops/api/access.ts';
 import { tellError } from '../../../src/ops/api/errors.ts';
 import { type OpsCall, type OpsParts, opsRoute, opsRouter, streamed } from '../../../src/ops/api/router.ts';
-import { createLog } from '../../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { call, eventually, OPS_TOKEN } from '../../kit.ts';
 

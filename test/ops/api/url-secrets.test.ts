@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NoticeView } from '../../../src/ops/notices.ts';
-import { createLog } from '../../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { type Answer, ARGENTINA, call, eventually, OPS_TOKEN, type Receiver, startReceiver } from '../../kit.ts';
 import { orderPath, storeOrder } from '../../proxy/http/qr-till.ts';
 import { auditsOf, openShop, type Shop } from '../../proxy/http/till.ts';

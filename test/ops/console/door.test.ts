@@ -1,6 +1,6 @@
 /** The console's door: signing in and out, what a session lets in, forms of other pages, languages, and its headers. */
 import { describe, expect, it } from 'vitest';
-import { createLog } from '../../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { ANA, type Answer, BEN, call, PEOPLE, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 

@@ -1,6 +1,6 @@
 /** The verdict, case by case, refusals first: what blocks, what is unproven, and the command for each; never green by default. */
 import { describe, expect, it } from 'vitest';
-import { fieldsThatCame } from '../../../src/mapping/fields.ts';
+import { fieldsThatCame } from '../../../src/mapping/assemble.ts';
 import { type Book, createBook } from '../../../src/ops/capture/book.ts';
 import { type ReadinessFacts, readinessOf } from '../../../src/ops/readiness/readiness.ts';
 import { type Exchange, endpointName } from '../../../src/proxy/evidence/exchange.ts';

@@ -1,6 +1,6 @@
 /** Evaluating many exchanges: what is remembered of calls of one way is what each of them would have taught by itself. */
 import { describe, expect, it } from 'vitest';
-import { fieldsThatCame } from '../../../src/mapping/fields.ts';
+import { fieldsThatCame } from '../../../src/mapping/assemble.ts';
 import type { Exchange } from '../../../src/proxy/evidence/exchange.ts';
 import { createEvaluation, nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
 import { shadowOf } from '../../../src/proxy/shadow/shadow.ts';

@@ -1,12 +1,8 @@
 /** How a call came out: what trips the safety stop must be a fault, and nothing else may be one. */
+
 import { describe, expect, it } from 'vitest';
-import {
-  endpointName,
-  noteUnknown,
-  outcomeOf,
-  TILL_LEFT,
-  type UpstreamNote,
-} from '../../../src/proxy/evidence/exchange.ts';
+import { endpointName, noteUnknown, TILL_LEFT, type UpstreamNote } from '../../../src/proxy/evidence/exchange.ts';
+import { outcomeOf } from '../../../src/proxy/safety.ts';
 
 function note(name: string, status: number | null): UpstreamNote {
   return { name, status, code: null, duration_ms: 1 };

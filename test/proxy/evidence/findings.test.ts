@@ -1,7 +1,7 @@
 /** What one exchange teaches: cells, losses, and the ledger that adds up to what was executed and not mapped. */
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
-import { fieldsThatCame } from '../../../src/mapping/fields.ts';
+import { fieldsThatCame } from '../../../src/mapping/assemble.ts';
 import type { Exchange } from '../../../src/proxy/evidence/exchange.ts';
 import { nothingFound, recordedOf } from '../../../src/proxy/evidence/findings.ts';
 import { shadowOf } from '../../../src/proxy/shadow/shadow.ts';

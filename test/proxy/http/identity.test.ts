@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createLog } from '../../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { startSandbox } from '../../../src/sandbox/server.ts';
 import { ARGENTINA, BRAZIL, call, DEVICE, eventually, POINT, startReceiver, tokenOf } from '../../kit.ts';
 import { idOf, openShop, rowsOf, type Shop } from './till.ts';

@@ -1,6 +1,6 @@
 /** Orders that stay open and silent are looked at ever less often, and every look is stored. */
 import { expect, it } from 'vitest';
-import { createLog } from '../../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { eventually } from '../../kit.ts';
 import { openShop } from './till.ts';
 

@@ -8,7 +8,7 @@ import Database from 'better-sqlite3';
 import express from 'express';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listen } from '../../../src/proxy/http/server.ts';
-import { createLog } from '../../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { startSandbox } from '../../../src/sandbox/server.ts';
 import { ARGENTINA, call, DEVICE, eventually, POINT, tokenOf } from '../../kit.ts';
 import { openForEach } from '../../open.ts';

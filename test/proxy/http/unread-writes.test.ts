@@ -1,6 +1,7 @@
 /** Nothing that can make a sale reaches legacy for a unit whose sales are on orders, however its path is spelled. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { boldPath, plainTarget } from '../../../src/proxy/http/legacy-route.ts';
+import { boldPath } from '../../../src/proxy/http/proxy-legacy.ts';
+import { plainTarget } from '../../../src/proxy/http/request.ts';
 import { ARGENTINA, DEVICE, POINT, tokenOf } from '../../kit.ts';
 import { rawRequest, sendRaw } from './raw.ts';
 import { answerJson, answerWho, type Outside, orderFor, startOutside, startUnruly, type Unruly } from './unruly.ts';

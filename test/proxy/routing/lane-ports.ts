@@ -7,7 +7,7 @@ import { loadTables } from '../../../src/mapping/load.ts';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
 import { systemClock } from '../../../src/proxy/clock.ts';
 import { type MerchantSettings, merchantSettings } from '../../../src/proxy/routing/merchant.ts';
-import { createLog } from '../../../src/proxy/telemetry/log.ts';
+import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { createVault, Secret } from '../../../src/proxy/vault.ts';
 import { auditOf } from '../../store/contract/harness.ts';
 
@@ -31,7 +31,6 @@ export function lanePorts(parts: Pick<PortParts, 'store' | 'upstreams'> & Partia
       coming: () => undefined,
       settled: async () => undefined,
     },
-    noticesWaiting: () => undefined,
     failpoint: () => undefined,
     ...parts,
   });

@@ -1,7 +1,7 @@
 /** The classifier of the safety stop against a corpus of labelled exchanges: every incident trips it, and nothing a shop does counts. */
 import { describe, expect, it } from 'vitest';
-import { outcomeOf, type UpstreamNote } from '../../../src/proxy/evidence/exchange.ts';
-import { type Class, classify, type Judged } from '../../../src/proxy/safety.ts';
+import type { UpstreamNote } from '../../../src/proxy/evidence/exchange.ts';
+import { type Class, classify, type Judged, outcomeOf } from '../../../src/proxy/safety.ts';
 
 const SLOW_MS = 6000;
 

@@ -1,6 +1,6 @@
 /** What the standard variables of OpenTelemetry ask for, and what is said where they ask for what there is not. */
 import { describe, expect, it } from 'vitest';
-import { readTelemetry } from '../../../src/proxy/telemetry/telemetry.ts';
+import { readTelemetry } from '../../../src/proxy/telemetry/otel-settings.ts';
 
 const ADDRESS = 'http://collector.example:4318';
 const on = { OTEL_EXPORTER_OTLP_ENDPOINT: ADDRESS };

@@ -52,12 +52,12 @@ export const otherBugs: Bug[] = [
     test: { file: 'test/proof/redaction.test.ts', name: 'has every field of the list, numbers and texts alone' },
     edits: [
       {
-        file: 'proxy/telemetry/log.ts',
+        file: 'proxy/telemetry/telemetry.ts',
         from: 'const options = { level, base: null };',
         to: "const options = { level, base: null, redact: ['token', 'authorization', 'body.token'] };",
       },
       {
-        file: 'proxy/telemetry/log.ts',
+        file: 'proxy/telemetry/telemetry.ts',
         from: 'const kept: Record<string, string | number> = {};',
         to: 'const kept: Record<string, string | number> = {}; if (fields !== null) return fields as never;',
       },
