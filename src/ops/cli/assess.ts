@@ -1,4 +1,4 @@
-/** `puente assess` and `puente replay`: what orders would have made of captured traffic, and what today's tables make of it; without a running Puente. */
+/** `puente assess` translates captured calls on paper; `puente replay` repeats them with today's tables; both offline. */
 import { createReadStream, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
@@ -23,9 +23,9 @@ import {
   wholeNumber,
 } from './output.ts';
 
-/** As `moves.min_sample` in `config/default.yaml`, which a running Puente goes by. */
+/** Equal to `moves.min_sample` in `config/default.yaml`, which a running Puente uses. */
 const MIN_SAMPLE = 20;
-/** Rows of a list that people read; `--json` has all of them. */
+/** Rows of a list in text output; `--json` has all. */
 const MOST_ROWS = 25;
 
 interface AssessOptions extends Output {
@@ -94,10 +94,7 @@ async function assess(file: string, options: AssessOptions): Promise<void> {
   process.exitCode = VERDICT_EXIT[view.verdict];
 }
 
-/**
- * A capture as a stream; how far it is read shows on standard error.
- * @throws PuenteError bad_request when the file can't be read.
- */
+/** Streams a capture; progress goes to standard error. @throws PuenteError bad_request when it can't be read. */
 async function* bytesOf(file: string, options: Output): AsyncGenerator<Uint8Array, void, undefined> {
   const progress = startProgress(options, 'reading');
   let read = 0;

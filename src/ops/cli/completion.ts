@@ -1,10 +1,10 @@
-/** `puente completion`: shell completion, made from the commands themselves. */
+/** `puente completion`: shell completion, generated from the command tree. */
 import { Argument, type Command } from 'commander';
 import { withManual } from './help.ts';
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 type Shell = keyof typeof scripts;
-const shells = Object.keys(scripts) as Shell[]; // the keys of the line above
+const shells = Object.keys(scripts) as Shell[]; // the keys of `scripts`
 
 export function addCompletionCommand(program: Command): void {
   const command = program
@@ -24,7 +24,7 @@ export function addCompletionCommand(program: Command): void {
   });
 }
 
-// What there is to complete, read from the commands: words, options and their values at each place.
+// Reading words, options and their values from the commands.
 
 interface Word {
   word: string;
@@ -32,7 +32,7 @@ interface Word {
 }
 
 interface OptionWords {
-  /** As typed: `--json`, `-h`. */
+  /** Such as `--json` and `-h`. */
   flags: string[];
   about: string;
   takes_value: boolean;
@@ -40,17 +40,16 @@ interface OptionWords {
   choices: readonly string[];
 }
 
-/** A command with all its words. */
 export interface CommandNode {
-  /** Names from the outside in, each with a slash before it; '' is `puente` itself. */
+  /** Path of names, such as `/merchants/list`; '' is `puente` itself. */
   at: string;
   commands: Word[];
   options: OptionWords[];
-  /** Values that its arguments can have, where they are a closed list. */
+  /** Values of arguments with a closed list. */
   values: string[];
 }
 
-/** The command and everything below it, outermost first. */
+/** The command and all below it, parents first. */
 export function nodesOf(command: Command, at = ''): CommandNode[] {
   const inner = command.commands.filter((one) => one.name() !== 'help');
   const own: CommandNode = {
@@ -73,7 +72,7 @@ function optionWords(option: Command['options'][number]): OptionWords {
   };
 }
 
-/** The options that take a value, as bash and zsh find them; without choices the shell offers file names. */
+/** Options with a value, as patterns for bash and zsh; without choices the shell offers file names. */
 function valuesIn(nodes: readonly CommandNode[]): { places: string; choices: readonly string[] }[] {
   return nodes.flatMap(({ at, options }) =>
     options
@@ -82,7 +81,7 @@ function valuesIn(nodes: readonly CommandNode[]): { places: string; choices: rea
   );
 }
 
-/** In single quotes, as bash and zsh read it. */
+/** Single quotes, for bash and zsh. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -196,7 +195,7 @@ function zshWordCase({ at, commands, options, values }: CommandNode): string {
   return `    (${quoted(at)}) found=(${described.join(' ')}) ;;`;
 }
 
-/** A colon parts word and description, so one in the word is escaped. */
+/** A colon separates word and description, so a colon in the word is escaped. */
 function describedWord(word: string, about: string): string {
   return quoted(`${word.replaceAll(':', '\\:')}:${about}`);
 }

@@ -1,4 +1,4 @@
-/** `puente doctor`: what promises rest on, each finding with its repair; of a Puente that does not run, its settings and file. */
+/** `puente doctor`: findings with their repairs, of a running Puente or, with `--offline`, of settings and database. */
 import { PuenteError } from '../../error.ts';
 import type { DoctorReport } from '../doctor/doctor.ts';
 import type { Finding, SettingInForce } from '../doctor/finding.ts';
@@ -11,7 +11,7 @@ export interface OfflineReport {
   settings: SettingInForce[];
 }
 
-/** What can be said without the ops door; only `src/cli.ts` touches files. */
+/** Examines without the ops door; `src/cli.ts` provides it, because this module reads no files. */
 export type ExamineOffline = () => Promise<OfflineReport>;
 
 export function doctorFaces(examineOffline: ExamineOffline): Faces {
@@ -55,7 +55,6 @@ function reportText(report: OfflineReport & Partial<DoctorReport>, with_settings
   return parts.join('\n');
 }
 
-/** The repair stands below what it repairs. */
 function findingText({ level, name, says, repair }: Finding, width: number): string {
   const margin = ' '.repeat(LEVEL_WIDTH + width + 4);
   const told = `${level.padEnd(LEVEL_WIDTH)}  ${name.padEnd(width)}  ${hanging(says, margin)}`;

@@ -1,4 +1,4 @@
-/** Evidence as people read it: losses, coverage, unknown names, verdicts, differences, readiness, limitations and assumptions. */
+/** Text output of losses, coverage, unknown names, verdicts, differences, readiness, limitations and assumptions. */
 import type { Limitation } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import type { CoverageView, LossView, UnknownView, VerdictView } from '../readiness/coverage.ts';
@@ -8,7 +8,7 @@ import type { Line } from '../report/report.ts';
 import { exitCodes, facts, listed, table } from './output.ts';
 import { type Faces, face } from './rows.ts';
 
-/** Longer texts of a list are whole in `differences show`. */
+/** Characters of a value in a list; `differences show` has it whole. */
 const SHORT = 48;
 
 export const evidenceFaces: Faces = {
@@ -126,7 +126,6 @@ export const registerFaces: Faces = {
   }),
 };
 
-/** Of commands that judge merchants. */
 export const VERDICT_EXIT: Readonly<Record<Verdict, number>> = {
   ready: exitCodes.done,
   blocked: exitCodes.blocked,
@@ -155,7 +154,7 @@ const SAYS: Record<Verdict, string> = {
   inconclusive: 'INCONCLUSIVE: nothing blocks, and too little is proven to say that it works',
 };
 
-/** Ready is no promise beyond what was seen: what is not proven is named beside it. */
+/** `ready` covers only the traffic seen, so the headline also names what is unproven. */
 function headline({ merchant_id, verdict, operations, unproven }: Readiness): string {
   const open = operations.filter((one) => one.verdict === 'inconclusive').map(({ operation }) => operation);
   const left = [
@@ -166,7 +165,6 @@ function headline({ merchant_id, verdict, operations, unproven }: Readiness): st
   return `${merchant_id} is ${SAYS[verdict]}${rest}.`;
 }
 
-/** Verdict, findings and calls, for people. */
 export function readinessText(readiness: Readiness): string {
   const { judged_at, tables_revision, operations, verdict } = readiness;
   const calls = table<Readiness['operations'][number]>(

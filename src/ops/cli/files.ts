@@ -1,4 +1,4 @@
-/** Commands whose answers come in parts: reports and captures as files; backups and reconciliation with their progress. */
+/** Commands with streamed answers: reports and captures as files; backups and reconciliation with progress. */
 import type { Command } from 'commander';
 import { PuenteError } from '../../error.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
@@ -18,13 +18,13 @@ function addOutput(command: Command): void {
   command.option('--output <file>', 'write to a file instead of standard output');
 }
 
-/** The answer into the file that --output names, or to standard output. */
+/** Writes the answer to the file of `--output`, or to standard output. */
 async function saveAnswer(given: Given, label: string, written: string): Promise<void> {
   const { options } = given;
   const file = typeof options.output === 'string' ? options.output : null;
   const progress = startProgress(options, label);
   const started_at = Date.now();
-  // Nothing comes before everything is summed up; from the first part on its size is the progress.
+  // The API sends nothing until its sums are ready; from the first part on, `save` reports the size.
   const waiting = setInterval(() => progress.tell(`${Math.round((Date.now() - started_at) / 1000)} s`), 1_000);
   try {
     const parts = streamOps(options, requestOf(given));
@@ -46,11 +46,11 @@ async function* untilFirst(parts: AsyncIterable<string>, onFirst: () => void): A
   }
 }
 
-/** Reads an answer of a line for each piece of news. @throws PuenteError unreachable when it ends without a result. */
+/** Reads progress as JSON lines. @throws PuenteError unreachable when the answer ends without a result. */
 async function newsOf<News, Result>(
   given: Given,
   label: string,
-  /** Takes a piece of news: what is told of it as a text, or the result in an object. */
+  /** @returns progress as text, or the result. */
   take: (news: News) => string | { result: Result },
 ): Promise<Result> {
   const progress = startProgress(given.options, label);
@@ -126,7 +126,7 @@ export const reportFaces: Faces = {
   }),
 };
 
-/** `puente report diff`: of two files, without a running Puente. */
+/** `puente report diff` compares two files; it needs no running Puente. */
 export function addReportDiff(program: Command): void {
   const diff = program.commands
     .find((one) => one.name() === 'report')
@@ -192,7 +192,7 @@ export const reconcileFaces: Faces = {
       });
     },
     text: reconciledText,
-    // What could not be read may differ: nothing is green by default.
+    // A link that could not be read may differ.
     exit({ done, mismatches }) {
       if (mismatches.some(({ repaired }) => !repaired)) return exitCodes.blocked;
       return done.unreadable > 0 || done.left_out ? exitCodes.inconclusive : exitCodes.done;

@@ -1,22 +1,20 @@
-/** What the help of a command says beside its options: notes, examples, exit codes and variables, kept as data for the man page and docs/cli.md. */
+/** Notes, examples, exit codes and variables of each command, as data: for --help, the man page and docs/cli.md. */
 import type { Command } from 'commander';
 import { exitCodes } from './output.ts';
 
-/** A word and what it means. */
 export type Meaning = readonly [word: string, meaning: string];
 
 export interface Manual {
-  /** Paragraphs; lines that are indented stay as they are. */
+  /** Paragraphs; indented lines are printed unchanged. */
   notes?: string;
-  /** As they are typed, from `puente` on. */
+  /** Command lines as an operator types them. */
   examples: readonly string[];
-  /** Exit codes that mean more than for all commands, or that only some commands have. */
+  /** Meanings that replace those of `EXITS`, and codes that only some commands use. */
   exits?: Readonly<Partial<Record<keyof typeof exitCodes, string>>>;
-  /** Variables beside those of the ops door, which every command with `--ops` reads. */
+  /** Beside `OPS_VARIABLES`, which every command with `--ops` reads. */
   variables?: readonly Meaning[];
 }
 
-/** What each exit code means for all commands. */
 export const EXITS: readonly (readonly [name: keyof typeof exitCodes, meaning: string])[] = [
   ['done', 'done'],
   ['failed', 'refused or failed; the sentence says what is missing and which command gives it'],
@@ -33,7 +31,7 @@ export const OPS_VARIABLES: readonly Meaning[] = [
   ['PUENTE_OPS_TOKEN', 'your bearer token, which is needed; what you may do follows from its role'],
 ];
 
-/** Arguments that mean the same wherever they stand. */
+/** Descriptions by argument name, the same in every command. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
   merchant: "a merchant's id: the vendor's user id, as `puente merchants list` shows it",
   merchants: 'ids of merchants, one after the other',
@@ -51,10 +49,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 
 const manuals = new WeakMap<Command, Manual>();
 
-/**
- * Completes the help of a command that has all its arguments.
- * @throws TypeError for an argument without an explanation.
- */
+/** Call it after all arguments are added. @throws TypeError for an argument without an explanation. */
 export function withManual(command: Command, manual: Manual): Command {
   manuals.set(command, manual);
   for (const argument of command.registeredArguments) {
@@ -73,12 +68,11 @@ export function withManual(command: Command, manual: Manual): Command {
   });
 }
 
-/** Of a command that only holds others, nothing. */
+/** Empty for a command that only groups others. */
 export function manualOf(command: Command): Manual {
   return manuals.get(command) ?? { examples: [] };
 }
 
-/** What each code means for this command. */
 export function exitsOf(command: Command): Meaning[] {
   const { exits = {} } = manualOf(command);
   return EXITS.flatMap(([name, usual]): Meaning[] => {
@@ -92,20 +86,19 @@ export function variablesOf(command: Command): readonly Meaning[] {
   return [...(manualOf(command).variables ?? []), ...(asks ? OPS_VARIABLES : [])];
 }
 
-/** As a terminal shows it; nothing when there is nothing to say. */
 function part(title: string, meanings: readonly Meaning[]): string {
   if (meanings.length === 0) return '';
   const width = Math.max(...meanings.map(([word]) => word.length));
   return `\n${title}:\n${meanings.map(([word, meaning]) => `  ${word.padEnd(width)}  ${meaning}\n`).join('')}`;
 }
 
-/** A command with the words that lead to it, without `puente`. */
+/** `name` is the full name without `puente`, such as `merchants list`. */
 export interface Named {
   name: string;
   command: Command;
 }
 
-/** Every command below this one, outermost first. */
+/** Every command below this one, parents first. */
 export function commandsOf(program: Command, above: readonly string[] = []): Named[] {
   return program.commands
     .filter((one) => one.name() !== 'help')
@@ -115,7 +108,7 @@ export function commandsOf(program: Command, above: readonly string[] = []): Nam
     });
 }
 
-/** Some commands only hold others. */
+/** False for a command that only groups others. */
 export function isAct(command: Command): boolean {
   return command.commands.length === 0 || command.registeredArguments.length > 0;
 }

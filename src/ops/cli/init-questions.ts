@@ -1,4 +1,4 @@
-/** The questions of `puente init`: each answer is checked as it is given, and what options have said is not asked. */
+/** The questions of `puente init`: each answer is checked at once; settings given as options are skipped. */
 import { cancel, confirm, intro, isCancel, log, note, password, select, text } from '@clack/prompts';
 import { PuenteError } from '../../error.ts';
 import { type Role, roles } from '../api/person.ts';
@@ -10,11 +10,7 @@ const ROLE_HINTS: Readonly<Record<Role, string>> = {
   approver: 'also approves, and does without missing evidence',
 };
 
-/**
- * Fills the order with answers of a person at this terminal.
- * @param order what options have said already; it is not changed.
- * @throws PuenteError refused when the person leaves.
- */
+/** Returns the order with the operator's answers. @throws PuenteError refused when the operator cancels. */
 export async function ask(order: InitOrder, installer: Installer): Promise<InitOrder> {
   intro('puente init: a configuration for a real installation');
   note(
@@ -47,7 +43,7 @@ interface Question {
   message: string;
   initial?: string;
   optional?: boolean;
-  /** What is wrong beyond the setting itself; undefined when nothing is. */
+  /** The complaint of a check against other settings; undefined when it passes. */
   also?: (value: string) => string | undefined;
 }
 
@@ -136,10 +132,10 @@ function wrongName(name: string | undefined, people: InitOrder['people'], instal
   return installer.check('ops.tokens', JSON.stringify({ [name ?? '']: SOMEBODY })) ?? undefined;
 }
 
-/** A person whose name alone is to be checked. */
+/** Placeholder for checking a name alone. */
 const SOMEBODY = { role: roles[0], token: 'x'.repeat(32) };
 
-/** Whether an option has named the file of a secret, so that nobody is asked for it. */
+/** True when an option names the file of the secret, so that the question is skipped. */
 function isNamed(settings: Asked['settings'], file: string): boolean {
   const path = settings[file];
   if (path === undefined) return false;
@@ -147,7 +143,7 @@ function isNamed(settings: Asked['settings'], file: string): boolean {
   return true;
 }
 
-/** Asks for a setting, unless it is there; nothing said leaves an optional one as it is. */
+/** Asks for a setting that has no value yet; an empty answer leaves an optional one unset. */
 async function setting({ settings, installer }: Asked, name: string, question: Question): Promise<void> {
   if (settings[name] !== undefined) return log.info(`${name}: ${settings[name]}`);
   const { message, initial, optional, also } = question;
@@ -163,7 +159,7 @@ async function setting({ settings, installer }: Asked, name: string, question: Q
   if ((value ?? '').trim() !== '') settings[name] = value.trim();
 }
 
-/** A secret, which does not show; null when nothing was said. */
+/** Reads a masked secret; null for an empty answer. */
 async function hidden(question: {
   message: string;
   complaint: (value: string) => string | null;
@@ -176,7 +172,7 @@ async function hidden(question: {
 async function answered<Value>(asked: Promise<Value>): Promise<Exclude<Value, symbol>> {
   const value = await asked;
   if (isCancel(value)) leave();
-  return value as Exclude<Value, symbol>; // the only symbol is the one that was asked for above
+  return value as Exclude<Value, symbol>; // the only symbol is that of a cancel, handled above
 }
 
 function leave(): never {
@@ -184,56 +180,56 @@ function leave(): never {
   throw new PuenteError('refused', 'Nothing was written.');
 }
 
-// What `puente init` has to know, from options, the environment and answers; and what the process does with it.
+// The order of `puente init`, from options, environment and answers, and the port that writes it.
 
-/** As the process takes it: every text was checked. */
+/** Every text has been checked. */
 export interface InitOrder {
-  /** The folder of the configuration, the secrets and, unless `data_dir` says otherwise, the database. */
+  /** Folder of the configuration, the secrets and, without `data_dir`, the database. */
   into: string;
-  /** Whether files that are there may be written anew. */
+  /** Overwrites existing files. */
   force: boolean;
-  /** Texts by setting, such as `public.port`. */
+  /** By name of the setting, such as `public.port`. */
   settings: Record<string, string>;
-  /** Null: the vendor's panel has not given one yet. */
+  /** Null: in a file that a setting names, or not issued by the vendor's panel yet. */
   webhook_secret: string | null;
-  /** Null keeps everything in a file. */
+  /** Null: in a file that a setting names, or the store is a file. */
   postgres_url: string | null;
-  /** Nobody: one token for the sole owner. */
+  /** Empty: one token for a single owner. */
   people: { name: string; role: Role }[];
 }
 
 export interface InitOutcome {
   config: string;
-  /** Files of secrets that were written, with what each is for. */
+  /** Secret files that were written. */
   secrets: { path: string; about: string }[];
-  /** Files of secrets that were there, and stay. */
+  /** Secret files that existed and were left unchanged. */
   kept: string[];
-  /** The file of a token for the commands. */
+  /** The file of a token for PUENTE_OPS_TOKEN. */
   token_file: string;
-  /** What an installation still lacks, each with its repair. */
+  /** What the installation still lacks, each with its repair. */
   missing: string[];
 }
 
-/** What only the process can do: it knows the settings, and touches files. */
+/** The port to settings and files; `src/cli.ts` provides it. */
 export interface Installer {
-  /** What is wrong with a text for a setting; null when it holds. */
+  /** The complaint about a setting's text; null when it is valid. */
   check(setting: string, text: string): string | null;
   isSecret(setting: string): boolean;
-  /** What is wrong with a certificate chain and its key; null when they belong together. */
+  /** The complaint about a certificate chain and its key; null when they match. */
   checkPair(certificate_file: string, key_file: string): string | null;
   /** @throws PuenteError refused when a configuration is there already. */
   refuseOverwriting(order: Pick<InitOrder, 'into' | 'force'>): void;
-  /** @throws PuenteError refused or bad_setting; then nothing new is there. */
+  /** @throws PuenteError refused or bad_setting; then nothing was written. */
   write(order: InitOrder): InitOutcome;
 }
 
-/** Only `puente init` waits for what it takes to know all settings. */
+/** Loaded lazily: only `puente init` needs the definitions of all settings. */
 export type LoadInstaller = () => Promise<Installer>;
 
-/** The service that tills were written for. */
+/** The vendor's API, which tills were written for. */
 export const VENDOR_URL = 'https://api.mercadopago.com';
 
-/** A certificate is served to tills; without one something in front of Puente speaks TLS, mostly on the same machine. */
+/** With a certificate tills reach Puente directly; without one a TLS proxy is in front, mostly on the same machine. */
 export function usualAddress(has_certificate: boolean): { host: string; port: string } {
   return has_certificate ? { host: '0.0.0.0', port: '443' } : { host: '127.0.0.1', port: '8080' };
 }

@@ -1,4 +1,4 @@
-/** `puente init`: asks for what a real installation needs, and writes a configuration with the reason of each setting. */
+/** `puente init`: asks for the settings of a real installation and writes a configuration that explains each one. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { roles } from '../api/person.ts';
 import { withManual } from './help.ts';
@@ -24,7 +24,7 @@ interface InitOptions extends Output {
   [setting: string]: unknown;
 }
 
-/** Options that are settings, as they are typed and as the configuration names them. */
+/** Options that set a setting. */
 const SETTINGS: readonly (readonly [flags: string, setting: string, about: string])[] = [
   ['--upstream <url>', 'upstream', `base URL of the orders API (usual: ${VENDOR_URL})`],
   ['--legacy-upstream <url>', 'legacy_upstream', 'base URL of the legacy API (usual: as --upstream)'],
@@ -124,7 +124,7 @@ function orderOf(options: InitOptions, command: Command): InitOrder {
   };
 }
 
-/** What nobody said, where there is no person to ask. */
+/** Fills in the defaults when no questions are asked. */
 function asUsual(order: InitOrder, command: Command): InitOrder {
   const { upstream = VENDOR_URL, legacy_upstream = upstream } = order.settings;
   if (order.settings['public.url'] === undefined && upstream !== 'sandbox')
@@ -189,7 +189,7 @@ function text({ config, secrets, kept, token_file, missing }: InitOutcome): stri
   ].join('\n');
 }
 
-/** As a shell reads it. */
+/** Quoted for a shell. */
 function quoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

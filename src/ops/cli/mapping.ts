@@ -1,4 +1,4 @@
-/** `puente check` and `puente explain`: the tables' proofs, and what they make of one request. */
+/** `puente check` proves the mapping tables; `puente explain` shows how they translate one request. */
 import { type Command, Option } from 'commander';
 import { stringifyJson } from '../../contract/json.ts';
 import { check, printFailures } from '../../mapping/check.ts';

@@ -1,4 +1,4 @@
-/** Merchants as people read them, and what `puente merchants`, `capture on` and `erase` add to their rows. */
+/** Commands and text output of merchants: `puente merchants`, `capture on` and `off`, `erase`. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { PuenteError } from '../../error.ts';
 import { routedKinds } from '../../proxy/routing/merchant.ts';
@@ -74,7 +74,7 @@ async function changeOf(given: Given): Promise<Fields> {
   return { ...given.fields, ...named };
 }
 
-/** What is named is laid over what is set; null takes the headers away. */
+/** The given options over the current setting; null removes the headers. */
 async function deprecationOf(given: Given): Promise<Fields | null | undefined> {
   const { deprecation, deprecated: deprecated_at, sunset: sunset_at, deprecationLink: link } = given.options;
   if (deprecation === false) return null;
@@ -99,7 +99,7 @@ function instant(text: string): number {
   return at;
 }
 
-/** `puente capture on` and `off`, which set one thing of a merchant. */
+/** `puente capture on` and `off` change one setting of a merchant. */
 export function captureSwitch(on: boolean): Face {
   return face<MerchantView>({
     of: 'merchants set',
@@ -114,7 +114,6 @@ export function captureSwitch(on: boolean): Face {
   });
 }
 
-/** A merchant as people read it: the stage in force, then the settings. */
 export function merchantDetails(merchant: MerchantView): string {
   const table = tableOf(
     ['setting', 'value', 'from'],
@@ -130,7 +129,7 @@ export function merchantDetails(merchant: MerchantView): string {
   return `${head}\nstage: ${stagesText(merchant.in_force)}${stopped}\n${table}`;
 }
 
-/** One word where all kinds are on the same stage. */
+/** One stage when all kinds share it, else one per kind. */
 export function stagesText(in_force: MerchantView['in_force']): string {
   const texts = routedKinds.map((kind) => stageText(in_force[kind]));
   const [first = ''] = texts;

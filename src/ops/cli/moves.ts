@@ -1,4 +1,4 @@
-/** Moves as people read them: stages, proposals, bulk moves, brown-outs, safety stops and what is still open. */
+/** Commands and text output of moves: stages, proposals, bulk moves, brown-outs, safety stops and open sales. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PuenteError } from '../../error.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
@@ -16,7 +16,6 @@ import { stagesText } from './merchants.ts';
 import { type Columns, exitCodes, facts, listed, percent, readInput, startProgress, table } from './output.ts';
 import { call, callRow, type Faces, type Fields, face, type Given } from './rows.ts';
 
-/** Between two looks at what is watched. */
 const WATCH_PAUSE_MS = 1000;
 const MOVE = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
 
@@ -62,7 +61,7 @@ Where a second approver is needed, a move forward is proposed and nothing is mov
   }),
 };
 
-/** Looks again and again until it is over. @param first what was seen already. */
+/** Polls `look` until `isOver`. */
 async function watched<View>(
   given: Given,
   label: string,
@@ -90,7 +89,7 @@ function moveText(told: MoveAnswer | { judgement: Judgement }, { path }: Given):
   return `proposed, not moved: merchant ${path.id} stays as it is\n${next}\n${judged}`;
 }
 
-/** What has just become of a merchant, in one line; its settings are shown by `puente merchants show`. */
+/** One line; `puente merchants show` prints the settings. */
 function movedText({ id, revision, in_force, judgement }: Moved): string {
   const said = judgement.kind === 'same' ? 'was there already' : 'is moved';
   return `merchant ${id} ${said}: stage ${stagesText(in_force)}, revision ${revision}`;
@@ -147,7 +146,7 @@ function targetText({ move: { stage, share, kind } }: Pick<ProposalView, 'move'>
   return `${to}${share === undefined ? '' : ` ${share} %`}${kind === undefined ? '' : `, ${kind} alone`}`;
 }
 
-/** Units that are shown; `--json` has more. */
+/** Rows in text output; `--json` has more. */
 const SHOWN_UNITS = 20;
 const SHOWN_REFUSALS = 5;
 
@@ -264,7 +263,7 @@ function bulkOf({ fields, options }: Given): Fields {
   return { ...fields, target: known({ stage, share, kind, override }), ...whom };
 }
 
-/** @throws PuenteError bad_request with the line that can't be read. */
+/** @throws PuenteError bad_request with the number of the line that can't be read. */
 function itemsOf(file: string): Fields[] {
   return readInput(file, 'name a file with a merchant a line')
     .split('\n')

@@ -1,45 +1,37 @@
-/** Calls the ops door of a running Puente; every refusal becomes one sentence with the repair in it. */
+/** Calls the ops door of a running Puente; every refusal becomes one sentence that contains the repair. */
 import { type Dispatcher, request } from 'undici';
 import { PuenteError } from '../../error.ts';
 
-/** As `ops.host` and `ops.port` of `config/default.yaml`. */
+/** The defaults of `ops.host` and `ops.port` in `config/default.yaml`. */
 export const USUAL_OPS_URL = 'http://127.0.0.1:8081';
 /** An operator at a prompt should not wait longer for a local call. */
 const TIMEOUT_MS = 15_000;
-/** Long work may be silent for so long between two parts of its answer. */
+/** Longest pause between two parts of the answer of long work. */
 const LONG_TIMEOUT_MS = 600_000;
 
 export interface OpsAddress {
   ops?: string;
 }
 
-/** One call on the ops API. */
 export interface OpsAsk {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** With its query. */
+  /** Includes the query. */
   path: string;
   body?: unknown;
 }
 
-/**
- * @param is_long whether it is work that may take minutes.
- * @throws PuenteError unauthorized without a usable token, unreachable when nothing answers, or what the door refused, with
- * the door's own facts.
- */
+/** @throws PuenteError unauthorized without a token, unreachable without an answer, refused with the door's facts. */
 export async function callOps(address: OpsAddress, ask: OpsAsk, is_long = false): Promise<unknown> {
   const answer = await send(address, ask, is_long ? LONG_TIMEOUT_MS : TIMEOUT_MS);
   return answer.body.json().catch(() => null);
 }
 
-/**
- * A streamed answer as it comes, in pieces of text of any size.
- * @throws PuenteError as `callOps`, and unreachable when the answer breaks off: then what has come is not whole.
- */
+/** A streamed answer in pieces of any size. @throws PuenteError as `callOps`, and unreachable when it is cut off. */
 export async function* streamOps(address: OpsAddress, ask: OpsAsk): AsyncGenerator<string, void, undefined> {
   const answer = await send(address, ask, LONG_TIMEOUT_MS);
   const decoder = new TextDecoder();
   try {
-    for await (const piece of answer.body) yield decoder.decode(piece as Uint8Array, { stream: true }); // undici gives bytes
+    for await (const piece of answer.body) yield decoder.decode(piece as Uint8Array, { stream: true }); // undici yields bytes
     yield decoder.decode();
   } catch (cause) {
     const message = 'The answer broke off, so it is not whole; the log of Puente says why.';
@@ -47,7 +39,7 @@ export async function* streamOps(address: OpsAddress, ask: OpsAsk): AsyncGenerat
   }
 }
 
-/** A streamed answer of one JSON value a line, as `application/x-ndjson`. @throws PuenteError as `streamOps`. */
+/** The values of a streamed `application/x-ndjson` answer. @throws PuenteError as `streamOps`. */
 export async function* linesOfOps(address: OpsAddress, ask: OpsAsk): AsyncGenerator<unknown, void, undefined> {
   let rest = '';
   for await (const piece of streamOps(address, ask)) {
@@ -87,7 +79,7 @@ async function send(
   return answer;
 }
 
-/** The door's sentence, and its facts: `error` is the door's own code. */
+/** The door's sentence and facts; the fact `error` is the door's error code. */
 function refusalOf(status: number, value: unknown): PuenteError {
   const told = typeof value === 'object' && value !== null ? Object.entries(value) : [];
   const facts = Object.fromEntries(told.filter(([name]) => name !== 'message'));

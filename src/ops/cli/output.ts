@@ -1,5 +1,4 @@
-/** Output of commands: tables for people, JSON for scripts, files that appear when they are complete, and progress on standard error. */
-
+/** Output of commands: tables, JSON, files that appear only when complete, and progress on standard error. */
 import { createWriteStream, readFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,10 +10,9 @@ import { wrapAnsi } from 'fast-wrap-ansi';
 import { PuenteError } from '../../error.ts';
 import { type OpsAddress, USUAL_OPS_URL } from './ops-client.ts';
 
-/** The tables of this build. */
+/** The mapping tables of this build. */
 export const MAPPINGS = join(import.meta.dirname, '../../..', 'mappings');
 
-/** What the exit codes of all commands mean; 2 is also what wrong usage gives. */
 export const exitCodes = {
   done: 0,
   failed: 1,
@@ -35,27 +33,26 @@ export function common(command: Command): Command {
     .addOption(new Option('--ops <url>', 'the ops door').env('PUENTE_OPS_URL').default(USUAL_OPS_URL));
 }
 
-/** Prints JSON for scripts, or the text for people. */
 export function print(options: Output, value: unknown, text: string): void {
   process.stdout.write(options.json ? `${escaped(JSON.stringify(value, null, 2))}\n` : `${plain(text)}\n`);
 }
 
-/** JSON that can't either: of the control characters it escapes only those below a space by itself. */
+/** `JSON.stringify` escapes only control characters below U+0020; this escapes the rest of `UNSEEN`. */
 function escaped(json: string): string {
   return json.replaceAll(UNSEEN, (one) =>
     one === '\n' ? one : `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 
-/** Control characters, and those that turn the direction of text or end a line. */
+/** Control characters, and characters that change the text direction or end a line. */
 const UNSEEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
-/** Text that can't drive a terminal: what a till sent may hold control characters (`test/faults/README.md` F132). */
+/** Text that can't drive a terminal: a till may send control characters (`test/faults/README.md` F132). */
 export function plain(text: string): string {
   return text.replaceAll(UNSEEN, (one) => (one === '\n' ? one : '?'));
 }
 
-/** The same for a text that stands in one line: what a till sent can't begin a line of its own. */
+/** As `plain`, and in one line: a till's text can't begin a new line. */
 export function oneLine(text: string): string {
   return plain(text).replaceAll('\n', '?');
 }
@@ -65,19 +62,19 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
-/** `5`, `2.5`; the API says what is allowed. */
+/** `5` or `2.5`; the API checks the range. */
 export function percent(text: string): number {
   if (!/^\d{1,3}(\.\d{1,2})?%?$/.test(text)) throw new InvalidArgumentError('a percentage such as 5 or 2.5 is needed');
   return Number(text.replace('%', ''));
 }
 
-// Tables and hanging text for people: without colours, and no wider than the terminal they are read on.
+// Tables and hanging text: without colours, and no wider than the terminal.
 
 type Cell = string | number | null | undefined;
-/** By head: a field of the row, or what is made of the row. */
+/** By heading: a field of the row, or a function of the row. */
 export type Columns<Row> = Readonly<Record<string, keyof Row | ((row: Row) => Cell)>>;
 
-/** A row for each line; null is an empty cell. */
+/** Null is an empty cell. */
 export function table<Row>(columns: Columns<Row>, rows: readonly Row[]): string {
   const cells = Object.values(columns);
   const cellOf = (row: Row, cell: Columns<Row>[string]): string =>
@@ -88,12 +85,11 @@ export function table<Row>(columns: Columns<Row>, rows: readonly Row[]): string 
   );
 }
 
-/** The text of a list: a sentence where it is empty. */
+/** A table, or `none` for an empty list. */
 export function listed<Row>(none: string, columns: Columns<Row>): (rows: readonly Row[]) => string {
   return (rows) => (rows.length === 0 ? none : table(columns, rows));
 }
 
-/** Every field with its value. */
 export function facts(value: object): string {
   const shown = (one: unknown): string => (typeof one === 'object' && one !== null ? JSON.stringify(one) : String(one));
   return tableOf(
@@ -102,12 +98,12 @@ export function facts(value: object): string {
   );
 }
 
-/** A column is never made narrower: a number or a state still stands on one line. */
+/** Narrowest column: a number or a state still fits on one line. */
 const NARROWEST = 12;
-/** Of a cell, on both sides of its text. */
+/** Of a cell, both sides together. */
 const PADDING = 2;
 
-/** @param width columns of the terminal; pipes and files have no end. Nothing is cut off: cells get more lines. */
+/** Wraps cells, cuts nothing off. @param width columns of the terminal; infinite for pipes and files. */
 export function tableOf(head: string[], rows: readonly (string | number)[][], width: number = terminalWidth()): string {
   const cells = [head, ...rows.map((row) => row.map(String))];
   const widths = fitted(
@@ -120,10 +116,7 @@ export function tableOf(head: string[], rows: readonly (string | number)[][], wi
   return table.toString();
 }
 
-/**
- * Text whose lines after the first begin with a margin.
- * @param width columns of the terminal, the margin with them; where little is left, lines end where the text says.
- */
+/** Begins all lines after the first with `margin`. Does not wrap when `width` leaves less than `NARROWEST`. */
 export function hanging(text: string, margin: string, width: number = terminalWidth()): string {
   const room = width - margin.length;
   const lines = room < NARROWEST || room === Number.POSITIVE_INFINITY ? text : wrapAnsi(text, room, { trim: true });
@@ -134,7 +127,7 @@ function terminalWidth(): number {
   return process.stdout.isTTY ? process.stdout.columns || Number.POSITIVE_INFINITY : Number.POSITIVE_INFINITY;
 }
 
-/** Takes from the widest until all have room, or nothing more can be taken. */
+/** Shrinks the widest columns until all fit, or all are at `NARROWEST`. */
 function fitted(widths: readonly number[], room: number): number[] {
   const sum = widths.reduce((total, one) => total + one, 0);
   const widest = Math.max(...widths);
@@ -157,11 +150,7 @@ function textWidth(text: string): number {
   return Math.max(...text.split('\n').map((line) => line.length));
 }
 
-/**
- * A whole file; - is standard input.
- * @param repair what to do when it can't be read.
- * @throws PuenteError bad_request.
- */
+/** Reads a whole file; `-` is standard input. @throws PuenteError bad_request with `repair`. */
 export function readInput(file: string, repair: string): string {
   try {
     return readFileSync(file === '-' ? STANDARD_INPUT : file, 'utf8');
@@ -172,13 +161,11 @@ export function readInput(file: string, repair: string): string {
 
 const STANDARD_INPUT = 0;
 
-// Where a long answer goes: a file that only appears when it is whole, or standard output.
+// Saving a long answer: to a file that appears only when it is complete, or to standard output.
 
 /**
- * Writes the pieces as fast as the target takes them.
- * @param file null is standard output.
- * @returns characters written.
- * @throws PuenteError bad_request when the file can't be written; and what the pieces throw: then there is no file.
+ * Writes with backpressure. @param file null is standard output. @returns characters written.
+ * @throws PuenteError bad_request when the file can't be written; errors of `pieces` pass through and leave no file.
  */
 export async function save(pieces: AsyncIterable<string>, file: string | null, progress: Progress): Promise<number> {
   let written = 0;
@@ -198,7 +185,7 @@ export async function save(pieces: AsyncIterable<string>, file: string | null, p
   return written;
 }
 
-/** What is half written has another name, so that nobody takes it for the whole. */
+/** A partial file has another name, so that it is not taken for a complete one. */
 async function toFile(source: Readable, file: string): Promise<void> {
   const partial = `${file}.${process.pid}.partial`;
   try {
@@ -217,29 +204,28 @@ function sizeOf(characters: number): string {
   return characters < 1_000_000 ? `${Math.ceil(characters / 1000)} kB` : `${(characters / 1_000_000).toFixed(1)} MB`;
 }
 
-// Says on standard error how long work is getting on: one line that changes on a terminal, a line now and then
-// elsewhere.
+// Progress on standard error: on a terminal one line that changes, elsewhere a new line every few seconds.
 
-/** A terminal's line changes no faster than people read. */
+/** People read no faster. */
 const TERMINAL_PAUSE_MS = 100;
-/** A log should say that the work goes on, and not be filled with it. */
+/** Shows in a log that the work goes on, without filling the log. */
 const PLAIN_PAUSE_MS = 3_000;
 const CLEAR_LINE = '\r\u001b[K';
 
 export interface Progress {
-  /** What has been done so far, in a few words; may be called as often as there is news. */
+  /** Shows progress in a few words; call it as often as you like, the output is limited. */
   tell(news: string): void;
-  /** Takes the line away, so that the result stands alone. */
+  /** Clears the line before the result is printed. */
   end(): void;
 }
 
-/** Where progress goes; a test hands in its own. */
+/** Standard error; tests replace it. */
 export interface ProgressTarget {
   isTTY?: boolean;
   write(text: string): unknown;
 }
 
-/** @param label what is being done, such as `reconciling`. Nothing is said with `--json`. */
+/** Prints nothing with `--json`. @param label the work, such as `reconciling`. */
 export function startProgress(
   options: Output,
   label: string,
@@ -249,7 +235,7 @@ export function startProgress(
   if (options.json === true) return { tell: () => undefined, end: () => undefined };
   const is_terminal = target.isTTY === true;
   const pause_ms = is_terminal ? TERMINAL_PAUSE_MS : PLAIN_PAUSE_MS;
-  // Work that is over before anybody wonders says nothing.
+  // Work that ends within one pause prints nothing.
   let last_at = now();
   let is_shown = false;
   return {

@@ -1,9 +1,8 @@
-/** The pages made of the commands: the man page puente(1), and docs/cli.md. */
+/** Renders the man page puente(1) and docs/cli.md from the commands. */
 import type { Command } from 'commander';
 import { commandsOf, EXITS, exitsOf, isAct, type Meaning, manualOf, OPS_VARIABLES, variablesOf } from './help.ts';
 import { exitCodes } from './output.ts';
 
-/** A command as a page describes it. */
 interface Entry {
   name: string;
   usage: string;
@@ -16,7 +15,7 @@ interface Entry {
   examples: readonly string[];
 }
 
-/** Lines that flow into a paragraph, or stay as they are. */
+/** A paragraph, or lines that are printed unchanged (`is_fixed`). */
 interface Block {
   is_fixed: boolean;
   lines: string[];
@@ -36,7 +35,6 @@ const FILES: readonly Meaning[] = [
 ];
 const CODES: readonly Meaning[] = EXITS.map(([name, meaning]) => [String(exitCodes[name]), meaning]);
 
-/** The groups of the help in their order, each with its commands. */
 function groupsOf(program: Command): { title: string; entries: Entry[] }[] {
   const groupOf = (command: Command): string =>
     command.parent === null || command.parent === program ? command.helpGroup() : groupOf(command.parent);
@@ -66,7 +64,7 @@ function entryOf(name: string, command: Command): Entry {
   };
 }
 
-/** Lines that are indented stay as they are; an empty line ends a paragraph. */
+/** Indented lines are fixed; an empty line ends a paragraph. */
 function blocksOf(notes: string): Block[] {
   const blocks: Block[] = [];
   for (const line of notes.trim().split('\n')) {
@@ -78,7 +76,7 @@ function blocksOf(notes: string): Block[] {
   return blocks.filter(({ lines }) => lines.length > 0);
 }
 
-/** docs/cli.md. */
+/** The page docs/cli.md. */
 export function renderCliPage(program: Command): string {
   const groups = groupsOf(program);
   return `<!-- Generated from the commands by \`npm run generate\`; change those instead. -->
@@ -124,12 +122,12 @@ function fenced(lines: readonly string[]): string {
   return `\`\`\`text\n${lines.join('\n')}\n\`\`\``;
 }
 
-/** Placeholders such as <merchant> are no HTML. */
+/** Escapes placeholders such as <merchant>, which Markdown takes for HTML. */
 function prose(lines: readonly string[]): string {
   return lines.join('\n').replaceAll(/<(?=\w)/g, '\\<');
 }
 
-/** The page docs/puente.1, in the language of `man`. */
+/** The page docs/puente.1, in roff. */
 export function renderManPage(program: Command): string {
   const help = program.createHelp();
   const options = help.visibleOptions(program).map((one): Meaning => [one.flags, help.optionDescription(one)]);
@@ -181,7 +179,7 @@ function roffOf({ name, usage, about, notes, args, options, exits, variables, ex
   ];
 }
 
-/** A character that means something to `man`, or that only some of its readers know, gets its name. */
+/** Replaces characters that roff interprets, or that some `man` programs can't show, by their roff names. */
 export function escaped(text: string): string {
   const names: Readonly<Record<string, string>> = {
     '\\': 'e',
@@ -195,23 +193,22 @@ export function escaped(text: string): string {
   return text.replace(/[\\'`^~-]|[^\x20-\x7e\n]/gu, (one) => `\\${names[one] ?? `[u${code(one)}]`}`);
 }
 
-/** Text that flows: each sentence on a line of its own, as `man` likes it. */
+/** A paragraph with one sentence per line, as is usual in roff. */
 export function roffText(text: string): string[] {
   const flowing = text.replace(/\s+/g, ' ').trim();
   return flowing === '' ? [] : flowing.split(/(?<=[.;:]) (?=[A-Z])/).map((line) => guarded(escaped(line)));
 }
 
-/** Words in bold (B) or as variables (I), each with what it means. */
+/** Words in bold (B) or italics (I), each with its meaning. */
 function terms(all: readonly Meaning[], font: 'B' | 'I' = 'B'): string[] {
   return all.flatMap(([word, meaning]) => ['.TP', `.${font} ${escaped(word)}`, ...roffText(meaning)]);
 }
 
-/** Lines that stay as they are. */
 function block(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : ['.PP', '.nf', '.RS', ...lines.map((line) => guarded(escaped(line))), '.RE', '.fi'];
 }
 
-/** A dot or a quote at the beginning of a line would be a request. */
+/** roff takes a line that begins with a dot or a quote for a request. */
 function guarded(line: string): string {
   return /^[.']/.test(line) ? `\\&${line}` : line;
 }

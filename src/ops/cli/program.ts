@@ -1,4 +1,4 @@
-/** The whole command line as one tree: commands of rows, local commands, and what all of them share. */
+/** The command tree of `puente`: commands made from ops API rows, local commands, and shared help. */
 import { Command, Help, type Option } from 'commander';
 import { addAssessCommand, addReplayCommand } from './assess.ts';
 import { addCompletionCommand } from './completion.ts';
@@ -30,20 +30,15 @@ Examples:
   puente audit verify
   source <(puente completion bash)`;
 
-/** What differs between the process and a test. */
+/** Effects outside this module: `src/cli.ts` implements them, tests replace them. */
 export interface ProgramParts {
   version: string;
-  /** Starts Puente; only `src/cli.ts` starts a process. */
   serve(options: { notify?: string }): Promise<void>;
-  /** Serves the sandbox by itself until a signal. */
+  /** Serves the sandbox without Puente until a signal. */
   sandbox(options: { port?: string; host?: string; profile?: string; data?: string }): Promise<void>;
-  /** Puts a backup in place of a database. */
   restore: Restore;
-  /** Copies a database file to a server. */
   migrateStore: MigrateStore;
-  /** Checks and writes a configuration. */
   loadInstaller: LoadInstaller;
-  /** Looks at settings and database file. */
   examineOffline: ExamineOffline;
 }
 
@@ -53,7 +48,7 @@ export function puenteProgram(parts: ProgramParts): Command {
     .description('Keeps legacy Mercado Pago Point and QR integrations working on the orders API.')
     .addHelpText('after', HELP)
     .configureHelp({ optionDescription })
-    .exitOverride(); // before the commands are added, which take it over: usage errors are thrown
+    .exitOverride(); // commands inherit it when they are added: usage errors are thrown
   const group = (title: string, ...faces: Faces[]): void => {
     program.commandsGroup(`${title}:`);
     for (const some of faces) addRowCommands(program, some);
@@ -132,7 +127,7 @@ header X-Sandbox-World: <name>, or with paths below /_world/<name>/, meet a worl
   });
 }
 
-/** Which options must be given shows in every help. */
+/** Marks required options in every help. */
 function optionDescription(this: Help, option: Option): string {
   const usual = Help.prototype.optionDescription.call(this, option);
   return option.mandatory ? `${usual} (required)` : usual;

@@ -1,4 +1,4 @@
-/** Makes the commands that call a running Puente from the route rows: arguments and flags of path and schemas, one call, and the answer as JSON or text. */
+/** Makes commands from ops API rows: arguments and flags from path and schemas, one call, an answer as JSON or text. */
 import { Argument, type Command, Option } from 'commander';
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
@@ -8,35 +8,34 @@ import { type Manual, withManual } from './help.ts';
 import { callOps, type OpsAsk } from './ops-client.ts';
 import { common, facts, type Output, percent, print, wholeNumber } from './output.ts';
 
-/** What a command adds to its rows. `Answer` is the API's own shape; of an answer that is nothing but a list, the list. */
+/** What a command adds to its rows. `Answer` is the API's body, or its list where the body holds only a list. */
 export interface Face<Answer = unknown> extends Partial<Manual> {
-  /** The command whose rows these are, for one that does a part of what another does. */
+  /** The command whose rows this one uses, such as `merchants set` for `capture on`. */
   of?: string;
-  /** What the command does, where the row's summary does not say it. */
+  /** Description, where the row's summary does not fit. */
   about?: string;
-  /** Fields that are arguments, in this order, after those of the path. */
+  /** Fields that are arguments, in this order, after the path's parameters. */
   args?: readonly string[];
-  /** Names of flags that differ from the names of their fields. */
+  /** Flag names by field, where they differ. */
   flags?: Readonly<Record<string, string>>;
-  /** Fields that `input` makes, so that they have no flag. */
+  /** Fields that `input` fills; they have no flag. */
   made?: readonly string[];
-  /** The fields that have flags, where only some do. */
+  /** The only fields that are offered; without it all are. */
   only?: readonly string[];
-  /** The word for null; usually `default`. */
+  /** The word for null; without it `default`. */
   none?: string;
-  /** Adds flags that are no fields; `input`, `ask` and `text` find them in the options. */
+  /** Adds flags that are not fields; `input`, `ask` and `text` read them from `options`. */
   more?(command: Command): void;
-  /** Of a command with a row for one and a row for many: what belongs to which, as a sentence without its end. */
+  /** For a command with a row for one and a row for many: the refusal of mixed fields, without its full stop. */
   either?: string;
-  /** Whether the call may take minutes. */
+  /** The call may take minutes. */
   is_long?: boolean;
   /** Completes the fields from other flags. @throws PuenteError bad_request. */
   input?(given: Given): Fields | Promise<Fields>;
-  /** Replaces the call. @returns what is printed; undefined when everything is printed already. */
+  /** Replaces the call. @returns the answer; undefined when everything is printed already. */
   ask?(given: Given): Promise<Answer | undefined>;
-  /** For people; without it a table of facts. */
+  /** Without it the answer is a table of facts. */
   text?(answer: Answer, given: Given): string;
-  /** The exit code. */
   exit?(answer: Answer, given: Given): number;
 }
 
@@ -44,22 +43,22 @@ export interface Face<Answer = unknown> extends Partial<Manual> {
 export type Faces = Readonly<Record<string, Face>>;
 export type Fields = Record<string, unknown>;
 
-/** What was typed. */
+/** The parsed command line. */
 export interface Given {
   row: OpsRoute;
-  /** Parameters of the path, by name. */
+  /** Path parameters by name. */
   path: Record<string, string>;
-  /** Fields of the query or body, by name; one that was not named is not there. */
+  /** Given query or body fields by name. */
   fields: Fields;
   options: Output & Record<string, unknown>;
 }
 
-/** Gives a face the type of its answer. */
+/** Types a face by its answer. */
 export function face<Answer>(made: Face<Answer>): Face<Answer> {
   return made;
 }
 
-/** Commands that only hold others. */
+/** Descriptions of commands that only group others. */
 const HOLDERS: Readonly<Record<string, string>> = {
   merchants: 'see and set merchants of a running Puente',
   moves: 'moves that wait for a second person (setting moves.second_approver)',
@@ -119,23 +118,23 @@ function addRowCommand(program: Command, name: string, one: Face): void {
   });
 }
 
-/** The command of this name, made when the first one below it is. */
+/** The command of this name, added when it is missing. */
 function below(above: Command, word: string): Command {
   const there = above.commands.find((one) => one.name() === word);
   return there ?? above.command(word).description(HOLDERS[word] ?? '');
 }
 
-/** A summary as a part of a sentence. */
+/** The summary without capital and full stop. */
 function clauseOf({ summary }: OpsRoute): string {
   return summary.charAt(0).toLowerCase() + summary.slice(1).replace(/\.$/, '');
 }
 
-/** A row that only a flag of its command chooses, as `stage --dry-run`. */
+/** The flag that selects the row, such as `dry-run` of `stage --dry-run`. */
 function flagOf({ command }: OpsRoute): string | null {
   return command.split(' --')[1] ?? null;
 }
 
-/** The parameters of the longest path; those beyond `least` may be left out. An id is shown as what it is the id of. */
+/** Parameters of the longest path; those beyond `least` are optional. The `:id` of `/moves/:id` shows as `move`. */
 function pathOf(rows: readonly OpsRoute[]): { path: { name: string; shown: string }[]; least: number } {
   const paths = rows.map(({ path }) => {
     const words = path.split('/');
@@ -150,17 +149,17 @@ function pathOf(rows: readonly OpsRoute[]): { path: { name: string; shown: strin
   return { path: paths.find(({ length }) => length === Math.max(...lengths)) ?? [], least: Math.min(...lengths) };
 }
 
-/** The row that the flags and as many arguments of a path choose. */
+/** The row selected by a flag, or by the number of path arguments. */
 function rowOf(rows: readonly OpsRoute[], count: number, options: Given['options']): OpsRoute {
   const isChosen = (row: OpsRoute): boolean => {
     const flag = flagOf(row);
     return flag !== null && options[new Option(`--${flag}`).attributeName()] === true;
   };
   const found = rows.find(isChosen) ?? rows.find((row) => pathOf([row]).least === count && flagOf(row) === null);
-  return found ?? (rows[0] as OpsRoute); // a command has a row
+  return found ?? (rows[0] as OpsRoute); // every command has a row
 }
 
-/** @throws PuenteError bad_request where flags of one row are named for another; usage where one is missing. */
+/** Drops fields of other rows. @throws PuenteError bad_request with `either`; a usage error for a missing field. */
 function refuseUnlessOf(row: OpsRoute, fields: Fields, { either, made = [] }: Face, command: Command): void {
   const { properties, required } = schemaOf(row);
   const strange = Object.keys(fields).filter((name) => !Object.hasOwn(properties, name));
@@ -176,12 +175,12 @@ interface Field {
   about: string;
   kind: 'flag' | 'switch' | 'list' | 'choice' | 'number' | 'share' | 'text';
   choices: readonly string[];
-  /** What stands for its value in the help. */
+  /** The placeholder of its value in the help. */
   value: string;
   is_nullable: boolean;
-  /** By every row of the command. */
+  /** In every row of the command. */
   is_required: boolean;
-  /** As the help shows it. */
+  /** The default in the help. */
   usual: string;
 }
 
@@ -195,7 +194,7 @@ interface FieldSchema {
   default?: unknown;
 }
 
-/** What a text is; one that is not here is a `text`. */
+/** Placeholders of text fields; all others are `text`. */
 const VALUES: Readonly<Record<string, string>> = { merchant: 'id', subject: 'id', operation: 'name', action: 'name' };
 
 function schemaOf(row: OpsRoute): { properties: Record<string, FieldSchema>; required: readonly string[] } {
@@ -205,7 +204,7 @@ function schemaOf(row: OpsRoute): { properties: Record<string, FieldSchema>; req
   return { properties: properties as Record<string, FieldSchema>, required }; // every body and query is a strict object
 }
 
-/** Those of the first row first. */
+/** The first row's fields come first, and its schemas win. */
 function fieldsOf(rows: readonly OpsRoute[]): Field[] {
   const schemas = rows.map(schemaOf);
   const all = new Map(schemas.toReversed().flatMap(({ properties }) => Object.entries(properties)));
@@ -250,7 +249,7 @@ function optionOf(field: Field, { flags = {}, none = 'default' }: Face): Option 
   return option.makeOptionMandatory(is_required && name !== 'revision');
 }
 
-/** As the body or the query has it; a query has no null. */
+/** The value in body or query; a query has no null. */
 function sentAs({ kind, is_nullable }: Field, value: unknown, { body }: OpsRoute, { none = 'default' }: Face): unknown {
   if (kind === 'switch' && value !== none) return value === 'on';
   return is_nullable && value === none && body !== undefined ? null : value;
@@ -260,27 +259,26 @@ async function act(one: Face, typed: Given): Promise<void> {
   const given = { ...typed, fields: (await one.input?.(typed)) ?? typed.fields };
   const answer = one.ask === undefined ? await call(given, one.is_long) : await one.ask(given);
   if (answer === undefined) return;
-  const text = (): string => one.text?.(answer, given) ?? facts(answer as object); // an answer that is none is undefined
+  const text = (): string => one.text?.(answer, given) ?? facts(answer as object); // answers without `text` are objects
   print(given.options, answer, given.options.json === true ? '' : text());
   const code = one.exit?.(answer, given) ?? 0;
   if (code !== 0) process.exitCode = code;
 }
 
-/** Calls the row. A change that names no revision is made on what is there now, which is read first. */
+/** Calls the row. A change without a given revision reads the current one first. */
 export async function call({ row, path, fields, options }: Given, is_long = false): Promise<unknown> {
   const is_current = schemaOf(row).required.includes('revision') && !Object.hasOwn(fields, 'revision');
   const revision = is_current ? { revision: await revisionAbove(row, path, options) } : {};
   return listIn(await callOps(options, requestOf({ row, path, fields: { ...fields, ...revision } }), is_long));
 }
 
-/** Calls another row with what was typed. @throws TypeError for a row that there is not. */
+/** Calls another row with the same path and options. @throws TypeError for an unknown row. */
 export function callRow(name: RowName, given: Given, fields: Fields = {}): Promise<unknown> {
   const row = opsRoutes.find(({ method, path }) => `${method} ${path}` === name);
   if (row === undefined) throw new TypeError(`the ops API has no row ${name}`);
   return call({ ...given, row, fields });
 }
 
-/** Path and query, and the body of a row that takes one. */
 export function requestOf({ row, path: of, fields }: Pick<Given, 'row' | 'path' | 'fields'>): OpsAsk {
   const { method } = row;
   const path = row.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(of[name] ?? ''));
@@ -291,7 +289,7 @@ export function requestOf({ row, path: of, fields }: Pick<Given, 'row' | 'path' 
   return { method, path: query.size === 0 ? path : `${path}?${query}` };
 }
 
-/** As the nearest row says that can be read. */
+/** From the GET row with the longest path above this one. */
 async function revisionAbove(row: OpsRoute, path: Given['path'], options: Output): Promise<unknown> {
   const above = opsRoutes
     .filter((one) => one.method === 'GET' && `${row.path}/`.startsWith(`${one.path}/`))

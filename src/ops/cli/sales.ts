@@ -1,4 +1,4 @@
-/** The fleet, sales, notices and decisions as people read them. */
+/** Commands and text output of the fleet, sales, notices and decisions. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { AuditView, ChainView } from '../audit.ts';
 import type { FleetLine, FleetView, LanePulse } from '../fleet/line.ts';
@@ -194,17 +194,14 @@ The lines alone can't show that the newest ones were cut off. Store the head has
         'a head that an earlier check printed: it must still be in the chain',
         markOf,
       ),
-    input: ({ options }) => (options.expect ?? {}) as Given['fields'], // as `markOf` made it
+    input: ({ options }) => (options.expect ?? {}) as Given['fields'], // made by `markOf`
     is_long: true,
     text: verdictOf,
     exit: ({ intact }) => (intact ? exitCodes.done : exitCodes.broken_chain),
   }),
 };
 
-/**
- * Checks the chain beside another command, whose answer relies on it: a broken one is written to standard error, and is the
- * exit code.
- */
+/** Verifies the chain that a report relies on; a broken chain goes to standard error and sets the exit code. */
 export async function warnOfBrokenChain(options: Output): Promise<void> {
   const report = (await callOps(options, { method: 'GET', path: '/api/audit/verify' }, true)) as ChainView; // the API's own shape
   if (report.intact) return;
@@ -221,7 +218,7 @@ function verdictOf({ lines, head, expected, broken }: ChainView): string {
   return `The chain is intact: ${lines} lines.\n${end}${known}`;
 }
 
-/** The facts in a few words; --json shows them whole. */
+/** At most 80 characters; `--json` has all. */
 function shortly(detail: Record<string, unknown>): string {
   const { before, after, ...rest } = detail;
   const change = after === undefined ? [] : [`${factText(before) || 'none'} → ${factText(after) || 'none'}`];

@@ -1,14 +1,13 @@
-/** `puente restore` and `puente migrate-store`: a stopped Puente's database put back from a backup, or copied to a PostgreSQL server. */
+/** `puente restore` puts a backup back for a stopped Puente; `puente migrate-store` copies the file to PostgreSQL. */
 import { type Command, Option } from 'commander';
 import { withManual } from './help.ts';
 import { type Columns, print, startProgress, table } from './output.ts';
 
 export interface RestoreOrder {
-  /** The backup. */
   file: string;
-  /** The data directory that gets it. */
+  /** The data directory. */
   into: string;
-  /** A database that is there already is moved aside; without it that is refused. */
+  /** Moves an existing database aside; without it one is refused. */
   replace: boolean;
   reason: string;
   /** Epoch ms. */
@@ -17,17 +16,17 @@ export interface RestoreOrder {
 
 export interface RestoreOutcome {
   path: string;
-  /** Where the database of before is now; null when there was none. */
+  /** New path of the earlier database; null when there was none. */
   moved_to: string | null;
   schema: number;
   links: number;
-  /** Epoch ms: what was written from then on is not in it. */
+  /** Epoch ms; later writes are not in the backup. */
   from: number;
-  /** False when no manifest stood beside the backup, so that only the file itself could be checked. */
+  /** False without a manifest beside the backup: only the file itself could be checked. */
   is_proved: boolean;
 }
 
-/** Only `src/cli.ts` touches files. */
+/** `src/cli.ts` provides it; this module touches no files. */
 export type Restore = (order: RestoreOrder) => Promise<RestoreOutcome>;
 
 export function addRestoreCommand(program: Command, restore: Restore): void {
@@ -66,7 +65,6 @@ function restoredText({ path, moved_to, links, schema, from, is_proved }: Restor
   ].join('\n');
 }
 
-/** How far it is. */
 export interface MigrateStoreNews {
   step: 'copying' | 'comparing';
   table: string;
@@ -77,26 +75,25 @@ export interface MigrateStoreNews {
 export interface MigratedTable {
   table: string;
   rows: number;
-  /** Rows that had changed since they were copied, were missing, or were deleted in the file. */
+  /** Rows that changed after they were copied, were not copied yet, or were deleted from the file. */
   changed: number;
   missing: number;
   extra: number;
-  /** Over all rows, equal on both sides. */
+  /** Over all rows; equal on both sides. */
   sha256: string;
 }
 
 export interface MigrateStoreOutcome {
   from: string;
   to: string;
-  /** An earlier run had begun it. */
+  /** This run continued an earlier one. */
   is_resumed: boolean;
   /** Rows copied by this run. */
   copied: number;
-  /** Null with `is_ahead`: then nothing is proved yet. */
+  /** Null with `is_ahead`, which proves nothing yet. */
   proved: { rows: number; tables: MigratedTable[]; links: Record<string, number>; audit_lines: number } | null;
 }
 
-/** Only `src/cli.ts` touches files and servers. */
 export type MigrateStore = (order: {
   is_ahead: boolean;
   tell: (news: MigrateStoreNews) => void;
