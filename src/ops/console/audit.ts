@@ -1,5 +1,4 @@
 /** The audit trail: who decided what and why, and the check of its hash chain. */
-
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { auditActions } from '../../proxy/audit.ts';
@@ -26,7 +25,7 @@ ${decisionTable(words, lines)}`;
   },
 };
 
-/** By their names in the reader's language, in its order. */
+/** Actions sorted by their names in the reader's language. */
 function actionsOf(words: Words): (readonly [string, string])[] {
   const named = auditActions.map((action) => [action, actionOf(words, action)] as const);
   return [['', words.t('board.any')], ...named.toSorted((a, b) => a[1].localeCompare(b[1], words.language))];
@@ -56,7 +55,7 @@ ${table(words, 'audit', t('nav.incidents'), rows, t('incidents.none'))}${more}`;
   },
 };
 
-/** The whole chain is read only on request. */
+/** Verifies only on request, because that reads the whole chain. */
 async function chain(visit: Visit): Promise<Html> {
   const { words, query } = visit;
   const { t } = words;

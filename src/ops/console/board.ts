@@ -1,4 +1,4 @@
-/** The fleet board: every merchant at a glance, kept fresh while it is looked at. */
+/** The fleet board: one row per merchant, refreshed while it is open. */
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
@@ -8,7 +8,7 @@ import { given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, durationOf, options, spark, table } from './parts.ts';
 
 const VERDICTS = ['ready', 'blocked', 'inconclusive', 'unjudged'] as const;
-/** What the board may be asked for, as the API's row takes it. */
+/** Query fields that the board passes to the API. */
 const ASKED = ['search', 'stage', 'readiness', 'attention', 'sort', 'order', 'page'] as const;
 
 export const board: Page = {
@@ -22,7 +22,7 @@ export const board: Page = {
   },
 };
 
-/** The next steps of an installation without any call; the first call appears by itself. */
+/** Next steps for an installation without any call; the page refreshes until the first one. */
 function welcome({ words: { t } }: Visit): Html {
   return html`<div class="welcome" hx-get="/" hx-trigger="every 5s" hx-target="#main" hx-select="#main" hx-swap="outerMorph"><p class="lead">${t('welcome.lead')}</p>
 <ol>
@@ -48,7 +48,7 @@ function filters({ words: { t }, query }: Visit): Html {
 </form>`;
 }
 
-/** The part that is refreshed; changes are put in place, so that focus and scrolling stay. */
+/** The refreshed part; htmx changes it in place, which keeps focus and scrolling. */
 function live(visit: Visit, view: FleetView, asked: Record<string, string>): Html {
   const { words, query } = visit;
   const { t } = words;
@@ -101,7 +101,7 @@ function boardRow(words: Words, line: FleetLine): Row {
   };
 }
 
-/** Where new work goes; a stop and what differs from the merchant's own stage are named beside it. */
+/** The stage of new work, with differing kinds, safety stops and waiting moves beside it. */
 function stageCell({ t, number }: Words, { intended, share, apart, stopped, waiting_moves }: FleetLine): Html {
   const own = intended === 'canary' ? `${t('stage.canary')} ${number(share)} %` : t(`stage.${intended}`);
   return html`${badge(intended, own)}${apart.map(
@@ -109,7 +109,7 @@ function stageCell({ t, number }: Words, { intended, share, apart, stopped, wait
   )}${stopped.length === 0 ? '' : html` ${badge('bad', t('board.stopped'))}`}${waiting_moves === 0 ? '' : html` ${badge('warn', t('board.waiting', { count: waiting_moves }))}`}`;
 }
 
-/** Rate, faults and waits of a lane over the last hour, with its trend. */
+/** Rate, faults, latencies and trend of a lane over the last hour. */
 export function pulse(words: Words, lane: 'legacy' | 'orders', found: LanePulse | null): Content {
   const { t, number } = words;
   if (found === null) return html`<span class="none">${t('pulse.none')}</span>`;

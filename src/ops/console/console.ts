@@ -1,5 +1,4 @@
-/** The console: pages for people on the ops door, made from the same operations as the API and the commands. */
-
+/** The console: pages for operators on the ops door, made from the same operations as the API and the commands. */
 import { randomUUID } from 'node:crypto';
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { PuenteError } from '../../error.ts';
@@ -37,13 +36,10 @@ import {
 } from './reports.ts';
 import { tracePage } from './trace.ts';
 
-/** A reason and a list of units; nothing is larger. */
+/** The largest form holds a reason and a list of units. */
 const FORM_LIMIT = '64kb';
 
-/**
- * Everything but `/api`, `/metrics` and the probes. A form that another page sends is refused by its origin, and by the token
- * that each form of a session carries.
- */
+/** Serves all but `/api`, `/metrics` and the probes. Forms of other origins, or without the form token, are refused. */
 export function createConsole(parts: ConsoleParts): RequestHandler {
   const kit = createKit(parts);
   const router = Router();
@@ -75,12 +71,12 @@ type Act<Row> = (kit: Kit, row: Row, visit: Visit, request: Request, response: R
 
 async function showPage(kit: Kit, page: Page, visit: Visit, request: Request, response: Response): Promise<void> {
   await answer(kit, page, visit, request, response).catch((error: unknown) => {
-    // When the client is gone, the page needs no answer.
+    // A client that disconnected needs no answer.
     if (!visit.signal.aborted) throw error;
   });
 }
 
-/** Leads on to another page when it is done, so that a reload does nothing twice. */
+/** Redirects after success, so that a reload repeats nothing. */
 async function takeForm(kit: Kit, form: Form, visit: Visit, request: Request, response: Response): Promise<void> {
   const sent = fieldsOf(request.body);
   try {
@@ -92,7 +88,7 @@ async function takeForm(kit: Kit, form: Form, visit: Visit, request: Request, re
   }
 }
 
-/** A report brings its own style, and is shown like a file: it can run nothing and ask for nothing. */
+/** A report has inline style and is sandboxed: it runs no script and loads nothing. */
 const FILE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-modals";
 
@@ -113,12 +109,12 @@ async function sendFile(kit: Kit, file: Download, visit: Visit, request: Request
 async function answer(kit: Kit, page: Page, visit: Visit, request: Request, response: Response): Promise<void> {
   const { shown, refused } = await shownOrRefused(page, visit);
   if (refused !== null) setRefusal(response, refused);
-  // A refused form is shown under its own path, which has no page of its own.
+  // A refused form is shown under its POST path, which has no page.
   const here = request.method === 'GET' ? request.originalUrl : '/';
   sendPage(response, layout(kit.files, { ...visit, refused }, here, shown));
 }
 
-/** The reason why a page can't be shown takes its place. */
+/** A refusal replaces the content of the page. */
 async function shownOrRefused(page: Page, visit: Visit): Promise<{ shown: Shown; refused: PuenteError | null }> {
   try {
     return { shown: await page.show(visit), refused: visit.refused };
@@ -130,12 +126,12 @@ async function shownOrRefused(page: Page, visit: Visit): Promise<{ shown: Shown;
 
 function askToSignIn(request: Request, response: Response): void {
   const next = request.method === 'GET' && request.originalUrl !== '/' ? request.originalUrl : null;
-  // A part of a page that is asked for by itself must not be filled with the sign-in page.
+  // htmx must not put the sign-in page into a part of another page.
   if (request.headers['hx-request'] === 'true') response.status(401).set('HX-Redirect', '/sign-in').end();
   else response.redirect(303, next === null ? '/sign-in' : `/sign-in?next=${encodeURIComponent(next)}`);
 }
 
-/** Null without a session. */
+/** Null without a valid session. */
 function visitOf(kit: Kit, request: Request, response: Response): Visit | null {
   const { parts, words } = kit;
   const cookie = sessionOf(kit, request);
@@ -176,10 +172,9 @@ export const forms: readonly Form[] = [...merchantForms, ...noticeForms];
 
 export const downloads: readonly Download[] = [reportFile];
 
-// What a browser is shown where there is no page, or where one failed; programs get the API's own
-// form.
+// Pages for unknown paths and for errors; programs get the API's JSON.
 
-/** For every path that no other page has. */
+/** For every path without a page. */
 export const noPage: Page = {
   path: '/*nowhere',
   show: () => Promise.reject(new PuenteError('not_found', pageRefusals.no_page)),
@@ -190,7 +185,7 @@ export function isBrowser(request: Request): boolean {
   return request.accepts(['json', 'html']) === 'html';
 }
 
-/** A refusal outside of any page, a bad request, or an internal error, which the log has under the shown number. */
+/** Shows a refusal outside of a page, a bad request, or an internal error with the id of its log line. */
 export function tellBrowser(kit: Kit): ErrorRequestHandler {
   const { parts, words, files } = kit;
   return (error: unknown, request, response, next) => {
@@ -216,7 +211,7 @@ export function tellBrowser(kit: Kit): ErrorRequestHandler {
   };
 }
 
-/** What to do about a request that can't be read, by its status. */
+/** Message keys for unreadable requests, by status. */
 const AMISS: ReadonlyMap<number, string> = new Map([
   [413, 'amiss.too_large'],
   [415, 'amiss.form'],

@@ -1,5 +1,4 @@
 /** Signing in with an ops token, signing out, and choosing a language. */
-
 import { type Request, type Response, Router } from 'express';
 import { PuenteError } from '../../error.ts';
 import { SESSION_MS } from '../api/access.ts';
@@ -27,14 +26,14 @@ export function doorRouter(kit: Kit): Router {
   return router;
 }
 
-/** @throws PuenteError forbidden for a form that was not made for this session, or this browser without one. */
+/** @throws PuenteError forbidden for a form token that was not made for this session, or for no session. */
 export function requireFormToken(kit: Kit, request: Request): void {
   const { form_token = '' } = fieldsOf(request.body);
   if (kit.parts.sessions.isFormToken(sessionOf(kit, request), form_token)) return;
   throw new PuenteError('forbidden', pageRefusals.form);
 }
 
-/** The token is looked at once and kept nowhere: what the browser gets is a session's cookie. */
+/** Checks the ops token once and does not store it; the browser gets a session cookie. */
 function signIn(kit: Kit, request: Request, response: Response): void {
   try {
     requireFormToken(kit, request);
@@ -65,7 +64,7 @@ function showSignIn(kit: Kit, request: Request, response: Response, refused: Pue
   sendPage(response, bareLayout(kit.files, words, request.originalUrl, token, { title: t('sign.title'), content }));
 }
 
-/** A browser that came by HTTPS through a proxy says so in its Origin, and must keep the cookie for HTTPS. */
+/** Behind an HTTPS proxy, `Origin` begins with https; then the cookie must be `Secure`. */
 function setCookie(request: Request, response: Response, name: string, value: string, max_age_ms: number): void {
   const secure = request.headers.origin?.startsWith('https:') ?? false;
   response.cookie(name, value, { httpOnly: true, sameSite: 'strict', secure, maxAge: max_age_ms, path: '/' });

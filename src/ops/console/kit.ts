@@ -1,4 +1,4 @@
-/** What every request of the console needs, made once. */
+/** Shared parts of the console: language, cookies, forms, links, and the files that pages load. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -19,14 +19,14 @@ export function createKit(parts: ConsoleParts) {
   return { parts, files: consoleFiles(), words: loadWords() };
 }
 
-/** The chosen language; it outranks the browser's. */
+/** The language chosen on a page; it overrides the browser's. */
 export const LANGUAGE_COOKIE = 'puente_language';
 
-/** Only files of this door; no inline script or style, no frame, no other place to send a form to (`test/faults/README.md` F126). */
+/** Own files only; no inline script or style, no framing, no foreign form target (`test/faults/README.md` F126). */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/** Sends a page with its policy. Without a referrer a browser would name no origin for the page's own forms either. */
+/** Sends a page with its policy. With `no-referrer`, browsers would send no origin with the page's own forms. */
 export function sendPage(response: Response, page: Html): void {
   response.set({ 'Content-Security-Policy': POLICY, 'Referrer-Policy': 'same-origin' });
   response.type('text/html; charset=utf-8').send(String(page));
@@ -39,24 +39,24 @@ export function languageOf(request: Request): Language {
   return known ?? 'en';
 }
 
-/** Also `pt-BR` and `es-419` name a language that there is. */
+/** Compares two letters, so `pt-BR` and `es-419` match. */
 function preferredOf(request: Request): string | undefined {
   const asked = request.acceptsLanguages().map((one) => one.slice(0, 2).toLowerCase());
   return asked.find((one) => languages.some((language) => language === one));
 }
 
-/** The signed session that a browser sends; '' for none (`ops/api/session.ts`). */
+/** The signed session cookie (`src/ops/api/access.ts`); '' for none. */
 export function sessionOf({ parts }: Kit, request: Request): string {
   return cookieOf(request, parts.sessions.cookie);
 }
 
-/** A cookie's value; '' for none. */
+/** '' for none. */
 function cookieOf(request: Request, name: string): string {
   const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim());
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? '';
 }
 
-/** The last text of each name of a form, query or path; other values are left out. */
+/** The last string of each name of a form, query or path; other values are left out. */
 export function fieldsOf(value: unknown): Fields {
   if (typeof value !== 'object' || value === null) return {};
   return Object.fromEntries(
@@ -67,36 +67,36 @@ export function fieldsOf(value: unknown): Fields {
   );
 }
 
-/** A path of this door to go on to; whatever else is asked for leads to the board. */
+/** A redirect target on this door; anything else becomes the board (`/`). */
 export function ownPath(asked: string | undefined): string {
   const base = 'http://own.invalid';
   const url = asked?.startsWith('/') === true ? URL.parse(asked, base) : null;
-  // With two slashes it would name another host, and parsing may leave such a path behind.
+  // A path that begins with `//` names another host, and parsing can leave one.
   return url?.origin === base && !url.pathname.startsWith('//') ? url.pathname + url.search : '/';
 }
 
-// One look at a page, or one form that was sent: who, in which language, and the ops API to ask.
+// A visit: one page view or one submitted form, with person, language and access to the ops API.
 
-/** What a form or a query holds: the last of each name. */
+/** Of a form, query or path: the last value of each name. */
 export type Fields = Readonly<Record<string, string>>;
 
 export interface Visit {
   person: Person;
   words: Words;
-  /** Parameters of the page's path. */
+  /** Path parameters. */
   path: Fields;
   query: Fields;
-  /** What was sent, where a form was refused and its page is shown again; else empty. */
+  /** Fields of a refused form, whose page is shown again; else empty. */
   sent: Fields;
-  /** What a form was refused for; null for a look. */
+  /** The refusal of a form; null for a page view. */
   refused: PuenteError | null;
-  /** Each form of the page carries it. */
+  /** A hidden field of each form of the page. */
   form_token: string;
-  /** Aborted when the client is gone; for work that takes long. */
+  /** Aborted when the client disconnects; for long work. */
   signal: AbortSignal;
-  /** Asks the ops API for this person, and reads the answer by the row's own schema. @throws PuenteError as it refuses. */
+  /** Calls the ops API as this person and parses the answer. @throws PuenteError as the API refuses. */
   ask<Schema extends z.ZodType>(row: RowName, schema: Schema, asked?: Asked): Promise<z.infer<Schema>>;
-  /** The same for an answer that is not needed, or is no JSON. */
+  /** As `ask`, for an answer that is unused or not JSON. */
   tell(row: RowName, asked?: Asked): Promise<unknown>;
 }
 
@@ -105,56 +105,53 @@ export interface Shown {
   content: Html;
 }
 
-/** A page as a row. */
 export interface Page {
   /** Express path. */
   path: string;
   show(visit: Visit): Promise<Shown>;
 }
 
-/** A form as a row: what it does, and where it leads. */
 export interface Form {
   path: string;
-  /** Shown again with the refusal when the operation is refused. */
+  /** Shown again with a refusal. */
   page: Page;
-  /** @returns the path to go on to. @throws PuenteError as the API refuses. */
+  /** @returns the path to redirect to. @throws PuenteError as the API refuses. */
   send(visit: Visit, fields: Fields): Promise<string>;
 }
 
-/** A file that the API makes, as a row. */
+/** A file made by the API. */
 export interface Download {
   path: string;
-  /** Shown with the refusal when the file is refused. */
+  /** Shown with a refusal. */
   page: Page;
   row: RowName;
   /** @param language of the page. */
   queryOf(query: Fields, language: Language): Record<string, string>;
 }
 
-/** A path with a query; empty fields are left out. */
+/** Empty fields are left out of the query. */
 export function linkTo(path: string, query: Parameters<typeof given>[0] = {}): string {
   const text = new URLSearchParams(given(query)).toString();
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** The fields that are not empty. */
+/** Trimmed fields; empty ones are left out. */
 export function given(values: Record<string, string | number | undefined>): Record<string, string> {
   const pairs = Object.entries(values).map(([name, value = '']) => [name, String(value).trim()] as const);
   return Object.fromEntries(pairs.filter(([, value]) => value !== ''));
 }
 
-/** The path of a merchant's page, or of what is below it. */
 export function merchantPath(id: string, below = ''): string {
   return `/merchants/${encodeURIComponent(id)}${below}`;
 }
 
-// The files that pages need, served from this process; nothing is fetched from elsewhere.
+// The files that pages load; none comes from another host.
 
 export type ConsoleFiles = ReturnType<typeof consoleFiles>;
 
 const require = createRequire(import.meta.filename);
 
-/** Sent as one, in this order. */
+/** Concatenated in this order. */
 const SHEETS = [
   'colours.css',
   'ground.css',
@@ -173,14 +170,14 @@ export function consoleFiles() {
   const icon = kept('puente', 'svg', 'image/svg+xml', readFileSync(join(import.meta.dirname, 'puente.svg')));
   const script = kept('htmx', 'js', 'text/javascript', readFileSync(htmx));
   const files = new Map([style, script, icon].map((file) => [file.path, file]));
-  /** Serves them to anybody: they say nothing of the installation. */
+  /** Needs no sign-in: the files contain nothing about the installation. */
   const handler: RequestHandler = (request, response) => {
     const file = files.get(request.path);
     if (file === undefined) throw new PuenteError('not_found', pageRefusals.no_file);
     response.set('Cache-Control', 'public, max-age=31536000, immutable');
     response.type(`${file.type}; charset=utf-8`).send(file.bytes);
   };
-  // Each path has a mark of its file's content, so that browsers may keep it for ever.
+  // Each path contains a hash of the content, so browsers may cache it for ever.
   return { style: style.path, script: script.path, icon: icon.path, handler };
 }
 

@@ -1,11 +1,10 @@
-/** What stands on every page: the head, the way to the other pages, the search, who is signed in, and what was refused or done. */
-
+/** The frame of every page: navigation, search, the signed-in person, and the banner of a refusal or a success. */
 import type { PuenteError } from '../../error.ts';
 import { languages, type Words } from '../../locales/words.ts';
 import { type Content, type Html, html, saysAll, withCode } from '../html.ts';
 import type { ConsoleFiles, Shown, Visit } from './kit.ts';
 
-/** The places of the head, in their order: path and key of the name. */
+/** Navigation links: path and message key. */
 const PLACES = [
   ['/', 'nav.fleet'],
   ['/notices', 'nav.notices'],
@@ -16,10 +15,10 @@ const PLACES = [
   ['/assumptions', 'nav.assumptions'],
 ] as const;
 
-/** No style of its own: the sheet has what it takes. */
+/** Turns off the inline style of htmx, which the policy forbids. */
 const HTMX = '{"includeIndicatorCSS":false}';
 
-/** A page for a signed-in person. @param here the path that is shown. */
+/** A page for a signed-in person. @param here path of the page. */
 export function layout(files: ConsoleFiles, visit: Visit, here: string, { title, content }: Shown): Html {
   const { words, person } = visit;
   const { t } = words;
@@ -52,7 +51,7 @@ ${content}
   );
 }
 
-/** A page with its content alone, for visitors who are not signed in. */
+/** A page without navigation, for visitors who are not signed in. */
 export function bareLayout(files: ConsoleFiles, words: Words, here: string, form_token: string, shown: Shown): Html {
   return frame(
     files,
@@ -63,12 +62,12 @@ ${languageForm(words, here, form_token)}</main>`,
   );
 }
 
-/** The hidden field without which no form is taken. */
+/** The hidden field that every form needs (`requireFormToken`). */
 export function formToken(value: string): Html {
   return html`<input type="hidden" name="form_token" value="${value}">`;
 }
 
-/** What was refused and why, in the reader's language: the API's sentences name the repair. */
+/** A refusal in the reader's language; the API's sentences contain the repair. */
 export function refusal(words: Words, { code, message, said }: PuenteError): Html {
   return html`<div class="notice bad" role="alert"><p><strong>${words.named(`refused.${code}`, words.t('refused.other'))}</strong></p>
 <p>${saysAll(words, message, said, ' ', withCode)}</p></div>`;
@@ -104,7 +103,7 @@ ${languages.map(
 )}</form>`;
 }
 
-/** What a form has done, said once on the page that it led to. */
+/** Confirms a form on the page after its redirect. */
 function doneBanner({ query, words }: Visit): Content {
   const said = query.done === undefined ? '' : words.named(`done.${query.done}`, '');
   return said === '' ? null : html`<div class="notice good" role="status"><p>${said}</p></div>`;

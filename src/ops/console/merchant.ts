@@ -1,5 +1,4 @@
-/** The merchant page: what is asked most stands first; every part can be reached by a link. */
-
+/** The merchant page: the most used parts come first, and every part has a link. */
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
@@ -21,7 +20,7 @@ import { badge, changeForm, decisionTable, hidden, options, section, table } fro
 import { chartSlot, merchantCharts } from './reports.ts';
 import { readiness, safety, stageControl, targetIn, waitingMoves } from './stage-control.ts';
 
-/** Of lists that grow: the newest, and a link to all. */
+/** Newest entries of growing lists; a link leads to all. */
 const SHOWN = 15;
 
 export const merchantPage: Page = {
@@ -48,7 +47,7 @@ ${section('decisions', t('merchant.decisions'), html`${decisionTable(words, foun
   },
 };
 
-/** The part of the page above that changes by itself, under a path of its own. */
+/** The part of the page above that refreshes itself, under its own path. */
 export const merchantLanes: Page = {
   path: '/merchants/:id/lanes',
   async show(visit) {
@@ -59,7 +58,7 @@ export const merchantLanes: Page = {
   },
 };
 
-/** Everything that is known of a merchant, asked for together. */
+/** All API reads of the page, in parallel. */
 async function allOf(visit: Visit, id: string) {
   const path = { id };
   const query = { merchant: id };
@@ -81,7 +80,7 @@ async function allOf(visit: Visit, id: string) {
   return { view, verdict, line, drain, stop, moves, found: { losses, differences, coverage, notices, audit } };
 }
 
-/** As the board shows it; null for a merchant without any call. */
+/** The merchant's line on the board; null without any call, or when the API refuses. */
 async function lineOf(visit: Visit, id: string): Promise<FleetLine | null> {
   const { merchants } = await visit
     .ask('GET /api/fleet', fleetView, { query: { search: id, sort: 'merchant', per_page: 500 } })
@@ -109,7 +108,7 @@ function onward({ words: { t }, path }: Visit): Html {
   return html`<nav aria-label="${t('merchant.parts')}"><ul class="onward">${links}${report}</ul></nav>`;
 }
 
-// What operators do on the merchant page: each form is one operation of the API.
+// Forms of the merchant page: each is one operation of the API.
 
 export const merchantForms: readonly Form[] = [
   form('/stage', async (visit, path, fields) => {
@@ -140,7 +139,7 @@ export const merchantForms: readonly Form[] = [
   ),
 ];
 
-/** @param send returns the key of what was done (`done.…`). */
+/** @param send returns the message key of its success (`done.…`). */
 function form(below: string, send: (visit: Visit, path: { id: string }, fields: Fields) => Promise<string>): Form {
   return {
     path: `/merchants/:id${below}`,
@@ -152,7 +151,7 @@ function form(below: string, send: (visit: Visit, path: { id: string }, fields: 
   };
 }
 
-/** The body of a move, of the same fields as its preview. */
+/** The body of a move, from the same fields as its preview. */
 function targetOf({ query }: Visit, sent: Fields): Record<string, unknown> {
   const { stage, share, kind, units_in, units_out, override } = targetIn({ query, sent });
   const target = {
@@ -186,7 +185,7 @@ ${routedKinds.map((kind) => html`<dt>${t(`kind.${kind}`)}</dt><dd>${stageOf(word
 </dl>`;
 }
 
-/** What holds, and what was meant where a safety stop lies over it. */
+/** The stage in force, and the intended one while a safety stop overrides it. */
 function stageOf({ t, number }: Words, { in_force }: MerchantView, kind: keyof MerchantView['in_force']): Content {
   const { stage, intended, share } = in_force[kind];
   const name = stage === 'canary' ? `${t('stage.canary')} ${number(share)} %` : t(`stage.${stage}`);
@@ -199,8 +198,7 @@ function shown(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-// Both lanes of a merchant: how they do, and what is still open on each, unit by unit; kept fresh while it is looked
-// at.
+// Both lanes of a merchant: health, and open sales by unit; refreshed while the page is open.
 
 export function lanes({ words, path }: Visit, line: FleetLine | null, drain: DrainView): Html {
   const { t } = words;
@@ -218,7 +216,7 @@ export function lanes({ words, path }: Visit, line: FleetLine | null, drain: Dra
     ...orders.units.map((unit) => unitRow('orders', unit, unit.notices_pending)),
     ...legacy.units.map((unit) => unitRow('legacy', unit, null)),
   ];
-  // A sale that outlives its lifetime has no known end.
+  // A sale that is open beyond its lifetime has no known end.
   const end =
     safe_to_close_at === null
       ? saysAll(words, drain.says, drain.said)
@@ -235,7 +233,7 @@ ${rows.length === 0 ? null : table(words, 'lanes', t('lanes.open_now'), rows)}
 </section>`;
 }
 
-// What evidence says of a merchant: the loss ledger, the inbox of differences, the coverage matrix.
+// Evidence of a merchant: losses, differences, coverage.
 
 type Loss = z.infer<typeof lossesView>['losses'][number];
 type Difference = z.infer<typeof differencesView>['differences'][number];
@@ -294,7 +292,7 @@ function judgeForm(visit: Visit, { merchant_id, signature, revision, operation }
   )}</details>`;
 }
 
-/** Operation by operation, so that a merchant with hundreds of fields stays readable. */
+/** Grouped by operation: a merchant may have hundreds of fields. */
 export function coverage(words: Words, cells: readonly Cell[]): Html {
   const { t } = words;
   const operations = [...new Set(cells.map(({ operation }) => operation))];

@@ -1,4 +1,4 @@
-/** The delivery log: every notice with its attempts, and telling one or many of them again. */
+/** The delivery log: notices with their attempts, and replays of one or many notices. */
 import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
 import { noticesView, noticeView, replayedView } from '../api/notices.ts';
@@ -87,7 +87,7 @@ const replayOne: Form = {
   },
 };
 
-/** Counts first; the second form says how many there are, and does it when there are as many still. */
+/** The first form counts; the second sends that count as `expected`, and the API replays only if it is still right. */
 const replayMany: Form = {
   path: '/notices/replay',
   page: noticeList,
@@ -103,7 +103,7 @@ const replayMany: Form = {
   },
 };
 
-/** How many there are in the store now. @throws PuenteError as the API refuses. */
+/** The current count in the store. @throws PuenteError as the API refuses. */
 async function counted({ ask }: Visit, fields: Fields): Promise<number> {
   const body = { ...windowOf(fields), dry_run: true };
   return (await ask('POST /api/notices/replay', replayedView, { body })).notices;
@@ -131,7 +131,7 @@ ${reasonField(visit, 'many-reason')}<button>${t('replay.count')}</button>`,
   return section('replay', t('replay.many'), html`${again}${form}`, t('replay.many_lead'));
 }
 
-/** The number is the store's at this look, whatever the address or an earlier form said. */
+/** Counts again; a number in the address or in an earlier form is not used. */
 async function confirmation(visit: Visit, asked: Fields): Promise<Html> {
   const { t } = visit.words;
   const count = await counted(visit, asked);
@@ -140,7 +140,7 @@ async function confirmation(visit: Visit, asked: Fields): Promise<Html> {
   return html`<div class="notice warn" role="status"><p>${t('replay.would', { count })}</p>${changeForm(visit, '/notices/replay', form)}</div>`;
 }
 
-/** A browser's field says no zone; the console says UTC everywhere. */
+/** A `datetime-local` field has no time zone; the console uses UTC. */
 function instantOf(value: string): string {
   return /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(value)
     ? `${value.length === 16 ? `${value}:00` : value}Z`

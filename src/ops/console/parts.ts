@@ -1,5 +1,4 @@
-/** Small pieces that several pages are made of. */
-
+/** Small components that several pages share. */
 import type { z } from 'zod';
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
@@ -11,17 +10,17 @@ import { formToken } from './layout.ts';
 const SPARK_WIDTH = 80;
 const SPARK_HEIGHT = 18;
 
-/** A stage, or a verdict, as a word with a colour; the word says it all. */
+/** A coloured word, which has its full meaning without the colour. */
 export function badge(kind: string, text: string): Html {
   return html`<span class="badge ${kind}">${text}</span>`;
 }
 
-/** A duration in whole milliseconds, or in seconds from ten on. */
+/** In whole milliseconds; in seconds from 10 s on. */
 export function durationOf(words: Words, duration_ms: number): string {
   return duration_ms < 10_000 ? `${words.number(Math.round(duration_ms))} ms` : `${words.number(duration_ms / 1000)} s`;
 }
 
-/** Counts over time as a line of bars; the numbers beside it say the same. @param label what a screen reader says. */
+/** Counts over time as bars; the numbers beside it repeat them. @param label for screen readers. */
 export function spark(counts: readonly number[], kind: string, label: string): Html {
   const top = Math.max(1, ...counts);
   const step = SPARK_WIDTH / Math.max(1, counts.length);
@@ -32,7 +31,7 @@ export function spark(counts: readonly number[], kind: string, label: string): H
   return html`<svg class="spark ${kind}" role="img" aria-label="${label}" viewBox="0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}" width="${SPARK_WIDTH}" height="${SPARK_HEIGHT}">${bars}</svg>`;
 }
 
-/** A table in a frame that scrolls by itself when the page is narrow; the sentence when there are no rows. @param prefix as for `tableOf`. */
+/** A table in its own scrolling frame, or the sentence `none` without rows. @param prefix as for `tableOf`. */
 export function table(
   words: Words,
   prefix: string,
@@ -49,19 +48,17 @@ export function framed(label: string, content: Html | null, none: string): Html 
   return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">${content}</div>`;
 }
 
-/** A part of a page under a heading that a link can lead to. */
 export function section(id: string, title: string, content: Content, lead: Content = null): Html {
   return html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>
 ${lead === null ? '' : html`<p class="lead">${lead}</p>`}${content}</section>`;
 }
 
-/** The reason that every change asks for. @param id unique on the page. */
+/** Every change needs a reason. @param id unique on the page. */
 export function reasonField({ words, sent }: Visit, id: string): Html {
   return html`<label for="${id}">${words.t('form.reason')}</label>
 <input id="${id}" name="reason" type="text" minlength="3" maxlength="500" required value="${sent.reason ?? ''}" autocomplete="off">`;
 }
 
-/** A form that changes something. */
 export function changeForm(visit: Visit, path: string, content: Content, kind = ''): Html {
   return html`<form class="change ${kind}" action="${path}" method="post">${formToken(visit.form_token)}${content}</form>`;
 }
@@ -70,7 +67,6 @@ export function hidden(name: string, value: string | number): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`;
 }
 
-/** Choices of a select; the first of each pair is sent. */
 export function options(pairs: readonly (readonly [value: string, text: string])[], chosen: string): Html[] {
   return pairs.map(
     ([value, text]) => html`<option value="${value}"${value === chosen ? html` selected` : ''}>${text}</option>`,
@@ -96,7 +92,7 @@ export function decisionTable(words: Words, lines: readonly AuditLine[]): Html {
   return table(words, 'audit', words.t('merchant.decisions'), rows, words.t('audit.none'));
 }
 
-/** A merchant's page, or the trace of a sale; a bulk move has neither. */
+/** Links to a merchant's page or the trace of a sale; a bulk move has neither. */
 export function subjectLink(action: string, subject: string): Content {
   if (action.startsWith('bulk move')) return subject;
   if (/^\d{1,20}$/.test(subject)) return html`<a href="${merchantPath(subject)}">${subject}</a>`;
@@ -105,7 +101,7 @@ export function subjectLink(action: string, subject: string): Content {
     : subject;
 }
 
-/** The facts of a line as they were written. */
+/** The facts of an audit line, untranslated. */
 export function detailOf({ t }: Words, detail: unknown): Html {
   return html`<details><summary>${t('audit.facts')}</summary><pre lang="en">${JSON.stringify(detail, null, 2)}</pre></details>`;
 }

@@ -1,5 +1,4 @@
-/** Reports: a period of one merchant or the fleet to open or to take home, and compared with another one. */
-
+/** Reports: a period of one merchant or the fleet, to view, download, or compare with another period. */
 import type { Said } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { assumptionsView, limitationsView } from '../api/evidence.ts';
@@ -12,7 +11,7 @@ import { type FiguresView, figuresView } from '../report/gather.ts';
 import { type Download, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, decisionTable, framed, section, table } from './parts.ts';
 
-/** Lists that are offered as CSV. */
+/** Offered as CSV. */
 const PARTS = ['traffic', 'losses', 'differences', 'notices', 'exchanges'] as const;
 
 export const reportPage: Page = {
@@ -36,7 +35,6 @@ ${query.compare === 'true' ? await comparison(visit, asked) : ''}`;
   },
 };
 
-/** Of the period that the form names. */
 export const reportChartPage: Page = {
   path: '/reports/charts',
   async show(visit) {
@@ -47,7 +45,7 @@ export const reportChartPage: Page = {
   },
 };
 
-/** The file itself, made by the API while it is sent. */
+/** Streamed by the API. */
 export const reportFile: Download = {
   path: '/reports/file',
   page: reportPage,
@@ -67,7 +65,6 @@ function files({ t }: Words, { before_since: _since, before_until: _until, ...as
   );
 }
 
-/** What changed, with the decisions in between. */
 async function comparison({ words, ask }: Visit, asked: Record<string, string>): Promise<Html> {
   const { t } = words;
   const found = await ask('GET /api/report/compare', comparisonView, { query: asked });
@@ -109,7 +106,7 @@ function daysOf({ merchant, since, until }: Visit['query']): Record<string, stri
   return given({ merchant, since, until });
 }
 
-/** Days of the form as instants: a period goes from the start of its first day to the end of its last one, UTC. */
+/** Days of the form as instants, UTC: from the start of the first day to the end of the last. */
 function periodOf({ merchant, since, until, before_since, before_until }: Visit['query']): Record<string, string> {
   return given({
     merchant,
@@ -125,13 +122,12 @@ function startOf(day: string | undefined, later_days: number): string | undefine
   return Number.isNaN(at) ? undefined : new Date(at + later_days * DAY_MS).toISOString();
 }
 
-// The charts of a merchant or the fleet: a part of other pages that is asked for by itself, because it takes longer
-// than they do.
+// The charts of a merchant or the fleet: loaded after the page, because they take longer.
 
-/** Pixels of a chart where there is room. */
+/** Pixels, on a wide page. */
 const CHART_WIDTH = 620;
 
-/** Stands in the page until the charts come; without scripts it leads to them. @param path of their own page. */
+/** Placeholder until the charts load; without scripts a link. @param path of the charts' own page. */
 export function chartSlot({ t }: Words, path: string): Html {
   return html`<section id="charts" aria-labelledby="charts-title" hx-get="${path}" hx-trigger="load" hx-select="#charts" hx-swap="outerHTML">
 <h2 id="charts-title">${t('charts.title')}</h2><p><a href="${path}">${t('charts.show')}</a></p></section>`;
@@ -151,7 +147,7 @@ export const merchantChartPage: Page = {
   },
 };
 
-/** @param asked `merchant`, `since` and `until` as the API takes them. */
+/** @param asked the API's `merchant`, `since` and `until`. */
 export async function charts({ words, ask, signal }: Visit, asked: Record<string, string>): Promise<Html> {
   const { t } = words;
   const figures = await ask('GET /api/report/figures', figuresView, { query: asked, signal });
@@ -160,7 +156,7 @@ export async function charts({ words, ask, signal }: Visit, asked: Record<string
   return section('charts', t('charts.title'), html`<div class="charts">${shown}</div>`, lead(words, figures));
 }
 
-/** Of which time, and since when calls and verdicts are kept where that is later. */
+/** The period, and the start of stored calls and verdicts where that is later. */
 function lead(words: Words, { period, calls_since, readiness_since }: FiguresView): Content {
   const { t } = words;
   const later = (key: string, since: string | null): Content =>
@@ -169,7 +165,7 @@ function lead(words: Words, { period, calls_since, readiness_since }: FiguresVie
   return html`${timeOf(words, period.since)} – ${timeOf(words, period.until)}.${later('charts.kept', calls_since)}${later('charts.judged', verdicts_since)}`;
 }
 
-/** A picture with its caption, and the table that says the same; a sentence where there is nothing to draw. */
+/** A chart with caption and equivalent table, or a sentence when it is empty. */
 function figure({ t, number }: Words, name: ChartName, { data, table: { head, rows }, draw }: Chart): Html {
   if (isEmpty(data))
     return html`<figure id="chart-${name}"><figcaption><h3>${data.title}</h3></figcaption><p class="none">${data.none}</p></figure>`;
@@ -178,7 +174,7 @@ ${picturesOf({ draw }, CHART_WIDTH)}
 <details><summary>${t('charts.figures')}<span class="unseen">: ${data.title}</span></summary>${framed(data.title, plainTable(head, rows, number), '')}</details></figure>`;
 }
 
-// The register: where a till sees something else than before, and what is taken for granted.
+// The registers of limitations and assumptions.
 
 export const limitationPage: Page = {
   path: '/limitations',

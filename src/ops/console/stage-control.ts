@@ -1,4 +1,4 @@
-/** The stage control of the merchant page: where it can go, what a move would touch, what is missing, and the safety stop. */
+/** The stage control of the merchant page: target, preview of the move, missing evidence, and the safety stop. */
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
@@ -15,10 +15,10 @@ import { badge, changeForm, framed, hidden, options, reasonField, section, table
 
 type ProposalView = z.infer<typeof proposalView>;
 
-/** What a move is asked for with, as the API's preview takes it. */
+/** Fields of a move, as the API's preview takes them. */
 const ASKED = ['stage', 'share', 'kind', 'units_in', 'units_out', 'override'] as const;
 
-/** @param view the merchant as it is; its revision is the precondition of what is sent from here. */
+/** @param view the current merchant; its revision is the precondition of the move. */
 export async function stageControl(visit: Visit, view: MerchantView): Promise<Html> {
   const { t } = visit.words;
   const asked = targetIn(visit);
@@ -30,7 +30,7 @@ ${changeForm(visit, merchantPath(view.id, '/rollback'), html`${reasonField(visit
   return section('stage', t('merchant.stage'), content);
 }
 
-/** Moves that wait for a second person; nothing when none does. */
+/** Moves that wait for a second person. */
 export function waitingMoves(visit: Visit, moves: readonly ProposalView[]): Content {
   const { t } = visit.words;
   if (moves.length === 0) return null;
@@ -44,13 +44,13 @@ ${changeForm(visit, merchantPath(merchant_id, `/moves/${id}/decline`), html`${re
   return section('moves', t('moves.title'), html`<ul class="findings">${items}</ul>`);
 }
 
-/** The target that was asked for, in the address or in a form that was refused; without the fields that are empty. */
+/** The requested target, from the address or a refused form; empty fields are left out. */
 export function targetIn({ query, sent }: Pick<Visit, 'query' | 'sent'>): Partial<Fields> {
   const from = sent.stage === undefined ? query : sent;
   const named = ASKED.filter((name) => (from[name] ?? '') !== '').map((name) => [name, from[name]]);
   const asked: Partial<Fields> = Object.fromEntries(named);
   if (asked.stage === 'canary') return asked;
-  // A share and named units belong to a canary alone; the fields keep theirs while another stage is tried.
+  // Only a canary has a share and named units; the form keeps them filled while the operator tries other stages.
   const { share: _share, units_in: _in, units_out: _out, ...rest } = asked;
   return rest;
 }
@@ -71,7 +71,7 @@ function targetForm({ words: { t } }: Visit, view: MerchantView, asked: Partial<
 </form>`;
 }
 
-/** What the move would be told and touch, and the form that makes it; a target that makes no sense is told here. */
+/** The judgement and the form that makes the move, or the refusal of an invalid target. */
 async function preview(visit: Visit, view: MerchantView, asked: Partial<Fields>): Promise<Html> {
   const { words } = visit;
   try {
@@ -93,7 +93,7 @@ async function preview(visit: Visit, view: MerchantView, asked: Partial<Fields>)
   }
 }
 
-/** `canary 10 %, intents` of a proposed move. */
+/** Such as `canary 10 %, intents`. */
 function targetText({ words: { t, named } }: Visit, move: Record<string, unknown>): Content {
   const stage = typeof move.stage === 'string' ? named(`stage.${move.stage}`, move.stage) : t('stage.follow');
   const share = typeof move.share === 'number' ? ` ${move.share} %` : '';
@@ -101,7 +101,7 @@ function targetText({ words: { t, named } }: Visit, move: Record<string, unknown
   return html`${stage}${share}${kind}`;
 }
 
-/** Units that are named; the counts hold all. */
+/** Units listed; the counts include all. */
 const SHOWN_UNITS = 20;
 
 export function previewOf(words: Words, judgement: Judgement): Html {
@@ -136,9 +136,9 @@ function units(words: Words, { preview }: Judgement): Content {
   return html`<details><summary>${t('preview.unit_list')}</summary>${table(words, 'preview', t('preview.unit_list'), rows)}</details>`;
 }
 
-// Why a merchant is not green: what blocks, what is not proven, and the next step for each.
+// Readiness: blockers, unproven findings, and the next step for each.
 
-/** Where the page itself has what a finding is about. */
+/** The part of the page that shows the facts of a finding, by its code. */
 const PLACES: Readonly<Partial<Record<string, string>>> = {
   open_difference: '#differences',
   error_difference: '#differences',
@@ -160,7 +160,7 @@ ${remarks.length === 0 ? '' : html`<details><summary>${t('readiness.remarks', { 
   return section('readiness', t('merchant.why'), content);
 }
 
-/** Each with its name, the API's sentence, and what shows, mends or proves it. */
+/** Each finding with its name, the API's sentence and the next step. */
 export function findingList(words: Words, findings: readonly Finding[], kind: string): Html {
   const items = findings.map(
     (one) =>
@@ -181,7 +181,7 @@ function nextStep({ t }: Words, { code, command, sample }: Finding): Content {
     : html`<br><span class="small">${t('finding.next')}</span> ${steps.map((one) => html`${one} `)}`;
 }
 
-// The safety stop of a merchant: what stands, what is counted, and the reset by hand.
+// The safety stop of a merchant: stops in force, current counts, and the manual reset.
 
 type SafetyView = z.infer<typeof safetyView>;
 

@@ -1,4 +1,4 @@
-/** The trace page: one sale in one story by any id, with the messages of its calls while they were captured. */
+/** The trace page: the steps of one sale, found by any id, with the captured messages of its calls. */
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
@@ -11,9 +11,9 @@ type Trace = z.infer<typeof tracesView>['traces'][number];
 type Sale = NonNullable<Trace['sale']>;
 type Call = z.infer<typeof callView>;
 
-/** Calls whose messages stand on the page; a till that polls makes hundreds. */
+/** Calls shown with messages; a till that polls makes hundreds. */
 const SHOWN_CALLS = 12;
-/** Facts of a sale that are shown as they are, in this order. */
+/** Facts of a sale that are shown unchanged, in this order. */
 const IDS = [
   'legacy_id',
   'order_id',
@@ -76,7 +76,7 @@ ${ids}
 </dl>`;
 }
 
-/** The till's calls of a story as they were kept, the first ones; what is too old to be kept is left out. */
+/** The first calls of the till; calls that are too old to be stored are left out. */
 async function callsOf(visit: Visit, { steps }: Trace): Promise<Call[]> {
   const ids = [...new Set(steps.flatMap(({ kind, id }) => (kind === 'till' && id !== null ? [id] : [])))];
   const found = ids.slice(0, SHOWN_CALLS).map((id) =>
@@ -99,7 +99,7 @@ function messagesOf(words: Words, calls: readonly Call[]): Content {
   })}`;
 }
 
-/** What the till asked, what went upstream and what came back, and what the till was told. */
+/** The till's request, the upstream requests with their answers, and the answer to the till. */
 function fourMessages({ t }: Words, { request, answer, upstream }: NonNullable<Call['messages']>): Html {
   const box = (title: string, head: string, body: unknown): Html =>
     html`<div><h3>${title}</h3><pre lang="en">${head}${body === null || body === undefined ? '' : `\n\n${typeof body === 'string' ? body : JSON.stringify(body, null, 2)}`}</pre></div>`;
