@@ -1,5 +1,4 @@
-/** Assesses a capture of legacy traffic: what orders would have made of every call, before a single one was routed. */
-
+/** Assesses a capture of legacy traffic: translates every call on paper, before any is routed to orders. */
 import { fieldsThatCame } from '../../mapping/assemble.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import { type Exchange, endpointName, noteUnknown } from '../../proxy/evidence/exchange.ts';
@@ -18,7 +17,6 @@ import { createBook } from './book.ts';
 import { type Match, matcherOf, requestOf, taskOf } from './operation-of.ts';
 import { type Beside, type Entry, isCall, nothingBeside, type ReadCall } from './read.ts';
 
-/** What the command line knows and the core can't. */
 export interface AssessTools extends ShadowTools {
   tables: Tables;
   /** Epoch ms. */
@@ -26,16 +24,16 @@ export interface AssessTools extends ShadowTools {
 }
 
 export interface AssessOptions {
-  /** Whose calls these are, where nothing in them says it. */
+  /** The merchant of calls that name none. */
   merchant_id: string | null;
-  /** Null: as the capture says, and otherwise not known. */
+  /** Null: the site in the capture, else unknown. */
   site: string | null;
   voucher: 'refuse' | 'drop';
-  /** Calls below which evidence is inconclusive (`moves.min_sample`). */
+  /** With fewer calls, evidence is inconclusive (`moves.min_sample`). */
   min_sample: number;
 }
 
-/** `lines` is the sum of the three after it: no line is dropped without a word. */
+/** `lines` is the sum of the three after it: every line is counted. */
 export interface AssessmentSums {
   lines: number;
   /** Matched to an operation and judged. */
@@ -43,9 +41,9 @@ export interface AssessmentSums {
   /** Puente has no operation for the call: it would be proxied untouched. */
   no_operation: number;
   unreadable: number;
-  /** Of the assessed: creates that were translated on paper, or had been when they were captured. */
+  /** Assessed creates that were translated on paper, now or when they were captured. */
   shadowed: number;
-  /** Captured without an answer; they count as taken. */
+  /** Captured without an answer; they count as accepted by legacy. */
   unanswered: number;
 }
 
@@ -54,19 +52,16 @@ export interface Assessment {
   sums: AssessmentSums;
   unreadable: Beside['unreadable'];
   remarks: string[];
-  /** Of every merchant that was found, by id. */
+  /** Of every merchant found, sorted by id. */
   readiness: Readiness[];
-  /** By merchant, as far as the capture or the command says it. */
+  /** By merchant; null where neither capture nor command names it. */
   sites: ReadonlyMap<string, string | null>;
 }
 
 /** The merchant of calls whose token and path name none. */
 export const UNKNOWN_MERCHANT = 'unknown';
 
-/**
- * Reads the entries once, in bounded memory, and judges every merchant found.
- * @throws PuenteError of `readCapture`.
- */
+/** Reads the entries once, in bounded memory, and judges every merchant. @throws PuenteError of `readCapture`. */
 export async function assessmentOf(
   entries: AsyncIterable<Entry>,
   tools: AssessTools,
@@ -92,7 +87,7 @@ type Work = ReturnType<typeof begin>;
 function begin(tools: AssessTools, options: AssessOptions) {
   const sums = { lines: 0, assessed: 0, no_operation: 0, unreadable: 0, shadowed: 0, unanswered: 0 };
   const match = matcherOf(tools.tables.operations);
-  /** By merchant, as legacy answers name them. */
+  /** By merchant, from legacy answers. */
   const sites = new Map<string, string>();
   return { tools, options, match, book: createBook(), sums, beside: nothingBeside(), sites };
 }
@@ -107,16 +102,16 @@ function take(work: Work, entry: Entry): void {
   record(work, exchange);
 }
 
-/** An operation that today's tables no longer have counts as none. */
+/** An operation that today's tables do not have becomes null. */
 function asKept({ tools, options }: Work, exchange: Exchange): Exchange {
   const known = tools.tables.operations.some(({ name }) => name === exchange.operation);
   const merchant_id = exchange.merchant_id ?? options.merchant_id ?? UNKNOWN_MERCHANT;
   return { ...exchange, merchant_id, ...(known ? {} : { operation: null, kind: null }) };
 }
 
-/** Answers of legacy name the seller's site here and there (`GET /users/me`, v1 preferences). */
+/** Some legacy answers name the seller's site (`GET /users/me`, v1 preferences). */
 function learnSite({ sites }: Work, { merchant_id, messages }: Exchange): void {
-  const said = (messages?.answer.body as { site_id?: unknown } | null | undefined)?.site_id; // any JSON; only looked at
+  const said = (messages?.answer.body as { site_id?: unknown } | null | undefined)?.site_id; // any JSON; the type is checked below
   if (merchant_id !== null && typeof said === 'string' && /^M[A-Z]{2}$/.test(said)) sites.set(merchant_id, said);
 }
 
@@ -125,7 +120,7 @@ function siteOf({ options, sites, beside }: Work, merchant_id: string | null): s
   return options.site ?? sites.get(id) ?? beside.merchants.get(id)?.site ?? null;
 }
 
-/** A call whose messages are at hand is translated anew; of another one counts what was found when it came. */
+/** Translates a call with messages again; a call without them keeps its captured shadow. */
 function record(work: Work, exchange: Exchange): void {
   const { tools, book, sums } = work;
   const request =
@@ -146,7 +141,7 @@ function record(work: Work, exchange: Exchange): void {
 
 const NO_REQUEST = { path: {}, query: {}, headers: {}, body: undefined };
 
-/** A file does not say the merchant's settings here. */
+/** A capture does not contain the merchant's settings on this installation. */
 function factsOf({ now, tables }: AssessTools, merchant_id: string): Parameters<typeof readinessOf>[1] {
   const { revision, operations, isCarried } = tables;
   const unsaid = { stage: null, unknown: null, notice_url: null, credential: null, trips: null, in_doubt: null };
@@ -159,10 +154,10 @@ function few(merchants: readonly string[]): string {
   return merchants.slice(0, 3).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-/** A call without an answer counts as accepted by legacy, so that no prediction about it is overlooked. */
+/** A call without an answer counts as accepted by legacy, so that every prediction about it is reported. */
 const TAKEN = 200;
 
-/** The exchange, redacted; its id is the line, so that people find it in their file. */
+/** The redacted exchange; its id is the line number, so that operators find it in the file. */
 function exchangeOfCall(
   { tools, options, match: find, sums }: Work,
   { line, call }: Extract<Entry, { kind: 'call' }>,
@@ -206,7 +201,7 @@ function exchangeOfCall(
   };
 }
 
-/** By the end of its token, or the user id in its path: what a call says of itself. */
+/** Claimed by the end of the token or the user id in the path, not verified. */
 function merchantOf({ headers, target }: ReadCall, match: Match | null): string | null {
   const header = /^Bearer\s+(\S+)$/i.exec(headers.authorization ?? '')?.[1];
   const token =
@@ -221,10 +216,10 @@ function unitOf({ device_id, external_pos_id }: Record<string, string>): string 
   return external_pos_id === undefined ? null : slotOf('qr', external_pos_id);
 }
 
-/** As the door reads it of an answer. */
+/** As the public door reads it from an answer. */
 function errorOf(body: unknown): string | null {
   const named = body !== null && typeof body === 'object' && 'error' in body ? body.error : null;
   return typeof named === 'string' ? named.slice(0, MAX_ERROR) : null;
 }
-/** The longest error of the catalogues is below 60 characters. */
+/** The errors of the catalogues are shorter than 60 characters. */
 const MAX_ERROR = 80;

@@ -1,5 +1,4 @@
-/** An assessment of captured calls as people and scripts see it: data, and one HTML file. */
-
+/** The output of an assessment: data for scripts, lists for the terminal, and one HTML file. */
 import type { Tables } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import { type Content, type Html, html, plainTable } from '../html.ts';
@@ -31,7 +30,7 @@ export interface AssessedMerchant {
 }
 
 export interface AssessmentView {
-  /** The worst of its merchants'. */
+  /** The worst of all merchants. */
   verdict: Verdict;
   sums: AssessmentSums;
   unreadable: Assessment['unreadable'];
@@ -40,7 +39,7 @@ export interface AssessmentView {
   merchants: AssessedMerchant[];
 }
 
-/** More groups than one file has reasons for. */
+/** More groups than one capture is expected to have. */
 const MOST_DIFFERENCES = 1_000;
 
 /** @param now epoch ms. */
@@ -66,7 +65,7 @@ export async function viewAssessment(assessment: Assessment, tables: Tables, now
   return { verdict: worst(merchants), sums, unreadable, remarks, tables_revision: tables.revision, merchants };
 }
 
-/** No running Puente has seen these calls, so findings send to the lists of this report instead of to its commands. */
+/** No running Puente has these calls, so findings name lists of this report instead of commands. */
 function withoutCommands(readiness: Readiness): Readiness {
   const here = (one: Finding): Finding => {
     const list = LISTS[one.code];
@@ -76,7 +75,7 @@ function withoutCommands(readiness: Readiness): Readiness {
   return { ...readiness, blockers: blockers.map(here), unproven: unproven.map(here), remarks: remarks.map(here) };
 }
 
-/** By the code of a finding, the list that shows it, as the report calls it. */
+/** The list of the report that shows a finding, by the finding's code. */
 const LISTS: Readonly<Record<string, string>> = {
   predicted_refusal: 'see Differences',
   open_difference: 'see Differences',
@@ -87,14 +86,14 @@ const LISTS: Readonly<Record<string, string>> = {
   unknown_carried: 'see the unknown names',
 };
 
-/** A file without a merchant proves nothing. */
+/** A capture without a merchant is inconclusive. */
 function worst(merchants: readonly AssessedMerchant[]): Verdict {
   const verdicts = merchants.map(({ readiness }) => readiness.verdict);
   if (verdicts.includes('blocked')) return 'blocked';
   return verdicts.includes('inconclusive') || verdicts.length === 0 ? 'inconclusive' : 'ready';
 }
 
-/** @param file how the capture is called, for the title. */
+/** @param file name of the capture, for the title. */
 export function assessmentHtml(view: AssessmentView, file: string): string {
   const { sums, remarks, unreadable, merchants, tables_revision } = view;
   const counts = {
@@ -133,14 +132,14 @@ function merchantSections(merchant: AssessedMerchant): Content {
   ].map((section) => html`${section}\n`);
 }
 
-/** A list of an assessment: each row by the heads of its columns. */
+/** Cells are keyed by column heading. */
 interface AssessedList {
   title: string;
   lead: string;
   rows: Record<string, string | number | null>[];
 }
 
-/** What was found of a merchant, for the file and for the terminal. @param fields names the list of fields. */
+/** For the HTML file and the terminal. @param fields title of the list of fields. */
 export function listsOf(
   { losses, differences, unknowns, verdicts, coverage }: AssessedMerchant,
   fields = 'Coverage',

@@ -1,5 +1,4 @@
-/** The evidence of a file, in memory: the same sums as the store keeps, of exchanges that were recorded nowhere. */
-
+/** The evidence of a capture, in memory: the same sums as in the store, of exchanges that no store has. */
 import {
   type CoverageCell,
   type DifferenceSeen,
@@ -16,18 +15,17 @@ import type { EvidenceReader } from '../ports.ts';
 
 export type Book = ReturnType<typeof createBook>;
 
-/** An empty book. It grows with what is different in a file, not with the file. */
+/** The book grows with the distinct groups of a capture, not with its size. */
 export function createBook() {
   const sums = emptySums();
   let sequence = 0;
   return {
     ...readerOf(sums),
-    /** Adds an exchange to all sums. */
     record(recorded: RecordedExchange): void {
       sequence++;
       add(sums, recorded, sequence);
     },
-    /** Whose exchanges were recorded, in the order of their ids. */
+    /** Merchants with exchanges, sorted by id. */
     merchantIds: () => [...sums.newest.keys()].filter((id) => id !== '').sort(),
   };
 }
@@ -46,16 +44,15 @@ function emptySums() {
     differences: createGroups<Owned & DifferenceSeen>(),
     unknowns: createGroups<Pick<UnknownRow, 'merchant_id' | 'what' | 'name'>>(),
     verdicts: createGroups<Omit<VerdictRow, 'count' | 'last_at' | 'sample'>>(),
-    /** The newest exchange of each merchant; '' for calls of no known merchant. */
+    /** The newest exchange of each merchant; '' is the unknown merchant. */
     newest: new Map<string, StoredExchange>(),
   };
 }
 
-/** What calls have in common, how many they are, and the newest that shows it, whose facts these are. */
+/** Calls with one key; `facts` and `shown` are those of the newest. */
 interface Group<Facts> {
   facts: Facts;
   count: number;
-  /** Of the calls, how many were of which kind. */
   kinds: Map<string, number>;
   first_at: number;
   last_at: number;
@@ -66,7 +63,6 @@ type Groups<Facts> = ReturnType<typeof createGroups<Facts>>;
 function createGroups<Facts>() {
   const groups = new Map<string, Group<Facts>>();
   return {
-    /** Counts a call in the group of the key. */
     add(key: readonly (string | number | null)[], facts: Facts, shown: StoredExchange, kind = ''): void {
       const name = JSON.stringify(key);
       const { at } = shown;
@@ -81,7 +77,7 @@ function createGroups<Facts>() {
   };
 }
 
-/** An exchange without a known merchant and operation is in the sum of unknown things alone, as in the store. */
+/** Without a known merchant and operation, an exchange counts in `unknowns` only, as in the store. */
 function add(sums: Sums, recorded: RecordedExchange, sequence: number): void {
   const { cells, differences, compared: _compared, ...exchange } = recorded;
   const shown = { ...exchange, sequence, signatures: [...new Set(differences.map(({ signature }) => signature))] };
@@ -112,33 +108,30 @@ function add(sums: Sums, recorded: RecordedExchange, sequence: number): void {
 
 const ON_PAPER = 'on paper';
 
-/** A call that lost a field twice counts once for it; what was really lost stands for what was lost on paper too. */
+/** Each lost field counts once per call; a real loss replaces one on paper. */
 function lostOnce(lost: readonly LossSeen[]): LossSeen[] {
   const ranked = [...lost].sort((one, other) => Number(other.would_be) - Number(one.would_be));
   return onceEach(ranked, ({ operation, table, path }) => `${operation} ${table} ${path}`);
 }
 
-/** A field that a call shows both ways, as in a list of items, counts as different. */
+/** A field that is both equal and different in one call, as in a list of items, counts as different. */
 function cellsOnce(cells: readonly CoverageCell[]): CoverageCell[] {
   const rank = ({ outcome }: CoverageCell): number => Number(outcome === 'different');
   const ranked = [...cells].sort((one, other) => rank(one) - rank(other));
   return onceEach(ranked, ({ operation, field }) => `${operation} ${field}`);
 }
 
-/** Each key once; the last of its items stands for it. */
+/** Keeps the last item of each key. */
 function onceEach<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[] {
   return [...new Map(items.map((item) => [keyOf(item), item])).values()];
 }
 
-// What can be read of a book, in the same orders as the store answers.
+// Reading a book, in the same orders as the store.
 
-/** Differences of a file are neither explained nor accepted. */
+/** Differences of a capture are not judged. */
 const UNDECIDED = { state: 'new', accepted_until: null, note: '', who: null, revision: 1 } as const;
 
-/**
- * Exchanges are the newest of each merchant and those that show a group: a file can be larger than the memory, and the
- * others can be read in it.
- */
+/** `exchanges` has only the newest of each merchant and of each group: a capture can be larger than memory. */
 function readerOf(sums: Sums): EvidenceReader {
   return {
     evidence: {
@@ -219,7 +212,7 @@ function shownBy({ shown }: Pick<Group<unknown>, 'shown'>): { sample: string; ta
   return { sample: shown.id, tables_revision: shown.tables_revision };
 }
 
-/** Ascending by the parts of a key; numbers as numbers. */
+/** Ascending by the parts of the key; numbers compare as numbers. */
 function sorted<Row>(rows: readonly Row[], keyOf: (row: Row) => (string | number)[]): Row[] {
   return [...rows].sort((one, other) => {
     const right = keyOf(other);

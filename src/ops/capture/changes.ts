@@ -1,19 +1,19 @@
-/** What is different between what was done then and what would be done now: by path, and grouped by signature. */
+/** Changes between the captured result of a call and today's, by path, and grouped by signature. */
 import { isExactNumber, stringifyJson } from '../../contract/json.ts';
 import type { Exchange } from '../../proxy/evidence/exchange.ts';
 import { signatureOf } from '../../proxy/shadow/shadow.ts';
 
 /**
- * `operation`: another one, or none any more. `verdict`: of a shadow. `refusal`: refused, or not, or otherwise.
- * `upstream`: what is sent. `loss`: a field that reaches the other side, or doesn't. `answer`: what the till is told.
+ * `operation`: another one, or none. `verdict`: of a shadow. `refusal`: refused or not, or with another error.
+ * `upstream`: the request. `loss`: a field is lost now, or no longer. `answer`: the answer to the till.
  */
 export type ChangeKind = 'operation' | 'verdict' | 'refusal' | 'upstream' | 'loss' | 'answer';
 
 export interface Change {
   what: ChangeKind;
-  /** Where in the value; '' for the whole. Any element of a list is `[]`. */
+  /** Path in the value; '' for the whole. `[]` is any element of a list. */
   path: string;
-  /** What was done, and what would be: JSON text, or words. */
+  /** The captured and today's value: JSON text, or words. */
   before: string;
   after: string;
 }
@@ -23,15 +23,15 @@ export interface ChangeGroup extends Change {
   operation: string;
   /** Exchanges that show it. */
   count: number;
-  /** The first of them. */
+  /** The id of the first one. */
   sample: string;
 }
 
-/** Kept of each side. */
+/** Characters of each value. */
 const MAX_SHOWN = 500;
 const NOTHING = 'nothing';
 
-/** Places at which two values differ, each path once; key order and needless zeros are no difference. */
+/** Differing paths of two values, each once; key order and trailing zeros are no difference. */
 export function changesIn(what: ChangeKind, before: unknown, after: unknown, path = ''): Change[] {
   if (Array.isArray(before) && Array.isArray(after)) {
     const length = Math.max(before.length, after.length);
@@ -63,13 +63,12 @@ export function createChangeGroups() {
         else known.count++;
       }
     },
-    /** The most frequent first. */
     all: (): ChangeGroup[] =>
       [...groups.values()].sort((one, other) => other.count - one.count || (one.signature < other.signature ? -1 : 1)),
   };
 }
 
-/** Values of fields are not part of a group; words of verdicts and refusals are. */
+/** Part of the signature: words of verdicts and refusals, but no field values. */
 function kindOf({ what, path, before, after }: Change): string {
   if (path === '') return `${before}, ${after}`;
   if (before === NOTHING) return `${what} extra`;
@@ -95,7 +94,7 @@ function isNumeric(...values: unknown[]): boolean {
   return values.every((value) => typeof value === 'number' || isExactNumber(value));
 }
 
-/** `1.50` is 1.5: only the text has gone through another writer. */
+/** `1.50` equals `1.5`: the two were written by different JSON writers. */
 function plain(value: unknown): string {
   const text = String(value);
   return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
@@ -105,7 +104,7 @@ function shown(value: unknown): string {
   return value === undefined || value === null ? NOTHING : stringifyJson(value).slice(0, MAX_SHOWN);
 }
 
-/** Fields that got lost then or get lost now; elements of lists are one field. */
+/** Fields lost only then or only now; all elements of a list are one field. */
 export function lossChanges(before: Exchange['losses'], after: Exchange['losses']): Change[] {
   const lost = namesOf(before);
   const losing = namesOf(after);

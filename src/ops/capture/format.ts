@@ -1,5 +1,4 @@
-/** The capture file: JSON lines, a header first, one exchange a line, and a last line that tells that nothing is missing. */
-
+/** The capture file: JSON lines with a header, one exchange per line, and an end line that shows it is complete. */
 import { z } from 'zod';
 import { parseJson, stringifyJson } from '../../contract/json.ts';
 import { type Exchange, outcomes, shadowVerdicts } from '../../proxy/evidence/exchange.ts';
@@ -8,10 +7,10 @@ import { stages } from '../../proxy/routing/merchant.ts';
 import { exchangePages, instant, iso, lane, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
-/** Rises when an older reader could misunderstand a file. */
+/** Increased when an older reader could misread a file. */
 export const CAPTURE_VERSION = 1;
 
-/** What the tables ask of a merchant, as it was when the capture was made. */
+/** The settings of a merchant that the tables need, when the capture was exported. */
 const captureMerchant = z.object({
   site: z.string().nullable(),
   voucher: z.enum(['refuse', 'drop']),
@@ -34,28 +33,25 @@ export function headerLine(
   return `${stringifyJson({ puente_capture: CAPTURE_VERSION, made_at: made, tables_revision, merchants })}\n`;
 }
 
-/** The facts of an exchange and, where they were captured, its redacted messages; what was counted of it is left out. */
+/** The fields of `exchangeShape`, with redacted messages where they were captured. */
 export function exchangeLine(exchange: Exchange | StoredExchange): string {
   const kept = Object.entries(exchange).filter(([name]) => Object.hasOwn(exchangeShape, name));
   return `${stringifyJson(Object.fromEntries(kept))}\n`;
 }
 
-/** Without it a file was cut: an export that broke off must not look whole. */
+/** A file without this line was cut off. */
 export function endLine(exchanges: number): string {
   return `${stringifyJson({ puente_capture_end: exchanges })}\n`;
 }
 
-/**
- * A line of a capture.
- * @throws SyntaxError for what is no JSON; ZodError for what is no exchange.
- */
+/** @throws SyntaxError when the line is not JSON; ZodError when it is not an exchange. */
 export function exchangeOfLine(text: string): Exchange {
-  return exchangeSchema.parse(parseJson(text)) as Exchange; // messages without a body say so by leaving it out
+  return exchangeSchema.parse(parseJson(text)) as Exchange; // messages without a body leave the field out
 }
 
 const loss = z.object({ table: z.string(), path: z.string(), why: z.string(), unknown: z.boolean().optional() });
 const headers = z.record(z.string(), z.string());
-/** What was said in one call, redacted. */
+/** The redacted messages of one call. */
 export const capturedMessages = z.object({
   request: z.object({ method: z.string(), target: z.string(), headers, body: z.unknown().optional() }),
   answer: z.object({ status: z.int(), headers, body: z.unknown().optional() }),
@@ -69,7 +65,7 @@ export const capturedMessages = z.object({
     }),
   ),
 });
-/** Times have fractions, which the parser keeps as they were written. */
+/** `parseJson` keeps fractions as source text; this makes them numbers. */
 const milliseconds = z.unknown().transform(Number).pipe(z.number().nonnegative());
 const shadow = z.object({
   verdict: z.enum(shadowVerdicts),
@@ -104,7 +100,7 @@ const exchangeShape = {
   fired: z.array(z.string()),
   losses: z.array(loss),
   unknown: z.array(z.object({ what: z.enum(['endpoint', 'field', 'header']), name: z.string() })),
-  /** Files of builds that counted none have none. */
+  /** Absent in captures of older builds. */
   limitations: z
     .array(z.string())
     .nullish()
@@ -114,7 +110,7 @@ const exchangeShape = {
 } as const;
 const exchangeSchema = z.object(exchangeShape);
 
-/** The query of `GET /api/exchanges`; `captured=true` leaves out exchanges of which no messages were kept. */
+/** The query of `GET /api/exchanges`; `captured=true` leaves out exchanges without stored messages. */
 export const exchangesQuery = z.strictObject({
   merchant: merchantId.exactOptional().describe('of this merchant alone'),
   since: instant.exactOptional().describe('of calls that came then or later, such as 2026-01-31T09:00:00Z'),
@@ -126,10 +122,10 @@ export const exchangesQuery = z.strictObject({
     .describe('only those whose messages were kept'),
 });
 
-/** Read together; below a megabyte, messages and all. */
+/** Exchanges per read: below 1 MB with their messages. */
 const PAGE = 200;
 
-/** A header, the exchanges in the order in which they were recorded, and the line that tells that these are all. */
+/** The header, the exchanges in the order of recording, and the end line. */
 export async function* exchangeLines(
   ports: Ports,
   { merchant, since, until, captured }: z.infer<typeof exchangesQuery>,

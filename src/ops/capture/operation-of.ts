@@ -1,5 +1,4 @@
-/** Which operation a captured request is, by the routes of the legacy door, and its request in the parts that the tables translate. */
-
+/** Finds the operation of a captured request by the legacy routes, and splits the request for the tables. */
 import { readQuery } from '../../contract/legacy-body.ts';
 import type { Operation, Tables } from '../../mapping/tables.ts';
 import type { Exchange, ShadowTask } from '../../proxy/evidence/exchange.ts';
@@ -9,11 +8,11 @@ import { Secret } from '../../proxy/vault.ts';
 
 export interface Match {
   operation: Operation;
-  /** Decoded parameters of its path. */
+  /** Decoded path parameters. */
   path: Record<string, string>;
 }
 
-/** @returns a function of method and path (without query); null for a request that Puente has no operation for. */
+/** @returns a function of method and path (without query), which returns null when no operation matches. */
 export function matcherOf(operations: readonly Operation[]): (method: string, path: string) => Match | null {
   const byShape = new Map<string, { operation: Operation; parts: string[] }[]>();
   for (const operation of operations) {
@@ -35,7 +34,7 @@ export function matcherOf(operations: readonly Operation[]): (method: string, pa
   };
 }
 
-/** Legacy took some paths with a slash at the end (`docs/field-notes.md` QR §2, §3). */
+/** Legacy accepts some paths with a trailing slash (`docs/field-notes.md` QR §2, §3). */
 function pathsOf({ family, path }: Operation): string[] {
   const mayEndSo = family === 'payments' || /^\/merchant_orders\/./.test(path);
   return mayEndSo ? [path, `${path}/`] : [path];
@@ -66,7 +65,7 @@ function decoded(text: string): string | null {
 
 // A captured request in the parts that the tables translate.
 
-/** @returns null for a request that Puente has no operation for. */
+/** @returns null when no operation matches. */
 export function requestOf(
   match: ReturnType<typeof matcherOf>,
   { method, target, headers, body }: CapturedMessages['request'],
@@ -78,7 +77,7 @@ export function requestOf(
   return { operation: found.operation, request: { path: found.path, query, headers, body: body ?? undefined } };
 }
 
-/** @param site as the capture says, or not at all. */
+/** @param site null when unknown. */
 export function taskOf(
   exchange: Exchange,
   request: ShadowTask['request'],
@@ -89,13 +88,13 @@ export function taskOf(
   return { exchange, request, legacy_body: messages?.answer.body ?? null, token: NO_TOKEN, site, voucher, messages };
 }
 
-/** Nothing is read on either side: there is no way to send from here. */
+/** A placeholder: nothing here makes a network call. */
 const NO_TOKEN = new Secret('none');
 
-// A captured exchange with everything that is needed to do it again on paper.
+// A captured exchange with all that a replay on paper needs.
 
 export interface ReplayTools extends ShadowTools {
-  /** Those that would do the work now. */
+  /** Today's tables. */
   tables: Tables;
 }
 

@@ -1,26 +1,25 @@
-/** Reads captures from anywhere: Puente's own, HAR exports of browsers and proxies, and plain JSON lines. */
-
+/** Reads captures in three formats: Puente's own, HAR exports of browsers and proxies, and plain JSON lines. */
 import { z } from 'zod';
 import { parseJson } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
 import type { Exchange } from '../../proxy/evidence/exchange.ts';
 import { CAPTURE_VERSION, type CaptureMerchant, captureHeader, exchangeOfLine } from './format.ts';
 
-/** One entry of a capture; each is told, none is dropped. */
+/** One entry of a capture; an unreadable one is an entry too, none is dropped. */
 export type Entry =
-  /** Of Puente's own capture. */
+  /** From Puente's own capture. */
   | { kind: 'exchange'; line: number; exchange: Exchange }
   | { kind: 'call'; line: number; call: ReadCall }
-  /** `why` says what is wrong in one sentence, and never what the line has in it. */
+  /** `why` is one sentence that repeats nothing of the line. */
   | { kind: 'unreadable'; line: number; why: string }
-  /** From the first line of Puente's own capture: merchants by id. */
+  /** By id, from the header of Puente's own capture. */
   | { kind: 'merchants'; merchants: Readonly<Record<string, CaptureMerchant>> }
-  /** About the file as a whole, such as that its end is missing. */
+  /** About the whole file, such as a missing end. */
   | { kind: 'remark'; what: string };
 
 /**
- * The entries of a capture in their order, in whatever format it is. Only a HAR is held in memory as a whole.
- * @throws PuenteError bad_request for an empty file, one of a newer version, and a HAR that is too large or no JSON.
+ * The entries of a capture in order; the format is detected. Only a HAR is held in memory as a whole.
+ * @throws PuenteError bad_request for an empty file, a newer version, and a HAR that is too large or invalid.
  */
 export async function* readCapture(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Entry, void, undefined> {
   const { start, all } = await peek(bytes);
@@ -29,13 +28,12 @@ export async function* readCapture(bytes: AsyncIterable<Uint8Array>): AsyncGener
   else yield* lineEntries(linesOf(all));
 }
 
-/** What a capture says beside its calls. */
+/** What a capture contains beside calls. */
 export interface Beside {
-  /** By id, from the first line of Puente's own capture. */
+  /** By id, from the header of Puente's own capture. */
   merchants: Map<string, CaptureMerchant>;
-  /** The first unreadable lines. */
+  /** The first ones, up to `MOST_UNREADABLE`. */
   unreadable: { line: number; why: string }[];
-  /** About the file as a whole. */
   remarks: string[];
 }
 
@@ -45,10 +43,10 @@ export function nothingBeside(): Beside {
 
 export type CallEntry = Extract<Entry, { kind: 'exchange' | 'call' }>;
 
-/** More of them say the same again. */
+/** More of them repeat the same causes. */
 const MOST_UNREADABLE = 20;
 
-/** Counts the line of an entry, and keeps what is no call. @returns false for an entry without a call. */
+/** Counts the line of an entry. An entry that is not a call goes to `beside`. @returns true for a call. */
 export function isCall(
   { sums, beside }: { sums: { lines: number; unreadable: number }; beside: Beside },
   entry: Entry,
@@ -68,7 +66,7 @@ export function isCall(
   return false;
 }
 
-/** So much of a file tells what it is. */
+/** Enough of a file to detect its format. */
 const START_BYTES = 4_096;
 
 async function peek(bytes: AsyncIterable<Uint8Array>): Promise<{ start: string; all: AsyncIterable<Uint8Array> }> {
@@ -111,7 +109,7 @@ async function* harEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Ent
 const TOO_LARGE =
   'The HAR is larger than 256 MB and can only be read as a whole: export it in parts, or as JSON lines {method, url, headers, body, status, response, at}.';
 
-/** @param found a call, or what is wrong with it. */
+/** @param found a call, or the sentence of its error. */
 function entryOf(line: number, found: ReadCall | string): Entry {
   return typeof found === 'string' ? { kind: 'unreadable', line, why: found } : { kind: 'call', line, call: found };
 }
@@ -143,10 +141,7 @@ async function* lineEntries(lines: AsyncIterable<Line>): AsyncGenerator<Entry> {
   if (own && said === null) yield cut(null, read);
 }
 
-/**
- * @returns what a first line says, or the number of exchanges that a last line tells; null for any other line.
- * @throws PuenteError bad_request for a version that this Puente doesn't know.
- */
+/** @returns a header's entry, an end line's count, or null. @throws PuenteError bad_request for a newer version. */
 function headerOf(text: string): Entry | number | null {
   let value: unknown;
   try {
@@ -154,7 +149,7 @@ function headerOf(text: string): Entry | number | null {
   } catch {
     return null;
   }
-  const end = (value as { puente_capture_end?: unknown }).puente_capture_end; // the text began as an object
+  const end = (value as { puente_capture_end?: unknown }).puente_capture_end; // the text begins as an object
   if (typeof end === 'number') return end;
   const header = captureHeader.safeParse(value);
   if (!header.success) return null;
@@ -183,26 +178,26 @@ function exchangeEntry(line: number, text: string): Entry {
   }
 }
 
-/** Where it is wrong; a parser's own text could repeat what the line has in it. */
+/** Names only paths, because a parser's message could repeat values of the line. */
 function shortly(error: unknown): string {
   if (error instanceof SyntaxError) return 'not JSON';
   const issues = (error as { issues?: { path: PropertyKey[] }[] }).issues ?? []; // zod's own error
   return `${issues.map(({ path }) => path.join('.')).join(', ') || 'the line'} is not as it should be`;
 }
 
-// A stream of bytes as numbered lines, one at a time: files of any size are read in bounded memory.
+// A stream of bytes as numbered lines: files of any size are read in bounded memory.
 
 export interface Line {
   /** From 1, blank lines counted. */
   number: number;
-  /** Null for a line that is longer than any exchange is; it was not kept. */
+  /** Null for a line above `MAX_LINE_CHARACTERS`. */
   text: string | null;
 }
 
-/** Two bodies of the largest size that the doors take, written as JSON inside of JSON, are below it. */
+/** Two bodies of the largest accepted size, as JSON strings in JSON, are shorter. */
 export const MAX_LINE_CHARACTERS = 16_000_000;
 
-/** Lines as `\n` or `\r\n` ends them; blank ones are left out, and so is a byte order mark. */
+/** Lines end in `\n` or `\r\n`. Blank lines and a byte order mark are left out. */
 export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Line, void, undefined> {
   const decoder = new TextDecoder('utf-8');
   let number = 0;
@@ -225,7 +220,7 @@ export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
       open = next;
     }
     length += open.length;
-    // What is too long already is counted on and not kept.
+    // A line that is already too long is only counted.
     if (length <= MAX_LINE_CHARACTERS) parts.push(open);
   }
   const tail = decoder.decode();
@@ -233,19 +228,16 @@ export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
   if (line !== null) yield line;
 }
 
-// HAR 1.2, as browsers and proxies export it: one JSON document with all calls in it.
+// HAR 1.2, exported by browsers and proxies: one JSON document with all calls.
 
-/** It has to be parsed as a whole, which takes several times its size. */
+/** A HAR is parsed as a whole, which takes several times its size in memory. */
 const MAX_HAR_BYTES = 256 * 1024 * 1024;
 
-/**
- * The calls of a HAR in their order; a text in place of a call says what is wrong with that entry.
- * @throws PuenteError bad_request when the document is no HAR.
- */
+/** The calls of a HAR in order, or the error of an entry. @throws PuenteError bad_request when it is not a HAR. */
 export function callsOfHar(text: string): (ReadCall | string)[] {
   let value: unknown;
   try {
-    // Bodies are texts inside of it, and are parsed exactly afterwards; no number of the document itself is an amount.
+    // Amounts are inside bodies: strings that are parsed exactly later. No number of the HAR itself is an amount.
     value = JSON.parse(text);
   } catch {
     throw new PuenteError(
@@ -265,7 +257,7 @@ function callOf(value: unknown): ReadCall | string {
   const { request, response, startedDateTime, time } = parsed.data;
   const target = targetOf(request.url);
   if (target === null) return 'request.url is no URL';
-  // Exporters write 0 for a call that was never answered.
+  // Exporters write status 0 for a call without an answer.
   const answered = response !== undefined && response.status >= 100;
   return {
     method: request.method.toUpperCase(),
@@ -280,7 +272,7 @@ function callOf(value: unknown): ReadCall | string {
   };
 }
 
-/** A form has its fields apart from the text. */
+/** A form may be in `params` instead of `text`. */
 function sent(data: z.infer<typeof posted> | undefined | null): string | undefined {
   const text = textOf(data);
   if (text !== undefined && text !== '') return text;
@@ -297,7 +289,7 @@ function textOf(
   return Buffer.from(data.text, 'base64').toString('utf8');
 }
 
-/** Pseudo-headers of HTTP/2 are no headers. */
+/** Leaves out the pseudo-headers of HTTP/2. */
 function headersOf(list: readonly { name: string; value: string }[]): Record<string, string> {
   const pairs = list.filter(({ name }) => !name.startsWith(':')).map(({ name, value }) => [name.toLowerCase(), value]);
   return Object.fromEntries(pairs);
@@ -328,24 +320,24 @@ const entry = z.object({
 });
 const document = z.object({ log: z.object({ entries: z.array(z.unknown()) }) });
 
-// A call of another tool: a JSON line with method, URL, headers and body, and maybe the answer.
+// A JSON line of another tool: method, URL, headers, body, and possibly the answer.
 
 export interface ReadCall {
   method: string;
-  /** Path and query as they came. */
+  /** Path and query. */
   target: string;
   /** Lower-case names. */
   headers: Record<string, string>;
-  /** Parsed JSON; the text where it is none; undefined without a body. */
+  /** Parsed JSON, else the text; undefined without a body. */
   body: unknown;
   answer: { status: number; headers: Record<string, string>; body: unknown } | null;
-  /** Epoch ms; null when nothing says it. */
+  /** Epoch ms; null when unknown. */
   at: number | null;
-  /** Null when nothing says it. */
+  /** Null when unknown. */
   duration_ms: number | null;
 }
 
-/** @returns what is wrong with it, in one sentence that repeats nothing of the line. */
+/** @returns the call, or an error sentence that repeats nothing of the line. */
 export function callOfLine(text: string): ReadCall | string {
   let value: unknown;
   try {
@@ -370,7 +362,7 @@ export function callOfLine(text: string): ReadCall | string {
   };
 }
 
-/** Path and query of an absolute or relative URL; null when it is none. */
+/** Path and query of an absolute or relative URL; null when it is invalid. */
 export function targetOf(url: string): string | null {
   const base = 'http://legacy.invalid';
   if (url === '' || !URL.canParse(url, base)) return null;
@@ -378,7 +370,7 @@ export function targetOf(url: string): string | null {
   return pathname + search;
 }
 
-/** A text that holds JSON is what it says; other texts stay. Nothing stays nothing. */
+/** Parses JSON text; other values stay. Null and '' become undefined. */
 export function bodyOf(body: unknown): unknown {
   if (body === undefined || body === null || body === '') return undefined;
   if (typeof body !== 'string') return body;

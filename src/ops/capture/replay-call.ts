@@ -1,4 +1,4 @@
-/** One captured call done again with today’s tables: its request upstream, and the answer to the till. */
+/** Repeats one captured call with today's tables: its upstream request, and the answer to the till. */
 import { errorBody, legacyError } from '../../contract/legacy-errors.ts';
 import { intentStates } from '../../contract/legacy-point.ts';
 import { order } from '../../contract/orders.ts';
@@ -15,7 +15,7 @@ import { momentOf } from './read.ts';
 
 type Sent = CapturedMessages['upstream'][number];
 
-/** What is sent now against what was sent then; ids that were given out then are given again. */
+/** Today's upstream request against the captured one, with the same generated ids. */
 export function requestChanges(again: Again): Change[] {
   const { exchange, messages, asked } = again;
   const { operation } = asked;
@@ -34,7 +34,7 @@ export function requestChanges(again: Again): Change[] {
   ];
 }
 
-/** The last call of a name that an exchange made; null when it made none. */
+/** The last upstream call of this name; null without one. */
 export function sentCall({ upstream }: CapturedMessages, name: UpstreamCallName): Sent | null {
   const { method, path } = upstreamRoutes[name];
   const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, '[^/?]+')}(?:\\?|$)`);
@@ -64,31 +64,31 @@ interface SentBody {
   transactions?: { id?: unknown }[];
 }
 
-/** Stands in for the order of a call that was answered before anything was sent; it has the form of one. */
+/** Placeholder order id of a call that was answered before anything was sent. */
 const SOME_ORDER = `ORD${'0'.repeat(26)}`;
 
-/** What only the store knew: the reference that went, the order that was meant, the part that was refunded. */
+/** Values that came from the store: the sent reference, the order, the refunded part. */
 function givenThen({ operation, source, context }: Again['asked'], sent: Sent | null): MappingContext {
   const body = (sent?.body ?? {}) as SentBody; // Puente's own JSON
   const given: MappingContext = operation.upstream === 'create' ? {} : { order_id: SOME_ORDER };
   if (typeof body.external_reference === 'string') given.reference = body.external_reference;
-  // A till that its call names by a number alone was looked up.
+  // A point of sale that the call names by number only was looked up then.
   const till = source.path.external_pos_id ?? body.config?.qr?.external_pos_id;
   if (till !== undefined) given.external_pos_id = till;
   const order_id = /^\/v1\/orders\/([^/?]+)/.exec(sent?.path ?? '')?.[1];
   if (order_id !== undefined) given.order_id = order_id;
   if (operation.upstream !== 'refund' || sent?.body === undefined || sent.body === null) return given;
-  const { amount } = Object(source.body) as { amount?: unknown }; // any JSON; its table has the last word
+  const { amount } = Object(source.body) as { amount?: unknown }; // any JSON; its table checks it
   const refund_minor = askedAmount(amount, Number(context.exponent));
   return refund_minor === null ? given : { ...given, refund_minor, transaction_id: body.transactions?.[0]?.id };
 }
 
-/** Answered from what Puente had, or refused by the state of things, once the tables had taken it. */
+/** True when the tables accepted the call, and it was answered from the store or refused by the sale's state. */
 function wasTranslated({ exchange }: Again, now: Translated): boolean {
   return exchange.status < 400 || exchange.fired.length > 1 || now.fired.length <= 1 || isOfState(exchange.error);
 }
 
-/** The till was told of something that no request table says: no such intent, no such order. */
+/** An error that no request table has, such as an unknown intent or order. */
 function isOfState(error: string | null): boolean {
   return error !== null && /not_found|^404$|^101$|^111$|unauthorized|^401$|forbidden|^403$/.test(error);
 }
@@ -99,11 +99,11 @@ function targetOf(name: UpstreamCallName, path: Record<string, string>, query: R
   return text === '' ? filled : `${filled}?${text}`;
 }
 
-// The answer of a call on the orders lane, made again of what the service had said.
+// The answer of a call on the orders lane, made again from the captured upstream answers.
 
 export interface AnswerChanges {
   changes: Change[];
-  /** Why the answer could not be made again. */
+  /** Reasons why the answer could not be made again. */
   not_compared: string[];
 }
 
@@ -114,7 +114,7 @@ export function answerChanges(again: Again): AnswerChanges {
   const { answer: table } = asked.operation;
   if (messages.answer.status >= 400) return errorChanges(again);
   if (table === null) return SAME;
-  // A table that did not fire then had no part in the answer.
+  // A table that did not fire then did not make the answer.
   if (!exchange.fired.some((row) => row.startsWith(`${table}#`))) return SAME;
   const source = sourceOf(again);
   if (source === null)
@@ -126,7 +126,7 @@ export function answerChanges(again: Again): AnswerChanges {
   return { changes: changesIn('answer', messages.answer.body, again.tools.redact(value.body)), not_compared: [] };
 }
 
-/** An error row had spoken then; the same error of the service is told by today's row. */
+/** When an error row made the answer, today's row translates the same upstream error. */
 function errorChanges({ tools, messages, exchange, asked }: Again): AnswerChanges {
   const { operation, context } = asked;
   const sent = operation.upstream === null ? null : sentCall(messages, operation.upstream);
@@ -143,7 +143,7 @@ function errorChanges({ tools, messages, exchange, asked }: Again): AnswerChange
   return { changes, not_compared: [] };
 }
 
-/** What the answer was made of; null when it came out of the store. */
+/** The upstream answer that the till's answer was made from; null when that came from the store. */
 function sourceOf({ messages, asked }: Again): unknown {
   const { operation } = asked;
   if (operation.story === 'last_status' || operation.story === 'list_events') return {};
@@ -152,7 +152,7 @@ function sourceOf({ messages, asked }: Again): unknown {
     return parsedBy(listTerminalsAnswer, sentCall(messages, 'terminals_list')?.answer);
   if (operation.upstream === 'terminals_setup')
     return parseSetupAnswer(sentCall(messages, 'terminals_setup')?.answer).data ?? null;
-  // A sale may have taken another one away first: its own order counts, or what a look at it said.
+  // The call may first have removed another sale: only its own order counts, or a later read of it.
   const own = operation.upstream === null ? undefined : sentCall(messages, operation.upstream);
   const made = own?.status !== undefined && own.status !== null && own.status < 300 ? own : sentCall(messages, 'get');
   return parsedBy(order, made?.answer);
@@ -163,10 +163,7 @@ function parsedBy(schema: typeof order | typeof listTerminalsAnswer, value: unkn
   return parsed.success ? parsed.data : null;
 }
 
-/**
- * What the stories give their answer tables. What the store knew is read from the answer of then: ids, states and texts
- * that were only handed through.
- */
+/** The context of the answer tables. Stored ids, states and texts are read from the captured answer. */
 function contextOf({ exchange, messages, asked, tools, task }: Again, source: unknown): MappingContext {
   const { path, body } = task.request;
   const told = record(messages.answer.body);

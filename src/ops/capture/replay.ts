@@ -1,4 +1,4 @@
-/** Table time travel: what the tables would do with captured calls, against what was done when the calls came. */
+/** Replays captured calls: compares what today's tables would do with what was done when the calls came. */
 import type { Exchange, ShadowFinding } from '../../proxy/evidence/exchange.ts';
 import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
 import { hasShadow, shadowInput, shadowOf } from '../../proxy/shadow/shadow.ts';
@@ -11,37 +11,33 @@ import { answerChanges, requestChanges } from './replay-call.ts';
 /** `lines` is the sum of the three after it. */
 export interface ReplaySums {
   lines: number;
-  /** Translated anew and compared. */
+  /** Translated again and compared. */
   replayed: number;
-  /** See `not_replayed`. */
   left_out: number;
   unreadable: number;
-  /** Of the replayed: those that show a change. */
+  /** Replayed calls with a change. */
   changed: number;
 }
 
 export interface Replay {
-  /** `inconclusive`: no change was found, and too little was replayed to say that there is none. */
+  /** `inconclusive`: no change was found, but too little was replayed to rule one out. */
   verdict: 'same' | 'changed' | 'inconclusive';
-  /** Why not all can be said of this file, each one sentence; none is in the way of `changed`. */
+  /** Reasons for `inconclusive`, each one sentence; `changed` may have them too. */
   doubts: string[];
   sums: ReplaySums;
-  /** Why calls were left out, with their number. */
+  /** Reasons why calls were left out. */
   not_replayed: { why: string; count: number }[];
-  /** Of the replayed: what of them could not be compared. */
+  /** Parts of replayed calls that could not be compared. */
   not_compared: { why: string; count: number }[];
   unreadable: { line: number; why: string }[];
   remarks: string[];
   tables_revision: string;
-  /** Revisions of the tables that did the work then. */
+  /** Revisions of the tables that answered the calls. */
   revisions_then: string[];
   changes: ChangeGroup[];
 }
 
-/**
- * Reads the entries once, in bounded memory. The same capture and tables give the same result every time.
- * @throws PuenteError of `readCapture`.
- */
+/** Reads the entries once, in bounded memory; the result is reproducible. @throws PuenteError of `readCapture`. */
 export async function replayOf(entries: AsyncIterable<Entry>, tools: ReplayTools): Promise<Replay> {
   const work = begin(tools);
   for await (const entry of entries) take(work, entry);
@@ -63,7 +59,7 @@ export async function replayOf(entries: AsyncIterable<Entry>, tools: ReplayTools
   };
 }
 
-/** Nothing is green by default. @param remarks of the reader, all of them about a file that is cut. */
+/** Any doubt rules out `same`. @param remarks of the reader, all about a file that was cut off. */
 function doubtsOf({ lines, replayed, left_out, unreadable }: ReplaySums, remarks: readonly string[]): string[] {
   return [
     ...(replayed === 0 ? [`none of ${lines} calls was replayed`] : []),
@@ -128,7 +124,7 @@ type Replayed =
   | { kind: 'replayed'; exchange: Exchange; changes: Change[]; not_compared: string[] }
   | { kind: 'left_out'; why: string };
 
-/** @param merchant as the capture's first line tells it; null where it says nothing. */
+/** @param merchant from the capture's header; null when it is not there. */
 function replayExchange(
   tools: ExchangeTools,
   exchange: Exchange,
@@ -140,7 +136,7 @@ function replayExchange(
   if (name !== exchange.operation || parts === null)
     return replayed(exchange, changeOf('operation', exchange.operation ?? 'none', name));
   const request = { ...parts.request, body: bodyOf(parts.operation.body, parts.request.body) };
-  // The site may have become known after the call: what fits without it was done without it.
+  // The site may have become known after the call, so a match without the site counts as well.
   const attempts = [...new Set([merchant?.site ?? null, null])].map((site) => {
     const task = taskOf(exchange, request, site, merchant?.voucher ?? 'refuse');
     const again = { tools, exchange, messages, task, asked: shadowInput(tools.tables, task) };
@@ -158,7 +154,7 @@ function leftOut(why: string): Replayed {
   return { kind: 'left_out', why };
 }
 
-/** A proxied call is legacy's; a shadow is done again. */
+/** Repeats the shadow of a proxied call; without one there is nothing to replay. */
 function onLegacy({ tools, exchange, task }: Again): Replayed {
   if (exchange.shadow === null || !hasShadow(tools.tables, task))
     return leftOut('proxied to legacy, and not translated on paper');
@@ -190,7 +186,7 @@ function isObject(value: unknown): boolean {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
-/** As the door hands it on. */
+/** The body as the public door passes it on. */
 function bodyOf(body: 'json' | 'optional' | 'dropped', sent: unknown): unknown {
   if (body === 'dropped') return undefined;
   return body === 'optional' && (sent === undefined || sent === '') ? {} : sent;

@@ -1,15 +1,13 @@
-/** The charts of a period, each with the table that says the same in numbers; the same ones in the console and in reports. */
-
+/** The charts of a period, each with a table of its numbers; the console and the reports share them. */
 import type { Words } from '../../locales/words.ts';
 import { DAY_MS, dayOf } from '../fields.ts';
 import { type Html, html } from '../html.ts';
 import type { Line, Report } from '../report/report.ts';
 import { type ChartData, groupedColumns, type Series, stackedColumns, stackedRows } from './svg.ts';
 
-/** Fields that a chart shows; its table has them all. */
+/** Fields shown in a chart; its table has all. */
 const MOST_FIELDS = 15;
 
-/** What charts are drawn of. */
 export interface Figures extends Pick<Report, 'days' | 'waits' | 'notice_days' | 'readiness_days'> {
   losses: readonly Pick<Line<'losses'>, 'operation' | 'path' | 'count' | 'would_be_count'>[];
 }
@@ -34,7 +32,7 @@ export function chartsOf(figures: Figures, words: Words): Record<ChartName, Char
   };
 }
 
-/** A chart at two widths, pixels, so that letters keep their size: the style sheet shows the one that there is room for. */
+/** A chart in two widths (pixels), so that letters keep their size; the style sheet shows the one that fits. */
 export function picturesOf({ draw }: Pick<Chart, 'draw'>, wide: number): Html {
   return html`<div class="wide">${draw(wide)}</div><div class="narrow">${draw(NARROW)}</div>`;
 }
@@ -62,7 +60,7 @@ function trafficChart(days: Figures['days'], words: Words): Chart {
   return chart(stackedColumns, data, t('chart.day'), rows);
 }
 
-/** Shares, because one lane may have a hundred times the calls of the other. */
+/** In percent, because one lane may have a hundred times the calls of the other. */
 function waitChart(waits: Figures['waits'], words: Words): Chart {
   const { t } = words;
   const counts = { legacy: sumOf(waits.map(({ legacy }) => legacy)), orders: sumOf(waits.map(({ orders }) => orders)) };
@@ -82,7 +80,7 @@ function noticeChart(days: Figures['notice_days'], words: Words): Chart {
   return chart(stackedColumns, data, words.t('chart.day'));
 }
 
-/** Notices by topic; the list of topics is its table. */
+/** Notices by topic; the report's list of topics serves as its table. */
 export function topicChart(notices: readonly Line<'notices'>[], words: Words): Chart {
   const topics = notices.map(({ topic }) => topic);
   const data = dataOf(words, 'notices', sumsOf(notices), 'report.topics.unit', topics, deliveries(words, notices));
@@ -133,7 +131,7 @@ function seriesOf<Of>(name: string, kind: Series['kind'], lines: readonly Of[], 
   return { name, kind, values: lines.map(valueIn) };
 }
 
-/** @param unit the key of what the numbers count. */
+/** @param unit message key of the unit of the values. */
 function dataOf(
   { t, number }: Words,
   name: ChartName,
@@ -146,7 +144,7 @@ function dataOf(
   return { title, summary, none: t('chart.none'), unit: t(unit), number, marks, series };
 }
 
-/** @param first names the column of the marks. @param rows of the table, where it says more than the chart. */
+/** @param first heading of the marks' column. @param rows of the table, where it has more than the chart. */
 function chart(
   form: (data: ChartData, width?: number) => Html,
   data: ChartData,
@@ -156,7 +154,7 @@ function chart(
     ...data.series.map(({ values }) => values[nth] ?? 0),
   ]),
 ): Chart {
-  // Names that are small beside a bar begin large at the head of a column.
+  // Series names are lower case in the legend, and capitalized in table headings.
   const head = [first, ...data.series.map(({ name }) => name)].map(
     (name) => name.slice(0, 1).toUpperCase() + name.slice(1),
   );
@@ -167,10 +165,10 @@ function sumOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0);
 }
 
-/** More bars than pixels could not be told apart; then days are put together. */
+/** More bars could not be told apart; then neighbouring days are summed. */
 const MOST_BARS = 120;
 
-/** Days without gaps, neighbours summed where there are more days than bars: each sum by its first day. */
+/** Days without gaps. Above `MOST_BARS`, neighbours are summed under their first day. */
 export function daySums<Day extends { day: string }>(days: readonly Day[]): Day[] {
   const all = withoutGaps(days);
   const size = Math.ceil(all.length / MOST_BARS);
@@ -182,7 +180,7 @@ export function daySums<Day extends { day: string }>(days: readonly Day[]): Day[
   return spans;
 }
 
-/** Days between two others count 0, so that time keeps its measure. */
+/** Missing days count 0, so that the time axis stays linear. */
 function withoutGaps<Day extends { day: string }>(days: readonly Day[]): Day[] {
   return days.flatMap((one, nth) => {
     const before = Date.parse(days[nth - 1]?.day ?? one.day);
@@ -194,14 +192,11 @@ function withoutGaps<Day extends { day: string }>(days: readonly Day[]): Day[] {
 }
 
 function withCounts<Day extends { day: string }>(like: Day, day: string, of: (name: keyof Day) => number): Day {
-  const counts = Object.keys(like).map((name) => [name, of(name as keyof Day)]); // a key of the line
+  const counts = Object.keys(like).map((name) => [name, of(name as keyof Day)]); // a key of `like`
   return { ...like, ...Object.fromEntries(counts), day };
 }
 
-/**
- * The colours of charts, for a page's style sheet: a chart carries none inside, so that a strict policy lets it be. Neighbours in
- * a bar differ in lightness, too, so that they can be told apart on grey paper.
- */
+/** A style sheet, because a strict policy forbids inline style. Neighbours differ in lightness too, for grey prints. */
 export const CHART_STYLE = html`
 .chart { display: block; max-width: 100%; height: auto; margin: .6rem 0; --chart-legacy: #b08a4a; --chart-orders: #1f6f8b; --chart-fault: #8f1d17; --chart-good: #2f855a; --chart-waiting: #d9b44a; --chart-paper: #9aa5b1; }
 .chart .legacy { fill: var(--chart-legacy); } .chart .orders { fill: var(--chart-orders); } .chart .fault, .chart .bad { fill: var(--chart-fault); }

@@ -1,59 +1,58 @@
-/** Bar charts as plain SVG: upright bars along days or classes, lying bars of named things. The same data give the same bytes. */
+/** Bar charts as plain SVG: columns for days or classes, rows for names. Equal data give equal bytes. */
 import { printable } from '../../locales/message.ts';
 import { type Content, type Html, html } from '../html.ts';
 
-/** Default width; a page may show the chart smaller. Pixels, as all sizes here. */
+/** Default width, in pixels like all sizes here; a page may show the chart smaller. */
 const WIDTH = 720;
-/** Big enough to be read where a page shows the chart smaller; of an average letter, because no text is measured. */
+/** Readable where a page shows the chart smaller; `LETTER` is an average width, because no text is measured. */
 const [FONT_SIZE, LETTER] = [12, 7.2];
-/** Of a line of the legend, of the line below it for what the numbers count, and of the names at the bottom. */
+/** Heights of a legend line, of the unit's line below it, and of the names at the bottom. */
 const [LEGEND_LINE, UNIT_LINE, BOTTOM] = [18, 34, 28];
-/** Share of its place that a bar takes. */
+/** Share of its place that a bar fills. */
 const FILLED = 0.9;
 
-/** What a part of a chart stands for; the class of the same name in `CHART_STYLE` gives it its colour. */
+/** A class of `CHART_STYLE`, which gives the colour. */
 type Kind = 'legacy' | 'orders' | 'fault' | 'good' | 'waiting' | 'bad' | 'paper';
 
-/** One colour of a chart. */
 export interface Series {
   name: string;
   kind: Kind;
-  /** One for each mark, none below 0. */
+  /** One for each mark; none is negative. */
   values: readonly number[];
 }
 
-/** What is shown, in words of the reader's language: a chart has none of its own. */
+/** All texts of a chart, in the reader's language. */
 export interface ChartData {
-  /** What the chart is called; read aloud in place of the picture. */
+  /** Screen readers read it instead of the picture. */
   title: string;
-  /** One sentence with what the picture shows, read aloud after the title; '' for none. */
+  /** One sentence, which screen readers read after the title; '' for none. */
   summary: string;
-  /** Shown instead when there is no mark, or every value is 0. */
+  /** Shown instead of a chart without values above 0. */
   none: string;
   /** What the numbers count. */
   unit: string;
-  /** Names along the other axis, in their order; two may be the same. */
+  /** Names along the other axis, in order; duplicates are allowed. */
   marks: readonly string[];
-  /** At the floor first. */
+  /** The lowest first. */
   series: readonly Series[];
-  /** A number as readers of this language write it. */
+  /** Writes a number in the reader's language. */
   number: (value: number) => string;
 }
 
-/** SVG of one upright bar for each mark, the series stacked. At most 200 marks: more bars than pixels can't be told apart. */
+/** One column for each mark, the series stacked. At most 200 marks: more columns can't be told apart. */
 export function stackedColumns(data: ChartData, width = WIDTH): Html {
   return columns(data, width, true);
 }
 
-/** SVG of upright bars, those of one mark side by side. At most 40 marks. */
+/** The columns of one mark side by side. At most 40 marks. */
 export function groupedColumns(data: ChartData, width = WIDTH): Html {
   return columns(data, width, false);
 }
 
 const COLUMNS_HEIGHT = 240;
-/** Room for numbers at the axis, and for half of the last name. */
+/** Margins for the numbers of the axis, and for half of the last name. */
 const [LEFT, RIGHT] = [56, 24];
-/** At most of a mark, so that one day alone is no block; and of a name of twelve letters with room beside it. */
+/** `WIDEST_MARK` keeps a single day from filling the chart; `NAME_WIDTH` fits twelve letters and a gap. */
 const [WIDEST_MARK, NAME_WIDTH] = [90, 94];
 
 function columns(data: ChartData, width: number, is_stacked: boolean): Html {
@@ -84,15 +83,12 @@ function columns(data: ChartData, width: number, is_stacked: boolean): Html {
   ]);
 }
 
-/** Of a lying bar with the room around it, and of each line of the longest name. */
+/** Heights of a bar with its margins, and of a line of a name. */
 const [ROW, NAME_LINE] = [24, 15];
-/** Between a name and its bar; to the right of the longest bar, for its sum; and from where on a chart is wide. */
+/** Widths: between name and bar, for the sum right of the longest bar, and from which on a chart is wide. */
 const [NAME_GAP, SUM_ROOM, WIDE] = [6, 60, 480];
 
-/**
- * SVG of one lying bar for each mark, the series one behind the other, and their sum. At most 40 marks.
- * A name that is too long for a line takes up to three; its title has it whole.
- */
+/** One bar for each mark, the series end to end, and their sum. At most 40 marks. `title` has the whole name. */
 export function stackedRows(data: ChartData, width = WIDTH): Html {
   if (isEmpty(data)) return framed(`${data.title}. ${data.none}`, width, 40, text(0, 25, data.none));
   const { marks, series, number } = data;
@@ -133,7 +129,6 @@ export function stackedRows(data: ChartData, width = WIDTH): Html {
   ]);
 }
 
-/** Whether there is nothing to show. */
 export function isEmpty({ series }: ChartData): boolean {
   return series.every(({ values }) => values.every((value) => value <= 0));
 }
@@ -156,7 +151,7 @@ function framed(name: string, width: number, height: number, inside: Content): H
   return html`<svg xmlns="http://www.w3.org/2000/svg" class="chart" ${size} ${font} role="img" aria-label="${name}">${inside}</svg>`;
 }
 
-/** Bars without those of 0; `mark` and `nth` are positions in `marks` and `series`, the title is shown by the pointer. */
+/** Bars above 0; `mark` and `nth` are indexes in `marks` and `series`. Browsers show `title` at the pointer. */
 function barsOf({ marks, series, number }: ChartData, is_stacked: boolean) {
   const floors = marks.map(() => 0);
   return series.flatMap(({ name, kind, values }, nth) =>
@@ -170,7 +165,7 @@ function barsOf({ marks, series, number }: ChartData, is_stacked: boolean) {
   );
 }
 
-/** 0 and round whole numbers up to the largest value, so many steps at most: half a call is none. */
+/** 0 and round whole numbers up to `most`, because there is no half call; at most `steps` of them. */
 function ticksOf(most: number, steps: number): number[] {
   const power = 10 ** Math.floor(Math.log10(most));
   const round_steps = [power / 10, power / 5, power / 2, power, power * 2, power * 5, power * 10].map((one) =>
@@ -182,7 +177,7 @@ function ticksOf(most: number, steps: number): number[] {
   return Array.from({ length: Math.floor(most / size) + 1 }, (_, nth) => nth * size);
 }
 
-/** In as many lines as the width asks for. */
+/** Wraps at the width. */
 function legendOf(series: readonly Series[], width: number): { drawn: Html; height: number } {
   const parts: Html[] = [];
   let [x, y] = [0, 0];
@@ -216,12 +211,12 @@ function round(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-/** Of one name: an operation, and the two halves of a field's path, where the chart is narrow. */
+/** Of one name: on a narrow chart the operation, and two halves of a field's path. */
 const MOST_LINES = 3;
-/** A name may be broken behind these. */
+/** A name may be broken after each piece. */
 const PIECES = /[^ ._/-]*[ ._/-]|[^ ._/-]+/g;
 
-/** Lines of at most so many letters, three of them at most; `…` stands for what is left out of its middle. */
+/** At most `MOST_LINES` lines of `most` letters; `…` replaces what is left out of the middle. */
 export function nameLines(name: string, most: number): string[] {
   const lines: string[] = [];
   for (const piece of printable(name).match(PIECES) ?? []) {
@@ -235,7 +230,7 @@ export function nameLines(name: string, most: number): string[] {
   return [cut(first, most), `…${[...second].slice(1 - most).join('')}`, ...end.map((line) => cut(line, most))];
 }
 
-/** The end of a long name says more than its middle: fields differ there. */
+/** Cuts the middle of a long name, because field names differ at the end. */
 function cut(text: string, most: number): string {
   const letters = [...text];
   if (letters.length <= most) return text;

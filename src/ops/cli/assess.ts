@@ -1,4 +1,4 @@
-/** `puente assess` translates captured calls on paper; `puente replay` repeats them with today's tables, offline. */
+/** `puente assess` translates captured calls on paper, `puente replay` repeats them with today's tables; offline. */
 import { createReadStream, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';

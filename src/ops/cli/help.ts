@@ -49,7 +49,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 
 const manuals = new WeakMap<Command, Manual>();
 
-/** Call it after all arguments are added. @throws TypeError for an argument without an explanation. */
+/** Add all arguments first. @throws TypeError for an argument without an explanation. */
 export function withManual(command: Command, manual: Manual): Command {
   manuals.set(command, manual);
   for (const argument of command.registeredArguments) {

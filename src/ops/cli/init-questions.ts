@@ -200,7 +200,6 @@ export interface InitOrder {
 
 export interface InitOutcome {
   config: string;
-  /** Secret files that were written. */
   secrets: { path: string; about: string }[];
   /** Secret files that existed and were left unchanged. */
   kept: string[];

@@ -24,7 +24,6 @@ interface InitOptions extends Output {
   [setting: string]: unknown;
 }
 
-/** Options that set a setting. */
 const SETTINGS: readonly (readonly [flags: string, setting: string, about: string])[] = [
   ['--upstream <url>', 'upstream', `base URL of the orders API (usual: ${VENDOR_URL})`],
   ['--legacy-upstream <url>', 'legacy_upstream', 'base URL of the legacy API (usual: as --upstream)'],

@@ -43,10 +43,8 @@ export interface Face<Answer = unknown> extends Partial<Manual> {
 export type Faces = Readonly<Record<string, Face>>;
 export type Fields = Record<string, unknown>;
 
-/** The parsed command line. */
 export interface Given {
   row: OpsRoute;
-  /** Path parameters by name. */
   path: Record<string, string>;
   /** Given query or body fields by name. */
   fields: Fields;

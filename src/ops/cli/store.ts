@@ -5,7 +5,6 @@ import { type Columns, print, startProgress, table } from './output.ts';
 
 export interface RestoreOrder {
   file: string;
-  /** The data directory. */
   into: string;
   /** Moves an existing database aside; without it one is refused. */
   replace: boolean;

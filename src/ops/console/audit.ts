@@ -25,7 +25,6 @@ ${decisionTable(words, lines)}`;
   },
 };
 
-/** Actions sorted by their names in the reader's language. */
 function actionsOf(words: Words): (readonly [string, string])[] {
   const named = auditActions.map((action) => [action, actionOf(words, action)] as const);
   return [['', words.t('board.any')], ...named.toSorted((a, b) => a[1].localeCompare(b[1], words.language))];

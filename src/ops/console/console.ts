@@ -174,7 +174,6 @@ export const downloads: readonly Download[] = [reportFile];
 
 // Pages for unknown paths and for errors; programs get the API's JSON.
 
-/** For every path without a page. */
 export const noPage: Page = {
   path: '/*nowhere',
   show: () => Promise.reject(new PuenteError('not_found', pageRefusals.no_page)),

@@ -83,7 +83,6 @@ export type Fields = Readonly<Record<string, string>>;
 export interface Visit {
   person: Person;
   words: Words;
-  /** Path parameters. */
   path: Fields;
   query: Fields;
   /** Fields of a refused form, whose page is shown again; else empty. */
@@ -119,13 +118,11 @@ export interface Form {
   send(visit: Visit, fields: Fields): Promise<string>;
 }
 
-/** A file made by the API. */
 export interface Download {
   path: string;
   /** Shown with a refusal. */
   page: Page;
   row: RowName;
-  /** @param language of the page. */
   queryOf(query: Fields, language: Language): Record<string, string>;
 }
 

@@ -4,7 +4,6 @@ import { languages, type Words } from '../../locales/words.ts';
 import { type Content, type Html, html, saysAll, withCode } from '../html.ts';
 import type { ConsoleFiles, Shown, Visit } from './kit.ts';
 
-/** Navigation links: path and message key. */
 const PLACES = [
   ['/', 'nav.fleet'],
   ['/notices', 'nav.notices'],

@@ -30,7 +30,6 @@ ${changeForm(visit, merchantPath(view.id, '/rollback'), html`${reasonField(visit
   return section('stage', t('merchant.stage'), content);
 }
 
-/** Moves that wait for a second person. */
 export function waitingMoves(visit: Visit, moves: readonly ProposalView[]): Content {
   const { t } = visit.words;
   if (moves.length === 0) return null;
@@ -160,7 +159,6 @@ ${remarks.length === 0 ? '' : html`<details><summary>${t('readiness.remarks', { 
   return section('readiness', t('merchant.why'), content);
 }
 
-/** Each finding with its name, the API's sentence and the next step. */
 export function findingList(words: Words, findings: readonly Finding[], kind: string): Html {
   const items = findings.map(
     (one) =>
