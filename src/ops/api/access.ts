@@ -1,4 +1,4 @@
-/** Who may use the ops listener: names, roles and tokens, sessions of the console, limits on wrong tokens, and protection from foreign web pages. */
+/** Access to the ops listener: roles, tokens, console sessions, a limit on wrong tokens, and guards against pages. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Request, RequestHandler } from 'express';
@@ -15,15 +15,14 @@ export interface OpsTokens {
   tokens: Readonly<Record<string, Readonly<{ role: Person['role']; token: Secret; expires_at: number | null }>>>;
 }
 
-/** A person with a token; of the token only the digest is kept. */
+/** A person with a token; only the token's digest is kept. */
 export interface Member {
   person: Person;
   digest: Buffer;
-  /** Epoch ms; null never ends. */
+  /** Epoch ms; null: the token never expires. */
   expires_at: number | null;
 }
 
-/** Everybody who has a token. */
 export function membersOf({ token, tokens }: OpsTokens): Member[] {
   const owner = token === null ? [] : [{ person: SOLE_OWNER, digest: digestOf(token.reveal()), expires_at: null }];
   const named = Object.entries(tokens).map(([name, entry]) => ({
@@ -35,9 +34,9 @@ export function membersOf({ token, tokens }: OpsTokens): Member[] {
 }
 
 /**
- * The owner of a token; null for an unknown one. Digests are compared with every member's, so that the time reveals nothing
- * of a token, its length or its owner (`test/faults/README.md` F124).
- * @param now epoch ms; an expired token has no owner.
+ * The member with this token; null for an unknown or expired one. The digests of all members are compared, so that the
+ * time reveals nothing of a token, its length or its owner (`test/faults/README.md` F124).
+ * @param now epoch ms.
  */
 export function memberOf(members: readonly Member[], token: string, now: number): Member | null {
   const given = digestOf(token);
@@ -46,7 +45,7 @@ export function memberOf(members: readonly Member[], token: string, now: number)
   return found === null || hasEnded(found, now) ? null : found;
 }
 
-/** The person behind an `Authorization` header; null for none. @param now epoch ms. */
+/** The person of an `Authorization` header; null without a valid token. @param now epoch ms. */
 export function personOf(members: readonly Member[], header: string | undefined, now: number): Person | null {
   const token = /^Bearer (.+)$/i.exec(header ?? '')?.[1] ?? '';
   return memberOf(members, token, now)?.person ?? null;
@@ -61,29 +60,25 @@ function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-// Signing in to the ops API: who calls, and a limit on how many wrong tokens are answered and logged.
+// Sign-in to the ops API, with a limit on the wrong tokens that are answered and logged.
 
-/** A person who looks for the right token needs a few tries; a program that guesses needs billions. */
+/** An operator who looks for the right token needs a few tries; a program that guesses needs billions. */
 const WRONG_TOKENS_PER_WINDOW = 60;
 const WINDOW_MS = 60_000;
-/** Of a path in the log; what is longer was not typed by anybody. */
+/** Characters of a path in the log; no operator types a longer path. */
 const SHOWN_PATH = 100;
 
 export interface SignIn {
-  /** Lets only known people pass. */
+  /** Refuses requests without a known token. */
   handler: RequestHandler;
-  /** Who sent a request that has passed. */
   personOf(request: Request): Person;
-  /**
-   * Whose token it is, with the same limit on wrong ones. @param path for the log.
-   * @throws PuenteError unauthorized, or too_many after many wrong ones.
-   */
+  /** @param path for the log. @throws PuenteError unauthorized; too_many after many wrong tokens. */
   memberOf(token: string, path: string): Member;
 }
 
 /**
- * Wrong tokens are counted for the whole door, because an address or a header can be changed at will. A right token always
- * passes: a flood of wrong ones must not keep operators from going back to legacy.
+ * Wrong tokens are counted for the whole door, because a caller can change an address or a header at will. A right
+ * token always passes: a flood of wrong ones must not keep operators from a rollback.
  */
 export function createSignIn(members: readonly Member[], clock: Pick<Clock, 'now'>, log: Log): SignIn {
   const people = new WeakMap<Request, Person>();
@@ -121,31 +116,30 @@ export function createSignIn(members: readonly Member[], clock: Pick<Clock, 'now
   };
 }
 
-// Sessions of the console: a signed cookie instead of the ops token, so that the token lies in no page and on no
-// disk.
+// Console sessions: a signed cookie instead of the ops token, so that the token is in no page and on no disk.
 
-/** A working day: who goes home signed in is signed out by the next morning. */
+/** A working day: an operator who goes home signed in is signed out by the next morning. */
 export const SESSION_MS = 12 * 60 * 60_000;
 const VERSION = 'v1';
-/** Hexadecimal digits, enough to tell apart what runs on one host. */
+/** Hexadecimal digits, enough to tell apart the installations on one host. */
 const MARK_DIGITS = 12;
 
 export interface Sessions {
-  /** The cookie's name. A browser sends cookies to every port of a host: each installation has a name of its own. */
+  /** The cookie's name: one per installation, because a browser sends cookies to every port of a host. */
   cookie: string;
-  /** The cookie's value for a member whose token was checked. It is signed and holds a name, an expiry and nothing secret. */
+  /** The signed cookie value of a member whose token was checked: a name, an expiry, and no secret. */
   open(member: Member): string;
   /**
-   * Who a cookie's value stands for; null for a forged, changed or ended one. A token that was changed or taken away ends its
-   * sessions, and a role that was changed holds at once: both are read from the settings each time.
+   * The person of a cookie's value; null for a forged, changed or expired one. Token and role are read from the
+   * settings each time: a changed or removed token ends its sessions, and a changed role holds at once.
    */
   personOf(value: string): Person | null;
-  /** What each form of a session carries, so that no other page can send it. */
+  /** Every form of a session contains this token, so that no other page can send the form. */
   formToken(value: string): string;
   isFormToken(value: string, given: string): boolean;
 }
 
-/** The key comes from the installation's own: any process of it knows the sessions of the others, and a restart ends none. */
+/** Signed with the installation's key: all its processes accept the same sessions, and a restart ends none. */
 export function createSessions(members: readonly Member[], vault: Vault, clock: Pick<Clock, 'now'>): Sessions {
   const sign = (text: string): string => vault.keyed('ops session', text);
   const markOf = ({ digest }: Member): string => vault.keyed('ops session member', digest.toString('hex')).slice(0, 32);
@@ -178,10 +172,9 @@ function isSame(given: string, wanted: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-// What keeps foreign web pages off the ops door: which host names it answers to, where a call may come from, and
-// strict headers.
+// Protection from foreign web pages: accepted host names, accepted origins, and strict headers.
 
-/** Nothing of this door may run, be framed, be kept, or be read by another origin (`test/faults/README.md` F126). */
+/** No script, no framing, no caching, no read by another origin (`test/faults/README.md` F126). */
 export const GUARD_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'X-Content-Type-Options': 'nosniff',
@@ -191,9 +184,9 @@ export const GUARD_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Sets the headers on every answer, and refuses a host name that is not ours: a page whose name was turned to our address
- * (DNS rebinding) still names itself. An IP address can't be turned so (F125).
- * @param hosts names beside `localhost` under which operators reach the door, lower case.
+ * Sets the headers on every answer and refuses foreign host names: a page whose name was pointed at our address (DNS
+ * rebinding) still sends its own name. An IP address can't be rebound (F125).
+ * @param hosts names beside `localhost` under which operators reach the door.
  */
 export function doorGuard(hosts: readonly string[]): RequestHandler {
   const own = new Set(['localhost', ...hosts.map((host) => host.toLowerCase())]);
@@ -201,14 +194,14 @@ export function doorGuard(hosts: readonly string[]): RequestHandler {
     response.set(GUARD_HEADERS);
     const { host } = request.headers;
     const name = hostName(host);
-    // Every browser names a host; a probe that speaks HTTP/1.0 need not.
+    // Every browser sends a Host header; a probe that speaks HTTP/1.0 need not.
     if (host !== undefined && isIP(name) === 0 && !own.has(name))
       throw new PuenteError('forbidden', say('refusal.host', { host: name === '' ? null : name.slice(0, 60) }));
     next();
   };
 }
 
-/** For the API: a call that a browser made for another site is refused, whatever it carries (F125). */
+/** For the API: refuses every call that a browser made for another site (F125). */
 export const sameOriginOnly: RequestHandler = (request, _response, next) => {
   const site = request.headers['sec-fetch-site'];
   const { origin } = request.headers;
@@ -222,7 +215,7 @@ function isOwnOrigin(origin: string, request: Request): boolean {
   return URL.parse(origin)?.host === request.headers.host?.toLowerCase();
 }
 
-/** The name in a Host header, without port and brackets; '' for none, or for what is no name. */
+/** The name in a Host header, without port and brackets; '' for none, or for an invalid one. */
 function hostName(header: string | undefined): string {
   const name = URL.parse(`http://${header ?? ''}`)?.hostname ?? '';
   return name.replace(/^\[(.*)\]$/, '$1');

@@ -18,7 +18,6 @@ import { isStreamed } from './stream.ts';
 import { traceRoutes } from './trace.ts';
 import { upkeepRoutes } from './upkeep.ts';
 
-/** Every route of the API; a feature's rows stand in its own file. */
 const features: OpsRoute[] = [
   ...evidenceRoutes,
   ...fleetRoutes,
@@ -30,7 +29,6 @@ const features: OpsRoute[] = [
   ...upkeepRoutes,
 ];
 
-/** The rows that the door serves. */
 export const opsRoutes: readonly OpsRoute[] = [...features, openApiRoute(version, features)];
 
 export function operatorsRouter(door: OpsDoor): Router {

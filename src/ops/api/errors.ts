@@ -1,5 +1,4 @@
 /** Errors of the ops API: one shape, {error, message} and facts. */
-
 import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Response } from 'express';
 import { z } from 'zod';
@@ -8,14 +7,14 @@ import { say } from '../../locales/message.ts';
 import type { Log } from '../../proxy/log.ts';
 import { said } from '../fields.ts';
 
-/** Refusals of pages, which no operation makes. */
+/** Refusals of console pages; no operation of the API makes them. */
 export const pageRefusals = {
   no_page: say('refusal.no_page', {}),
   form: say('refusal.form', {}),
   no_file: say('refusal.no_file', {}),
 } as const satisfies Record<string, Spoken>;
 
-/** The body of every refusal; facts of the error stand beside the two. */
+/** The body of every refusal; the facts of the error are further fields. */
 export const refusalBody = z.looseObject({
   error: z.enum([...errorCodes, 'internal']),
   message: z.string().describe('What happened, and what to do next: a sentence for people.'),
@@ -35,19 +34,17 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
   store_unusable: 503,
 };
 
-/** Sets the status of a refusal, and when to come again. */
 export function setRefusal(response: Response, { code, facts }: PuenteError): void {
   response.status(STATUS[code] ?? 500);
   if (facts.retry_after_s !== undefined) response.set('Retry-After', String(facts.retry_after_s));
 }
 
-/** The status of what Express could not read in a call: its address, or its body; null for an error of ours. */
+/** The status of a call whose address or body Express could not read; null for any other error. */
 export function callersFault(error: unknown): number | null {
   const status = error instanceof Error && 'status' in error ? error.status : null;
   return typeof status === 'number' && status >= 400 && status < 500 ? status : null;
 }
 
-/** The statuses that a refusal can have. */
 export const refusalStatuses = [...new Set([...Object.values(STATUS), 413, 500])].sort(
   (first, second) => first - second,
 );

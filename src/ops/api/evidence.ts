@@ -1,4 +1,4 @@
-/** Evidence on the ops API: losses, coverage, unknown names, differences, readiness, captures, limitations and assumptions. */
+/** Evidence on the ops API: losses, coverage, unknowns, differences, readiness, captures, limitations, assumptions. */
 import { z } from 'zod';
 import { shadowVerdicts } from '../../proxy/evidence/exchange.ts';
 import { differenceStates, lossWeights } from '../../proxy/records/evidence.ts';

@@ -1,4 +1,4 @@
-/** Merchants on the ops door: who there is, and what is set for each. */
+/** Merchants on the ops API: list them, show and change their settings, erase them. */
 import { z } from 'zod';
 import { say } from '../../locales/message.ts';
 import { said } from '../fields.ts';

@@ -1,4 +1,4 @@
-/** Moves on the ops API: preview, move, roll back, what is still open; proposals and bulk moves; brown-outs and safety stops. */
+/** Moves on the ops API: preview, move, rollback, drain; proposals and bulk moves; brown-outs and safety stops. */
 import { z } from 'zod';
 import { routedKinds, safetyModes } from '../../proxy/routing/merchant.ts';
 import { said, time } from '../fields.ts';
@@ -50,7 +50,6 @@ const bulkView = bulkLine.extend({
 
 export const previewView = z.object({ merchant_id: z.string(), revision: z.int(), judgement: judgementView });
 
-/** Moved at once, or proposed to a second person. */
 export const moveView = z.union([
   merchantAnswer.extend({ result: z.literal('moved'), judgement: judgementView }),
   z.object({ result: z.literal('proposed'), proposed: proposalView, judgement: judgementView }),

@@ -1,5 +1,4 @@
-/** The delivery log on the ops door: list, show, and replay. */
-
+/** The delivery log on the ops API: list, show, and replay. */
 import { z } from 'zod';
 import { said, time } from '../fields.ts';
 import {

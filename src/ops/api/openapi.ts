@@ -1,4 +1,4 @@
-/** The OpenAPI document of the ops API, made from the route rows and their schemas, so that it can't say anything else. */
+/** The OpenAPI document of the ops API, made from the route rows and their schemas, so that both always agree. */
 import { z } from 'zod';
 import { refusalBody, refusalStatuses } from './errors.ts';
 import { type Role, roles } from './person.ts';
@@ -11,7 +11,6 @@ Every call carries a bearer token; each token belongs to a name with a role, and
 may: ${roles.join(', ')}. The role an operation needs is its \`x-puente-role\`. Unknown fields are refused. Changes name a reason
 and the revision that they were decided on; a refusal says what is missing and which command gives it.`;
 
-/** The row that serves the document of all rows, itself among them. */
 export function openApiRoute(version: string, others: readonly OpsRoute[]): OpsRoute {
   const row: OpsRoute = opsRoute('viewer', 'GET /api/openapi.json', {
     summary: 'This document: every operation of the ops API, with what it takes and gives.',
@@ -27,7 +26,7 @@ export function openApiRoute(version: string, others: readonly OpsRoute[]): OpsR
   return row;
 }
 
-/** OpenAPI 3.1, whose schemas are JSON Schema 2020-12, which is what zod writes; none of the rows' refers to itself. */
+/** OpenAPI 3.1: its schemas are JSON Schema 2020-12, which zod writes. No schema of the rows is recursive. */
 export function openApi(version: string, rows: readonly OpsRoute[]): Json {
   const paths: Record<string, Json> = {};
   for (const row of rows) {
@@ -95,7 +94,6 @@ function answerContent({ answer }: OpsRoute): Json {
   return Object.fromEntries(answer.streams.map((type) => [type, { schema: { type: 'string' } }]));
 }
 
-/** The JSON Schema of a zod schema, as it is written (`input`) or answered (`output`). */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output') {
   const { $schema: _dialect, ...own } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
   return own;

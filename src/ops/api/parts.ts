@@ -1,5 +1,4 @@
-/** What the console is handed: the ops API in the same process, and who is signed in. */
-
+/** The parts of the ops door, and those of the console: the ops API in the same process, and sign-in. */
 import type { RequestHandler } from 'express';
 import type { Admission } from '../../proxy/http/admission.ts';
 import type { Log } from '../../proxy/log.ts';
@@ -7,7 +6,6 @@ import type { Metrics } from '../../proxy/telemetry/telemetry.ts';
 import type { OpsTokens, Sessions, SignIn } from './access.ts';
 import type { OpsParts, Person, RowName } from './router.ts';
 
-/** What the console is handed: the API, and who is who. */
 export interface ConsoleParts {
   api: OpsApi;
   signIn: Pick<SignIn, 'memberOf'>;
@@ -17,8 +15,8 @@ export interface ConsoleParts {
 
 export interface OpsApi {
   /**
-   * Runs a row for a person. The answer is what a client reads of the JSON, in the form that the row's schema says.
-   * @throws PuenteError as the API refuses. @throws TypeError for a row that there is not.
+   * Runs a row for a person. The answer is the value that a client would read from the JSON.
+   * @throws PuenteError as the API refuses; TypeError for a row that does not exist.
    */
   ask(person: Person, row: RowName, asked?: Asked): Promise<unknown>;
 }
@@ -36,7 +34,7 @@ export interface OpsDoor extends Omit<OpsParts, 'fleet'> {
   hosts: readonly string[];
   metrics: Metrics;
   admission: Pick<Admission, 'level' | 'callsUnderWay'>;
-  /** Makes the pages for people; without it the door is for programs alone. */
+  /** Makes the pages of the console; without it the door serves programs only. */
   console?: (parts: ConsoleParts) => RequestHandler;
   /** False while starting or stopping: `/readyz` answers 503. */
   ready(): boolean;

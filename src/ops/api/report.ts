@@ -1,5 +1,4 @@
-/** Reports on the ops door: JSON, CSV and one HTML file; and two periods compared. */
-
+/** Reports on the ops API: JSON, CSV and one HTML file; figures for charts; and two periods compared. */
 import type { Said } from '../../error.ts';
 import type { Language, Words } from '../../locales/words.ts';
 import type { ExchangeFilter } from '../../proxy/records/evidence.ts';
@@ -14,7 +13,7 @@ import { adviceFor } from '../report/sections.ts';
 import { type OpsRoute, opsRoute, streamed } from './router.ts';
 import type { Streamed } from './stream.ts';
 
-/** Exchanges read at once for a streamed file. */
+/** Exchanges per page of a streamed file. */
 const PAGE = 1_000;
 const CONTENT_TYPES = { json: 'application/json', csv: 'text/csv; charset=utf-8', html: 'text/html; charset=utf-8' };
 
@@ -65,18 +64,18 @@ async function* partsOf(
   else yield `${printable(JSON.stringify(report, null, 2))}\n`;
 }
 
-/** Loaded with the first report that people read: no start waits for them. */
+/** Loaded with the first HTML report, so that no start of the process waits for it. */
 async function wordsOf(language: Language): Promise<Words> {
   const { loadWords } = await import('../../locales/words.ts');
   return loadWords()[language];
 }
 
-/** JSON may hold the control characters above 126 as they are, and some terminals obey them (`test/faults/README.md` F132). */
+/** Escapes the control characters above 126, which some terminals obey (`test/faults/README.md` F132). */
 function printable(json: string): string {
   return json.replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
 }
 
-/** Every exchange of the period, a page in memory at a time. */
+/** Every exchange of the period, with one page in memory at a time. */
 async function* exchangeLines(ports: Ports, ask: ReturnType<typeof askOf>): AsyncGenerator<string> {
   const { merchant_id, since, until } = ask;
   const filter: ExchangeFilter = { since, until, ...(merchant_id === null ? {} : { merchant_id }) };

@@ -1,5 +1,4 @@
-/** Routes of the ops API as rows: what each takes and gives, which role may use it, and the command that does the same; and the router made of them. */
-
+/** Routes of the ops API as rows (schemas, role, and the command that does the same), and the router made of them. */
 import express, { type Request, type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { type Fact, PuenteError, type Spoken } from '../../error.ts';
@@ -14,26 +13,23 @@ import { isStreamed, type Streamed, sendStream, untilGone } from './stream.ts';
 
 export type { Person, Role } from './person.ts';
 
-/** What the operations of the ops door are handed beside the ports. */
 export interface OpsParts {
   ports: Ports;
-  /** Throws PuenteError blocked_address for a URL that the outbound guard would refuse. */
+  /** @throws PuenteError blocked_address for a URL that the outbound guard would refuse. */
   checkUrl(url: string): void;
-  /** What reports say of the installation. */
   report_facts: ReportFacts;
-  /** What the doctor examines. */
   installation: Installation;
-  /** The board's one read, shared by all who look. */
+  /** One read of the fleet, shared by all viewers. */
   fleet: Fleet;
 }
 
 export interface OpsCall {
   path: Record<string, string>;
-  /** When it is run, as the row's schemas parse it; as the body. */
+  /** In `run`, as the row's schemas have parsed it; the same for the body. */
   query: unknown;
   body: unknown;
   person: Person;
-  /** Aborted when the client goes before it has its answer. */
+  /** Aborted when the client disconnects before it has the complete answer. */
   signal: AbortSignal;
 }
 
@@ -42,31 +38,24 @@ export interface OpsRoute {
   /** Express path below the door, e.g. `/api/merchants/:id`. */
   path: string;
   role: Role;
-  /** Added to the refusal of a role, where people would expect a lower role to be enough. */
+  /** Added to the refusal of a role, where operators would expect a lower role to be enough. */
   role_note?: Spoken;
-  /** One sentence for people. */
   summary: string;
   query?: z.ZodType;
   body?: z.ZodType;
-  /** The JSON answer; of a streamed one, its content types. */
   answer: z.ZodType | { streams: readonly string[] };
   /** The command that does the same, as `merchants show`. */
   command: string;
   run(parts: OpsParts, call: OpsCall): Promise<unknown>;
 }
 
-/** Names a row as the API's own page does: `GET /api/merchants/:id`. */
 export type RowName = `${OpsRoute['method']} /api/${string}`;
 
-/** Marks the answer of `run` as streamed. */
 export function streamed(answer: Streamed): Streamed & { streamed: true } {
   return { ...answer, streamed: true };
 }
 
-/**
- * A row with the role that may use it. It gives `run` the types of its schemas, by which the door has parsed both by then.
- * @param at method and path, as `GET /api/merchants/:id`.
- */
+/** A row of the API. `run` gets query and body as the row's schemas have parsed them. */
 export function opsRoute<Query extends z.ZodType, Body extends z.ZodType>(
   role: Role,
   at: RowName,
@@ -92,7 +81,6 @@ export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown)
   throw new PuenteError('bad_request', [...once.values()], { between: '; ' });
 }
 
-/** One thing that is wrong: where, and what. */
 function sentence(schema: z.core.$ZodType, issue: z.core.$ZodIssue): Spoken {
   if (issue.code === 'unrecognized_keys') return unknownFields(schema, issue);
   const [nearest] = issue.code === 'invalid_union' ? nearestAlternative(issue) : [];
@@ -107,7 +95,6 @@ function sentence(schema: z.core.$ZodType, issue: z.core.$ZodIssue): Spoken {
 
 const zodLocales = { es: z.locales.es().localeError, pt: z.locales.pt().localeError };
 
-/** zod's own message, in its own words of each language. */
 function inEachLanguage(issue: z.core.$ZodIssue): Fact {
   const { message: en } = issue;
   const raw = issue as z.core.$ZodRawIssue; // what zod makes the message from; `reportInput` keeps the input in it
@@ -127,13 +114,13 @@ function unknownFields(schema: z.core.$ZodType, issue: z.core.$ZodIssueUnrecogni
     : say('input.unknown', { fields, count, allowed });
 }
 
-/** Of several forms that a value may have, the one with the least wrong is the one that was meant. */
+/** The issues of the alternative of a union that has the fewest: the caller most likely meant it. */
 function nearestAlternative(issue: z.core.$ZodIssueInvalidUnion): readonly z.core.$ZodIssue[] {
   const [nearest] = issue.errors.toSorted((first, second) => first.length - second.length);
   return nearest ?? [];
 }
 
-/** The names that an object of the schema takes at a path; null where the schema doesn't say. */
+/** The field names that the schema's object takes at a path; null where the schema doesn't say. */
 function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] | null {
   const kind = unwrapped(schema);
   const [name, ...rest] = path;
@@ -171,8 +158,8 @@ export function permit(row: OpsRoute, person: Person): void {
 }
 
 /**
- * @param ask what a call brings, before anything of it was looked at; a body that is undefined is none.
- * @throws PuenteError forbidden, bad_request for what the row does not take, and whatever the operation refuses.
+ * @param ask a call before any check; an undefined body is no body.
+ * @throws PuenteError forbidden; bad_request for input that the row does not take; and as the operation refuses.
  */
 export async function runRow(row: OpsRoute, parts: OpsParts, ask: OpsCall): Promise<unknown> {
   permit(row, ask.person);
@@ -180,13 +167,10 @@ export async function runRow(row: OpsRoute, parts: OpsParts, ask: OpsCall): Prom
   return row.run(parts, { ...ask, query, body: row.body && parsed(row.body, ask.body ?? {}) });
 }
 
-/** Largest body of an operator's change: a bulk move names thousands of merchants, and nothing is larger. */
+/** Largest body of a change: a bulk move names thousands of merchants, and no other body is larger. */
 const BODY_LIMIT = '512kb';
 
-/**
- * The API under `/api`. An unknown caller is refused before any route is looked up, so that it does not learn which routes
- * there are; each row admits the roles that are enough.
- */
+/** The API under `/api`. It refuses unknown callers before the routing: they do not learn which routes exist. */
 export function opsRouter(rows: readonly OpsRoute[], parts: OpsParts, signIn: SignIn): Router {
   const router = Router();
   router.use('/api', signIn.handler);
@@ -196,13 +180,13 @@ export function opsRouter(rows: readonly OpsRoute[], parts: OpsParts, signIn: Si
       permit(row, signIn.personOf(request));
       next();
     };
-    // Before the body is read.
+    // The role is checked before the body is read.
     router[method](row.path, permitted, express.json({ limit: BODY_LIMIT }), answerOf(row, parts, signIn));
   }
   return router;
 }
 
-/** Named segments before parameters, so that `/api/moves/bulk` is not a move called bulk. */
+/** Named segments before parameters, so that `/api/moves/bulk` does not match `/api/moves/:id`. */
 function inOrder(rows: readonly OpsRoute[]): OpsRoute[] {
   const key = ({ path }: OpsRoute): string => path.replaceAll(':', '\uffff');
   return rows.toSorted((first, second) => (key(first) < key(second) ? -1 : Number(key(first) > key(second))));
@@ -222,7 +206,7 @@ function answerOf(row: OpsRoute, parts: OpsParts, signIn: SignIn): RequestHandle
   };
 }
 
-/** @throws PuenteError bad_request for what the row does not take, and for a form or plain text that a page can post. */
+/** @throws PuenteError bad_request for an unexpected body, and for a form or text, which a foreign page can post. */
 function bodyOf(row: OpsRoute, request: Request): unknown {
   const is_empty =
     request.headers['transfer-encoding'] === undefined && Number(request.headers['content-length'] ?? 0) === 0;

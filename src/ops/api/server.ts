@@ -1,4 +1,4 @@
-/** The ops door: health and metrics; and the API and console of operators, which are loaded once the process is ready. */
+/** The ops door: health and metrics; and the API and the console, which are loaded once the process is ready. */
 import type { ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
 import { PuenteError } from '../../error.ts';
@@ -9,7 +9,7 @@ import { doorGuard, GUARD_HEADERS, sameOriginOnly } from './access.ts';
 import { tellError } from './errors.ts';
 import type { OpsDoor } from './parts.ts';
 
-/** Refuses a request head that is ambiguous, in the shape of every refusal of this listener. */
+/** Refuses an ambiguous request head, in the shape of every refusal of this listener. */
 export function refuseOpsHead(response: ServerResponse): void {
   const { text: message, said } = say('refusal.head', {});
   const text = JSON.stringify({ error: 'bad_request', message, said: [said] });
@@ -20,7 +20,7 @@ export function refuseOpsHead(response: ServerResponse): void {
 
 export interface OpsApp {
   app: Express;
-  /** Loads the API, a fifth of the program, which is else loaded with the first call to it. */
+  /** Loads the API, a fifth of the program; otherwise the first call to it does. */
   load: LoadedLate['load'];
 }
 

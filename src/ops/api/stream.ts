@@ -1,17 +1,16 @@
-/** Sends an answer in parts, no faster than the client reads, and stops its making when the client goes. */
+/** Streams an answer no faster than the client reads, and stops making it when the client disconnects. */
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import type { Log } from '../../proxy/log.ts';
 
-/** Whether `run` has marked its answer with `streamed()`. */
 export function isStreamed(answer: unknown): answer is Streamed & { streamed: true } {
   return typeof answer === 'object' && answer !== null && 'streamed' in answer && answer.streamed === true;
 }
 
 /**
- * An error before the first part is thrown, and answered as any other. A later one cuts the connection, so that what has
- * arrived does not look complete.
+ * An error before the first part is thrown, and answered as any other. A later one cuts the connection, so that the
+ * partial answer does not look complete.
  */
 export async function sendStream(response: Response, answer: Streamed, log: Log): Promise<void> {
   const parts = answer.parts[Symbol.asyncIterator]();
@@ -56,10 +55,10 @@ function safeName(name: string): string {
     .slice(0, 100);
 }
 
-/** An answer that is not one JSON value: written in parts as they are made, never gathered in memory. */
+/** An answer that is not one JSON value: its parts are sent as they are made, never gathered in memory. */
 export interface Streamed {
   content_type: string;
-  /** Offered to a browser as the file's name; null shows it in place. */
+  /** The file name offered to a browser; null: the browser shows the answer in place. */
   file_name: string | null;
   parts: AsyncIterable<string>;
 }

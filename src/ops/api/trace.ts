@@ -1,5 +1,4 @@
-/** Trace on the ops door: one sale in one story, by any id. */
-
+/** Trace on the ops API: the story of one sale, by any id. */
 import { z } from 'zod';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import { capturedMessages } from '../capture/format.ts';

@@ -67,7 +67,6 @@ export const upkeepRoutes: OpsRoute[] = [
   }),
 ];
 
-/** One JSON object a line, as the news comes. */
 function newsLines(news: AsyncIterable<BackupProgress | ReconcileNews>) {
   const lines = async function* (): AsyncGenerator<string> {
     for await (const one of news) yield `${JSON.stringify(one)}\n`;
