@@ -1,5 +1,4 @@
-/** What operators do with brown-outs: schedule windows in which legacy refuses new work, list them, abort them at once. */
-
+/** Brown-outs for operators: schedule windows in which legacy refuses new work, list them, abort them at once. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
@@ -10,14 +9,12 @@ import { instant, iso, merchantId, time } from '../fields.ts';
 import { changeInAnyCase, merchantToChange } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 
-/** A drill, not an end: a shop must be able to sell the next day. */
+/** A brown-out is a drill: a merchant must be able to sell the next day. */
 const LONGEST_MS = 24 * 60 * 60_000;
-/** Windows a merchant keeps (`merchantSettings`); the ones that ended longest ago make room. */
+/** Windows kept per merchant (`merchantSettings`); those that ended longest ago are dropped. */
 const MOST_KEPT = 100;
-/** Merchants of one drill. */
 const MOST_MERCHANTS = 1_000;
 
-/** The body of `POST /api/brownouts`. */
 export const brownoutAsk = z.strictObject({
   merchants: z.array(merchantId).min(1).max(MOST_MERCHANTS),
   from: instant.describe('when it begins, such as 2026-01-31T09:00:00Z'),
@@ -26,7 +23,6 @@ export const brownoutAsk = z.strictObject({
 });
 export type BrownoutAsk = z.infer<typeof brownoutAsk>;
 
-/** One drill over all its merchants. */
 export const brownoutView = z.object({
   id: z.string(),
   from: time,
@@ -40,8 +36,7 @@ export type BrownoutView = z.infer<typeof brownoutView>;
 
 /**
  * Schedules a window for every merchant named, or for none.
- * @throws PuenteError bad_request for a window that ends before it begins, in the past, or is longer than a day; refused
- * where it overlaps another one of a merchant.
+ * @throws PuenteError bad_request for a window that is empty, past or over a day; refused if it overlaps another one.
  */
 export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: string): Promise<BrownoutView> {
   const now = ports.clock.now();
@@ -57,7 +52,7 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
     }).catch(async (error: unknown) => {
       // Another window of this merchant was scheduled first: the merchants before it must not keep half a drill.
       await abortBrownout(ports, window.id, encoded(say('brownout.halved', {})), 'puente').catch(
-        () => undefined, // none has it yet
+        () => undefined, // no merchant has it yet
       );
       throw error;
     });
@@ -65,7 +60,6 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
   return viewOf(window, ids, now);
 }
 
-/** Newest window first. */
 export async function viewBrownouts(ports: Ports): Promise<BrownoutView[]> {
   const found = new Map<string, { window: Brownout; merchants: string[] }>();
   for (const { id, settings } of await ports.store.merchants.merchants())

@@ -1,4 +1,4 @@
-/** Many moves in a row, by list or selection: started, worked off one merchant after the other, stopped by a safety stop or by hand. */
+/** Bulk moves, by list or selection: one merchant after the other, until a safety stop or an operator ends it. */
 import { z } from 'zod';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
@@ -17,19 +17,18 @@ import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { propose } from './proposals.ts';
 import { type MoveTarget, moveTarget } from './target.ts';
 
-/** Merchants of one bulk move: its row is written again with every step. */
+/** Merchants of one bulk move; its row is rewritten with every step. */
 const MOST_ITEMS = 10_000;
-/** Bulk moves that are listed. */
 const MOST_LISTED = 100;
 
 const item = z.strictObject({
   merchant_id: merchantId,
-  /** Where this one is to go, if elsewhere than the rest. */
+  /** The target of this merchant, if it differs from the others'. */
   stage: z.enum(stages).exactOptional(),
   share: merchantSettings.shape.share.unwrap().exactOptional(),
 });
 
-/** Merchants like this; all that is named must hold. */
+/** A filter on merchants; every named condition must hold. */
 const selection = z.strictObject({
   stage: z.enum(stages).exactOptional(),
   verdict: z.enum(verdicts).exactOptional(),
@@ -39,7 +38,7 @@ const selection = z.strictObject({
     .exactOptional(),
 });
 
-/** The body of `POST /api/bulk`: a list of merchants, or a selection; one target for all that name none. */
+/** The body of `POST /api/bulk`: a list of merchants or a selection; one target for all items without their own. */
 export const bulkAsk = z
   .strictObject({
     target: moveTarget.partial({ stage: true }),
@@ -61,13 +60,13 @@ export type BulkAsk = z.infer<typeof bulkAsk>;
 
 export const bulkStates = ['running', 'stopped', 'done', 'aborted'] as const satisfies readonly BulkMove['state'][];
 
-/** A bulk move as people see it; its summary is `3 moved, 0 proposed, 0 refused, 0 skipped, 6 waiting`. */
+/** A bulk move as answered; its summary is `3 moved, 0 proposed, 0 refused, 0 skipped, 6 waiting`. */
 export type BulkView = Shown<Omit<BulkMove, 'items'>> & { summary: string; items: Shown<BulkItem>[] };
 
 /**
- * Writes a bulk move down; it is worked off in the background, one merchant after the other.
- * @throws PuenteError bad_request for a list with doubles or without a target, refused when no merchant is selected, forbidden
- * for an override without the role approver.
+ * Stores a bulk move; a background loop moves its merchants one after the other.
+ * @throws PuenteError bad_request for a merchant named twice or without a target; refused when none is selected;
+ * forbidden for an override without the role approver.
  */
 export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Promise<BulkView> {
   const { target, reason: why, per_day = ports.settings.moves.bulk_per_day } = ask;
@@ -98,7 +97,6 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
   return bulkView(saved);
 }
 
-/** Newest first. */
 export async function viewBulks(ports: Ports): Promise<Omit<BulkView, 'items'>[]> {
   const all = await ports.store.moves.bulkMoves(bulkStates, MOST_LISTED);
   return all.map(bulkView).map(({ items: _items, ...view }) => view);
@@ -117,7 +115,7 @@ export async function abortBulk(ports: Ports, id: string, why: string, person: P
         'refused',
         say('refusal.bulk_over', { id, state: bulk.state, why: readStored(bulk.detail) }),
       );
-    // It leaves no merchant waiting.
+    // An aborted bulk move leaves no merchant waiting.
     const skipped = { state: 'skipped', detail: 'aborted before its turn', at: ports.clock.now() } as const;
     const items = bulk.items.map((one) => (one.state === 'waiting' ? { ...one, ...skipped } : one));
     const detail = encoded(say('bulk.aborted', { name: person.name, reason: why }));
@@ -144,7 +142,7 @@ async function foundBulk(ports: Ports, id: string): Promise<BulkMove> {
   return bulk;
 }
 
-/** The cheap conditions first; only the rest are judged. */
+/** Checks the cheap conditions first; only the remaining merchants are judged. */
 async function selected(ports: Ports, where: z.infer<typeof selection>): Promise<z.infer<typeof item>[]> {
   const like = (merchant: Merchant): boolean =>
     (where.stage === undefined || stageInForce(ports.settings, merchant, null).intended === where.stage) &&
@@ -176,20 +174,19 @@ export function bulkView(bulk: BulkMove): BulkView {
 
 export type BulkStep =
   | { kind: 'move'; item: BulkItem }
-  /** Until epoch ms. Each `why` is an encoded message. */
+  /** `until` in epoch ms. Each `why` is an encoded message. */
   | { kind: 'wait'; until: number; why: string }
   | { kind: 'stop'; why: string }
   | { kind: 'done'; why: string };
 
-/** A safety stop that stands at one of its merchants. */
 export interface StopSeen {
   merchant_id: string;
   trip: Trip;
 }
 
 /**
- * The next step. A safety stop that came after the start ends all of it: what moved one merchant into trouble may move the
- * next. An older one refuses its own merchant alone.
+ * The next step. A safety stop after the start ends the bulk move: the next merchant may be harmed too. An older stop
+ * refuses only its own merchant.
  * @param now epoch ms; the budget is of the UTC day.
  */
 export function nextStep(bulk: BulkMove, stops: readonly StopSeen[], now: number): BulkStep {
@@ -207,7 +204,7 @@ export function nextStep(bulk: BulkMove, stops: readonly StopSeen[], now: number
   return { kind: 'wait', until, why };
 }
 
-/** Moves and proposals of the UTC day; what was refused, or there already, costs nothing. */
+/** Moves and proposals of the UTC day; refused and skipped merchants don't count. */
 export function spentToday({ items }: Pick<BulkMove, 'items'>, now: number): number {
   const today = Math.floor(now / DAY_MS);
   return items.filter(
@@ -215,7 +212,6 @@ export function spentToday({ items }: Pick<BulkMove, 'items'>, now: number): num
   ).length;
 }
 
-/** The bulk with one item settled. */
 export function settled(
   bulk: BulkMove,
   item: BulkItem,
@@ -229,7 +225,6 @@ export function settled(
   return { ...bulk, items, detail: encoded(summary({ items })) };
 }
 
-/** `3 moved, 0 proposed, 1 refused, 0 skipped, 6 waiting`. */
 export function summary({ items }: Pick<BulkMove, 'items'>): Spoken {
   const by = Map.groupBy(items, ({ state }) => state);
   const count = (state: BulkItem['state']): number => by.get(state)?.length ?? 0;
@@ -242,11 +237,11 @@ export function summary({ items }: Pick<BulkMove, 'items'>): Spoken {
   });
 }
 
-/** A window or a budget is looked at again after so long: a safety stop or an abort must be seen meanwhile. */
+/** A closed window or a spent budget is checked again this often: a safety stop or an abort must be seen meanwhile. */
 const REST_MS = 1000;
 
 /**
- * One step. Does nothing when the bulk move was changed or ended meanwhile.
+ * Runs one step; does nothing when the bulk move was changed or ended meanwhile.
  * @returns epoch ms before which another step is of no use; null: go on at once.
  */
 export function stepBulk(ports: Ports, id: string): Promise<number | null> {
@@ -283,14 +278,14 @@ async function moveItem(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<n
 }
 
 interface Done {
-  /** `waiting`: not now, but later. */
+  /** `waiting`: to be tried again later. */
   state: BulkItem['state'];
   detail: string;
 }
 
 async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Done> {
   const target = targetOf(bulk, item);
-  // Who may start a bulk move may move each of its merchants; only an approver could start one with an override.
+  // The person who started a bulk move may move each of its merchants; only an approver can start one with an override.
   const person: Person = { name: bulk.who, role: target.override ? 'approver' : 'operator' };
   const judged = await judgeFor(ports, item.merchant_id, target, person);
   const { judgement } = judged;
@@ -318,7 +313,7 @@ function targetOf(bulk: BulkMove, item: BulkItem): MoveTarget {
   return moveTarget.parse({ ...bulk.move, ...item.own });
 }
 
-/** What a merchant's own refusal is goes on its line; anything else is a fault of ours and leaves it waiting. */
+/** A merchant's own refusal goes on its line; any other error is a fault of Puente and leaves the merchant waiting. */
 function refusalOf(error: unknown): Done {
   if (!(error instanceof PuenteError)) throw error;
   if (error.code === 'conflict') return { state: 'waiting', detail: error.message };
@@ -326,7 +321,7 @@ function refusalOf(error: unknown): Done {
   throw error;
 }
 
-/** The process may have ended between the merchant's commit and ours. */
+/** The process may have ended between the merchant's commit and the bulk move's. */
 async function movedBefore(ports: Ports, bulk: BulkMove, { merchant_id }: BulkItem): Promise<boolean> {
   const [last] = await ports.store.audit.auditsOf({ subject: merchant_id, action: 'stage' }, 1);
   return last?.detail.bulk === bulk.id;
@@ -343,22 +338,22 @@ async function end(ports: Ports, bulk: BulkMove, action: AuditAction): Promise<v
   ports.log.info(action, { action: bulk.state, count: bulk.items.length });
 }
 
-/** Tells why it stands still, once. */
+/** Stores why the bulk move waits, once per reason. */
 async function wait(ports: Ports, bulk: BulkMove, why: string): Promise<void> {
   if (bulk.detail !== why) await ports.store.moves.saveBulkMove({ ...bulk, detail: why }, bulk.revision, null);
 }
 
-// Works off bulk moves, taken from the store: one merchant after the other, and again after a restart.
+// The background loop of bulk moves: it reads them from the store, so it continues after a restart.
 
 /** For bulk moves that another process started, and for the end of a rest; a start in this process wakes the loop. */
 const POLL_MS = 5_000;
 /** Each step judges a merchant and writes; payments come first. */
 const CONCURRENCY = 1;
-/** Running at once; more wait for their turn. */
+/** Bulk moves that run at once; others wait. */
 const MOST_RUNNING = 100;
 
 export function startBulkMoves(ports: Ports): Loop {
-  /** Epoch ms before which a bulk move that waits for its window or its day is left alone. */
+  /** Epoch ms before which a bulk move that waits for its window or its day takes no step. */
   const rests = new Map<string, number>();
   return startLoop({
     name: 'bulk moves',

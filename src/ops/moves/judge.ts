@@ -1,5 +1,4 @@
-/** Judges a move: may it be made, what is missing, who has to agree, and what it would touch: pure (`docs/architecture.md` A move). */
-
+/** Judges a move: is it allowed, what is missing, who must agree, what it touches (`docs/architecture.md` A move). */
 import { z } from 'zod';
 import { say } from '../../locales/message.ts';
 import type { MerchantSettings, RoutedKind, Stage } from '../../proxy/routing/merchant.ts';
@@ -25,11 +24,11 @@ export const judgementView = z.object({
 export type Judgement = z.infer<typeof judgementView>;
 
 /**
- * Going back is allowed at any time, without evidence, approver or window. Going forward needs one stage after the other,
- * no safety stop, the window, and evidence: for canary no hard blocker, enough calls on paper and somewhere to tell its
- * sales; for orders a verdict that is ready, and enough of everything on the orders lane. Shadow changes no answer and needs no evidence.
- * @returns the settings after the move beside the judgement.
- * @throws PuenteError bad_request for a target that says too little, or contradicts itself.
+ * A move back is allowed at any time, without evidence, approver or window. A move forward needs one stage after the
+ * other, no safety stop, an open window, and evidence. For canary: no hard blocker, enough translated calls and a
+ * notice URL. For orders: a verdict that is ready, and enough of everything on the orders lane. Shadow changes no
+ * answer and needs no evidence.
+ * @throws PuenteError bad_request for a target that is incomplete, or contradicts itself.
  */
 export function judgeMove(situation: Situation): { judgement: Judgement; after: MerchantSettings } {
   const { rules, merchant, target, facts } = situation;
@@ -56,11 +55,11 @@ function judgeForward(situation: Situation, direction: Direction): Omit<Judgemen
   return { allowed, kind: 'forward', missing, needs, overridden: allowed && overridden };
 }
 
-// What a move forward needs and does not have, each with the command that would give it: pure.
+// What a move forward lacks, each with the command that would give it: pure.
 
 type Forward = Direction['forward'];
 
-/** What no role can waive: the role itself, the window, and an active safety stop. */
+/** What no role can waive: the role itself, the window, and a safety stop in force. */
 export function standingInTheWay(situation: Situation, forward: Forward): Finding[] {
   const { person, target, merchant } = situation;
   const found = [...moverFindings(situation), ...stopFindings(situation, forward), ...windowFindings(situation)];
@@ -69,21 +68,21 @@ export function standingInTheWay(situation: Situation, forward: Forward): Findin
   return [finding('role', say('role.override', { name, role }), `puente can-migrate ${merchant.id}`), ...found];
 }
 
-/** The one thing that even a move back needs. */
+/** The only condition of a move back. */
 export function moverFindings({ person }: Situation): Finding[] {
   if (isEnough(person.role, 'operator')) return [];
   return [finding('role', say('role.move', { name: person.name, role: person.role }), null)];
 }
 
-/** Hard blockers of the readiness verdict; moving to shadow changes no answer, so they don't count there. */
+/** Hard blockers of the readiness verdict; a move to shadow changes no answer, so they don't count there. */
 export function blockersOf({ readiness }: Situation, forward: Forward): Finding[] {
   const kinds = kindsTo(forward, ['canary', 'orders']);
   if (kinds.length === 0) return [];
-  // A safety stop stands in the way of every move forward, and is told there.
+  // A safety stop blocks every move forward; `stopFindings` reports it.
   return readiness.blockers.filter((one) => one.code !== 'safety_stop' && concerns(kindOf(one, readiness), kinds));
 }
 
-/** Evidence that an approver may do without, and stages that are skipped. */
+/** Evidence that an approver may waive, and skipped stages. */
 export function missingEvidence(situation: Situation, { forward, skipped }: Direction): Finding[] {
   return [
     ...skippedFindings(situation, skipped),
@@ -123,8 +122,8 @@ function skippedFindings({ merchant, target }: Situation, skipped: readonly Stag
 }
 
 /**
- * Calls that prove something, per kind. Lists of devices name no unit, so a canary leaves them on legacy: they prove
- * themselves on paper, and count only where they are moved by themselves. A kind without any call has nothing to lose.
+ * Enough calls, per kind. Lists of devices name no unit, so a canary leaves them on legacy: they are proven in shadow,
+ * and count only where devices are moved alone. A kind without any call has nothing to lose.
  */
 function sampleFindings(situation: Situation, kinds: readonly RoutedKind[], to: 'canary' | 'orders'): Finding[] {
   const { facts, settings, target, merchant, readiness } = situation;
@@ -143,14 +142,14 @@ function sampleFindings(situation: Situation, kinds: readonly RoutedKind[], to: 
     const { min_sample } = settings;
     const sentence = say(served ? 'too_few_calls.served' : 'too_few_calls.translated', { count, kind, min_sample });
     const stage = served ? 'canary' : 'shadow';
-    // Where it is there already only traffic helps, and the coverage shows of what.
+    // A merchant that is there already needs traffic; the coverage shows of what.
     const there = (merchant.settings.kinds[kind]?.stage ?? merchant.settings.stage) === stage;
     const move = `puente stage ${merchant.id} ${served ? 'canary --share 5' : 'shadow'} --kind ${kind} --reason …`;
     return [finding('too_few_calls', sentence, there ? `puente coverage ${merchant.id}` : move)];
   });
 }
 
-/** The one thing that a canary can't prove without harm: its sales would be told nowhere. */
+/** A missing notice URL can't be tried on a canary without harm: the merchant would not be notified of its sales. */
 function noticeFindings({ readiness }: Situation, kinds: readonly RoutedKind[]): Finding[] {
   return readiness.unproven.filter(
     (one) => one.code === NO_NOTICE_URL && kinds.length > 0 && concerns(kindOf(one, readiness), kinds),
@@ -171,7 +170,7 @@ function kindsTo(forward: Forward, stages: readonly Stage[]): RoutedKind[] {
   return forward.filter(({ to }) => stages.includes(to)).map(({ kind }) => kind);
 }
 
-/** Payments follow their sale, and what is of no operation is everybody's. */
+/** Payments follow their sale, and a finding without an operation concerns every kind. */
 function concerns(kind: RoutedKind | 'payments' | null, kinds: readonly RoutedKind[]): boolean {
   return kind === null || kind === 'payments' || kinds.includes(kind);
 }

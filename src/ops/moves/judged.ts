@@ -1,4 +1,4 @@
-/** A move judged on what the store knows, refused with what is missing, or written with the evidence in its audit line. */
+/** Judges a move on the store's evidence; refuses it with what is missing, or saves it with its evidence. */
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
@@ -15,7 +15,6 @@ import { merchantReadiness } from '../readiness/readiness.ts';
 import { type Judgement, judgeMove } from './judge.ts';
 import { type Facts, type MoveTarget, routingChange, routingOf, type Sample, type Situation } from './target.ts';
 
-/** A move that was judged, on the merchant as it was then. */
 export interface Judged {
   before: Merchant;
   situation: Situation;
@@ -23,7 +22,6 @@ export interface Judged {
   after: MerchantSettings;
 }
 
-/** The merchant after a move, with what was said of it. */
 export type Moved = MerchantView & { judgement: Judgement };
 
 export async function judgeFor(ports: Ports, id: string, target: MoveTarget, person: Person): Promise<Judged> {
@@ -32,7 +30,7 @@ export async function judgeFor(ports: Ports, id: string, target: MoveTarget, per
   return { before, situation, ...judgeMove(situation) };
 }
 
-/** @throws PuenteError refused: one sentence for each thing that is missing, with the command that gives it. */
+/** @throws PuenteError refused: one sentence for each missing thing, with the command that gives it. */
 export function refuseUnlessAllowed({ before, judgement }: Pick<Judged, 'before' | 'judgement'>): void {
   if (judgement.allowed) return;
   const missing = judgement.missing.flatMap(({ what, said, command }) => [
@@ -47,8 +45,7 @@ export function refuseUnlessAllowed({ before, judgement }: Pick<Judged, 'before'
 }
 
 /**
- * Writes an allowed move. The crash test's failpoints stand around the one commit.
- * @param extra further facts for the audit line, such as who proposed it.
+ * Saves an allowed move. @param extra further facts for the audit line, such as the proposer.
  * @throws PuenteError conflict when the merchant changed since it was judged.
  */
 export async function makeMove(
@@ -70,7 +67,6 @@ export async function makeMove(
   return { ...merchantView(ports, saved), judgement };
 }
 
-/** Who, why, before and after, what was said of it, and the evidence that it rests on. */
 function moveAudit(
   ports: Ports,
   { before, situation, judgement, after }: Judged,
@@ -107,7 +103,7 @@ function moveAudit(
   };
 }
 
-/** Days of traffic that a day's calls are told from. */
+/** Days of traffic that the mean of calls per day is taken over. */
 const DAYS = 7;
 
 export async function situationOf(
@@ -147,7 +143,7 @@ async function gatherFacts(ports: Ports, merchant_id: string): Promise<Facts> {
     const mine = (operation: string): boolean => kinds.get(operation) === kind;
     return {
       ...told,
-      // What legacy refused was judged on paper too, and proves no sale.
+      // Creates that legacy refused have a verdict too, but prove no sale.
       shadow:
         kind === 'devices' ? Math.min(told.seen, readTwice(coverage, mine)) : Math.min(taken, onPaper(verdicts, mine)),
     };
@@ -165,12 +161,12 @@ async function gatherFacts(ports: Ports, merchant_id: string): Promise<Facts> {
   };
 }
 
-/** Every create on paper has one verdict. */
+/** Each create that shadow translated has one verdict. */
 function onPaper(verdicts: VerdictRow[], mine: (operation: string) => boolean): number {
   return verdicts.filter(({ operation }) => mine(operation)).reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Lists are compared field by field; the field that was compared most often says how often. */
+/** Lists are compared field by field; the field that was compared most often gives the number of lists. */
 function readTwice(coverage: CoverageRow[], mine: (operation: string) => boolean): number {
   return coverage
     .filter(({ operation }) => mine(operation))

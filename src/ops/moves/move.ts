@@ -1,4 +1,4 @@
-/** Moving a merchant: judged, and written with a reason, a revision precondition and the evidence in the audit line; and rolling back to legacy at once. */
+/** Moves a merchant, with a reason, a revision and the evidence in the audit; and rolls it back to legacy at once. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -12,7 +12,6 @@ import { drainView, viewDrain } from './preview.ts';
 import { type ProposalView, propose, withdrawAll } from './proposals.ts';
 import { FOLLOW, type MoveTarget, moveTarget, routingChange, routingOf } from './target.ts';
 
-/** The body of `PUT /api/merchants/:id/stage`. */
 export const stageChange = moveTarget.extend({ reason, revision });
 export type StageChange = z.infer<typeof stageChange>;
 
@@ -22,7 +21,7 @@ const slots = z
   .transform((text) => text.split(',').filter((slot) => slot !== ''))
   .pipe(moveTarget.shape.units_in.unwrap());
 
-/** The query of `GET /api/merchants/:id/stage/preview`; `follow` is the stage `null` of a move. */
+/** The query of `GET /api/merchants/:id/stage/preview`; `follow` stands for the stage `null` of a move. */
 export const previewAsk = z
   .strictObject({
     stage: z.enum([...stages, FOLLOW]),
@@ -36,14 +35,13 @@ export const previewAsk = z
     return { ...rest, stage: stage === FOLLOW ? null : stage, override: override === 'true' };
   });
 
-/** The merchant after the move; or the proposal that waits for a second person, and has moved nothing. */
 export type MoveAnswer =
   | (Moved & { result: 'moved' })
   | { result: 'proposed'; proposed: ProposalView; judgement: Judgement };
 
 /**
- * Moves a merchant: the next create sees it; every open link stays on the lane it was created on.
- * @throws PuenteError refused with all that is missing, conflict when the revision is another, bad_request for a bad target.
+ * Moves a merchant: it applies to the next create; every open link stays on the lane it was created on.
+ * @throws PuenteError refused with all that is missing, conflict for another revision, bad_request for a bad target.
  */
 export async function moveStage(ports: Ports, id: string, change: StageChange, person: Person): Promise<MoveAnswer> {
   const { reason: why, revision: expected, ...target } = change;
@@ -61,7 +59,7 @@ export async function moveStage(ports: Ports, id: string, change: StageChange, p
   return { result: 'moved', ...(await makeMove(ports, judged, why, person)) };
 }
 
-/** What the move would be told and touch, without making it. @throws PuenteError bad_request for a bad target. */
+/** The judgement of a move, without making it. @throws PuenteError bad_request for a bad target. */
 export async function previewStage(
   ports: Ports,
   id: string,
@@ -72,14 +70,12 @@ export async function previewStage(
   return { merchant_id: id, revision: before.revision, judgement };
 }
 
-// Rollback: one action that takes a merchant back to legacy now, whatever else is going on; open sales stay where
-// they were born.
+// Rollback: takes a merchant back to legacy at once, in any situation; open sales stay on their lane.
 
-/** What the next create sees, and what is still to come. */
 export const rolledBack = drainView.extend({ before: drainView.shape.in_force, revision: z.int() });
 export type RolledBack = z.infer<typeof rolledBack>;
 
-/** Needs no evidence, approver, window or revision: going back is right whatever was changed meanwhile. @throws PuenteError bad_request for an id that is none. */
+/** Right on any revision: needs no evidence, approver or window. @throws PuenteError bad_request for an invalid id. */
 export async function rollBack(ports: Ports, id: string, why: string, person: Person): Promise<RolledBack> {
   const { before, revision } = await saveLegacy(ports, id, why, person);
   ports.log.info('rolled back', {

@@ -1,5 +1,4 @@
-/** The blast radius of a move: which units change side now, which can't yet and why, and how many calls a day that is: pure. */
-
+/** The blast radius of a move (units that change lane, and calls a day), and the drain that follows it. */
 import { z } from 'zod';
 import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -11,7 +10,7 @@ import { type OpenSale, openSales } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
 import { type Facts, type HeldUnit, type Routing, routeText, routingOf } from './target.ts';
 
-/** Units that are named; the counts hold all. */
+/** Units that are named; the counts include all. */
 const NAMED_UNITS = 200;
 const DAY_DECIMALS = 10;
 
@@ -77,7 +76,7 @@ export function previewMove(rules: RoutingRules, before: Merchant, after: Mercha
   };
 }
 
-/** A unit with open work stays on its lane until that ends (`docs/glossary.md` Unit), so it moves later, or was there already. */
+/** A unit with an open sale stays on its lane until the sale ends (`docs/glossary.md` Unit), so it moves later. */
 function unitMoves(rules: RoutingRules, before: Merchant, after: Merchant, facts: Facts): UnitMove[] {
   const held = new Map(facts.open.flatMap((sale) => (sale.slot === null ? [] : [[sale.slot, sale] as const])));
   return slotsOf(facts).flatMap((slot): UnitMove[] => {
@@ -104,7 +103,7 @@ function sideOf(rules: RoutingRules, merchant: Merchant, slot: string, kind: Rou
   return isOnOrders(rules, merchant, merchant.id, kind, slot) ? 'orders' : 'legacy';
 }
 
-/** Which part of a kind's calls changes side: all of them, or what the units that change did of all calls so far. */
+/** The part of a kind's calls that changes lane: all, or the share of the changing units in all calls so far. */
 function touchedPart(rules: RoutingRules, before: Merchant, after: Merchant, facts: Facts, kind: RoutedKind): number {
   const noUnit = (merchant: Merchant): boolean => isOnOrders(rules, merchant, merchant.id, kind, null);
   if (noUnit(before) !== noUnit(after) && !isCanary(rules, before, kind) && !isCanary(rules, after, kind)) return 1;
@@ -143,9 +142,9 @@ function unitsSaid(from: Routing, to: Routing): Spoken[] {
   });
 }
 
-// What is still open on each side after a move: per unit how many, since when, and when the last can be over.
+// Drain: what is still open on each lane after a move, per unit, since when, and its latest end.
 
-/** Waiting notices whose unit is looked up; beyond it only their number is told. */
+/** Waiting notices that are counted by unit; of further ones only the total is known. */
 const MOST_NOTICES = 500;
 
 const openSide = z.object({
@@ -160,7 +159,6 @@ const openUnit = z.object({
 });
 type OpenUnit = z.infer<typeof openUnit>;
 
-/** What is still open on both sides. */
 export const drainView = z.object({
   merchant_id: z.string(),
   at: time,
@@ -176,7 +174,7 @@ export const drainView = z.object({
 });
 export type DrainView = z.infer<typeof drainView>;
 
-/** `safe_to_close_at`: from then on nothing can be open on orders; null while a sale outlives its lifetime. */
+/** `safe_to_close_at`: from then on no order can be open; null while a sale outlives its lifetime. */
 export async function viewDrain(ports: Ports, merchant_id: string): Promise<DrainView> {
   const { in_force } = await viewMerchant(ports, merchant_id);
   const { store, clock, settings } = ports;
@@ -214,7 +212,7 @@ function unitName({ slot, family, unit }: Pick<OpenSale, 'slot' | 'family' | 'un
   return slot ?? `${family}:${unit}`;
 }
 
-/** Notices that wait, by the unit of their sale; the first few hundred are enough to see where they hang. */
+/** Waiting notices by the unit of their sale; the first few hundred show where they are stuck. */
 async function noticesByUnit(ports: Ports, merchant_id: string): Promise<Map<string, number>> {
   const pending = await ports.store.notices.notices({ merchant_id, states: ['pending'] }, MOST_NOTICES);
   const units = new Map<string, string | null>();
@@ -246,7 +244,7 @@ function sumOf(open: readonly OpenSale[]): Omit<OpenUnit, 'unit'> {
   };
 }
 
-/** An order that waits for an action is held as not final for a grace after its lifetime (`docs/field-notes.md` Point §2). */
+/** An order that waits for an action is not final until a grace after its lifetime (`docs/field-notes.md` Point §2). */
 function safeToClose(open: readonly OpenSale[], grace_ms: number, now: number): number | null {
   if (open.length === 0) return now;
   const end = open.reduce((last, { ends_at }) => Math.max(last, ends_at), 0) + grace_ms;

@@ -1,5 +1,4 @@
-/** Moves that wait for a second person: proposed, approved, declined or withdrawn, and over after a while. */
-
+/** Moves that wait for a second person: proposed, approved, declined, withdrawn or expired. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
@@ -12,7 +11,7 @@ import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { type MoveTarget, moveTarget } from './target.ts';
 
-/** More than anybody reads at once. */
+/** More than an operator reads at once. */
 const MOST_LISTED = 500;
 
 export const proposalStates = [
@@ -23,18 +22,16 @@ export const proposalStates = [
   'withdrawn',
 ] as const satisfies readonly Proposal['state'][];
 
-/** The query of `GET /api/moves`. */
 export const proposalQuery = z.strictObject({
   merchant: z.string().min(1).max(40).exactOptional().describe('of this merchant'),
   state: z.enum(proposalStates).exactOptional().describe('only in this state'),
 });
 
-/** A proposal as people see it. */
 export type ProposalView = Shown<Proposal>;
 
 /**
- * Writes a move down that was judged, and allowed if a second person agrees.
- * @throws PuenteError refused when the same move of the merchant waits already.
+ * Stores a move that was judged and is allowed once a second person agrees.
+ * @throws PuenteError refused when the same move of the merchant already waits.
  */
 export function propose(
   ports: Ports,
@@ -69,7 +66,6 @@ export function propose(
   });
 }
 
-/** Newest first. */
 export async function viewProposals(
   ports: Ports,
   { merchant, state }: z.infer<typeof proposalQuery>,
@@ -81,7 +77,6 @@ export async function viewProposals(
   return state === undefined ? all : all.filter((proposal) => proposal.state === state);
 }
 
-/** With what would be said of the move now. */
 export async function viewProposal(
   ports: Ports,
   id: string,
@@ -94,8 +89,8 @@ export async function viewProposal(
 }
 
 /**
- * Makes the proposed move, judged again on what holds now.
- * @throws PuenteError forbidden for the proposer or a lower role, refused when it has ended or is no longer allowed, not_found.
+ * Judges the proposed move again, and makes it.
+ * @throws PuenteError forbidden for the proposer or a lower role, refused when ended or not allowed, not_found.
  */
 export function approveMove(ports: Ports, id: string, why: string, person: Person): Promise<Moved> {
   return ports.memory.mutex.run(`proposal ${id}`, async () => {
@@ -112,7 +107,7 @@ export function approveMove(ports: Ports, id: string, why: string, person: Perso
   });
 }
 
-/** Declines a move; its own proposer withdraws it. @throws PuenteError forbidden for anybody else but an approver. */
+/** Declines a move; its proposer withdraws it. @throws PuenteError forbidden for others without the role approver. */
 export function declineMove(ports: Ports, id: string, why: string, person: Person): Promise<ProposalView> {
   return ports.memory.mutex.run(`proposal ${id}`, async () => {
     const proposal = await waiting(ports, id);
@@ -122,7 +117,7 @@ export function declineMove(ports: Ports, id: string, why: string, person: Perso
   });
 }
 
-/** Withdraws what still waits for a merchant: a rollback is the last word. */
+/** Withdraws the waiting proposals of a merchant: none may undo its rollback. */
 export async function withdrawAll(ports: Ports, merchant_id: string, why: string, who: string): Promise<void> {
   for (const proposal of await ports.store.moves.proposals({ merchant_id, state: 'waiting' }, MOST_LISTED))
     await ports.memory.mutex.run(`proposal ${proposal.id}`, async () => {
@@ -131,7 +126,7 @@ export async function withdrawAll(ports: Ports, merchant_id: string, why: string
     });
 }
 
-/** @param why null: another audit line tells it already. */
+/** @param why null: another audit line has the reason. */
 async function decide(
   ports: Ports,
   proposal: Proposal,

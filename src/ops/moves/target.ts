@@ -1,4 +1,4 @@
-/** A move as it is asked for, and what it makes of a merchant's settings: pure. */
+/** A requested move, its direction, and the settings that it leads to: pure. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -20,10 +20,10 @@ import type { Readiness } from '../readiness/facts.ts';
 
 const { share, units_in } = merchantSettings.shape;
 
-/** The word for the stage `null`: a kind follows its merchant again. */
+/** The word for the stage `null` in a query: a kind follows its merchant again. */
 export const FOLLOW = 'follow';
 
-/** Where a merchant, or one kind of its work, is to go. Shared by single, proposed and bulk moves. */
+/** The target of a move, for a merchant or one kind of its work; shared by single, proposed and bulk moves. */
 export const moveTarget = z.strictObject({
   stage: z
     .enum(stages)
@@ -40,16 +40,15 @@ export const moveTarget = z.strictObject({
 });
 export type MoveTarget = z.infer<typeof moveTarget>;
 
-/** Of one kind, or of the merchant as a whole. */
 export interface Route {
   stage: Stage;
   /** Percent; 0 unless on canary. */
   share: number;
 }
 
-/** Where all of a merchant's work is meant to go, safety stops left aside. */
+/** Where all new work of a merchant is meant to go, apart from safety stops. */
 export interface Routing {
-  /** For what is of no kind, and what payments follow. */
+  /** For work of no kind, and for payments. */
   merchant: Route;
   kinds: Record<RoutedKind, Route>;
   units_in: readonly string[];
@@ -70,7 +69,7 @@ export function routingOf(rules: RoutingRules, settings: MerchantSettings): Rout
   };
 }
 
-/** What a move changes, for the audit: the stage and share, of a kind where only a kind moves, and the lists that change. */
+/** What a move changes, for the audit line: stage and share (of a kind where only a kind moves), and the unit lists. */
 export function routingChange(from: Routing, to: Routing): { before: object; after: object } {
   const differ = (one: unknown, other: unknown): boolean => JSON.stringify(one) !== JSON.stringify(other);
   const kinds = routedKinds.filter((kind) => differ(from.kinds[kind], to.kinds[kind]));
@@ -85,8 +84,8 @@ export function routingChange(from: Routing, to: Routing): { before: object; aft
 }
 
 /**
- * The settings after the move. What belongs to a canary goes with it; units kept out stay kept out.
- * @throws PuenteError bad_request for a target that says too little, or contradicts itself.
+ * The settings after the move. `units_in` is emptied when no kind is on canary; `units_out` stays.
+ * @throws PuenteError bad_request for a target that is incomplete, or contradicts itself.
  */
 export function settingsAfter(rules: RoutingRules, settings: MerchantSettings, target: MoveTarget): MerchantSettings {
   refuseNonsense(target);
@@ -126,19 +125,18 @@ function routeOf(stage: Stage, percent: number): Route {
   return { stage, share: stage === 'canary' ? percent : 0 };
 }
 
-/** A route in words, as `canary 5 %`. */
+/** A route as text, as `canary 5 %`. */
 export function routeText({ stage, share: percent }: Route): string {
   return stage === 'canary' ? `canary ${percent} %` : stage;
 }
 
-// Whether a move goes forward or back, for which kinds, and which stages it skips: pure.
+// The direction of a move: forward or back, for which kinds, and which stages it skips: pure.
 
 export interface Direction {
-  /** `forward`: some work may reach orders, or its shadow, that didn't; whatever else the move does. */
+  /** `forward`: some work may newly reach orders or shadow, whatever else the move does. */
   kind: 'forward' | 'back' | 'same';
-  /** The kinds that go forward, with the stage they come from and the one they go to. */
   forward: { kind: RoutedKind; from: Stage; to: Stage }[];
-  /** Stages between, of the merchant or of any kind. */
+  /** Stages that the merchant or any kind passes over. */
   skipped: Stage[];
 }
 
@@ -186,20 +184,18 @@ function between(from: Stage, to: Stage): Stage[] {
   return stages.slice(stages.indexOf(from) + 1, Math.max(stages.indexOf(to), 0));
 }
 
-// What is known of a merchant when a move is judged: units, traffic, open work and evidence, gathered before and
-// handed in.
+// What is known of a merchant when a move is judged; gathered before and handed in.
 
 export type HeldUnit = Pick<OpenSale, 'side' | 'legacy_id' | 'slot' | 'ends_at'>;
 
-/** Calls of one kind that prove something. */
 export interface Sample {
-  /** Taken by legacy and translated on paper, or read from both sides. */
+  /** Accepted by legacy and translated in shadow, or read from both sides. */
   shadow: number;
-  /** Served by the orders API, and well. */
+  /** Served by the orders API without an error. */
   orders: number;
-  /** All that came, whatever the lane. */
+  /** All calls, on either lane. */
   seen: number;
-  /** A day, over the last seven; fewer for a merchant that is newer. */
+  /** Mean per day over the last seven days; over fewer for a newer merchant. */
   calls_a_day: number;
 }
 
@@ -207,15 +203,13 @@ export interface Facts {
   samples: Record<RoutedKind, Sample>;
   units: readonly Pick<SeenUnit, 'slot' | 'calls'>[];
   open: readonly HeldUnit[];
-  /** The worst open difference, in words; null without one. */
   worst_difference: string | null;
-  /** What the shadow says that orders would refuse. */
+  /** Refusals by orders that the shadow predicts. */
   predicted_refusals: readonly Pick<VerdictRow, 'operation' | 'code' | 'error' | 'detail' | 'count'>[];
-  /** Newest exchange that the evidence rests on; 0 when there is none. */
+  /** Sequence of the newest exchange that the evidence rests on; 0 without one. */
   exchange_sequence: number;
 }
 
-/** Everything that decides a move. */
 export interface Situation {
   merchant: Merchant;
   target: MoveTarget;

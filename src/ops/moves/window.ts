@@ -1,24 +1,24 @@
-/** The hours in which merchants may be moved forward, as `Mon-Fri 09:00-17:00 America/Sao_Paulo`: parsed, and asked: pure. */
+/** The hours in which merchants may be moved forward, as `Mon-Fri 09:00-17:00 America/Sao_Paulo`: pure. */
 import { PuenteError } from '../../error.ts';
 
 const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
-/** A weekly window that a change of the clocks swallows opens in the week after; two weeks and a day hold any opening. */
+/** A change of the clocks can skip a weekly window until the week after; two weeks and a day include any opening. */
 const LOOK_AHEAD_MINUTES = 15 * DAY_MINUTES;
 const EXAMPLE = 'write it as Mon-Fri 09:00-17:00 America/Sao_Paulo';
 
 export interface MoveWindow {
   text: string;
-  /** 0 is Monday; the day on which the window opens. */
+  /** Days on which the window opens; 0 is Monday. */
   days: ReadonlySet<number>;
-  /** Minutes after local midnight; one that closes at or before its opening closes on the next day. */
+  /** Minutes after local midnight; a window that closes at or before its opening closes on the next day. */
   opens: number;
   closes: number;
   zone: string;
 }
 
-/** @throws PuenteError bad_setting with a sentence that says what is wrong. */
+/** @throws PuenteError bad_setting, saying what is wrong. */
 export function parseWindow(text: string): MoveWindow {
   const parts = text.trim().split(/\s+/);
   const [days = '', hours = '', zone = ''] = parts;
@@ -27,12 +27,12 @@ export function parseWindow(text: string): MoveWindow {
   return { text: parts.join(' '), days: readDays(text, days), opens, closes, zone: readZone(text, zone) };
 }
 
-/** @param now epoch ms. The wall clock of the zone decides, so a window is as long as its day makes it. */
+/** By the wall clock of the zone, so a change of the clocks makes a window longer or shorter. @param now epoch ms. */
 export function isOpen(window: MoveWindow, now: number): boolean {
   return openAt(window, wallClock(window.zone), now);
 }
 
-/** Epoch ms of the next minute in which the window is open; `now` itself while it is; null when there is none in sight. */
+/** Epoch ms of the next minute in which the window is open; `now` itself while it is; null when none is in sight. */
 export function nextOpening(window: MoveWindow, now: number): number | null {
   const clock = wallClock(window.zone);
   if (openAt(window, clock, now)) return now;
@@ -68,7 +68,7 @@ function wallTime(clock: Intl.DateTimeFormat, now: number): { day: number; minut
   return { day, minute: Number(said.hour) * 60 + Number(said.minute) };
 }
 
-/** `Mon-Fri`, `Sat`, `Mon,Wed-Fri`; a range may go round the week. */
+/** `Mon-Fri`, `Sat`, `Mon,Wed-Fri`; a range may wrap around the week. */
 function readDays(text: string, days: string): ReadonlySet<number> {
   const found = new Set<number>();
   for (const range of days.split(',')) {
