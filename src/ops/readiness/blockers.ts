@@ -1,5 +1,4 @@
-/** What blocks a merchant's move, each with the command that shows or repairs it: pure. */
-
+/** What blocks a merchant's move, and remarks; each with the command that shows or repairs it: pure. */
 import type { Spoken } from '../../error.ts';
 import { readStored, say } from '../../locales/message.ts';
 import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
@@ -30,10 +29,7 @@ export function blockersOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRu
   ];
 }
 
-/**
- * Orders that would be refused where legacy took the sale, by the exact code, first; what both refuse changes nothing for a
- * till, and what they tell differently of it is a remark.
- */
+/** Refusals by orders alone come first. A call that both sides refuse changes nothing for a till: it is a remark. */
 function differenceFindings({ differences }: Seen): Finding[] {
   const open = differences.filter((one) => one.state === 'new' && !isSharedRefusal(one));
   const [refusals, others] = [open.filter(isRefusal), open.filter((one) => !isRefusal(one))];
@@ -49,12 +45,12 @@ function differenceFindings({ differences }: Seen): Finding[] {
   ];
 }
 
-/** Both sides have refused the call, and the till is told another error. */
+/** Both sides refuse the call, with different errors. */
 export function isSharedRefusal({ what, legacy, orders }: DifferenceGroup): boolean {
   return what === 'error' && !isAnswer(legacy) && !isAnswer(orders);
 }
 
-/** As a double read tells it: the class of the status. */
+/** A double read stores the class of the status. */
 function isAnswer(said: string): boolean {
   return said.startsWith('2xx');
 }
@@ -84,7 +80,6 @@ function stopFindings({ trips, merchant_id, operations }: ReadinessFacts): Findi
   });
 }
 
-/** A safety stop that stands. */
 export function stopFinding(
   merchant_id: string,
   kind: RoutedKind,
@@ -95,14 +90,14 @@ export function stopFinding(
   return finding('safety_stop', { kind, since_at: iso(at), why: readStored(why) }, command, of);
 }
 
-/** On legacy no token is kept or needed: the shadow learns it from the merchant's own calls. */
+/** No token is kept or needed on legacy: shadow takes it from the merchant's own calls. */
 function credentialFindings(seen: Seen, { credential, merchant_id, operations, stage }: ReadinessFacts): Finding[] {
   if (credential !== false || stage === 'legacy' || usedKinds(operations, seen).length === 0) return [];
   const command = `PUENTE_CREDENTIAL=… puente merchants set ${merchant_id} --credential --reason …`;
   return [finding('no_credential', {}, command)];
 }
 
-/** What no table knows, where the merchant's policy refuses it. */
+/** Unknown endpoints, fields and headers, where the merchant's policy refuses them. */
 function unknownFindings({ unknowns }: Seen, { unknown, merchant_id, isCarried }: ReadinessFacts): Finding[] {
   if (unknown === null) return [];
   return unknowns
@@ -116,7 +111,7 @@ function unknownFindings({ unknowns }: Seen, { unknown, merchant_id, isCarried }
     });
 }
 
-/** A write at a path of sales, which `merchants.unknown_write` refuses for units on orders unless the tables say to carry it. */
+/** A write to a path of sales; `merchants.unknown_write` refuses it for units on orders, unless the tables proxy it. */
 function isSalesWrite(
   { what, name }: Pick<Seen['unknowns'][number], 'what' | 'name'>,
   isCarried: ReadinessFacts['isCarried'],
@@ -130,7 +125,7 @@ function faultFindings({ traffic }: Seen, facts: ReadinessFacts, { min_sample }:
   const { fault_share, now, merchant_id, operations, reset_at } = facts;
   if (fault_share === null) return [];
   return routedKinds.flatMap((kind) => {
-    // Sums are by day, so the day of a reset is left out as a whole: the safety stop itself watches the rest of it.
+    // Sums are by day, so the whole day of a reset is left out: the safety stop itself watches the rest of it.
     const before = Math.max(Math.floor(now / DAY_MS) - RECENT_DAYS, Math.floor((reset_at[kind] ?? 0) / DAY_MS));
     const rows = traffic.filter((row) => row.kind === kind && row.lane === 'orders' && row.day > before);
     const calls = sumOf(rows);
@@ -142,15 +137,15 @@ function faultFindings({ traffic }: Seen, facts: ReadinessFacts, { min_sample }:
   });
 }
 
-/** The operation that stands for a kind: its create, where it has one. */
+/** The operation that represents a kind: its create, where it has one. */
 export function anyOf(operations: readonly Operation[], kind: RoutedKind): string | null {
   const own = operations.filter((one) => one.kind === kind);
   return (own.find(({ upstream }) => upstream === 'create') ?? own[0])?.name ?? null;
 }
 
-// Remarks: worth knowing, and no obstacle to a move; each with the command that shows it: pure.
+// Remarks: no obstacle to a move; each with the command that shows it: pure.
 
-/** Losses, sales that don't agree, errors that read differently, kinds without a successful sale, and unknown names that are proxied. */
+/** Losses, mismatches, different errors, kinds without a successful sale, and unknown names that are proxied. */
 export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
   const { merchant_id, unknown } = facts;
   const losses = lossWeights.flatMap((weight) => lossRemark(seen.ledger, weight, merchant_id));
@@ -175,7 +170,7 @@ export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
   return [...found, finding('unknown_carried', told, `puente unknowns --merchant ${merchant_id}`)];
 }
 
-/** What reconciliation could not repair is about sales that exist, not about the next move. */
+/** Mismatches that reconciliation could not repair concern existing sales, not the next move. */
 function mismatchRemarks({ mismatches, merchant_id }: ReadinessFacts): Finding[] {
   const kinds = Map.groupBy(mismatches, ({ kind }) => kind);
   return [...kinds].flatMap(([kind, mine]) =>
@@ -186,7 +181,7 @@ function mismatchRemarks({ mismatches, merchant_id }: ReadinessFacts): Finding[]
   );
 }
 
-/** A kind that was only tried in vain is not judged as used. */
+/** A kind whose creates all failed is not judged as used. */
 function refusedKinds(seen: Seen, { operations, merchant_id }: ReadinessFacts): Finding[] {
   const used = usedKinds(operations, seen);
   if (used.length === 0) return [];
@@ -198,7 +193,7 @@ function refusedKinds(seen: Seen, { operations, merchant_id }: ReadinessFacts): 
   });
 }
 
-/** A till that wants them for its own sales can't switch them over any more. */
+/** Terminals in SELF_SERVICE: a till that wants another mode for them can't switch them on orders (LIM-71). */
 function selfService(ledger: readonly LedgerRow[], merchant_id: string): Finding[] {
   return ledger
     .filter(({ why }) => why === SELF_SERVICE_SHOWN)
@@ -220,8 +215,8 @@ function lossRemark(ledger: readonly LedgerRow[], weight: LedgerRow['weight'], m
 }
 
 /**
- * On orders Puente notifies the merchant itself: of intents at the merchant's URL, of a QR sale at its own URL or at that one.
- * Legacy notified by a setting of its own panel, so it is not known whether the tills wait for notices: not proven.
+ * On orders Puente sends the notices itself: of intents to the merchant's URL, of a QR sale to its own URL or to that
+ * one. Legacy notified by a setting of its own panel, so it is unknown whether the tills wait for notices: not proven.
  */
 export function noticeFindings(seen: Seen, { notice_url, operations, merchant_id }: ReadinessFacts): Finding[] {
   if (notice_url !== false) return [];
@@ -233,7 +228,7 @@ export function noticeFindings(seen: Seen, { notice_url, operations, merchant_id
 /** Holds back every move that puts work on orders, a canary too. */
 export const NO_NOTICE_URL = 'no_notice_url';
 
-/** Every QR sale that was evaluated said where its notices go. */
+/** Whether every QR create that was evaluated named its notice URL. */
 function namesItsUrl({ coverage }: Seen, operations: readonly Operation[]): boolean {
   const creates = operations.filter(({ kind, upstream }) => kind === 'qr' && upstream === 'create');
   return creates.every(({ name }) => {

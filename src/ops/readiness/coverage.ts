@@ -1,5 +1,4 @@
-/** The coverage matrix: every field of every operation that a merchant uses: equal, different, seen, carried, never seen. */
-
+/** The coverage matrix: every field of every operation that a merchant uses, and its state; and the loss ledger. */
 import { z } from 'zod';
 import type { Spoken } from '../../error.ts';
 import { quoted, say } from '../../locales/message.ts';
@@ -18,13 +17,12 @@ import { sumOf } from './facts.ts';
 import type { EvidenceSource } from './readiness.ts';
 
 /**
- * `equal`, `different`: it was there, and it did or did not get through. `seen`: it was there in calls that were proxied,
- * and nothing was compared. `carried`: it was in no compared call, and other calls were proxied without a comparison. `never_seen`: it never came.
+ * `equal`, `different`: in compared calls, where it did or did not get through. `seen`: in proxied calls that were not
+ * compared. `carried`: in no compared call, but other calls were not compared. `never_seen`: in no call.
  */
 export const coverageStates = ['different', 'equal', 'seen', 'carried', 'never_seen'] as const;
 export type CoverageState = (typeof coverageStates)[number];
 
-/** The query of `GET /api/merchants/:id/coverage`. */
 export const coverageQuery = z.strictObject({
   state: z.enum(coverageStates).exactOptional().describe('only in this state'),
   operation: z.string().min(1).max(100).exactOptional().describe('of this operation, even if it was never called'),
@@ -35,8 +33,8 @@ export type CoverageView = Awaited<ReturnType<typeof viewCoverage>>;
 export type CoverageCellView = ReturnType<typeof cellsOf>[number];
 
 /**
- * Never-seen cells come from the tables' own fields at the merchant's site, so that emptiness shows. Operations that were
- * never called are listed with 0 calls and without their fields.
+ * Never-seen cells come from the tables' own fields at the merchant's site, so that gaps show. Operations without a
+ * call are listed with 0 calls and without their fields.
  */
 export async function viewCoverage(ports: EvidenceSource, merchant_id: string, query: CoverageQuery) {
   const { store, tables } = ports;
@@ -77,8 +75,8 @@ function cellsOf(
 }
 
 /**
- * The state of a field that no cell is kept of. Of calls on legacy only the path is known, because the operation has matched
- * it; but creates and double reads are translated on paper in shadow, call by call, and each of those has a cell.
+ * The state of a field without a cell. Of calls on legacy only the path is known, because the operation has matched it;
+ * but in shadow each create and each double read is translated, and has a cell.
  */
 function unseenState(
   traffic: readonly Traffic[],
@@ -99,10 +97,8 @@ function callsOf(traffic: readonly Traffic[], { name }: Operation): number {
   return sumOf(traffic.filter(({ operation }) => operation === name));
 }
 
-// The loss ledger: what does not reach the order, money and identity first, each with the sentence for the till's
-// maker.
+// The loss ledger: fields that do not reach the order, each with the sentence for the till's maker.
 
-/** The query of `GET /api/losses`. */
 export const lossQuery = z.strictObject({
   merchant: merchantId.exactOptional(),
   weight: z.enum(lossWeights).exactOptional().describe('only of this weight'),
@@ -112,7 +108,6 @@ export type LossQuery = z.infer<typeof lossQuery>;
 
 export type LossView = ReturnType<typeof viewOf>;
 
-/** Money first, then who and what a sale was for, then the rest; the most frequent first in each. */
 export async function viewLosses(ports: EvidenceSource, query: LossQuery): Promise<LossView[]> {
   const rows = await ports.store.evidence.ledger(query.merchant);
   return rows
@@ -132,7 +127,7 @@ function viewOf({ tables }: EvidenceSource, row: LedgerRow) {
   return { ...loss, field, real_count: row.count - row.would_be_count, advice, advice_said };
 }
 
-/** One sentence that stands alone in a mail: which call, which field, how often, why, and what to do. */
+/** One sentence for a mail to the till's maker: which call, which field, how often, why, and what to do. */
 export function adviceOn(
   tables: Tables,
   row: Pick<LedgerRow, 'operation' | 'table' | 'path' | 'why' | 'count'>,
@@ -146,20 +141,17 @@ export function adviceOn(
   return say('loss_advice', { field, call, count: row.count, why, todo });
 }
 
-/** The query of `GET /api/unknowns` and `GET /api/verdicts`. */
 export const byMerchant = z.strictObject({ merchant: merchantId.exactOptional() });
 export type ByMerchant = z.infer<typeof byMerchant>;
 
 export type UnknownView = Shown<UnknownRow>;
 export type VerdictView = Shown<VerdictRow>;
 
-/** Endpoints, fields and headers that no table knows, the most frequent first. */
 export async function viewUnknowns({ store }: EvidenceSource, { merchant }: ByMerchant): Promise<UnknownView[]> {
   const rows = await store.evidence.unknowns(merchant);
   return rows.toSorted((one, other) => other.count - one.count).map(shown);
 }
 
-/** Verdicts on would-be orders: refusals first, the most frequent first. */
 export async function viewVerdicts({ store }: EvidenceSource, { merchant }: ByMerchant): Promise<VerdictView[]> {
   const rows = await store.evidence.verdicts(merchant);
   const rank = ({ verdict }: VerdictRow): number => (verdict === 'accepted' ? 1 : 0);

@@ -1,5 +1,4 @@
-/** Readiness day by day: the verdict on each merchant is kept once a UTC day, because nothing else could tell it later. */
-
+/** Readiness by day: each merchant's verdict is stored once a UTC day, because it can't be computed later. */
 import { createHash } from 'node:crypto';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import { DAY_MS, dayOf } from '../fields.ts';
@@ -8,15 +7,15 @@ import type { Ports } from '../ports.ts';
 import type { Line, ReportAsk } from '../report/report.ts';
 import { merchantReadiness, mismatchesOnce } from './readiness.ts';
 
-/** Between two verdicts others have the thread for longer than one takes: payments come first. */
+/** Pause between two verdicts, longer than one takes: payments come first. */
 const PAUSE_MS = 20;
 
-/** Whom another process has judged meanwhile is looked at after so many. */
+/** Merchants between two reads of those that another process has judged meanwhile. */
 const LOOKED_AT = 25;
 
 /**
- * Judges every merchant that has no verdict of today, one after the other, for as long as `mayGoOn` says so: as it is when
- * the day begins. One that can't be judged is left for the next time. Each process begins at a place of its own.
+ * Judges every merchant without a verdict of today, one after the other, while `mayGoOn` is true: as early in the day
+ * as possible. A merchant that can't be judged is left for the next round. Each process starts at another merchant.
  * @returns how many were judged.
  */
 export async function keepReadiness(ports: Ports, mayGoOn: () => boolean): Promise<number> {
@@ -44,10 +43,9 @@ export async function keepReadiness(ports: Ports, mayGoOn: () => boolean): Promi
 }
 
 /**
- * Days with a verdict, oldest first. A merchant's own are the newest that are known: of this moment, else of its last
- * decision of the day, else as kept. Of all merchants they are as kept, because only then each of them counts.
- * @param decided what decisions rested on.
- * @param today the verdict of this moment on the merchant; null for all.
+ * Days with a verdict, oldest first. For one merchant the newest known verdict: the present one, else that of its last
+ * decision of the day, else the stored one. For all merchants the stored ones: only they include every merchant.
+ * @param decided verdicts that decisions rested on. @param today the merchant's present verdict; null for all.
  */
 export async function readinessDays(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
@@ -72,21 +70,20 @@ export async function readinessDays(
   return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1));
 }
 
-/** The first day that a verdict was kept of, ISO 8601; null for none. */
 export async function readinessSince({ store }: Pick<Ports, 'store'>): Promise<string | null> {
   const day = await store.evidence.readinessSince();
   return day === null ? null : dayOf(day * DAY_MS);
 }
 
-/** Merchants that are new, or of a new day, are looked for this often. */
+/** How often merchants that are new, or without a verdict of a new day, are looked for. */
 const LOOK_EVERY_MS = 10 * 60_000;
 
 export interface Judging {
-  /** Judges no further merchant, and waits until the last one is. */
+  /** Judges no further merchant, and waits for the current one. */
   stop(): Promise<void>;
 }
 
-/** Looks by itself, for the first time after a pause: a start has enough to do. */
+/** Judges in rounds; the first one is after a pause, because the start of the process has enough to do. */
 export function startJudging(ports: Ports, every_ms = LOOK_EVERY_MS): Judging {
   let stopped = false;
   let working: Promise<void> | null = null;
@@ -98,7 +95,7 @@ export function startJudging(ports: Ports, every_ms = LOOK_EVERY_MS): Judging {
     );
   };
   const timer = setInterval(() => {
-    // One round may take longer than the pause between two.
+    // A round may take longer than the interval.
     working ??= round().finally(() => {
       working = null;
     });

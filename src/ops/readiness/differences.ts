@@ -1,5 +1,4 @@
-/** The inbox of differences: look, and judge; each judgement with a note and an audit line, acceptance with an end. */
-
+/** Differences for operators: view and judge; each judgement has a note and an audit line, an acceptance has an end. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -9,17 +8,16 @@ import { DAY_MS, instant, iso, listLimit, merchantId, type Shown, shown } from '
 import type { Ports } from '../ports.ts';
 import type { EvidenceSource } from './readiness.ts';
 
-/** Longest time a difference may be accepted for: a quarter; what is still true then deserves another look. */
+/** Longest acceptance: a quarter; a difference that is still there then deserves another look. */
 const MOST_ACCEPTED_DAYS = 90;
 const DEFAULT_LIMIT = 100;
-/** More groups than anybody reads at once; the filters reach the others. */
+/** More groups than an operator reads at once; the filters reach the others. */
 const MOST_LISTED = 1_000;
 
 export const differenceKinds = ['verdict', 'error', 'value'] as const satisfies readonly DifferenceGroup['what'][];
-/** What a person may say; `new` comes by itself, when it is seen again or when an acceptance has ended. */
+/** A person's judgements. A difference becomes `new` when it is seen again, or when an acceptance has ended. */
 export const judgements = ['explained', 'accepted', 'fixed'] as const satisfies readonly DifferenceGroup['state'][];
 
-/** The query of `GET /api/differences`. */
 export const differenceQuery = z.strictObject({
   merchant: merchantId.exactOptional(),
   state: z.enum(differenceStates).exactOptional().describe('only in this state'),
@@ -29,7 +27,6 @@ export const differenceQuery = z.strictObject({
 });
 export type DifferenceQuery = z.infer<typeof differenceQuery>;
 
-/** The body of `PUT /api/differences/:merchant/:signature`. */
 export const differenceJudgement = z.strictObject({
   state: z.enum(judgements),
   accepted_until: instant
@@ -41,10 +38,8 @@ export const differenceJudgement = z.strictObject({
 });
 export type DifferenceJudgement = z.infer<typeof differenceJudgement>;
 
-/** A group as people see it. */
 export type DifferenceView = Shown<DifferenceGroup>;
 
-/** Groups without a judgement first, then the most frequent. */
 export async function viewDifferences(ports: EvidenceSource, query: DifferenceQuery): Promise<DifferenceView[]> {
   const { merchant, state, what, operation, limit } = query;
   const filter = {
@@ -67,8 +62,8 @@ export async function viewDifference(ports: Ports, merchant_id: string, signatur
 }
 
 /**
- * Says what a difference is. `accepted` ends by itself and `fixed` ends when it is seen again: both are `new` then.
- * @throws PuenteError not_found; conflict when the stored revision is another; bad_request for an end that is missing, over, or too far.
+ * Stores a judgement. `accepted` becomes `new` at its end, `fixed` when the difference is seen again.
+ * @throws PuenteError not_found; conflict (revision); bad_request for an end that is missing, past or too far.
  */
 export async function judgeDifference(
   ports: Ports,

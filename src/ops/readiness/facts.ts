@@ -1,5 +1,4 @@
-/** What a readiness verdict is judged on, and what it consists of. */
-
+/** The facts that a readiness verdict rests on, and its form. */
 import { z } from 'zod';
 import type { Fact, Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -26,36 +25,35 @@ import type { MismatchKind } from '../../proxy/sales/orphans.ts';
 import { said, time } from '../fields.ts';
 import type { EvidenceReader } from '../ports.ts';
 
-/** Facts that are no evidence; null for what is not known, as in the assessment of a file. */
+/** Facts beside the evidence; null where they are not known, as in the assessment of a file. */
 export interface ReadinessFacts {
   merchant_id: string;
   /** Epoch ms. */
   now: number;
-  /** Of the tables that would do the work. */
+  /** Of the tables that would translate the calls. */
   tables_revision: string;
   operations: readonly Operation[];
   isCarried: Tables['isCarried'];
-  /** The merchant's own stage. */
   stage: Stage | null;
-  /** Kinds that are on a canary or on orders: their next move needs what only the orders lane shows. */
+  /** Kinds on canary or on orders: their next move needs evidence from the orders lane. */
   on_orders: readonly RoutedKind[];
-  /** Policies in force on what no table knows. */
+  /** Policies in force for names that are in no table. */
   unknown: { endpoint: UnknownPolicy; field: UnknownPolicy; header: UnknownPolicy; write: 'refuse' | 'carry' } | null;
-  /** Its notices have somewhere to go, by its own setting or the default. */
+  /** Whether its notices have a URL, its own or the default. */
   notice_url: boolean | null;
-  /** A configured credential, or a token of its calls that is kept. */
+  /** Whether there is a configured credential, or a kept token of its calls. */
   credential: boolean | null;
-  /** Safety stops that stand. */
+  /** Safety stops in force. */
   trips: Partial<Record<RoutedKind, Trip>> | null;
   /** Creates with an unknown outcome, on either lane. */
   in_doubt: number | null;
-  /** What could not be kept in the last `OLD_AFTER_DAYS`, of all merchants. */
+  /** Evidence that was shed in the last `OLD_AFTER_DAYS`, of all merchants. */
   shed: { shadow: number; evidence: number } | null;
-  /** Percent of faults at which the safety stop would trip. */
+  /** Percent of faults at which the safety stop trips. */
   fault_share: number | null;
-  /** Epoch ms of the last reset of a safety stop: an operator has looked at what happened before. */
+  /** Epoch ms of the last reset of a safety stop: an operator has looked at the faults before it. */
   reset_at: Partial<Record<RoutedKind, number>>;
-  /** What reconciliation found lately and could not repair. */
+  /** Recent mismatches that reconciliation could not repair. */
   mismatches: readonly { kind: MismatchKind; subject: string }[];
 }
 
@@ -64,12 +62,11 @@ export interface ReadinessRules {
   min_sample: number;
 }
 
-/** Tills are updated and tables change: what is older than two weeks says little of the next day. */
+/** Tills are updated and tables change: older evidence says little of the next day. */
 export const OLD_AFTER_DAYS = 14;
-/** Faults and mismatches of before a week were mended or are still there to be seen. */
+/** Older faults and mismatches were repaired, or still appear. */
 export const RECENT_DAYS = 7;
 
-/** Everything that the evidence of one merchant says. */
 export interface Seen {
   traffic: Traffic[];
   verdicts: VerdictRow[];
@@ -77,7 +74,7 @@ export interface Seen {
   unknowns: UnknownRow[];
   ledger: LedgerRow[];
   coverage: CoverageRow[];
-  /** Of the tables that judged the newest call; null when that exchange is gone, or there is none. */
+  /** Of the tables that judged the newest call; null when that exchange was deleted, or there is none. */
   judged_by: string | null;
 }
 
@@ -99,7 +96,7 @@ export async function readSeen(
   return { traffic, verdicts, differences, unknowns, ledger, coverage, judged_by: newest?.tables_revision ?? null };
 }
 
-// What a merchant's tills must have been seen doing before it is proven: by area of work, not by every path there is.
+// What a merchant's tills must have done before it is proven: by area of work, not by every path that exists.
 
 /** A key of `area.` in `src/locales`. */
 type AreaWord =
@@ -113,22 +110,20 @@ type AreaWord =
   | 'devices'
   | 'refund';
 
-/** Calls of one area prove one another: they are the same work on other paths. */
+/** Calls of one area prove one another: the same work on other paths. */
 export interface Area {
   id: 'create' | 'read' | 'cancel' | 'refund' | 'devices';
   kind: RoutedKind | 'payments';
-  /** As sentences name it. */
   word: AreaWord;
   operations: readonly Operation[];
 }
 
-/** The kinds of which a sale went well; one whose creates were all refused, or that was never used, needs no proof. */
+/** The kinds with a successful sale; a kind whose creates were all refused, or that was never used, needs no proof. */
 export function usedKinds(operations: readonly Operation[], seen: Seen): RoutedKind[] {
   const creates = operations.filter(({ upstream }) => upstream === 'create');
   return routedKinds.filter((kind) => creates.some((one) => one.kind === kind && provenCalls([one], seen) > 0));
 }
 
-/** Every area that the merchant's use asks for. */
 export function areasOf(operations: readonly Operation[], seen: Seen): Area[] {
   const kinds = usedKinds(operations, seen);
   const areas = kinds.flatMap((kind) => [...createAreas(operations, kind, seen), ...otherAreas(operations, kind)]);
@@ -147,13 +142,13 @@ function createAreas(operations: readonly Operation[], kind: RoutedKind, seen: S
     .map((same) => ({ id: 'create', kind, word: createWord(same), operations: same }));
 }
 
-/** Only these families make a sale. */
+/** Only these families create sales. */
 function createWord([first]: readonly Operation[]): AreaWord {
   if (first?.family === 'qr') return 'create_qr';
   return first?.family === 'qr_v1' ? 'create_qr_v1' : 'create_point';
 }
 
-/** QR tills learn of a payment by their merchant order or by a search of payments, so those are reads of theirs. */
+/** QR tills learn of a payment by their merchant order or by a search of payments, so both count as their reads. */
 const QR_READS: readonly string[] = ['merchant_orders', 'payments'];
 
 function otherAreas(operations: readonly Operation[], kind: RoutedKind): Area[] {
@@ -180,19 +175,19 @@ export function provenCalls(operations: readonly Operation[], seen: Seen, lane?:
   return found.reduce((sum, { equal }) => sum + equal, calls);
 }
 
-/** Calls that came, however they ended; a refused token may be anybody's. */
+/** Calls, however they ended; a refused token may be another merchant's. */
 export function comingCalls(operations: readonly Operation[], seen: Seen): number {
   const names = operations.map(({ name }) => name);
   return sumOf(seen.traffic.filter(({ operation, outcome }) => names.includes(operation) && outcome !== 'auth'));
 }
 
-/** Creates that went well and that the tables have judged: on the orders lane, or on paper. Calls of other areas count as they are. */
+/** Successful creates that the tables have judged, on orders or in shadow; of other areas, all successful calls. */
 export function judgedCalls({ id, operations }: Area, seen: Seen): number {
   if (id !== 'create') return provenCalls(operations, seen);
   const names = operations.map(({ name }) => name);
   const verdicts = seen.verdicts.filter((row) => names.includes(row.operation));
   const on_paper = verdicts.reduce((sum, { count }) => sum + count, 0);
-  // What legacy refused was judged on paper too, and proves no sale.
+  // Creates that legacy refused have a verdict too, but prove no sale.
   return Math.min(on_paper, provenCalls(operations, seen, 'legacy')) + provenCalls(operations, seen, 'orders');
 }
 
@@ -200,7 +195,7 @@ export function sumOf(rows: readonly Pick<Traffic, 'calls'>[]): number {
   return rows.reduce((sum, { calls }) => sum + calls, 0);
 }
 
-/** A side's answer to a create: refused on paper by one of two, or its own word. A shadow's verdict is stored as `refused_there 400 property_value …`. */
+/** A side's answer to a create, read. Shadow stores a refusal as `refused_there 400 property_value …`. */
 export function sideOf(side: string): { by: 'orders' | 'puente' | 'itself'; detail: string } {
   const [, where, detail] = /^refused_(there|here) (.+)$/s.exec(side) ?? [];
   if (where === undefined || detail === undefined) return { by: 'itself', detail: side };
@@ -212,7 +207,7 @@ export function saidOf(side: string): string {
   return say('side', sideOf(side)).text;
 }
 
-/** What can be found, in words for scripts; of a verdict, and of a move. */
+/** Codes of findings, for scripts: of a verdict, and of a move. */
 export const findingCodes = [
   'predicted_refusal',
   'open_difference',
@@ -253,7 +248,6 @@ export const findingCodes = [
 ] as const;
 export type FindingCode = (typeof findingCodes)[number];
 
-/** One finding, with the command that shows or repairs it. */
 export const findingView = z.object({
   code: z.enum(findingCodes),
   what: z.string().describe('one sentence: what, and how often'),
@@ -284,10 +278,7 @@ export const readinessView = z.object({
 });
 export type Readiness = z.infer<typeof readinessView>;
 
-/**
- * A finding about no call in particular, unless `of` says which.
- * @param told the facts of the message of this code, or another message.
- */
+/** @param told the facts of this code's message, or another message. @param of the call that it is about. */
 export function finding(
   code: FindingCode,
   told: Readonly<Record<string, Fact>> | Spoken,

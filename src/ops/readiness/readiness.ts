@@ -1,5 +1,4 @@
-/** May this merchant move? Blocked, ready, or inconclusive; never green by default. */
-
+/** The readiness verdict on a merchant's next move: blocked, ready or inconclusive; never ready by default. */
 import type { Tables } from '../../mapping/tables.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
@@ -29,13 +28,10 @@ import { holdsBack, unprovenOf } from './unproven.ts';
 
 export type { ReadinessFacts, ReadinessRules } from './facts.ts';
 
-/** Audit lines of one kind that are looked through: more than a week of a healthy fleet has. */
+/** Audit lines read per kind: more than a healthy fleet writes in a week. */
 const MOST_LINES = 1_000;
 
-/**
- * @param reader the store, or what was read of a file.
- * @param facts what evidence can't say; null where it is not known, which then counts as unproven.
- */
+/** @param reader the store, or a file of calls. @param facts null where not known, which counts as unproven. */
 export async function readinessOf(
   reader: EvidenceReader,
   facts: ReadinessFacts,
@@ -44,10 +40,7 @@ export async function readinessOf(
   return judge(await readSeen(reader, facts.merchant_id, facts.now), facts, rules);
 }
 
-/**
- * The verdict on a merchant of this Puente; a merchant without any call is inconclusive.
- * @param mismatches handed in where many merchants are judged one after the other.
- */
+/** The verdict on a merchant; inconclusive without a call. @param mismatches shared where many merchants are judged. */
 export async function merchantReadiness(
   ports: Ports,
   merchant_id: string,
@@ -97,21 +90,21 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
   };
 }
 
-/** The last reset of each kind's safety stop. */
+/** Epoch ms of the last reset of each kind's safety stop. */
 async function resetsOf({ store }: Ports, merchant_id: string): Promise<ReadinessFacts['reset_at']> {
   const lines = await store.audit.auditsOf({ subject: merchant_id, action: RESET }, MOST_LINES); // newest first
   return Object.fromEntries(lines.map(({ detail, at }) => [String(detail.kind), at] as const).toReversed());
 }
 
-/** Kinds that say something of money or of a sale that is gone; a stale link or an orphan is read or adopted. */
+/** Mismatches of money, or of a sale that is gone; a stale link is read, and an orphan adopted. */
 const GRAVE = ['amount', 'contradiction', 'state', 'missing'] as const satisfies readonly MismatchKind[];
 
-/** Of a merchant, within the last days. */
+/** The mismatches of a merchant in the last `RECENT_DAYS`. */
 export type Mismatches = (merchant_id: string) => Promise<ReadinessFacts['mismatches']>;
 
 /**
- * Read once for all who are judged together, because the lines of all merchants lie among one another.
- * @param fresh_ms how long one read serves, for callers that judge continuously. A failed read is tried again.
+ * One read for all merchants that are judged together, because their audit lines are mixed. A failed read is retried.
+ * @param fresh_ms how long one read serves, for callers that judge continuously.
  */
 export function mismatchesOnce(ports: Ports, fresh_ms = Number.POSITIVE_INFINITY): Mismatches {
   let read: ReturnType<typeof readMismatches> | null = null;
@@ -175,7 +168,6 @@ function operationsOf(
       const rows = seen.traffic.filter(({ operation }) => operation === one.name);
       const count = (outcome: string): number => sumOf(rows.filter((row) => row.outcome === outcome));
       const counts = { ok: count('ok'), business: count('business'), auth: count('auth'), fault: count('fault') };
-      // Calls of one area prove one another.
       const area = areas.find((some) => some.operations.includes(one));
       const few = area === undefined ? counts.ok < min_sample : judgedCalls(area, seen) < min_sample;
       const isUnsure = few || has(unsure, one.name);
@@ -188,13 +180,13 @@ function has(findings: readonly Finding[], name: string): boolean {
   return findings.some(({ operation }) => operation === name);
 }
 
-// What views of evidence are made from: a running Puente, or a file that `puente assess` has read.
+// The source of views of evidence: a running Puente, or a file that `puente assess` has read.
 
 /** A `Ports` is one. */
 export interface EvidenceSource {
   store: EvidenceReader & {
     merchants: {
-      /** Null for a merchant of whom nothing is known. */
+      /** Null for an unknown merchant. */
       merchant(id: string): Promise<{ site: string | null } | null>;
     };
   };

@@ -1,5 +1,4 @@
 /** What no traffic has shown, and what would show it: pure. */
-
 import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { Operation } from '../../mapping/tables.ts';
@@ -20,17 +19,17 @@ import {
   usedKinds,
 } from './facts.ts';
 
-/** Nothing of it is in the way of a canary, which is where it is proven; of a move to orders it is. */
+/** Seen on legacy alone: no obstacle to a canary, which is where it is proven, but to a move to orders. */
 const LEGACY_ONLY = 'legacy_only';
-/** Told with the rest, but they hold no verdict back: what was seen is a sample, and enough of it. */
+/** Reported, but they hold no verdict back: what was seen is a large enough sample. */
 const SOFT: readonly string[] = ['shed', 'unknown_noted', LEGACY_ONLY];
 
-/** True for what is in the way of the next move. */
+/** True for an obstacle to the next move. */
 export function holdsBack({ code }: Finding): boolean {
   return !SOFT.includes(code);
 }
 
-/** True for what is in the way of a move to orders, whatever the next one is. */
+/** True for an obstacle to a move to orders, whatever the next move is. */
 export function holdsBackOrders(one: Finding): boolean {
   return holdsBack(one) || one.code === LEGACY_ONLY;
 }
@@ -48,7 +47,7 @@ export function unprovenOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRu
   ];
 }
 
-/** Honest emptiness: what was never seen is not proven, however well the rest went. */
+/** What was never seen is not proven, however well the rest went. */
 function areaFindings(seen: Seen, facts: ReadinessFacts, { min_sample }: ReadinessRules): Finding[] {
   const { operations, merchant_id } = facts;
   if (usedKinds(operations, seen).length === 0) {
@@ -58,7 +57,6 @@ function areaFindings(seen: Seen, facts: ReadinessFacts, { min_sample }: Readine
   return areasOf(operations, seen).flatMap((area) => areaFinding(area, seen, facts, min_sample));
 }
 
-/** Unused, used for other things, and used in vain are three things. */
 function noSaleSaid(seen: Seen, operations: readonly Operation[]): Spoken {
   const creates = comingCalls(
     operations.filter(({ upstream }) => upstream === 'create'),
@@ -91,8 +89,8 @@ function areaFinding(area: Area, seen: Seen, facts: ReadinessFacts, min_sample: 
 }
 
 /**
- * Reads, cancels and refunds are not done on paper, so on shadow they are seen on legacy alone. Creates are judged on paper
- * and counted on orders by the move itself, and lists of devices are compared on both sides.
+ * Shadow does not repeat reads, cancels and refunds, so it sees them on legacy alone. Creates are judged in shadow and
+ * counted on orders by the move itself; lists of devices are compared on both sides.
  */
 function ordersFinding(area: Area, seen: Seen, facts: ReadinessFacts, min_sample: number): Finding[] {
   const { id, kind, operations, word } = area;
@@ -109,19 +107,19 @@ function ordersFinding(area: Area, seen: Seen, facts: ReadinessFacts, min_sample
   return [finding(LEGACY_ONLY, { calls: on_legacy, area: word }, coverage, { operation })];
 }
 
-/** The operation that shows the area; null where none of it was seen, because its tills may use any of them. */
+/** The area's most used operation; null where none was seen, because its tills may use any of them. */
 function busiest({ operations }: Area, seen: Seen): string | null {
   const ranked = operations.toSorted((one, other) => provenCalls([other], seen) - provenCalls([one], seen));
   const [first] = ranked;
   return first === undefined || provenCalls([first], seen) === 0 ? null : first.name;
 }
 
-/** On legacy nothing is translated on paper; any later stage does it by itself. */
+/** On legacy no call is translated on paper; every later stage does it. */
 function shadowCommand({ stage, merchant_id }: ReadinessFacts): string | null {
   return stage === 'legacy' ? `puente stage ${merchant_id} shadow --reason …` : null;
 }
 
-/** Calls that were refused for their token, or that failed, are no proof, and keep none young. */
+/** Refused tokens and faults prove nothing, and make no evidence newer. */
 function ageFindings({ traffic }: Seen, { now, merchant_id }: ReadinessFacts): Finding[] {
   const proven = traffic.filter(({ outcome }) => outcome === 'ok' || outcome === 'business');
   const last_day = proven.reduce((last, { day }) => Math.max(last, day), 0);
@@ -141,7 +139,7 @@ function doubtFindings({ in_doubt, merchant_id }: ReadinessFacts): Finding[] {
   return [finding('in_doubt', { count: in_doubt }, `puente drain ${merchant_id}`)];
 }
 
-/** A file of calls says nothing about the merchant's settings here. */
+/** A file of calls does not contain the merchant's settings here. */
 function fileFindings(facts: ReadinessFacts): Finding[] {
   const { notice_url, credential, trips: safety_stops, in_doubt } = facts;
   const asked = Object.entries({ notice_url, credential, safety_stops, in_doubt });

@@ -1,4 +1,4 @@
-/** Reconciliation: open and recent links, and unmatched events, against upstream; dry first, then repaired. */
+/** Reconciliation: compares open and recent links, and unmatched events, with upstream; repairs on request. */
 import { z } from 'zod';
 import { PuenteError, type Said } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
@@ -16,9 +16,9 @@ import { reason } from '../api/person.ts';
 import { merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
-/** A page of links; between two pages others have their turn. */
+/** Links per page; other work runs between two pages. */
 const PAGE = 200;
-/** Open links of one merchant that are looked at; more than a shop has, and `left_out` tells when it has more. */
+/** Open links compared per merchant, more than a shop has; `left_out` says when there are more. */
 const MOST_LIVE = 10_000;
 const DEFAULT_SINCE_MS = 24 * 3_600_000;
 
@@ -37,29 +37,23 @@ export const reconcileAsk = z.strictObject({
 });
 export type ReconcileAsk = z.infer<typeof reconcileAsk>;
 
-/** A mismatch as answers have it. */
 export type MismatchView = Omit<Mismatch, 'what'> & { what: string; said: Said };
 
-/** What is told while it runs, and at the end. */
 export type ReconcileNews =
   | { news: 'mismatch'; mismatch: MismatchView; repaired: boolean }
   | { news: 'progress'; checked: number; unreadable: number; mismatches: number }
   | ({ news: 'done' } & Tally);
 
-/** Sums of one run. */
 interface Tally {
   checked: number;
   unreadable: number;
   mismatches: number;
   repaired: number;
-  /** True when a merchant has more open links than are looked at in one run. */
+  /** True when a merchant has more open links than one run compares. */
   left_out: boolean;
 }
 
-/**
- * Runs one reconciliation, telling as it goes; a consumer that stops reading ends it, and what was repaired until then is
- * in the audit trail all the same.
- */
+/** Yields its progress. A consumer that stops reading ends the run; repairs made until then are in the audit trail. */
 export async function* reconcile(ports: Ports, ask: ReconcileAsk, who: string): AsyncGenerator<ReconcileNews> {
   const tally: Tally = { checked: 0, unreadable: 0, mismatches: 0, repaired: 0, left_out: false };
   let is_through = false;
@@ -99,7 +93,7 @@ async function* compareAll(ports: Ports, ask: ReconcileAsk, tally: Tally): Async
   }
 }
 
-/** Each order once, however many events tell of it. */
+/** Looks at each order once, however many events name it. */
 async function* adoptAll(ports: Ports, ask: ReconcileAsk, tally: Tally): AsyncGenerator<ReconcileNews> {
   const looked_at = new Set<string | null>();
   for (const event of await ports.store.events.unmatchedEvents(PARKED_EVENTS_LIMIT)) {
@@ -117,11 +111,11 @@ async function* adoptAll(ports: Ports, ask: ReconcileAsk, tally: Tally): AsyncGe
 
 async function* changedSince(ports: Ports, since: number, merchant?: string): AsyncGenerator<Link> {
   let after: { updated_at: number; legacy_id: string } | null = null;
-  // What is repaired on the way changes again and would come back for ever.
+  // A link that is repaired on the way changes again, and would come back for ever.
   const until = ports.clock.now();
   for (;;) {
     const page: Link[] = await ports.store.history.linksChangedSince(since, after, PAGE);
-    // Links of other merchants are passed over without a call to upstream.
+    // Links of other merchants are skipped without a call to upstream, so other work gets its turn here.
     await new Promise((resolve) => setImmediate(resolve));
     for (const link of page) {
       if (link.updated_at <= until && (merchant === undefined || link.merchant_id === merchant)) yield link;
@@ -132,7 +126,7 @@ async function* changedSince(ports: Ports, since: number, merchant?: string): As
   }
 }
 
-/** How often progress is told: often enough for a person, seldom enough for a terminal. */
+/** Comparisons per progress message: often enough for a person, seldom enough for a terminal. */
 const PROGRESS_EVERY = 50;
 
 function* told(tally: Tally, compared: Compared): Generator<ReconcileNews> {
@@ -152,7 +146,7 @@ function* told(tally: Tally, compared: Compared): Generator<ReconcileNews> {
 /** `unread`: no credential, or no answer of upstream. Null: both agree. */
 export type Compared = { mismatch: Mismatch; repaired: boolean } | 'unread' | null;
 
-/** Compares one link with its order, and repairs it when asked to and when that is safe. @param earlier may be of a moment ago. */
+/** Compares a link with its order; with `apply`, repairs it where that is safe. @param earlier may be out of date. */
 export async function compare(ports: Ports, earlier: Link, apply: boolean): Promise<Compared> {
   const link = (await ports.store.links.link(earlier.legacy_id)) ?? earlier;
   const unknown = judgeUnknown(link, ports.clock.now(), ports.settings.create.replay_window_ms);
@@ -162,7 +156,7 @@ export async function compare(ports: Ports, earlier: Link, apply: boolean): Prom
   if (token === null) return 'unread';
   const order = await readOrder(ports, token, link.order_id);
   if (order === null) return 'unread';
-  // An event may have moved it while the order was being read.
+  // An event may have changed the link while the order was read.
   const current = (await ports.store.links.link(link.legacy_id)) ?? link;
   const known = order === 'missing' && isGone(ports, current) ? 'gone' : order;
   const mismatch = judgeLink(current, known, ports.tables, await rulesFor(ports, link.merchant_id));
@@ -179,7 +173,7 @@ async function finish(ports: Ports, link: Link, found: Found, apply: boolean): P
   ports.count('reconciled', mismatch.kind);
   if (!apply || mismatch.repair === 'none') return { mismatch, repaired: false };
   try {
-    // Never beside a till's own call on the same sale.
+    // Under the lock of the sale, so never at the same time as a till's call on it.
     const repaired = await ports.memory.mutex.run(link.legacy_id, () => repair(ports, link, found));
     return { mismatch, repaired };
   } catch (error) {
@@ -202,15 +196,15 @@ async function rulesFor(ports: Ports, merchant_id: string): Promise<AdvanceRules
 }
 
 const SECOND_MS = 1_000;
-/** The poll is a real timer, which a stop has to wait for. */
+/** A stop waits for the poll's timer, which is a real one. */
 const LONGEST_PAUSE_MS = SECOND_MS;
-/** With nothing to compare the store is asked again after so long. */
+/** With nothing to compare, the store is read again after this long. */
 const REST_MS = 60_000;
 
 /**
- * Walks the links changed within `sweep.age_ms`, oldest first. What only needs a read is repaired at once; everything
- * else is told in the log, in the counters, and once in the audit trail.
- * @param rests true while the service asked for fewer calls.
+ * Walks the links changed within `sweep.age_ms`, oldest first. A mismatch that only needs a read is repaired at once;
+ * any other is logged, counted, and written once to the audit trail.
+ * @param rests true while upstream asks for fewer calls.
  */
 export function startSweep(ports: Ports, rests: () => boolean): Loop {
   const { per_second } = ports.settings.sweep;
@@ -219,7 +213,7 @@ export function startSweep(ports: Ports, rests: () => boolean): Loop {
   let resume_at = 0;
   const take = async (): Promise<Candidate[]> => {
     const now = ports.clock.now();
-    // A clock that was set back must not silence it for longer than a rest.
+    // A clock that was set back must not stop the sweep for longer than a rest.
     if (per_second === 0 || (now < resume_at && resume_at - now <= REST_MS)) return [];
     if (waiting.length === 0) waiting = await round.next();
     const candidate = waiting.shift();
@@ -253,7 +247,7 @@ async function lookAtEvent(ports: Ports, event: InboxEvent, round: Round): Promi
   await adopt(ports, orphan);
 }
 
-/** Told once for each kind and sale, however often the sweep comes by. */
+/** Reports a mismatch once per kind and sale, however often the sweep finds it. */
 async function report(ports: Ports, mismatch: Mismatch): Promise<void> {
   const { kind, legacy_id, merchant_id, order_id, what, unit } = mismatch;
   const subject = legacy_id ?? order_id ?? merchant_id;
@@ -270,20 +264,20 @@ async function report(ports: Ports, mismatch: Mismatch): Promise<void> {
   });
 }
 
-// What the sweep looks at next: new changes as they come, everything recent once an hour, every unmatched event once.
+// What the sweep compares next: new changes at once, everything recent once an hour, every unmatched event once.
 
-/** Read ahead from the store; the loop that takes them keeps the rate. */
+/** Links read ahead from the store; the loop keeps the rate. */
 const SWEEP_PAGE = 50;
-/** Pages without anything to compare that are passed in one go. */
+/** Pages without anything to compare that one call skips. */
 const MOST_PAGES = 20;
-/** What was compared and has not changed since is left alone for an hour, so that a small shop's is not read all day. */
+/** An unchanged link is compared again after an hour, so that a small shop's links are not read all day. */
 const ROUND_MS = 60 * 60_000;
-/** Events taken between two pages of links: forged ones must not take the place of links. */
+/** Events taken per page of links: forged events must not displace links. */
 const EVENTS_A_PAGE = 20;
-/** Unmatched events that are looked through for new ones; the signed ones of them go first. */
+/** Unmatched events that are searched for new ones; signed ones go first. */
 const NEWEST_EVENTS = 1_000;
 
-/** One read of the upstream at most. */
+/** Needs at most one read of upstream. */
 export type Candidate = { kind: 'link'; link: Link } | { kind: 'event'; event: InboxEvent };
 
 type Round = ReturnType<typeof createRound>;
@@ -312,15 +306,14 @@ export function createRound(ports: Ports) {
     const newest = await store.events.unmatchedEvents(NEWEST_EVENTS);
     const fresh = newest.filter(({ sequence }) => !looked_at.has(sequence));
     const chosen = fresh.toSorted((a, b) => Number(b.verified) - Number(a.verified)).slice(0, EVENTS_A_PAGE);
-    // What is not among the newest any more need not be remembered.
+    // Events that are no longer among the newest are forgotten.
     looked_at = new Set([...newest, ...chosen].map(({ sequence }) => sequence).filter((one) => looked_at.has(one)));
     for (const { sequence } of chosen) looked_at.add(sequence);
     return chosen;
   };
   return {
-    /** Its order could not be read: it is looked at again in the next round. */
+    /** For an event whose order could not be read: it is looked at again in the next round. */
     leave: ({ sequence }: InboxEvent): void => void unread.add(sequence),
-    /** Empty: nothing now. */
     async next(): Promise<Candidate[]> {
       if (Math.abs(clock.now() - began_at) >= ROUND_MS) {
         after = null;
@@ -336,7 +329,7 @@ export function createRound(ports: Ports) {
   };
 }
 
-/** An open link is looked after by the completer, which knows its pace; one without an order has nothing to compare. */
+/** The completer checks an open link at its own pace; a link without an order has nothing to compare. */
 function isComparable({ next_check_at, order_id }: Link): boolean {
   return next_check_at === null && order_id !== null;
 }
