@@ -1,5 +1,4 @@
 /** A part of a report as CSV that a spreadsheet opens and never runs (`test/faults/README.md` F129). */
-
 import { printable } from '../../locales/message.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
@@ -8,15 +7,15 @@ import { fieldsOf, type Report, type ReportPart } from './report.ts';
 
 /** A number as JSON writes it: never a formula, whatever its sign. */
 const NUMBER = /^-?\d+(\.\d+)?$/;
-/** What a spreadsheet may take for the start of a formula, after any white space; full-width forms count too. */
+/** May start a formula in a spreadsheet, after any white space; full-width forms count too. */
 const FORMULA = /^[\s\0]*[=+\-@|%\uff1d\uff0b\uff0d\uff20]/u;
-/** Spreadsheets trim these and look at what follows. */
+/** Spreadsheets trim these characters and interpret the rest. */
 const LEADING_CONTROL = /^[\t\r\n\0]/;
 
 /** One list of the report, header first. */
 export function reportCsv(report: Report, part: ReportPart): string {
   const rows: readonly object[] = part === 'audit' ? [report.audit] : report[part];
-  // An empty list has its columns too. Findings have a sentence, and need no code of it.
+  // An empty list has its columns too. Findings have their sentence, so its code is left out.
   const shown = fieldsOf(part).filter((name) => part !== 'findings' || name !== 'said');
   const names = shown.flatMap((name) => (name === 'outcomes' ? outcomes : name));
   const lines = rows.map((row) => {
@@ -26,7 +25,6 @@ export function reportCsv(report: Report, part: ReportPart): string {
   return [csvLine(names), ...lines].join('');
 }
 
-/** Columns of the streamed exchanges, in their order. */
 const EXCHANGE: Readonly<Record<string, (exchange: StoredExchange) => unknown>> = {
   sequence: ({ sequence }) => sequence,
   id: ({ id }) => id,
@@ -70,7 +68,7 @@ function cell(value: unknown): string {
   return `"${printable(safe).replaceAll('"', '""')}"`;
 }
 
-/** Sums of outcomes become columns of their own. */
+/** Counts by outcome become columns of their own. */
 function flat(row: object): Record<string, unknown> {
   const entries = Object.entries(row).flatMap(([name, value]): [string, unknown][] =>
     name === 'outcomes' ? Object.entries(value as object) : [[name, value]],

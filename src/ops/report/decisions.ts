@@ -1,5 +1,4 @@
-/** Decisions and incidents of a period, from the audit chain: people decide, Puente reports. */
-
+/** Decisions (made by people) and incidents (reported by Puente) of a period, from the audit chain. */
 import { z } from 'zod';
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
@@ -12,12 +11,12 @@ import { instant, iso, listLimit, merchantId, pagesOf } from '../fields.ts';
 import type { Ports, Store } from '../ports.ts';
 import type { Line, ReportAsk } from './report.ts';
 
-/** The newest lines that each of the two lists shows; how many older ones there are is said. */
+/** The newest lines that each of the two lists shows; the number of older ones is reported. */
 const MOST_LINES = 5_000;
 const PAGE = 500;
-/** Entries that a list of a line shows, so that lines of thousands of units stay small; the audit trail has them all. */
+/** Entries shown of a list in a line, so that lines of thousands of units stay small; the audit trail has them all. */
 const MOST_ENTRIES = 20;
-/** A clock that was set back puts later lines before earlier ones; by no more than this. */
+/** A clock that was set back puts later lines before earlier ones, by at most this much. */
 const CLOCK_MARGIN_MS = 3_600_000;
 
 export interface Decided {
@@ -26,7 +25,7 @@ export interface Decided {
   left_out: number;
 }
 
-/** What Puente wrote by itself (safety stops, settlements, mismatches) is an incident, the rest a decision. */
+/** Lines that Puente wrote (safety stops, settlements, mismatches) are incidents, all others decisions. */
 export async function decisionLines(
   ports: Ports,
   ask: ReportAsk,
@@ -43,7 +42,7 @@ export async function decisionLines(
   return { incidents: incidents.decided(), decisions: decisions.decided() };
 }
 
-/** Ascending, a page at a time. The chain is in the order of time but for clocks that were set, so its start is searched for. */
+/** Ascending, page by page. The chain is in time order except where the clock was set, so its start is searched for. */
 async function* linesBetween(store: Store, since: number, until: number): AsyncGenerator<AuditLine> {
   const first = await lastBefore(store, since - CLOCK_MARGIN_MS);
   for await (const page of pagesOf((after, size) => store.audit.auditsAfter(after, size), PAGE, first)) {
@@ -54,7 +53,7 @@ async function* linesBetween(store: Store, since: number, until: number): AsyncG
   }
 }
 
-/** Sequence of a line before which every line is older; 0 when there is none. */
+/** Sequence of the last line older than `at` (epoch ms); 0 when there is none. */
 export async function lastBefore(store: Store, at: number): Promise<number> {
   let low = 0;
   let high = (await store.audit.audits(1))[0]?.sequence ?? 0;
@@ -67,7 +66,7 @@ export async function lastBefore(store: Store, at: number): Promise<number> {
   return low;
 }
 
-/** A line about the merchant, or about something of it: a sale's line names the sale. */
+/** Whether a line is about the merchant or one of its sales; a sale's line has the sale as its subject. */
 async function concerns(
   store: Store,
   owners: Map<string, string | null>,
@@ -86,7 +85,7 @@ function shown({ sequence, at, who, action, subject, reason: stored, detail }: A
   return { sequence, at: iso(at), who, action, subject, reason, said, before, after, evidence };
 }
 
-/** Without what is too long, and without the path of a notice URL, which lines of the first builds have whole. */
+/** Without long lists, and without the path of a notice URL, which lines of the first builds contain. */
 function told(value: unknown, name = ''): unknown {
   if (typeof value === 'string') return name === 'notice_url' ? shownUrl(value) : value;
   if (typeof value !== 'object' || value === null) return value;
@@ -116,13 +115,13 @@ function newestOf(): { add(line: Line<'decisions'>): void; decided(): Decided } 
   };
 }
 
-// Incidents as a list of their own: what Puente noticed or did by itself, without the rest of a report.
+// Incidents as a list of their own, without the rest of a report.
 
 const DEFAULT_PERIOD_MS = 30 * 86_400_000;
 const DEFAULT_LIMIT = 100;
 const MOST_LISTED = 1_000;
 
-/** The query of `GET /api/incidents`; [since, until), the last thirty days unless it is said. */
+/** The query of `GET /api/incidents`: [since, until), by default the last thirty days. */
 export const incidentQuery = z.strictObject({
   merchant: merchantId.exactOptional().describe('of this merchant'),
   since: instant.exactOptional().describe('then or later, such as 2026-01-31T09:00:00Z (default: thirty days ago)'),
@@ -130,7 +129,7 @@ export const incidentQuery = z.strictObject({
   limit: listLimit(DEFAULT_LIMIT, MOST_LISTED).describe('at most so many'),
 });
 
-/** Newest first, and how many older ones of the period are not listed. @throws PuenteError bad_request for an empty period. */
+/** Newest first, and how many older ones are not listed. @throws PuenteError bad_request for an empty period. */
 export async function viewIncidents(
   ports: Ports,
   { merchant, since, until, limit }: z.infer<typeof incidentQuery>,

@@ -1,5 +1,4 @@
 /** What changed between two reports, with the tables and decisions in between. */
-
 import { z } from 'zod';
 import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -23,7 +22,7 @@ const comparedParts = [
 type ComparedPart = (typeof comparedParts)[number];
 
 const lines = z.array(z.looseObject({}));
-/** The parts that are compared; a file written by hand may break them. */
+/** The parts that are compared; a file edited by hand may break them. */
 const readable = z.looseObject({
   ...report.pick({ schema: true, made_at: true, merchant_id: true, period: true, tables_revision: true }).shape,
   audit_head: z.looseObject({ sequence: z.number() }),
@@ -34,7 +33,6 @@ const readable = z.looseObject({
 const change = z.object({ before: z.string().nullable(), after: z.string().nullable() });
 const compared = report.pick({ made_at: true, period: true });
 
-/** What changed between two reports. */
 export const comparisonView = z.object({
   a: compared,
   b: compared,
@@ -89,7 +87,7 @@ export function diffReports(a: Report, b: Report): ReportDiff {
   };
 }
 
-/** Reports of builds that counted no hits say nothing to compare with; every hit would look new. */
+/** Reports of older builds have no hits of limitations: compared with them, every hit would look new. */
 function countsHits({ limitations }: Report): boolean {
   return limitations.every((line) => 'hits' in line);
 }
@@ -122,7 +120,6 @@ const measures: Record<ComparedPart, Measure> = {
         Object.entries(counts).map(([name, count]) => [`${topic} ${name}`, count] as const),
       ),
     ),
-  // A limitation that can't be counted has no hits to compare.
   limitations: ({ limitations }) => new Map(limitations.flatMap(({ id, hits }) => (hits === null ? [] : [[id, hits]]))),
   merchants: ({ merchants }) =>
     new Map(
@@ -151,14 +148,11 @@ function told(measured: number | Spoken | undefined): { value: number | string |
   return { value: measured ?? null, said: null };
 }
 
-// Two periods of the same merchants compared: the sums of both, and what was decided and noticed after the first.
+// Two periods of the same merchants compared: the sums of both, and decisions and incidents after the first.
 
 const DEFAULT_PERIOD_MS = 7 * 86_400_000;
 
-/**
- * The query of `GET /api/report/compare`: [since, until), the last seven days unless it is said, against
- * [before_since, before_until), which unless it is said is as long and ends where the other begins.
- */
+/** The query of `GET /api/report/compare`: two periods [since, until), with the defaults that the fields describe. */
 export const compareQuery = z.strictObject({
   merchant: merchantId.exactOptional().describe('one merchant; all of them without'),
   since: instant.exactOptional().describe('the later period: from (default: seven days before its end)'),
@@ -167,7 +161,7 @@ export const compareQuery = z.strictObject({
   before_until: instant.exactOptional().describe('to, not included (default: where the later one begins)'),
 });
 
-/** Both are made now: verdicts and stages are those of today on both sides. @throws PuenteError bad_request for an empty period. */
+/** Both are made now, with verdicts and stages of today. @throws PuenteError bad_request for an empty period. */
 export async function compareReports(
   ports: Ports,
   query: z.infer<typeof compareQuery>,
@@ -181,7 +175,7 @@ export async function compareReports(
   const before_since = query.before_since ?? before_until - (until - since);
   const before = await gatherReport(ports, { merchant_id, since: before_since, until: before_until }, facts, signal);
   const after = await gatherReport(ports, { merchant_id, since, until }, facts, signal);
-  // The chain as it stood when the first period ended: what came later was decided in between.
+  // The chain's head at the end of the first period: later lines were decided in between.
   const sequence = await lastBefore(ports.store, before_until);
   return diffReports({ ...before, audit_head: { ...before.audit_head, sequence } }, after);
 }

@@ -1,5 +1,4 @@
-/** Makes a report: one pass over the exchanges of the period in pages, and what the store knows beside. */
-
+/** Makes a report: one pass over the exchanges of the period, in pages, and the store's own sums. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -14,10 +13,10 @@ import { askOf, type Line, REPORT_SCHEMA, type Report, type ReportAsk, report, r
 import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
 import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
 
-/** Small enough that payments between two pages notice nothing. */
+/** Exchanges per page: so few that payments between two pages are not delayed. */
 const PAGE = 1_000;
 
-/** What the report says of the installation; handed in, because settings are not the core's. */
+/** Facts about the installation; handed in, because settings are not the core's. */
 export interface ReportFacts {
   assumptions: Line<'assumptions'>[];
   /** `notices.user_agent`. */
@@ -25,8 +24,7 @@ export interface ReportFacts {
 }
 
 /**
- * One at a time: reports wait for one another, and payments for none of them.
- * @param signal aborted when its client is gone; then it rejects with the signal's reason.
+ * One report at a time; payments wait for none. Rejects with the signal's reason when the client disconnects.
  * @throws PuenteError bad_request when the period is empty.
  */
 export async function gatherReport(
@@ -55,7 +53,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   const notices = await noticeLines(ports, ask, signal);
   const fleet = await fleetOf(ports, merchant_id, tally, signal);
   const head = (await store.audit.audits(1))[0];
-  // From the first line to the last, whatever the period: one that was changed earlier puts the later ones in doubt.
+  // The whole chain, whatever the period: a line that was changed earlier puts the later ones in doubt.
   const { expected: _expected, ...audit } = await verifyAuditStream(store.audit);
   return {
     schema: REPORT_SCHEMA,
@@ -106,7 +104,6 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   };
 }
 
-/** What the exchanges alone tell. */
 function sumsOf(ports: Ports, tally: Tally) {
   return {
     traffic: [...tally.traffic.values()].toSorted((a, b) => b.calls - a.calls),
@@ -119,7 +116,7 @@ function sumsOf(ports: Ports, tally: Tally) {
   };
 }
 
-/** Up to the newest exchange there was when it began, so that a busy shop's report has an end. */
+/** Reads up to the newest exchange at the start of the call, so that a busy shop's report has an end. */
 export async function tallyOf(
   reader: Pick<ExchangeStore, 'exchanges' | 'lastExchange'>,
   ask: ReportAsk,
@@ -135,9 +132,9 @@ export async function tallyOf(
   return tally;
 }
 
-// Readiness of days of which no verdict was kept, from the audit chain: what each decision on a stage rested on.
+// Readiness of days without a stored verdict, from the audit chain: the verdict that a decision on a stage rested on.
 
-/** A line for each day on which a stage was decided, with the last verdict of each merchant on that day. */
+/** A line for each day with a decision on a stage, by the last verdict of each merchant on that day. */
 export function verdictDays(decisions: Report['decisions']): Line<'readiness_days'>[] {
   const days = new Map<string, Map<string, Verdict>>();
   for (const decision of decisions.toSorted((a, b) => a.sequence - b.sequence)) {
@@ -149,7 +146,6 @@ export function verdictDays(decisions: Report['decisions']): Line<'readiness_day
   return [...days].map(([day, found]) => ({ day, ...countsOf([...found.values()]) }));
 }
 
-/** Null for lines that are no decision on a stage. */
 function verdictOf({ evidence: { evidence } }: Line<'decisions'>): Verdict | null {
   if (typeof evidence !== 'object' || evidence === null || !('verdict' in evidence)) return null;
   return verdicts.find((verdict) => verdict === evidence.verdict) ?? null;
@@ -160,8 +156,7 @@ function countsOf(found: readonly Verdict[]): Record<Verdict, number> {
   return { ready: of('ready'), blocked: of('blocked'), inconclusive: of('inconclusive') };
 }
 
-// The figures of a period that charts are drawn of: a part of the report, without what takes long to judge or to
-// prove.
+// The figures that charts are drawn of: a part of the report, without what takes long to judge or to verify.
 
 export const figuresQuery = reportQuery.pick({ merchant: true, since: true, until: true });
 export type FiguresQuery = z.infer<typeof figuresQuery>;
@@ -176,8 +171,7 @@ export const figuresView = z.object({
 export type FiguresView = z.infer<typeof figuresView>;
 
 /**
- * Reports and figures wait for one another, and payments for none of them.
- * @param signal aborted when its client is gone; then it rejects with the signal's reason.
+ * One at a time with reports; payments wait for none. Rejects with the signal's reason when the client disconnects.
  * @throws PuenteError bad_request when the period is empty.
  */
 export function viewFigures(ports: Ports, query: FiguresQuery, signal: AbortSignal): Promise<FiguresView> {
@@ -198,7 +192,7 @@ async function gatherFigures(ports: Ports, ask: ReportAsk, signal: AbortSignal):
     merchant_id: ask.merchant_id,
     made_at: iso(ports.clock.now()),
     period: { since: iso(ask.since), until: iso(ask.until) },
-    // Nothing before the oldest call that is kept can be shown, whichever merchant's it is.
+    // The oldest kept call, of any merchant: nothing before it can be shown.
     calls_since: oldest === undefined ? null : iso(oldest.at),
     readiness_since: await readinessSince(ports),
     days: dayLines(tally),
@@ -211,7 +205,7 @@ async function gatherFigures(ports: Ports, ask: ReportAsk, signal: AbortSignal):
   };
 }
 
-/** Null for all: judging thousands takes too long for a page. */
+/** Null for all merchants: judging thousands takes too long for a page. */
 async function verdictNow(ports: Ports, merchant_id: string | null): Promise<Record<Verdict, number> | null> {
   if (merchant_id === null) return null;
   return { ready: 0, blocked: 0, inconclusive: 0, [(await merchantReadiness(ports, merchant_id)).verdict]: 1 };

@@ -1,4 +1,4 @@
-/** A report as one HTML file, in its reader's language: no script, no network, no font to load; it opens offline and prints well. */
+/** A report as one HTML file in the reader's language: no script, network or font; opens offline and prints well. */
 import type { Said } from '../../error.ts';
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
@@ -23,13 +23,10 @@ import type { CutList, Line, Report } from './report.ts';
 import { OWN_VALUE } from './sections.ts';
 import { MORE_FIELDS, NO_OPERATION } from './tally.ts';
 
-/** Pixels of a chart where there is room. */
+/** Pixels of a chart on a wide screen. */
 const CHART_WIDTH = 720;
 
-/**
- * The whole file.
- * @param advised the code of a loss's advice, which the tables know; null where it is not known, and the advice stays English.
- */
+/** @param advised the code of a loss's advice, from the tables; null where unknown: the advice stays English. */
 export function reportHtml(
   report: Report,
   words: Words,
@@ -62,7 +59,7 @@ function sections(report: Report, words: Words, advised: (loss: Line<'losses'>) 
   const { uncounted: count } = report.exchanges;
   return [
     listed('merchants', '', report.verdicts),
-    // Of a merchant the verdict has its findings already.
+    // The verdict on one merchant already lists its findings.
     report.merchant_id === null ? listed('findings', cut('findings')) : null,
     drawn('readiness_days', charts.readiness),
     drawn('days', charts.traffic),
@@ -83,7 +80,7 @@ function sections(report: Report, words: Words, advised: (loss: Line<'losses'>) 
   ];
 }
 
-/** The lists of a report as rows, each cell by the key of its column's name (`report.head`). */
+/** The lists of a report as rows; each cell by the key of its column's name (`report.head`). */
 function rowsOf(report: Report, words: Words, advised: (loss: Line<'losses'>) => Said | null) {
   const { t } = words;
   const limitation = ({ id, title, effect, workaround }: Report['limitations'][number]) => {
@@ -116,7 +113,7 @@ function rowsOf(report: Report, words: Words, advised: (loss: Line<'losses'>) =>
     limitations: report.limitations.flatMap(({ hits, calls, ...one }) =>
       hits === null ? [] : [{ ...limitation({ ...one, hits, calls }), hits, calls }],
     ),
-    // What tills may have met without anybody seeing it.
+    // Limitations that tills may have met without a count.
     unseen: report.limitations
       .filter(({ hits }) => hits === null)
       .map((one) => ({ ...limitation(one), uncounted: written(words, one.unseen ?? ''), calls: one.calls })),
@@ -172,7 +169,7 @@ function callRows(report: Report, words: Words, advised: (loss: Line<'losses'>) 
   };
 }
 
-/** Operations, and the two sums that are none. */
+/** Operations, and the two sums that are no operation. */
 function laneOf({ t }: Words, { operation, lane }: { operation: string; lane: string }) {
   const names: Readonly<Record<string, string>> = {
     all: t('report.operation.all'),
@@ -185,7 +182,7 @@ function nameOf({ t }: Words, name: string): string {
   return name === OTHERS ? t('report.others') : name;
 }
 
-/** What a person gave as a reason stays as it was written. */
+/** A person's reason is shown as it was written. */
 function auditRow(
   words: Words,
   { at, who, action, subject, reason, said, sequence, ...facts }: Report['decisions'][number],
@@ -199,7 +196,7 @@ function auditRow(
     before: recorded(words, factText(facts.before)),
     after: recorded(words, factText(facts.after)),
     evidence: recorded(words, factText(facts.evidence)),
-    // Numbers of lines are names: no language groups their digits.
+    // Line numbers are names: their digits are not grouped.
     line: String(sequence),
   };
 }
@@ -216,7 +213,7 @@ ${t('report.exchanges', { count: exchanges.count })} ${shed}</p>
 </header>`;
 }
 
-/** Said first: nothing below that rests on the chain is proven any more. */
+/** Shown first: with a broken chain, the parts below that rest on it are not proven. */
 function brokenChain({ audit: { broken, lines } }: Report, words: Words): Content {
   if (broken === null) return null;
   const { t } = words;
@@ -248,7 +245,7 @@ function footer({ exchanges, audit_head, audit }: Report, { t }: Words): Html {
 ${t('report.footer.proof')} <code>puente audit verify --expect ${sequence}:${audit_head.hash}</code></p></footer>`;
 }
 
-// A fact of the audit chain in words that people read; scripts read the JSON.
+// A fact of the audit chain as text for people; scripts read the JSON.
 
 /** `verdict ready, samples 120, target (stage orders, share none)`; '' for nothing. */
 export function factText(value: unknown): string {
@@ -269,7 +266,6 @@ function inside(value: unknown): string {
   return parts.length === 0 ? 'none' : `(${parts.join(', ')})`;
 }
 
-/** Yes and no, and numbers with two decimals at most. */
 function plain(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return typeof value === 'number' ? String(Math.round(value * 100) / 100) : String(value);

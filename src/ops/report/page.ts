@@ -1,4 +1,4 @@
-/** The frame of every HTML file that Puente hands out: one page, no script, nothing to load. */
+/** The frame of every HTML file that Puente makes: one page, no script, nothing to load. */
 import type { Language } from '../../locales/words.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import { CHART_STYLE } from '../charts/charts.ts';
@@ -22,19 +22,17 @@ ${body.map((part) => html`${part}\n`)}</body>
 
 /** A heading, a sentence and its content. @param none shown where there is no content. */
 export function htmlSection(title: string, content: Content, lead: string, none: string): Html {
-  // A table that is wider than the screen is moved by itself, also by the keyboard.
+  // A table wider than the screen scrolls in its own frame, also by the keyboard.
   const frame = html`<div class="frame" role="region" tabindex="0" aria-label="${title}">${content}</div>`;
   const shown = content === null ? html`<p class="none">${none}</p>` : frame;
   return html`<section><h2>${title}</h2><p>${lead}</p>${shown}</section>`;
 }
 
-/** A finding, with the command that shows or repairs it. */
 export interface ShownFinding {
   what: Content;
   command: string | null;
 }
 
-/** A verdict with its findings, in lists by their names. */
 export function htmlVerdict(
   verdict: Verdict,
   sentence: string,
@@ -50,7 +48,7 @@ function htmlFinding({ what, command }: ShownFinding): Html {
   return html`<li>${what}${command === null ? null : html` ${code(command)}`}</li>`;
 }
 
-/** The look of a report: plain, dense, dark where the reader's screen is, and always light on paper. */
+/** The style of a report: dense, dark where the reader's screen is dark, and always light on paper. */
 const STYLE = html`
 :root { color-scheme: light; --ground: #fff; --panel: #f6f8fa; --ink: #1b1f24; --soft: #57606a; --line: #d0d7de; --fault: #b3261e; --good: #1a7f37; --warn: #9a6700; }
 @media screen and (prefers-color-scheme: dark) { :root { color-scheme: dark; --ground: #14171a; --panel: #22272c; --ink: #e6e9ec; --soft: #a0a9b2; --line: #363d44; --fault: #ff7b72; --good: #56c27d; --warn: #e0b354; } }

@@ -1,5 +1,4 @@
-/** A report as data: what the store says happened in a period, for one merchant or the fleet; JSON, CSV and HTML are its forms. */
-
+/** A report as data: what happened in a period, for one merchant or the fleet; its forms are JSON, CSV and HTML. */
 import { z } from 'zod';
 import { languages } from '../../locales/words.ts';
 import { outcomes, shadowVerdicts } from '../../proxy/evidence/exchange.ts';
@@ -10,7 +9,7 @@ import { instant, lane, merchantId, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { findingView, readinessView } from '../readiness/facts.ts';
 
-/** The form of the JSON; a reader refuses one that it does not know. */
+/** The version of the JSON; a reader refuses any other. */
 export const REPORT_SCHEMA = 'puente-report/1';
 
 const count = z.int().min(0);
@@ -18,7 +17,6 @@ const lanes = { legacy: count, orders: count };
 const day = z.iso.date().describe('a UTC day');
 const byVerdict = { ready: count, inconclusive: count, blocked: count };
 
-/** A line of the audit chain, as decision or incident. */
 const decisionLine = z.object({
   ...auditLine.omit({ detail: true, hash: true, said: true }).shape,
   before: z.unknown().describe('what it was; null where the line changed nothing'),
@@ -29,12 +27,12 @@ const decisionLine = z.object({
   said: auditLine.shape.said,
 });
 
-/** What a report has as tables, and what was found of the audit chain, as a table of one row: in the order of their columns. */
+/** The tables of a report, with fields in column order; the check of the audit chain is a table of one row. */
 const parts = {
   traffic: z.array(
     z.object({ operation: z.string(), lane, calls: z.int(), outcomes: z.record(z.enum(outcomes), z.int()) }),
   ),
-  /** Upper bounds of the histogram's class in which the share falls: at most 12 % above the true value. */
+  /** Upper bounds of the histogram's class: at most 12.5 % above the true value. */
   latency: z.array(
     z.object({
       operation: z.string().describe('`all`, or one operation'),
@@ -46,7 +44,7 @@ const parts = {
       max_ms: z.number(),
     }),
   ),
-  /** Whole ms, rounded up, both ends among them; each class is twice as wide as the one before it. */
+  /** Whole ms, rounded up, both bounds included; each class is twice as wide as the one before it. */
   waits: z.array(z.object({ from_ms: count, up_to_ms: count, ...lanes })).describe('calls by what they took'),
   errors: z.array(
     z.object({
@@ -95,7 +93,7 @@ const parts = {
       count,
     }),
   ),
-  /** Stuck is a part of pending: tried in vain, or waiting for longer than the first retry takes. */
+  /** `stuck` is a part of `pending`: tried in vain, or waiting for longer than the first retry takes. */
   notices: z.array(
     z.object({
       topic: z.string(),
@@ -149,13 +147,11 @@ const parts = {
 export type ReportPart = keyof typeof parts;
 export const reportParts = Object.keys(parts) as ReportPart[]; // the keys of the line above
 
-/** The fields of each line of a part. */
 export function fieldsOf(part: ReportPart): readonly string[] {
   const form = part === 'audit' ? parts.audit : parts[part].element;
   return Object.keys(form.shape);
 }
 
-/** Lists that can be too long for one report. */
 export const cutLists = ['differences', 'incidents', 'decisions', 'findings'] as const;
 export type CutList = (typeof cutLists)[number];
 
@@ -182,12 +178,11 @@ export const report = z.object({
     .describe('when it was made: `puente audit verify --expect` proves that nothing was cut off since'),
 });
 export type Report = z.infer<typeof report>;
-/** A line of one of the lists. */
 export type Line<Part extends Exclude<ReportPart, 'audit'>> = Report[Part][number];
 
 const DEFAULT_PERIOD_MS = 7 * 86_400_000;
 
-/** The query of `GET /api/report`. `part` is for CSV: one list of the report, or every exchange as it was kept; `language` for HTML, what programs read has one. */
+/** The query of `GET /api/report`. `part` (one list, or every exchange) is for CSV, `language` for HTML. */
 export const reportQuery = z.strictObject({
   merchant: merchantId.exactOptional().describe('one merchant; all of them without'),
   since: instant.exactOptional().describe('from (default: seven days before the end)'),

@@ -1,5 +1,4 @@
 /** Sections of a report: the fleet, notices, losses and differences, limitations met, and assumptions in force. */
-
 import type { Spoken } from '../../error.ts';
 import { noticeTopics } from '../../mapping/schema.ts';
 import type { Limitation, Tables } from '../../mapping/tables.ts';
@@ -14,17 +13,14 @@ import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
 import type { Line, Report, ReportAsk } from './report.ts';
 import type { Tally } from './tally.ts';
 
-/** Blockers of one merchant that a fleet's report tells, so that no few fill it; the line of each has their number. */
+/** Blockers per merchant in a fleet's report, so that a few merchants don't fill it; each line has the number. */
 const MOST_OF_ONE = 5;
-/** Blockers that one report tells: those of a thousand merchants. */
+/** Blockers in one report: those of a thousand merchants. */
 const MOST_FINDINGS = 5_000;
 
 type Fleet = Pick<Report, 'merchants' | 'verdicts' | 'findings'> & { left_out: number };
 
-/**
- * Merchants in order of their ids: those with a row, and those whose calls it proxied; between two of them
- * others have their turn.
- */
+/** Merchants by id: those with a row, and those whose calls were proxied. Other work runs between two of them. */
 export async function fleetOf(
   ports: Ports,
   merchant_id: string | null,
@@ -82,17 +78,16 @@ async function knownTo({ store }: Ports, merchant_id: string | null): Promise<Me
 const HOUR_MS = 3_600_000;
 /** The store counts a slice of an hour in a few ms; only a period of more than two years has longer ones. */
 const MOST_SLICES = 20_000;
-/** No Puente has run before. */
+/** No Puente ran before this date. */
 const FIRST_INSTANT = Date.UTC(2026, 0, 1);
-/** Legacy tried again after 15 minutes: what still waits then, or was refused before, is stuck. */
+/** Legacy retried after 15 minutes: a notice that still waits then, or was refused before, is stuck. */
 const STUCK_AFTER_MS = 15 * 60_000;
 
 const NO_NOTICES = { made: 0, delivered: 0, pending: 0, stuck: 0, dead: 0 };
 
-/** Notices delivered, by form. */
 export type NoticeTotals = Record<NoticeSum['form'], number>;
 
-/** Topics with a notice, in the order of the topics; days on which one was made; and how many of each form were delivered. */
+/** Topics with a notice, in their order; days on which one was made; and delivered notices by form. */
 export async function noticeLines(
   ports: Ports,
   ask: ReportAsk,
@@ -130,7 +125,7 @@ function isStuck({ state, attempts }: Pick<NoticeSum, 'state' | 'attempts'>, is_
   return state === 'pending' && (attempts > 0 || !is_fresh);
 }
 
-/** [from, to) one after the other; none of them has both fresh notices and older ones, nor a part of two UTC days. */
+/** [from, to) one after the other; none has both fresh and older notices, or parts of two UTC days. */
 function* slices(since: number, until: number, fresh_since: number): Generator<[number, number]> {
   const size = Math.max(HOUR_MS, (until - since) / MOST_SLICES);
   for (let from = since; from < until; ) {
@@ -141,10 +136,8 @@ function* slices(since: number, until: number, fresh_since: number): Generator<[
   }
 }
 
-/** Groups that people can read in one report. */
 const MOST_DIFFERENCES = 5_000;
 
-/** Money first, then who and what it was for, then by count. */
 export function lossLines({ tables }: Pick<Ports, 'tables'>, tally: Tally): Line<'losses'>[] {
   return [...tally.losses.values()]
     .map((loss) => ({ ...loss, advice: adviceFor(tables, loss).text }))
@@ -155,12 +148,11 @@ export function lossLines({ tables }: Pick<Ports, 'tables'>, tally: Tally): Line
     );
 }
 
-/** What to tell the till's maker of a loss, really and on paper. */
+/** The advice for the till's maker, on real and would-be losses together. */
 export function adviceFor(tables: Tables, loss: Omit<Line<'losses'>, 'advice'>): Spoken {
   return adviceOn(tables, { ...loss, count: loss.count + loss.would_be_count });
 }
 
-/** Groups that were seen in the period, the most frequent first. */
 export async function differenceLines(
   ports: Ports,
   merchant_id: string | null,
@@ -179,7 +171,7 @@ export async function differenceLines(
   return { lines: lines.slice(0, MOST_DIFFERENCES), left_out: Math.max(0, lines.length - MOST_DIFFERENCES) };
 }
 
-/** What hits of notices are counted by. */
+/** Inputs for the limitations that are about notices. */
 interface NoticesSent {
   /** Made in the period, and delivered. */
   totals: NoticeTotals;
@@ -187,7 +179,7 @@ interface NoticesSent {
   notice_agent: string;
 }
 
-/** Those with hits, the most frequent first; then those that can't be counted and whose operations were called on orders. */
+/** Limitations with hits, the most frequent first; then uncountable ones whose operations were called on orders. */
 export function limitationLines(
   limitations: readonly Limitation[],
   tally: Tally,
@@ -214,10 +206,10 @@ function callsOf(tally: Tally, operations: readonly string[]): number {
   return operations.reduce((calls, name) => calls + (tally.traffic.get(`${name} orders`)?.calls ?? 0), 0);
 }
 
-// The assumptions in force for whom a report is about: a merchant's own settings stand over the defaults.
+// Assumptions in force: a merchant's own settings replace the defaults.
 
 const DEFAULTS = 'merchants.';
-/** Behind a value that is a merchant's own. */
+/** Appended to a merchant's own value. */
 export const OWN_VALUE = ' (of this merchant)';
 
 /** @param merchant null: the fleet, or a merchant without settings. */
@@ -229,7 +221,7 @@ export function assumptionsFor(
   const own = new Map<string, unknown>(
     Object.entries(merchant.settings).map(([key, value]) => [DEFAULTS + key, value]),
   );
-  // Where its notices go is sealed; that it has somewhere of its own is what counts.
+  // The notice URL is sealed; the report says only that the merchant has its own.
   own.set(`${DEFAULTS}notice_url`, merchant.sealed_notice_url === null ? null : 'set');
   return assumptions.map((one) => {
     const value = own.get(one.name) ?? null;

@@ -1,23 +1,21 @@
-/** Sums over exchanges, one page after the other: memory grows with operations and findings, never with calls. */
-
+/** Sums over exchanges, page by page: memory grows with operations and findings, never with calls. */
 import { OTHERS } from '../../mapping/tables.ts';
 import type { Exchange, Outcome } from '../../proxy/evidence/exchange.ts';
 import type { LossSeen, StoredExchange } from '../../proxy/records/evidence.ts';
 import { DAY_MS, dayOf } from '../fields.ts';
 import type { Line } from './report.ts';
 
-/** Calls of no operation are one line. */
+/** All calls without an operation are one line. */
 export const NO_OPERATION = '(no operation)';
-/** Distinct lines of errors and losses: what legacy answers, and fields that no table knows, are no closed sets. */
+/** Distinct lines of errors and losses: legacy's answers and unknown fields are no closed sets. */
 const MOST_LINES = 2_000;
-/** Invented tokens name invented merchants; the calls of further merchants are counted, but not by name. */
+/** Invented tokens name invented merchants; the calls of further merchants are counted under one name. */
 const MOST_MERCHANTS = 20_000;
 export const MORE_FIELDS = 'More fields than one report names.';
 
-/** Calls of one merchant in the period. */
 interface MerchantSums {
   calls: number;
-  /** Those whose token was refused, which may be anybody's. */
+  /** Calls with a refused token, which may be another merchant's. */
   refused: number;
   faults: number;
   losses: number;
@@ -71,7 +69,6 @@ function countOne(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-/** Quantiles by lane and operation, those of a whole lane first. */
 export function latencyLines(tally: Tally): Line<'latency'>[] {
   return [...tally.latency.values()]
     .map(({ operation, lane, histogram }) => ({
@@ -90,7 +87,7 @@ function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
-/** Waits of all operations by lane, from the shortest to the longest class that any call is in, without a gap. */
+/** Durations of all operations by lane, from the shortest to the longest class with a call, without a gap. */
 export function waitLines(tally: Tally): Line<'waits'>[] {
   const of = (lane: Exchange['lane']): Map<number, number> => {
     const found = tally.latency.get(`all ${lane}`);
@@ -106,7 +103,6 @@ export function waitLines(tally: Tally): Line<'waits'>[] {
   return lines;
 }
 
-/** Days with a call, oldest first. */
 export function dayLines({ days }: Tally): Line<'days'>[] {
   return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : 1));
 }
@@ -165,7 +161,6 @@ function addShadow(tally: Tally, operation: string, { verdict, code, error }: No
   lineOf(tally.shadow, key, { operation, verdict, code, error, count: 0 }).count++;
 }
 
-/** @param none is kept under a new key. */
 function lineOf<Key, Sums>(lines: Map<Key, Sums>, key: Key, none: Sums): Sums {
   const line = lines.get(key) ?? none;
   lines.set(key, line);
@@ -197,10 +192,7 @@ export function addDuration(histogram: Histogram, duration_ms: number): void {
   histogram.max_ms = Math.max(histogram.max_ms, duration_ms);
 }
 
-/**
- * Counts by doublings: up to 1 ms, 2 to 3, 4 to 7, 8 to 15 and so on; the key is the power of two that each begins with,
- * 0 for the first. Durations are whole ms, rounded up.
- */
+/** Counts by doubling: up to 1 ms, 2 to 3, 4 to 7 and so on, by the first ms of each class; 0 for the first. */
 export function byDoubling({ counts }: Histogram): Map<number, number> {
   const sums = new Map<number, number>();
   for (const [index, count] of counts.entries()) {
@@ -212,12 +204,12 @@ export function byDoubling({ counts }: Histogram): Map<number, number> {
   return sums;
 }
 
-/** Upper bound of the class that holds the share, ms, never above the longest seen; 0 without any. @param share 0 to 1. */
+/** Upper bound, ms, of the class with the share, never above the longest seen; 0 without calls. @param share 0 to 1. */
 export function quantile({ counts, total, max_ms }: Histogram, share: number): number {
   return Math.min(max_ms, shareOf(counts.entries(), total, share));
 }
 
-/** Upper bound of the class that holds the share, ms; 0 without any. @param counts by class, ascending. */
+/** Upper bound, ms, of the class that holds the share; 0 without calls. @param counts by class, ascending. */
 export function shareOf(counts: Iterable<[wait: number, count: number]>, total: number, share: number): number {
   let left = Math.ceil(total * share);
   for (const [wait, count] of counts) {
@@ -227,7 +219,7 @@ export function shareOf(counts: Iterable<[wait: number, count: number]>, total: 
   return 0;
 }
 
-/** The class of a duration, ms. Below 8 ms every whole millisecond has a class of its own; above, each doubling has eight. */
+/** The class of a duration, ms. Below 8 ms every whole millisecond is a class; above, each doubling has eight. */
 export function classOf(duration_ms: number): number {
   const whole = Math.max(0, Math.ceil(duration_ms));
   if (whole < CLASSES_PER_DOUBLING) return whole;

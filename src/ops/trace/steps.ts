@@ -1,5 +1,4 @@
-/** The steps of a sale's story, gathered from everything the store kept of it. */
-
+/** The steps of a sale's story, from everything that the store has about it. */
 import { z } from 'zod';
 import type { Spoken } from '../../error.ts';
 import { quoted, readStored, say } from '../../locales/message.ts';
@@ -20,16 +19,16 @@ const MOST_EXCHANGES = 3_600;
 const MOST_NOTICES = 200;
 const MOST_EVENTS = 500;
 const MOST_DECISIONS = 200;
-/** A proxied create arrived at most so long before its row was written. */
+/** A proxied create arrived at most this long before its row was written. */
 const LONGEST_CALL_MS = 60_000;
 
 export interface Story {
   steps: TraceStep[];
-  /** Table rows that fired in its calls, each once, in the order in which they did. */
+  /** Table rows that fired in its calls, each once, in the order of firing. */
   fired: string[];
 }
 
-/** A sale created on orders. */
+/** The story of a sale created on orders. */
 export async function storyOfLink(ports: Ports, link: Link): Promise<Story> {
   const { store } = ports;
   const { legacy_id } = link;
@@ -59,7 +58,7 @@ export async function storyOfLink(ports: Ports, link: Link): Promise<Story> {
   return { steps: inOrder(steps), fired: firedIn(exchanges) };
 }
 
-/** A sale created on legacy: the calls that were proxied for it, and its end as far as Puente saw it. */
+/** The story of a sale created on legacy: its proxied calls, and its end as far as Puente saw it. */
 export async function storyOfSale(ports: Ports, sale: LegacySale): Promise<Story> {
   const exchanges = await callsOfSale(ports, sale);
   const { id, work, state, created_at, updated_at } = sale;
@@ -71,7 +70,7 @@ export async function storyOfSale(ports: Ports, sale: LegacySale): Promise<Story
   return { steps: inOrder([...steps, born, ...known, ...cut]), fired: firedIn(exchanges) };
 }
 
-/** Calls that belong to no sale that is known. */
+/** Calls that belong to no known sale. */
 export function storyOfCalls(calls: readonly StoredExchange[]): Story {
   return { steps: inOrder(calls.flatMap((call) => stepsOfExchange(call))), fired: firedIn(calls) };
 }
@@ -97,7 +96,7 @@ function stepOfEnd({ id, state, updated_at }: LegacySale): Step {
   return step(updated_at, 'moved', 'state', id, say(`step.known_${state.toLowerCase()}`, {}));
 }
 
-/** A reference may be another merchant's too, or an earlier sale's of the same one. */
+/** A reference may also be another merchant's, or an earlier sale's of the same merchant. */
 function isAbout({ order_id, user_id }: InboxEvent, link: Link): boolean {
   if (order_id !== null && link.order_id !== null) return order_id === link.order_id;
   return user_id === null || user_id === link.merchant_id;
@@ -113,15 +112,14 @@ function firedIn(exchanges: readonly StoredExchange[]): string[] {
 
 type CutCode = 'cut.calls' | 'cut.events' | 'cut.notices' | 'cut.decisions';
 
-/** At the end of a story; nothing where nothing was left out. */
+/** A step at the end of a story that was cut; nothing where nothing was left out. */
 function cutOf(all: readonly unknown[], most: number, kind: TraceStep['kind'], code: CutCode): Step[] {
   return all.length < most ? [] : [step(Number.POSITIVE_INFINITY, 'decided', kind, null, say(code, { most }))];
 }
 
-// The steps of one answered call: what the till was told, what was lost, what its shadow found, and what the service
-// was asked.
+// The steps of one answered call: the till's answer, losses, the shadow's findings, and the calls to upstream.
 
-/** When the rows were written that stand before a call to the service: epoch ms, by the name of the call. */
+/** Epoch ms at which the rows before a call to upstream were written, by the name of the call. */
 export type Written = Partial<Record<string, readonly number[]>>;
 
 export function stepsOfExchange(exchange: StoredExchange, written: Written = {}): Step[] {
@@ -157,8 +155,8 @@ function verdictSaid({ verdict, code, error, detail }: NonNullable<StoredExchang
 }
 
 /**
- * When a call began is not kept, only how long it took: one after the other from the arrival of the till's, none before
- * the row that was written for it, and none after the till had its answer.
+ * Only the duration of an upstream call is stored. Its start is taken as the end of the call before it, not before its
+ * row was written, and not after the till had its answer.
  */
 function upstreamSteps({ at, id, upstream, duration_ms }: StoredExchange, written: Written): Step[] {
   const end = at + duration_ms;
@@ -180,14 +178,14 @@ function upstreamSaid({ name, status, code, duration_ms }: UpstreamNote): Spoken
   return is_carried ? say('step.carried', answer) : say('step.asked', { name, ...answer });
 }
 
-// Steps of a sale on orders beside its calls: states, events, notices with their attempts, decisions.
+// Steps of a sale on orders beside its calls: states, events, notices with their attempts, refunds, decisions.
 
 export interface NoticeWithAttempts {
   notice: LoggedNotice;
   attempts: Attempt[];
 }
 
-/** SENDING is written before a byte leaves; every other state is what came of something. */
+/** SENDING is written before a byte leaves; every other state is a result. */
 export function stepOfState(seen: {
   at: number;
   state: string;
@@ -203,10 +201,7 @@ export function stepOfEvent({ sequence, received_at, action, verified, state }: 
   return step(received_at, 'told', 'event', String(sequence), say('step.event', { action, verified, state }));
 }
 
-/**
- * A notice is made while its state is being decided, and committed with it.
- * @param state_times when the link's states were written, ascending.
- */
+/** A notice is made and committed with its state. @param state_times epoch ms of the link's states, ascending. */
 export function stepsOfNotice({ notice, attempts }: NoticeWithAttempts, state_times: readonly number[]): Step[] {
   const { id, topic, form, created_at, state } = notice;
   const first_attempt = attempts[0]?.at ?? Number.POSITIVE_INFINITY;
@@ -217,7 +212,7 @@ export function stepsOfNotice({ notice, attempts }: NoticeWithAttempts, state_ti
   );
   return [step(Math.min(committed_at, first_attempt), 'noticed', 'notice', id, made), ...tried];
 }
-/** The store gives a commit up after less. */
+/** The store gives up a commit sooner. */
 const LONGEST_COMMIT_MS = 10_000;
 
 const attemptCodes = {
@@ -241,9 +236,8 @@ export function stepsOfRefund(refund: Refund, { exponent, currency }: { exponent
   return [opened, step(updated_at, 'settled', 'refund', id, say('step.refund_ended', facts))];
 }
 
-// The order of a story: by time, and within one moment causes before what came of them.
+// The order of a story: by time, and at the same time causes before their effects.
 
-/** What happened, in the order in which it did. */
 export const traceStep = z.object({
   at: time,
   kind: z.enum(['till', 'upstream', 'shadow', 'state', 'event', 'notice', 'refund', 'loss', 'decision']),
@@ -254,8 +248,7 @@ export const traceStep = z.object({
 export type TraceStep = z.infer<typeof traceStep>;
 
 /**
- * Causes before effects: a call is taken in and translated, the row is written, the service is asked, it tells of a change,
- * the state moves, and the notice of it goes out.
+ * `asked`: upstream is called. `told`: upstream reports a change. `moved`, `settled`: a sale's or refund's new state.
  */
 const RANKS = {
   call: 0,
@@ -283,7 +276,6 @@ export function inOrder(steps: readonly Step[]): TraceStep[] {
     .map(({ rank: _rank, ...one }) => shown({ ...one, at: Math.min(one.at, last_at) }));
 }
 
-/** @param at epoch ms. @param sentences its words, one after the other. */
 function step(
   at: number,
   rank: Step['rank'],
@@ -295,7 +287,6 @@ function step(
   return { at, rank, kind, what, said: sentences.map(({ said }) => said), id };
 }
 
-/** A duration as people read it, to a tenth of a millisecond. */
 function tenths(duration_ms: number): number {
   return Math.round(duration_ms * 10) / 10;
 }

@@ -1,4 +1,4 @@
-/** One sale in one story: till calls, rules that fired, upstream calls, states, events, notices, refunds, losses. */
+/** The story of one sale: till calls, rows that fired, upstream calls, states, events, notices, refunds, losses. */
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -13,7 +13,7 @@ import { iso, lane, said, shown, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { storyOfCalls, storyOfLink, storyOfSale, traceStep } from './steps.ts';
 
-/** What an id was taken for. */
+/** The kinds of ids that a trace looks up. */
 export const idKinds = [
   'legacy id',
   'order',
@@ -26,7 +26,6 @@ export const idKinds = [
 ] as const;
 type IdKind = (typeof idKinds)[number];
 
-/** The sale itself, with every id that it goes by. */
 const saleView = z.object({
   merchant: z.string(),
   lane,
@@ -61,13 +60,9 @@ export const traceView = z.object({
 });
 export type Trace = z.infer<typeof traceView>;
 
-/**
- * The story of every sale that an id means, newest first.
- * @param merchant_id looks at this merchant's alone.
- * @throws PuenteError not_found, when nothing is known of it.
- */
+/** The stories of all sales with an id (of one merchant, if named), newest first. @throws PuenteError not_found. */
 export async function traceOf(ports: Ports, asked: string, merchant_id?: string): Promise<Trace[]> {
-  // Who asks has often seen the call a moment ago; but what is told never waits for evidence that can't be written.
+  // Operators look for calls of a moment ago, but a trace must not wait for evidence that can't be written.
   await Promise.race([ports.evidence.settled(), ports.clock.sleep(SETTLE_MS)]);
   const subjects = await findSubjects(ports, asked, merchant_id);
   if (subjects.length === 0) {
@@ -82,7 +77,7 @@ export async function traceOf(ports: Ports, asked: string, merchant_id?: string)
 }
 
 const SETTLE_MS = 500;
-/** More of what was asked for is not said back. */
+/** Characters of the requested id that the refusal repeats. */
 const LONGEST_SHOWN = 80;
 
 async function storyOf(ports: Ports, { found_as, link, sale, calls }: Subject): Promise<Trace> {
@@ -121,7 +116,7 @@ function isOpen({ state }: Link | LegacySale): boolean {
   return ['SENDING', 'IN_DOUBT', 'LIVE', 'OPEN'].includes(state);
 }
 
-/** What legacy never told is null. */
+/** Fields that legacy never reported. */
 const UNTOLD = {
   order_id: null,
   payment_id: null,
@@ -161,12 +156,12 @@ async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySale | nu
   };
 }
 
-/** A till may write anything into its reference, the number of a card or a token too. */
+/** A till may write any text into its reference, a card number or a token too. */
 function shownText(reference: string | null): string | null {
   return reference === null ? null : maskText(reference, true);
 }
 
-/** `messages`: the till's request and its answer, what went upstream and what came back; null unless they were captured. */
+/** `messages`: the till's request and answer, and the upstream request and answer; null unless they were captured. */
 export type CallView = Awaited<ReturnType<typeof viewCall>>;
 
 /** @throws PuenteError not_found. */
@@ -176,26 +171,26 @@ export async function viewCall(ports: Ports, id: string) {
   return { ...shown(found), lost: found.lost.map(({ path, why, would_be }) => ({ field: path, why, would_be })) };
 }
 
-// From any id that a person may have to the sales it means.
+// From any id that an operator may have to the sales with it.
 
 export interface Subject {
   found_as: IdKind;
-  /** Born on orders. */
+  /** Created on orders. */
   link: Link | null;
-  /** Born on legacy. */
+  /** Created on legacy. */
   sale: LegacySale | null;
-  /** Calls without a known sale: the requested call, or the calls that name an id which Puente did not see created. */
+  /** Calls without a known sale: the requested call, or calls that name an id which Puente did not see created. */
   calls: StoredExchange[];
 }
 
-/** A till repeats its references; the newest of them are meant. */
+/** A till repeats its references; the newest sales are meant. */
 const MOST_SUBJECTS = 10;
-/** No id that Puente or the vendor gives out is longer; references may be. */
+/** No id of Puente or the vendor is longer; references may be. */
 const LONGEST_ASKED = 256;
-/** Calls shown of an id that no known sale has. */
+/** Calls shown of an id without a known sale. */
 const MOST_CALLS = 500;
 
-/** The sales that an id means, newest first of each kind of id, each once; empty when nothing is known of it. */
+/** The sales with an id, newest first of each kind of id, each once; empty for an unknown id. */
 export async function findSubjects(ports: Ports, asked: string, merchant_id?: string): Promise<Subject[]> {
   const whole = asked.slice(0, LONGEST_ASKED);
   const text = whole.trim();
@@ -206,7 +201,7 @@ export async function findSubjects(ports: Ports, asked: string, merchant_id?: st
       (await ports.store.links.linkByOrder(text)) ?? (await ports.store.links.linkByOrder(text.toUpperCase())),
     ),
     ...(await byNumber(ports, text)),
-    // A till's own text: the spaces around it are part of it.
+    // The spaces around a till's own text are part of it.
     ...(await byReference(ports, whole, merchant_id)),
     ...(text === whole ? [] : await byReference(ports, text, merchant_id)),
     ...(await byRefund(ports, text)),
@@ -239,7 +234,7 @@ function asSale(found_as: IdKind, sale: LegacySale | null): Subject[] {
   return sale === null ? [] : [{ found_as, link: null, sale, calls: [] }];
 }
 
-/** Ids of intents and sales on orders are lower-case; a preference is called as legacy wrote it. */
+/** Ids of intents and of sales on orders are lower-case; a preference's id is as legacy wrote it. */
 async function byLegacyId(ports: Ports, id: string, found_as: IdKind = 'legacy id'): Promise<Subject[]> {
   const { store } = ports;
   const link = await store.links.link(id.toLowerCase());
@@ -250,7 +245,7 @@ async function byLegacyId(ports: Ports, id: string, found_as: IdKind = 'legacy i
   );
 }
 
-/** Payments and merchant orders are both numbers; a minted one says which it is. */
+/** Payments and merchant orders are both numbers; a merchant order that Puente made is known by its number. */
 async function byNumber(ports: Ports, text: string): Promise<Subject[]> {
   if (!/^[1-9]\d{0,17}$/.test(text)) return [];
   const number = Number(text);
@@ -262,7 +257,7 @@ async function byNumber(ports: Ports, text: string): Promise<Subject[]> {
   return [...payment, ...asLink(is_order ? 'merchant order' : 'payment', link)];
 }
 
-/** A till's own reference, of one merchant or of all; or the one that Puente made of an id and sent upstream. */
+/** A till's own reference, of one merchant or of all; or the one that Puente derived from an id and sent upstream. */
 async function byReference(ports: Ports, reference: string, merchant_id?: string): Promise<Subject[]> {
   const { store } = ports;
   const [links, sales] = await Promise.all(
@@ -285,7 +280,7 @@ async function byReference(ports: Ports, reference: string, merchant_id?: string
   ].toSorted((a, b) => bornAt(b) - bornAt(a));
 }
 
-/** The id in a derived reference (`proxy/sales/reference.ts`). */
+/** The legacy id in a derived reference (`proxy/sales/new-link.ts`). */
 function legacyIdOf(reference: string): string | null {
   const parts = DERIVED.exec(reference)?.slice(1).join('-').toLowerCase() ?? null;
   return parts !== null && derivedReference(parts) === reference.toLowerCase() ? parts : null;
@@ -312,7 +307,7 @@ async function byExchange(ports: Ports, id: string): Promise<Subject[]> {
   return legacy_id === null ? [] : byLegacyId(ports, legacy_id, 'exchange');
 }
 
-/** What is no sale that Puente knows: a call by its own id, or the calls that named this one. */
+/** An id without a known sale: a call by its own id, or the calls that named the id. */
 async function callsOf({ store }: Ports, text: string): Promise<Subject[]> {
   const one = await store.exchanges.exchange(text.toLowerCase());
   if (one !== null) return [{ found_as: 'exchange', link: null, sale: null, calls: [one] }];
