@@ -1,5 +1,4 @@
-/** What operators do with the audit trail: read it, and verify its hash chain. */
-
+/** The audit trail for operators: read it, and verify its hash chain. */
 import { z } from 'zod';
 import { PuenteError, type Said, type Sentence, type Spoken } from '../error.ts';
 import { encoded, quoted, readStored, say } from '../locales/message.ts';
@@ -9,9 +8,9 @@ import { instant, listLimit, pagesOf, said, shown, time } from './fields.ts';
 import type { AuditStore, Ports } from './ports.ts';
 
 const DEFAULT_LIMIT = 50;
-/** More lines than anybody reads at once; `until` reaches the older ones. */
+/** More lines than an operator reads at once; `until` reaches the older ones. */
 const MOST_LISTED = 1000;
-/** Lines in memory while the chain is checked; also how long the process does nothing else. */
+/** Lines per page of a chain check: bounds memory, and the time that a page blocks the event loop. */
 const PAGE_LINES = 200;
 
 /** The query of `GET /api/audit`; lines written in [since, until). */
@@ -26,7 +25,6 @@ export type AuditQuery = z.infer<typeof auditQuery>;
 
 const BOTH = encoded(say('input.line_noted', {}));
 
-/** The query of `GET /api/audit/verify`. */
 export const verifyQuery = z
   .strictObject({
     expect_sequence: z.coerce.number().int().min(1).exactOptional(),
@@ -39,7 +37,6 @@ export const verifyQuery = z
   .refine((query) => (query.expect_sequence === undefined) === (query.expect_hash === undefined), BOTH);
 export type VerifyQuery = z.infer<typeof verifyQuery>;
 
-/** A line as people see it. */
 export const auditLine = z.object({
   sequence: z.int(),
   at: time,
@@ -53,12 +50,11 @@ export const auditLine = z.object({
 });
 export type AuditView = z.infer<typeof auditLine>;
 
-/** The reason of a line: a message where Puente acted by itself, else a person's own words. */
+/** The reason of a line: a message where Puente acted, else a person's own words. */
 export function reasonOf({ who, reason }: Pick<AuditLine, 'who' | 'reason'>): Sentence {
   return who === BY_ITSELF ? readStored(reason) : quoted(reason);
 }
 
-/** A stored reason of Puente, as answers tell it. */
 export function whyOf(reason: string): { why: string; said: Said | null } {
   const { text, said } = readStored(reason);
   return { why: text, said };
@@ -66,7 +62,6 @@ export function whyOf(reason: string): { why: string; said: Said | null } {
 
 const chainMark = z.object({ sequence: z.int(), hash: z.string() });
 
-/** What was found of the chain. */
 export const chainView = z.object({
   intact: z.boolean(),
   lines: z.int().describe('lines that hold, counted from the first'),
@@ -104,9 +99,8 @@ export async function viewChain(ports: Ports, query: VerifyQuery): Promise<Chain
 }
 
 /**
- * Reads the chain from its first line to its last, a page at a time, and stops at the first broken link.
- * The lines alone can't show that the newest ones were cut off, or that all of it was written anew: `expected`, a head that
- * was noted elsewhere, does.
+ * Reads the chain page by page, and stops at the first broken link. The lines alone can't show that the newest ones
+ * were cut off, or that all were rewritten: `expected`, a head that was stored elsewhere, does.
  */
 export async function verifyAuditStream(
   store: Pick<AuditStore, 'auditsAfter'>,
@@ -130,7 +124,6 @@ export async function verifyAuditStream(
   return report(cutOff(head, expected));
 }
 
-/** What is wrong between a line and the one before it; null when it follows. */
 export function brokenLink(previous: ChainMark, line: AuditLine): BrokenLink | null {
   const { sequence } = line;
   if (sequence !== previous.sequence + 1)

@@ -1,4 +1,4 @@
-/** Fields that many operations take and show: instants, merchants, limits; and reading a list page by page. */
+/** Fields that many operations share (instants, merchants, limits), and reading a list page by page. */
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import type { Said } from '../error.ts';
@@ -8,7 +8,7 @@ import type { ExchangeStore } from './ports.ts';
 
 export const DAY_MS = 86_400_000;
 
-/** Epoch ms of an RFC 3339 instant. */
+/** Parses an RFC 3339 instant to epoch ms. */
 export const instant = z.iso
   .datetime({ offset: true, error: encoded(say('input.instant', { example: '2026-01-31T09:00:00Z' })) })
   .transform((text) => Date.parse(text));
@@ -17,18 +17,17 @@ export const merchantId = z
   .regex(USER_ID, encoded(say('input.user_id', {})))
   .describe('of this merchant');
 
-/** A sentence by its code and facts, which answers have beside the English one. */
+/** A message by its code and facts; answers have it beside the English text. */
 export const said = z
   .object({
     code: z.string().describe('of the sentence, a word for programs'),
     facts: z.record(z.string(), z.unknown()).describe('what the sentence tells; instants are RFC 3339'),
   })
   .describe('the sentence by its code, to be said in another language') as unknown as z.ZodType<Said>; // facts are core's own
-/** An instant of an answer, RFC 3339. */
 export const time = z.iso.datetime();
 export const lane = z.enum(['legacy', 'orders']);
 
-/** How many rows are listed. @param code of the message, where it says how to reach the others. */
+/** The `limit` of a list. @param code of the message, where it says how to reach the other rows. */
 export function listLimit(usual: number, most: number, code = 'input.limit') {
   const wrong = encoded(say(code, { most }));
   return z.coerce.number({ error: wrong }).int(wrong).min(1, wrong).max(most, wrong).default(usual);
@@ -49,7 +48,7 @@ export type Shown<Row> = {
     : Row[Name];
 };
 
-/** A row as answers have it: instants (`at`, `…_at`, `…_until`) in RFC 3339. */
+/** A row as it is answered: instants (`at`, `…_at`, `…_until`) in RFC 3339. */
 export function shown<Row extends object>(row: Row): Shown<Row> {
   const fields = Object.entries(row).map(([name, value]) => [name, /(^|_)at$|_until$/.test(name) ? iso(value) : value]);
   return Object.fromEntries(fields);
@@ -61,8 +60,8 @@ export function dayOf(at: number): string {
 }
 
 /**
- * Rows in ascending order of their sequence, page by page; other work has its turn between two pages.
- * @param read at most `size` rows after a sequence; fewer are the last ones.
+ * Rows in ascending order of their sequence, page by page; other work runs between two pages.
+ * @param read at most `size` rows after a sequence; a shorter page is the last.
  */
 export async function* pagesOf<Row extends { sequence: number }>(
   read: (after: number, size: number) => Promise<Row[]>,
@@ -78,7 +77,7 @@ export async function* pagesOf<Row extends { sequence: number }>(
   }
 }
 
-/** Exchanges that were recorded before it began, page by page: those of meanwhile belong to the next reader. */
+/** Exchanges recorded before the call, page by page; later ones belong to the next reader. */
 export async function exchangePages(
   store: Pick<ExchangeStore, 'exchanges' | 'lastExchange'>,
   filter: ExchangeFilter,

@@ -14,7 +14,6 @@ class Markup {
   }
 }
 export type Html = Markup;
-/** What may stand in a template; null is nothing. */
 export type Content = Html | string | number | null | readonly Content[];
 
 export function html(pieces: TemplateStringsArray, ...values: readonly Content[]): Html {
@@ -44,7 +43,7 @@ export function says(words: Words, text: string | null, said: Said | null): Cont
   return text === null ? null : partsOf(words, text, said).map((part) => marked(words, part));
 }
 
-/** A text of several sentences. @param between stands between two of them. @param shown makes the HTML of a text. */
+/** A text of several sentences. @param between separates two of them. @param shown makes the HTML of a text. */
 export function saysAll(
   words: Words,
   text: string,
@@ -58,49 +57,45 @@ export function saysAll(
   return sentences.map((sentence, nth) => [nth === 0 ? null : between, sentence]);
 }
 
-/** A text of tables, settings or the register. */
+/** A text of the tables, the settings or the limitations. */
 export function written(words: Words, text: string): Content {
   return marked(words, writtenPart(words, text), withCode);
 }
 
-/** Facts as they were recorded: names and values of programs have no other language. */
+/** Recorded facts: names and values of programs have no translation. */
 export function recorded(words: Words, text: string): Content {
   return text === '' ? null : marked(words, { english: text });
 }
 
-/** @param shown is not used for facts that a till sent: they stay as they are. */
 function marked({ language }: Words, part: Part, shown: (text: string) => Content = (text) => text): Content {
   if (typeof part === 'string') return shown(part);
   return language === 'en' ? shown(part.english) : html`<span lang="en">${shown(part.english)}</span>`;
 }
 
-/** Names of settings, commands and paths stand between backticks, as in Markdown. */
+/** Makes code of the text between backticks, as in Markdown: names of settings, commands and paths. */
 export function withCode(text: string): Content {
   return text.split(/`([^`]+)`/).map((piece, nth) => (nth % 2 === 0 ? piece : code(piece)));
 }
 
-/** A text to type, or a program's own; nothing for ''. */
 export function code(text: string | null): Content {
   return text === null || text === '' ? null : html`<code>${text}</code>`;
 }
 
-/** An instant, RFC 3339, as the language writes it; nothing for null. */
 export function timeOf(words: Words, at: string | null): Content {
   return at === null ? null : html`<time datetime="${at}">${words.time(at)}</time>`;
 }
 
-// Tables: the first cell of a row is its name; numbers stand to the right, as the language writes them.
+// Tables: the first cell of a row is its header; numbers are right-aligned, as the language writes them.
 
-/** Cells by the names of their columns, in order. */
 export type Row = Readonly<Record<string, Content>>;
 
-/** A table of rows that share their columns; null without rows. @param prefix of the keys of the columns' names. */
+/** A table of rows with the same columns; null without rows. @param prefix of the keys of the columns' names. */
 export function tableOf(words: Words, prefix: string, rows: readonly Row[], is_named = false): Html | null {
   const head = Object.keys(rows[0] ?? {}).map((name) => words.t(`${prefix}.${name}`));
   return plainTable(head, rows.map(Object.values<Content>), words.number, is_named);
 }
 
-/** @param number writes a number. @param is_named each cell has the name of its column too, for narrow screens. */
+/** @param number formats a number. @param is_named each cell also has its column's name, for narrow screens. */
 export function plainTable(
   head: readonly string[],
   rows: readonly (readonly Content[])[],
@@ -123,7 +118,7 @@ export function plainTable(
 
 const NUMBER = html` class="number"`;
 const TEXT = html` class="text"`;
-/** Characters beyond which a text is prose, or a value, and not a name: the longest operation and UUIDs are shorter. */
+/** Characters beyond which a text is prose or a value, not a name: the longest operation and UUIDs are shorter. */
 const LONGEST_NAME = 40;
 
 /** Long texts may break anywhere, short ones only between words. */

@@ -1,5 +1,4 @@
-/** What operators do with merchants: look and set; each change with a reason, a revision and an audit line. Moves are in `moves/`. */
-
+/** Merchants for operators: view and change, with a reason, a revision and an audit line. Moves are in `moves/`. */
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError } from '../error.ts';
@@ -25,11 +24,11 @@ import { reason } from './api/person.ts';
 import { iso, time } from './fields.ts';
 import type { Ports } from './ports.ts';
 
-/** The precondition of a change: the merchant as the operator saw it. */
+/** The precondition of a change: the revision that the operator saw. */
 export const revision = z.int().nonnegative().describe('refuse unless it is still at this revision');
 const unknown = z.enum(unknownPolicies).nullable().optional();
 
-/** Refuses to be printed from the moment that it is read. */
+/** A secret, which refuses to be printed as soon as it is parsed. */
 function secretText(shortest: number, longest: number) {
   return z
     .string()
@@ -38,7 +37,7 @@ function secretText(shortest: number, longest: number) {
     .transform((text) => new Secret(text));
 }
 
-/** The body of `PUT /api/merchants/:id`: only what is named changes; `null` goes back to the default. */
+/** The body of `PUT /api/merchants/:id`: only the named fields change; `null` restores the default. */
 export const merchantChange = z.strictObject({
   reason,
   revision,
@@ -59,12 +58,12 @@ export const merchantChange = z.strictObject({
   unknown_field: unknown.describe('the same for fields of translated bodies'),
   unknown_header: unknown.describe('the same for headers of translated calls'),
   capture: z.boolean().nullable().optional().describe('keep its exchanges with redacted messages, for replay'),
-  /** Headers that tell the makers of its tills; what it leaves out is not told. */
+  /** Headers for the makers of its tills; a field that is left out is not sent. */
   deprecation: merchantSettings.shape.deprecation
     .unwrap()
     .refine(endsAfterItStarts, encoded(say('input.sunset', {})))
     .optional(),
-  /** Signs this merchant's `point_integration_wh` notices and the webhooks of its QR sales; kept sealed, never shown again. */
+  /** Signs its `point_integration_wh` notices and the webhooks of its QR sales; kept sealed, never shown again. */
   notice_secret: secretText(8, 512).nullable().optional(),
   /** Token for work after the call has ended; kept sealed, never shown again. */
   credential: secretText(8, 512).nullable().optional(),
@@ -75,7 +74,7 @@ export async function viewMerchants(ports: Ports): Promise<MerchantView[]> {
   return (await knownMerchants(ports)).map((merchant) => merchantView(ports, merchant));
 }
 
-/** Those with a row, and those whose calls were proxied without any setting, in order of their ids. */
+/** Merchants with a row, and merchants whose calls were proxied without any setting, in order of their ids. */
 export async function knownMerchants({ store }: Ports): Promise<Merchant[]> {
   const stored = await store.merchants.merchants();
   const have = new Set(stored.map(({ id }) => id));
@@ -89,9 +88,8 @@ export async function viewMerchant(ports: Ports, id: string): Promise<MerchantVi
 }
 
 /**
- * Changes a merchant's settings.
  * @param checkUrl refuses a notice URL that the outbound guard would refuse.
- * @throws PuenteError conflict when the revision is not the stored one, bad_request for a bad id, blocked_address for the URL.
+ * @throws PuenteError conflict for another revision, bad_request for an invalid id, blocked_address for the URL.
  */
 export async function changeMerchant(
   ports: Ports,
@@ -138,19 +136,16 @@ export async function changeMerchant(
   return merchantView(ports, saved);
 }
 
-/**
- * The merchant as it is saved again; one without a row has revision 0.
- * @throws PuenteError bad_request for an id that is none.
- */
+/** The merchant before a change; revision 0 without a row. @throws PuenteError bad_request for an invalid id. */
 export async function merchantToChange({ store }: Ports, id: string): Promise<Merchant> {
   return (await store.merchants.merchant(checkedId(id))) ?? newMerchant(id);
 }
 
-/** Another change of the same merchant may come first. */
+/** Attempts: another change of the same merchant may be saved first. */
 const TRIES = 10;
 
 /**
- * Makes a change that is right whatever was changed meanwhile: tried again on the merchant as it is then.
+ * Makes a change that is right on any revision; after a conflict it is tried on the merchant as it is then.
  * @throws PuenteError conflict after ten tries, and as `change` does.
  */
 export async function changeInAnyCase<Result>(
@@ -168,7 +163,6 @@ export async function changeInAnyCase<Result>(
   }
 }
 
-/** What the audit says of the URL, when the change names it. */
 function shownAs(named: Secret | null | undefined, shown: string | null): { notice_url?: string | null } {
   return named === undefined ? {} : { notice_url: shown };
 }
@@ -211,7 +205,6 @@ function pick(settings: Record<string, unknown>, named: Record<string, unknown>)
   return Object.fromEntries(Object.keys(named).map((name) => [name, settings[name] ?? null]));
 }
 
-/** The stage of one kind: what the operator set, and what holds. */
 const stageView = z.object({
   stage: z.enum(stages).describe('where new work goes now; never above shadow while a safety stop stands'),
   intended: z.enum(stages).describe('where the operator wants it'),
@@ -220,7 +213,7 @@ const stageView = z.object({
 });
 export type StageView = z.infer<typeof stageView>;
 
-/** No secret, and of its notice URL only where it goes. */
+/** Without secrets, and the notice URL without path and query. */
 export const merchantAnswer = z.object({
   id: z.string(),
   site: z.string().nullable(),
@@ -260,7 +253,7 @@ export function shownOrNull(url: string | null | undefined): string | null {
   return url === null || url === undefined ? null : shownUrl(url);
 }
 
-/** A setting that equals that of a new merchant comes from the default, whether that is null or not. */
+/** A setting that equals a new merchant's comes from the default, whether it is null or not. */
 function settingsView(ports: Ports, merchant: Merchant): MerchantView['settings'] {
   const fallback = ports.settings.merchants;
   const defaults: Record<string, unknown> = { ...fallback, notice_url: shownOrNull(fallback.notice_url) };

@@ -1,5 +1,4 @@
-/** What operators do with notices: look them up, and have them told again; each replay with a reason and an audit line. */
-
+/** Notices for operators: look them up and send them again; each replay with a reason and an audit line. */
 import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
 import { readStored, say } from '../locales/message.ts';
@@ -10,9 +9,9 @@ import { instant, iso, listLimit, merchantId, type Shown, shown } from './fields
 import type { Ports } from './ports.ts';
 
 const DEFAULT_LIMIT = 50;
-/** More rows than anybody reads at once; `until` reaches the older ones. */
+/** More rows than an operator reads at once; `until` reaches the older ones. */
 const MOST_LISTED = 500;
-/** Replayed by one call: a bound on one commit, and on what a slip of the keyboard can send. */
+/** Notices that one call replays: bounds the commit, and what a typing mistake can send. */
 const MOST_REPLAYED = 10_000;
 
 export const noticeStates = [
@@ -26,7 +25,7 @@ const since = instant.describe('made then or later, such as 2026-01-31T09:00:00Z
 const until = instant.describe('made before then');
 const topic = z.enum(noticeTopics).describe('of this topic');
 
-/** The query of `GET /api/notices`; `since` and `until` are when a notice was made, [since, until). */
+/** The query of `GET /api/notices`, for notices made in [since, until). */
 export const noticeQuery = z.strictObject({
   merchant: merchantId.exactOptional(),
   state: z.enum(noticeStates).exactOptional().describe('only in this state'),
@@ -37,7 +36,7 @@ export const noticeQuery = z.strictObject({
 });
 export type NoticeQuery = z.infer<typeof noticeQuery>;
 
-/** The body of `POST /api/notices/replay`. Without `states` what was not delivered is meant. */
+/** The body of `POST /api/notices/replay`; without `states`, of notices that were not delivered. */
 export const replayMany = z.strictObject({
   merchant: merchantId.exactOptional(),
   topic: topic.exactOptional(),
@@ -54,10 +53,9 @@ export const replayMany = z.strictObject({
 });
 export type ReplayMany = z.infer<typeof replayMany>;
 
-/** A notice as operators see it; of its URL only where it went. */
+/** A notice as it is answered; its URL without path and query. */
 export type NoticeView = ReturnType<typeof viewOf>;
 
-/** The detail by its code, too, where it has one. */
 export type AttemptView = Shown<Attempt> & { said: Said | null };
 
 export async function viewNotices(ports: Ports, query: NoticeQuery): Promise<NoticeView[]> {
@@ -73,10 +71,7 @@ export async function viewNotice(ports: Ports, id: string): Promise<NoticeView &
   return { ...viewOf(found.notice), tries: found.attempts.map(attemptOf) };
 }
 
-/**
- * Makes one notice due now, delivered or not: the same bytes once more, with the same request id.
- * @throws PuenteError not_found.
- */
+/** Makes one notice due now, delivered or not: the same bytes, the same request id. @throws PuenteError not_found. */
 export async function replayNotice(ports: Ports, id: string, why: string, who: string): Promise<NoticeView> {
   const found = await ports.store.notices.notice(id);
   if (found === null) throw noSuchNotice(id);
@@ -96,10 +91,9 @@ export async function replayNotice(ports: Ports, id: string, why: string, who: s
 }
 
 /**
- * Makes every notice of a window due now.
- * @returns how many, also for a dry run, which changes nothing; and how many delivered ones of the window are left out.
- * @throws PuenteError bad_request for a window that ends before it begins, refused when there are more than one call may replay,
- * conflict when there are not as many as were expected.
+ * Makes every notice of a window due now; a dry run only counts.
+ * @returns how many, and how many delivered ones of the window are left out.
+ * @throws PuenteError bad_request: empty window; refused: too many for one call; conflict: not the expected number.
  */
 export async function replayWindow(
   ports: Ports,

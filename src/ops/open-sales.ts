@@ -1,18 +1,18 @@
-/** Sales of a merchant that are open, on either side. */
+/** Open sales of a merchant, on either lane. */
 import type { Link } from '../proxy/sales/link.ts';
 import type { Ports } from './ports.ts';
 
-/** More than one merchant has at a time, and a bound on one answer. */
+/** More than a merchant has at a time; bounds one answer. */
 const MOST_OPEN = 10_000;
 
-/** It keeps its unit on its side. */
+/** An open sale keeps its unit on its lane. */
 export interface OpenSale extends Pick<Link, 'family' | 'unit' | 'created_at'> {
   side: 'orders' | 'legacy';
   legacy_id: string | null;
   /** Null: it holds no unit. */
   slot: string | null;
   state: string;
-  /** Epoch ms of its latest end. */
+  /** Epoch ms of its latest possible end. */
   ends_at: number;
 }
 

@@ -1,4 +1,4 @@
-/** What operators' stories use: the proxy's ports, and a store that lists, counts and keeps what operators alone need. */
+/** Ports of the operators' features: the proxy's ports, and a store with the lists and counts that operators need. */
 import type { AuditEntry, AuditLine } from '../proxy/audit.ts';
 import type { Ports as ProxyPorts } from '../proxy/ports.ts';
 import type {
@@ -35,7 +35,7 @@ export interface Ports extends ProxyPorts {
   store: Store;
 }
 
-/** The whole store; both engines implement it. Each method is one whole transaction. */
+/** The whole store; both engines implement it. Each method is one transaction. */
 export interface Store extends proxy.Store {
   history: HistoryStore;
   refunds: RefundStore;
@@ -49,13 +49,12 @@ export interface Store extends proxy.Store {
   upkeep: UpkeepStore;
 }
 
-/** Sales on orders, found and listed for operators. */
 export interface HistoryStore extends proxy.HistoryStore {
-  /** Links of all merchants with this reference of the client's own, newest first. */
+  /** Links of all merchants with this client reference, newest first. */
   linksByAnyReference(reference: string, limit: number): Promise<Link[]>;
-  /** What is open now, by merchant; those with nothing open are left out. */
+  /** Open work by merchant; merchants without any are left out. */
   openCounts(now: number): Promise<OpenCount[]>;
-  /** Live links of a merchant, oldest first; of all when null. */
+  /** Live links of a merchant, or of all for null, oldest first. */
   liveLinks(merchant_id: string | null, limit: number): Promise<Link[]>;
   /** Links made or changed since, by `updated_at`; after the cursor (`updated_at`, `legacy_id`), ascending. */
   linksChangedSince(
@@ -65,43 +64,39 @@ export interface HistoryStore extends proxy.HistoryStore {
   ): Promise<Link[]>;
 }
 
-/** Refunds, found by any of their ids. */
 export interface RefundStore extends proxy.RefundStore {
-  /** By whatever it is called: Puente's id or number for it, or the service's (`REF…`, or its number). */
+  /** By any id: Puente's id or number, or upstream's (`REF…`, or its number). */
   refund(id: string): Promise<Refund | null>;
 }
 
-/** The inbox as a trace and a reconciliation read it. */
 export interface EventStore extends proxy.EventStore {
   /** Events of an order or a reference, oldest first. */
   eventsOf(order_id: string | null, reference: string | null, limit: number): Promise<InboxEvent[]>;
-  /** Events that found no link, newest first. */
+  /** Events that match no link, newest first. */
   unmatchedEvents(limit: number): Promise<InboxEvent[]>;
 }
 
-/** The log of deliveries, and replays. */
+/** The delivery log of notices, and replays. */
 export interface NoticeStore extends proxy.NoticeStore {
   /** Makes a merchant's pending notices due now, e.g. after its URL was set. */
   hastenNotices(merchant_id: string, now: number): Promise<void>;
   /** One notice with all its attempts, oldest first. */
   notice(id: string): Promise<{ notice: LoggedNotice; attempts: Attempt[] } | null>;
   countNotices(filter: NoticeFilter): Promise<number>;
-  /** Notices created in [since, until), counted by how they stand; one that was superseded counts as the newer one. */
+  /** Notices created in [since, until), counted by state; a superseded one counts as the newer one. */
   sumNotices(filter: { merchant_id?: string; since: number; until: number }): Promise<NoticeSum[]>;
   /**
-   * Makes notices due now, with the audit line in one transaction. One that is over (delivered, dead or superseded) becomes
-   * pending once more, beside a newer one of the same topic and id.
+   * Makes notices due now, with the audit line in one transaction. A terminal one (delivered, dead or superseded)
+   * becomes pending again, beside a newer one of the same topic and id.
    */
   replayNotices(ids: readonly string[], now: number, audit: AuditEntry): Promise<void>;
 }
 
-/** Sales on legacy, found for operators. */
 export interface LegacySaleStore extends proxy.LegacySaleStore {
-  /** Of all merchants together, those of tokens that were not accepted too; newest first. */
+  /** Of all merchants, also of tokens that were not accepted; newest first. */
   legacySalesByAnyReference(client_reference: string, limit: number): Promise<LegacySale[]>;
 }
 
-/** Moves that wait for a second person, and bulk moves. */
 export interface MoveStore {
   saveProposal(proposal: Proposal, audit: AuditEntry | null): Promise<void>;
   proposal(id: string): Promise<Proposal | null>;
@@ -113,41 +108,39 @@ export interface MoveStore {
   bulkMoves(states: readonly BulkMove['state'][], limit: number): Promise<BulkMove[]>;
 }
 
-/** The audit chain, read. */
 export interface AuditStore extends proxy.AuditStore {
   audits(limit: number): Promise<AuditLine[]>;
-  /** Audit lines ascending by sequence, after the cursor. */
+  /** Ascending by sequence, after the cursor. */
   auditsAfter(sequence: number, limit: number): Promise<AuditLine[]>;
-  /** Lines of a subject and/or action, newest first, at in [since, until). */
+  /** Of a subject and/or action, newest first, written in [since, until). */
   auditsOf(
     filter: { subject?: string; action?: string; since?: number; until?: number },
     limit: number,
   ): Promise<AuditLine[]>;
 }
 
-/** Answered calls, read one by one. */
 export interface ExchangeStore extends proxy.ExchangeStore {
   /** Ascending by sequence, after the cursor (0: from the start); a short page is the last. */
   exchanges(filter: ExchangeFilter, after: number, limit: number): Promise<StoredExchange[]>;
   exchange(id: string): Promise<StoredExchange | null>;
-  /** As `exchanges`, of each only what counting needs. */
+  /** As `exchanges`, with only the fields that counting needs. */
   calls(filter: ExchangeFilter, after: number, limit: number): Promise<CallSeen[]>;
-  /** Ids of all merchants that traffic was counted of, ascending: those with a call whose token was accepted. */
+  /** Ids of all merchants with a call whose token was accepted, ascending. */
   calledMerchants(): Promise<string[]>;
   /** Newest sequence, 0 when there is none. */
   lastExchange(): Promise<number>;
-  /** Shed since a day, by reason. */
+  /** Exchanges shed on the days [since_day, until_day), by reason. */
   shed(since_day: number, until_day: number): Promise<{ shadow: number; evidence: number }>;
 }
 
-/** What exchanges have shown, summed; and verdicts by day. */
+/** Sums over exchanges, and readiness verdicts by day. */
 export interface EvidenceStore {
   traffic(filter: { merchant_id?: string; since_day?: number; until_day?: number }): Promise<Traffic[]>;
   units(merchant_id: string): Promise<SeenUnit[]>;
   /** Money first, then by count. */
   ledger(merchant_id?: string): Promise<LedgerRow[]>;
   coverage(merchant_id?: string): Promise<CoverageRow[]>;
-  /** `now`: groups whose acceptance has ended are shown as `new`. */
+  /** Groups whose acceptance has ended by `now` (epoch ms) are `new`. */
   differences(
     filter: { merchant_id?: string; states?: readonly DifferenceState[] },
     now: number,
@@ -162,43 +155,42 @@ export interface EvidenceStore {
     revision: number,
     audit: AuditEntry,
   ): Promise<DifferenceGroup>;
-  /** One row for a merchant and day at most; a later verdict of the day takes the place of the earlier one. */
+  /** At most one row per merchant and day; a later verdict of the day replaces the earlier one. */
   keepReadiness(rows: readonly MerchantDay[]): Promise<void>;
   /** Of one merchant or all, days [since, until), ascending. */
   readinessDays(filter: { merchant_id?: string; since_day: number; until_day: number }): Promise<ReadinessDay[]>;
-  /** The first day that a verdict was kept of; null for none. */
+  /** The first day with a stored verdict; null for none. */
   readinessSince(): Promise<number | null>;
   /** Ids of the merchants with a verdict of the day, ascending. */
   judgedOn(day: number): Promise<string[]>;
 }
 
-/** Condition, backups, retention and erasure. */
 export interface UpkeepStore extends proxy.UpkeepStore {
   condition(): Promise<StoreCondition>;
   /** Reads the whole file. @returns `ok`, or what is wrong with it. */
   integrity(): Promise<string>;
   /**
-   * Makes a checked copy while the work goes on, and reports its progress; one at a time. A reader that stops ends it.
-   * @throws PuenteError conflict while another one runs, store_failed when it could not be made: then nothing is left of it.
+   * Makes a checked copy while payments continue, and yields its progress. A reader that stops ends it.
+   * @throws PuenteError conflict while another backup runs; store_failed: nothing is left of it.
    */
   backup(): AsyncGenerator<BackupNews, BackupManifest, undefined>;
-  /** Those of the backup directory that are whole, newest first; at the end those whose time is still to come. */
+  /** The complete backups, newest first; those dated in the future come last. */
   backups(): Promise<BackupManifest[]>;
   /** Deletes all but the newest `keep`. @returns the files deleted. */
   trimBackups(keep: number): Promise<string[]>;
-  /** Deletes or blanks at most `limit` rows of each kind (of `sums`: of each table) that are old and over. Never a live row, never an audit line. */
+  /** Deletes or blanks at most `limit` old terminal rows per kind (`sums`: per table); no live row, no audit line. */
   tidyOld(limits: RetentionLimits, limit: number): Promise<Record<RetentionKind, number>>;
   holdings(merchant_id: string): Promise<Holdings>;
   openWork(merchant_id: string): Promise<OpenWork>;
   /**
-   * Deletes everything of a merchant but its audit lines, in steps, and at last the merchant with `audit`; then the bytes
-   * are gone from the file and its log.
-   * @throws PuenteError conflict when work began meanwhile: what is deleted stays so, and it can be done again.
+   * Deletes everything of a merchant except its audit lines, in steps; last the merchant itself, with `audit`. Then the
+   * bytes are gone from the file and its log.
+   * @throws PuenteError conflict when work began meanwhile: deleted rows stay deleted, and the call can be repeated.
    */
   eraseMerchant(merchant_id: string, audit: (gone: Holdings) => AuditEntry): Promise<Holdings>;
 }
 
-/** What views of evidence read: a store's, or those of a file of calls. */
+/** What views of evidence read: of a store, or of a file of calls. */
 export interface EvidenceReader {
   evidence: Pick<EvidenceStore, 'traffic' | 'units' | 'ledger' | 'coverage' | 'differences' | 'unknowns' | 'verdicts'>;
   exchanges: Pick<ExchangeStore, 'exchanges'>;

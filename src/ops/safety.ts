@@ -1,5 +1,4 @@
-/** What operators do with safety stops: see what stands and what would have tripped, and reset by hand. */
-
+/** Safety stops for operators: those in force, those that would have tripped, and the reset. */
 import { z } from 'zod';
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
@@ -12,13 +11,11 @@ import { iso } from './fields.ts';
 import { type MerchantView, merchantToChange, merchantView, revision } from './merchants.ts';
 import type { Ports } from './ports.ts';
 
-/** The audit action of a reset, for those who look for it. */
 export const RESET = 'safety reset';
 
 /** Stops and would-be stops that are listed, newest first. */
 const MOST_LISTED = 50;
 
-/** The body of `POST /api/merchants/:id/safety/reset`. */
 export const resetAsk = z.strictObject({
   kind: z.enum(routedKinds).describe('of this kind of work'),
   reason,
@@ -27,7 +24,6 @@ export const resetAsk = z.strictObject({
 export type ResetAsk = z.infer<typeof resetAsk>;
 
 export type SafetyView = Awaited<ReturnType<typeof viewSafety>>;
-/** A safety stop that stands. */
 export type TripView = ReturnType<typeof tripsOf>[number];
 
 export async function viewSafety(ports: Ports, id: string) {
@@ -53,7 +49,6 @@ export async function viewSafety(ports: Ports, id: string) {
   };
 }
 
-/** All stops that stand. */
 export async function viewStops(ports: Ports) {
   const merchants = await ports.store.merchants.merchants();
   return merchants.flatMap((merchant) =>
@@ -62,8 +57,8 @@ export async function viewStops(ports: Ports) {
 }
 
 /**
- * Takes a stop away: new work of the kind follows the operator's stage again.
- * @throws PuenteError refused when none stands, conflict when the revision is another.
+ * Ends a safety stop: new work of the kind follows the operator's stage again.
+ * @throws PuenteError refused when none is in force, conflict for another revision.
  */
 export async function resetStop(ports: Ports, id: string, ask: ResetAsk, who: string): Promise<MerchantView> {
   const merchant = await merchantToChange(ports, id);
@@ -85,7 +80,6 @@ export async function resetStop(ports: Ports, id: string, ask: ResetAsk, who: st
   return merchantView(ports, saved);
 }
 
-/** `intended`: where the operator wants the kind to be. */
 function tripsOf(ports: Ports, merchant: Merchant) {
   return routedKinds.flatMap((kind) => {
     const trip = merchant.trips[kind];

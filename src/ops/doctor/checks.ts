@@ -1,5 +1,4 @@
 /** Checks of the doctor: merchants, upstreams, clock, webhook secret, and the store. */
-
 import { PuenteError } from '../../error.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { BackupManifest, StoreCondition } from '../../proxy/records/upkeep.ts';
@@ -8,23 +7,23 @@ import { iso } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { about, bytesText, durationText, type Finding, type Installation, type Probe } from './finding.ts';
 
-/** A token that ends within this long leaves work after the call without a credential soon. */
+/** A token that expires sooner is reported: work after the call needs a credential. */
 const TOKEN_WARNING_MS = 24 * 3_600_000;
-/** A longer list is not read; the answer names how many are left out. */
+/** Findings that are listed; the answer says how many more there are. */
 const MOST_TOLD = 50;
 
 export interface MerchantCheck {
-  /** Throws PuenteError blocked_address for a URL that the outbound guard would refuse. */
+  /** @throws PuenteError blocked_address for a URL that the outbound guard would refuse. */
   checkUrl(url: string): void;
 }
 
-/** One finding for each thing that is wrong; one in all when nothing is. */
+/** One finding for each problem; a single one when there is none. */
 export async function merchantFindings(ports: Ports, { checkUrl }: MerchantCheck): Promise<Finding[]> {
   const merchants = await ports.store.merchants.merchants();
   const findings: Finding[] = [];
   for (const merchant of merchants) {
     findings.push(...(await credentialFinding(ports, merchant)), ...(await noticeFinding(ports, merchant, checkUrl)));
-    // Thousands of merchants are looked at one after the other, and payments come first.
+    // Payments come first: they run between two of thousands of merchants.
     await new Promise((resolve) => setImmediate(resolve));
   }
   if (findings.length === 0)
@@ -35,7 +34,7 @@ export async function merchantFindings(ports: Ports, { checkUrl }: MerchantCheck
   return [...findings.slice(0, MOST_TOLD), rest];
 }
 
-/** The configured credential has no end that we know of; a token seen last is kept for a while, unless it was refused. */
+/** A configured credential has no known expiry; the newest token is kept for a while, unless upstream refused it. */
 async function credentialFinding({ store, clock, settings }: Ports, merchant: Merchant): Promise<Finding[]> {
   if (merchant.sealed_credential !== null) return [];
   const it = about(`token of ${merchant.id}`);
@@ -79,12 +78,10 @@ async function noticeFinding(ports: Ports, merchant: Merchant, checkUrl: (url: s
 
 /** Events are signed with a time, and lifetimes of orders are counted with our clock. */
 const MOST_SKEW_MS = 30_000;
-/** A certificate that ends sooner needs attention. */
 const CERTIFICATE_WARNING_MS = 14 * 86_400_000;
-/** Slower than this, a create and its retries have little of the deadline left. */
+/** At a higher latency, a create and its retries have little of the deadline left. */
 const SLOW_MS = 1_500;
 
-/** What is judged of an installation here. */
 type Judged = Pick<Installation, 'has_webhook_secret' | 'is_sandbox' | 'doors'>;
 
 /** @param now epoch ms. */
@@ -136,9 +133,9 @@ function webhookSecret({ has_webhook_secret, is_sandbox, doors }: Judged): Findi
   );
 }
 
-/** A schedule may be late by a run before anybody is told. */
+/** Intervals without a backup before the doctor warns: a schedule may be late by one run. */
 const LATE = 2;
-/** How long after a restore the doctor still speaks of it: as long as events are looked at again. */
+/** How long the doctor reports a restore: as long as events are looked at again. */
 const GAP_TOLD_MS = 7 * 86_400_000;
 
 export interface StorageFacts {
@@ -148,7 +145,7 @@ export interface StorageFacts {
   is_healthy: boolean;
   /** Newest first. */
   backups: BackupManifest[];
-  /** Events since the gap began that no sale was found for. */
+  /** Events since the gap began that match no sale. */
   unmatched_since_gap: number;
   /** Epoch ms. */
   now: number;

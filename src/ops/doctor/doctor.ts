@@ -1,5 +1,4 @@
-/** `puente doctor`: looks at everything that promises rest on, and says what to repair. */
-
+/** `puente doctor`: checks everything that Puente's promises rest on, and says what to repair. */
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
 import type { Ports } from '../ports.ts';
 import { type MerchantCheck, merchantFindings, storageFindings, surroundingFindings } from './checks.ts';
@@ -8,7 +7,7 @@ import { about, type Finding, type FindingLevel, findingLevels, type Installatio
 
 export type DoctorReport = Awaited<ReturnType<typeof examine>>;
 
-/** One look at everything; it reads the whole database file, and calls each upstream once. */
+/** Runs all checks once: reads the whole database file, and calls each upstream once. */
 export async function examine(ports: Ports, installation: Installation, check: MerchantCheck) {
   const { store, clock } = ports;
   const [condition, integrity, backups, probes] = await Promise.all([
@@ -49,21 +48,21 @@ export function worstOf(findings: readonly Finding[]): FindingLevel {
   return findingLevels[worst] ?? 'ok';
 }
 
-// What can be said of a Puente that is not running: its settings, and its file.
+// Findings about a Puente that is not running, from its settings and its database file.
 
-/** A look at a database file that changed nothing. */
+/** What a check of a database file found, without changing the file. */
 export interface ExaminedFile {
   path: string;
   newest_schema: number;
   is_there: boolean;
-  /** A Puente is running on it, so it was not looked into. */
+  /** A running Puente uses the file, so it was not opened. */
   is_in_use: boolean;
   schema: number | null;
-  /** `ok`, or what is wrong. */
+  /** `ok`, or what is wrong; null: it could not be read. */
   integrity: string | null;
-  /** A process was killed, and its write-ahead log is not there any more. */
+  /** A process was killed, and its write-ahead log is missing. */
   is_log_lost: boolean;
-  /** Where its rows were transferred to; then no start serves it. */
+  /** The database that its rows were transferred to; no start serves the file then. */
   transferred_to: string | null;
   /** Why it can't be used at all. */
   wrong: string | null;

@@ -1,8 +1,8 @@
-/** What the doctor says of the doors: how they are reached, their certificate, and who may enter. */
+/** The doctor's checks of the doors: public address, encryption, certificate, and access to the ops door. */
 import { isEnough } from '../api/person.ts';
 import { about, type Doors, durationText, type Finding } from './finding.ts';
 
-/** Making and spreading a new one takes people a while. */
+/** Operators need some time to make and distribute a new certificate. */
 const CERTIFICATE_WARNING_MS = 21 * 86_400_000;
 
 /** @param now epoch ms. */
@@ -55,7 +55,7 @@ function certificate({ certificate, public: door }: Doors, now: number): Finding
   return [it.fine(`for ${names.join(', ')}, ${durationText(left_ms)} left`)];
 }
 
-/** A star stands for one label. */
+/** A `*` matches one label. */
 function covers(pattern: string, host: string): boolean {
   if (!pattern.startsWith('*.')) return pattern.toLowerCase() === host;
   return host.slice(host.indexOf('.')) === pattern.slice(1).toLowerCase();

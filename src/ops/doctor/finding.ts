@@ -1,5 +1,4 @@
-/** What the doctor finds: one sentence, how bad it is, and the repair. */
-
+/** A finding of the doctor: one sentence, its level, and the repair. */
 import { z } from 'zod';
 import type { Person } from '../api/person.ts';
 import { DAY_MS } from '../fields.ts';
@@ -17,7 +16,7 @@ export const doctorFinding = z.object({
 });
 export type Finding = z.infer<typeof doctorFinding>;
 
-/** What can be found about one thing: that it is fine, or what is wrong and what to do. */
+/** Makes the findings about one thing: fine, or what is wrong and what to do. */
 export function about(name: string) {
   const found = (level: FindingLevel) => (says: string, repair: string) => ({ name, level, says, repair });
   return {
@@ -31,7 +30,7 @@ export function about(name: string) {
 const KIB = 1024;
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** Bytes for people: two digits are enough to judge by. */
+/** Bytes for display; two digits are enough to judge by. */
 export function bytesText(bytes: number): string {
   let value = bytes;
   let unit = 0;
@@ -45,7 +44,7 @@ export function bytesText(bytes: number): string {
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** A duration for people, in its largest unit. */
+/** A duration for display, in its largest unit. */
 export function durationText(duration_ms: number): string {
   if (duration_ms >= 2 * DAY_MS) return `${Math.round(duration_ms / DAY_MS)} days`;
   if (duration_ms >= 2 * HOUR_MS) return `${Math.round(duration_ms / HOUR_MS)} hours`;
@@ -53,9 +52,8 @@ export function durationText(duration_ms: number): string {
   return `${Math.round(duration_ms / 1000)} seconds`;
 }
 
-// What the doctor is told of the installation: settings, versions, and a look at each upstream; I/O is handed in.
+// What the doctor gets of the installation: settings, versions, and a probe of each upstream; I/O is handed in.
 
-/** A setting in force, as people may see it. */
 export const settingInForce = z.object({
   name: z.string().describe('dotted, as in a configuration file'),
   value: z.string().describe('Secrets say only whether they are set.'),
@@ -63,20 +61,19 @@ export const settingInForce = z.object({
 });
 export type SettingInForce = z.infer<typeof settingInForce>;
 
-/** One look at an upstream. */
 export interface Probe {
   name: 'orders' | 'legacy';
   /** Scheme and host. */
   url: string;
   is_reached: boolean;
-  /** What came back, or why nothing did. */
+  /** The status of the answer, or why there was none. */
   says: string;
   latency_ms: number | null;
   /** TLS version; null for plain HTTP. */
   protocol: string | null;
-  /** Epoch ms when its certificate ends; null without one. */
+  /** Epoch ms of its certificate's expiry; null without one. */
   certificate_until: number | null;
-  /** Our clock minus the upstream's; null when it told no time. */
+  /** Our clock minus the upstream's; null when its answer had no date. */
   skew_ms: number | null;
 }
 
@@ -89,7 +86,7 @@ export interface Installation {
   settings: SettingInForce[];
   assumptions: Line<'assumptions'>[];
   versions: Versions;
-  /** Each upstream is called once. */
+  /** Calls each upstream once. */
   probe(): Promise<Probe[]>;
   is_sandbox: boolean;
   doors: Doors;
@@ -100,21 +97,19 @@ export interface Installation {
   backup_directory: string;
 }
 
-/** What the settings say, and the certificate as it lies on the disk now. */
+/** The doors by the settings, and the certificate as it is on the disk now. */
 export interface Doors {
   is_sandbox: boolean;
   public: {
-    /** `public.url`; null when it is not set. */
     url: string | null;
     /** Address and port. */
     listens_on: string;
-    /** Only this machine reaches it. */
     is_loopback: boolean;
   };
   /** Null: plain HTTP. */
   certificate: Certificate | null;
   ops: {
-    /** With the one of `ops.token`; empty when no token is set. */
+    /** Includes the owner of `ops.token`; empty when no token is set. */
     people: (Person & { expires_at: number | null })[];
     second_approver: boolean;
   };
@@ -122,7 +117,6 @@ export interface Doors {
 
 export interface Certificate {
   file: string;
-  /** Host names that it is for. */
   names: string[];
   /** Epoch ms; null when it can't be read. */
   until: number | null;

@@ -1,4 +1,4 @@
-/** One look at an upstream for the doctor: is it reached, how fast, by which TLS, and what time does it say. */
+/** Probes an upstream for the doctor: reachability, latency, TLS version, certificate, and clock. */
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { TLSSocket } from 'node:tls';
@@ -8,10 +8,7 @@ import type { Probe } from './finding.ts';
 /** An operator at a prompt should not wait longer. */
 const TIMEOUT_MS = 5_000;
 
-/**
- * Asks for the head of the base URL, without a token; any answer is one.
- * @param base_url of the upstream. Never throws.
- */
+/** Sends HEAD to the base URL, without a token; any answer counts as reached. Never throws. */
 export function probeUpstream(
   name: Probe['name'],
   base_url: string,
@@ -32,9 +29,9 @@ export function probeUpstream(
   return new Promise((resolve) => {
     const started_ms = performance.now();
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
-    // A connection of its own: one that is open already would prove neither name, nor way, nor certificate.
+    // A new connection: one that is open already would prove neither the name, nor the route, nor the certificate.
     const sent = send(url, { method: 'HEAD', agent: false });
-    // For the whole of it: an answer that drips is never silent for long.
+    // A limit for the whole call: an answer that drips is never silent long enough for a socket timeout.
     const limit = setTimeout(() => sent.destroy(new Error(`no answer within ${timeout_ms} ms`)), timeout_ms);
     sent.on('close', () => clearTimeout(limit));
     sent.on('error', (error: NodeJS.ErrnoException) => resolve({ ...nothing, says: error.code ?? error.message }));
@@ -58,7 +55,7 @@ function seen(
     says: `status ${statusCode}`,
     protocol: is_tls ? socket.getProtocol() : null,
     certificate_until: Number.isNaN(until) ? null : until,
-    // A date has whole seconds, so half of one is added to what it says.
+    // A Date header has whole seconds, so half a second is added.
     skew_ms: Number.isNaN(told) ? null : now - (told + 500),
   };
 }

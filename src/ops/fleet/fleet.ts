@@ -1,5 +1,4 @@
-/** The whole fleet at a glance: one read of it is shared by everybody who looks, so that many viewers cost what one does. */
-
+/** The whole fleet at a glance: all viewers share one read, so that many cost as much as one. */
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { BY_ITSELF } from '../api/person.ts';
@@ -24,11 +23,11 @@ import {
   totalsOf,
 } from './line.ts';
 
-/** A look that comes within so long of another sees the same; the board asks every few seconds. */
+/** A read serves all requests for this long; an open board sends one every few seconds. */
 const FRESH_MS = 2_000;
-/** Read at once; payments have their turn between two pages. */
+/** Rows per page; payments run between two pages. */
 const PAGE = 2_000;
-/** More waiting moves than anybody approves in a day. */
+/** More waiting moves than approvers decide in a day. */
 const MOST_PROPOSALS = 1_000;
 
 export type Fleet = ReturnType<typeof createFleet>;
@@ -53,7 +52,6 @@ export function createFleet(ports: Ports) {
     return mine.read;
   };
   return {
-    /** Rates and waits are those of the hour before. */
     async view(query: FleetQuery): Promise<FleetView> {
       const { at, lines } = await shared();
       const selection = selectLines(lines, query);
@@ -90,19 +88,19 @@ function createReader(ports: Ports) {
       );
       return { at: now, lines };
     },
-    /** Makes verdicts in the background: of the lines that are shown first. */
+    /** Judges in the background, the shown lines first. */
     judge: (shown: readonly FleetLine[], all: readonly FleetLine[]): void => judgements.keepFresh(ids(shown), ids(all)),
   };
 }
 
 /**
- * Reads the calls that were recorded since it was asked before; at first those of the last hour. None comes in behind: sequences
- * rise in the order in which they can be read, whichever process writes them (`EXCHANGES_LOCK` of the store).
+ * Adds the calls recorded since its last run; the first run reads those of the last hour. No call is missed: sequences
+ * ascend in the order in which calls become readable, whichever process writes them (`EXCHANGES_LOCK` of the store).
  */
 function pulseReader({ store, evidence, clock }: Ports, pulses: Pulses): (now: number) => Promise<void> {
   let after = 0;
   return async (now) => {
-    // A viewer has often made a call a moment ago; but the board never waits for evidence that can't be written.
+    // Viewers look for calls of a moment ago, but the board must not wait for evidence that can't be written.
     await Promise.race([evidence.settled(), clock.sleep(SETTLE_MS)]);
     const read = (from: number, size: number) => store.exchanges.calls({ since: now - PULSE_MS }, from, size);
     for await (const page of pagesOf(read, PAGE, after)) {
@@ -121,20 +119,20 @@ async function waitingMoves({ store }: Ports, now: number): Promise<Map<string, 
   return Map.groupBy(open, ({ merchant_id }) => merchant_id);
 }
 
-// Readiness verdicts of the fleet, made one after the other in the background while the board is open.
+// Readiness verdicts of the fleet, made one by one in the background while the board is open.
 
-/** A merchant on the screen is judged anew so often, the others when their turn comes. */
+/** Age at which a verdict is renewed: of merchants on the screen, and of the others. */
 const SHOWN_FRESH_MS = 30_000;
 const OTHERS_FRESH_MS = 10 * 60_000;
-/** An open board asks every few seconds, and a command once: after so long without a request nobody looks. */
+/** Judging ends after this long without a request; an open board sends one every few seconds. */
 const LOOKED_AWAY_MS = 60_000;
-/** Between two verdicts others have the thread for longer than one takes: payments come first. */
+/** Pause between two verdicts, longer than one takes: payments come first. */
 const PAUSE_MS = 10;
-/** The mismatches of an outage lie among those of all merchants, and many are judged within this time. */
+/** How long one read of the mismatches serves: it covers all merchants, and many are judged in this time. */
 const MISMATCHES_FRESH_MS = 5_000;
 
 interface Kept {
-  /** Null: it could not be judged. */
+  /** Null: the merchant could not be judged. */
   judged: Judged | null;
   /** Epoch ms. */
   at: number;
@@ -157,7 +155,7 @@ export function createJudgements(ports: Ports) {
   const run = async (): Promise<void> => {
     const mismatches = mismatchesOnce(ports, MISMATCHES_FRESH_MS);
     for (let id = next(); id !== undefined; id = next()) {
-      // One that can't be judged must not keep the others from it; it is tried again when its turn comes.
+      // A merchant that can't be judged must not hold up the others; it is tried again when its verdict is old.
       const judged = await judge(ports, id, mismatches).catch((error: unknown) => {
         ports.log.debug('a merchant of the fleet could not be judged', { merchant: id, cause: String(error) });
         return null;
@@ -169,7 +167,7 @@ export function createJudgements(ports: Ports) {
   };
   return {
     of: (merchant_id: string): Judged | null => kept.get(merchant_id)?.judged ?? null,
-    /** Judges what is missing or old, the shown ones first, until no request came for a minute; returns at once. */
+    /** Judges merchants without a fresh verdict, the shown ones first, until a minute after the last call. */
     keepFresh(shown: readonly string[], all: readonly string[]): void {
       shown_ids = shown;
       all_ids = all;
@@ -184,7 +182,7 @@ export function createJudgements(ports: Ports) {
   };
 }
 
-/** A merchant that was erased is remembered nowhere. */
+/** No verdict is kept of an erased merchant. */
 function forgetOthers(kept: Map<string, Kept>, all: readonly string[]): void {
   if (kept.size <= all.length) return;
   const known = new Set(all);
@@ -203,7 +201,7 @@ async function judge(ports: Ports, merchant_id: string, mismatches: Mismatches):
   };
 }
 
-// The newest incident of each merchant: what Puente noticed or did by itself, read from the audit chain as it grows.
+// The newest incident of each merchant (what Puente noticed or did), read from the audit chain as it grows.
 
 const LOOKED_BACK_MS = 30 * 86_400_000;
 const INCIDENTS_PAGE = 500;
@@ -213,14 +211,13 @@ export function createIncidents(store: Store) {
   let after: number | null = null;
   return {
     of: (merchant_id: string): Incident | null => newest.get(merchant_id) ?? null,
-    /** Reads what was written since. */
     async update(now: number): Promise<void> {
       after ??= await lastBefore(store, now - LOOKED_BACK_MS);
       const read = (from: number, size: number) => store.audit.auditsAfter(from, size);
       for await (const page of pagesOf(read, INCIDENTS_PAGE, after)) {
         for (const line of page) {
           const { at, action, reason } = line;
-          // Whichever process erased it: nothing of it is remembered, and who comes back under its id begins anew.
+          // Erased by any process: the incident is forgotten, also for a new merchant under the same id.
           if (action === ERASE) newest.delete(line.subject);
           if (line.who !== BY_ITSELF) continue;
           const owner = await ownerOf(store, line);
@@ -232,7 +229,6 @@ export function createIncidents(store: Store) {
   };
 }
 
-/** The merchant that a line is about, or whose sale it is about. */
 async function ownerOf(store: Store, { subject, detail }: AuditLine): Promise<string | null> {
   if (typeof detail.merchant === 'string') return detail.merchant;
   return INTENT_ID.test(subject) ? ((await store.links.link(subject))?.merchant_id ?? null) : subject;

@@ -1,5 +1,4 @@
-/** One merchant as the fleet board shows it, and the pages of such lines: pure. */
-
+/** One line of the fleet board per merchant, and pages of such lines: pure. */
 import { z } from 'zod';
 import { type CallSeen, verdicts } from '../../proxy/records/evidence.ts';
 import type { OpenCount } from '../../proxy/records/routing.ts';
@@ -9,7 +8,6 @@ import { whyOf } from '../audit.ts';
 import { iso, lane, said, time } from '../fields.ts';
 import { classOf, shareOf } from '../report/tally.ts';
 
-/** How a lane did in the last hour. */
 const lanePulse = z.object({
   calls: z.int(),
   per_minute: z.number(),
@@ -23,7 +21,7 @@ export type LanePulse = z.infer<typeof lanePulse>;
 const lanePulses = z.object({ legacy: lanePulse.nullable(), orders: lanePulse.nullable() });
 export type LanePulses = z.infer<typeof lanePulses>;
 
-/** What a readiness verdict comes to: the first blocker, or else the first thing that is not proven. */
+/** A readiness verdict in short, with the first blocker, or else the first unproven finding. */
 const judged = z.object({
   verdict: z.enum(verdicts),
   blockers: z.int(),
@@ -75,7 +73,6 @@ export const fleetView = z.object({
 });
 export type FleetView = z.infer<typeof fleetView>;
 
-/** What is known of a merchant beside its row. */
 export type Beside = Pick<FleetLine, 'health' | 'readiness' | 'last_incident' | 'waiting_moves'> & {
   open: OpenCount | undefined;
 };
@@ -112,7 +109,7 @@ function differs(one: Placed, own: Placed): boolean {
   return one.stage !== own.stage || (one.stage === 'canary' && one.share !== own.share);
 }
 
-/** What new work of every kind has left drains; a canary leaves neither lane. */
+/** A lane drains when new work of every kind has left it; a canary leaves neither lane. */
 function drainOf(stages: readonly Stage[], open: { orders: number; legacy: number }): FleetLine['draining'] {
   const is_off_orders = stages.every((stage) => stage === 'legacy' || stage === 'shadow');
   if (is_off_orders && open.orders > 0) return { lane: 'orders', open: open.orders };
@@ -120,19 +117,19 @@ function drainOf(stages: readonly Stage[], open: { orders: number; legacy: numbe
   return is_off_legacy && open.legacy > 0 ? { lane: 'legacy', open: open.legacy } : null;
 }
 
-/** A stop that stands for longer than incidents are looked for is one all the same. */
+/** The newest safety stop in force counts as an incident, even if it is older than the incidents that are read. */
 function newestStop(stopped: readonly Placed[]): Incident | null {
   const trips = stopped.flatMap(({ trip }) => trip ?? []);
   const [newest] = trips.toSorted((one, other) => other.at - one.at);
   return newest === undefined ? null : { at: iso(newest.at), what: 'safety stop', ...whyOf(newest.why) };
 }
 
-// How each merchant's two lanes do now: calls of the last hour in slices, so that a busy shop takes no more room than
+// Health of each merchant's lanes: calls of the last hour in slices, so that a busy merchant takes no more memory than
 // a quiet one: pure.
 
-/** What the board shows; older calls are the report's. */
+/** The period of the board; reports cover older calls. */
 export const PULSE_MS = 60 * 60_000;
-/** Points of a trend line: what the eye tells apart in a table's cell. */
+/** Points of a trend line: as many as the eye tells apart in a table's cell. */
 const SLICES = 20;
 const SLICE_MS = PULSE_MS / SLICES;
 const MINUTE_MS = 60_000;
@@ -172,7 +169,6 @@ export function createPulses() {
       legacy: laneOf(merchant_id, 'legacy', now),
       orders: laneOf(merchant_id, 'orders', now),
     }),
-    /** Lets go of what has left the hour. */
     trim(now: number): void {
       for (const [key, slices] of kept) {
         const fresh = slices.filter(({ nth }) => nth > lastSlice(now) - SLICES);
@@ -219,7 +215,7 @@ function hundredths(value: number): number {
   return Math.round(value * 100) / 100;
 }
 
-/** A page of people; scripts ask for larger ones. */
+/** Lines on a page for people; scripts request more. */
 const PER_PAGE = 50;
 const MOST_PER_PAGE = 500;
 
@@ -235,10 +231,8 @@ export const fleetSorts = [
   'incident',
 ] as const;
 type FleetSort = (typeof fleetSorts)[number];
-/** A verdict, or none yet. */
 export const fleetVerdicts = [...verdicts, 'unjudged'] as const;
 
-/** The query of `GET /api/fleet`. */
 export const fleetQuery = z.strictObject({
   search: z.string().max(64).default('').describe("only those with this in their merchant's id"),
   stage: z.enum(stages).exactOptional().describe('only those on this stage'),
@@ -260,7 +254,7 @@ export const fleetQuery = z.strictObject({
 });
 export type FleetQuery = z.infer<typeof fleetQuery>;
 
-/** The page that is asked for; one behind the last is the last. */
+/** The requested page; a page after the last is the last. */
 export function selectLines(lines: readonly FleetLine[], query: FleetQuery) {
   const wanted = lines.filter((line) => passes(line, query)).toSorted(comparing(query));
   const pages = Math.max(1, Math.ceil(wanted.length / query.per_page));
@@ -293,7 +287,7 @@ function passes(line: FleetLine, { search, stage, readiness, attention }: FleetQ
   return attention === 'false' || attentionOf(line) > 0;
 }
 
-/** How much a merchant wants to be looked at: what hurts tills now first, what waits for people last; 0 for nothing. */
+/** How much attention a merchant needs: first what harms tills, last what waits for people; 0 for none. */
 function attentionOf({ stopped, health, open, readiness, stage, waiting_moves }: FleetLine): number {
   if (stopped.length > 0) return 5;
   if ((health.orders?.faults ?? 0) > 0) return 4;
@@ -302,7 +296,7 @@ function attentionOf({ stopped, health, open, readiness, stage, waiting_moves }:
   return waiting_moves > 0 ? 1 : 0;
 }
 
-/** Numbers that grow stand first where much is what one looks for; ids and stages in their own order. */
+/** Sort keys: the largest numbers come first, by a negative key; ids and stages ascend. */
 const KEYS: Readonly<Record<FleetSort, (line: FleetLine) => number | string>> = {
   attention: (line) => -attentionOf(line),
   merchant: ({ merchant_id }) => merchant_id,

@@ -1,33 +1,31 @@
 /** Background work: scheduled backups, and deletion of old records. */
-
 import { z } from 'zod';
 import { steadyTime } from '../../proxy/loop.ts';
 import type { BackupManifest, BackupNews, RetentionKind, RetentionLimits } from '../../proxy/records/upkeep.ts';
 import { reason } from '../api/person.ts';
 import type { Ports, UpkeepStore } from '../ports.ts';
 
-/** Old records are looked for this often. */
 const TIDY_EVERY_MS = 60 * 60_000;
-/** How often it is looked whether something is due; a schedule may be finer than that. */
+/** How often due work is looked for; a backup schedule may be finer. */
 const LOOK_EVERY_MS = 60_000;
-/** A backup that failed is tried again after so long, not at every look. */
+/** A failed backup is tried again after this long, not at every look. */
 const RETRY_MS = 15 * 60_000;
 
 export interface ChoreSettings {
-  /** Null: no backup by itself. */
+  /** Null: no scheduled backup. */
   backup_every_ms: number | null;
   backup_keep: number;
   retention: RetentionSettings;
 }
 
 export interface Chores {
-  /** Ends what is being done, and waits until it has ended. */
+  /** Ends the current work, and waits for its end. */
   stop(): Promise<void>;
 }
 
 type ChoreParts = Pick<Ports, 'store' | 'clock' | 'log' | 'count'>;
 
-/** Looks by itself, for the first time after a pause: a start has enough to do. Whatever fails is logged and comes again. */
+/** The first look is after a pause, because a start has enough to do. A failure is logged, and the work tried again. */
 export function startChores(ports: ChoreParts, settings: ChoreSettings): Chores {
   const { log, clock } = ports;
   const steady = steadyTime(ports);
@@ -41,7 +39,7 @@ export function startChores(ports: ChoreParts, settings: ChoreSettings): Chores 
         if (await backUp(ports, settings.backup_keep, () => state.stopped)) state.tried_at = Number.NEGATIVE_INFINITY;
       }
     }
-    // A clock that was set back must not silence it.
+    // A clock that was set back must not stop the deletion.
     if (Math.abs(now - state.tidied_at) < TIDY_EVERY_MS) return;
     const rows = await tidyRound(
       ports.store.upkeep,
@@ -68,7 +66,7 @@ export function startChores(ports: ChoreParts, settings: ChoreSettings): Chores 
   };
 }
 
-/** Counted from the newest backup, or else from when the database was made; a time that is still to come counts for neither. */
+/** Counted from the newest backup, else from the creation of the database; a time in the future does not count. */
 async function backupDue({ store, clock }: ChoreParts, every_ms: number): Promise<number> {
   const now = clock.now();
   const [newest] = await store.upkeep.backups();
@@ -77,7 +75,7 @@ async function backupDue({ store, clock }: ChoreParts, every_ms: number): Promis
   return (last ?? Number.NEGATIVE_INFINITY) + every_ms;
 }
 
-/** @returns false when it was ended before it was through, or failed. */
+/** @returns false when it was stopped or failed. */
 async function backUp({ store, log, count }: ChoreParts, keep: number, isStopped: () => boolean): Promise<boolean> {
   try {
     const making = store.upkeep.backup();
@@ -94,30 +92,30 @@ async function backUp({ store, log, count }: ChoreParts, keep: number, isStopped
     log.error('no backup was made', { cause: String(error) });
     return false;
   }
-  // The backup is made whatever becomes of the old ones; they are looked for again after the next one.
+  // The backup counts as made even if old ones can't be deleted; the next backup deletes them.
   await store.upkeep
     .trimBackups(keep)
     .catch((error: unknown) => log.warn('old backups were not deleted', { cause: String(error) }));
   return true;
 }
 
-// How long each kind of record is kept, and one round of deleting what is older.
+// Retention: how long each kind of record is kept, and one round of deletion.
 
 export interface RetentionSettings {
-  /** Sales that are over, with their notices and refunds. */
+  /** Terminal sales, with their notices and refunds. */
   links_ms: number;
-  /** Notices that were delivered or given up, with their attempts. */
+  /** Delivered and given-up notices, with their attempts. */
   notices_ms: number;
   /** Sums of traffic by day. */
   sums_ms: number;
-  /** Sealed tokens, after which they can't be used any more. */
+  /** Sealed tokens, which can't be used any more after it. */
   tokens_ms: number;
 }
 
-/** Events that are over: the vendor sends none again after it (`docs/protocol.md` §3.11, step 2). */
+/** Terminal events: the vendor sends none again after it (`docs/protocol.md` §3.11, step 2). */
 export const EVENTS_KEPT_MS = 7 * 86_400_000;
 
-/** Rows of a kind in one step: payments wait behind it for some milliseconds at most. */
+/** Rows of a kind per step: payments wait behind it for some milliseconds at most. */
 const STEP_ROWS = 200;
 
 /** @param now epoch ms, by `steadyTime`. */
@@ -131,10 +129,7 @@ export function limitsOf(settings: RetentionSettings, now: number): RetentionLim
   };
 }
 
-/**
- * Deletes step by step until nothing old is left, or `mayGoOn` says no.
- * @returns rows by kind.
- */
+/** Deletes in steps until nothing old is left, or `mayGoOn` is false. @returns rows by kind. */
 export async function tidyRound(
   store: Pick<UpkeepStore, 'tidyOld'>,
   limits: RetentionLimits,
@@ -150,7 +145,6 @@ export async function tidyRound(
   return sums;
 }
 
-/** The body of `POST /api/backup`. */
 export const backupAsk = z.strictObject({
   reason: reason.default('asked for'),
 });

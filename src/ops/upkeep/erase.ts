@@ -1,5 +1,4 @@
-/** Forgetting a merchant: what there is, what is still open, and then everything but the decisions about it. */
-
+/** Erases a merchant: counts its rows and open work, then deletes everything except the audit lines about it. */
 import { z } from 'zod';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -10,7 +9,7 @@ import type { Ports } from '../ports.ts';
 /** The action of the audit line, whose subject is the merchant. */
 export const ERASE = 'erase';
 
-/** The body of `POST /api/merchants/:id/erase`. Without `apply` it is only counted. */
+/** The body of `POST /api/merchants/:id/erase`. Without `apply` rows are only counted. */
 export const eraseAsk = z.strictObject({
   apply: z.boolean().default(false).describe('erase; this can not be undone'),
   reason: reason.exactOptional().describe('why, for the audit trail; needed to apply'),
@@ -25,8 +24,7 @@ export type Erasure = Awaited<ReturnType<typeof eraseMerchant>>;
 
 /**
  * Counts, and with `apply` erases. The audit lines stay: they say who decided what, and the chain must hold.
- * @throws PuenteError not_found for a merchant of whom there is nothing, bad_request without a reason, conflict while work
- * is open.
+ * @throws PuenteError not_found without any row, bad_request without a reason, conflict while work is open.
  */
 export async function eraseMerchant(ports: Ports, merchant_id: string, ask: EraseAsk, who: string) {
   const { store, clock } = ports;
@@ -57,7 +55,7 @@ export async function eraseMerchant(ports: Ports, merchant_id: string, ask: Eras
       detail: { erased, notices_dropped: open.notices, backups_before: backups.length },
     })),
   );
-  // One that was under way has ended by now, and holds it too.
+  // A backup that was under way has ended by now, and contains the merchant too.
   return { ...counted, erased: true, holdings: gone, backups: await backupsNow() };
 }
 
@@ -66,7 +64,7 @@ function obstaclesOf(open: OpenWork, drop_notices: boolean): Spoken[] {
   return KINDS_OF_WORK.flatMap((kind) => (told[kind] > 0 ? [say(`held_back.${kind}`, { count: told[kind] })] : []));
 }
 
-/** As they are told. */
+/** In the order of the answer. */
 const KINDS_OF_WORK = [
   'links',
   'refunds',
