@@ -1,4 +1,4 @@
-/** How the sandbox answers: one JSON text per answer, and the error envelopes of each family of paths (`docs/field-notes.md` Orders §1.5). */
+/** Answers of the sandbox, and the error envelopes of each API family (`docs/field-notes.md` Orders §1.5). */
 import type { Response } from 'express';
 import { stringifyJson } from '../contract/json.ts';
 import {
@@ -16,7 +16,7 @@ export interface Answer {
   body: string;
 }
 
-/** A documented refusal. `code` is missing for the 412 of `/terminals/v1/setup` alone. */
+/** A documented refusal. Only the 412 of `/terminals/v1/setup` has no `code`. */
 export interface Problem {
   status: number;
   code?: string | undefined;
@@ -30,7 +30,7 @@ export function send(response: Response, answer: Answer): void {
   response.end(answer.body);
 }
 
-/** @param value may hold exact numbers, which are written as they were sent. */
+/** @param value may hold exact numbers, which keep their source text. */
 export function json(status: number, value: unknown): Answer {
   return { status, body: stringifyJson(value) };
 }
@@ -47,12 +47,12 @@ export function tokenRefusal(status: number, code: string, message: string): Ans
   return json(status, { code, message });
 }
 
-/** The older envelope of payments and users. */
+/** The legacy envelope of payments and users. */
 export function paymentsRefusal(status: number, error: string, message: string): Answer {
   return json(status, { message, error, status, cause: [] });
 }
 
-/** An error that answers the call in these words. */
+/** An error that becomes this answer. */
 export function refused({ status, body }: Answer): PuenteError {
   return new PuenteError('refused', body, { facts: { status, body } });
 }
@@ -63,11 +63,7 @@ export function refusedAnswer(error: unknown): Answer | null {
   return { status: Number(error.facts.status), body: error.facts.body };
 }
 
-/**
- * A refusal in the words of a legacy family's catalogue, or with an entry that its catalogue does not have.
- * @param detail fills `{}`.
- * @param error another error code for the same text, where one code covers several fields.
- */
+/** @param detail fills `{}`. @param error replaces the catalogue's code, where one code covers several fields. */
 export function refuse(
   family: LegacyFamily,
   name: LegacyErrorName | LegacyErrorEntry,
@@ -86,7 +82,7 @@ interface ForcedError {
   details?: string[] | undefined;
 }
 
-/** A forced error, in the envelope of its path's family. */
+/** A forced error in the envelope of its path's family. */
 export function encodeError(path: string, { status = 500, details, ...forced }: ForcedError): Answer {
   const { code, message = 'An error was asked for at the control door.' } = forced;
   if (path.startsWith('/point/')) return json(status, { error: code ?? String(status), message, status });

@@ -1,7 +1,7 @@
-/** Every choice of the sandbox as a typed setting: by default what the specification says (`docs/field-notes.md` Spec), or our own choice where it is silent; `GET /_sandbox/settings` shows each with its sentence. */
+/** The sandbox's settings: as specified by default (`docs/field-notes.md` Spec), or our choice where it is silent. */
 import { z } from 'zod';
 
-/** Failed details a Point transaction can show (`docs/field-notes.md` Orders §3.2); the last one is the simulator's own. */
+/** Failed details of a Point transaction (`docs/field-notes.md` Orders §3.2); only the simulator has the last one. */
 export const failedDetails = [
   'failed',
   'bad_filled_card_data',
@@ -221,12 +221,11 @@ const assumptionFields = {
   ),
 };
 
-/** One of a few words; the first is the default. */
+/** The first value is the default, here and in `either`. */
 function choice<const Values extends readonly [string, ...string[]]>(...values: Values) {
   return z.enum(values).default(() => values[0]);
 }
 
-/** One of a few numbers; the first is the default. */
 function either<const Values extends readonly [number, ...number[]]>(...values: Values) {
   return z.literal(values).default(() => values[0]);
 }
@@ -244,7 +243,7 @@ export interface Assumption {
   sentence: string;
 }
 
-/** What the control door lists: each setting with its value and its sentence. The webhook secret stays out. */
+/** The list of the control door, without the webhook secret. */
 export function listAssumptions(settings: Settings): Assumption[] {
   return Object.entries(assumptionFields)
     .filter(([name]) => name !== 'webhook_secret')
@@ -255,15 +254,15 @@ export function listAssumptions(settings: Settings): Assumption[] {
     }));
 }
 
-// The two services that the sandbox can be: what the specification says, and what was seen in the field.
+// The two profiles: the specification, and what was seen in the field.
 
 export const profiles = ['specification', 'field'] as const;
 export type Profile = (typeof profiles)[number];
 
-/** What the field does differently, each with its source; the defaults of `assumptions.ts` are the specification. */
+/** Where the field differs from the specification, each with its source. */
 const field = {
   error_codes: 'live', // docs/field-notes.md Orders §1.6
-  order_ids: 'ORDTST', // docs/field-notes.md Orders §1.4: what test credentials get
+  order_ids: 'ORDTST', // docs/field-notes.md Orders §1.4: test credentials get it
   order_id_letters: 'crockford', // docs/field-notes.md Orders §1.4
   date_fraction_digits: 9, // docs/field-notes.md Orders §1.3
   missing_token: 'gateway', // docs/field-notes.md Orders §1.5
@@ -275,9 +274,9 @@ const field = {
   old_orders: 'not_found', // docs/field-notes.md Orders §3.2
   point_expiry: 'expired', // docs/field-notes.md Orders §3.2
   cancel_confirmation: 'automatic', // docs/field-notes.md Orders §3.1
-  replay_cancels: 'saved', // docs/field-notes.md Orders §1.1: the same key and body give back what they made
+  replay_cancels: 'saved', // docs/field-notes.md Orders §1.1: the same key and body return the same result
   source_news_ipn: 'ipn', // docs/field-notes.md QR finding 10
 } as const satisfies Partial<Settings>;
 
-/** The settings that a profile decides, to be laid below those that were set one by one. */
+/** The settings of each profile; settings that are set one by one override them. */
 export const profileSettings: Readonly<Record<Profile, Partial<Settings>>> = { specification: {}, field };

@@ -1,4 +1,4 @@
-/** One call of either API: whose it is, what was sent, and the rows that make the sandbox's routes. */
+/** One call of either API: its merchant, its input, and the routes that the rows of handlers make. */
 import { hash } from 'node:crypto';
 import express, { type Request, type RequestHandler, type Router } from 'express';
 import { decodeUtf8, type Json, parseJson, withWholeNumbers } from '../contract/json.ts';
@@ -16,23 +16,21 @@ export interface Call<Family extends AnyFamily = AnyFamily> {
   merchant: Merchant;
   token: string;
   request: Request;
-  /** A named part of the path; empty when the route has none of that name. */
+  /** A path parameter; empty when the route does not have it. */
   path(name: string): string;
   query: URLSearchParams;
-  /** Value of a request header, by lower-case name. */
   header(name: string): string | undefined;
-  /** Raw bytes; empty on GET and DELETE, whose bodies the live service ignores (`docs/field-notes.md` Point finding 9). */
+  /** Empty on GET and DELETE, whose bodies the real API ignores (`docs/field-notes.md` Point finding 9). */
   body: Buffer;
 }
 
 export type AnyFamily = 'orders' | 'terminals' | LegacyFamily;
 
-/** @throws PuenteError made by `refuse` or `refused`, which is answered as it says. */
+/** @throws PuenteError made by `refuse` or `refused`; it becomes the answer. */
 export type Handler<Family extends AnyFamily = AnyFamily> = (call: Call<Family>) => Answer;
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
-/** Rows of one family: method, path and what answers. */
 export type Rows<Family extends AnyFamily> = readonly (readonly [Method, string, Handler<Family>])[];
 
 /** Trailing slashes are tolerated (`docs/field-notes.md` QR §3). */
@@ -77,25 +75,24 @@ function answerTo<Family extends AnyFamily>(
   }
 }
 
-/** No documented body comes near this; a larger one is a mistake. */
+/** No documented body is nearly this large. */
 const MAX_BODY_BYTES = 256 * 1024;
 
-/** The bytes, whatever the content type says. */
 export const readBody: RequestHandler = express.raw({ type: () => true, limit: MAX_BODY_BYTES });
 
-/** In-person families read JSON under any type but another format's own. */
+/** In-person families read JSON under any content type except one of another format. */
 const refuseOtherSyntax: RequestHandler = (request, _response, next) => {
   const isOther = isOtherSyntax(request.headers['content-type'] ?? '');
   next(isOther ? Object.assign(new Error('no JSON'), { status: 415 }) : undefined);
 };
 
-/** The answer to a request that Express refuses before a handler runs (a path that does not decode, a body too large), and to the sandbox's own faults. */
+/** Answers requests that Express refuses before a handler runs (bad path, large body), and the sandbox's own faults. */
 export function unreadableAnswer(path: string, status: number): Answer {
   const family = legacyFamilies.find(([prefix]) => path.startsWith(prefix))?.[1];
   const name = namesByStatus[String(status)] ?? 'internal';
   const isKnown = family === 'point' || (family !== undefined && name !== 'internal');
   const entry = isKnown ? legacyError(family, name) : null;
-  const known = entry === null ? null : refusedAnswer(refuse(family as LegacyFamily, entry)); // an entry is of a family
+  const known = entry === null ? null : refusedAnswer(refuse(family as LegacyFamily, entry)); // an entry exists only with a family
   if (known !== null) return known;
   if (status >= 500)
     return encodeError(path, { status, code: 'internal_error', message: 'Internal error of the sandbox' });
@@ -115,17 +112,16 @@ const namesByStatus: Readonly<Record<string, 'too_large' | 'unsupported_media' |
   '400': 'bad_request',
 };
 
-// Who calls: tokens, and the answers to a missing, malformed or unknown one (`docs/field-notes.md` Orders §1.5).
+// Callers: tokens, and the answers to a missing, malformed or unknown token (`docs/field-notes.md` Orders §1.5).
 
-/** Production and test credentials start like this; anything else is malformed to the live service. */
+/** Prefixes of production and test credentials; the real API treats any other token as malformed. */
 export const WELL_FORMED = /^(?:APP_USR|TEST)-[\w-]+$/;
 
-/** @returns the token, or undefined when there is no bearer token in the header. */
 export function bearerToken(request: Request): string | undefined {
   return /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
 }
 
-/** The older families take the token in the query too (`docs/field-notes.md` QR §6). @throws PuenteError refused. */
+/** Legacy families also take the token in the query (`docs/field-notes.md` QR §6). @throws PuenteError refused. */
 function callerOf(
   world: World,
   family: AnyFamily,
@@ -157,40 +153,37 @@ const blockedByGateway = json(403, {
   status: 403,
 });
 
-/** The query of the address; a bare question mark is an empty one. */
 function queryOf(request: Request): URLSearchParams {
   const [, query = ''] = request.originalUrl.split(/\?(.*)/s);
   return readQuery(query);
 }
 
-// What was sent.
+// Bodies.
 
 export type JsonObject = { [key: string]: Json };
 
-/** True for a JSON object; arrays, null and exact numbers are none. */
+/** Arrays, null and exact numbers are not objects. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** The bytes of the body; none for a missing one. */
 export function bodyBytes(request: Request): Buffer {
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
 
-/** Strict JSON. @returns undefined when the body is empty, null-safe `{ value }` when it parses, and `{ broken }` when it is no JSON. */
+/** Strict JSON: undefined for an empty body, `{ broken }` when it does not parse. */
 export function bodyJson(bytes: Buffer): { value: Json } | { broken: true } | undefined {
   if (bytes.length === 0) return undefined;
   try {
     return { value: parseJson(decodeUtf8(bytes)) };
   } catch {
-    return { broken: true }; // what is wrong with it is the caller's to find out
+    return { broken: true };
   }
 }
 
 /**
- * The body of a legacy call as an object, as its family reads it: payments take no body for `{}`; Point takes `1500.0` for a
- * whole number; in-store QR v1 has its own code for every body that is no object (`docs/field-notes.md` QR §1.1).
- * @throws PuenteError refused.
+ * Payments take an empty body for `{}`; Point takes `1500.0` as a whole number; in-store QR v1 has its own code for
+ * every body that is not an object (`docs/field-notes.md` QR §1.1). @throws PuenteError refused.
  */
 export function bodyObject({ family, body }: Call<LegacyFamily>): JsonObject {
   if (family === 'payments' && body.length === 0) return {};
@@ -199,7 +192,7 @@ export function bodyObject({ family, body }: Call<LegacyFamily>): JsonObject {
     const read = family === 'point' ? withWholeNumbers(value) : value;
     if (isObject(read)) return read;
   } catch {
-    // no JSON at all is refused in the same words
+    // text that is not JSON gets the same refusal
   }
   throw refuse(family, 'bad_json');
 }
@@ -209,25 +202,22 @@ export function idempotencyKey(call: Call): string | null {
   return call.header('x-idempotency-key') || null;
 }
 
-/** Same path and same bytes, same mark. */
+/** Equal for the same path and the same bytes. */
 export function fingerprint({ request, body }: Call): string {
   return `${request.path} ${hash('sha256', body)}`;
 }
 
-// Pages of the older families' searches.
+// Pages of the legacy searches.
 
 export interface Page {
   offset: number;
   limit: number;
 }
 
-/** The largest page; none is published, so a larger wish is cut and the answer says so in `paging.limit`. */
+/** No maximum is published. A larger `limit` is cut, and `paging.limit` of the answer shows it. */
 const MAX_LIMIT = 1000;
 
-/**
- * `limit` and `offset` of the query.
- * @throws PuenteError what `fault` makes of the name of the parameter that is no number.
- */
+/** @throws PuenteError made by `fault` from the name of a parameter that is not a number. */
 export function pageOf(query: URLSearchParams, default_limit: number, fault: (name: string) => PuenteError): Page {
   const read = (name: string, missing: number): number => {
     const text = query.get(name) || String(missing);
@@ -237,7 +227,6 @@ export function pageOf(query: URLSearchParams, default_limit: number, fault: (na
   return { offset: read('offset', 0), limit: Math.min(read('limit', default_limit), MAX_LIMIT) };
 }
 
-/** `paging` and `results` of one page. */
 export function paged<Entry>(entries: readonly Entry[], page: Page, render: (entry: Entry) => unknown): Answer {
   const { offset, limit } = page;
   const results = entries.slice(offset, offset + limit).map(render);

@@ -1,4 +1,4 @@
-/** The standing cast: five invented merchants, each with the same two stores and three points of sale, and where a site has terminals, three of them. */
+/** The cast: five invented merchants, each with two stores, three tills and, in some sites, three terminals. */
 
 import { randomUUID } from 'node:crypto';
 import type { Merchant, PointOfSale, Terminal } from './records.ts';
@@ -8,7 +8,7 @@ import { hashOf, type World } from './world.ts';
 const TOKEN_STEM = 'APP_USR-4004001-112026-00000000000000000000000000000a01';
 const APPLICATION_ID = '4004001';
 
-/** Puts the cast into an empty world: every merchant with one token and one authorization code. */
+/** Every merchant gets one token and one authorization code. */
 export function fillCast(world: World): void {
   addMerchant(world, '700100200', sites.MLA, 1);
   addMerchant(world, '700100300', sites.MLB, 2);
@@ -17,7 +17,7 @@ export function fillCast(world: World): void {
   addMerchant(world, '700100600', sites.MLU, 5);
 }
 
-/** In Argentina, Brazil and Mexico there are terminals; more of them by the setting `extra_terminals`, each at a point of sale of its own. */
+/** Terminals exist in Argentina, Brazil and Mexico; `extra_terminals` adds more, each with its own point of sale. */
 function addMerchant(world: World, merchant_id: string, site: Site, ordinal: number): void {
   const merchant: Merchant = {
     user_id: merchant_id,
@@ -77,7 +77,7 @@ export function putTerminal(world: World, terminal: Terminal): void {
   world.terminals.set(`${terminal.merchant_id}/${terminal.id}`, terminal);
 }
 
-/** A till with what nobody gave it. */
+/** A till with defaults for all other fields. */
 export function newPoint(
   world: World,
   ids: Pick<PointOfSale, 'id' | 'merchant_id' | 'external_id' | 'store_id'>,

@@ -1,39 +1,36 @@
-/** The sandbox's virtual clock: real time plus an offset, or time that only moves by hand, with timers that fire in order. */
+/** The sandbox's virtual clock with its timers: real time plus an offset, or time that moves only on request. */
 
 export type ClockMode = 'real' | 'manual';
 
-/** @template Job what a timer does, as data, so that a snapshot can hold it. */
+/** @template Job the task of a timer, as data that a snapshot can hold. */
 export interface Clock<Job> {
   /** Virtual time, epoch milliseconds. */
   now(): number;
-  /** Time as the rest of the world has it, epoch milliseconds; for what others compare with their own clocks. */
+  /** Real time, epoch milliseconds, for values that other programs compare with their own clocks. */
   realNow(): number;
   mode(): ClockMode;
-  /** Runs the job once, `delay_ms` of virtual time from now. */
+  /** Runs the job once, after `delay_ms` of virtual time. */
   schedule(delay_ms: number, job: Job): void;
-  /** When the next timer falls due, or null. */
+  /** Epoch milliseconds; null without a timer. */
   nextDueAt(): number | null;
-  /** Moves time forward and fires every timer that falls due, each at its own due time, in order. */
+  /** Moves time forward and fires every due timer in order, each at its own due time. */
   advance(delta_ms: number): void;
-  /** `manual` stops time where it is; `real` lets it run on from there. */
+  /** `manual` stops the clock; `real` lets it run on from there. */
   setMode(mode: ClockMode): void;
-  /** Every timer, in the order in which they fall due. */
+  /** In the order in which they fall due. */
   timers(): readonly Timer<Job>[];
-  /** Goes to this time with these timers instead of the present ones. */
+  /** Sets mode and time, and replaces all timers. */
   restore(mode: ClockMode, now_ms: number, timers: readonly Timer<Job>[]): void;
-  /** Forgets every timer and the offset; the mode stays. */
+  /** Removes all timers and the offset; keeps the mode. */
   reset(): void;
-  /** Stops the real timer behind the clock for good; later timers never fire. */
+  /** Stops the real timer for good: later timers never fire. */
   close(): void;
 }
 
-/** setTimeout takes at most 2^31-1 ms; a longer wait is taken in parts. */
+/** setTimeout takes at most 2^31-1 ms; a longer wait is split. */
 const MAX_SLEEP_MS = 2 ** 31 - 1;
 
-/**
- * @param realNow real time in epoch milliseconds; handed in, so that a test decides what time it is.
- * @param run does a timer's job.
- */
+/** @param realNow real time in epoch milliseconds; handed in, so that tests decide the time. */
 export function createClock<Job>(realNow: () => number, run: (job: Job) => void): Clock<Job> {
   const queue = createTimerQueue<Job>();
   let offset_ms = 0;
@@ -53,7 +50,7 @@ export function createClock<Job>(realNow: () => number, run: (job: Job) => void)
       run(next.job);
     }
   };
-  /** The one real timer: it sleeps until the first virtual timer is due, then fires every timer that is. */
+  /** Sets the one real timer, which fires the due virtual timers. */
   const sleep = (): void => {
     clearTimeout(sleeping);
     const next = queue.first();
@@ -112,14 +109,13 @@ export function createClock<Job>(realNow: () => number, run: (job: Job) => void)
 }
 
 export interface Timer<Job> {
-  /** The virtual time at which it fires, epoch milliseconds. */
+  /** Virtual time, epoch milliseconds. */
   due_at_ms: number;
   job: Job;
 }
 
 export interface TimerQueue<Job> {
   add(due_at_ms: number, job: Job): Timer<Job>;
-  /** The timer that falls due next. */
   first(): Timer<Job> | null;
   takeFirst(): void;
   remove(timer: Timer<Job>): void;
@@ -128,8 +124,8 @@ export interface TimerQueue<Job> {
 }
 
 /**
- * Timers in the order in which they fall due; those of the same time, in the order in which they were added. A sorted array:
- * nearly all timers are expiries of the same length, which are added at its end.
+ * Timers by due time, equal times in the order of arrival. A sorted array, because nearly all timers are expiries
+ * of the same length, which are added at its end.
  */
 export function createTimerQueue<Job>(): TimerQueue<Job> {
   const timers: Timer<Job>[] = [];

@@ -1,4 +1,4 @@
-/** What a world is made of: its collections of records, its numbers, and what happens later, as timers of the virtual clock. */
+/** The parts of a world: collections of records, counters, and timer jobs. */
 import { z } from 'zod';
 import {
   chargebackSchema,
@@ -24,7 +24,7 @@ import {
   tokenSchema,
 } from './records.ts';
 
-/** The next numbers to be given out. */
+/** The next number of each kind. */
 export const countersSchema = z.strictObject({
   payment: z.int(),
   merchant_order: z.int(),
@@ -36,7 +36,7 @@ export const countersSchema = z.strictObject({
 });
 export type Counters = z.output<typeof countersSchema>;
 
-/** The collections of a world: the schema of one record, and the key under which its map has it. */
+/** Each collection: the schema of a record, and its key in the map. */
 export const collections = {
   merchants: collection(merchantSchema, ({ user_id }) => user_id),
   tokens: collection(tokenSchema, ({ hash }) => hash),
@@ -57,7 +57,7 @@ export const collections = {
   keys: collection(keySchema, ({ name }) => name),
 };
 export type CollectionName = keyof typeof collections;
-/** Each collection is a map in order of creation. */
+/** Each map is in order of creation. */
 export type Collections = {
   readonly [Name in CollectionName]: Map<
     ReturnType<(typeof collections)[Name]['keyOf']>,
@@ -79,9 +79,9 @@ export const listSchemas = {
   sent: z.array(sentLine),
 };
 
-// What happens later.
+// Timer jobs.
 
-/** A notification on its way. */
+/** A notification to deliver. */
 const letterSchema = z.strictObject({
   url: z.string(),
   /** For the log: the topic, the order, intent or payment notified, and its change. */
@@ -90,7 +90,7 @@ const letterSchema = z.strictObject({
   action: z.string(),
   body: z.string(),
   user_agent: z.string(),
-  /** How each attempt is signed. `order`: by the settings of order webhooks. `merchant`: with the merchant's secret. `random`: by a signature that verifies with no key. */
+  /** `order`: by the settings of order webhooks. `merchant`: with the merchant's secret. `random`: with no key. */
   signing: z.discriminatedUnion('by', [
     z.strictObject({ by: z.literal('order'), is_qr: z.boolean(), is_forged: z.boolean() }),
     z.strictObject({ by: z.literal('merchant'), merchant_id: z.string(), unit: z.enum(['ms', 'setting']) }),
@@ -120,7 +120,6 @@ const jobSchema = z.discriminatedUnion('kind', [
 export type Job = z.output<typeof jobSchema>;
 export const timerSchema = z.strictObject({ due_at_ms: z.int(), job: jobSchema });
 
-/** A job that needs to know no more than whose it is. */
 function jobOf<const Kind extends string>(kind: Kind) {
   return z.strictObject({ kind: z.literal(kind), id: z.string() });
 }

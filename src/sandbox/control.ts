@@ -1,4 +1,4 @@
-/** The control door `/_sandbox/…`: see the whole world, reset, keep and restore it, change settings, time and faults, and act as the person at a terminal or as a buyer. */
+/** The control door `/_sandbox/…`: state, snapshots, settings, clock, faults, people at terminals, and buyers. */
 import express, { type Request, Router } from 'express';
 import { z } from 'zod';
 import { type ErrorCode, PuenteError } from '../error.ts';
@@ -40,7 +40,7 @@ interface ControlCall {
   /** The merchant of the path. @throws PuenteError not_found */
   merchant(): Merchant;
   body: Buffer;
-  /** The body; an empty one counts as `{}`. @throws PuenteError bad_request, naming the field. */
+  /** An empty body counts as `{}`. @throws PuenteError bad_request, naming the field. */
   parse<Schema extends z.ZodType>(schema: Schema): z.output<Schema>;
 }
 
@@ -78,7 +78,7 @@ const rows: readonly (readonly [Method, string, ControlHandler])[] = [
   ['post', '/legacy/merchants/:merchant/delivery_cancellation', alertFraud],
 ];
 
-/** A snapshot may be large; the door is for tests and demos of its own machine. */
+/** Snapshots may be large; only tests and demos on the same machine use this door. */
 const MAX_BODY = '256mb';
 
 export function controlRouter(world: World): Router {
@@ -114,7 +114,7 @@ const statuses: Partial<Record<ErrorCode, number>> = {
   conflict: 409,
 };
 
-/** Settings have fractions and no money, so plain numbers do. */
+/** Reads plain numbers: settings have fractions and hold no money. */
 function parse<Schema extends z.ZodType>(schema: Schema, body: Buffer): z.output<Schema> {
   let value: unknown = {};
   try {
@@ -159,7 +159,7 @@ function showWebhooks({ settings }: World): Answer {
   });
 }
 
-/** The short names of the webhook door; the values are checked as settings. */
+/** Short names of the webhook settings; `configure` checks the values. */
 const webhookSettings: Readonly<Record<string, string>> = {
   url: 'webhook_url',
   secret: 'webhook_secret',
@@ -194,7 +194,7 @@ const clockSchema = z.strictObject({
   advance_ms: z.int().min(0).optional(),
 });
 
-/** Timer by timer, and each one's webhooks have arrived before the next one fires. */
+/** Fires timer by timer; the webhooks of each have arrived before the next one fires. */
 async function moveClock({ world, parse }: ControlCall): Promise<Answer> {
   const { clock } = world;
   const { mode, now, advance_ms = 0 } = parse(clockSchema);
@@ -221,7 +221,7 @@ function addFault({ world, parse }: ControlCall): Answer {
   return json(201, showFault(fault));
 }
 
-// Merchants: their token, and the agreements behind it.
+// Merchants: tokens and agreements.
 
 const merchantSchema = z.strictObject({
   has_marketplace: z.boolean().exactOptional(),
@@ -241,7 +241,7 @@ const tokenSchema = z
   })
   .refine((wanted) => Object.keys(wanted).length > 0, { message: 'Say access_token or oauth.' });
 
-/** A replaced token is unknown from now on, as an expired one is. */
+/** A replaced token is unknown from then on, like an expired one. */
 function changeToken(call: ControlCall): Answer {
   const merchant = call.merchant();
   const old_hash = hashOf(merchant.access_token);
@@ -253,10 +253,10 @@ function changeToken(call: ControlCall): Answer {
   return noContent;
 }
 
-// The person at a terminal, and the buyer who scans a QR code, of either API.
+// The person at a terminal and the buyer who scans a QR code, for both APIs.
 
 const terminalSchema = z.strictObject({
-  /** Null takes the terminal away from its point of sale. */
+  /** Null removes the terminal from its point of sale. */
   pos_id: z.int().nullable().exactOptional(),
   operating_mode: z.enum(['PDV', 'STANDALONE', 'SELF_SERVICE', 'UNDEFINED']).exactOptional(),
   software: z.enum(['current', 'old']).exactOptional(),
@@ -296,10 +296,7 @@ function actionOf<Action extends string>(word: string, known: readonly Action[],
   );
 }
 
-/**
- * The person at a terminal acts on what is queued there; afterwards the terminal is free if that is in a terminal state.
- * @throws PuenteError refused, when it can't take this action in its state.
- */
+/** A final state frees the terminal. @throws PuenteError refused, when the state excludes the action. */
 export function operate(world: World, terminal: Terminal, action: TerminalAction, options: TerminalOptions): void {
   const { kind, id } = terminal.occupation ?? {};
   const order = kind === 'order' ? world.orders.get(id ?? '') : undefined;
@@ -308,7 +305,7 @@ export function operate(world: World, terminal: Terminal, action: TerminalAction
   else if (work !== undefined) operateWork(world, work, action, options);
 }
 
-/** By till: the newest that its code shows. */
+/** Acts on the newest order that the till's code shows. */
 function actAtTill(call: ControlCall): Answer {
   const { world } = call;
   const pos = tillOf(world, call.merchant(), call.path('pos'));
@@ -320,7 +317,7 @@ function actAtTill(call: ControlCall): Answer {
   return buy(call, shown);
 }
 
-/** By id: any, and a dynamic one only so. */
+/** Acts by id, the only way for a dynamic order. */
 function actOnPayable(call: ControlCall): Answer {
   const id = call.path('id');
   return buy(call, found(call.world.payables.get(id), `Nothing with id ${id} can be paid; it may be over already.`));
@@ -333,10 +330,7 @@ function buy({ world, path, parse }: ControlCall, payable: Payable): Answer {
   return json(200, { kind, id, open: world.payables.has(id) });
 }
 
-/**
- * A buyer acts on an order of either API; nothing happens to one that can't be paid any more.
- * @throws PuenteError refused, when the order can't take this action in its state.
- */
+/** Does nothing when the order can't be paid now. @throws PuenteError refused, when the state excludes the action. */
 export function actAsBuyer(world: World, id: string, action: BuyerAction, options: BuyerOptions): void {
   if (!world.payables.has(id)) return;
   const order = world.orders.get(id);
@@ -345,23 +339,23 @@ export function actAsBuyer(world: World, id: string, action: BuyerAction, option
   else if (legacy !== undefined) actOnQrOrder(world, legacy, action, options);
 }
 
-/** @param name external id or internal number; an external id may look like a number, and then wins. */
+/** @param name external id or internal number; the external id wins when both match. */
 function tillOf(world: World, { user_id }: Merchant, name: string): PointOfSale {
   const numbered = world.points_of_sale.get(Number(name));
   const own = numbered?.merchant_id === user_id ? numbered : undefined;
   return found(world.tillNamed(user_id, name) ?? own, `Merchant ${user_id} has no till ${name}.`);
 }
 
-// Payments that nobody but the outside world can cause or dispute.
+// Payments and disputes that start outside both APIs.
 
 function addInvoice({ world, merchant, parse }: ControlCall): Answer {
   return json(201, renderInvoice(world, putInvoice(world, merchant(), parse(wantedInvoice))));
 }
 
-/** `opened` begins a dispute about an approved payment; `won` and `lost` end it. */
+/** `opened` starts a dispute about an approved payment; `won` and `lost` end it. */
 const chargebackSchema = z.strictObject({ status: z.enum(['opened', 'won', 'lost']).default('opened') });
 
-/** Both topics: the payment has changed, and the dispute has. */
+/** Sends notices of both topics, payment and chargeback. */
 function disputePayment({ world, path, parse }: ControlCall): Answer {
   const payment = found(world.payments.get(Number(path('payment'))), 'There is no such payment.');
   const { status } = parse(chargebackSchema);
@@ -403,7 +397,7 @@ function changeChargeback(world: World, payment: Payment, status: Chargeback['st
   return chargeback;
 }
 
-// Legacy notifications: where a merchant's go, and a fraud alert.
+// Legacy notifications: each merchant's target, and a fraud alert.
 
 const address = z.url({ protocol: /^https?$/ });
 const targetSchema = z
@@ -430,7 +424,7 @@ function removeTarget({ world, merchant }: ControlCall): Answer {
   return noContent;
 }
 
-/** The merchant order, or another object that the alert is about. */
+/** `id` of the merchant order, or of another object that the alert is about. */
 const alertSchema = z.strictObject({ id: z.int().positive() });
 
 function alertFraud({ world, merchant, parse }: ControlCall): Answer {

@@ -1,4 +1,4 @@
-/** `POST /v1/orders`: the checks in their order, then one order at a terminal or a till. Source: `docs/field-notes.md` Spec Errors, `docs/field-notes.md` Orders §1. */
+/** `POST /v1/orders`: the checks, then the order. Source: `docs/field-notes.md` Spec Errors, Orders §1. */
 
 import { randomUUID } from 'node:crypto';
 import { durationMs } from '../contract/duration.ts';
@@ -51,14 +51,14 @@ export const createOrder: Handler = (call) => {
   return answer;
 };
 
-/** A create that may go ahead unless its key is known, its reference is taken, or its place is busy. */
+/** A create with a valid body. Its key, its reference or a busy unit may still refuse it. */
 interface Plan {
   external_reference: string;
   isBusy: boolean;
   open(): Order;
 }
 
-/** @throws PuenteError refused, with the first fault: site, properties, marketplace, then terminal or till. */
+/** @throws PuenteError refused, for the first fault of: site, properties, marketplace, terminal or till. */
 function planOrder(call: Call, body: Json): Plan {
   const { world, merchant } = call;
   if (!isObject(body)) throw refuse({ status: 400, code: 'bad_request', message: 'The body must be a JSON object' });
@@ -109,19 +109,19 @@ function planAtTill(world: World, merchant: Merchant, wanted: QrOrderRequest): P
   };
 }
 
-/** Milliseconds from its creation on; the request tree has checked that it is a duration. */
+/** Milliseconds from the creation; the checks have proved a valid duration. */
 function lifetimeOf({ expiration_time, created_at_ms }: Order): number {
   return durationMs(expiration_time, created_at_ms) ?? 0;
 }
 
-/** Whether the code of the till shows an order; what the legacy API shows there does not count. */
+/** Whether the till's code shows an order of this API; legacy orders do not count. */
 function isShowing(world: World, pos: PointOfSale): boolean {
   return [...world.payables.values()].some(
     (payable) => payable.kind === 'order' && payable.on_pos && payable.pos_id === pos.id,
   );
 }
 
-/** Variants V1–V4 of `docs/protocol.md` §3.1; V5 is in the key memory, V4's saving in the faults. */
+/** Variants V1–V4 of `docs/protocol.md` §3.1. V5 is in `createKeys`; `rememberFailure` stores the 500 of V4. */
 function replayCreate(world: World, known: KeyEntry, mark: string): Answer {
   const { replay, replay_status } = world.settings;
   if (known.fingerprint !== null && known.fingerprint !== mark) return refusal(keyAlreadyUsed);
@@ -141,13 +141,13 @@ function isOver(order: Order): boolean {
   return !['created', 'at_terminal', 'action_required'].includes(order.status);
 }
 
-/** Point where there are terminals; QR in the countries of the currency enum, and Mexico only by setting (`docs/field-notes.md` Spec Order). */
+/** Mexico takes QR orders only by setting: its currency is not in the enum (`docs/field-notes.md` Spec Order). */
 function isSiteSupported(world: World, { site }: Merchant, isQr: boolean): boolean {
   if (!isQr) return site.has_terminals;
   return site.site_id !== 'MLM' || world.settings.qr_in_mexico === 'accepted';
 }
 
-/** Only tokens of OAuth, and only those of an application that is a marketplace (`docs/field-notes.md` Spec Errors, Authentication 4). */
+/** Only OAuth tokens of a marketplace application set a fee (`docs/field-notes.md` Spec Errors, Authentication 4). */
 function checkMarketplace({ world, merchant, token }: Call, body: JsonObject): void {
   const details = ['marketplace_fee'];
   if (body.marketplace_fee === undefined) return;
@@ -182,7 +182,7 @@ function alreadyQueued(world: World): Problem {
   return { status: 409, code, message: 'There is already a queued order for the terminal' };
 }
 
-// A checked request made into an order that nobody has seen yet. Source: `docs/field-notes.md` Orders §1.3, §1.4.
+// A checked request made into an order. Source: `docs/field-notes.md` Orders §1.3, §1.4.
 
 function newPointOrder(
   world: World,
@@ -196,7 +196,7 @@ function newPointOrder(
     print_on_terminal: point.print_on_terminal ?? 'seller_ticket',
     ticket_number: point.ticket_number,
   };
-  const amount_minor = minorUnits(wanted.transactions.payments[0].amount, merchant.site.exponent) ?? 0; // checked by the request tree
+  const amount_minor = minorUnits(wanted.transactions.payments[0].amount, merchant.site.exponent) ?? 0; // valid by checkOrder
   return { order: newOrder(world, merchant, wanted, place, amount_minor), place };
 }
 
@@ -217,7 +217,7 @@ function newQrOrder(
     qr_data: mode === 'static' ? undefined : qrData(merchant.site, randomUUID(), total, merchant.nickname),
     items,
     discounts: discounts && { payment_methods: methodDiscounts(discounts, merchant), sent: discounts },
-    // Nobody has published the prefix of a withdrawal's id.
+    // The prefix of a withdrawal's id is not published.
     withdrawal:
       transactions.cash_outs === undefined
         ? null
@@ -238,7 +238,7 @@ function methodDiscounts(
 ): { type: string; new_total_minor: number }[] {
   return (discounts.payment_methods ?? []).map(({ type, new_total_amount }) => ({
     type,
-    new_total_minor: minorUnits(new_total_amount, site.exponent) ?? 0, // checked by the request tree
+    new_total_minor: minorUnits(new_total_amount, site.exponent) ?? 0, // checked by checkOrder
   }));
 }
 
@@ -282,15 +282,15 @@ function newOrder(
   };
 }
 
-// What every call on an order reads and refuses in the same way: path id, key, replays, other merchants' orders.
+// Shared by all calls on an order: key, replays, orders of other merchants, path id.
 
-/** Same key again on cancel or refund: the saved answer, or 409; a key of anything else is always a conflict. */
+/** Same key and body on cancel or refund: the stored answer or 409. A key of another request is always a conflict. */
 export function replayAction(known: KeyEntry, mark: string, repeated: 'saved' | 'conflict'): Answer {
   const isSame = known.fingerprint === null || known.fingerprint === mark;
   return isSame && repeated === 'saved' ? known.answer : refusal(keyAlreadyUsed);
 }
 
-/** Orders of other merchants are unknown. */
+/** An order of another merchant is unknown. */
 export function findOrder(world: World, merchant: Merchant, id: string): Order | undefined {
   const order = world.orders.get(id);
   return order?.merchant_id === merchant.user_id ? order : undefined;
@@ -307,7 +307,6 @@ const keyAlreadyUsed: Problem = {
   code: 'idempotency_key_already_used',
   message: 'The idempotency key was already used',
 };
-/** What every call on an order says of bytes that are no JSON. */
 export const brokenJson: Problem = {
   status: 400,
   code: 'json_syntax_error',
@@ -316,8 +315,8 @@ export const brokenJson: Problem = {
 export const orderNotFound: Problem = { status: 404, code: 'order_not_found', message: 'Order not found.' };
 
 /**
- * The spelling depends on the setting `error_codes` (`docs/field-notes.md` Orders §1.6). Documented are two, one for each type of
- * order; a bad id has no type, so a merchant who can only have QR orders gets theirs.
+ * One code per order type is documented (setting `error_codes`, `docs/field-notes.md` Orders §1.6). A bad id has no
+ * type: merchants without terminals get the QR code.
  */
 export function badOrderId(world: World, merchant: Merchant): Problem {
   const isPoint = world.settings.error_codes === 'documented' && merchant.site.has_terminals;

@@ -1,17 +1,17 @@
-/** A file that keeps a world between two starts of the sandbox. */
+/** Stores a world in a file between two starts of the sandbox. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { PuenteError } from '../error.ts';
 import type { OpenWorld } from './open-world.ts';
 import { restoreSnapshot, takeSnapshot } from './snapshot.ts';
 
-/** How often it looks whether there is something to write, and how long calls must have paused: writing takes the time of calls. */
+/** Interval of the checks, and the pause of calls before a write, because writing delays calls. */
 const LOOK_MS = 1_000;
 const PAUSE_MS = 500;
 
 /**
- * Reads the world from the file, if there is one, and writes it when calls pause and at the end. Time went on while the
- * sandbox was not running: what fell due meanwhile happens at once.
- * @param path null keeps nothing.
+ * Reads the world from the file, if it exists, and writes it when calls pause and on close. Timers that fell due while
+ * the sandbox was not running fire at once.
+ * @param path null stores nothing.
  * @throws PuenteError bad_setting, when the file does not hold a world.
  */
 export function keepWorld(
@@ -32,7 +32,7 @@ export function keepWorld(
     }
   }
   let changed_at = 0;
-  /** Beside the file and then renamed, so that a sandbox that is killed leaves a whole one. It holds secrets that sign webhooks. */
+  /** Renames a complete file into place, so that a kill leaves a whole one. It holds secrets that sign webhooks. */
   const save = (): void => {
     changed_at = 0;
     writeFileSync(`${path}.new`, takeSnapshot(world, true), { mode: 0o600 });

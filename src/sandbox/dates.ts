@@ -8,7 +8,7 @@ export function isoDate(time_ms: number, fraction_digits: number): string {
   return `${text.slice(0, 20)}${text.slice(20, 23).padEnd(9, '0').slice(0, fraction_digits)}Z`;
 }
 
-/** The older families write the time of UTC-4, whatever the site (`docs/field-notes.md` QR §2). */
+/** The legacy API writes UTC-4 for every site (`docs/field-notes.md` QR §2). */
 const OLDER_OFFSET_MS = -4 * 3_600_000;
 
 /** `2026-01-05T10:00:03.000-04:00` */
@@ -22,9 +22,8 @@ const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?
 const RELATIVE = /^NOW((?:[ +-]\d{1,6}(?:SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)S?)*)$/;
 
 /**
- * Epoch milliseconds of `2026-01-05T10:00:00.000-04:00`, `NOW`, `NOW-30DAYS`, `NOW-1HOUR` and the like.
- * A plus sign that a client forgot to encode has become a space, and still counts as plus.
- * @returns null for anything else.
+ * Epoch milliseconds of an ISO date, `NOW`, `NOW-30DAYS`, `NOW-1HOUR` and the like; null for anything else. A space
+ * counts as the plus sign that a client did not encode.
  */
 export function parseMoment(text: string, now_ms: number): number | null {
   const relative = RELATIVE.exec(text);
@@ -37,7 +36,7 @@ export function parseMoment(text: string, now_ms: number): number | null {
   return Number.isNaN(time_ms) ? null : time_ms;
 }
 
-/** Months and years are those of the calendar; the rest is time. */
+/** Months and years follow the calendar; other units have a fixed length. */
 function shift(now_ms: number, steps: string): number {
   const date = new Date(now_ms);
   for (const [, sign, count, unit] of steps.matchAll(/([ +-])(\d+)(SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)/g)) {

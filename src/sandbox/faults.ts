@@ -13,7 +13,7 @@ export function createFault(rule: FaultRule): Fault {
   return { rule, pattern: new RegExp(`^${source}$`), matched: 0, acted: 0 };
 }
 
-/** Express middleware; without rules it costs one comparison. The first rule that acts is the only one to act. */
+/** At most one rule acts on a request: the first that matches and is due. */
 export function faultMiddleware(world: World): (request: Request, response: Response, next: NextFunction) => void {
   return (request, response, next) => {
     const fault = world.faults.length === 0 ? undefined : takeFault(world, request);
@@ -48,7 +48,7 @@ function act(world: World, rule: FaultRule, request: Request, response: Response
   }
 }
 
-/** Keeps the answer back: its body goes to `then`, which may send it as it was, or something else. */
+/** Holds the response back and passes its body to `then`, which sends it unchanged or sends another. */
 function holdAnswer(response: Response, then: (body: Buffer, send: () => void) => void): void {
   const end = response.end.bind(response);
   response.end = ((chunk?: unknown): Response => {
@@ -56,7 +56,7 @@ function holdAnswer(response: Response, then: (body: Buffer, send: () => void) =
     const body = typeof chunk === 'string' || chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0);
     then(body, () => end(body));
     return response;
-  }) as Response['end']; // one call with the whole body is the only form the sandbox's answers use
+  }) as Response['end']; // the sandbox's answers only use one call with the whole body
 }
 
 function spoil(
@@ -83,7 +83,7 @@ function spoil(
   }
 }
 
-/** The JSON text with the values that the rule sets; a path that the answer does not have is left alone. */
+/** The JSON text with the values of `set`; a path that the answer does not have is skipped. */
 function alter(body: Buffer, set: NonNullable<FaultRule['set']>): string {
   const answer: unknown = JSON.parse(body.toString('utf8'));
   for (const [path, value] of Object.entries(set)) {
@@ -105,7 +105,7 @@ function replace(response: Response, status: number, content_type: string, body:
   response.end(body);
 }
 
-/** Variant V4 of `docs/protocol.md` §3.1: a 500 is saved under its key and replayed. */
+/** Variant V4 of `docs/protocol.md` §3.1: a 500 is stored under its key and replayed. */
 function rememberFailure(world: World, request: Request, answer: { status: number; body: string }): void {
   const merchant = world.ownerOf(bearerToken(request) ?? '');
   const key = request.get('x-idempotency-key');

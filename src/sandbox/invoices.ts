@@ -1,4 +1,4 @@
-/** `GET /authorized_payments/search` and `/{id}`: the invoices of subscriptions. Source: `docs/field-notes.md` Spec Endpoints, `docs/field-notes.md` Orders §9. */
+/** Subscription invoices (`GET /authorized_payments/…`). Source: `docs/field-notes.md` Spec Endpoints, Orders §9. */
 import { z } from 'zod';
 import { json } from './answer.ts';
 import { type Call, type Handler, paged, pageOf, type Rows } from './call.ts';
@@ -9,10 +9,10 @@ import { recordPayment } from './payments.ts';
 import { type Invoice, invoicePaymentStatuses, invoiceStatuses, type Merchant, summaries } from './records.ts';
 import type { World } from './world.ts';
 
-/** As in the sample of the page. */
+/** As in the page's sample. */
 const DEFAULT_LIMIT = 20;
 
-/** All parameters travel in the query, and none is mandatory (`docs/field-notes.md` Orders §9). */
+/** All parameters are in the query, and none is mandatory (`docs/field-notes.md` Orders §9). */
 const searchInvoices: Handler = (call) => {
   const page = pageOf(call.query, DEFAULT_LIMIT, (name) => refuse('invalid_property', name));
   const wanted = Object.entries(filters).flatMap(([name, read]) => {
@@ -42,17 +42,16 @@ const filters: Readonly<Record<string, (invoice: Invoice) => string | null>> = {
   payer_id: ({ payer_id }) => String(payer_id),
 };
 
-/** No answer is published for a number that no invoice has. */
+/** The answer for an unknown number is not published. */
 const invoiceNotFound = { status: 404, error: 'not_found', message: 'Invoice not found' };
 
 function isOwn({ merchant }: Call, invoice: Invoice): boolean {
   return invoice.merchant_id === merchant.user_id;
 }
 
-// A subscription invoice ("authorized payment") as the sandbox keeps it and shows it. Source: `docs/field-notes.md` Spec Invoice,
-// `docs/field-notes.md` Orders §9.
+// A subscription invoice ("authorized payment") in answers. Source: `docs/field-notes.md` Spec Invoice, Orders §9.
 
-/** Every field of the table; where the pages contradict themselves, the settings decide. */
+/** Settings decide where the pages contradict themselves. */
 export function renderInvoice({ settings, merchant }: World, invoice: Invoice): object {
   const { site } = merchant(invoice.merchant_id);
   const spelled = (status: string): string => (status === 'canceled' ? settings.invoice_canceled : status);
@@ -80,10 +79,9 @@ export function renderInvoice({ settings, merchant }: World, invoice: Invoice): 
   };
 }
 
-// The payment behind an invoice: listeners are told of it and the payments API reads it (`docs/field-notes.md` Spec Events, topic
-// `payment`).
+// The payment of an invoice, for listeners and the payments API (`docs/field-notes.md` Spec Events, topic `payment`).
 
-/** Keeps the payment of this attempt, if there is one, as the payments API knows it, and notifies of it. */
+/** Stores and announces the payment of this attempt, if there is one. */
 function recordAttempt(world: World, invoice: Invoice): void {
   if (invoice.payment === null) return;
   const { id, status, status_detail } = invoice.payment;
@@ -103,7 +101,7 @@ function recordAttempt(world: World, invoice: Invoice): void {
   recordPayment(world, payment, { type: 'credit_card', id: 'master', installments: 1 }, undefined);
 }
 
-// The invoices every merchant starts with, and `POST /_sandbox/invoices/{merchant}`, which makes more.
+// The invoices of the cast, and `POST /_sandbox/invoices/{merchant}`, which adds more.
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Invoice numbers of the cast: ten digits, as in published examples. */
@@ -111,7 +109,7 @@ const FIRST_INVOICE_ID = 6_100_000_001;
 const FIRST_INVOICE_PAYMENT_ID = 19_800_000_001;
 const INVENTED_PAYER_ID = 700_900_001;
 
-/** Every field may be given; the rest is invented. */
+/** Every field may be given; the defaults are invented. */
 export const wantedInvoice = z.strictObject({
   id: z.int().positive().optional(),
   status: z.enum(invoiceStatuses).default('processed'),
@@ -134,7 +132,7 @@ export const wantedInvoice = z.strictObject({
     .default({ status: 'approved', status_detail: 'accredited' }),
 });
 
-/** A collected, a coming, a retried and a canceled one for each merchant. */
+/** For each merchant a collected, a scheduled, a retried and a canceled one. */
 export function fillInvoices(world: World): void {
   const rejected = { status: 'rejected', status_detail: 'cc_rejected_insufficient_amount' } as const;
   const wanted: readonly z.input<typeof wantedInvoice>[] = [
@@ -151,7 +149,7 @@ export function fillInvoices(world: World): void {
   }
 }
 
-/** For the control door: an id that is there already changes its invoice, as another collection attempt does. */
+/** A known id changes its invoice, as another collection attempt does. */
 export function putInvoice(world: World, merchant: Merchant, wanted: z.output<typeof wantedInvoice>): Invoice {
   const made = makeInvoice(world, merchant, world.invoices.size, wanted);
   const { created_at_ms } = world.invoices.get(made.id) ?? made;
@@ -183,7 +181,7 @@ function makeInvoice(
   };
 }
 
-/** The search stands before the invoice whose id could read `search`. */
+/** The search comes first, because `:id` would match `search`. */
 export const invoiceRows: Rows<'payments'> = [
   ['get', '/authorized_payments/search', searchInvoices],
   ['get', '/authorized_payments/:id', getInvoice],

@@ -8,7 +8,7 @@ import type { Exponent, Site } from './sites.ts';
 /** At most 12 digits before the point, so that minor units stay a safe integer. */
 const DECIMAL = /^(\d{1,12})(?:\.(\d{1,2}))?$/;
 
-/** @returns minor units, or null when the text is no amount, or one that the currency has no money for. */
+/** @returns minor units; null when the text is no amount, or has decimals that the currency does not have. */
 export function minorUnits(text: string, exponent: Exponent): number | null {
   const match = DECIMAL.exec(text);
   if (match === null) return null;
@@ -17,10 +17,7 @@ export function minorUnits(text: string, exponent: Exponent): number | null {
   return Number(whole) * 100 + Number(fraction.padEnd(2, '0'));
 }
 
-/**
- * As `minorUnits`, but with the decimals that the setting `amounts` allows.
- * @param type of the order: where pages differ, Point takes one decimal too (`docs/field-notes.md` Orders §11).
- */
+/** Checks decimals (setting `amounts`); as seen live, Point takes one too (`docs/field-notes.md` Orders §11). */
 export function parseAmount(
   text: string,
   exponent: Exponent,
@@ -39,23 +36,20 @@ export function amountText(minor: number, exponent: Exponent): string {
   return `${(minor - cents) / 100}.${String(cents).padStart(2, '0')}`;
 }
 
-/** `150`, `150.50`, `150.05`: two decimals or none, as amounts are everywhere. */
+/** `150`, `150.50`, `150.05`: two decimals or none. */
 export function plainAmountText(minor: number, exponent: Exponent): string {
   const text = amountText(minor, exponent);
   return exponent === 0 ? text : text.replace(/\.00$/, '');
 }
 
-// Amounts as the older families write them: JSON numbers, with the decimals that the site's currency has.
+// Amounts of the legacy API: JSON numbers with the decimals of the site's currency.
 
-/** Minor units as a number: 15250 is 152.5 in pesos of Argentina, and 15250 in pesos of Chile (`docs/field-notes.md` Orders §10). */
+/** 15250 is 152.5 in Argentine pesos and 15250 in Chilean pesos (`docs/field-notes.md` Orders §10). */
 export function amountNumber(minor: number, site: Site): number {
-  return minor / 10 ** site.exponent; // one division of whole numbers, so the nearest double, which prints as written
+  return minor / 10 ** site.exponent; // one division of whole numbers gives the nearest double, which prints as written
 }
 
-/**
- * @param value a JSON number, or one in quotes.
- * @returns minor units, or null when it is no amount or has more decimals than the currency.
- */
+/** Takes a JSON number, or one in quotes. @returns minor units; null for no amount or too many decimals. */
 export function minorOf(value: unknown, site: Site): number | null {
   const decimal = decimalOf(value);
   if (decimal === null) return null;
@@ -64,12 +58,11 @@ export function minorOf(value: unknown, site: Site): number | null {
   return digits.length > site.exponent ? null : Number(whole + digits.padEnd(site.exponent, '0'));
 }
 
-/** Minor units that the order asks for: the payment and, if there is one, the withdrawal. */
+/** Minor units of the payment and the withdrawal. */
 export function totalMinor(order: Order): number {
   return order.transaction.amount_minor + withdrawnMinor(order);
 }
 
-/** Minor units of cash that the order hands out. */
 export function withdrawnMinor({ place }: Order): number {
   return place.type === 'qr' ? (place.withdrawal?.amount_minor ?? 0) : 0;
 }

@@ -1,4 +1,4 @@
-/** One world with everything that is served of it: its jobs, its routes and its control door. */
+/** One world with its jobs, routes and control door. */
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -36,9 +36,9 @@ import { createWorld, type World, type WorldOptions } from './world.ts';
 export interface OpenWorldOptions extends WorldOptions {
   /** PEM of the receiver of order webhooks, when no public authority has signed it. */
   webhook_certificate?: string | undefined;
-  /** Takes every notification instead of sending it. */
+  /** Replaces the delivery of notifications. */
   deliver?: (letter: Letter) => void;
-  /** Gets errors that are the sandbox's own fault. */
+  /** Gets the sandbox's own errors. */
   log?: { error(facts: object, message: string): void } | undefined;
 }
 
@@ -47,13 +47,13 @@ export interface OpenWorld {
   /** Both APIs, without the control door. */
   routes: Router;
   app: Express;
-  /** Runs after each answered call of any door. */
+  /** Calls `run` after each answer of any door. */
   onAnswer(run: () => void): void;
-  /** Ends webhooks under way; the world has to be closed before. */
+  /** Stops webhooks under way; close the world before. */
   close(): Promise<void>;
 }
 
-/** @throws PuenteError bad_setting, naming the setting that does not hold. */
+/** @throws PuenteError bad_setting, naming the invalid setting. */
 export function openWorld(options: OpenWorldOptions): OpenWorld {
   const send_letter = options.deliver;
   const world = createWorld(options, {
@@ -94,7 +94,7 @@ export function openWorld(options: OpenWorldOptions): OpenWorld {
   };
 }
 
-/** What a timer does; a record that is gone, or that can't change so any more, stays as it is. */
+/** A record that is gone, or whose state excludes the change, stays as it is. */
 function runJob(world: World, job: Job, deliver: (letter: Letter, attempt: number) => void): void {
   if (job.kind === 'deliver') deliver(job.letter, job.attempt);
   else if (job.kind === 'end_payment_refund') {
@@ -122,7 +122,7 @@ function runOrderJob(world: World, order: Order, job: OrderJob): void {
   } else if (mayMove(world, order, 'canceled')) confirmCancel(world, order);
 }
 
-/** The new API and the old one. Every other path under `/point/` is answered with 404 "111" (`docs/field-notes.md` Point §1.1, §1.9). */
+/** Unknown paths under `/point/` get 404 "111" (`docs/field-notes.md` Point §1.1, §1.9). */
 function routesOf(world: World): Router {
   const router = Router({ caseSensitive: true });
   addRoutes(router, world, 'orders', orderRows);
@@ -141,7 +141,7 @@ function routesOf(world: World): Router {
   return router;
 }
 
-/** Method, path, key and status of every call outside the control door; never a token, never a body. */
+/** Logs every call outside the control door; never a token, never a body. */
 function logRequest(world: World): (request: Request, response: Response, next: NextFunction) => void {
   return (request, response, next) => {
     if (request.path.startsWith('/_sandbox/')) return next();
@@ -150,7 +150,7 @@ function logRequest(world: World): (request: Request, response: Response, next: 
       method: request.method,
       path: request.path,
       idempotency_key: request.get('x-idempotency-key') ?? null,
-      status: null as number | null, // known when the answer has left
+      status: null as number | null, // known when the answer is sent
     };
     world.request_log.push(line);
     response.on('finish', () => {

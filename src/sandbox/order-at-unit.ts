@@ -1,4 +1,4 @@
-/** Orders where buyers meet them: on a terminal, at a QR point of sale, and the buyer who pays or walks away. */
+/** Orders at a terminal or a QR point of sale, and the actions of their buyers. */
 
 import { PuenteError } from '../error.ts';
 import { amountText, totalMinor } from './money.ts';
@@ -16,7 +16,7 @@ import type {
 import type { Site } from './sites.ts';
 import type { World } from './world.ts';
 
-/** A new order takes its terminal and starts its expiry. The caller has checked that the terminal is free. */
+/** Occupies the terminal, which the caller has found free, and starts the expiry. */
 export function queueOrder(world: World, order: Order, place: AtTerminal, lifetime_ms: number): void {
   const terminal = world.terminal(order.merchant_id, place.terminal_id);
   if (terminal === undefined) throw new PuenteError('not_found', `Terminal ${place.terminal_id} is unknown.`);
@@ -24,7 +24,7 @@ export function queueOrder(world: World, order: Order, place: AtTerminal, lifeti
   openOrder(world, order, lifetime_ms);
 }
 
-/** The terminal approves: the tip comes on top. */
+/** The tip comes on top of the amount. */
 export function approveAtTerminal(world: World, order: Order, options: TerminalOptions): void {
   const tip_minor = options.tip_minor ?? 0;
   const paid_minor = order.transaction.amount_minor + tip_minor;
@@ -35,10 +35,7 @@ export function failAtTerminal(world: World, order: Order, options: TerminalOpti
   fail(world, order, methodOf(options, { type: preferredType(order) }), options.status_detail);
 }
 
-/**
- * The person at the terminal, acting on an order.
- * @throws PuenteError refused, when the order can't take this action in its state.
- */
+/** A person at the terminal acts. @throws PuenteError refused, when the state excludes the action. */
 export function operateOrder(world: World, order: Order, action: TerminalAction, options: TerminalOptions): void {
   const { id, status, place, merchant_id } = order;
   const terminal_id = place.type === 'point' ? place.terminal_id : '';
@@ -52,8 +49,8 @@ export function operateOrder(world: World, order: Order, action: TerminalAction,
 }
 
 const outcomes: Readonly<Record<TerminalAction, (world: World, order: Order, options: TerminalOptions) => void>> = {
-  pick_up: () => {}, // done by then
-  process: () => {}, // the orders API shows nothing between at_terminal and the outcome
+  pick_up: () => {}, // done above
+  process: () => {}, // the orders API has no state between at_terminal and the outcome
   pay: approveAtTerminal,
   decline: failAtTerminal,
   cancel: confirmCancel,
@@ -66,10 +63,9 @@ function preferredType(order: Order): string {
   return typeof wanted === 'string' ? wanted : 'credit_card';
 }
 
-// A QR order at its till: what a buyer who scans the code can do with it. Source: `docs/field-notes.md` Spec States,
-// `docs/field-notes.md` Orders §3.
+// A QR order at its till, and what a buyer can do. Source: `docs/field-notes.md` Spec States, Orders §3.
 
-/** A new order shows on its till or in its own code, and starts its expiry. */
+/** Shows the order on its till or in its own code, and starts the expiry. */
 export function showOrder(world: World, order: Order, place: AtTill, lifetime_ms: number): void {
   const { id, merchant_id } = order;
   const { pos_id, mode } = place;
@@ -77,7 +73,7 @@ export function showOrder(world: World, order: Order, place: AtTill, lifetime_ms
   openOrder(world, order, lifetime_ms);
 }
 
-/** The buyer. Rejected attempts leave no trace in the order, which waits for an approved one (`docs/field-notes.md` Spec States). */
+/** Rejected attempts leave no trace: the order waits for an approved one (`docs/field-notes.md` Spec States). */
 export function actOnOrder(world: World, order: Order, action: BuyerAction, options: BuyerOptions): void {
   const { place } = order;
   if (place.type !== 'qr') return;
@@ -95,16 +91,16 @@ function pay(world: World, order: Order, place: AtTill, options: BuyerOptions): 
   approve(world, order, method, order.transaction.amount_minor - discount_minor, 0);
 }
 
-/** What buyers pay with who say nothing else: the money in their account. */
+/** Default method: the money in the buyer's account. */
 const WALLET = 'account_money';
 
-/** Minor units that paying by this method takes off. */
+/** Minor units that this method takes off. */
 function methodDiscount(order: Order, place: AtTill, method_type: string): number {
   const found = place.discounts?.payment_methods.find(({ type }) => type === method_type);
   return found === undefined ? 0 : totalMinor(order) - found.new_total_minor;
 }
 
-/** Categories are told to the service outside this API, so the buyer's options say what they take off. */
+/** Categories are registered outside this API, so the buyer's options give their discount. */
 function categoryDiscount(order: Order, place: AtTill, options: BuyerOptions): number {
   const { category_discount_minor = 0 } = options;
   if (category_discount_minor === 0) return 0;
@@ -133,16 +129,16 @@ function showDetail(world: World, order: Order, status_detail: string): void {
   touch(world, order);
 }
 
-// The text that a QR code shows: EMVCo fields with a checksum, as the service's own codes have them. Source:
-// `docs/field-notes.md` QR §1.3, EMVCo merchant-presented QR specification.
+// The text of a QR code: EMVCo fields with a checksum, as in the vendor's codes. Source: `docs/field-notes.md` QR §1.3,
+// EMVCo merchant-presented QR specification.
 
-/** One code for one payment. `reference` is the part that the wallet looks the payment up by: 36 letters live. */
+/** The code of one payment. The wallet finds the payment by `reference`, which has 36 letters live. */
 export function qrData(site: Site, reference: string, total_minor: number, seller: string): string {
   const text = [
     field('00', '01'), // version of the format
     field('01', '12'), // for one payment only
     site.site_id === 'MLB' ? pixAccount(reference) : walletAccount(reference),
-    field('52', '0000'), // no category of merchant
+    field('52', '0000'), // no merchant category
     field('53', currencyNumbers[site.currency] ?? ''),
     field('54', amountText(total_minor, site.exponent)),
     field('58', site.country_alpha2),
@@ -154,7 +150,7 @@ export function qrData(site: Site, reference: string, total_minor: number, selle
   return text + checksum(text);
 }
 
-/** CRC-16/CCITT-FALSE over the text, as four upper-case hexadecimal digits (EMVCo). */
+/** CRC-16/CCITT-FALSE as four upper-case hexadecimal digits (EMVCo). */
 export function checksum(text: string): string {
   let crc = 0xffff;
   for (const byte of Buffer.from(text, 'utf8')) {
@@ -164,7 +160,7 @@ export function checksum(text: string): string {
   return crc.toString(16).toUpperCase().padStart(4, '0');
 }
 
-/** Tag, length in two digits, value. */
+/** Tag, two-digit length, value. */
 function field(tag: string, value: string): string {
   return tag + String(value.length).padStart(2, '0') + value;
 }
@@ -173,7 +169,7 @@ function walletAccount(reference: string): string {
   return field('43', field('00', 'COM.MERCADOLIBRE') + field('02', '3') + field('06', reference));
 }
 
-/** In Brazil any bank's app pays, by a Pix location. */
+/** In Brazil any bank's app can pay, by a Pix location. */
 function pixAccount(reference: string): string {
   return field('26', field('00', 'br.gov.bcb.pix') + field('25', `${PIX_LOCATION}${reference.replaceAll('-', '')}`));
 }

@@ -1,4 +1,7 @@
-/** What a create of an order may say: one table of the fields of both types, and the rules between fields. Source: `docs/field-notes.md` Spec Order, Spec Errors, Orders §1.2, reference qr-code-ca/orders/create-order. */
+/**
+ * The checks of an order's body: a table of the fields of both types, and the rules between fields. Source:
+ * `docs/field-notes.md` Spec Order, Spec Errors, Orders §1.2, reference qr-code-ca/orders/create-order.
+ */
 
 import { POINT_PRO_ID } from '../contract/identifiers.ts';
 import type { Json } from '../contract/json.ts';
@@ -31,14 +34,14 @@ export interface PointOrderRequest extends AnyOrderRequest {
 export interface QrOrderRequest extends AnyOrderRequest {
   type: 'qr';
   total_amount?: string;
-  /** At least one of the two: `payments` may be missing when money is withdrawn without a sale. */
+  /** At least one of the two: an order for a cash withdrawal alone has no `payments`. */
   transactions: { payments?: [{ amount: string }]; cash_outs?: [{ amount: string }] };
   config: { qr: { external_pos_id: string; mode?: QrMode }; payment_method?: JsonObject };
   items?: { [key: string]: unknown; external_categories?: unknown[] }[];
   discounts?: { payment_methods?: { type: string; new_total_amount: string }[] };
 }
 
-/** What decides beside the request: the seller, what the sandbox was set to, and its time in epoch milliseconds. */
+/** What the checks need beside the body; `now_ms` is the sandbox's time in epoch milliseconds. */
 export interface Circumstances {
   type: 'point' | 'qr';
   merchant: Merchant;
@@ -61,20 +64,20 @@ export function checkOrder(
   return (request.type === 'qr' ? checkQr(request, circumstances.merchant) : undefined) ?? { request };
 }
 
-// The table.
+// The table of fields.
 
-/** A field as the sandbox judges it: what it has beside the specification, and what depends on its settings. */
+/** A field as the sandbox checks it: some are not in the specification, and some depend on a setting. */
 interface Field extends OrderField {
-  /** Without it the field is known always. */
+  /** Missing: the field is always known. */
   isKnown?: (settings: Settings) => boolean;
 }
 
-/** `docs/field-notes.md` Spec Limits: PT15M when nothing is said. */
+/** `docs/field-notes.md` Spec Limits. */
 export const DEFAULT_EXPIRATION = 'PT15M';
 
-/** The specification has instalments for Point (`docs/field-notes.md` Spec Order); a page of the vendor refuses discounts beside `installments_cost`, so QR knows it there. */
+/** Specified for Point (`docs/field-notes.md` Spec Order). A QR page refuses discounts beside `installments_cost`. */
 const knowsInstallments = ({ qr_installments }: Settings): boolean => qr_installments === 'accepted';
-/** The second spelling of the cost is not in the specification (`docs/field-notes.md` Orders §1.2). */
+/** The specification does not have the second spelling of the cost (`docs/field-notes.md` Orders §1.2). */
 const knowsSecondSpelling = ({ installments_cost }: Settings): boolean => installments_cost === 'as_seen';
 
 const METHOD = /^config\.payment_method(?:\.default_installments(?:_cost)?)?$/;
@@ -95,7 +98,7 @@ const fields: readonly Field[] = [
   ...secondSpelling,
 ];
 
-/** What values are judged by, as the settings have it. */
+/** What the rules of a value depend on. */
 function factsOf({ merchant: { site }, type, settings, now_ms }: Circumstances): ValueFacts {
   const minor = (settings.minimum_amounts === 'as_seen' ? site.minimum_minor : null) ?? 1;
   return {
@@ -106,11 +109,11 @@ function factsOf({ merchant: { site }, type, settings, now_ms }: Circumstances):
   };
 }
 
-/** What the fields of `config` say together: the path of the one to blame. */
+/** The path of the `config` field that does not fit the others, or null. */
 function wrongTogether({ config }: JsonObject, { type, settings }: Circumstances): string | null {
   if (!isObject(config) || !isObject(config.payment_method)) return null;
   const { point, payment_method: method } = config;
-  // The cost of installments is for some terminals alone (setting `installments_cost`).
+  // Only some terminals take the cost of installments (setting `installments_cost`).
   const isForAll = settings.installments_cost === 'as_seen' || method.default_installments_cost === undefined;
   if (!isForAll && isObject(point) && !POINT_PRO_ID.test(String(point.terminal_id)))
     return 'config.payment_method.default_installments_cost';
@@ -119,7 +122,7 @@ function wrongTogether({ config }: JsonObject, { type, settings }: Circumstances
   return isOther ? 'config.payment_method.default_installments' : null;
 }
 
-/** The fields of one type by the path of the object that they are of, with the name of each there. */
+/** Fields of each type by the path of their parent object. */
 const fieldsOf = { point: byObject('point'), qr: byObject('qr') };
 
 function byObject(type: 'point' | 'qr'): ReadonlyMap<string, readonly { name: string; field: Field }[]> {
@@ -131,7 +134,7 @@ function byObject(type: 'point' | 'qr'): ReadonlyMap<string, readonly { name: st
   return tree;
 }
 
-// The walk over a body, and the documented refusal of whatever does not fit the table.
+// Checks of a body against the table, and the documented refusals.
 
 interface Found {
   code: PropertyCode;
@@ -139,7 +142,7 @@ interface Found {
   message?: string;
 }
 
-/** The first of these that occurs is answered, with every path it occurs at. The live order is not known. */
+/** The first of these codes that occurs is answered, with every path where it occurs. The live order is not known. */
 const codesInOrder = [
   'minimum_properties',
   'unsupported_properties',
@@ -161,7 +164,6 @@ const messages: Readonly<Record<PropertyCode, string>> = {
   property_value: 'The following value is not valid',
 };
 
-/** A 400 with one of the codes about properties. */
 export function problemOf(code: PropertyCode, details: string[], message: string = messages[code]): Problem {
   return { status: 400, code, message, details };
 }
@@ -172,7 +174,7 @@ interface Walk {
   found: Found[];
 }
 
-/** @param path as the refusal names it, with the numbers of elements. */
+/** @param path as refusals name it, with element numbers. */
 function checkObject(fields: JsonObject, path: string, walk: Walk): void {
   const { circumstances, found } = walk;
   if (Object.keys(fields).length === 0) return void found.push({ code: 'minimum_properties', path });
@@ -193,7 +195,7 @@ function checkObject(fields: JsonObject, path: string, walk: Walk): void {
 function checkValue(value: Json, { kind, rules, elements }: Field, path: string, walk: Walk): void {
   const { circumstances, facts, found } = walk;
   const add = (code: PropertyCode): void => void found.push({ code, path });
-  /** Limits that were seen are in force as the setting has it. */
+  /** Limits seen live apply only by the setting `item_limits`. */
   const isInForce = ({ is_seen }: { is_seen?: true }) => !is_seen || circumstances.settings.item_limits === 'as_seen';
   if (kind === 'object' && isObject(value)) checkObject(value, path, walk);
   else if (kind === 'list' && Array.isArray(value)) {
@@ -227,7 +229,7 @@ function firstProblem(found: Found[]): Problem | undefined {
 
 // The rules between fields.
 
-/** A sponsor is a user id. */
+/** A sponsor id is a user id. */
 function checkSponsor({ integration_data: data }: JsonObject): Problem | undefined {
   const sponsor = isObject(data) ? data.sponsor : undefined;
   if (!isObject(sponsor) || (typeof sponsor.id === 'string' && /^\d{1,20}$/.test(sponsor.id))) return undefined;
@@ -235,7 +237,7 @@ function checkSponsor({ integration_data: data }: JsonObject): Problem | undefin
   return { status: 400, code: 'sponsor_id_not_valid', message, details: ['integration_data.sponsor.id'] };
 }
 
-/** Minor units of what is paid, what is withdrawn, and both; of a request that has been checked. */
+/** Minor units: the payment, the withdrawal, and their sum. The request has been checked. */
 export function amountsOf(request: QrOrderRequest, site: Site): { paid: number; withdrawn: number; total: number } {
   const minor = (list: [{ amount: string }] | undefined) => minorUnits(list?.[0].amount ?? '0', site.exponent) ?? 0;
   const paid = minor(request.transactions.payments);
@@ -247,7 +249,7 @@ function checkQr(request: QrOrderRequest, merchant: Merchant): Problem | undefin
   return checkTotals(request, merchant.site) ?? checkDiscounts(request) ?? checkWithdrawal(request, merchant);
 }
 
-/** The total is the sum of the transactions, and a discount lowers it without touching the cash. */
+/** The total is the sum of the transactions; a discount may not lower it below the cash. */
 function checkTotals(request: QrOrderRequest, site: Site): Problem | undefined {
   const { withdrawn, total } = amountsOf(request, site);
   const { total_amount } = request;
@@ -262,7 +264,7 @@ function checkTotals(request: QrOrderRequest, site: Site): Problem | undefined {
   return problemOf('property_value', [`discounts.payment_methods[${wrong}].new_total_amount`]);
 }
 
-/** Which code is for the two exclusions is shown for installments alone; `bad_request` covers invalid fields in general. */
+/** The pages show a code for the exclusion of installments; `bad_request` covers invalid fields in general. */
 function checkDiscounts(request: QrOrderRequest): Problem | undefined {
   if (request.discounts === undefined) return undefined;
   const index = (request.items ?? []).findIndex((entry) => entry.external_categories !== undefined);

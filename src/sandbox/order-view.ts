@@ -1,4 +1,4 @@
-/** An order as answers and webhooks show it. Source: `docs/field-notes.md` Spec Order, `docs/field-notes.md` Orders §1.3, §3.2, §4.1. */
+/** An order in answers and webhooks. Source: `docs/field-notes.md` Spec Order, Orders §1.3, §3.2, §4.1. */
 import { isoDate } from './dates.ts';
 import { amountText, plainAmountText, totalMinor, withdrawnMinor } from './money.ts';
 import type { AtTerminal, AtTill, Order, Refund } from './records.ts';
@@ -75,7 +75,7 @@ function renderTransaction({ transaction, place }: Order, exponent: Exponent): o
   };
 }
 
-/** Formed like a payment; the vendor's page shows the request alone. */
+/** Has the shape of a payment; the vendor's page shows only the request. */
 function renderWithdrawal({ transaction }: Order, { withdrawal }: AtTill, exponent: Exponent): object[] | undefined {
   if (withdrawal === null) return undefined;
   const { id, amount_minor, refunded_minor } = withdrawal;

@@ -1,4 +1,4 @@
-/** An order of either type as the sandbox keeps it. Source: `docs/field-notes.md` Spec Order, `docs/field-notes.md` Orders §1.3, §3.2. */
+/** An order of either type: its states and its id. Source: `docs/field-notes.md` Spec Order, Orders §1.3, §3.2. */
 
 import { PuenteError } from '../error.ts';
 import { withdrawnMinor } from './money.ts';
@@ -7,10 +7,9 @@ import type { Method, Order, OrderStatus, Payment } from './records.ts';
 import { announceOrder } from './webhooks.ts';
 import type { World } from './world.ts';
 
-// The states of an order, and the only place where they change: each change frees the terminal or the till, stamps
-// the order and announces it.
+// The states of an order change only here. `move` also frees the terminal or the till, stamps the order and notifies.
 
-/** Transitions of `docs/field-notes.md` Orders §3.2; `action_required` moves on only if the setting says so. */
+/** `docs/field-notes.md` Orders §3.2; `action_required` moves on only if the setting says so. */
 const transitions: Readonly<Record<'point' | 'qr', Partial<Record<OrderStatus, readonly OrderStatus[]>>>> = {
   point: {
     created: ['at_terminal', 'canceled', 'expired'],
@@ -29,7 +28,7 @@ export function mayMove(world: World, order: Order, status: OrderStatus): boolea
   return (transitions[order.place.type][order.status] ?? []).includes(status);
 }
 
-/** Keeps a new order and starts its expiry. */
+/** Stores a new order and starts its expiry. */
 export function openOrder(world: World, order: Order, lifetime_ms: number): void {
   world.orders.set(order.id, order);
   world.references.set(`${order.merchant_id}/${order.external_reference}`, order);
@@ -40,7 +39,7 @@ export function pickUp(world: World, order: Order): void {
   move(world, order, 'at_terminal', 'at_terminal', 'at_terminal');
 }
 
-/** @param paid_minor what the buyer pays, tip included and cash withdrawal not. */
+/** @param paid_minor what the buyer pays, with the tip and without the cash withdrawal. */
 export function approve(world: World, order: Order, method: Method, paid_minor: number, tip_minor: number): void {
   const { transaction } = order;
   transaction.tip_minor = tip_minor;
@@ -58,7 +57,6 @@ export function fail(world: World, order: Order, method: Method, status_detail: 
   move(world, order, 'failed', detail, detail);
 }
 
-/** @param detail how the transaction shows who canceled: `canceled_by_api` or `canceled_on_terminal`. */
 export function cancel(world: World, order: Order, detail: 'canceled_by_api' | 'canceled_on_terminal'): void {
   move(world, order, 'canceled', 'canceled', detail);
 }
@@ -67,7 +65,7 @@ export function requireAction(world: World, order: Order): void {
   move(world, order, 'action_required', 'check_on_terminal', 'check_on_terminal');
 }
 
-/** A QR order that a buyer is paying waits until the buyer is done. */
+/** The expiry of a QR order waits while a buyer is paying. */
 export function expire(world: World, order: Order): void {
   const { place } = order;
   if (place.type === 'qr' && place.is_locked) place.is_expiry_due = true;
@@ -77,12 +75,11 @@ export function expire(world: World, order: Order): void {
   }
 }
 
-/** The order has nothing left to refund. */
 export function markRefunded(world: World, order: Order): void {
   move(world, order, 'refunded', 'refunded', 'refunded');
 }
 
-/** A refund of the whole has failed, so the order is as it was before. */
+/** A total refund has failed: the order is as before. */
 export function undoRefunded(world: World, order: Order): void {
   const { transaction } = order;
   order.status = 'processed';
@@ -92,13 +89,12 @@ export function undoRefunded(world: World, order: Order): void {
   touch(world, order);
 }
 
-/** Stamps a change that is no change of status. */
 export function touch(world: World, order: Order): void {
   order.updated_at_ms = world.clock.now();
   order.version++;
 }
 
-/** An approved payment that a cancellation request did not stop still wins; a requested cancellation keeps its cause. */
+/** A cancel that the API requested keeps that cause. A payment that was approved before it still wins. */
 export function confirmCancel(world: World, order: Order): void {
   const requested = order.transaction.status_detail === 'cancellation_requested';
   cancel(world, order, requested ? 'canceled_by_api' : 'canceled_on_terminal');
@@ -127,7 +123,7 @@ function leavePlace(world: World, order: Order): void {
   }
 }
 
-/** A QR payment carries the cash withdrawal too, and after a discount what is really paid. */
+/** A QR payment includes the withdrawn cash, and has the amount after a discount. */
 function pay(world: World, order: Order, method: Method, status: Payment['status'], status_detail: string): void {
   const { transaction, place, merchant_id, external_reference, description = null } = order;
   const terminal = place.type === 'point' ? world.terminal(merchant_id, place.terminal_id) : undefined;
@@ -152,12 +148,10 @@ function pay(world: World, order: Order, method: Method, status: Payment['status
 }
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
-
 const TIME_LETTERS = 10;
-
 const RANDOM_LETTERS = 16;
 
-/** A ULID: 10 letters of time, which ids made together share, and 16 random ones. */
+/** A ULID: 10 letters of time, equal for ids made together, and 16 random ones. */
 export function newUlid(world: World): string {
   let time = world.clock.now();
   let text = '';
@@ -169,7 +163,7 @@ export function newUlid(world: World): string {
   return text;
 }
 
-/** `ORD` and 26 characters; `ORDTST` for orders of test credentials, where the settings make such orders (`docs/field-notes.md` Orders §1.4). */
+/** `ORD` and 26 characters; `ORDTST` for test credentials (setting `order_ids`, `docs/field-notes.md` Orders §1.4). */
 export function isOrderId(text: string, { order_ids, order_id_letters }: World['settings']): boolean {
   const [, suffix = ''] = (order_ids === 'ORD' ? /^ORD(.*)$/ : /^ORD(?:TST)?(.*)$/).exec(text) ?? [];
   return (order_id_letters === 'alphanumeric' ? /^[0-9A-Za-z]{26}$/ : /^[0-9A-HJKMNP-TV-Z]{26}$/).test(suffix);

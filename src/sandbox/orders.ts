@@ -1,4 +1,4 @@
-/** `/v1/orders`: create, get and cancel, with every documented refusal. Source: `docs/field-notes.md` Spec Endpoints and Errors, `docs/field-notes.md` Orders §1–3. */
+/** `/v1/orders`: get, cancel and the routes. Source: `docs/field-notes.md` Spec Endpoints and Errors, Orders §1–3. */
 
 import { json, refusal } from './answer.ts';
 import { type Call, fingerprint, type Handler, idempotencyKey, type Rows } from './call.ts';
@@ -10,7 +10,7 @@ import { refundOrder } from './refunds.ts';
 import { simulateEvent } from './simulator.ts';
 import type { World } from './world.ts';
 
-/** `docs/field-notes.md` Orders §3.2: only orders younger than 3 months (setting `old_orders`). */
+/** Only orders younger than 3 months can be read (`docs/field-notes.md` Orders §3.2, setting `old_orders`). */
 const READABLE_MS = 92 * 24 * 60 * 60 * 1000;
 
 const getOrder: Handler = ({ world, merchant, path }) => {
@@ -58,13 +58,13 @@ const cancelOrder: Handler = (call) => {
   return answer;
 };
 
-/** The header must have exactly this value, and old terminals don't know it (`docs/field-notes.md` Orders §3.1). */
+/** The header must have exactly this value; old terminals do not support it (`docs/field-notes.md` Orders §3.1). */
 function isAllowedThere({ world, header }: Call, { place, merchant_id }: Order): boolean {
   const terminal = place.type === 'point' ? world.terminal(merchant_id, place.terminal_id) : undefined;
   return header('x-allow-cancelable-status') === 'at_terminal' && terminal?.software === 'current';
 }
 
-/** The 202 of `docs/field-notes.md` Orders §3.1: the terminal confirms later, unless the payment wins. */
+/** The 202 of `docs/field-notes.md` Orders §3.1: the terminal confirms later, unless a payment is approved first. */
 function requestCancel(world: World, order: Order): void {
   const { clock, settings } = world;
   if (order.transaction.status_detail === 'cancellation_requested') return;

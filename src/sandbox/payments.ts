@@ -1,12 +1,12 @@
-/** Payments as the sandbox makes and refunds them, whichever API they were made for. */
+/** Payments of both APIs: how the sandbox makes and refunds them. */
 import type { Method, Payment, PaymentRefund, PointOfSale, TerminalOptions } from './records.ts';
 import { announcePayment } from './webhooks.ts';
 import type { World } from './world.ts';
 
-/** The card that is used when nobody names one; other types have one method of the same name. */
+/** Default card by type; every other type has one method of the same name. */
 const usualMethods: Readonly<Record<string, string>> = { credit_card: 'master', debit_card: 'debmaster' };
 
-/** @param usual what is taken when the options say nothing. */
+/** @param usual defaults for what the options leave out. */
 export function methodOf(
   options: TerminalOptions,
   usual: { type: string; id?: string | undefined; installments?: number | undefined },
@@ -25,7 +25,7 @@ type NewPayment = Pick<
 > &
   Partial<Pick<Payment, 'tip_minor' | 'merchant_order_id' | 'id' | 'refunded_minor'>>;
 
-/** Keeps a new payment and notifies of it; with the id of one that there is, the next attempt of that one. */
+/** Stores and announces a new payment, or with the id of an existing one its next attempt. */
 export function recordPayment(world: World, wanted: NewPayment, method: Method, pos: PointOfSale | undefined): Payment {
   const now_ms = world.clock.now();
   const before = world.payments.get(wanted.id ?? 0);
@@ -53,7 +53,7 @@ export function leftOf(payment: Payment): number {
   return payment.amount_minor + payment.tip_minor - payment.refunded_minor;
 }
 
-/** Refunds minor units of a payment; the caller has checked that it may. A part leaves the payment approved (`docs/field-notes.md` QR §3). */
+/** The caller has checked that the payment can be refunded. A part leaves it approved (`docs/field-notes.md` QR §3). */
 export function refundPayment(
   world: World,
   payment: Payment,
@@ -66,7 +66,7 @@ export function refundPayment(
   return made;
 }
 
-/** The refund was not carried out after all: the seller has the money again. */
+/** The refund has failed after all: the seller has the money again. */
 export function rejectRefund(world: World, payment: Payment, refund_id: number): void {
   const made = payment.refunds.find(({ id }) => id === refund_id);
   if (made === undefined) return;
@@ -74,7 +74,7 @@ export function rejectRefund(world: World, payment: Payment, refund_id: number):
   countRefund(world, payment, -made.amount_minor);
 }
 
-/** @param more_minor minor units; fewer than none when a refund has failed. */
+/** @param more_minor minor units; negative when a refund has failed. */
 function countRefund(world: World, payment: Payment, more_minor: number): void {
   payment.refunded_minor += more_minor;
   payment.updated_at_ms = world.clock.now();

@@ -1,4 +1,4 @@
-/** Everything that a world of the sandbox keeps, as schemas: the same shapes are the records in memory and the parts of a snapshot. */
+/** Schemas of all records of a world, in memory and in a snapshot. */
 
 import { z } from 'zod';
 import type { Json } from '../contract/json.ts';
@@ -11,7 +11,7 @@ import { type Site, siteIds, sites } from './sites.ts';
 const minor = z.int();
 /** Virtual time, epoch milliseconds. */
 const time_ms = z.int();
-/** Anything that JSON can say; exact numbers keep their source text. */
+/** Any JSON value; exact numbers keep their source text. */
 const json = z.custom<Json>((value) => value !== undefined);
 
 export const merchantSchema = z.strictObject({
@@ -21,17 +21,17 @@ export const merchantSchema = z.strictObject({
   /** Invented; the control door shows it, so that a first call can be copied. */
   access_token: z.string(),
   application_id: z.string(),
-  /** Whether the application behind its OAuth tokens is known as a marketplace (`docs/field-notes.md` Spec Errors). */
+  /** Whether the application of its OAuth tokens is a marketplace (`docs/field-notes.md` Spec Errors). */
   has_marketplace: z.boolean(),
   /** Whether it has the agreement for cash withdrawals (`docs/field-notes.md` Spec Errors, `seller_configuration`). */
   may_hand_out_cash: z.boolean(),
 });
 export type Merchant = z.output<typeof merchantSchema>;
 
-/** An access token; the map knows it by its SHA-256 alone. Only tokens of OAuth may take a marketplace fee. */
+/** The SHA-256 of an access token. Only OAuth tokens may take a marketplace fee. */
 export const tokenSchema = z.strictObject({ hash: z.string(), merchant_id: z.string(), oauth: z.boolean() });
 
-/** What `POST /oauth/token` exchanges, once. */
+/** A code that `POST /oauth/token` exchanges, once. */
 export const grantSchema = z.strictObject({
   code: z.string(),
   type: z.enum(['authorization_code', 'refresh_token']),
@@ -53,7 +53,7 @@ export type Store = z.output<typeof storeSchema>;
 export const pointOfSaleSchema = z.strictObject({
   id: z.int(),
   merchant_id: z.string(),
-  /** Null for a till that was made without one; such a till can't take QR orders of the orders API (`docs/field-notes.md` QR §4). */
+  /** Null for a till without one, which can't take orders of the orders API (`docs/field-notes.md` QR §4). */
   external_id: z.string().nullable(),
   store_id: z.string(),
   uuid: z.string(),
@@ -67,26 +67,25 @@ export const pointOfSaleSchema = z.strictObject({
 export type PointOfSale = z.output<typeof pointOfSaleSchema>;
 
 export const terminalSchema = z.strictObject({
-  /** Terminal ids may be equal across merchants. */
+  /** Unique per merchant only. */
   id: z.string(),
   merchant_id: z.string(),
-  /** Null for a terminal without a store and point of sale. */
   pos_id: z.int().nullable(),
   operating_mode: z.enum(['PDV', 'STANDALONE', 'SELF_SERVICE', 'UNDEFINED']),
   /** `old` software ignores `x-allow-cancelable-status` (`docs/field-notes.md` Orders §3.1). */
   software: z.enum(['current', 'old']),
-  /** What is queued; both APIs put theirs here, so that each sees the other's: one queued thing per terminal. */
+  /** The one order or intent that the terminal holds, shared by both APIs. */
   occupation: z.strictObject({ kind: z.enum(['order', 'intent']), id: z.string() }).nullable(),
 });
 export type Terminal = z.output<typeof terminalSchema>;
 
-/** What a buyer can pay by scanning: an order, or a legacy QR order by its `in_store_order_id`. */
+/** What a buyer can scan: an order, or a legacy QR order by its `in_store_order_id`. */
 export const payableSchema = z.strictObject({
   kind: z.enum(['order', 'legacy_qr']),
   id: z.string(),
   merchant_id: z.string(),
   pos_id: z.int(),
-  /** True when the till's own code shows it: static and hybrid; the newest one of a till is shown. */
+  /** Static and hybrid: the till's printed code shows the newest of its payables. */
   on_pos: z.boolean(),
 });
 export type Payable = z.output<typeof payableSchema>;
@@ -102,11 +101,10 @@ const orderRefundSchema = z.strictObject({
 });
 export type Refund = z.output<typeof orderRefundSchema>;
 
-/** How something was paid. */
 const methodSchema = z.strictObject({ type: z.string(), id: z.string(), installments: z.int() });
 export type Method = z.output<typeof methodSchema>;
 
-/** What the buyer pays. An order of a cash withdrawal alone has one of nothing, which is not shown. */
+/** What the buyer pays. An order for a cash withdrawal alone has an amount of 0 here, which is not shown. */
 const transactionSchema = z.strictObject({
   id: z.string(),
   amount_minor: minor,
@@ -128,13 +126,12 @@ const atTerminalSchema = z.strictObject({
 });
 export type AtTerminal = z.output<typeof atTerminalSchema>;
 
-/** Where a QR order is paid, and what only QR orders have. */
 const atTillSchema = z.strictObject({
   type: z.literal('qr'),
   pos_id: z.int(),
   external_pos_id: z.string(),
   mode: z.enum(qrModes),
-  /** The order's own code, unless it is static. */
+  /** The order's own code; missing in static mode. */
   qr_data: z.string().optional(),
   /** Echoed as sent. */
   items: z.array(z.looseObject({ external_categories: z.array(z.unknown()).optional() })).optional(),
@@ -144,13 +141,13 @@ const atTillSchema = z.strictObject({
       sent: z.unknown(),
     })
     .optional(),
-  /** Cash that the buyer takes away; its state is the transaction's. */
+  /** Cash for the buyer; it has the state of the transaction. */
   withdrawal: z.strictObject({ id: z.string(), amount_minor: minor, refunded_minor: minor }).nullable(),
   has_payment: z.boolean(),
-  /** A buyer has begun to pay: nobody can cancel, and the expiry waits. */
+  /** A buyer is paying: cancels are refused, and the expiry waits. */
   is_locked: z.boolean(),
   is_expiry_due: z.boolean(),
-  /** Set when a discount applied: the method it applied with. */
+  /** The payment method of the discount that applied. */
   discount_type: z.string().optional(),
 });
 export type AtTill = z.output<typeof atTillSchema>;
@@ -164,7 +161,7 @@ export const orderSchema = z.strictObject({
   description: z.string().optional(),
   expiration_time: z.string(),
   place: z.discriminatedUnion('type', [atTerminalSchema, atTillSchema]),
-  /** Of QR, as sent. */
+  /** QR only, as sent. */
   total_amount: z.string().optional(),
   marketplace_fee: z.string().optional(),
   /** `config.payment_method` and `integration_data`, echoed as sent. */
@@ -182,7 +179,7 @@ export const orderSchema = z.strictObject({
 });
 export type Order = z.output<typeof orderSchema>;
 
-/** A refund of a payment, made through the payments API, an order or a terminal. */
+/** Made through the payments API, an order or a terminal. */
 const paymentRefundSchema = z.strictObject({
   id: z.int(),
   amount_minor: minor,
@@ -191,7 +188,6 @@ const paymentRefundSchema = z.strictObject({
 });
 export type PaymentRefund = z.output<typeof paymentRefundSchema>;
 
-/** A payment as `GET /v1/payments/{id}` knows it. */
 export const paymentSchema = z.strictObject({
   id: z.int(),
   merchant_id: z.string(),
@@ -208,16 +204,16 @@ export const paymentSchema = z.strictObject({
   created_at_ms: time_ms,
   updated_at_ms: time_ms,
   refunds: z.array(paymentRefundSchema),
-  /** The till of a QR payment, and the terminal's otherwise, as it was when the payment was made. */
+  /** The till of a QR payment, or of the terminal, at the time of the payment. */
   pos: pointOfSaleSchema.pick({ id: true, external_id: true, store_id: true }).nullable(),
-  /** What the payment was made for; `legacy_qr` names the `in_store_order_id`, `invoice` that of a subscription. */
+  /** What was paid; `legacy_qr` has an `in_store_order_id`, `invoice` the id of a subscription's invoice. */
   origin: z.strictObject({ kind: z.enum(['order', 'intent', 'legacy_qr', 'invoice']), id: z.string() }),
-  /** Of a legacy QR payment; shown as `order.id`. */
+  /** Legacy QR only; shown as `order.id`. */
   merchant_order_id: z.int().nullable(),
 });
 export type Payment = z.output<typeof paymentSchema>;
 
-/** The buyer's bank asks for the money of a payment back; `GET /v1/chargebacks/{id}` shows it. */
+/** The buyer's bank demands the money of a payment back; `GET /v1/chargebacks/{id}` shows it. */
 export const chargebackSchema = z.strictObject({
   id: z.int(),
   payment_id: z.int(),
@@ -268,13 +264,13 @@ export type Invoice = z.output<typeof invoiceSchema>;
 const step = z.strictObject({ state: z.enum(intentStates), at_ms: time_ms });
 export type Step = z.output<typeof step>;
 
-/** What is queued on a terminal by the legacy API: a payment intent or a refund intent. */
+/** Work of the legacy API on a terminal: a payment intent or a refund intent. */
 const terminalWork = {
   /** Lower-case UUID. */
   id: z.string(),
   merchant_id: z.string(),
   device_id: z.string(),
-  /** From OPEN to the current state, oldest first; never empty. */
+  /** From OPEN to the current state, oldest first. */
   history: z.tuple([step], step),
   additional_info: z.unknown().optional(),
 };
@@ -282,9 +278,9 @@ const terminalWork = {
 export const intentSchema = z.strictObject({
   ...terminalWork,
   amount_minor: minor,
-  /** Kept as sent; missing where the site does not know them. */
+  /** As sent; missing where the site does not support it. */
   description: z.string().optional(),
-  /** `payment` of a create: what the till would like to be paid with (MLB only, `docs/field-notes.md` Point §1.3). */
+  /** `payment` of a create: the till's preferred method (MLB only, `docs/field-notes.md` Point §1.3). */
   preference: z
     .looseObject({
       type: z.string().optional(),
@@ -293,9 +289,9 @@ export const intentSchema = z.strictObject({
       voucher_type: z.string().optional(),
     })
     .optional(),
-  /** Merchant, device and idempotency key with the hash of the body, by which an open create is known again; null without a key. */
+  /** Identifies a repeated create: `<merchant>/<device>/<key>` and the hash of the body; null without a key. */
   create_key: z.strictObject({ name: z.string(), body_hash: z.string() }).nullable(),
-  /** Null until a card was read; there is no payment of this number when the outcome must be read on the terminal. */
+  /** Null until a card is read. No payment has this number when the outcome must be read on the terminal. */
   payment_id: z.int().nullable(),
 });
 export type PaymentIntent = z.output<typeof intentSchema>;
@@ -317,13 +313,13 @@ export const integratorSchema = z.strictObject({
   event_channel_devices: z.array(z.string()),
 });
 
-/** Where a merchant's legacy notifications go; a part without a URL is not notified. */
+/** Where a merchant's legacy notifications go; a null URL sends none. */
 export const noticeTargetSchema = z.strictObject({
   merchant_id: z.string(),
-  /** Of payment intents. */
+  /** For payment intents. */
   url: z.string().nullable(),
   topic: z.enum(['point_integration_ipn', 'point_integration_wh']),
-  /** Of the feed, for an object that has no `notification_url` of its own. */
+  /** For feed notices of objects without a `notification_url`. */
   ipn_url: z.string().nullable(),
   /** Signs `point_integration_wh` and the feed's webhooks; never shown. Without it the sandbox's own secret signs. */
   secret: z.string().optional(),
@@ -343,7 +339,7 @@ const qrItemSchema = z.strictObject({
 });
 export type QrItem = z.output<typeof qrItemSchema>;
 
-/** What a till asks for, read from either family's body. */
+/** The content of an order, from the body of either version. */
 const qrContent = {
   external_reference: z.string(),
   /** Title of a v2 order, and of the first item in v1. */
@@ -357,9 +353,9 @@ const qrContent = {
   cash_out_minor: minor,
   /** Decimal text. */
   marketplace_fee: z.string(),
-  /** Null when the till leaves it to the service. */
+  /** Null: the sandbox's default. */
   lifetime_ms: z.int().nullable(),
-  /** The whole body, for the GET of v2. */
+  /** The whole body, for GET of v2. */
   sent: json,
 };
 export type QrContent = z.output<z.ZodObject<typeof qrContent>>;
@@ -374,36 +370,37 @@ export const qrOrderSchema = z.strictObject({
   pos_id: z.int(),
   /** `canceled` by DELETE; `expired` by its lifetime or by the till's next order. */
   state: z.enum(['open', 'paid', 'expired', 'canceled']),
-  /** A buyer has begun to pay. */
+  /** A buyer is paying. */
   locked: z.boolean(),
   created_at_ms: time_ms,
   updated_at_ms: time_ms,
   expires_at_ms: time_ms,
-  /** Payments made for it, rejected ones included, oldest first. */
+  /** Rejected payments included, oldest first. */
   payment_ids: z.array(z.int()),
   /** Null until there is one (setting `merchant_order_birth`). */
   merchant_order_id: z.int().nullable(),
-  /** What the till said of the cash; null before. */
+  /** The till's report on the cash; null before it. */
   confirmation: z.string().nullable(),
 });
 export type QrOrder = z.output<typeof qrOrderSchema>;
 
-/** An answer under its idempotency key. */
 export const keySchema = z.strictObject({
   /** `<merchant>/<key>`. */
   name: z.string(),
-  /** Hash of path and body; null when the body was never read, which matches any. */
+  /** Hash of path and body; null matches any, because the body was never read. */
   fingerprint: z.string().nullable(),
   stored_at_ms: time_ms,
   answer: z.strictObject({ status: z.int(), body: z.string() }),
-  /** The order that came of it. */
+  /** The order that the call made or changed. */
   order_id: z.string().nullable(),
 });
 export type KeyEntry = z.output<typeof keySchema>;
 
-// What people do, at a terminal and with a QR code.
+// Actions of people at terminals and of buyers.
 
-/** `process`: card read, outcome not known yet. `confirm_needed`: the outcome must be read on the terminal. `error`: the terminal failed. */
+/**
+ * `process`: card read, outcome unknown. `confirm_needed`: outcome is read on the terminal. `error`: terminal error.
+ */
 export const terminalActions = ['pick_up', 'process', 'pay', 'decline', 'cancel', 'confirm_needed', 'error'] as const;
 export type TerminalAction = (typeof terminalActions)[number];
 
@@ -421,42 +418,42 @@ export const terminalOptions = z.strictObject({
 });
 export type TerminalOptions = z.output<typeof terminalOptions>;
 
-/** What a buyer does with a QR code. `lock`: has begun to pay, so that nobody can cancel; `unlock`: has gone back. */
+/** `lock`: the buyer has begun to pay, so cancels are refused; `unlock`: the buyer has gone back. */
 export const buyerActions = ['pay', 'decline', 'abandon', 'lock', 'unlock'] as const;
 export type BuyerAction = (typeof buyerActions)[number];
 
 export const buyerOptions = z.strictObject({
   ...methodOptions,
-  /** With `pay`: what the seller's discount for a category of the items takes off. Orders with categories only. */
+  /** With `pay`: what the seller's discount for a category takes off. Only for orders with categories. */
   category_discount_minor: z.int().min(1).exactOptional(),
-  /** With `lock`: the payment is being reviewed, and the order says so. Orders only. */
+  /** With `lock`: the order shows that the payment is in review. Not for legacy QR orders. */
   in_review: z.boolean().exactOptional(),
 });
 export type BuyerOptions = z.output<typeof buyerOptions>;
 
 /**
- * `refuse`: the socket is destroyed before the body is read. `reset`: the connection is reset. `delay`: real time passes.
- * `error`: an answer with this status and code. `truncate`: half of the true answer, then a reset. `no_answer`: silence.
- * `html`: an HTML page instead of JSON. `alter`: the true answer with other values, named in `set`.
+ * `refuse`: the socket is destroyed before the body is read. `reset`: the connection is reset. `delay`: a real pause.
+ * `error`: an answer with this status and code. `truncate`: half of the true answer, then a reset. `no_answer`: none.
+ * `html`: an HTML page instead of JSON. `alter`: the true answer with the values of `set`.
  */
 export const faultSchema = z.strictObject({
   method: z.string().toUpperCase().default('*'),
-  /** The path without query; `*` stands for any text. */
+  /** Without query; `*` matches any text. */
   path: z.string().min(1),
   merchant: z.string().optional(),
   kind: z.enum(['refuse', 'reset', 'delay', 'error', 'truncate', 'no_answer', 'html', 'alter']),
-  /** Before: the request has no effect. After: it has its effect, and only the answer is spoiled. */
+  /** `before`: the request has no effect. `after`: it has its effect, and only the answer is damaged. */
   when: z.enum(['before', 'after']).default('before'),
-  /** The first matching request it acts on, counted from 1. */
+  /** The first matching request that it acts on, counted from 1. */
   nth: z.int().min(1).default(1),
-  /** How many requests it acts on. */
+  /** The number of requests that it acts on. */
   times: z.union([z.int().min(1), z.literal('always')]).default(1),
   delay_ms: z.int().min(0).max(600_000).default(1000),
   status: z.int().min(200).max(599).optional(),
   code: z.string().optional(),
   message: z.string().optional(),
   details: z.array(z.string()).optional(),
-  /** For `alter`: dotted paths in the answer, such as `transactions.payments.0.amount`; null takes the value away. */
+  /** For `alter`: dotted paths in the answer, such as `transactions.payments.0.amount`; null removes the value. */
   set: z.record(z.string(), z.json()).optional(),
 });
 export type FaultRule = z.infer<typeof faultSchema>;
@@ -469,13 +466,12 @@ export const setFaultSchema = z.strictObject({
 });
 export type Fault = z.output<typeof setFaultSchema> & { pattern: RegExp };
 
-/** A line of the log of calls. */
 export const requestLine = z.strictObject({
   at: z.string(),
   method: z.string(),
   path: z.string(),
   idempotency_key: z.string().nullable(),
-  /** Null while unanswered, or when the answer never left. */
+  /** Null without an answer, or when the answer was never sent. */
   status: z.int().nullable(),
 });
 export type RequestLine = z.output<typeof requestLine>;
@@ -484,14 +480,14 @@ export type RequestLine = z.output<typeof requestLine>;
 export const sentLine = z.strictObject({
   at: z.string(),
   url: z.string(),
-  /** `order` webhooks, or the legacy dialects. */
+  /** `order` or a legacy topic. */
   topic: z.string(),
   /** The order or intent announced. */
   subject: z.string(),
   action: z.string(),
   /** Counted from 1. */
   attempt: z.int(),
-  /** Status of the receiver, or null with the reason. */
+  /** HTTP status of the receiver; null with a `failure`. */
   status: z.int().nullable(),
   failure: z.string().nullable(),
 });

@@ -41,7 +41,7 @@ export const refundOrder: Handler = (call) => {
   return answer;
 };
 
-/** `docs/field-notes.md` Orders §2: a refusal that only QR has. */
+/** Only QR orders have this refusal (`docs/field-notes.md` Orders §2). */
 const invalidOwner: Problem = {
   status: 400,
   code: 'invalid_order_owner',
@@ -57,7 +57,7 @@ interface Part {
   amount_minor: number;
 }
 
-/** `{"transactions":[{"id","amount"}]}`, exactly one element because an order has exactly one payment. */
+/** `{"transactions":[{"id","amount"}]}` with exactly one element, because an order has exactly one payment. */
 function readPart(body: Json, minorOf: (amount: string) => number | null): Part | { problem: Problem } {
   const fault = (code: Parameters<typeof problemOf>[0], path: string) => ({ problem: problemOf(code, [path]) });
   if (!isObject(body)) return fault('property_type', '');
@@ -104,7 +104,7 @@ function checkState(world: World, order: Order): Problem | null {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** `docs/field-notes.md` Spec Limits, from the payment on: Point 90 days, QR 360 days, QR with a cash withdrawal 72 hours. */
+/** Since the payment: Point 90 days, QR 360, QR with a cash withdrawal 72 hours (`docs/field-notes.md` Spec Limits). */
 function refundWindow(world: World, { place }: Order): number {
   if (place.type === 'point') return 90 * DAY_MS;
   return place.withdrawal === null ? world.settings.qr_refund_days * DAY_MS : 72 * HOUR_MS;
@@ -115,14 +115,14 @@ const pointPeriodOver: Problem = {
   code: 'refund_period_exceeded',
   message: 'The refund period of 90 days is over',
 };
-/** The name that QR has for it (`docs/field-notes.md` Orders §2). */
+/** QR has its own status and code for a late refund (`docs/field-notes.md` Orders §2). */
 const qrPeriodOver: Problem = {
   status: 400,
   code: 'in_store_payment_refund_order',
   message: 'The refund period is over',
 };
 
-/** A partial amount is less than the original, and no more than what is left. */
+/** A part is less than the payment and at most the amount not yet refunded. */
 function checkPart(order: Order, part: Part, exponent: Exponent): Problem | null {
   const { transaction } = order;
   const method = transaction.payment_method?.type ?? '';
@@ -168,14 +168,13 @@ function checkPart(order: Order, part: Part, exponent: Exponent): Problem | null
   return null;
 }
 
-/** Wallets take partial refunds too (`docs/field-notes.md` Orders §2); the other names are not published. */
+/** Wallets take partial refunds too (`docs/field-notes.md` Orders §2); the names of others are not published. */
 const walletMethods = ['qr', 'account_money', 'prepaid_card', 'digital_wallet'];
 
-// What a refund does to an order and to the payment behind it. Source: `docs/field-notes.md` Orders §2.
+// What a refund changes in an order and in its payment. Source: `docs/field-notes.md` Orders §2.
 
 /**
- * Refunds a part of the payment in minor units, or with null whatever is left, the withdrawn cash included. The caller
- * has checked that it may.
+ * Refunds `part_minor`, or with null all that is left, the withdrawn cash included. The caller has checked the state.
  * @returns a node for the payment, and one for the cash.
  */
 export function refund(world: World, order: Order, part_minor: number | null): Refund[] {
@@ -197,7 +196,7 @@ export function refund(world: World, order: Order, part_minor: number | null): R
 interface Share {
   transaction_id: string;
   amount_minor: number;
-  /** Where the refunded sum is kept. */
+  /** The record that counts the refunded sum. */
   receipt: { refunded_minor: number };
 }
 
@@ -213,7 +212,7 @@ function shares({ transaction, place }: Order, part_minor: number | null): Share
   return whole.filter((share) => share.amount_minor > 0);
 }
 
-/** Makes the node of the order and the refund of the payment behind it, which carry the same number. */
+/** Adds a refund to the order and to its payment; both have the same number. */
 function giveBack(world: World, order: Order, share: Share, status: 'processing' | 'processed'): Refund {
   const { transaction_id, amount_minor } = share;
   const payment = world.payments.get(order.transaction.reference_id ?? 0);
@@ -234,7 +233,7 @@ function giveBack(world: World, order: Order, share: Share, status: 'processing'
   return node;
 }
 
-/** A refund that was processing is over, as the setting `processing_refund_ends` says. */
+/** Ends a refund that was `processing`, as the setting `processing_refund_ends` says. */
 export function endOrderRefund(world: World, order: Order, refund_id: string): void {
   const node = order.refunds.find(({ id }) => id === refund_id);
   if (node === undefined) return;

@@ -1,4 +1,4 @@
-/** The sandbox on its own port: one process part that stands in for the new API and the legacy one. */
+/** The sandbox's server: both APIs on one port of its own. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express, { Router } from 'express';
@@ -9,18 +9,18 @@ import { type OpenWorld, type OpenWorldOptions, openWorld } from './open-world.t
 import type { World } from './world.ts';
 
 export interface SandboxOptions {
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   port: number;
   host: string;
   /** Real time, epoch milliseconds; the machine's clock when missing. */
   now?: () => number;
-  /** Which service it is; `specification` when missing. */
+  /** `specification` when missing. */
   profile?: Profile;
-  /** Anything `settingsSchema` accepts; what is not named is as the profile has it. */
+  /** Input of `settingsSchema`; the profile gives missing settings. */
   settings?: unknown;
   webhook_certificate?: string;
   log?: OpenWorldOptions['log'];
-  /** The file that keeps the usual world between two starts; without it everything is in memory. */
+  /** File that keeps the default world between two starts; without it, memory only. */
   data?: string | null;
 }
 
@@ -28,24 +28,24 @@ export interface Sandbox {
   url: string;
   port: number;
   world: World;
-  /** How many choices it makes by its settings, which `GET /_sandbox/settings` shows. */
+  /** The number of settings that `GET /_sandbox/settings` shows. */
   assumptions: number;
-  /** Whether the world was read from the file of an earlier sandbox. */
+  /** Whether the world was read from the file. */
   is_restored: boolean;
   /** Ends every connection, timer and webhook. */
   close(): Promise<void>;
 }
 
-/** Longer than any client's idle time, so that keep-alive connections are never closed under a request. */
+/** Longer than any client's idle time, so that no keep-alive connection closes during a request. */
 const KEEP_ALIVE_MS = 75_000;
-/** Nobody who means it needs longer for the head of a request, or for a body of some kilobytes; and how often that is looked at. */
+/** Limits for the head of a request and for a body of some kilobytes, and the interval of the check. */
 const SLOW = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 1_000 };
 
-/** Worlds at most besides the usual one: enough for a test suite, small enough to stay in memory. */
+/** Worlds beside the default one: enough for a test suite, small enough for memory. */
 const MOST_WORLDS = 64;
 const WORLD_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/i;
 
-/** @throws PuenteError bad_setting, also when the port can't be taken, or the file does not hold a world. */
+/** @throws PuenteError bad_setting, also when the port is taken or the file does not hold a world. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const worlds = createWorlds(options);
   const keeper = keepWorld(worlds.usual, options.data ?? null);
@@ -80,8 +80,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 }
 
 /**
- * Worlds side by side: a request names one with the header `X-Sandbox-World`, or with a path below `/_world/<name>`; without either it
- * is for the usual one. A world is made by the first request that names it, with the options of all.
+ * Worlds side by side. The header `X-Sandbox-World` or a path below `/_world/<name>` names one; without it a request
+ * goes to the default one. The first request that names a world creates it, with the same options.
  */
 function createWorlds(options: SandboxOptions) {
   const open = (): OpenWorld => openWorld({ now: Date.now, random: Math.random, ...options });

@@ -35,7 +35,7 @@ function isOutcome(status: string): boolean {
   return status === 'processed' || status === 'failed';
 }
 
-/** Answers 204 at once; the order is at the terminal by then, and in the asked state one step later. */
+/** Answers 204 at once: the order is at the terminal, and one step later in the requested state. */
 export const simulateEvent: Handler = ({ world, merchant, path, body }) => {
   const id = path('id');
   if (!isOrderId(id, world.settings)) return badRequest('path param order id is invalid');
@@ -51,7 +51,7 @@ export const simulateEvent: Handler = ({ world, merchant, path, body }) => {
   const isPossible = order.status === 'created' ? status !== 'refunded' : mayMove(world, order, status);
   if (!isPossible) return badRequest(`An order in status ${order.status} can't become ${status}`);
   if (status === 'refunded')
-    refund(world, order, null); // direct, without a step at the terminal
+    refund(world, order, null); // without a step at the terminal
   else {
     if (order.status === 'created') pickUp(world, order);
     world.clock.schedule(world.settings.simulated_step_ms, { kind: 'simulate', id, status, options });
@@ -65,7 +65,6 @@ function badRequest(message: string): Answer {
 
 type Outcome = (world: World, order: Order, options: TerminalOptions) => void;
 
-/** How a simulated event ends. */
 export const simulatedOutcomes: Readonly<Record<(typeof simulatedStatuses)[number], Outcome>> = {
   processed: approveAtTerminal,
   failed: failAtTerminal,

@@ -2,7 +2,6 @@
 
 export const siteIds = ['MLA', 'MLB', 'MLM', 'MLC', 'MLU'] as const;
 export type SiteId = (typeof siteIds)[number];
-/** Decimals of a currency. */
 export type Exponent = 0 | 2;
 
 export interface Site {

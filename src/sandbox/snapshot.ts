@@ -1,4 +1,4 @@
-/** A whole world as one JSON document, and back: `GET /_sandbox/snapshot`, `POST /_sandbox/restore`, and the file of a sandbox that keeps its world. */
+/** A world as one JSON document, and back: `GET /_sandbox/snapshot`, `POST /_sandbox/restore` and the data file. */
 import { z } from 'zod';
 import { parseJson, stringifyJson } from '../contract/json.ts';
 import { PuenteError } from '../error.ts';
@@ -7,18 +7,18 @@ import { createFault } from './faults.ts';
 import { isFinal, stateOf } from './legacy/lifecycle.ts';
 import { parseSettings, type World } from './world.ts';
 
-/** Rises with each change of the shapes in `records.ts`; a document of another version is refused. */
+/** Rises with each change of the shapes in `records.ts`; another version is refused. */
 export const SNAPSHOT_VERSION = 1;
 
 const names = Object.keys(collections) as CollectionName[]; // the keys of an object literal
 
 const snapshotSchema = z.strictObject({
   version: z.literal(SNAPSHOT_VERSION),
-  /** `ahead_ms`: how far virtual time was ahead of real time; 0 for time that is moved by hand. */
+  /** `ahead_ms`: virtual time minus real time; 0 in manual mode. */
   clock: z.strictObject({ mode: z.enum(['real', 'manual']), now_ms: z.int(), ahead_ms: z.int() }),
   settings: z.record(z.string(), z.unknown()),
   counters: countersSchema,
-  /** In the order in which they fall due; notifications that were being sent are due at once. */
+  /** By due time; notifications that were being sent are due at once. */
   timers: z.array(timerSchema),
   ...listSchemas,
   ...(Object.fromEntries(names.map((name) => [name, z.array(collections[name].schema)])) as unknown as {
@@ -28,9 +28,8 @@ const snapshotSchema = z.strictObject({
 type Snapshot = z.output<typeof snapshotSchema>;
 
 /**
- * The world as JSON text. It has no access token in clear but those of the cast, which are invented and which
- * `GET /_sandbox/state` shows too.
- * @param has_secrets whether it has the secrets that sign webhooks; the control door never shows them.
+ * The only clear access tokens in it are the invented ones of the cast, which `GET /_sandbox/state` shows too.
+ * @param has_secrets whether to include the secrets that sign webhooks; the control door never shows them.
  */
 export function takeSnapshot(world: World, has_secrets: boolean): string {
   const { clock, settings, faults } = world;
@@ -55,9 +54,9 @@ export function takeSnapshot(world: World, has_secrets: boolean): string {
 }
 
 /**
- * Puts the world of a snapshot in the place of the present one; secrets that it does not have stay as they are.
- * @param time `as_saved`: it is the moment of the snapshot again. `goes_on`: time that is not moved by hand went on meanwhile.
- * @throws PuenteError bad_request or bad_setting, when the document does not hold; nothing has changed then.
+ * Replaces the present world; secrets that the snapshot does not have stay.
+ * @param time `as_saved`: the time of the snapshot. `goes_on`: time in real mode has run on since.
+ * @throws PuenteError bad_request or bad_setting, when the document is not valid; nothing has changed then.
  */
 export function restoreSnapshot(world: World, text: string, time: 'as_saved' | 'goes_on'): Promise<void> {
   const snapshot = readSnapshot(text);
@@ -82,13 +81,12 @@ export function restoreSnapshot(world: World, text: string, time: 'as_saved' | '
 }
 
 function fillCollection<Name extends CollectionName>(world: World, snapshot: Snapshot, name: Name): void {
-  // The same name chooses the list, the key and the map of one kind of record.
+  // The same name selects the list, the key and the map of one kind of record.
   const keyOf = collections[name].keyOf as (record: unknown) => string | number;
   const map = world[name] as Map<string | number, unknown>;
   for (const record of snapshot[name]) map.set(keyOf(record), record);
 }
 
-/** What a world finds quickly, from the records alone. */
 function fillIndexes(world: World): void {
   for (const order of world.orders.values()) {
     world.references.set(`${order.merchant_id}/${order.external_reference}`, order);
@@ -107,14 +105,14 @@ function fillIndexes(world: World): void {
     world.merchant_orders.set(number, order);
 }
 
-/** At most so many faults of a document are named; after the first few one knows. */
+/** Faults that an error names; the first few are enough. */
 const NAMED_FAULTS = 5;
 
-/** @throws PuenteError bad_request, naming what does not hold. */
+/** @throws PuenteError bad_request, naming the faults. */
 function readSnapshot(text: string): Snapshot {
   let document: unknown;
   try {
-    // Settings and faults are plain JSON; in records, numbers of tills keep their source text.
+    // Settings and faults are plain JSON; in records, numbers from tills keep their source text.
     const { settings, faults } = JSON.parse(text) as { settings?: unknown; faults?: unknown };
     document = { ...(parseJson(text) as object), settings, faults };
   } catch {
@@ -140,7 +138,7 @@ function readSnapshot(text: string): Snapshot {
   );
 }
 
-/** What a record names must be there: the world relies on it. */
+/** Every record that another one names must exist. */
 function brokenReferences(snapshot: Snapshot): string[] {
   const merchants = new Set(snapshot.merchants.map(({ user_id }) => user_id));
   const payments = new Set(snapshot.payments.map(({ id }) => id));

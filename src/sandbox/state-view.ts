@@ -1,4 +1,4 @@
-/** The whole world as `GET /_sandbox/state` shows it: people read it, tests assert on it. */
+/** The whole world as `GET /_sandbox/state` shows it to people and tests. */
 import { CLIENT_SECRET } from './account/oauth.ts';
 import { lastStep } from './legacy/lifecycle.ts';
 import { renderOrder } from './order-view.ts';
@@ -37,7 +37,7 @@ export function renderState(world: World): object {
   };
 }
 
-/** After a load test there are too many to print; the newest are shown, and the counts are whole. */
+/** Newest records per list, because a load test makes too many to print. The counts are complete. */
 const SHOWN = 1000;
 
 function newest<Entry>(map: Map<unknown, Entry>): Entry[] {
@@ -48,7 +48,7 @@ function tillName(world: World, pos_id: number): string | null {
   return world.points_of_sale.get(pos_id)?.external_id ?? null;
 }
 
-/** The token is invented, and shown so that a first call can be copied. */
+/** Shows the invented token, so that a first call can be copied. */
 function renderMerchant(world: World, merchant: Merchant): object {
   const { user_id, nickname, site, access_token, has_marketplace, may_hand_out_cash } = merchant;
   const isOwn = (thing: { merchant_id: string }): boolean => thing.merchant_id === user_id;
@@ -96,7 +96,7 @@ function renderLegacy(world: World): object {
   };
 }
 
-/** Where a merchant's legacy notifications go; the secret is never shown. */
+/** Never shows the secret. */
 export function renderTarget(target: NoticeTarget | undefined): object {
   return { url: target?.url ?? null, topic: target?.topic ?? null, ipn_url: target?.ipn_url ?? undefined };
 }

@@ -1,4 +1,4 @@
-/** `/terminals/v1`: the list, and the change of operating mode with every documented refusal. Source: `docs/field-notes.md` Spec Terminal, `docs/field-notes.md` Orders §5. */
+/** `/terminals/v1`: the list and the operating mode. Source: `docs/field-notes.md` Spec Terminal, Orders §5. */
 
 import { TERMINAL_ID } from '../contract/identifiers.ts';
 import type { Json } from '../contract/json.ts';
@@ -9,10 +9,10 @@ import type { Terminal } from './records.ts';
 import type { SiteId } from './sites.ts';
 import type { World } from './world.ts';
 
-/** Page size: 1 to 50, 50 when nothing is said; more is clamped, not refused (`docs/field-notes.md` Orders §5). */
+/** Page size 1 to 50, default 50; a larger one is clamped, not refused (`docs/field-notes.md` Orders §5). */
 const MAX_LIMIT = 50;
 
-/** Only 401 and 500 are documented, so odd filters and pages are taken for absent ones. */
+/** Only 401 and 500 are documented, so invalid filters and pages count as missing. */
 const listTerminals: Handler = ({ world, merchant, query }) => {
   const store_id = query.get('store_id');
   const pos_id = query.get('pos_id');

@@ -1,4 +1,4 @@
-/** Every notification of the sandbox: the signed `order` webhook, the old feed, the notices of payment intents, and their delivery. Source: `docs/field-notes.md` Orders §4, Point §3, QR §5. */
+/** All notifications of the sandbox and their delivery. Source: `docs/field-notes.md` Orders §4, Point §3, QR §5. */
 import { createHmac, randomBytes, randomUUID, X509Certificate } from 'node:crypto';
 import { checkServerIdentity, rootCertificates } from 'node:tls';
 import { Agent, type buildConnector, request } from 'undici';
@@ -9,7 +9,7 @@ import { renderEventData } from './order-view.ts';
 import type { Order, Payment, PaymentIntent } from './records.ts';
 import type { World } from './world.ts';
 
-/** Notifies of an order's change; does nothing until a URL is set. */
+/** Sends nothing while no URL is set. */
 export function announceOrder(world: World, order: Order, action: string): void {
   const { webhook_url, webhook_mode, webhook_late_ms } = world.settings;
   if (webhook_url === '' || webhook_mode === 'drop') return;
@@ -53,7 +53,7 @@ function eventBody(world: World, order: Order, action: string): object {
   };
 }
 
-/** What a forger would say: paid if it was not, canceled if it was. */
+/** A false change: paid if the order was not, canceled if it was. */
 function forgedChange(order: Order, action: string): { order: Order; action: string } {
   const status = action === 'order.processed' ? 'canceled' : 'processed';
   const transaction = { ...order.transaction, status, status_detail: status } as const;
@@ -67,10 +67,7 @@ function forgedChange(order: Order, action: string): { order: Order; action: str
 
 const announcedStates: readonly IntentState[] = ['FINISHED', 'CONFIRMATION_REQUIRED', 'CANCELED', 'ERROR'];
 
-/**
- * Notifies the merchant's receiver of a final state, if the state is one that is announced and a receiver is set.
- * The body is the intent as it is now, whatever happens before a later attempt.
- */
+/** Sends nothing for states that are not announced, or without a receiver. Later attempts repeat this body. */
 export function announceIntent(world: World, intent: PaymentIntent, final: IntentState): void {
   const { id, merchant_id } = intent;
   const target = world.notice_targets.get(merchant_id);
@@ -99,17 +96,16 @@ function intentBody(world: World, intent: PaymentIntent, final: IntentState): ob
     amount: intent.amount_minor,
     caller_id: Number(user_id),
     client_id: Number(application_id),
-    // In UTC: receivers put it into a DATETIME column as it is.
+    // In UTC: receivers store it unchanged in a DATETIME column.
     created_at: new Date(intent.history[0].at_ms).toISOString().slice(0, 19).replace('T', ' '),
     payment: final === 'CONFIRMATION_REQUIRED' ? { id: intent.payment_id, state: '', type: '' } : payment,
     additional_info: intent.additional_info,
   };
 }
 
-// The old notification feed: IPN calls, and their webhook forms for receivers that ask for those. Source:
-// `docs/field-notes.md` QR §5.1, §5.3.
+// The legacy feed: IPN calls, or webhooks for receivers that request them. Source: `docs/field-notes.md` QR §5.1, §5.3.
 
-/** `docs/field-notes.md` Spec Events; `point_integration_ipn` is above. The values are the topics as webhooks; those of the last two are not in public captures. */
+/** Topics with their webhook types (`docs/field-notes.md` Spec Events); public captures do not have the last two. */
 const webhookTypes = {
   payment: 'payment',
   merchant_order: 'topic_merchant_order_wh',
@@ -124,11 +120,11 @@ export interface FeedNotice {
   /** The object's own URL; null for one without. */
   notification_url: string | null;
   change: 'created' | 'updated';
-  /** Of the object; named by the webhook form of a merchant order alone. */
+  /** Of the object; only the webhook of a merchant order has it. */
   status: string;
 }
 
-/** Notifies the merchant until it acknowledges: at the object's own URL, at the account's otherwise, or nowhere. */
+/** Repeats until acknowledged, at the object's own URL, or else the account's; without either it sends nothing. */
 export function announceFeed(world: World, notice: FeedNotice): void {
   const { id, topic, merchant_id, change: action } = notice;
   const url = callableUrl(notice.notification_url ?? world.notice_targets.get(merchant_id)?.ipn_url ?? null);
@@ -142,7 +138,7 @@ export function announceFeed(world: World, notice: FeedNotice): void {
         topic: type,
         body: JSON.stringify(webhookBody(world, notice, type)),
         user_agent: `MercadoPago WebHook v1.0 ${type}`,
-        // Unit of `ts` as for order webhooks, since pages and captures differ (`docs/field-notes.md` QR finding 9).
+        // `ts` has the unit of order webhooks, because pages and captures differ (`docs/field-notes.md` QR finding 9).
         signing: { by: 'merchant', merchant_id, unit: 'setting' } as const,
       }
     : {
@@ -155,10 +151,7 @@ export function announceFeed(world: World, notice: FeedNotice): void {
   world.deliver({ ...form, subject: String(id), action });
 }
 
-/**
- * Notifies of a payment that is made, refunded or charged back: at its QR order's URL, and at the account's otherwise.
- * Payments of orders are left out: the old topics are not compatible with orders (`docs/field-notes.md` Spec Orders webhook).
- */
+/** Leaves out payments of orders, which legacy topics do not support (`docs/field-notes.md` Spec Orders webhook). */
 export function announcePayment(world: World, payment: Payment, change: FeedNotice['change']): void {
   const { id, merchant_id, status, origin } = payment;
   if (origin.kind === 'order') return;
@@ -172,19 +165,19 @@ export function announcePayment(world: World, payment: Payment, change: FeedNoti
   });
 }
 
-/** The URL of the QR order that was paid; null when it has none, or when the payment is not one of a QR order. */
+/** The URL of the paid QR order; null without one. */
 export function notificationUrlOf(world: World, payment: Payment): string | null {
   return world.qr_orders.get(payment.origin.id)?.notification_url ?? null;
 }
 
-/** Samples of the pages lack a scheme (`www.…`, `docs/field-notes.md` QR §1.1); null for what can't be called at all. */
+/** Adds the scheme that samples lack (`www.…`, `docs/field-notes.md` QR §1.1); null for a URL that can't be called. */
 function callableUrl(text: string | null): URL | null {
   if (text === null) return null;
   const url = URL.parse(/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`);
   return url !== null && (url.protocol === 'http:' || url.protocol === 'https:') ? url : null;
 }
 
-/** Local addresses, with or without a port, must not be used (`docs/field-notes.md` Spec Events), unless the setting has them called. */
+/** Local addresses must not be used (`docs/field-notes.md` Spec Events), except by setting. */
 function isCalled({ settings }: World, { hostname }: URL): boolean {
   return settings.local_notification_urls === 'called' || !['localhost', '127.0.0.1'].includes(hostname);
 }
@@ -195,7 +188,7 @@ function wantsWebhook(world: World, url: URL): boolean {
   return wanted === 'webhooks' || (wanted === 'ipn' && world.settings.source_news_ipn === 'webhooks');
 }
 
-/** A merchant order has its id at the root and no `data.id`; everything else has it in `data` (`docs/field-notes.md` QR §5.3). */
+/** A merchant order has its id at the root; other objects have it in `data` (`docs/field-notes.md` QR §5.3). */
 function webhookBody(world: World, notice: FeedNotice, type: string): object {
   const { id, merchant_id, change, status, topic } = notice;
   const common = {
@@ -211,25 +204,25 @@ function webhookBody(world: World, notice: FeedNotice, type: string): object {
     const action = change === 'created' ? 'create' : 'update';
     return { id: String(id), ...common, action, status, data: { status } };
   }
-  const event_id = randomBytes(6).readUIntBE(0, 6); // any number: receivers keep it to recognise a repeated call
+  const event_id = randomBytes(6).readUIntBE(0, 6); // any number: receivers recognize repeats by it
   return { id: event_id, ...common, action: `${topic}.${change}`, data: { id: String(id) } };
 }
 
-/** Behind the URL's own parameters, which stay as they are. */
+/** Appends to the URL's own query, which stays unchanged. */
 function withQuery(url: URL, added: string): string {
   const whole = new URL(url);
   whole.search = whole.search === '' ? added : `${whole.search.slice(1)}&${added}`;
   return whole.href;
 }
 
-// Signatures and headers, made anew for each attempt.
+// Signatures and headers of each attempt.
 
-/** An IPN has the live signature, and it verifies with no key at all (`docs/field-notes.md` Spec Authentication 6, `docs/field-notes.md` QR finding 7). */
+/** An IPN has a signature that verifies with no key (`docs/field-notes.md` Spec Authentication 6, QR finding 7). */
 function randomSigning(): Letter['signing'] {
   return { by: 'random', request_id: randomUUID(), v1: randomBytes(32).toString('hex') };
 }
 
-/** Signs for merchants who never gave a secret. */
+/** Signs for merchants without a secret. */
 const DEFAULT_SECRET = 'sandbox-legacy-secret';
 
 /** @param attempt counted from 0. */
@@ -261,28 +254,27 @@ export function headersOf(world: World, letter: Letter, attempt: number): Record
   };
 }
 
-/** The id of the body is signed, not a query value (`docs/field-notes.md` Point finding 3). */
+/** Signs the id of the body, not a query value (`docs/field-notes.md` Point finding 3). */
 function signature(id: string, secret: string, ts: number): { 'x-request-id': string; 'x-signature': string } {
   const request_id = randomUUID();
   const v1 = createHmac('sha256', secret).update(`id:${id};request-id:${request_id};ts:${ts};`).digest('hex');
   return { 'x-request-id': request_id, 'x-signature': `ts=${ts},v1=${v1}` };
 }
 
-// Delivery with the documented patience: 200 or 201 within 22 s, else again every 15 minutes, then ever later.
+// Delivery: 200 or 201 within 22 s, else again every 15 minutes, then at growing intervals.
 
 export interface Postman {
-  /** Returns at once; attempts go on in the background until one is acknowledged or the world is reset. */
   deliver(letter: Letter, attempt: number): void;
   close(): Promise<void>;
 }
 
-/** `docs/field-notes.md` Spec IPN: every 15 minutes; after the third attempt the interval grows, here by doubling. */
+/** Every 15 minutes; after the third attempt the interval grows (`docs/field-notes.md` Spec IPN), here by doubling. */
 const RETRY_MS = 15 * 60 * 1000;
 const EVEN_RETRIES = 3;
 /** One vendor text says up to about a day (`docs/field-notes.md` Orders §4.3). */
 const MAX_RETRY_MS = 24 * 60 * 60 * 1000;
 
-/** @param certificate PEM of a receiver that is trusted as it is, beside those that a public authority has signed. */
+/** @param certificate PEM of a receiver to trust, beside those that a public authority has signed. */
 export function createPostman(world: World, certificate: string | undefined): Postman {
   const agent = new Agent(certificate === undefined ? {} : { connect: trusting(certificate) });
   let stop = new AbortController();
@@ -332,7 +324,7 @@ function retryDelay(attempt: number): number {
   return Math.min(RETRY_MS * 2 ** (attempt - EVEN_RETRIES + 1), MAX_RETRY_MS);
 }
 
-/** Puente's door may have a private certificate for the vendor's host name, while the sandbox calls its address. */
+/** Trusts the certificate for any host: it may name the vendor's host, while the sandbox calls Puente's address. */
 function trusting(certificate: string): buildConnector.BuildOptions {
   const { fingerprint256 } = new X509Certificate(certificate);
   return {

@@ -1,4 +1,4 @@
-/** The sandbox's one shared state, seen by the new API and the legacy API alike. */
+/** The sandbox's one shared state, used by both APIs. */
 
 import { hash } from 'node:crypto';
 import { PuenteError } from '../error.ts';
@@ -27,73 +27,71 @@ import type {
 
 export interface World extends Collections {
   readonly clock: Clock<Job>;
-  /** A number in [0, 1), as Math.random. */
+  /** In [0, 1), as Math.random. */
   readonly random: () => number;
-  /** Decides the settings that were not set one by one. */
+  /** Gives the settings that are not set one by one. */
   readonly profile: Profile;
   readonly settings: Settings;
   readonly counters: Counters;
   readonly faults: Fault[];
   readonly request_log: Ring<RequestLine>;
   readonly sent_log: Ring<SentLine>;
-  /** Made from the collections: the newest order of each `<merchant>/<external_reference>`. */
+  /** Index: the newest order of each `<merchant>/<external_reference>`. */
   readonly references: Map<string, Order>;
   /** The open legacy QR order that a till's printed code shows, by the till's internal number. */
   readonly shown: Map<number, QrOrder>;
-  /** Legacy QR orders by merchant order, in order of creation of those. */
+  /** Legacy QR orders by merchant order, in order of creation of the merchant orders. */
   readonly merchant_orders: Map<number, QrOrder>;
   /** Open payment intents by merchant, device and idempotency key. */
   readonly keyed_intents: Map<string, PaymentIntent>;
-  /** Attempts of notifications that are being made. */
+  /** Delivery attempts that are running. */
   readonly under_way: Set<{ letter: Letter; attempt: number }>;
 
-  /** The owner of an access token; a token that was taken away is nobody's, as an expired one is. */
+  /** A replaced token has no owner, like an expired one. */
   ownerOf(token: string): Merchant | undefined;
-  /** The seller that a record names. */
+  /** The merchant of a record; it must exist. */
   merchant(id: string): Merchant;
   terminal(merchant_id: string, terminal_id: string): Terminal | undefined;
   /** In order of creation. */
   terminalsOf(merchant_id: string): Terminal[];
   posOf(terminal: Terminal): PointOfSale | undefined;
-  /** The seller's till with this external id. */
   tillNamed(merchant_id: string, external_id: string): PointOfSale | undefined;
-  /** @throws PuenteError conflict, when something is queued there already. */
+  /** @throws PuenteError conflict, when the terminal already holds something. */
   occupy(terminal: Terminal, occupation: NonNullable<Terminal['occupation']>): void;
-  /** Frees the terminal if it still holds the thing with this id. */
+  /** Frees the terminal if it still holds this id. */
   release(merchant_id: string, terminal_id: string, id: string): void;
   next(counter: keyof Counters): number;
-  /** The answer that is remembered under an idempotency key. */
   findKey(merchant_id: string, key: string): KeyEntry | undefined;
   storeKey(merchant_id: string, key: string, entry: Omit<KeyEntry, 'name' | 'stored_at_ms'>): void;
-  /** Returns at once; attempts go on in the background until one is acknowledged or the world is reset. */
+  /** Returns at once; attempts continue in the background until one is acknowledged or the world is reset. */
   deliver(letter: Letter): void;
-  /** Work that runs in the background (a webhook on its way); the clock waits for it between two timers. */
+  /** Registers background work such as a webhook delivery; the clock waits for it between two timers. */
   track(work: Promise<unknown>): void;
-  /** Resolves when nothing tracked is running. */
+  /** Resolves when no registered work is running. */
   settled(): Promise<void>;
   /** @throws PuenteError bad_setting, naming the setting. */
   configure(changes: unknown): void;
-  /** Back to the cast, without faults, orders, timers, at once; settings go back to those given at creation. Resolves as `refill` does. */
+  /** At once restores initial settings and cast, and removes orders, faults and timers. Resolves as `refill` does. */
   reset(): Promise<void>;
-  /** Empties the world and fills it again, at once. Resolves when all that waits for a reset has run. */
+  /** Empties and fills the world at once. Resolves when all `onReset` functions have run. */
   refill(fill: () => void): Promise<void>;
-  /** Ends timers and background work. */
+  /** Stops timers and background work. */
   close(): void;
-  /** Runs after each reset and restore, and at the end. */
+  /** Calls `run` after each reset and restore, and on close. */
   onReset(run: () => void | Promise<void>): void;
 }
 
-/** Bounds of the logs: enough for a whole test or demo, small enough to stay in memory under load. */
+/** Lines per log: enough for a test or a demo, small enough for memory under load. */
 const LOG_LINES = 2000;
 
-/** Numbers look like live ones, and no two kinds have the same. */
+/** Similar to live numbers; no two kinds share a number. */
 const firstNumbers: Counters = {
   payment: 131_000_000_001, // eleven or twelve digits live (`docs/field-notes.md` Orders §1.4)
   merchant_order: 40_100_000_001, // eleven digits live (`docs/field-notes.md` QR §2)
   refund: 1_900_000_001, // ten digits in published examples
   chargeback: 217_000_000_001,
   store: 60_000_001, // above every number of the cast
-  point_of_sale: 70_000_001, // above those of load tests too
+  point_of_sale: 70_000_001, // also above those of load tests
   event: 812_300_001, // nine digits in the vendor's capture
 };
 
@@ -102,12 +100,12 @@ export interface WorldOptions {
   now: () => number;
   /** `specification` when missing. */
   profile?: Profile | undefined;
-  /** Anything `settingsSchema` accepts; missing settings are those of the profile. */
+  /** Input of `settingsSchema`; the profile gives missing settings. */
   settings?: unknown;
   random: () => number;
 }
 
-/** What a world does that other modules know how to do. */
+/** Functions of a world that other modules implement. */
 export interface WorldParts {
   /** Puts the cast into the empty collections. */
   fill(world: World): void;
@@ -115,7 +113,7 @@ export interface WorldParts {
   deliver(world: World, letter: Letter): void;
 }
 
-/** @throws PuenteError bad_setting, naming the setting that does not hold. */
+/** @throws PuenteError bad_setting, naming the invalid setting. */
 export function createWorld(options: WorldOptions, parts: WorldParts): World {
   const { profile = 'specification' } = options;
   const initial = parseSettings({ ...profileSettings[profile], ...asObject(options.settings ?? {}) });
@@ -174,7 +172,7 @@ export function createWorld(options: WorldOptions, parts: WorldParts): World {
   return world;
 }
 
-/** Sellers, and where they sell. */
+/** Look-ups of merchants, terminals and tills. */
 function createPeople(
   kept: Collections,
 ): Pick<World, 'ownerOf' | 'merchant' | 'terminal' | 'terminalsOf' | 'posOf' | 'tillNamed' | 'occupy' | 'release'> {
@@ -213,12 +211,12 @@ function emptyCollections(): Collections {
   return Object.fromEntries(names.map((name) => [name, new Map()])) as unknown as Collections; // one map for each name
 }
 
-/** Tokens are known by their hash alone, so that no snapshot has one in clear that the cast does not show. */
+/** Tokens are stored as hashes, so that a snapshot holds no clear token except those of the cast. */
 export function hashOf(token: string): string {
   return hash('sha256', token);
 }
 
-/** `docs/field-notes.md` Spec Limits: key memory of 24 hours, per merchant and key, in the five variants of `docs/protocol.md` §3.1. */
+/** Keys last 24 hours per merchant (`docs/field-notes.md` Spec Limits), in the variants of `docs/protocol.md` §3.1. */
 const MEMORY_MS = 24 * 60 * 60 * 1000;
 const MINUTE_MS = 60_000;
 
@@ -235,19 +233,19 @@ function createKeys(
     },
     storeKey(merchant_id, key, entry) {
       const now_ms = clock.now();
-      // Entries are in order of age, so the walk stops at the first young one.
+      // Entries are in order of age: stop at the first young one.
       for (const [name, { stored_at_ms }] of keys) {
         if (stored_at_ms > now_ms - MEMORY_MS) break;
         keys.delete(name);
       }
       const name = `${merchant_id}/${key}`;
-      keys.delete(name); // so that the map stays in order of age
+      keys.delete(name); // keeps the map in order of age
       keys.set(name, { ...entry, name, stored_at_ms: now_ms });
     },
   };
 }
 
-/** Work under way outside any request. */
+/** Work that runs outside any request. */
 function createBackground(): Pick<World, 'track' | 'settled'> {
   const running = new Set<Promise<unknown>>();
   return {
@@ -275,7 +273,7 @@ function asObject(value: unknown): object {
   throw new PuenteError('bad_setting', 'Sandbox settings must be one JSON object of setting names and values.');
 }
 
-/** A list that keeps its newest entries: the sandbox's logs never grow past their bound. */
+/** A bounded list that keeps its newest entries. */
 export interface Ring<Entry> {
   push(entry: Entry): void;
   /** Oldest first. */

@@ -1,4 +1,4 @@
-/** `POST /oauth/token` for the cast: an authorization code or a refresh token becomes an access token. Source: `docs/field-notes.md` Spec Authentication 4, the official SDK's types. */
+/** `POST /oauth/token` of the cast. Source: `docs/field-notes.md` Spec Authentication 4, the official SDK's types. */
 import { randomBytes } from 'node:crypto';
 import type { Request } from 'express';
 import { type Answer, json, paymentsRefusal } from '../answer.ts';
@@ -7,12 +7,11 @@ import { addToken } from '../cast.ts';
 import type { Merchant } from '../records.ts';
 import type { World } from '../world.ts';
 
-/** The invented secret of the cast's one application. */
+/** Invented, for the cast's only application. */
 export const CLIENT_SECRET = 'sandbox-client-secret';
-/** 180 days. */
 const LIFETIME_S = 180 * 24 * 60 * 60;
 
-/** No bearer token is needed: the client proves itself by its secret. The state view shows id, secret and codes. */
+/** Needs no bearer token: the client secret authenticates the caller. The state view shows id, secret and codes. */
 export function exchange(world: World, request: Request): Answer {
   const parameters = readParameters(request);
   const type = parameters.get('grant_type');
@@ -33,7 +32,7 @@ export function exchange(world: World, request: Request): Answer {
   return json(200, issue(world, world.merchant(grant.merchant_id)));
 }
 
-/** A new token beside those that the merchant has; it may take a marketplace fee. */
+/** Adds a token to those of the merchant; it may take a marketplace fee. */
 function issue(world: World, { application_id, user_id }: Merchant): object {
   const refresh_token = `TG-${randomBytes(12).toString('hex')}-${user_id}`;
   world.grants.set(refresh_token, { code: refresh_token, type: 'refresh_token', merchant_id: user_id });
@@ -53,7 +52,7 @@ function issue(world: World, { application_id, user_id }: Merchant): object {
   };
 }
 
-/** JSON as the SDK sends it, or the form of OAuth's own specification; empty for anything else. */
+/** JSON, as the SDK sends it, or the form of OAuth's specification; empty for anything else. */
 function readParameters(request: Request): ReadonlyMap<string, string> {
   if (request.is('application/x-www-form-urlencoded')) {
     return new Map(new URLSearchParams(bodyBytes(request).toString('utf8')));

@@ -88,7 +88,7 @@ function renderStore({ id, name, created_at_ms, business_hours, location, extern
   };
 }
 
-/** External ids are unique among the stores of a merchant; a store without one is like nobody. */
+/** External ids are unique per merchant; stores without one do not conflict. */
 function refuseTwin(world: World, merchant: Merchant, store: Store, external_id: string): void {
   const hasTwin = [...world.stores.values()].some(
     (other) => isOwn(merchant, other) && other.id !== store.id && other.external_id === external_id,
@@ -108,7 +108,7 @@ function isOwn(merchant: Merchant, store: Store): boolean {
   return store.merchant_id === merchant.user_id;
 }
 
-/** Longest name of a store, and longest external id (`docs/field-notes.md` QR §4; the name's is not published and taken from tills). */
+/** Limits (`docs/field-notes.md` QR §4); the name's is not published, and taken from tills. */
 const MAX_NAME = 45;
 const MAX_EXTERNAL_ID = 60;
 
@@ -130,7 +130,7 @@ const rules = {
   location: [{ code: 'INVALID_LOCATION', holds: isObject }],
 };
 
-/** The parts of the address come back as one line (`docs/field-notes.md` QR §4). */
+/** One line for all parts of the address (`docs/field-notes.md` QR §4). */
 function renderLocation(location: JsonObject): object {
   const text = (name: string): string => String(location[name] ?? '');
   const street = `${text('street_name')} ${text('street_number')}`.trim();

@@ -40,7 +40,7 @@ const changeTill: OlderHandler = (call) => {
 
 const getTill: OlderHandler = (call) => json(200, renderTill(call.world, tillOf(call)));
 
-/** `GET /pos?external_id=&store_id=`; an empty filter is none. */
+/** An empty filter counts as missing. */
 const listTills: OlderHandler = ({ world, merchant, query }) => {
   const page = pageOf(query, DEFAULT_LIMIT, (name) => accountFault(`INVALID_${name.toUpperCase()}`));
   const [external_id, store_id, external_store_id] = ['external_id', 'store_id', 'external_store_id'].map(
@@ -57,7 +57,7 @@ const listTills: OlderHandler = ({ world, merchant, query }) => {
   return paged(found, page, (till) => renderTill(world, till));
 };
 
-/** A terminal that stood there has no till from now on. */
+/** Terminals at the deleted till have no till afterwards. */
 const deleteTill: OlderHandler = (call) => {
   const { id, merchant_id } = tillOf(call);
   call.world.points_of_sale.delete(id);
@@ -75,7 +75,7 @@ function tillOf({ world, merchant, path }: OlderCall): PointOfSale {
   return till;
 }
 
-/** The store by either of its ids, which must agree, and the till's own external id, which must be its alone. */
+/** Both ids of the store must agree; the till's own external id must be unique. */
 function applyIds({ world, merchant }: OlderCall, till: PointOfSale, fields: JsonObject): void {
   const own = [...world.stores.values()].filter(({ merchant_id }) => merchant_id === merchant.user_id);
   const { store_id, external_store_id, external_id } = fields;
@@ -109,7 +109,7 @@ function applyDetails(details: PointOfSale, { name, fixed_amount, category, url 
   if (details.url !== null && !details.fixed_amount) throw accountFault('FIXED_AMOUNT_FALSE');
 }
 
-/** Limits of the reference page of `POST /pos`. */
+/** Limits on the reference page of `POST /pos`. */
 const MAX_NAME = 45;
 const MAX_EXTERNAL_ID = 40;
 const MAX_URL = 300;
@@ -155,15 +155,15 @@ function renderTill(world: World, till: PointOfSale): object {
   };
 }
 
-// Fields of stores and tills: one check and one upper-case error code per field. Source: `docs/field-notes.md` QR §4, reference
-// pages of `/pos` and `/users/{user_id}/stores`.
+// Fields of stores and tills, each with its own error codes. Source: `docs/field-notes.md` QR §4, reference pages of
+// `/pos` and `/users/{user_id}/stores`.
 
 interface FieldRule {
   code: string;
   holds(value: Json): boolean;
 }
 
-/** The wanted fields of a create or a change, each of the right kind, whatever they mean together. */
+/** The fields of a create or a change, each checked alone. */
 export function readFields(
   call: OlderCall,
   rules: Readonly<Record<string, readonly FieldRule[]>>,
@@ -180,16 +180,13 @@ export function readFields(
   return body;
 }
 
-/** 400 with an upper-case code; the envelope is the payments one, since none is published. */
+/** 400 with an upper-case code, in the payments envelope, because none is published. */
 export function accountFault(code: string, detail = ''): PuenteError {
   const message = detail === '' ? code : `${code}: ${detail}`;
   return refuse('payments', { status: 400, error: code, message });
 }
 
-/**
- * A path's user id must be the token's owner.
- * @throws PuenteError refused: INVALID_USER_ID, or 403 for somebody else's (`docs/field-notes.md` QR §6).
- */
+/** @throws PuenteError refused: INVALID_USER_ID, or 403 for another merchant's id (`docs/field-notes.md` QR §6). */
 export function checkOwner(call: OlderCall): void {
   const user_id = call.path('user');
   if (!/^\d+$/.test(user_id)) throw accountFault('INVALID_USER_ID');
@@ -200,24 +197,24 @@ export function isText(value: Json): boolean {
   return typeof value === 'string' && value !== '';
 }
 
-/** An id that clients write as a number and as text. */
+/** Clients write such an id as a number or as text. */
 function isNumeric(value: Json): boolean {
   return /^\d{1,15}$/.test(typeof value === 'number' || typeof value === 'string' ? String(value) : '');
 }
 
-/** Letters and digits alone, or null for none. */
+/** Letters and digits only; null for none. */
 export function isExternalId(value: Json): boolean {
   return value === null || (typeof value === 'string' && /^[A-Za-z0-9]+$/.test(value));
 }
 
-/** True for anything but longer text. */
+/** Limits text only: true for any other value. */
 export function isWithin(length: number): (value: Json) => boolean {
   return (value) => typeof value !== 'string' || isWithinCharacters(value, length);
 }
 
-// `GET /users/me`: whose token it is. Source: `docs/field-notes.md` QR §4; fields of the official SDK's type.
+// `GET /users/me`: the owner of the token. Source: `docs/field-notes.md` QR §4; fields of the official SDK's type.
 
-/** Invented: the cast has been there for a while. */
+/** Invented, in the past. */
 const REGISTERED_AT_MS = Date.UTC(2024, 0, 15, 12);
 
 const getUser: OlderHandler = ({ merchant }) =>

@@ -1,4 +1,4 @@
-/** Payment intents: create, get and cancel. Source: `docs/field-notes.md` Point §1.3 to §1.5. */
+/** Legacy Point: payment intents, devices, refund intents, integrator. Source: `docs/field-notes.md` Point §1. */
 import { hash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { TERMINAL_ID } from '../../contract/identifiers.ts';
@@ -22,20 +22,20 @@ import { cancelOpen, isFinal, lastStep, queueWork, stateOf } from './lifecycle.t
 type PointHandler = Handler<'point'>;
 type PointCall = Call<'point'>;
 
-/** A refusal in the catalogue's words (`docs/field-notes.md` Point §1.9). */
+/** A refusal from the catalogue (`docs/field-notes.md` Point §1.9). */
 function refusal(name: LegacyErrorName, detail = '') {
   return refuse('point', name, detail);
 }
 
-/** `POST …/devices/{device}/payment-intents`: 201, because published clients take nothing else for a created intent. */
+/** 201, because published clients accept no other status for a created intent. */
 const createIntent: PointHandler = (call) => {
   const { world, merchant } = call;
   const request = readCreate(bodyObject(call), merchant.site.site_id);
-  // What the live service answers for a device in STANDALONE is unknown (`docs/field-notes.md` Point §7); it is accepted here.
+  // The real answer for a device in STANDALONE is unknown (`docs/field-notes.md` Point §7); the sandbox accepts it.
   const terminal = deviceOf(call, 'not_device_owner');
   const create_key = createKey(call);
   const repeated = world.keyed_intents.get(create_key?.name ?? '');
-  // The memory ends with the intent, because official clients repeat one key for every later sale (`docs/field-notes.md` Point finding 11).
+  // A key ends with its intent: official clients reuse it for later sales (`docs/field-notes.md` Point finding 11).
   if (repeated?.create_key?.body_hash === create_key?.body_hash && repeated !== undefined) return created(repeated);
   if (terminal.occupation !== null) throw refusal('queued_intent');
   const intent: PaymentIntent = {
@@ -53,7 +53,6 @@ const createIntent: PointHandler = (call) => {
   return created(intent);
 };
 
-/** `GET …/payment-intents/{id}`. */
 const getIntent: PointHandler = (call) => {
   const intent = intentOf(call);
   return json(200, {
@@ -67,7 +66,7 @@ const getIntent: PointHandler = (call) => {
   });
 };
 
-/** `DELETE …/devices/{device}/payment-intents/{id}`: only while OPEN (`docs/field-notes.md` Point §1.5, `docs/field-notes.md` Orders §7.1 for "101"). */
+/** Only while OPEN (`docs/field-notes.md` Point §1.5; Orders §7.1 for "101"). */
 const cancelIntent: PointHandler = ({ world, merchant, path }) => {
   const intent = world.intents.get(path('intent').toLowerCase());
   const isKnown = intent?.merchant_id === merchant.user_id && intent.device_id === path('device');
@@ -76,7 +75,7 @@ const cancelIntent: PointHandler = ({ world, merchant, path }) => {
   return json(200, { id: intent.id });
 };
 
-/** @throws PuenteError refused, when the path's id is malformed, unknown or another merchant's. */
+/** @throws PuenteError refused, when the id is malformed, unknown or another merchant's. */
 function intentOf({ world, merchant, path }: PointCall): PaymentIntent {
   const intent = world.intents.get(path('intent').toLowerCase());
   if (intent?.merchant_id !== merchant.user_id) throw refusal('intent_not_found');
@@ -96,7 +95,7 @@ function created(intent: PaymentIntent): Answer {
   });
 }
 
-/** Before the payment what the till asked for; after it the number and the method, which is what clients read. */
+/** Before the payment the till's preference; after it the number and the method, which clients read. */
 function shownPayment(world: World, { payment_id, preference }: PaymentIntent): object | undefined {
   if (payment_id === null) return preference;
   const paid = world.payments.get(payment_id);
@@ -110,7 +109,7 @@ function shownPayment(world: World, { payment_id, preference }: PaymentIntent): 
   };
 }
 
-/** A lifetime that the till gives in seconds, or the setting: the duration is documented nowhere. */
+/** The till's header in seconds, or the setting; the real duration is not documented. */
 function lifetimeMs({ world, header }: PointCall): number {
   const ttl = header('x-ttl-store-preference') ?? '';
   return TTL_SECONDS.test(ttl) ? Number(ttl) * 1000 : world.settings.legacy_expiry_ms;
@@ -123,26 +122,26 @@ function createKey(call: PointCall): PaymentIntent['create_key'] {
   return { name: `${call.merchant.user_id}/${call.path('device')}/${key}`, body_hash: hash('sha256', call.body) };
 }
 
-/** @throws PuenteError refused with this error, when the device of the path is not one of this merchant's. */
+/** @throws PuenteError refused with `error`, when the merchant does not have this device. */
 function deviceOf({ world, merchant, path }: PointCall, error: LegacyErrorName): Terminal {
-  // The reference has a 400 for the format of the id, apart from the answer for a device that is not there (§1.2).
+  // The reference has a 400 for a malformed id, apart from the answer for an unknown device (§1.2).
   if (!TERMINAL_ID.test(path('device'))) throw refusal('invalid_property', 'device_id');
   const terminal = world.terminal(merchant.user_id, path('device'));
   if (terminal === undefined) throw refusal(error);
   return terminal;
 }
 
-// What a create of a payment intent may say, by site. Source: `docs/field-notes.md` Point §1.3.
+// The body of a create, by site. Source: `docs/field-notes.md` Point §1.3.
 
 type CreateRequest = Pick<PaymentIntent, 'amount_minor' | 'description' | 'preference' | 'additional_info'>;
 
 interface SiteRules {
-  /** Minor units. The minimum has moved over time; 1500 is the live text seen last for MLA. */
+  /** Minor units. The minimum has changed over time; 1500 is the latest live text for MLA. */
   minimum_minor: number;
   maximum_minor: number;
-  /** Whether `description` and `payment` are known. */
+  /** Whether the site takes `description` and `payment`. */
   preferences: boolean;
-  /** Whether what is not known is refused, as a closed schema does; elsewhere it is ignored. */
+  /** True refuses unknown fields, as a closed schema does; false ignores them. */
   strict: boolean;
 }
 
@@ -152,10 +151,10 @@ const rules: Readonly<Partial<Record<SiteId, SiteRules>>> = {
   MLM: { minimum_minor: 500, maximum_minor: 35_000_000, preferences: false, strict: true },
 };
 
-/** Legacy Point was sold in the three countries above; elsewhere nobody has a device that could take an intent. */
+/** Legacy Point was sold only in the three countries above; other sites have no device for an intent. */
 const otherRules: SiteRules = { minimum_minor: 1, maximum_minor: 400_000_000, preferences: false, strict: false };
 
-/** @throws PuenteError refused, with the legacy error of the first rule that does not hold. */
+/** @throws PuenteError refused, with the legacy error of the first broken rule. */
 function readCreate(body: JsonObject, site: SiteId): CreateRequest {
   const { strict, preferences, minimum_minor, maximum_minor } = rules[site] ?? otherRules;
   if (strict) refuseAdditional(body);
@@ -171,7 +170,7 @@ function readCreate(body: JsonObject, site: SiteId): CreateRequest {
   };
 }
 
-/** What Mexico takes; `notification_url` has no effect, yet a client sends it (`docs/field-notes.md` Point §1.3). */
+/** Fields of Mexico. `notification_url` has no effect, but a client sends it (`docs/field-notes.md` Point §1.3). */
 const KNOWN = ['amount', 'additional_info', 'notification_url'];
 const KNOWN_ADDITIONAL_INFO = ['external_reference', 'print_on_terminal', 'ticket_number'];
 
@@ -186,7 +185,7 @@ function refuseAdditional(body: JsonObject): void {
 function readAmount(value: Json | undefined, minimum_minor: number, maximum_minor: number): number {
   if (value === undefined) throw refusal('missing_property', 'amount');
   const text = typeof value === 'number' || isExactNumber(value) ? String(value) : '';
-  // 1500.0 and 15e2 are whole numbers by now; what still has a source text is none, or too long to be one.
+  // 1500.0 and 15e2 are already whole numbers; a value that keeps its source text is none, or too long to be one.
   if (!/^-?\d+$/.test(text)) throw refusal('invalid_property', 'amount');
   const amount = BigInt(text);
   if (amount < BigInt(minimum_minor)) throw refusal('amount_minimum', String(minimum_minor));
@@ -198,10 +197,10 @@ const PAYMENT_TYPES = ['credit_card', 'debit_card', 'voucher_card'];
 const INSTALLMENTS_COSTS = ['seller', 'buyer'];
 const VOUCHER_TYPES = ['sodexo', 'alelo'];
 const MAX_INSTALLMENTS = 72;
-/** Each instalment is at least 5.00. */
+/** Each installment is at least 5.00. */
 const MIN_INSTALLMENT_MINOR = 500;
 
-/** The rules of the four `payment` fields at MLB. */
+/** MLB only. */
 function checkPreference(payment: PaymentIntent['preference'], amount_minor: number): void {
   if (payment === undefined) return;
   const { type, installments, installments_cost, voucher_type } = payment;
@@ -226,10 +225,9 @@ function demand(holds: boolean, property: string): void {
 // History of intents: the events list and the last status. Source: `docs/field-notes.md` Point §1.6, §1.7.
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** The longest range that may be asked for. */
 const MAX_RANGE_DAYS = 30;
 
-/** `GET …/payment-intents/events?startDate=…&endDate=…`: final states, newest first; days are whole days in UTC, both included. */
+/** Final states, newest first; days are whole UTC days, both included. */
 const listEvents: PointHandler = ({ world, merchant, query }) => {
   const start_ms = dayStart(single(query, 'startDate'));
   const end_ms = dayStart(single(query, 'endDate'));
@@ -240,19 +238,19 @@ const listEvents: PointHandler = ({ world, merchant, query }) => {
     if (intent.merchant_id !== merchant.user_id || !isFinal(status)) continue;
     if (at_ms >= start_ms && at_ms < end_ms + DAY_MS) events.push({ payment_intent_id: intent.id, status, at_ms });
   }
-  events.reverse(); // so that of two at the same time the later created comes first
+  events.reverse(); // at equal times the later created intent comes first
   events.sort((one, other) => other.at_ms - one.at_ms);
   const shown = events.map(({ at_ms, ...event }) => ({ ...event, created_on: isoDate(at_ms, 0) }));
   return json(200, { events: shown });
 };
 
-/** `GET …/payment-intents/{id}/events`: the current state, here called `status`, with the time it was reached. */
+/** The current state, here named `status`, with the time it was reached. */
 const lastStatus: PointHandler = (call) => {
   const { state, at_ms } = lastStep(intentOf(call));
   return json(200, { status: state, created_on: isoDate(at_ms, 0) });
 };
 
-/** @throws PuenteError refused, unless the text is a day of the calendar as YYYY-MM-DD. */
+/** @throws PuenteError refused, unless the text is a calendar day as YYYY-MM-DD. */
 function dayStart(text: string | null): number {
   if (text === null || !/^\d{4}-\d{2}-\d{2}$/.test(text)) throw refusal('bad_request');
   const time_ms = Date.parse(`${text}T00:00:00Z`);
@@ -262,10 +260,9 @@ function dayStart(text: string | null): number {
 
 // Devices: the list, and the change of operating mode. Source: `docs/field-notes.md` Point §1.1, §1.2.
 
-/** Largest and usual page; the orders API clamps to the same number (`docs/field-notes.md` Orders §5). */
+/** Largest and default page; the orders API clamps to the same number (`docs/field-notes.md` Orders §5). */
 const MAX_PAGE = 50;
 
-/** `GET /point/integration-api/devices`. */
 const listDevices: PointHandler = ({ world, merchant, query }) => {
   const store_id = single(query, 'store_id');
   const pos_id = single(query, 'pos_id');
@@ -282,7 +279,6 @@ const listDevices: PointHandler = ({ world, merchant, query }) => {
   });
 };
 
-/** `PATCH /point/integration-api/devices/{device}` `{"operating_mode": "PDV"}`. */
 const changeMode: PointHandler = (call) => {
   const wanted = bodyObject(call).operating_mode;
   if (wanted === undefined) throw refusal('missing_property', 'operating_mode');
@@ -295,7 +291,7 @@ const changeMode: PointHandler = (call) => {
   return json(200, { operating_mode });
 };
 
-/** `store_id` null rather than empty: an empty text breaks the PHP SDK (`docs/field-notes.md` Point §4.2). The old API knows two modes. */
+/** `store_id` is null: an empty text breaks the PHP SDK (`docs/field-notes.md` Point §4.2). Legacy has two modes. */
 function renderDevice(world: World, terminal: Terminal): object {
   const pos = world.posOf(terminal);
   return {
@@ -314,19 +310,15 @@ function pageNumber(query: URLSearchParams, name: string, missing: number): numb
   return Number(text);
 }
 
-/**
- * The one value of a query parameter, or null.
- * @throws PuenteError refused, when it is given twice.
- */
+/** @throws PuenteError refused, when the parameter is given twice. */
 function single(query: URLSearchParams, name: string): string | null {
   const values = query.getAll(name);
   if (values.length > 1) throw refusal('bad_request');
   return values[0] ?? null;
 }
 
-// Refund intents, which run on the terminal that took the payment. Source: `docs/field-notes.md` Point §1.8.
+// Refund intents run on the terminal that took the payment. Source: `docs/field-notes.md` Point §1.8.
 
-/** `POST …/devices/{device}/refund`. */
 const createRefund: PointHandler = (call) => {
   const { world, merchant } = call;
   const request = readRefund(bodyObject(call));
@@ -348,7 +340,7 @@ const createRefund: PointHandler = (call) => {
   return json(200, { id, device_id, payment_id, additional_info });
 };
 
-/** `GET …/refund/{id}`; an unknown id is documented nowhere, and answered as for a payment intent. */
+/** The answer for an unknown id is not documented; it is that of a payment intent. */
 const getRefund: PointHandler = (call) => {
   const refund = refundOf(call);
   if (refund === undefined) {
@@ -358,7 +350,7 @@ const getRefund: PointHandler = (call) => {
   return json(200, { id, state: stateOf(refund), device_id, payment_id, additional_info });
 };
 
-/** `DELETE …/devices/{device}/refund/{id}`: refused as a payment intent's cancel is, since no other list is documented. */
+/** Refusals are those of a payment intent's cancel, because no others are documented. */
 const cancelRefund: PointHandler = (call) => {
   const refund = refundOf(call);
   if (refund === undefined || stateOf(refund) === 'CANCELED' || refund.device_id !== call.path('device')) {
@@ -391,10 +383,8 @@ function isRefundableOn({ world, merchant }: PointCall, payment: Payment, device
   return (kind === 'intent' ? world.intents.get(id)?.device_id : order_terminal) === device_id;
 }
 
-// The integrator record: which channels are notified of device restarts and mode changes. Source: `docs/field-notes.md`
-// Point §1.8.
+// The integrator record: channels for device restarts and mode changes. Source: `docs/field-notes.md` Point §1.8.
 
-/** `GET /point/integration-api/integrator`. */
 const getIntegrator: PointHandler = ({ world, merchant }) => {
   const { merchant_id, created_at_ms, updated_at_ms, event_channel_devices } = integratorOf(world, merchant.user_id);
   return json(200, {
@@ -408,7 +398,6 @@ const getIntegrator: PointHandler = ({ world, merchant }) => {
 
 const channels = z.array(z.string());
 
-/** `PATCH /point/integration-api/integrator` `{"event_channel_devices": ["email"]}`: 204. */
 const changeIntegrator: PointHandler = (call) => {
   const wanted = bodyObject(call).event_channel_devices;
   if (wanted === undefined) throw refusal('missing_property', 'event_channel_devices');
@@ -420,7 +409,7 @@ const changeIntegrator: PointHandler = (call) => {
   return noContent;
 };
 
-/** The live service makes it when the integration registers, here at first use. */
+/** The real API creates the record when the integration registers; the sandbox at first use. */
 function integratorOf({ integrators, clock }: World, merchant_id: string) {
   const now_ms = clock.now();
   const fresh = { merchant_id, created_at_ms: now_ms, updated_at_ms: now_ms, event_channel_devices: [] };
@@ -431,7 +420,7 @@ function integratorOf({ integrators, clock }: World, merchant_id: string) {
 
 const base = '/point/integration-api';
 
-/** Every route of `docs/field-notes.md` Point §1; the events list stands before the intent whose id could read `events`. */
+/** Every route of `docs/field-notes.md` Point §1. The events list is first, because `:intent` would match `events`. */
 export const pointRows: Rows<'point'> = [
   ['get', `${base}/devices`, listDevices],
   ['patch', `${base}/devices/:device`, changeMode],

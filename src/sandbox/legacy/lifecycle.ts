@@ -1,4 +1,4 @@
-/** The legacy state machine: what a person at the terminal, a cancel and the clock do to an intent. Source: `docs/field-notes.md` Point §2. */
+/** States of legacy intents: actions at the terminal, cancels and expiry. Source: `docs/field-notes.md` Point §2. */
 
 import { finalIntentStates, type IntentState } from '../../contract/legacy-point.ts';
 import { PuenteError } from '../../error.ts';
@@ -17,17 +17,17 @@ import type {
 import { announceIntent } from '../webhooks.ts';
 import type { World } from '../world.ts';
 
-/** One action: the last state in which it can be taken, the states it passes through, and the final state it ends in. */
+/** One action: the last state that allows it, the state that it reaches, and the final state that follows. */
 interface Move {
   latest: IntentState;
   through: IntentState;
   end: IntentState | null;
 }
 
-/** The way of every intent, until it leaves for a final state. */
+/** The states of every intent before a final one. */
 const path: readonly IntentState[] = ['OPEN', 'ON_TERMINAL', 'PROCESSING', 'PROCESSED'];
 
-/** A declined card ends in FINISHED too, with a rejected payment (`docs/field-notes.md` Point finding 1). */
+/** A declined card also ends in FINISHED, with a rejected payment (`docs/field-notes.md` Point finding 1). */
 const intentMoves: Readonly<Record<TerminalAction, Move | null>> = {
   pick_up: { latest: 'OPEN', through: 'ON_TERMINAL', end: null },
   process: { latest: 'ON_TERMINAL', through: 'PROCESSING', end: null },
@@ -38,7 +38,7 @@ const intentMoves: Readonly<Record<TerminalAction, Move | null>> = {
   error: { latest: 'PROCESSING', through: 'ON_TERMINAL', end: 'ERROR' },
 };
 
-/** Refund intents know no PROCESSED and no CONFIRMATION_REQUIRED, and nothing is documented to announce them. */
+/** Refund intents have no PROCESSED and no CONFIRMATION_REQUIRED; no notice about them is documented. */
 const refundMoves: Readonly<Record<TerminalAction, Move | null>> = {
   ...intentMoves,
   pay: { latest: 'PROCESSING', through: 'PROCESSING', end: 'FINISHED' },
@@ -50,27 +50,22 @@ function isRefund(work: TerminalWork): work is RefundIntent {
   return 'payment' in work;
 }
 
-/** The intent or refund intent of this id. */
 export function workOf(world: World, id: string): TerminalWork | undefined {
   return world.intents.get(id) ?? world.refund_intents.get(id);
 }
 
-/**
- * Queues the work on its terminal and starts its lifetime.
- * @param lifetime_ms virtual time after which it is ABANDONED, unless a payment is being processed by then.
- * @throws PuenteError conflict, when something is queued on the terminal.
- */
+/** Without a card, `lifetime_ms` ends in ABANDONED. @throws PuenteError conflict, when the terminal is occupied. */
 export function queueWork(world: World, { id }: TerminalWork, terminal: Terminal, lifetime_ms: number): void {
   world.occupy(terminal, { kind: 'intent', id });
   world.clock.schedule(lifetime_ms, { kind: 'abandon_intent', id });
 }
 
-/** Once a card is being processed its outcome comes; an abandoned sale must not be paid afterwards. */
+/** Does nothing once a card is in process: an abandoned sale must not be paid afterwards. */
 export function abandonWork(world: World, work: TerminalWork): void {
   if (stateOf(work) === 'OPEN' || stateOf(work) === 'ON_TERMINAL') end(world, work, 'ABANDONED');
 }
 
-/** @returns false, and does nothing, unless the work is OPEN: later it can only be canceled on the terminal (`docs/field-notes.md` Point §1.5). */
+/** @returns false unless OPEN: later only the terminal can cancel (`docs/field-notes.md` Point §1.5). */
 export function cancelOpen(world: World, work: TerminalWork): boolean {
   if (stateOf(work) !== 'OPEN') return false;
   end(world, work, 'CANCELED');
@@ -81,7 +76,6 @@ export function stateOf(work: TerminalWork): IntentState {
   return lastStep(work).state;
 }
 
-/** The current state with the time it was reached. */
 export function lastStep({ history }: TerminalWork): Step {
   return history.at(-1) ?? history[0];
 }
@@ -90,7 +84,7 @@ export function isFinal(state: IntentState): boolean {
   return finalIntentStates.includes(state);
 }
 
-/** @throws PuenteError refused, when the work can't take this action in its state. */
+/** @throws PuenteError refused, when the state excludes the action. */
 export function operateWork(world: World, work: TerminalWork, action: TerminalAction, options: TerminalOptions): void {
   const { id, merchant_id, device_id } = work;
   if (world.terminal(merchant_id, device_id)?.operating_mode !== 'PDV') {
@@ -102,7 +96,7 @@ export function operateWork(world: World, work: TerminalWork, action: TerminalAc
     throw new PuenteError('refused', `Intent ${id} is ${stateOf(work)}; the action ${action} is not possible.`);
   }
   for (const state of path.slice(position + 1, path.indexOf(move.through) + 1)) reach(world, work, state);
-  // Before the final state is written, so that whoever sees that state finds its payment.
+  // Before the final state, so that a reader of that state finds the payment.
   if (!isRefund(work)) makePayment(world, work, action, options);
   else if (action === 'pay') refundWhole(world, work);
   if (move.end !== null) end(world, work, move.end);
@@ -126,7 +120,7 @@ function makePayment(world: World, intent: PaymentIntent, action: TerminalAction
     const detail = options.status_detail ?? world.settings.failed_status_detail;
     record(world, intent, options, 'rejected', `cc_rejected_${detail}`);
   }
-  // The number is all that is shown of it: its outcome must be read on the terminal (`docs/field-notes.md` Point §2).
+  // Only the number is shown: the outcome must be read on the terminal (`docs/field-notes.md` Point §2).
   if (action === 'confirm_needed') intent.payment_id = world.next('payment');
 }
 

@@ -15,13 +15,13 @@ import { renderPayment, renderRefund } from './view.ts';
 export type OlderHandler = Handler<'payments'>;
 export type OlderCall = Call<'payments'>;
 
-/** A refusal in the words of the payments catalogue; `detail` fills `{}`. */
+/** A refusal from the payments catalogue; `detail` fills `{}`. */
 export function refuse(name: LegacyErrorName | LegacyErrorEntry, detail = '') {
   return refuseIn('payments', name, detail);
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** The reference lists this number for a key header that is missing (`docs/field-notes.md` QR §3). */
+/** The reference lists 4292 for a missing key header (`docs/field-notes.md` QR §3). */
 const keyMissing: LegacyErrorEntry = {
   status: 400,
   error: 'bad_request',
@@ -29,7 +29,7 @@ const keyMissing: LegacyErrorEntry = {
   cause: 4292,
 };
 
-/** `POST /v1/payments/{id}/refunds`: nothing and `{}` mean all that is left, `{"amount"}` a part. */
+/** `POST /v1/payments/{id}/refunds`: no body and `{}` refund all that is left, `{"amount"}` a part. */
 export const createRefund: OlderHandler = (call) => {
   const { world, merchant } = call;
   const key = idempotencyKey(call);
@@ -45,7 +45,7 @@ export const createRefund: OlderHandler = (call) => {
   return answer;
 };
 
-/** `GET …/refunds`, with and without the trailing slash: an array. */
+/** `GET …/refunds`, also with a trailing slash. */
 export const listRefunds: OlderHandler = (call) => {
   const payment = paymentOf(call);
   return json(
@@ -54,7 +54,6 @@ export const listRefunds: OlderHandler = (call) => {
   );
 };
 
-/** `GET …/refunds/{refund_id}`. */
 export const getRefund: OlderHandler = (call) => {
   const payment = paymentOf(call);
   const made = payment.refunds.find(({ id }) => String(id) === call.path('refund'));
@@ -62,7 +61,7 @@ export const getRefund: OlderHandler = (call) => {
   return json(200, renderRefund(payment, made, call.merchant));
 };
 
-/** `PUT /collections/{id}`, the refund of the oldest clients: always whole, answered with the payment. */
+/** `PUT /collections/{id}`, the refund of the oldest clients: always all that is left, answered with the payment. */
 export const refundCollection: OlderHandler = (call) => {
   const payment = paymentOf(call);
   const { status } = bodyObject(call);
@@ -106,7 +105,7 @@ function checkRefund(world: World, payment: Payment, part_minor: number | null):
   if (part_minor > leftOf(payment)) throw refuse('amount_maximum');
 }
 
-/** Cards and wallets, as on the orders side (`docs/field-notes.md` Orders §2); vouchers and payments with a tip are only refunded whole. */
+/** Cards and wallets, as on orders (`docs/field-notes.md` Orders §2); vouchers and payments with a tip only whole. */
 const partialTypes: readonly string[] = [
   'credit_card',
   'debit_card',
@@ -117,10 +116,7 @@ const partialTypes: readonly string[] = [
   'qr',
 ];
 
-/**
- * Refunds minor units of a payment, or with null all that is left; the caller has checked that it may.
- * The payment of an order is refunded by its order, so that both agree.
- */
+/** An order refunds its own payment, so that both agree. The caller has checked `part_minor`; null is all. */
 function refundAny(world: World, payment: Payment, part_minor: number | null): PaymentRefund {
   const order = payment.origin.kind === 'order' ? world.orders.get(payment.origin.id) : undefined;
   if (order !== undefined) {
@@ -139,8 +135,8 @@ function refundAny(world: World, payment: Payment, part_minor: number | null): P
   return made;
 }
 
-// `GET /v1/chargebacks/{id}`: the dispute that a `chargebacks` notice names. No shape is shown; the fields are those
-// of the official SDK's type.
+// `GET /v1/chargebacks/{id}`: the dispute of a `chargebacks` notice. No shape is published; the fields are those of the
+// official SDK's type.
 
 export const getChargeback: OlderHandler = ({ world, merchant, path }) => {
   const chargeback = world.chargebacks.get(Number(path('id')));
@@ -161,12 +157,9 @@ export const getChargeback: OlderHandler = ({ world, merchant, path }) => {
   });
 };
 
-// Which payments a caller of the payments API can see.
+// Payments that a caller of the payments API can see.
 
-/**
- * The payment that the path names.
- * @throws PuenteError refused: no number, or 2000 for an unknown, foreign or hidden payment.
- */
+/** @throws PuenteError refused: no number, or 2000 for an unknown, foreign or hidden payment. */
 export function paymentOf(call: OlderCall): Payment {
   const id = call.path('id');
   if (!/^\d{1,15}$/.test(id)) throw refuse('invalid_property', 'payment_id');
@@ -175,7 +168,7 @@ export function paymentOf(call: OlderCall): Payment {
   return payment;
 }
 
-/** The QR guide says that payments of orders are not for this API; whether they can be read is the setting `order_payments`. */
+/** The QR guide excludes payments of orders from this API; the setting `order_payments` decides on reads. */
 export function isVisible({ world, merchant }: OlderCall, payment: Payment): boolean {
   if (payment.merchant_id !== merchant.user_id) return false;
   return payment.origin.kind !== 'order' || world.settings.order_payments === 'readable';

@@ -1,4 +1,4 @@
-/** The payments family: `/v1/payments`, its search, its refunds and chargebacks. Source: `docs/field-notes.md` QR §3. */
+/** The payments family: `/v1/payments`, search, refunds and chargebacks. Source: `docs/field-notes.md` QR §3. */
 import { type Answer, json } from '../answer.ts';
 import { paged, pageOf, type Rows } from '../call.ts';
 import { parseMoment } from '../dates.ts';
@@ -23,13 +23,13 @@ const getCollection: OlderHandler = (call) => json(200, renderCollection(call.wo
 
 // `GET /v1/payments/search`: filters, a range of time, sorting and paging. Source: `docs/field-notes.md` QR §3.
 
-/** The page of a search that asks for none; not published. */
+/** Default page; not published. */
 const DEFAULT_LIMIT = 30;
 
-/** Newest first unless `sort` and `criteria` say otherwise: clients take `results[0]`. */
+/** Newest first unless `sort` and `criteria` say otherwise, because clients take `results[0]`. */
 const searchPayments: OlderHandler = (call) => search(call, renderPayment);
 
-/** `GET /collections/search` of the oldest SDKs: the same page, each payment as a collection. */
+/** `GET /collections/search` of the oldest SDKs: each payment as a collection. */
 const searchCollections: OlderHandler = (call) => search(call, renderCollection);
 
 function search(call: OlderCall, render: (world: World, payment: Payment) => object): Answer {
@@ -41,7 +41,7 @@ function search(call: OlderCall, render: (world: World, payment: Payment) => obj
   return paged(wanted, page, (payment) => render(call.world, payment));
 }
 
-/** What a filter compares with; an empty filter is none. */
+/** An empty filter counts as missing. */
 const filters: Readonly<Record<string, (payment: Payment) => string | null>> = {
   id: ({ id }) => String(id),
   external_reference: ({ external_reference }) => external_reference,
@@ -57,7 +57,7 @@ function matches(query: URLSearchParams, payment: Payment): boolean {
   });
 }
 
-/** The dates that `sort` and `range` may name (SDK, payment/search types), epoch milliseconds. */
+/** Dates of `sort` and `range` (SDK, payment/search types), epoch milliseconds. */
 const dates: Readonly<Record<string, (payment: Payment) => number | null>> = {
   date_created: ({ created_at_ms }) => created_at_ms,
   date_last_updated: ({ updated_at_ms }) => updated_at_ms,
@@ -65,7 +65,7 @@ const dates: Readonly<Record<string, (payment: Payment) => number | null>> = {
   money_release_date: approvedAt,
 };
 
-/** Both ends count in; a payment without that date is in no range. */
+/** Both ends are inclusive; a payment without that date is in no range. */
 function rangeOf({ query, world }: OlderCall): (payment: Payment) => boolean {
   const read = dates[query.get('range') || 'date_created'];
   if (read === undefined) throw refuse('invalid_property', 'range');
@@ -85,7 +85,7 @@ function rangeOf({ query, world }: OlderCall): (payment: Payment) => boolean {
   };
 }
 
-/** Payments of the same moment stand in order of their numbers. */
+/** Payments with equal dates are in order of their ids. */
 function orderOf(query: URLSearchParams): (one: Payment, other: Payment) => number {
   const sort = query.get('sort') || 'date_created';
   const read = sort === 'id' ? ({ id }: Payment) => id : dates[sort];
@@ -96,7 +96,7 @@ function orderOf(query: URLSearchParams): (one: Payment, other: Payment) => numb
   return (one, other) => sign * ((read(one) ?? 0) - (read(other) ?? 0) || one.id - other.id);
 }
 
-/** The search stands before the payment whose id could read `search`. */
+/** The search comes first, because `:id` would match `search`. */
 export const paymentRows: Rows<'payments'> = [
   ['get', '/v1/payments/search', searchPayments],
   ['get', '/v1/payments/:id', getPayment],

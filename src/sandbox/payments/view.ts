@@ -1,13 +1,13 @@
-/** A payment and a refund as the payments API shows them. Source: `docs/field-notes.md` QR §3, field lists. */
+/** Payments and refunds as the payments API shows them. Source: `docs/field-notes.md` QR §3, field lists. */
 import { hash } from 'node:crypto';
 import { offsetDate } from '../dates.ts';
 import { amountNumber } from '../money.ts';
 import type { Merchant, Payment, PaymentRefund } from '../records.ts';
 import type { World } from '../world.ts';
 
-/** What the service keeps of each payment, in thousandths; invented, so that net and gross differ. */
+/** Invented fee of each payment, in thousandths, so that net and gross differ. */
 const FEE_PER_MILLE = 8;
-/** Statuses in which the money was taken at some time. */
+/** Statuses of payments whose money was taken at some time. */
 const takenStatuses: readonly Payment['status'][] = ['approved', 'in_mediation', 'refunded', 'charged_back'];
 
 export function renderPayment(world: World, payment: Payment): object {
@@ -55,8 +55,8 @@ export function renderPayment(world: World, payment: Payment): object {
 }
 
 /**
- * A payment as the oldest SDKs read it. The vendor's table of both APIs names the fields of a collection beside those of a
- * payment; whether a collection had the payment's own names too is not published, so it has both here.
+ * A payment as the oldest SDKs read it. The vendor's table lists collection fields beside payment fields; whether a
+ * collection had the payment's own names too is not published, so it has both here.
  */
 export function renderCollection(world: World, payment: Payment): object {
   const { site, nickname } = world.merchant(payment.merchant_id);
@@ -90,7 +90,7 @@ export function renderCollection(world: World, payment: Payment): object {
   return { collection };
 }
 
-/** The shape of `contract/payments.ts`, refundAnswer. */
+/** Shape: `refundAnswer` in `contract/payments.ts`. */
 export function renderRefund(payment: Payment, refund: PaymentRefund, merchant: Merchant): object {
   const amount = amountNumber(refund.amount_minor, merchant.site);
   return {
@@ -109,7 +109,7 @@ export function renderRefund(payment: Payment, refund: PaymentRefund, merchant: 
   };
 }
 
-/** When the payer's money was taken, epoch milliseconds; null when it never was. */
+/** Epoch milliseconds; null when the payer's money was never taken. */
 export function approvedAt(payment: Payment): number | null {
   return wasTaken(payment) ? payment.created_at_ms : null;
 }
@@ -166,14 +166,14 @@ function renderFees(payment: Payment, amount: (minor: number) => number) {
 }
 
 /**
- * Digits in a text, whatever the payment was made for, as in recorded answers (`docs/field-notes.md` Point finding 13). That of a legacy QR
- * order leads to its merchant order (`docs/field-notes.md` QR §2).
+ * A text of digits for every kind of payment, as in recorded answers (`docs/field-notes.md` Point finding 13). For a
+ * legacy QR order it is the number of the merchant order (`docs/field-notes.md` QR §2).
  */
 function renderOrderOf({ origin, merchant_order_id }: Payment): { type: string; id: string } {
   return { type: 'mercadopago', id: merchant_order_id === null ? inventedOrder(origin.id) : String(merchant_order_id) };
 }
 
-/** 19 digits like the recorded one, the same for the same origin. */
+/** 19 digits as in the recorded answer; the same origin gives the same number. */
 function inventedOrder(origin_id: string): string {
   const digits = BigInt(`0x${hash('sha256', origin_id, 'hex').slice(0, 15)}`);
   return String(2_000_000_000_000_000_000n + digits);

@@ -1,4 +1,4 @@
-/** A legacy QR call part by part: its till, and the fields of its body one by one, so that each refusal names the field in its family's code. */
+/** Parts of a legacy QR call: its till and the fields of its body, each refused in its family's code. */
 import { EXTERNAL_ID, isWithinCharacters } from '../../../contract/identifiers.ts';
 import { type Json, plainNumber } from '../../../contract/json.ts';
 import { decimalOf, quantityOf } from '../../../contract/legacy-amount.ts';
@@ -9,27 +9,26 @@ import { minorOf } from '../../money.ts';
 import type { PointOfSale, QrOrder } from '../../records.ts';
 import type { Site } from '../../sites.ts';
 
-/** `qr_v1` and `qr` have `causes` in their refusals, merchant orders have `cause` (`docs/field-notes.md` QR §1.1, §2). */
+/** Refusals of `qr_v1` and `qr` have `causes`, those of merchant orders `cause` (`docs/field-notes.md` QR §1.1, §2). */
 export type QrFamily = 'qr_v1' | 'qr' | 'merchant_orders';
 export type QrCall = Call<QrFamily>;
 export type QrHandler = Handler<QrFamily>;
 
-/** Builds the refusal of a field. */
 export type RefuseField = (fault: 'missing_property' | 'invalid_property', name: string) => PuenteError;
 
 export interface FieldReader {
-  /** A text of 1 to `max` characters that must be there. */
+  /** Required, 1 to `max` characters. */
   text(name: string, max: number): string;
-  /** A text of at most `max` characters; null when it is missing or null. */
+  /** At most `max` characters; null when missing or null. */
   optionalText(name: string, max: number): string | null;
-  /** A text or a whole number, told as text; null when missing (samples show both, `docs/field-notes.md` QR §1.1). */
+  /** Text or a whole number, as text; null when missing (samples show both, `docs/field-notes.md` QR §1.1). */
   optionalId(name: string, max: number): string | null;
-  /** Minor units and the decimal text as sent; more decimals than the currency has are refused, unless they are zeros. */
+  /** Minor units and the decimal text as sent. Refuses more decimals than the currency has, except zeros. */
   amount(name: string): { minor: number; text: string };
   optionalAmount(name: string): { minor: number; text: string } | null;
 }
 
-/** @throws PuenteError from `refuse`, at the field that does not hold. */
+/** @throws PuenteError from `refuse`, for an invalid field. */
 export function fieldsOf(object: JsonObject, site: Site, refuse: RefuseField): FieldReader {
   const given = (name: string): Json | null => object[name] ?? null;
   const reader: FieldReader = {
@@ -47,7 +46,7 @@ export function fieldsOf(object: JsonObject, site: Site, refuse: RefuseField): F
     },
     optionalId(name, max) {
       const value = plainNumber(given(name));
-      if (typeof value === 'number' && value >= 0) return String(value); // only whole numbers come as numbers
+      if (typeof value === 'number' && value >= 0) return String(value); // a number is always whole here
       return reader.optionalText(name, max);
     },
     amount(name) {
@@ -69,12 +68,12 @@ export function fieldsOf(object: JsonObject, site: Site, refuse: RefuseField): F
 
 export const MAX_TEXT = 256;
 export const MAX_URL = 500;
-/** Item ids have no documented limit; a reference's does. */
+/** Item ids have no documented limit; references do. */
 export const MAX_ITEM_ID = 256;
-/** Item descriptions and pictures have none either. */
+/** Neither do item descriptions and pictures. */
 export const MAX_ITEM_TEXT = 2000;
 
-/** The reference of a sale must be there and say something. */
+/** Required and not empty. */
 export function readReference(fields: FieldReader, refuseField: RefuseField): string {
   const reference = fields.optionalId('external_reference', MAX_TEXT);
   if (reference === null) throw refuseField('missing_property', 'external_reference');
@@ -82,7 +81,7 @@ export function readReference(fields: FieldReader, refuseField: RefuseField): st
   return reference;
 }
 
-/** A whole number; fractions are refused as the old service did (`docs/field-notes.md` QR §8). */
+/** Refuses fractions, as the real API did (`docs/field-notes.md` QR §8). */
 export function readQuantity(value: Json | undefined, refuseField: RefuseField): number {
   if (value === undefined || value === null) throw refuseField('missing_property', 'quantity');
   const quantity = quantityOf(value);
@@ -90,13 +89,9 @@ export function readQuantity(value: Json | undefined, refuseField: RefuseField):
   return quantity;
 }
 
-// The integrator that an order names: a user id, and not the seller's own. Source: `docs/field-notes.md` QR §1.1 errors.
+// The integrator of an order: a user id other than the seller's. Source: `docs/field-notes.md` QR §1.1 errors.
 
-/**
- * Integrators are not in the cast, so any other number passes; a merchant of the cast must be of the same site.
- * @returns null when none is named.
- * @throws PuenteError refused.
- */
+/** Integrators are not in the cast, so unknown ids pass. @returns null without one. @throws PuenteError refused. */
 export function readSponsor({ family, merchant, world }: QrCall, value: Json): number | null {
   if (value === null || value === '') return null;
   const text = typeof value === 'number' || typeof value === 'string' ? String(value) : '';
@@ -108,16 +103,14 @@ export function readSponsor({ family, merchant, world }: QrCall, value: Json): n
 
 // The path of a call.
 
-/** @throws PuenteError refused, unless the path's user is a number and the owner of the token (`docs/field-notes.md` QR §1.2, §6). */
+/** @throws PuenteError refused, unless the path's user is the token's owner (`docs/field-notes.md` QR §1.2, §6). */
 export function demandOwner(call: QrCall): void {
   const user_id = call.path('user');
   if (!/^\d+$/.test(user_id)) throw refuse(call.family, 'invalid_collector');
   if (user_id !== call.merchant.user_id) throw refuse(call.family, 'foreign_collector');
 }
 
-/** The till of the path, by external id and, where the path has one, the store's external id.
- * @throws PuenteError refused: 404 also for an internal number where the external id belongs (`docs/field-notes.md` QR §1.2).
- */
+/** @throws PuenteError refused: 404 also for an internal number as the external id (`docs/field-notes.md` QR §1.2). */
 export function namedTill(call: QrCall): PointOfSale {
   const { world } = call;
   const external_id = call.path('till');
@@ -131,9 +124,7 @@ export function namedTill(call: QrCall): PointOfSale {
   return till;
 }
 
-/** The till of a path that has nothing but its internal number (`docs/field-notes.md` QR §1.1).
- * @throws PuenteError refused.
- */
+/** The till by internal number (`docs/field-notes.md` QR §1.1). @throws PuenteError refused. */
 export function numberedTill(call: QrCall): PointOfSale {
   const { world } = call;
   const text = call.path('number');
@@ -144,12 +135,12 @@ export function numberedTill(call: QrCall): PointOfSale {
   return till;
 }
 
-// What orders of every family are called by.
+// Values that orders of every family have.
 
-/** Nobody sells through a marketplace here. */
+/** The sandbox has no marketplaces. */
 export const MARKETPLACE = 'NONE';
 
-/** The `id` of the v1 answer and `preference_id` of a merchant order: `<collector>-<uuid>` (`docs/field-notes.md` QR §1.1). */
+/** The `id` of the v1 answer and `preference_id` of a merchant order (`docs/field-notes.md` QR §1.1). */
 export function preferenceId(order: QrOrder): string {
   return `${order.merchant_id}-${order.id}`;
 }

@@ -1,4 +1,4 @@
-/** The life of a legacy QR order: shown, replaced, taken away, over. Source: `docs/field-notes.md` QR §1.2, §2, §10. */
+/** States of a legacy QR order: open, paid, expired, canceled. Source: `docs/field-notes.md` QR §1.2, §2, §10. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { errorBody, legacyError } from '../../../contract/legacy-errors.ts';
@@ -12,10 +12,7 @@ import type { World } from '../../world.ts';
 import type { QrCall, QrHandler } from './fields.ts';
 import { merchantOrderState } from './merchant-orders.ts';
 
-/**
- * Makes the order and, unless it is dynamic, puts it on the till in place of what the till shows, which is over then.
- * @throws PuenteError refused, when somebody is paying what the till shows (setting `legacy_qr_locked`).
- */
+/** Unless dynamic, expires the till's present order. @throws PuenteError refused, while that order is being paid. */
 export function openOrder(call: QrCall, content: QrContent, pos: PointOfSale, mode: QrOrder['mode']): QrOrder {
   const { world, merchant } = call;
   if (mode !== 'dynamic') takeAway(call, pos, 'expired');
@@ -50,9 +47,7 @@ export function openOrder(call: QrCall, content: QrContent, pos: PointOfSale, mo
 }
 
 /**
- * Ends what the till shows.
- * @returns false when it shows nothing.
- * @throws PuenteError refused, when somebody is paying it (setting `legacy_qr_locked`).
+ * @returns false on an empty till. @throws PuenteError refused, while it is being paid (setting `legacy_qr_locked`).
  */
 export function takeAway(call: QrCall, pos: PointOfSale, outcome: 'expired' | 'canceled'): boolean {
   const { world, family } = call;
@@ -63,7 +58,7 @@ export function takeAway(call: QrCall, pos: PointOfSale, outcome: 'expired' | 'c
   return true;
 }
 
-/** Nothing expires while a buyer is paying; it does as soon as the buyer has gone back. */
+/** While a buyer is paying the order does not expire; it does when the buyer goes back. */
 export function expireQrOrder(world: World, order: QrOrder): void {
   if (order.state === 'open' && !order.locked && order.expires_at_ms <= world.clock.now()) end(world, order, 'expired');
 }
@@ -75,14 +70,14 @@ function end(world: World, order: QrOrder, outcome: 'expired' | 'canceled'): voi
   announceMerchantOrder(world, order, 'updated');
 }
 
-/** Takes an order in a terminal state from the till and from the buyers. */
+/** Removes the order from the till and from what buyers can pay. */
 function leave(world: World, order: QrOrder): void {
   order.locked = false;
   if (world.shown.get(order.pos_id) === order) world.shown.delete(order.pos_id);
   world.payables.delete(order.id);
 }
 
-/** Notifies of creation, closure and expiry; does nothing while there is no merchant order. */
+/** Announces creation, closure and expiry; does nothing without a merchant order. */
 function announceMerchantOrder(world: World, order: QrOrder, change: FeedNotice['change']): void {
   const { merchant_order_id: id, merchant_id, notification_url } = order;
   if (id === null) return;
@@ -90,7 +85,7 @@ function announceMerchantOrder(world: World, order: QrOrder, change: FeedNotice[
   announceFeed(world, { topic: 'merchant_order', id, merchant_id, notification_url, change, status });
 }
 
-/** @returns false when the order has its merchant order already. */
+/** @returns false when the order already has a merchant order. */
 function makeMerchantOrder(world: World, order: QrOrder): boolean {
   if (order.merchant_order_id !== null) return false;
   order.merchant_order_id = world.next('merchant_order');
@@ -98,11 +93,11 @@ function makeMerchantOrder(world: World, order: QrOrder): boolean {
   return true;
 }
 
-// How long a legacy QR order lives: the header of v1, the date of v2. Source: `docs/field-notes.md` QR §1.1, §1.2.
+// The lifetime of a legacy QR order: a header in v1, a date in v2. Source: `docs/field-notes.md` QR §1.1, §1.2.
 
 const TTL_SECONDS = /^[1-9]\d{0,8}$/;
 
-/** `X-Ttl-Store-Preference` in milliseconds; null when it is missing or no number of seconds. Real tills send it on v2 paths too. */
+/** `X-Ttl-Store-Preference` in milliseconds; null without a valid number. Real tills send it on v2 paths too. */
 export function lifetimeHeader(call: QrCall): number | null {
   const seconds = call.header('x-ttl-store-preference') ?? '';
   return TTL_SECONDS.test(seconds) ? Number(seconds) * 1000 : null;
@@ -110,7 +105,7 @@ export function lifetimeHeader(call: QrCall): number | null {
 
 const moment = z.iso.datetime({ offset: true });
 
-/** @returns milliseconds until `expiration_date`; null for none. @throws PuenteError refused, unless it is a future moment. */
+/** @returns milliseconds left; null without a date. @throws PuenteError refused, unless the date is in the future. */
 export function lifetimeUntil(call: QrCall, expiration_date: string | null): number | null {
   if (expiration_date === null) return null;
   const left_ms = Date.parse(expiration_date) - call.world.clock.now();
@@ -120,9 +115,9 @@ export function lifetimeUntil(call: QrCall, expiration_date: string | null): num
   return left_ms;
 }
 
-// What a buyer does with a legacy QR order: pay, be declined, begin, go back. Source: `docs/field-notes.md` QR §2, finding 12.
+// Actions of a buyer on a legacy QR order. Source: `docs/field-notes.md` QR §2, finding 12.
 
-/** @throws PuenteError refused, when the order is in a terminal state, or `unlock` finds nobody paying. */
+/** @throws PuenteError refused, when the state excludes the action. */
 export function actOnQrOrder(world: World, order: QrOrder, action: BuyerAction, options: BuyerOptions): void {
   const impossible =
     order.state !== 'open' || (action === 'lock' && order.locked) || (action === 'unlock' && !order.locked);
@@ -132,13 +127,13 @@ export function actOnQrOrder(world: World, order: QrOrder, action: BuyerAction, 
   }
   order.locked = action === 'lock';
   if (action === 'pay') pay(world, order, options);
-  // The order stays open for another attempt; the rejected payment is seen in the opened merchant order.
+  // The order stays open for another attempt; the opened merchant order shows the rejected payment.
   if (action === 'decline') {
     const isNew = makeMerchantOrder(world, order);
     record(world, order, options, 'rejected', `cc_rejected_${world.settings.failed_status_detail}`);
     if (isNew) announceMerchantOrder(world, order, 'created');
   }
-  expireQrOrder(world, order); // if its time ran out while somebody was paying
+  expireQrOrder(world, order); // when its time ran out during the payment
 }
 
 function pay(world: World, order: QrOrder, options: BuyerOptions): void {
@@ -176,10 +171,9 @@ function record(
   order.updated_at_ms = world.clock.now();
 }
 
-// `POST /instore/orders/{merchant_order_id}/confirmation`: whether the buyer got the cash. Source: `docs/field-notes.md`
-// QR §1.4.
+// `POST /instore/orders/{merchant_order_id}/confirmation` of the cash. Source: `docs/field-notes.md` QR §1.4.
 
-/** 204. After `canceled` and `fail` the buyer has the whole payment back, since there was no cash. */
+/** After `canceled` and `fail` the whole payment is refunded, because the buyer got no cash. */
 export const confirmCashOut: QrHandler = (call) => {
   const id = call.path('merchant_order');
   if (!/^\d{1,15}$/.test(id)) throw refuse('qr', 'invalid_property', 'id');
@@ -191,7 +185,7 @@ export const confirmCashOut: QrHandler = (call) => {
   if (body.status_detail !== undefined && !isKnown) throw refuse('qr', 'invalid_property', 'status_detail');
   const order = call.world.merchant_orders.get(Number(id));
   if (order?.merchant_id !== call.merchant.user_id) throw refuse('qr', 'order_not_found');
-  // Without cash, before the payment and a second time there is nothing to confirm; what was answered then is unknown.
+  // No cash, no payment yet, or a second confirmation: the real answer is unknown.
   if (order.cash_out_minor === 0 || order.state !== 'paid' || order.confirmation !== null) {
     throw refuse('qr', 'bad_request');
   }
@@ -208,9 +202,9 @@ const detailsOf: Readonly<Record<string, readonly string[]>> = {
   fail: ['internal_communication_error', 'other'],
 };
 
-// DELETE of what a till shows, the same for both attended families. Source: `docs/field-notes.md` QR §1.1, §1.2.
+// DELETE of a till's order, the same for both attended families. Source: `docs/field-notes.md` QR §1.1, §1.2.
 
-/** 204, also on an empty till unless the setting `legacy_qr_delete_empty` says otherwise. @throws PuenteError refused, while it is being paid. */
+/** 204, also on an empty till (setting `legacy_qr_delete_empty`). @throws PuenteError refused, while it is paid. */
 export function takeOff(call: QrCall, till: PointOfSale): Answer {
   if (takeAway(call, till, 'canceled')) return noContent;
   const status = call.world.settings.legacy_qr_delete_empty;

@@ -20,7 +20,7 @@ const getMerchantOrder: Handler<'merchant_orders'> = (call) => {
   return json(200, renderMerchantOrder(call.world, order));
 };
 
-/** `elements` is null, not empty, when nothing is found; parameters that are no filter are ignored. */
+/** `elements` is null when nothing is found; unknown parameters are ignored. */
 const searchMerchantOrders: Handler<'merchant_orders'> = (call) => {
   const { world, merchant, query } = call;
   const own = [...world.merchant_orders.values()].filter((order) => order.merchant_id === merchant.user_id);
@@ -37,12 +37,12 @@ const searchMerchantOrders: Handler<'merchant_orders'> = (call) => {
   return json(200, { elements, next_offset: offset + page.length, total: found.length });
 };
 
-/** Published nowhere; other searches of the service have it. */
+/** Not published; the vendor's other searches have it. */
 const DEFAULT_LIMIT = 50;
 
 type Test = (order: QrOrder) => boolean;
 
-/** Each filter checks its value once and gives the test of an order. */
+/** Each filter parses its value once and returns the test of an order. */
 const filters: Readonly<Record<string, (value: string, call: Call) => Test>> = {
   status:
     (value, { world }) =>
@@ -80,7 +80,6 @@ function to(end_ms: number, timeOf: (order: QrOrder) => number): Test {
   return (order) => timeOf(order) <= end_ms;
 }
 
-/** @throws PuenteError refused. */
 function momentOf(value: string, { world }: Call): number {
   const time_ms = parseMoment(value, world.clock.now());
   if (time_ms === null) throw refuse('merchant_orders', 'bad_request');
@@ -94,12 +93,12 @@ function count(query: URLSearchParams, name: string, otherwise: number): number 
   return Number(value);
 }
 
-// A merchant order as it is now: its two states, its sums and its full shape. Source: `docs/field-notes.md` QR §2.
+// A merchant order: its states, its sums and its shape. Source: `docs/field-notes.md` QR §2.
 
-/** One invented buyer pays everything. */
+/** One invented buyer makes every payment. */
 const PAYER_ID = 700_900_001;
 
-/** Every field that a client may count or add up is there; `payments`, `shipments`, `payouts`, `items` are always arrays. */
+/** Has every field that clients count or add up; `payments`, `shipments`, `payouts`, `items` are always arrays. */
 function renderMerchantOrder(world: World, order: QrOrder): object {
   const merchant = world.merchant(order.merchant_id);
   const { status, order_status, payments, paid_minor, refunded_minor } = merchantOrderState(world, order);
@@ -142,7 +141,7 @@ interface Summary {
   refunded_minor: number;
 }
 
-/** Refunds are read from the payments, so that the states follow whoever refunds. */
+/** Reads refunds from the payments, so that a refund by any call changes the states. */
 export function merchantOrderState(world: World, order: QrOrder): Summary {
   const payments = order.payment_ids.flatMap((id) => world.payments.get(id) ?? []);
   const taken = payments.filter(({ status }) => status !== 'rejected');
@@ -160,7 +159,7 @@ function stateOf(order: QrOrder, paid_minor: number, refunded_minor: number): Pi
   return { status: 'opened', order_status: order.locked ? 'payment_in_process' : 'payment_required' };
 }
 
-/** Virtual time, epoch milliseconds; a refund counts. */
+/** Virtual time, epoch milliseconds; a refund is an update. */
 function lastUpdatedMs(world: World, order: QrOrder): number {
   const times = order.payment_ids.map((id) => world.payments.get(id)?.updated_at_ms ?? 0);
   return Math.max(order.updated_at_ms, ...times);

@@ -1,4 +1,4 @@
-/** v1: attended orders, which answer with the object of a checkout preference. Source: `docs/field-notes.md` QR §1.1. */
+/** In-store QR v1: attended orders, answered as checkout preferences. Source: `docs/field-notes.md` QR §1.1. */
 
 import type { Json } from '../../../contract/json.ts';
 import { jsonNumber } from '../../../contract/legacy-amount.ts';
@@ -26,7 +26,6 @@ import { lifetimeHeader, openOrder, takeOff } from './lifecycle.ts';
 
 type PreferenceCall = Call<'qr_v1'>;
 
-/** `POST` and `PUT /mpmobile/instore/qr/{user_id}/{external_id}` and `/{pos_id}`: the till shows this from now on. */
 const createPreference: Handler<'qr_v1'> = (call) => {
   if (call.path('user') !== '') demandOwner(call);
   const content = readPreference(call);
@@ -34,14 +33,13 @@ const createPreference: Handler<'qr_v1'> = (call) => {
   return json(call.world.settings.legacy_qr_preference_status, renderPreference(order, call.merchant));
 };
 
-/** `GET …`: what the till shows; the shape of this answer is not public (`docs/field-notes.md` QR §11). */
+/** The shape of this answer is not public (`docs/field-notes.md` QR §11). */
 const getPreference: Handler<'qr_v1'> = (call) => {
   const order = call.world.shown.get(ownTill(call).id);
   if (order === undefined) throw refuse('qr_v1', 'order_not_found');
   return json(200, renderPreference(order, call.merchant));
 };
 
-/** `DELETE …`: 204. */
 const cancelPreference: Handler<'qr_v1'> = (call) => takeOff(call, ownTill(call));
 
 function ownTill(call: PreferenceCall): PointOfSale {
@@ -93,7 +91,7 @@ function renderPreference(order: QrOrder, merchant: Merchant): object {
 
 // The body of a v1 order: items without a total. Source: `docs/field-notes.md` QR §1.1.
 
-/** @throws PuenteError refused, with the code of the first field that does not hold. */
+/** @throws PuenteError refused, with the code of the first invalid field. */
 function readPreference(call: PreferenceCall): QrContent {
   const body = bodyObject(call);
   const refuseField: RefuseField = (fault, name) => refuse('qr_v1', fault, name);
@@ -103,7 +101,7 @@ function readPreference(call: PreferenceCall): QrContent {
   const sponsor_id = readSponsor(call, body.sponsor_id ?? null);
   const read = readItems(call, body.items);
   const total_minor = read.reduce((sum, { price_minor, item }) => sum + price_minor * item.quantity, 0);
-  // "amount cannot be paid" is an `invalid_items` in the reference.
+  // The reference counts "amount cannot be paid" as `invalid_items`.
   if (total_minor <= 0 || !Number.isSafeInteger(total_minor)) throw refuseItem('invalid_property', 'amount');
   const items = read.map(({ item }) => item);
   return {
@@ -120,12 +118,12 @@ function readPreference(call: PreferenceCall): QrContent {
   };
 }
 
-/** One code for everything about items. */
+/** One code covers all faults of items. */
 const refuseItem: RefuseField = (fault, name) => refuse('qr_v1', fault, name, 'invalid_items');
 
 function readItems(call: PreferenceCall, items: Json | undefined): { item: QrItem; price_minor: number }[] {
   if (items === undefined || items === null) throw refuseItem('missing_property', 'items');
-  // A real capture: items as an object, or as anything else that is no list.
+  // As in a real capture: items that are an object or anything else but a list.
   if (!Array.isArray(items)) throw refuse('qr_v1', 'bad_request');
   if (items.length === 0) throw refuseItem('missing_property', 'items');
   return items.map((item) => {

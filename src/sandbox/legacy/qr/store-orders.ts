@@ -1,4 +1,4 @@
-/** v2: attended orders, which are put, got as they were sent, and deleted; and dynamic and hybrid codes. Source: `docs/field-notes.md` QR §1.2, §1.3. */
+/** In-store QR v2: attended orders, dynamic and hybrid codes. Source: `docs/field-notes.md` QR §1.2, §1.3. */
 
 import type { Json } from '../../../contract/json.ts';
 import { json, noContent, refuse } from '../../answer.ts';
@@ -22,7 +22,6 @@ import { confirmCashOut, lifetimeHeader, lifetimeUntil, openOrder, takeOff } fro
 
 type StoreCall = Call<'qr'>;
 
-/** `PUT …/pos/{external_pos_id}/orders`, with or without the store: 204 without a body. */
 const putStoreOrder: Handler<'qr'> = (call) => {
   demandOwner(call);
   const content = readStoreOrder(call, false);
@@ -30,7 +29,6 @@ const putStoreOrder: Handler<'qr'> = (call) => {
   return noContent;
 };
 
-/** `GET …/orders`: the order as it was sent. */
 const getStoreOrder: Handler<'qr'> = (call) => {
   demandOwner(call);
   const order = call.world.shown.get(namedTill(call).id);
@@ -38,13 +36,12 @@ const getStoreOrder: Handler<'qr'> = (call) => {
   return json(200, order.sent);
 };
 
-/** `DELETE …/orders`: 204. */
 const deleteStoreOrder: Handler<'qr'> = (call) => {
   demandOwner(call);
   return takeOff(call, namedTill(call));
 };
 
-/** `POST …/qrs`: a code of its own, beside what the till shows; nobody can fetch or delete it. `PUT …/qrs`: one that the till shows too. */
+/** `POST …/qrs`: a code of its own, which no call can read or delete. `PUT …/qrs`: the till shows it too. */
 const createCode =
   (mode: 'dynamic' | 'hybrid'): Handler<'qr'> =>
   (call) => {
@@ -58,10 +55,7 @@ const createCode =
 
 // The body of a v2, dynamic or hybrid order: items with totals, and cash. Source: `docs/field-notes.md` QR §1.2, §1.3.
 
-/**
- * @param demandsUrl whether `notification_url` must be a URL, as the dynamic POST alone does.
- * @throws PuenteError refused, with the code of the first field that does not hold.
- */
+/** @param demandsUrl whether `notification_url` must be a URL; only the dynamic POST requires it. */
 function readStoreOrder(call: StoreCall, demandsUrl: boolean): QrContent {
   const body = bodyObject(call);
   const fields = fieldsOf(body, call.merchant.site, refuseField);
@@ -95,7 +89,7 @@ function readStoreOrder(call: StoreCall, demandsUrl: boolean): QrContent {
 const refuseField: RefuseField = (fault, name) => refuse('qr', fault, name);
 const refuseItem: RefuseField = (fault, name) => refuseField(fault, `items.${name}`);
 
-/** An empty object and an amount of 0 do no harm: real tills send both. */
+/** Accepts an empty object and an amount of 0, because real tills send both. */
 function readCashOut(call: StoreCall, cash_out: Json | undefined): number {
   if (cash_out === undefined || cash_out === null) return 0;
   if (!isObject(cash_out)) throw refuseField('invalid_property', 'cash_out');
@@ -151,7 +145,7 @@ function readItem({ merchant: { site } }: StoreCall, item: JsonObject): ReadItem
 }
 
 const collector = '/instore/qr/seller/collectors/:user';
-/** One version of the guide has the singular. */
+/** One version of the guide has the singular `collector`. */
 const codes = '/instore/orders/qr/seller/collector{s}/:user/pos/:till/qrs';
 
 export const storeOrderRows: Rows<'qr'> = [
