@@ -12,7 +12,6 @@ import type { World } from './world.ts';
 export interface Call<Family extends AnyFamily = AnyFamily> {
   world: World;
   family: Family;
-  /** The owner of the token. */
   merchant: Merchant;
   token: string;
   request: Request;

@@ -123,10 +123,7 @@ export interface TimerQueue<Job> {
   clear(): void;
 }
 
-/**
- * Timers by due time, equal times in the order of arrival. A sorted array, because nearly all timers are expiries
- * of the same length, which are added at its end.
- */
+/** By due time, then by arrival. A sorted array: nearly all timers are expiries of one length, added at its end. */
 export function createTimerQueue<Job>(): TimerQueue<Job> {
   const timers: Timer<Job>[] = [];
   return {

@@ -72,7 +72,6 @@ function collection<Schema extends z.ZodType, Key extends string | number>(
   return { schema, keyOf };
 }
 
-/** The lists of a snapshot beside the collections. */
 export const listSchemas = {
   faults: z.array(setFaultSchema),
   requests: z.array(requestLine),
@@ -81,7 +80,6 @@ export const listSchemas = {
 
 // Timer jobs.
 
-/** A notification to deliver. */
 const letterSchema = z.strictObject({
   url: z.string(),
   /** For the log: the topic, the order, intent or payment notified, and its change. */

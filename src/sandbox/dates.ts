@@ -22,8 +22,7 @@ const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?
 const RELATIVE = /^NOW((?:[ +-]\d{1,6}(?:SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)S?)*)$/;
 
 /**
- * Epoch milliseconds of an ISO date, `NOW`, `NOW-30DAYS`, `NOW-1HOUR` and the like; null for anything else. A space
- * counts as the plus sign that a client did not encode.
+ * Epoch milliseconds of an ISO date, `NOW` or `NOW-30DAYS`; else null. A space counts as a plus that was not encoded.
  */
 export function parseMoment(text: string, now_ms: number): number | null {
   const relative = RELATIVE.exec(text);

@@ -5,7 +5,6 @@ import type { AtTerminal, AtTill, Order, Refund } from './records.ts';
 import type { Exponent } from './sites.ts';
 import type { World } from './world.ts';
 
-/** The full order of create, get and cancel answers. */
 export function renderOrder(world: World, order: Order): object {
   const { settings } = world;
   const { place } = order;
@@ -93,7 +92,6 @@ function renderWithdrawal({ transaction }: Order, { withdrawal }: AtTill, expone
 
 const INVENTED_CARD = { first_digits: '503175', last_digits: '0604' };
 
-/** A node of `transactions.refunds[]`. */
 export function renderRefund(refund: Refund, exponent: Exponent): object {
   return {
     id: refund.id,

@@ -28,7 +28,6 @@ export function mayMove(world: World, order: Order, status: OrderStatus): boolea
   return (transitions[order.place.type][order.status] ?? []).includes(status);
 }
 
-/** Stores a new order and starts its expiry. */
 export function openOrder(world: World, order: Order, lifetime_ms: number): void {
   world.orders.set(order.id, order);
   world.references.set(`${order.merchant_id}/${order.external_reference}`, order);
@@ -49,7 +48,6 @@ export function approve(world: World, order: Order, method: Method, paid_minor: 
   move(world, order, 'processed', world.settings.paid_status_detail, 'accredited');
 }
 
-/** @param method of the rejected payment. */
 export function fail(world: World, order: Order, method: Method, status_detail: string | undefined): void {
   const { settings } = world;
   const detail = status_detail ?? settings.failed_status_detail;

@@ -298,7 +298,6 @@ export type PaymentIntent = z.output<typeof intentSchema>;
 
 export const refundIntentSchema = z.strictObject({
   ...terminalWork,
-  /** Number of the payment. */
   payment: z.int(),
   /** As sent, text or number. */
   payment_id: z.union([z.string(), z.number()]),
@@ -398,9 +397,7 @@ export type KeyEntry = z.output<typeof keySchema>;
 
 // Actions of people at terminals and of buyers.
 
-/**
- * `process`: card read, outcome unknown. `confirm_needed`: outcome is read on the terminal. `error`: terminal error.
- */
+/** `process`: card read, outcome unknown. `confirm_needed`: outcome is on the terminal. `error`: terminal error. */
 export const terminalActions = ['pick_up', 'process', 'pay', 'decline', 'cancel', 'confirm_needed', 'error'] as const;
 export type TerminalAction = (typeof terminalActions)[number];
 
@@ -460,7 +457,6 @@ export type FaultRule = z.infer<typeof faultSchema>;
 
 export const setFaultSchema = z.strictObject({
   rule: faultSchema,
-  /** Requests that matched, and requests it acted on. */
   matched: z.int(),
   acted: z.int(),
 });
@@ -476,13 +472,11 @@ export const requestLine = z.strictObject({
 });
 export type RequestLine = z.output<typeof requestLine>;
 
-/** A line of the log of notifications. */
 export const sentLine = z.strictObject({
   at: z.string(),
   url: z.string(),
   /** `order` or a legacy topic. */
   topic: z.string(),
-  /** The order or intent announced. */
   subject: z.string(),
   action: z.string(),
   /** Counted from 1. */

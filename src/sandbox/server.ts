@@ -30,7 +30,6 @@ export interface Sandbox {
   world: World;
   /** The number of settings that `GET /_sandbox/settings` shows. */
   assumptions: number;
-  /** Whether the world was read from the file. */
   is_restored: boolean;
   /** Ends every connection, timer and webhook. */
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-/** One attempt to deliver one notice: build, send without redirects, judge by status alone, record. */
+/** One attempt to deliver a notice: build, send without redirects, judge by status alone, record. */
 
 import { Client, type Dispatcher } from 'undici';
 import { PuenteError, type Sentence, type Spoken } from '../../error.ts';
@@ -12,7 +12,7 @@ import { type NoticeRequest, noticeRequest, type Receiver, withoutCredentials } 
 import type { Resolve } from './resolve.ts';
 import { afterNoticeAttempt } from './retry-schedule.ts';
 
-/** Pause before a failed record of an attempt is tried again; nothing new is sent meanwhile. */
+/** Pause before a failed record of an attempt is tried again; its notice stays in flight. */
 const RECORD_PAUSE_MS = 5_000;
 
 export type NoticeDelivery = Pick<
@@ -23,7 +23,7 @@ export type NoticeDelivery = Pick<
 export interface AttemptParts {
   store: NoticeDelivery;
   sender: Pick<Sender, 'send'>;
-  /** Puente's public address without a slash at its end; notices of merchant orders name it. */
+  /** Puente's public address without a final slash; notices of merchant orders contain it. */
   public_url: string;
   /** `now`: epoch ms. `sleep` resolves after `ms`, or as soon as `signal` aborts. */
   clock: { now(): number; sleep(ms: number, signal: AbortSignal): Promise<void> };
@@ -31,16 +31,12 @@ export interface AttemptParts {
   random: () => number;
   /** Age in ms from which a refused notice is given up; null: never. */
   horizon_ms: number | null;
-  /** After every recorded attempt, for logs and counters. */
   onAttempt?: (notice: Notice, attempt: Attempt) => void;
-  /** When the store fails; the loop continues. */
+  /** Called when the store fails; the loop continues. */
   onFault?: (error: unknown, notice?: Notice) => void;
 }
 
-/**
- * Makes and records one attempt. Never rejects.
- * @param receiver Null when the merchant's settings or the link could not be read.
- */
+/** Makes and records one attempt. Never rejects. @param receiver null when settings or link are unreadable. */
 export async function attemptNotice(
   parts: AttemptParts,
   notice: Notice,
@@ -50,7 +46,7 @@ export async function attemptNotice(
   const started = parts.clock.now();
   const request = writeRequest(notice, receiver, parts.public_url, started);
   const result = 'said' in request ? held(request) : await parts.sender.send(withCredentials(request));
-  // A connection cut by Puente's own stop proves nothing about the receiver; the notice stays due.
+  // A connection that Puente's own stop cut proves nothing about the receiver; the notice stays due.
   if (stopping.aborted && result.status === null) return;
   const ended = parts.clock.now();
   const attempt: Attempt = {
@@ -73,13 +69,12 @@ export async function attemptNotice(
   await record(parts, notice, attempt, next, stopping);
 }
 
-/** Credentials of the URL are sent as a header, as HTTP clients do. */
 function withCredentials(request: NoticeRequest): NoticeRequest {
   const { url, headers } = withoutCredentials(request.url);
   return { ...request, url, headers: { ...request.headers, ...headers } };
 }
 
-/** The request, or one sentence that says why there is none and what to do. */
+/** The request, or why there is none and what to do. */
 function writeRequest(
   notice: Notice,
   receiver: Receiver | null,
@@ -98,7 +93,7 @@ function writeRequest(
   }
 }
 
-/** Retries while the store fails: a delivered notice that is not recorded would be sent again at once. */
+/** Retries while the store fails: a delivered notice without a record would be sent again at once. */
 async function record(
   parts: AttemptParts,
   notice: Notice,
@@ -113,7 +108,7 @@ async function record(
       return;
     } catch (error) {
       parts.onFault?.(error, notice);
-      // The notice was changed meanwhile, so this attempt is not recorded.
+      // The notice has changed, so this attempt is not recorded.
       if (error instanceof PuenteError && error.code === 'conflict') return;
       if (stopping.aborted) return;
       await parts.clock.sleep(RECORD_PAUSE_MS, stopping);
@@ -127,15 +122,15 @@ function held(detail: Sentence): SendResult {
 
 /** The legacy contract gives a receiver 22 s (`docs/field-notes.md` Point §3.2). */
 const TIMEOUT_MS = 22_000;
-/** Lookup and connection take no real receiver longer; the rest of the time is for its answer. */
+/** No real receiver needs longer for lookup and connection; the rest of the time is for its answer. */
 const MAX_CONNECT_MS = 10_000;
-/** Enough for an ordinary answer to end by itself (`docs/protocol.md` §3.13). */
+/** Larger than any ordinary answer (`docs/protocol.md` §3.13). */
 const MAX_ANSWER_BYTES = 16 * 1024;
 /** The schedule limits it further, to twice its own pause. */
 const MAX_RETRY_AFTER_MS = 48 * 3_600_000;
-/** Legacy accepted only these; it sent again after every other 2xx. */
+/** Legacy accepted only these, and sent again after any other 2xx. */
 const DELIVERED: readonly number[] = [200, 201];
-/** Failures of this machine or its resolver; never the receiver's fault. */
+/** Failures of this machine or its resolver, never of the receiver. */
 const OUR_CODES: readonly string[] = [
   'EMFILE',
   'ENFILE',
@@ -150,7 +145,7 @@ const OUR_CODES: readonly string[] = [
 export interface SendResult {
   outcome: Attempt['outcome'];
   status: number | null;
-  /** Nothing of the receiver's body. */
+  /** Contains nothing of the receiver's body. */
   detail: Sentence;
   retry_after_ms: number | null;
 }
@@ -158,20 +153,20 @@ export interface SendResult {
 export interface Sender {
   /** Never rejects. */
   send(request: NoticeRequest): Promise<SendResult>;
-  /** Cuts the calls under way. */
+  /** Cuts running calls. */
   close(): Promise<void>;
 }
 
 export interface SenderOptions {
   policy: OutboundPolicy;
-  /** For requests without a User-Agent of their own. */
+  /** For requests without their own User-Agent. */
   userAgent: string;
-  /** In place of the system's resolver. */
+  /** Replaces the system's resolver. */
   resolve?: Resolve;
   timeout_ms?: number;
 }
 
-/** Sends a guarded POST without redirects. Every notice has its own connection, so that every attempt's address is checked. */
+/** Sends guarded POSTs without redirects, each on its own connection, so that every attempt's address is checked. */
 export function createSender({ policy, userAgent, resolve, timeout_ms = TIMEOUT_MS }: SenderOptions): Sender {
   const connect = guardedConnector(policy, Math.min(timeout_ms, MAX_CONNECT_MS), resolve);
   const open = createEntries<Client>();
@@ -232,7 +227,7 @@ function judge({ statusCode: status, headers }: Dispatcher.ResponseData): SendRe
   };
 }
 
-/** Reads until the end or the limit; the status has already decided, so a broken body changes nothing. */
+/** The status has already decided, so a broken body changes nothing. */
 async function readSome(body: AsyncIterable<Uint8Array>): Promise<void> {
   let bytes = 0;
   try {
@@ -241,7 +236,7 @@ async function readSome(body: AsyncIterable<Uint8Array>): Promise<void> {
       if (bytes >= MAX_ANSWER_BYTES) return;
     }
   } catch {
-    // Cut by the receiver or by our timeout.
+    // Cut by the receiver or by the timeout.
   }
 }
 
@@ -258,7 +253,6 @@ function failed(error: unknown, timeout_ms: number): SendResult {
   return { ...result, outcome: 'theirs', detail: say('attempt.broken', { code }) };
 }
 
-/** The guard's refusals are one message each. */
 function messageOf({ said: [said], message }: PuenteError): Sentence {
   return said === undefined ? quoted(message) : say(said.code, said.facts);
 }

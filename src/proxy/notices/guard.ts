@@ -1,4 +1,4 @@
-/** The outbound URL guard: which merchant URLs a notice may go to, checked again by the connector at connect time. */
+/** The outbound URL guard: which URLs a notice may go to, checked again at connect time. */
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -8,15 +8,15 @@ import { say } from '../../locales/message.ts';
 import { publicResolver, type Resolve, systemResolver } from './resolve.ts';
 
 export interface OutboundPolicy {
-  /** Opens plain http, loopback and private addresses, and every port: for a sandbox or a closed network. */
+  /** Allows plain http, loopback, private addresses and every port: for a sandbox or a closed network. */
   allow_private: boolean;
-  /** Takes plain http to public addresses as well, on port 80 or one of `ports`. */
+  /** Allows plain http to public addresses, on port 80 or one of `ports`. */
   allow_http: boolean;
-  /** Ports that may be called, 443 and 8443 by default. */
+  /** Allowed ports, 443 and 8443 by default. */
   ports: number[];
   /**
-   * Puente's own public names and addresses, as `host` or `host:port`: a notice to itself would loop. An entry without a
-   * port is also refused as the address of another name.
+   * Puente's own public names and addresses, as `host` or `host:port`: a notice to Puente would loop. An entry without
+   * a port is also refused as the address of another name.
    */
   own_hosts: string[];
 }
@@ -25,8 +25,8 @@ export interface OutboundPolicy {
 const MAX_URL_CHARACTERS = 2048;
 
 /**
- * Checks a URL before its name is resolved, in its parsed form: the URL standard writes `0x7f.1`, `2130706433` and the like
- * in one way (`test/faults/README.md` F113, F116).
+ * Checks a URL before its name is resolved, in its parsed form: the URL standard writes `0x7f.1`, `2130706433` and the
+ * like in one way (`test/faults/README.md` F113, F116).
  * @throws PuenteError blocked_address, with a sentence that says what to change.
  */
 export function checkUrl(text: string, policy: OutboundPolicy): URL {
@@ -56,10 +56,7 @@ const PRINTABLE_ASCII = /^[\x21-\x7e]+$/;
 const EMPTY_LABEL = /^\.|\.\.|\.$/;
 const AUTHORITY_WITH_USER = /^[a-z]+:\/*[^/?]*@/i;
 
-/**
- * A connector for undici that connects only to allowed addresses: every address of the lookup must be allowed, an IP literal
- * is checked itself (there is no lookup for it), and the peer of the socket is checked once more (F114).
- */
+/** An undici connector that checks every address of the lookup, an IP literal, and the peer of the socket (F114). */
 export function guardedConnector(
   policy: OutboundPolicy,
   connect_timeout_ms: number,
@@ -84,7 +81,7 @@ export function guardedConnector(
   };
 }
 
-/** Node's lookup hook over `resolve`; refuses the whole answer if one address is not allowed. */
+/** Refuses the whole answer if one address is not allowed. */
 function guardedLookup(policy: OutboundPolicy, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(
@@ -109,7 +106,7 @@ function answerRefusal(hostname: string, found: LookupAddress[], policy: Outboun
   return null;
 }
 
-/** A socket that its peer has closed already has no address to check. */
+/** A socket that its peer has already closed has no address to check. */
 function peerRefusal({ remoteAddress }: Socket, policy: OutboundPolicy): Error | null {
   if (remoteAddress === undefined)
     return Object.assign(new Error('closed as soon as it was open'), { code: 'ECONNRESET' });
@@ -128,7 +125,7 @@ function portOf(url: URL): number {
   return url.protocol === 'https:' ? 443 : 80;
 }
 
-/** The host without IPv6 brackets and without the root's dot: `localhost.` is `localhost`. */
+/** Without IPv6 brackets and the final dot: `localhost.` is `localhost`. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
@@ -156,20 +153,20 @@ function isLocalName(host: string): boolean {
   return !host.includes('.') || LOCAL_ENDINGS.some((ending) => host === ending || host.endsWith(`.${ending}`));
 }
 
-/** The URL itself is not repeated: merchants put keys into its query. */
+/** Leaves out the URL, because merchants put keys into its query. */
 function blocked(cause: Spoken): PuenteError {
   return new PuenteError('blocked_address', say('attempt.blocked', { cause }));
 }
 
-/** Allowed by `allow_private`. Link-local stays blocked: clouds have their metadata service there. */
+/** Ranges that `allow_private` allows. Link-local stays blocked: clouds have their metadata service there. */
 const PRIVATE_RANGES: readonly string[] = ['loopback', 'private', 'uniqueLocal'];
-/** Interface ids that contain an IPv4 address (ISATAP): a tunnel on this machine would lead to it. */
+/** Interface ids with an IPv4 address (ISATAP), to which a tunnel on this machine would lead. */
 const ISATAP_IDS: readonly number[] = [0x0000, 0x0200];
 const ISATAP_MARK = 0x5efe;
-/** Global unicast as assigned by IANA; the rest of IPv6 (mapped, compatible, NAT64, translated, local) is refused by default. */
+/** Global unicast as assigned by IANA; other IPv6 (mapped, compatible, NAT64, translated, local) is refused. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** Why an address is not allowed, in a few words; null when it is. Only public unicast is (`test/faults/README.md` F113). */
+/** Why an address is not allowed; null when it is. Only public unicast is allowed (`test/faults/README.md` F113). */
 export function addressRefusal(text: string, allow_private: boolean): Spoken | null {
   const address = readAddress(text);
   if (address === null) return say('address.none', {});
@@ -197,7 +194,7 @@ function readAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
 
 const HIDDEN = '…';
 
-/** A URL for people and the disk: scheme, host and port. Path, query and credentials, which may be secrets, are hidden. */
+/** Scheme, host and port, for display and storage. Path, query and credentials may be secrets, and are hidden. */
 export function shownUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null) return 'not a URL';

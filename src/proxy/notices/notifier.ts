@@ -1,40 +1,37 @@
-/** The delivery loop: takes due notices from the store, sends them at a bounded and fair pace, and records every attempt. */
+/** The delivery loop: reads due notices, sends them at a bounded and fair rate, and records every attempt. */
 import { PuenteError } from '../../error.ts';
 import { createEntries, type Entries } from '../concurrency.ts';
 import type { Notice } from '../records/notices.ts';
 import { type AttemptParts, attemptNotice, type NoticeDelivery } from './delivery.ts';
 import type { Receiver } from './request.ts';
 
-/** How often the store is read for notices that became due by time; new ones call `wake`. */
+/** Interval of reads for notices that became due by time; new ones call `wake`. */
 const POLL_MS = 1_000;
-/** A stop waits this long for attempts under way; those that are cut are not recorded and sent again after the start. */
+/** A stop waits this long for running attempts; those that are cut are not recorded, and sent again after the start. */
 const STOP_GRACE_MS = 3_000;
-/** An abort without a reason makes an error with a stack each time. */
+/** An abort without a reason creates an error with a stack each time. */
 const WOKEN = 'woken';
 
 export interface NotifierParts extends AttemptParts {
   store: NoticeDelivery;
-  /**
-   * Called for every attempt, because a merchant may change its URL while notices wait (F121). All Point notices of a
-   * merchant go to one host; those of QR sales may go to different ones.
-   */
+  /** Called for every attempt, because a merchant may change its URL while notices wait (F121). */
   receiver: (notice: Notice) => Promise<Receiver>;
-  /** Attempts in flight, over all receivers; 50 by `docs/protocol.md` §3.13. */
+  /** Running attempts, over all receivers; 50 by `docs/protocol.md` §3.13. */
   concurrency: number;
-  /** Attempts in flight to one host, so that a slow receiver can't occupy all; 2 by the same rule. */
+  /** Running attempts to one host, so that a slow receiver can't occupy all; 2 by the same rule. */
   per_host: number;
 }
 
 export interface Notifier {
-  /** Reads due notices now; for after a commit that wrote some. */
+  /** Reads due notices now; called after a commit that wrote some. */
   wake(): void;
-  /** Starts nothing more, and waits up to 3 s for attempts under way. */
+  /** Starts no more attempts, and waits up to 3 s for running ones. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the loop. Of one topic and id at most one notice is in flight. An attempt is recorded after it ended, so a crash
- * between delivery and record causes a second delivery with the same request id, never a lost one (F119).
+ * Sends one notice of a topic and id at a time. An attempt is recorded after its end, so a crash in between causes a
+ * second delivery with the same request id, never a lost one (F119).
  */
 export function startNotifier(parts: NotifierParts): Notifier {
   const stopping = new AbortController();
@@ -55,10 +52,7 @@ export function startNotifier(parts: NotifierParts): Notifier {
     flights.set(kindOf(notice), { host, ended });
   }
 
-  /**
-   * Null when the settings can't be used, which must not stop the notices of other merchants.
-   * @throws PuenteError store_failed: no settings can be read now, and all due notices stay due.
-   */
+  /** Null for unusable settings: other merchants' notices continue. @throws PuenteError store_failed; all stay due. */
   async function lookUp(notice: Notice): Promise<Receiver | null> {
     try {
       return await parts.receiver(notice);
@@ -69,7 +63,7 @@ export function startNotifier(parts: NotifierParts): Notifier {
     }
   }
 
-  /** Starts attempts, merchants in turns; false when all places are taken. */
+  /** Starts attempts, merchants in turns; false when no place is left. */
   async function startSome(due: Notice[], underWay: ReadonlySet<string>, look: Look): Promise<boolean> {
     const waiting = inTurns(
       due.filter((notice) => !underWay.has(kindOf(notice))),
@@ -125,11 +119,7 @@ export function startNotifier(parts: NotifierParts): Notifier {
   };
 }
 
-/**
- * Notices in turns: one of each merchant, then the second of each, and so on; a merchant's own stay in their order.
- * Merchants with the lowest turn come first.
- * @param turnOf When a merchant was last served, as a rising number; 0 when never.
- */
+/** One notice of each merchant, then the second of each. @param turnOf rises when a merchant is served; 0: never. */
 export function inTurns<N extends Pick<Notice, 'merchant_id'>>(
   notices: N[],
   turnOf: (merchant_id: string) => number,
@@ -167,25 +157,25 @@ function countOf(flights: Entries<Flight>, host: string): number {
   return count;
 }
 
-/** A batch is four times what can be in flight, so that notices under way don't hide later ones. */
+/** Four times the attempts in flight, so that running notices do not hide later ones. */
 const BATCH_FACTOR = 4;
-/** Pages of merchants in one look; the next look begins where this one ended. */
+/** Pages of merchants in one look; the next look starts after them. */
 const MOST_PAGES = 4;
-/** How often the notices behind waiting ones are read, which costs reads per merchant. */
+/** Interval of reads behind waiting notices, which cost reads per merchant. */
 const WALK_EVERY_MS = 1_000;
 
 /** Merchants whose notices have no place now; both sets may grow while the pages are read. */
 interface Held {
-  /** Their Point notices have no place: they are left out of the next turns. */
+  /** Their Point notices have no place: the next turns leave them out. */
   merchants: ReadonlySet<string>;
   /** Some of their notices have no place. */
   some_of: ReadonlySet<string>;
 }
 
 /**
- * Reads due notices: the oldest, and while there are too many, those of each merchant in turns. No backlog hides other
- * notices, and a look costs the same with a hundred as with a hundred thousand (`test/faults/README.md` F120). Behind
- * notices that wait for a busy host, the others of their merchant are read a batch at a time.
+ * Reads the oldest due notices, and of a large backlog those of each merchant in turns: no backlog hides other notices,
+ * and a look costs the same with a hundred as with a hundred thousand (`test/faults/README.md` F120). Behind notices
+ * that wait for a busy host, the others of their merchant are read a batch at a time.
  */
 function createBacklog(store: NoticeDelivery, { concurrency, per_host }: NotifierParts) {
   const batch = BATCH_FACTOR * concurrency;
@@ -194,7 +184,7 @@ function createBacklog(store: NoticeDelivery, { concurrency, per_host }: Notifie
   /** Where the next turn of merchants starts; empty: at the first. */
   let after_merchant = '';
   return {
-    /** Due notices in pages. `now`: epoch ms. */
+    /** @param now epoch ms. */
     async *pages(now: number, held: Held): AsyncGenerator<Notice[]> {
       const oldest = await store.dueNotices(now, batch);
       if (oldest.length < batch) {
@@ -216,7 +206,7 @@ function createBacklog(store: NoticeDelivery, { concurrency, per_host }: Notifie
   };
 }
 
-/** Continues behind the last notice read of each merchant, and restarts at its end. */
+/** Continues after the last notice read of each merchant, and starts again at the end. */
 function createWalk(
   store: NoticeDelivery,
   batch: number,
@@ -243,25 +233,23 @@ function distinct(notices: Notice[]): Notice[] {
   return [...new Map(notices.map((notice) => [notice.id, notice])).values()];
 }
 
-/** One look at the due notices. */
 interface Look extends Held {
-  /** Known to have no place, without a lookup of its receiver. */
+  /** No place, as known without a look-up of its receiver. */
   isHeld(notice: Notice): boolean;
-  /** There is a place for the notice at its host. */
   hasPlace(notice: Notice, host: string): boolean;
 }
 
 /**
- * Remembers the hosts of merchants and sales for a moment, so that a thousand notices of one busy host are not looked up each
- * time. All Point notices of a merchant share a host, so one that waits holds the others; those of QR sales don't.
- * @param kept_ms all is forgotten after this time: a merchant may have changed its URL.
+ * Caches the hosts of merchants and sales, so that a thousand notices of one busy host are not looked up each time. The
+ * Point notices of a merchant share a host, so one that waits holds the others; those of QR sales do not.
+ * @param kept_ms the cache is emptied after this time, because a merchant may have changed its URL.
  */
 function createPlaces(kept_ms: number) {
   const of_merchants = new Map<string, Set<string>>();
   const of_sales = new Map<string, Set<string>>();
   let since = Number.NEGATIVE_INFINITY;
   return {
-    /** @param isFull a host has no place. @param now epoch ms. */
+    /** @param isFull whether a host has no place. @param now epoch ms. */
     look(isFull: (host: string) => boolean, now: number): Look {
       if (Math.abs(now - since) >= kept_ms) {
         of_merchants.clear();
@@ -271,7 +259,7 @@ function createPlaces(kept_ms: number) {
       const merchants = idsAt(of_merchants, isFull);
       const sales = idsAt(of_sales, isFull);
       const some_of = new Set<string>();
-      /** Hosts where a QR notice had to wait: a place that becomes free is for the oldest, in the next look. */
+      /** Hosts where a QR notice waits: a place that becomes free is for the oldest, in the next look. */
       const crowded = new Set<string>();
       return {
         merchants,

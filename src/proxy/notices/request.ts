@@ -25,15 +25,17 @@ export interface NoticeTarget {
   /** The merchant's URL; its own query stays in front. */
   url: string;
   dialect: Dialect;
-  /** The merchant's own, for webhooks; those of QR are unsigned without one, as they could never be verified (§0 row 7). */
+  /**
+   * Signs webhooks. QR webhooks without one are unsigned: no key could verify them (`docs/field-notes.md` QR finding
+   * 7).
+   */
   secret: Secret | null;
-  /** Puente's public address without a slash at its end: receivers fetch `resource` from it (§0 row 3). */
+  /** Puente's public address without a final slash, for `resource` (`docs/field-notes.md` QR finding 3). */
   public_url: string;
 }
 
 /**
- * The request of one attempt. The request id is the notice's own id, the same on every attempt.
- * @param timestamp_ms epoch ms of this attempt.
+ * The request of one attempt; the request id is the notice's id, the same on every attempt. `timestamp_ms`: epoch.
  * @throws ZodError when a webhook's facts are not those of its topic.
  */
 export function noticeRequest(notice: Notice, target: NoticeTarget, timestamp_ms: number): NoticeRequest {
@@ -41,10 +43,7 @@ export function noticeRequest(notice: Notice, target: NoticeTarget, timestamp_ms
   return notice.form === 'webhook' ? webhook(notice, target, timestamp_ms) : ipn(notice, target, timestamp_ms);
 }
 
-/**
- * `point_integration_wh` is signed with the merchant's own secret; the signature of `point_integration_ipn` verifies with no
- * key. The id is signed and sent in its own case (`docs/field-notes.md` Point §3.1, §3.2, finding 3).
- */
+/** Signs `point_integration_wh` only; the id keeps its case (`docs/field-notes.md` Point §3.1, §3.2, finding 3). */
 function intent({ id, legacy_id, body }: Notice, { url, dialect, secret }: NoticeTarget, ts: number): NoticeRequest {
   const is_signed = dialect === 'point_integration_wh' && secret !== null;
   const idName =
@@ -63,7 +62,7 @@ function intent({ id, legacy_id, body }: Notice, { url, dialect, secret }: Notic
   };
 }
 
-/** The URL without its user name and password, and the header that has them instead, as HTTP clients do. */
+/** Moves the user name and the password of the URL to a header, as HTTP clients do. */
 export function withoutCredentials(text: string): { url: string; headers: { authorization?: string } } {
   const url = URL.parse(text);
   if (url === null || (url.username === '' && url.password === '')) return { url: text, headers: {} };
@@ -81,13 +80,13 @@ function decoded(text: string): string {
   }
 }
 
-/** Puts `query` behind the URL's own parameters, which stay as they are. */
+/** Appends `query` to the URL's own parameters, which stay unchanged. */
 export function withQuery(url: string, query: string): string {
   if (!url.includes('?')) return `${url}?${query}`;
   return /[?&]$/.test(url) ? url + query : `${url}&${query}`;
 }
 
-/** The value of `x-signature` (`docs/field-notes.md` Point finding 3, `docs/field-notes.md` QR §5.3). `ts` in the unit that the form has. */
+/** The value of `x-signature` (`docs/field-notes.md` Point finding 3, QR §5.3); `ts` in the unit of the form. */
 export function signature(signed: { id: string; request_id: string; ts: number }, secret: Secret): string {
   const manifest = `id:${signed.id};request-id:${signed.request_id};ts:${signed.ts};`;
   const digest = createHmac('sha256', secret.reveal()).update(manifest).digest('hex');
@@ -95,9 +94,8 @@ export function signature(signed: { id: string; request_id: string; ts: number }
 }
 
 /**
- * The `x-signature` of an IPN, made without a secret: it has the form that receivers may require, and verifies with no key,
- * as upstream's own did (`docs/field-notes.md` Spec Authentication 6, `docs/field-notes.md` QR §5.1).
- * @param timestamp_ms epoch ms of the attempt.
+ * The `x-signature` of an IPN, made without a secret: receivers may require its form, and it verifies with no key, as
+ * upstream's own did (`docs/field-notes.md` Spec Authentication 6, QR §5.1). `timestamp_ms`: epoch.
  */
 export function unverifiableSignature(request_id: string, timestamp_ms: number): string {
   const ts = Math.floor(timestamp_ms / 1000);
@@ -107,13 +105,13 @@ export function unverifiableSignature(request_id: string, timestamp_ms: number):
 /** The facts of a payment or merchant order at the time of the notice. */
 export const feedFacts = z.object({
   first: z.boolean(),
-  /** Of a merchant order. */
+  /** Merchant orders only. */
   order_status: z.enum(merchantOrderStates).optional(),
   application_id: z.string().optional(),
 });
 export type FeedFacts = z.infer<typeof feedFacts>;
 
-/** The agent is upstream's, because firewalls and receivers match it. */
+/** The user agent is upstream's, because firewalls and receivers match it. */
 function ipn({ id, topic, subject }: Notice, { url, public_url }: NoticeTarget, timestamp_ms: number): NoticeRequest {
   const resource = topic === 'merchant_order' ? `${public_url}/merchant_orders/${subject}` : subject;
   return {
@@ -133,7 +131,7 @@ function webhook(notice: Notice, { url, secret }: NoticeTarget, timestamp_ms: nu
   const facts = feedFacts.parse(JSON.parse(notice.body));
   const type = topic === 'payment' ? 'payment' : 'topic_merchant_order_wh';
   const body = topic === 'payment' ? paymentBody(notice, facts) : merchantOrderBody(notice, facts);
-  // Real deliveries carry seconds, and the official SDK reads them so (`docs/field-notes.md` QR finding 9).
+  // Real deliveries have seconds, and the official SDK reads them so (`docs/field-notes.md` QR finding 9).
   const ts = Math.floor(timestamp_ms / 1000);
   return {
     url: withQuery(url, `data.id=${subject}&type=${type}`),
@@ -153,7 +151,7 @@ function paymentBody(notice: Notice, facts: FeedFacts): Record<string, unknown> 
   return { id: numberOf(notice), ...common, action, data: { id: notice.subject } };
 }
 
-/** The root id is the merchant order, there is no `data.id`, and the status is there twice (§5.3). */
+/** The root id is the merchant order's; no `data.id`; the status appears twice (`docs/field-notes.md` QR §5.3). */
 function merchantOrderBody(notice: Notice, facts: FeedFacts): Record<string, unknown> {
   const status = statusOf(feedFacts.required({ order_status: true }).parse(facts).order_status);
   const action = facts.first ? 'create' : 'update';
@@ -167,14 +165,14 @@ function commonBody(notice: Notice, facts: FeedFacts, type: string) {
     type,
     date_created: new Date(notice.created_at).toISOString(),
     application_id: facts.application_id,
-    // A number, as in captured deliveries; the application is text there.
+    // A number, as in captured deliveries, where the application is text.
     user_id: Number(notice.merchant_id),
     version: 1,
     api_version: 'v1',
   };
 }
 
-/** The notice's number, the same on every attempt: the last 48 bits of its UUID, exact in a double. */
+/** The last 48 bits of the UUID: the same on every attempt, and exact in a double. */
 function numberOf(notice: Notice): number {
   return Number.parseInt(notice.id.slice(-12), 16);
 }
@@ -206,7 +204,7 @@ export function receiverFinder(ports: Ports): (notice: Notice) => Promise<Receiv
   };
 }
 
-/** Where a link's notices go: the sale's own URL, or the merchant's current one; null without any, and the notices are held. The outbound guard checks it later. */
+/** The URL of the sale, the merchant or the settings; null: notices are held. The outbound guard checks it later. */
 export function targetOf(ports: Ports, link: Link | null, merchant: Merchant | null): string | null {
   const own = link === null ? null : callableUrl(noticeUrl(ports, link) ?? '', ports.notices.scheme);
   return own ?? (merchant === null ? null : merchantUrl(ports, merchant)) ?? ports.settings.merchants.notice_url;
@@ -220,22 +218,17 @@ export function merchantUrl(ports: Ports, { sealed_notice_url: sealed }: Merchan
 /** A notice before its form is decided. */
 export type News = Omit<NewNotice, 'form'>;
 
-/** Forms of payments and merchant orders; an intent's notice has the form of the merchant's dialect. */
+/** Forms of payments and merchant orders; the merchant's dialect decides that of an intent. */
 export type FeedForm = Exclude<NoticeForm, 'point'>;
 
-/** One notice for each form, with its own attempts, so that a receiver that accepts only one form gets that one in time. */
+/** Each form is a notice with its own attempts, so that a receiver of only one form gets that one in time. */
 export function inForms(news: readonly News[], forms: readonly FeedForm[]): NewNotice[] {
   return news.flatMap((one): NewNotice[] =>
     one.topic === 'point' ? [{ ...one, form: 'point' }] : forms.map((form) => ({ ...one, form })),
   );
 }
 
-/**
- * The forms of a QR sale's notices.
- * @param url where they will go by the current settings; null for none.
- * @param setting the merchant's `qr_notices`; `source_news` in the URL is stronger.
- * @param ipn_means `notices.source_news_ipn`: the guides and the specification contradict each other (`docs/field-notes.md` QR finding 10).
- */
+/** `source_news` in the URL overrides `setting`. @param ipn_means `notices.source_news_ipn` (QR finding 10). */
 export function qrForms(url: string | null, setting: QrNotices, ipn_means: FeedForm): readonly FeedForm[] {
   const query = url?.split('?').slice(1).join('?') ?? '';
   const source_news = new URLSearchParams(query).get('source_news');
@@ -244,17 +237,14 @@ export function qrForms(url: string | null, setting: QrNotices, ipn_means: FeedF
   return setting === 'both' ? ['ipn', 'webhook'] : [setting];
 }
 
-/**
- * The forms in which a Point sale's payment is notified beside the intent; empty for none.
- * @param setting the merchant's `point_payment_notices`.
- */
+/** The forms of a Point payment's notice beside that of the intent; empty for none. */
 export function pointPaymentForms(setting: PointPaymentNotices, dialect: Dialect): readonly FeedForm[] {
   if (setting === 'off') return [];
   if (dialect === 'point_integration_ipn') return ['ipn'];
   return setting === 'all' ? ['webhook'] : [];
 }
 
-/** Where this sale's notices go; null: to the merchant's URL. */
+/** The sale's own URL; null: the merchant's is used. */
 export function noticeUrl(ports: Ports, link: Link): string | null {
   if (link.sealed_notice_url === null) return null;
   return ports.vault.open(link.sealed_notice_url, 'notice-url').toString('utf8');

@@ -2,24 +2,23 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';
 
-/** All addresses of a host name; handed in by tests. */
+/** All addresses of a host name; tests hand in their own. */
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
 
-/** Of one DNS server; the second try takes longer. */
+/** Per DNS server; the second try takes longer. */
 const TIMEOUT_MS = 2_000;
 const TRIES = 2;
-/** Each server has its tries; the whole lookup must end well before the sender's limit for connecting (10 s). */
+/** Limit of the whole lookup, which must end well before the sender's limit for connecting (10 s). */
 const LONGEST_MS = 6_000;
 /** Wait for the other family once one has an address: some name servers never answer for IPv6. */
 const OTHER_FAMILY_MS = 300;
-/** After a change of network the new servers are used within this time. */
+/** New servers are used within this time after a change of network. */
 const SERVERS_KEPT_MS = 5_000;
-/** The name or its addresses do not exist. */
 const NOTHING_THERE: readonly string[] = ['ENOTFOUND', 'ENODATA'];
 
 /** For tests. */
 export interface ResolverParts {
-  /** In place of this machine's. */
+  /** Replaces the servers of this machine. */
   servers?: () => readonly string[];
   longest_ms?: number;
   /** Monotonic, ms. */
@@ -27,9 +26,9 @@ export interface ResolverParts {
 }
 
 /**
- * Queries the DNS servers directly. The system's lookup blocks one of a few threads of this process, which upstream's name
- * needs too: a merchant whose names never answer could block all sales. One family with an address is enough. It rejects
- * with ENOTFOUND or EAI_AGAIN, as the system's lookup does.
+ * Queries the DNS servers directly. The system's lookup blocks one of a few threads that upstream's name needs too: a
+ * merchant whose names never answer could block all sales. One family with an address is enough. Rejects with ENOTFOUND
+ * or EAI_AGAIN, as the system's lookup does.
  */
 export function publicResolver({
   servers,
@@ -58,7 +57,7 @@ export function publicResolver({
   };
 }
 
-/** A resolver reads the machine's servers once. It is kept while they are the same, because it remembers which of them answer. */
+/** Keeps a resolver while the machine's servers are the same, because it remembers which of them answer. */
 function currentServers(open: () => Resolver, now: () => number): { resolver(): Resolver; doubt(): void } {
   let kept = open();
   let looked_at = now();
@@ -89,7 +88,7 @@ function answerOf(family: 4 | 6): [(addresses: string[]) => Answer, (error: Node
   ];
 }
 
-/** The answers within the time: all, or those that are there shortly after the first one with an address. */
+/** All answers, or those that arrive shortly after the first one with an address. */
 function inTime(queries: readonly Promise<Answer>[], longest_ms: number): Promise<Answer[]> {
   return new Promise((resolve) => {
     const answers: Answer[] = [];

@@ -1,10 +1,10 @@
-/** When a notice is tried again: the schedule of the legacy contract as a pure function. */
+/** When a notice is sent again: the schedule of the legacy contract as a pure function. */
 import type { Attempt, Notice } from '../records/notices.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Pause after attempt 1, 2, 3 …; the last one repeats for ever. Three times 15 min, then growing (`docs/architecture.md` Decision 8). */
+/** Pause after attempt 1, 2, 3 …: three times 15 min, then growing (`docs/architecture.md` Decision 8). */
 const PAUSES_MS: readonly number[] = [
   15 * MINUTE_MS,
   15 * MINUTE_MS,
@@ -17,16 +17,16 @@ const PAUSES_MS: readonly number[] = [
   12 * HOUR_MS,
 ];
 const LAST_PAUSE_MS = 24 * HOUR_MS;
-/** A notice held by Puente is tried again at the first pause of the legacy contract, always. */
+/** A notice that Puente holds waits the first pause of the legacy contract every time. */
 const OWN_PAUSE_MS = 15 * MINUTE_MS;
-/** Largest part added to a pause: spreads notices that became due together, e.g. after an outage; never earlier than the contract. */
+/** Largest part added to a pause, never subtracted: spreads notices that became due together, e.g. after an outage. */
 const JITTER = 0.1;
 /** Limits a receiver's `Retry-After`, in multiples of the pause. */
 const RETRY_AFTER_FACTOR = 2;
 
 export interface AfterAttempt {
   outcome: Attempt['outcome'];
-  /** Attempts that count, this one included, from 1. */
+  /** Attempts that count, this one included. */
   attempts: number;
   /** Epoch ms. */
   created_at: number;
@@ -40,9 +40,9 @@ export interface AfterAttempt {
 }
 
 /**
- * The state of a notice after an attempt. A notice held by Puente (`ours`) is never given up and keeps a flat 15 min;
- * one that the receiver refused follows the schedule and is `dead` only once it is older than the horizon.
- * Source: `docs/architecture.md` Decision 8, `docs/protocol.md` §3.13.
+ * A notice that Puente holds (`ours`) is never given up, and waits 15 min each time. One that the receiver refused
+ * follows the schedule, and is `dead` only once it is older than the horizon. Source: `docs/architecture.md` Decision
+ * 8, `docs/protocol.md` §3.13.
  */
 export function afterNoticeAttempt(after: AfterAttempt): { state: Notice['state']; next_attempt_at: number } {
   if (after.outcome === 'delivered') return { state: 'delivered', next_attempt_at: after.now };
@@ -57,12 +57,12 @@ export function afterNoticeAttempt(after: AfterAttempt): { state: Notice['state'
   return { state: 'pending', next_attempt_at: after.now + Math.max(jittered(pause_ms, after.random), requested_ms) };
 }
 
-/** The pause after the n-th attempt in ms, before jitter; n counts from 1. */
+/** Ms after the n-th attempt, counted from 1, without jitter. */
 export function noticePause_ms(attempts: number): number {
   return PAUSES_MS[Math.max(1, attempts) - 1] ?? LAST_PAUSE_MS;
 }
 
-/** The longest wait after attempt 1, 2, 3 … in ms, whatever `Retry-After` says; the last one repeats. */
+/** Longest waits after attempt 1, 2, 3 … in ms, `Retry-After` included; the last one repeats. */
 export function longestNoticeWaits_ms(): number[] {
   return [...PAUSES_MS, LAST_PAUSE_MS].map((pause_ms) => RETRY_AFTER_FACTOR * pause_ms);
 }

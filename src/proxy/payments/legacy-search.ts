@@ -1,4 +1,4 @@
-/** Searches of the legacy API, whose results are merged with Puente's own sales, and the dates that clients write in them. */
+/** Searches of the legacy API whose results are merged with Puente's own sales, and the dates in their queries. */
 
 import type { LegacyCall } from '../http/answer.ts';
 import { type Answered, answered, refused } from '../http/answer.ts';
@@ -16,7 +16,7 @@ export interface LegacySearch {
   moments: readonly string[];
 }
 
-/** What legacy answered, and when it was requested, epoch ms; cached for each merchant and query, because tills poll every second. */
+/** Legacy's answer and the epoch ms of its request, cached by merchant and query, because tills poll every second. */
 export function searchLegacy(
   ports: Ports,
   call: LegacyCall,
@@ -37,7 +37,6 @@ export function searchLegacy(
   );
 }
 
-/** Logs that Puente's own results stand alone. */
 export function warnOfLegacy(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): void {
   ports.log.warn('search: legacy did not answer; only sales of Puente are listed', {
     operation: call.operation.name,
@@ -58,13 +57,13 @@ export async function asUpstreamSays(ports: Ports, call: LegacyCall, outcome: Up
   return answered(status, body, { 'retry-after': String(Math.ceil(retry_after_ms / 1000)) });
 }
 
-/** The query of the first `offset + limit` results: a page of the merged list depends on everything before it. */
+/** The query of the first `offset + limit` results, because a page of the merged list depends on all before it. */
 export function fromTheFirst(query: Record<string, string>, offset: number, limit: number): Record<string, string> {
   const { offset: _offset, ...others } = query;
   return { ...others, limit: String(offset + limit) };
 }
 
-/** Reads the orders of live links again unless they were read within `reads.search_fresh_ms`. @param most orders read, the first ones. */
+/** Reads live orders again, at most `most`, unless they were read within `reads.search_fresh_ms`. */
 export async function refreshLive(ports: Ports, call: LegacyCall, links: Link[], most: number): Promise<Link[]> {
   const fresh_since = ports.clock.now() - ports.settings.reads.search_fresh_ms;
   const stale = links
@@ -75,17 +74,12 @@ export async function refreshLive(ports: Ports, call: LegacyCall, links: Link[],
   return links.map((link) => read.get(link.legacy_id) ?? link);
 }
 
-/** Clients forget to encode the plus of an offset, and it arrives as a space. */
+/** The plus of an offset arrives as a space when a client does not encode it. */
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?(?:(Z)|([ +-])(\d{2}):?(\d{2}))?$/;
 const NOW = /^NOW((?:[ +-]\d{1,6}(?:SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)S?)*)$/;
 const STEP = /([ +-])(\d+)(SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)/g;
 
-/**
- * Epoch ms of an ISO 8601 date or instant, UTC without an offset, and of `NOW`, `NOW-30DAYS`, `NOW-1HOUR`
- * (`docs/field-notes.md` QR §3, used filters).
- * @param now epoch ms.
- * @returns null for anything else.
- */
+/** Epoch ms of ISO 8601 (UTC without an offset), `NOW`, `NOW-30DAYS`; else null (`docs/field-notes.md` QR §3). */
 export function searchMoment(text: string, now: number): number | null {
   const relative = NOW.exec(text);
   if (relative !== null) return stepped(now, relative[1] ?? '');
@@ -98,8 +92,8 @@ export function searchMoment(text: string, now: number): number | null {
 }
 
 /**
- * The cache key of a search. A till that polls up to now writes another instant each time, so the instants of the named
- * parameters are rounded; the query that is sent stays the till's own.
+ * The cache key of a search. A till that polls up to now sends another instant each time, so the instants of the named
+ * parameters are rounded; the query that is sent stays unchanged.
  * @param step_ms how old a cached answer may be; 0 rounds nothing.
  */
 export function searchKey(
@@ -114,7 +108,7 @@ export function searchKey(
   return new URLSearchParams(coarse.sort(([one], [other]) => (one < other ? -1 : 1))).toString();
 }
 
-/** Months and years are those of the calendar, in UTC. */
+/** Months and years follow the calendar, in UTC. */
 function stepped(now: number, steps: string): number | null {
   const date = new Date(now);
   for (const [, sign, digits, unit] of steps.matchAll(STEP)) {

@@ -1,4 +1,4 @@
-/** The refund protocol: write the row first, one refund at a time, under its own key, and read the order before a repeat (`docs/protocol.md` §3.9). */
+/** Makes a refund: row first, one at a time, own key, order read before a repeat (`docs/protocol.md` §3.9). */
 import { createHash } from 'node:crypto';
 import { stringifyJson } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
@@ -34,21 +34,19 @@ import {
 
 export type Made = { kind: 'made'; refund: Refund; link: Link } | { kind: 'answer'; answer: LegacyAnswer };
 
-/** A refund with less time than this left would only turn a known outcome into an unknown one. */
+/** With less time left a refund would only turn a known outcome into an unknown one. */
 const SHORTEST_REFUND_MS = 250;
 
 /**
- * Refunds a part of a payment, or with null all that is left. Concurrent refunds of the payment wait.
- * @param requested_minor minor units.
- * @throws PuenteError refused, while there is no room for its row; Error for a link without an order, a defect.
+ * Refunds minor units of a payment, or with null all that is left. Concurrent refunds of the payment wait.
+ * @throws PuenteError refused, without room for the row; Error for a link without an order, a defect.
  */
 export function makeRefund(ports: Ports, call: LegacyCall, link: Link, requested_minor: number | null): Promise<Made> {
   return ports.memory.mutex.run(link.legacy_id, () => refundNow(ports, call, link, requested_minor));
 }
 
 /**
- * Answers a made refund, and records when the answer has left whole. Until then an equal call counts for longer as the
- * repetition of one whose answer was lost (`docs/protocol.md` §3.9).
+ * Records when the whole answer was sent; until then an equal call counts longer as a repeat (`docs/protocol.md` §3.9).
  */
 export function answerRefund(ports: Ports, refund: Refund, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
@@ -57,7 +55,7 @@ export function answerRefund(ports: Ports, refund: Refund, answer: Answered): An
         await ports.store.refunds.saveRefund(refund, { told_at: ports.clock.now() });
       }
     } catch (error) {
-      // Another answer about the same refund was recorded meanwhile.
+      // Another answer about the same refund has been recorded.
       if (!(error instanceof PuenteError) || error.code !== 'conflict') throw error;
     }
   };
@@ -72,7 +70,7 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   if (order_id === null) throw new Error(`the link ${named.legacy_id} has no order to refund`);
   const { exponent } = ports.tables.site(call.merchant.site);
   const plan = { token: call.token, exponent, deadline };
-  // The sum refunded before decides later what became of an unknown outcome.
+  // The sum that was refunded before resolves an unknown outcome later.
   const { link: seen_link, settled } = await lookAtOrder(ports, named, plan);
   const link = await markHeard(ports, seen_link);
   // The stored order never goes back in time; a lagging read may.
@@ -98,7 +96,7 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
   try {
     return await sendRefund(ports, call, { refund, link, order_id, plan, repeated: !opened });
   } catch (error) {
-    // The bytes may have left, and the row is durable: the next read of the order finds the outcome.
+    // The request may have been sent, and the row is durable: the next read of the order finds the outcome.
     if (!(error instanceof PuenteError) || error.code === 'refused') throw error;
     ports.log.error('refund: outcome could not be stored', { legacy_id: link.legacy_id, cause: error.message });
     return refusedAs(call, 'outcome_unknown');
@@ -106,8 +104,8 @@ async function refundNow(ports: Ports, call: LegacyCall, named: Link, requested_
 }
 
 /**
- * Ms since a refund was requested, by the monotonic clock where this process received it: a wall clock that is set forward
- * would make a new refund of a repetition (`test/faults/README.md` F47).
+ * Ms since a refund was requested, by the monotonic clock where this process received it: a wall clock that is set
+ * forward would turn a repetition into a new refund (`test/faults/README.md` F47).
  */
 function ageOf(ports: Ports, { id, created_at }: Refund): number {
   const age_ms = ports.clock.now() - created_at;
@@ -123,7 +121,7 @@ interface Sending {
   repeated: boolean;
 }
 
-/** Sends it once, and commits the outcome before the till is answered. */
+/** Sends once, and commits the outcome before the till is answered. */
 async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Promise<Made> {
   const { refund, link, order_id, plan, repeated } = sending;
   const outcome = await post(ports, call, sending);
@@ -133,7 +131,7 @@ async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Pro
   if (verdict.kind === 'made') {
     const saved = await ports.store.refunds.saveRefund(refund, { ...verdict.facts, state: 'DONE' });
     ports.memory.failpoint('refund.settled');
-    // Merchant orders and notices follow the order.
+    // Merchant orders and notices depend on the order.
     const seen = await lookAtOrder(ports, link, plan);
     return { kind: 'made', refund: saved, link: seen.link };
   }
@@ -149,7 +147,7 @@ async function sendRefund(ports: Ports, call: LegacyCall, sending: Sending): Pro
   return findOut(ports, call, sending, outcome, verdict.contradicted);
 }
 
-/** The order decides; a refund that it doesn't show may still happen, and is left in doubt. */
+/** The order decides; a refund that it does not show may still happen, and stays in doubt. */
 async function findOut(
   ports: Ports,
   call: LegacyCall,
@@ -170,7 +168,7 @@ async function findOut(
   return refusedAs(call, 'outcome_unknown');
 }
 
-/** `POST /v1/orders/{id}/refund` with the key and the bytes of the row, the same at every repeat, until upstream is ready. */
+/** Sends the key and the bytes of the row, the same at every repeat, until upstream is ready. */
 function post(ports: Ports, call: LegacyCall, sending: Sending): Promise<UpstreamOutcome> {
   const { refund, link, order_id, plan } = sending;
   const { amount_minor, idempotency_key } = refund;

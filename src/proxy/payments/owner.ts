@@ -1,4 +1,4 @@
-/** Finds the link of a payment that upstream names, also before the link knows the payment. */
+/** Finds the link of one of upstream's payments, also before the link has the payment's number. */
 import { payment as paymentSchema } from '../../contract/payments.ts';
 import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
@@ -7,7 +7,7 @@ import { refreshLink } from '../sales/refresh.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 
-/** The fields of a payment that identify its sale. Nothing else is kept, because there may be thousands. */
+/** The fields of a payment that identify its sale. Only these are cached, because there may be thousands. */
 interface PaymentTraits {
   id?: unknown;
   external_reference?: unknown;
@@ -26,8 +26,8 @@ interface SeenTraits {
 }
 
 /**
- * The link of a payment whose number no link has, because its event is late or lost. The payment is read once, and the
- * order of the link that it names. Null for a payment that is not Puente's, or can't be read now.
+ * The link of a payment whose event is late or lost. Reads the payment once, and the order of the link that it names.
+ * Null for a payment that is not Puente's, or can't be read now.
  * @param token accepted as this merchant's. @param payment_id digits.
  */
 export async function findUnseenPayment(
@@ -40,7 +40,7 @@ export async function findUnseenPayment(
   const seen = traits === null ? null : await linkOfPayment(ports, token, merchant_id, traits, at);
   if (seen === null) return null;
   const link = seen.payment_id === payment_id ? seen : await refreshLink(ports, seen, token);
-  // Of several payment attempts at one sale, the one that its order names is the sale's.
+  // Of several payment attempts at one sale, the order names the one that counts.
   return link.payment_id === payment_id ? link : null;
 }
 
@@ -59,7 +59,7 @@ async function readTraits(ports: Ports, token: Secret, merchant_id: string, paym
   );
 }
 
-/** `GET /v1/payments/{id}`. @param payment_id digits. */
+/** @param payment_id digits. */
 export function sendPaymentRead(ports: Ports, token: Secret, payment_id: string): Promise<UpstreamOutcome> {
   const { timeout_ms } = ports.settings.reads;
   const path = `/v1/payments/${payment_id}`;
@@ -75,8 +75,8 @@ function orderIdOf(order: unknown): unknown {
 }
 
 /**
- * The link that a payment names by its number, its order, or the reference that was sent upstream. A link that doesn't
- * know the payment yet is refreshed from its order.
+ * The link that a payment names by its number, its order, or the reference that was sent upstream. A link without the
+ * payment is refreshed from its order.
  * @param known_at epoch ms when the payment was requested: an order that was read since then is recent enough.
  */
 export async function linkOfPayment(
@@ -97,7 +97,7 @@ export async function linkOfPayment(
   const link = await store.links.linkByReference(merchant_id, external_reference);
   if (link === null) return null;
   const isDerived = external_reference !== link.client_reference;
-  // A reference of the client's own may have been used elsewhere before: then the order has to name this payment.
+  // The client may have used its own reference elsewhere before: then the order must name this payment.
   if (!isDerived && (link.state !== 'LIVE' || link.payment_id !== null)) return null;
   const seen = await withPayment(ports, token, link, payment, known_at);
   return isDerived || seen.payment_id === String(payment.id) ? seen : null;

@@ -1,4 +1,4 @@
-/** Reading a payment and its refunds: the real one with the till's own reference, or one made from its order (`docs/field-notes.md` QR §3). */
+/** A payment and its refunds: real with the till's reference, or made from its order (`docs/field-notes.md` QR §3). */
 
 import { payment as paymentSchema } from '../../contract/payments.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
@@ -23,7 +23,7 @@ import { sendPaymentRead } from './owner.ts';
 import { hasDoubt, lookAtOrder } from './refund-decisions.ts';
 import { refundsOfOrder, withOwnDates } from './refund-view.ts';
 
-/** `GET /v1/payments/{id}`; upstream's errors are passed on unchanged. */
+/** `GET /v1/payments/{id}`; upstream's errors are proxied unchanged. */
 export async function getPayment(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   if (call.link === null) return { kind: 'carry' };
   const link = await settledLink(ports, call, call.link);
@@ -36,20 +36,17 @@ export async function getPayment(ports: Ports, call: LegacyCall): Promise<Legacy
 
 export type PaymentRead =
   | { kind: 'real'; payment: Record<string, unknown> }
-  /** Upstream has none with that number, or there is no real number. */
+  /** Upstream has no payment with that number, or the number is Puente's own. */
   | { kind: 'missing' }
   | { kind: 'failed'; answer: Answered };
 
-/** The real payment, or where that can't be read, one made from its order. */
+/** The real payment, or one made from its order where that can't be read. */
 export async function showPayment(ports: Ports, call: LegacyCall, link: Link, fresh_ms: number): Promise<unknown> {
   const read = await readPayment(ports, call, link, fresh_ms);
   return read.kind === 'real' ? ownView(ports, call, link, read.payment) : paymentFromOrder(ports, call, link);
 }
 
-/**
- * `GET /v1/payments/{id}` upstream; cached for each state of the order, so that it is read again after an event.
- * @param fresh_ms how old an answer may be.
- */
+/** Cached for each state of the order, so that an event causes a new read. @param fresh_ms how old an answer may be. */
 export async function readPayment(ports: Ports, call: LegacyCall, link: Link, fresh_ms: number): Promise<PaymentRead> {
   const { payment_id, order_version } = link;
   if (payment_id === null || isMintedPayment(payment_id)) return { kind: 'missing' };
@@ -72,7 +69,7 @@ export async function readPayment(ports: Ports, call: LegacyCall, link: Link, fr
   return { kind: 'real', payment };
 }
 
-/** True for a payment of another sale with the number of this one's: reported, and not shown. */
+/** True for the payment of another sale with this one's number: it is reported, and not shown. */
 async function isContradicting(ports: Ports, link: Link, payment: Record<string, unknown>): Promise<boolean> {
   const key = `payment ${link.legacy_id}`;
   const contradiction = paymentContradictionIn(link, payment);
@@ -81,14 +78,14 @@ async function isContradicting(ports: Ports, link: Link, payment: Record<string,
   return contradiction !== null;
 }
 
-/** A real payment with the till's own values instead of those that were sent upstream; key order kept. */
+/** A real payment with the till's own values instead of those that were sent upstream; keeps the key order. */
 export async function ownView(
   ports: Ports,
   call: LegacyCall,
   link: Link,
   real: Record<string, unknown>,
 ): Promise<Record<string, unknown>> {
-  // Its `order` has a number that is no merchant order; that of a QR sale is one.
+  // Its `order` number is not a merchant order; that of a QR sale is one.
   if (link.family === 'point') markLimitation(ports.exchange, 'LIM-08');
   const { id } = (real.order ?? {}) as { id?: unknown }; // any JSON object, or null
   const context = paymentContext(ports, call, link, id);
@@ -98,7 +95,6 @@ export async function ownView(
   return own;
 }
 
-/** A payment made from its order, where upstream has no such payment. */
 export async function paymentFromOrder(ports: Ports, call: LegacyCall, link: Link): Promise<unknown> {
   const current = link.state === 'LIVE' ? await readLink(ports, link, call.token) : link;
   const refunds = await refundsOfOrder(ports, call, current);
@@ -106,7 +102,7 @@ export async function paymentFromOrder(ports: Ports, call: LegacyCall, link: Lin
   return ports.tables.payment(current.order ?? {}, context).value.body;
 }
 
-/** The link, with a refund in doubt settled by reading its order; not while one is being made. */
+/** Settles a refund in doubt by reading its order, unless a refund is being made. */
 export async function settledLink(ports: Ports, call: LegacyCall, link: Link): Promise<Link> {
   if (ports.memory.mutex.busy(link.legacy_id) || !(await hasDoubt(ports, link))) return link;
   const { exponent } = ports.tables.site(call.merchant.site);
@@ -131,13 +127,11 @@ function paymentContext(ports: Ports, call: LegacyCall, link: Link, real_id?: un
   };
 }
 
-/** `GET /v1/payments/{id}/refunds`: an array. */
 export async function listRefunds(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const found = await findRefunds(ports, call);
   return 'kind' in found ? found : answered(200, found.refunds);
 }
 
-/** `GET /v1/payments/{id}/refunds/{refund_id}`. */
 export async function getRefund(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const found = await findRefunds(ports, call);
   if ('kind' in found) return found;

@@ -1,4 +1,4 @@
-/** Refunds: new, repeated or conflicting; what an outcome means; and settling one in doubt by reading its order (`docs/protocol.md` §3.9). */
+/** Refunds: new, repeated or conflicting; what an outcome means; and how doubt ends (`docs/protocol.md` §3.9). */
 import { type Order, refundedOrder } from '../../contract/orders.ts';
 import { minorUnits } from '../../mapping/values.ts';
 import { tickOf } from '../clock.ts';
@@ -15,7 +15,7 @@ import type { Secret } from '../vault.ts';
 
 export type Recognised =
   | { kind: 'new' }
-  /** Requested before: answered again when done, sent again with its own key while its outcome is unknown. */
+  /** Requested before: answered again when done, else sent again with its own key. */
   | { kind: 'same'; refund: Refund }
   /** The client's key belongs to another request. */
   | { kind: 'key_reused'; refund: Refund }
@@ -24,16 +24,15 @@ export type Recognised =
 
 /** An unanswered refund may be repeated for this long; a later equal request is a new refund. */
 const UNTOLD_FOR_MS = 15 * 60_000;
-/** A client's key names its refund for this long, as upstream's own keys do (`docs/protocol.md` §3.1). */
+/** A client's key identifies its refund for this long, like upstream's own keys (`docs/protocol.md` §3.1). */
 const KEY_MEMORY_MS = 24 * 60 * 60_000;
 
 /**
- * Two equal partial refunds are two, unless they have the same client key, or the till may not know the first: it was not
- * answered, or so recently that the answer may have been lost.
+ * Two equal partial refunds are two, unless they have the same client key, or the till may not know the first: it was
+ * not answered, or so recently that the answer may have been lost.
  * @param earlier refunds of the same payment, oldest first.
  * @param settled_id a refund whose outcome was found during this call, and was never answered.
  * @param join_window_ms how long an answered refund may be repeated without a key.
- * @param ageOf ms since a refund was requested.
  */
 export function recognise(
   earlier: readonly Refund[],
@@ -59,7 +58,7 @@ export function recognise(
     held.find((one) => isOpen(one)) ??
     held.filter((one) => isAlike(one) && (one.id === settled_id || isUntold(one))).toSorted(keylessFirst)[0] ??
     (client_key === null ? held.findLast((one) => isAlike(one) && isUnheard(one)) : undefined);
-  // A new key means a new refund, as soon as none is in progress.
+  // A new key means a new refund, unless one is in progress.
   if (untold === undefined || (client_key !== null && !isOpen(untold))) return { kind: 'new' };
   // A till without keys repeats a request without one. If the first had a key, sending another may refund twice and
   // answering the first may hide a new request: both are refused, and the till can repeat the first with its key.
@@ -71,40 +70,32 @@ function keylessFirst(one: Refund, other: Refund): number {
   return Number(one.client_key !== null) - Number(other.client_key !== null);
 }
 
-/** Its outcome is unknown, so that no other refund of the payment may be sent. */
+/** Without an outcome: no other refund of the payment may be sent. */
 export function isOpen(refund: Refund): boolean {
   return refund.state === 'SENDING' || refund.state === 'IN_DOUBT';
 }
 
-/** Upstream's facts about a refund that it made. */
 export type RefundFacts = Required<
   Pick<RefundChange, 'upstream_id' | 'reference_id' | 'refunded_minor' | 'upstream_status'>
 >;
 
 export type RefundVerdict =
   | { kind: 'made'; facts: RefundFacts }
-  /** Refused for sure; nothing was refunded. */
+  /** Refused for sure: nothing was refunded. */
   | { kind: 'refused' }
-  /** Not executed: a rate limit, upstream not ready yet, or proof that no byte left. */
+  /** A rate limit, upstream not ready yet, or proof that no byte was sent. */
   | { kind: 'not_executed' }
-  /**
-   * `contradicted`: refused now, after an earlier try that may have worked; the order decides. `other`: answered with a
-   * refund that was not requested.
-   */
+  /** `contradicted`: refused, but an earlier try may have worked; the order decides. `other`: of another refund. */
   | { kind: 'unknown'; contradicted: boolean; other?: true };
 
-/** The refund that was requested. */
 export interface RequestedRefund {
   /** Minor units; null: all that is left. */
   amount_minor: number | null;
-  /** The payment inside the order; undefined where the order names none. */
+  /** The payment of the order; undefined where the order names none. */
   transaction_id: string | undefined;
 }
 
-/**
- * @param requested an answer about another amount or payment proves nothing about this refund.
- * @param repeated an earlier try of this refund may have reached upstream.
- */
+/** An answer about another amount or payment is no proof. @param repeated an earlier try may have reached upstream. */
 export function judgeRefund(
   outcome: UpstreamOutcome,
   order_id: string,
@@ -137,19 +128,13 @@ function isOther(node: RefundNode, { amount_minor, transaction_id }: RequestedRe
   return node.transaction_id !== undefined && transaction_id !== undefined && node.transaction_id !== transaction_id;
 }
 
-/**
- * True for a part that is all that is left, which orders only refund as the whole. After a discount the till knows the
- * amount of the sale, which is more than was paid.
- */
+/** Orders refund all that is left only as a whole. After a discount the till's amount is more than was paid. */
 export function isEverything(asked_minor: number, { paid_minor, refunded_minor, sale_minor }: Sums): boolean {
   const discounted = paid_minor < sale_minor;
   return asked_minor === paid_minor - refunded_minor || (discounted && asked_minor === sale_minor - refunded_minor);
 }
 
-/**
- * The facts that a freshly read order shows of a refund in doubt; null when it doesn't show it.
- * @param claimed upstream ids of the payment's other refunds.
- */
+/** Facts of a refund in doubt; null when the fresh order does not show it. @param claimed ids of the other refunds. */
 export function findRefund(
   order: Order,
   refund: Refund,
@@ -157,7 +142,7 @@ export function findRefund(
   exponent: number,
 ): RefundFacts | null {
   const isClaimed = (node: RefundNode): boolean => node.id !== undefined && claimed.includes(node.id);
-  // A lagging read may have missed them when this refund was requested; they were made before it all the same.
+  // A lagging read may have missed them when this refund was requested; they were made before it.
   const others_minor = sumOf(nodesOf(order).filter(isClaimed), exponent);
   const before_minor = Math.max(refund.refunded_before_minor, others_minor);
   const risen_minor = sumsOf(order, 0, exponent).refunded_minor - before_minor;
@@ -168,7 +153,7 @@ export function findRefund(
   const free = nodesOf(order).filter((node) => !isClaimed(node));
   const node = free.findLast((one) => amount_minor === null || minorUnits(one.amount, exponent) === amount_minor);
   if (node !== undefined) return factsOf(node, exponent);
-  // A sum that rose by another amount was another refund.
+  // A sum that rose by another amount belongs to another refund.
   if (amount_minor !== null && risen_minor !== amount_minor) return null;
   return { upstream_id: null, reference_id: null, refunded_minor: risen_minor, upstream_status: 'processed' };
 }
@@ -212,15 +197,11 @@ export async function lookAtOrder(ports: Ports, link: Link, plan: LookPlan): Pro
   return { ...seen, settled: await settleDoubt(ports, link.legacy_id, seen.order, plan.exponent) };
 }
 
-/** True while a refund of the link has no outcome. */
 export async function hasDoubt(ports: Ports, link: Link): Promise<boolean> {
   return (await ports.store.refunds.refunds(link.legacy_id)).some(isOpen);
 }
 
-/**
- * A refund that may not be repeated any more and that the order has not shown for `LATE_EFFECT_MS` never happened. Otherwise
- * its payment could never be refunded again.
- */
+/** A refund that is not shown for `LATE_EFFECT_MS` never happened; else its payment could not be refunded again. */
 async function settleDoubt(ports: Ports, legacy_id: string, order: Order, exponent: number): Promise<Refund | null> {
   const refunds = await ports.store.refunds.refunds(legacy_id);
   const doubtful = refunds.find(isOpen);
@@ -229,7 +210,7 @@ async function settleDoubt(ports: Ports, legacy_id: string, order: Order, expone
   const facts = findRefund(order, doubtful, claimed, exponent);
   const unseen_ms = facts === null ? unseenFor(ports, doubtful) : 0;
   if (facts !== null) return ports.store.refunds.saveRefund(doubtful, { ...facts, state: 'DONE' });
-  // After a whole refund it neither happened nor can.
+  // After a total refund it neither happened nor can.
   const isOver = !mayRepeat(ports, doubtful) && unseen_ms >= LATE_EFFECT_MS;
   if (!isOver && order.status !== 'refunded') return null;
   ports.log.warn('a refund in doubt never showed on its order', { legacy_id, order_id: order.id });
@@ -237,8 +218,8 @@ async function settleDoubt(ports: Ports, legacy_id: string, order: Order, expone
 }
 
 /**
- * Ms for which reads of this process have not shown it, by the monotonic clock: a wall clock that is set forward or back
- * would close the window at once, while the refund may still take effect (`test/faults/README.md` F47).
+ * Ms in which reads of this process have not shown it, by the monotonic clock: a wall clock that is set would close the
+ * window at once, while the refund may still take effect (`test/faults/README.md` F47).
  */
 function unseenFor({ clock, memory }: Ports, { id }: Refund): number {
   const tick_ms = tickOf(clock);
@@ -253,13 +234,13 @@ export function mayRepeat(ports: Ports, refund: Refund): boolean {
   return age_ms >= 0 && age_ms < ports.settings.create.replay_window_ms;
 }
 
-/** By then the call that requested the refund is over. */
+/** The call that requested the refund has ended by then. */
 const FIRST_LOOK_MS = 30_000;
 const LONGEST_PAUSE_MS = 15 * 60_000;
 /** An order that doesn't show a refund by then never will; reads of the payment still show it. */
 const GIVEN_UP_AFTER_MS = 24 * 60 * 60_000;
 
-/** Schedules the first read before the refund is written, so that it happens even if this process dies. */
+/** Schedules the first read before the refund is written, so that it happens even after a crash. */
 export async function expectRefund(ports: Ports, link: Link): Promise<void> {
   await changeLink(ports, link, () => ({ change: { next_check_at: ports.clock.now() + FIRST_LOOK_MS } }));
 }
@@ -289,7 +270,7 @@ async function unseenRefunds(ports: Ports, link: Link, exponent: number): Promis
   );
 }
 
-/** Grows with age; a clock that was set back makes it no longer. */
+/** Grows with age; a clock that was set back does not lengthen it. */
 function pauseAfter(age_ms: number): number {
   return Math.min(Math.max(FIRST_LOOK_MS, age_ms / 4), LONGEST_PAUSE_MS);
 }

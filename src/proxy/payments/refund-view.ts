@@ -32,17 +32,13 @@ export async function refundsOfOrder(ports: Ports, call: LegacyCall, link: Link)
 
 const REFUNDED: readonly string[] = ['partially_reverted', 'reverted'];
 
-/** When the sale was first seen with a refund, epoch ms: an order has no time for its refunds, and the time of its state moves with the next one. */
+/** Epoch ms of the first refund: an order has no time for refunds, and its state's time moves with the next one. */
 async function firstRefundedAt(ports: Ports, link: Link): Promise<number> {
   const history = await ports.store.history.linkHistory(link.legacy_id);
   return history.find(({ legacy_state }) => REFUNDED.includes(legacy_state))?.at ?? link.legacy_state_at;
 }
 
-/**
- * The refunds of a real payment. One that was requested through Puente keeps the date of its answer; upstream's is later, or
- * from another clock.
- * @param refunds upstream's value; returned unchanged if it is no list.
- */
+/** A refund requested through Puente keeps its answer's date; upstream's is later, or from another clock. */
 export async function withOwnDates(ports: Ports, call: LegacyCall, link: Link, refunds: unknown): Promise<unknown> {
   if (!Array.isArray(refunds) || refunds.length === 0) return refunds;
   const { exponent } = ports.tables.site(call.merchant.site);
@@ -53,7 +49,7 @@ export async function withOwnDates(ports: Ports, call: LegacyCall, link: Link, r
     const number = String((refund as { id?: unknown } | null)?.id); // as above
     return own.find((one) => one.reference_id === number || String(one.number) === number);
   });
-  // A refund without an outcome that the order doesn't show yet: the sum has risen by it.
+  // A refund without an outcome that the order does not show yet, although the sum has risen by it.
   const open = own.find((one) => isOpen(one) && one.reference_id === null);
   const total_minor = refunds.reduce((sum: number, refund) => sum + amountOf(refund), 0);
   if (open !== undefined && total_minor >= open.refunded_before_minor + (open.amount_minor ?? 1)) {
@@ -67,7 +63,7 @@ export async function withOwnDates(ports: Ports, call: LegacyCall, link: Link, r
   });
 }
 
-/** Refunds requested by tills, with upstream's ids, which the order may show before the answer comes. */
+/** Refunds of tills with upstream's ids, which the order may show before the answer arrives. */
 async function ownRefunds(ports: Ports, link: Link, exponent: number): Promise<Refund[]> {
   const rows = await ports.store.refunds.refunds(link.legacy_id);
   const claimed = rows.map((one) => one.upstream_id);
@@ -104,13 +100,12 @@ export function refundBody(
     ...shared,
     refund_number: number,
     created_at: at,
-    // An answer without an amount is about the whole.
+    // An answer without an amount is about the whole payment.
     amount_minor: refunded_minor ?? link.amount_minor,
   };
   return ports.tables.answer(operation, source, context).value.body;
 }
 
-/** Context shared by all refunds of a payment. */
 export function refundContext(ports: Ports, call: LegacyCall, link: Link, nickname: string): MappingContext {
   return {
     ...merchantContext(ports, call.merchant),
@@ -123,7 +118,7 @@ export function refundContext(ports: Ports, call: LegacyCall, link: Link, nickna
 /** Above every number that `proxy/ids.ts` makes before 2041, and below the largest exact integer. */
 const FIRST_FOREIGN_NUMBER = 8_500_000_000_000_000;
 
-/** The number of a refund that was not requested through Puente and has none upstream: the same at every read. */
+/** For a refund that was not requested through Puente and has no number upstream: the same at every read. */
 function foreignNumber(upstream_id: string): number {
   return (
     FIRST_FOREIGN_NUMBER + Number.parseInt(createHash('sha256').update(upstream_id).digest('hex').slice(0, 12), 16)

@@ -7,15 +7,12 @@ import { answerRefund, makeRefund } from './make-refund.ts';
 import { showPayment } from './read.ts';
 import { refundBody, refundContext } from './refund-view.ts';
 
-/**
- * `POST /v1/payments/{id}/refunds`: nothing and `{}` mean all that is left, `{"amount"}` a part; 201 with the refund.
- * @throws PuenteError refused, for an amount that is none.
- */
+/** No body and `{}` refund all that is left. @throws PuenteError refused, for an invalid amount. */
 export async function createRefund(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   if (call.link === null) return { kind: 'carry' };
   const { amount } = call.body as { amount?: unknown }; // only JSON objects are accepted
   const requested_minor = askedAmount(amount, ports.tables.site(call.merchant.site).exponent);
-  // Read first, so that a refund that was made is answered at once.
+  // Read before the refund, so that a made refund is answered at once.
   const nickname = await nicknameOf(ports, call);
   const made = await makeRefund(ports, call, call.link, requested_minor);
   if (made.kind === 'answer') return made.answer;
@@ -25,12 +22,12 @@ export async function createRefund(ports: Ports, call: LegacyCall): Promise<Lega
   return answerRefund(ports, refund, answered(201, body));
 }
 
-/** `PUT /collections/{id}` with `{"status":"refunded"}`: always the whole, answered with the payment (`docs/field-notes.md` QR §3). */
+/** `PUT /collections/{id}`: always the whole, answered with the payment (`docs/field-notes.md` QR §3). */
 export async function refundCollection(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   if (call.link === null) return { kind: 'carry' };
   const { status } = call.body as { status?: unknown }; // as above
   if (status === undefined) return refused(call.operation.family, 'missing_property', 'status');
-  // No other status is possible: a payment at a till is never pending.
+  // No other status is possible, because a payment at a till is never pending.
   if (status !== 'refunded') return refused(call.operation.family, 'state_refuses');
   await nicknameOf(ports, call); // as above
   const made = await makeRefund(ports, call, call.link, null);

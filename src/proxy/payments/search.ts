@@ -1,4 +1,6 @@
-/** Searching payments: the results of legacy and Puente's own, as one list in the till's terms (`docs/field-notes.md` QR finding 18). */
+/**
+ * Payment search: legacy's and Puente's results as one list in the till's terms (`docs/field-notes.md` QR finding 18).
+ */
 
 import { isExactNumber } from '../../contract/json.ts';
 import { paymentSearch } from '../../contract/payments.ts';
@@ -19,19 +21,19 @@ import {
 import { linkOfPayment } from './owner.ts';
 import { getPayment, ownView, paymentFromOrder, readPayment } from './read.ts';
 
-/** Own sales with one reference that a search lists, newest first (LIM-45). */
+/** Own sales of one reference in a search, newest first (LIM-45). */
 const OURS_AT_MOST = 50;
-/** Live ones of them that are read again, newest first; events and the reconciler refresh the others. */
+/** Live sales among them that are read again, newest first; events and the reconciler refresh the others. */
 const READ_AT_MOST = 5;
-/** An older payment changes less often, so a reference that all sales share doesn't cost a read of each at every poll. */
+/** Older payments change less often: a reference that all sales share must not cost a read of each at every poll. */
 const FRESH_PART_OF_AGE = 10;
-/** The page of a search that names none; not published. */
+/** Default page; not published. */
 const DEFAULT_LIMIT = 30;
 const MOMENTS = ['begin_date', 'end_date'];
 
 /**
- * `GET /v1/payments/search`: the results of legacy, Puente's own payments among them in the till's terms, and those that
- * legacy can't find because upstream has another reference. Puente's own stand alone when legacy fails.
+ * Legacy's results, Puente's own payments among them in the till's terms, and payments that legacy can't find because
+ * upstream has another reference. When legacy fails, only Puente's own are listed.
  */
 export async function searchPayments(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const search = readPaymentSearch(call.query, ports.clock.now());
@@ -80,12 +82,12 @@ function foundBy(outcome: UpstreamOutcome): Found | null {
   return { body, paging: body.paging, results: body.results };
 }
 
-/** The query or the caller is refused, whatever Puente's own sales are. */
+/** Legacy refuses the query or the caller; Puente's own sales do not matter then. */
 function isRefusal(outcome: UpstreamOutcome): boolean {
   return outcome.kind === 'answered' && outcome.status >= 400 && outcome.status < 500 && outcome.status !== 429;
 }
 
-/** A result of legacy; a payment of Puente's own in the till's terms, read again when its order has changed since. */
+/** Puente's own payments are in the till's terms, and read again when their order has changed since. */
 async function inOurWords(
   ports: Ports,
   call: LegacyCall,
@@ -113,7 +115,7 @@ async function showMissing(
       const read = await readPayment(ports, call, link, freshFor(ports, link));
       const isReal = read.kind === 'real';
       const elsewhere = isReal && link.reference_sent === search.reference && link.updated_at < at;
-      // Legacy knows the same reference, so it is on another page.
+      // Legacy has the same reference, so the payment is on another page.
       if (elsewhere && !isWhole) return [];
       const payment = await (isReal ? ownView(ports, call, link, read.payment) : paymentFromOrder(ports, call, link));
       return search.finds(payment as ShownPayment) ? [payment as ShownPayment] : []; // both are objects
@@ -127,7 +129,7 @@ function freshFor(ports: Ports, link: Link): number {
   return Math.max(ports.settings.reads.search_fresh_ms, age_ms / FRESH_PART_OF_AGE);
 }
 
-/** Legacy fails: only Puente's own payments are listed. */
+/** Only Puente's own payments, because legacy failed. */
 function alone(search: PaymentSearch, ours: ShownPayment[]): LegacyAnswer {
   const { offset, limit } = search;
   const page = limit ?? DEFAULT_LIMIT;
@@ -135,7 +137,7 @@ function alone(search: PaymentSearch, ours: ShownPayment[]): LegacyAnswer {
   return answered(200, { paging: { total: ours.length, limit: page, offset }, results });
 }
 
-/** Legacy's failure reaches the till; an answer that can't be read here, such as a huge page, is proxied. */
+/** The till gets legacy's error; an answer that Puente can't read, such as a huge page, is proxied. */
 function failure(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): Promise<LegacyAnswer> | LegacyAnswer {
   const isError = outcome.kind === 'answered' && outcome.status >= 400;
   return isError ? asUpstreamSays(ports, call, outcome) : { kind: 'carry' };
@@ -145,21 +147,20 @@ export type ShownPayment = Record<string, unknown>;
 
 /** The query of a search (`docs/field-notes.md` QR §3, used filters). */
 export interface PaymentSearch {
-  /** The till's own reference; null when the search has none. */
+  /** The till's own; null when the search has none. */
   reference: string | null;
   offset: number;
   /** Null for upstream's default. */
   limit: number | null;
   /** False only for a payment with a value that contradicts the search. */
   finds(payment: ShownPayment): boolean;
-  /** Negative when the first is listed before the second. */
   compare(one: ShownPayment, other: ShownPayment): number;
 }
 
-/** Parameters that are no filters. The reference is not compared: it has found the payment. */
+/** Parameters that are no filters. The reference has already found the payment. */
 const NO_FILTERS = new Set('external_reference range begin_date end_date sort criteria limit offset'.split(' '));
 
-/** Unreadable parameters leave nothing out: legacy judges the query and refuses it. @param now epoch ms. */
+/** Ignores unreadable parameters: legacy judges the query and refuses it. @param now epoch ms. */
 export function readPaymentSearch(query: Readonly<Record<string, string>>, now: number): PaymentSearch {
   const filters = Object.entries(query).filter(([name, wanted]) => !NO_FILTERS.has(name) && wanted !== '');
   const inRange = rangeOf(query, now);
@@ -174,7 +175,7 @@ export function readPaymentSearch(query: Readonly<Record<string, string>>, now: 
   };
 }
 
-/** A payment without the field matches: one that is made from its order has no store. */
+/** A payment without the field matches: one made from its order has no store. */
 function agrees(payment: ShownPayment, name: string, wanted: string): boolean {
   const value = valueAt(payment, name);
   return (
@@ -227,14 +228,14 @@ function rankOf(value: unknown): number | string {
   return Number.isNaN(at) ? text : at;
 }
 
-/** `GET /collections/{id}` and `/collections/notifications/{id}` of the oldest SDKs: the payment, with the errors of `/v1/payments/{id}` (`docs/field-notes.md` QR §3). */
+/** Calls of the oldest SDKs, with the errors of `GET /v1/payments/{id}` (`docs/field-notes.md` QR §3). */
 export async function getCollection(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const answer = await getPayment(ports, call);
   if (answer.kind !== 'answer' || answer.status !== 200) return answer;
   return { ...answer, body: asCollection(ports, call, answer.body) };
 }
 
-/** `GET /collections/search`: the search of payments, requested from legacy by its newer path, which has the same paging. */
+/** Requests the payment search from legacy by its newer path, which has the same paging. */
 export async function searchCollections(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const answer = await searchPayments(ports, call);
   if (answer.kind !== 'answer' || answer.status !== 200) return answer;
@@ -242,7 +243,7 @@ export async function searchCollections(ports: Ports, call: LegacyCall): Promise
   return { ...answer, body: { ...body, results: body.results.map((one) => asCollection(ports, call, one)) } };
 }
 
-/** Every field of the payment, and beside them those that a collection names differently. */
+/** Every field of the payment, and the fields that a collection names differently. */
 function asCollection(ports: Ports, call: LegacyCall, payment: unknown): { collection: object } {
   const { value } = ports.tables.collection(payment, merchantContext(ports, call.merchant));
   return { collection: { ...(payment as object), ...(value.body as object) } }; // the table has just checked them

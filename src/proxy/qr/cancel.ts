@@ -1,4 +1,4 @@
-/** Cancels the live order of a point of sale, for a cancel and before its next order: legacy replaced it, the orders API refuses. */
+/** Cancels a till's live order, for a cancel or before the next order: legacy replaced it, the orders API refuses. */
 import {
   type Answered,
   answered,
@@ -17,10 +17,7 @@ import { sendLink } from '../sales/submit.ts';
 import { errorCode } from '../upstream/upstream.ts';
 import { pointOfSaleOf } from './point-of-sale.ts';
 
-/**
- * `DELETE` of v1, v2 and hybrid: 204 without a body, even without an order: clients that expect 400 and clients that
- * expect 404 there both accept it (`docs/field-notes.md` QR §1.2).
- */
+/** 204 even without an order: clients that expect 400 or 404 there accept it (`docs/field-notes.md` QR §1.2). */
 export async function cancelPointOfSale(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const place = await pointOfSaleOf(ports, call);
   if (place.kind === 'refused') return place.answer;
@@ -36,12 +33,12 @@ export async function cancelPointOfSale(ports: Ports, call: LegacyCall): Promise
   });
 }
 
-/** With less time than this left a cancel would only turn a known outcome into an unknown one. */
+/** With less time left a cancel would only turn a known outcome into an unknown one. */
 const SHORTEST_CALL_MS = 250;
 
 /**
- * Cancels the order of a till. `freed`: it has none any more, for whatever reason. An order that is being paid, or whose
- * create is in doubt, stays, and the till is answered so (LIM-22).
+ * `freed`: the till has no order any more. An order that is being paid, or whose create is in doubt, stays, and the
+ * till gets that error (LIM-22).
  * @param deadline epoch ms by which the till must be answered.
  */
 export async function clearPointOfSale(
@@ -68,7 +65,7 @@ export function inTurn<Result>(
   return ports.memory.mutex.run(`slot:${merchant_id}:${slot}`, change);
 }
 
-/** The link with its create finished; null while that is in doubt. */
+/** The link after its create has ended; null while that is in doubt. */
 async function finished(ports: Ports, call: LegacyCall, legacy_id: string, deadline: number): Promise<Link | null> {
   const link = await ports.store.links.link(legacy_id);
   if (link === null || (link.state !== 'SENDING' && link.state !== 'IN_DOUBT')) return link;
@@ -89,7 +86,7 @@ async function cancelLive(ports: Ports, call: LegacyCall, link: Link, deadline: 
   }
   const locked = outcome.kind === 'answered' && errorCode(outcome.body) === 'instore_order_locked_error';
   if (locked) return refused(family, 'order_locked');
-  // Whatever the answer, the order itself decides: it may have been paid, canceled or expired before the cancel.
+  // After any other answer the order decides: it may have been paid, canceled or expired before the cancel.
   const seen = await refreshLink(ports, marked, call.token, { force: true, deadline });
   if (seen.state !== 'LIVE') return 'freed';
   if (outcome.kind === 'answered' && outcome.status >= 400 && outcome.status < 500) {

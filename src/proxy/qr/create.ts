@@ -1,4 +1,4 @@
-/** New QR sales: attended v1 and v2, dynamic and hybrid; the earlier order of the point of sale is canceled first. */
+/** New QR sales: attended v1 and v2, dynamic and hybrid. The till's earlier order is canceled first. */
 
 import { callableUrl } from '../../contract/identifiers.ts';
 import { confirmationBody } from '../../contract/legacy-qr.ts';
@@ -22,26 +22,26 @@ import { clearPointOfSale, inTurn } from './cancel.ts';
 import { keepCall, keptBody } from './held-body.ts';
 import { pointOfSaleOf } from './point-of-sale.ts';
 
-/** v1 `POST` and `PUT /mpmobile/instore/qr/…`: 200 with the object of a preference (`docs/field-notes.md` QR §1.1). */
+/** v1: 200 with the object of a preference (`docs/field-notes.md` QR §1.1). */
 export function createPreference(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   return createQr(ports, call, 'static', (link) => answered(200, answerBody(ports, call, link)));
 }
 
-/** v2 `PUT …/orders`: exactly 204 without a body (`docs/field-notes.md` QR finding 2). */
+/** v2: exactly 204 without a body (`docs/field-notes.md` QR finding 2). */
 export function createStoreOrder(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   return createQr(ports, call, 'static', () => answered(204, undefined));
 }
 
-/** `POST …/qrs`: 201 with the text to render (`docs/field-notes.md` QR §1.3). */
+/** 201 with the text to render (`docs/field-notes.md` QR §1.3). */
 export function createDynamicCode(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   return createQr(ports, call, 'dynamic', (link) => {
-    // Without its code it can't be paid.
+    // Without its code the sale can't be paid.
     if (!link.order?.type_response?.qr_data) return refused(call.operation.family, 'outcome_unknown');
     return answered(201, answerBody(ports, call, link));
   });
 }
 
-/** `PUT …/qrs`: the same, and the sale is also behind the fixed code of the point of sale. */
+/** As a dynamic code, but the till's fixed code shows the sale too. */
 export function createHybridCode(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   return createQr(ports, call, 'hybrid', (link) => answered(201, answerBody(ports, call, link)));
 }
@@ -72,11 +72,11 @@ async function createQr(
       makeRoom: (holder, deadline) => clearPointOfSale(ports, call, holder, deadline),
       created,
     });
-  // One after the other: of several concurrent creates the last one must remain.
+  // One after the other: the last of several concurrent creates must remain.
   return holds_unit ? inTurn(ports, call.merchant.id, slot, open) : open();
 }
 
-/** Legacy read a number as a double, and half of a surrogate pair is not UTF-8: both were no reference (LIM-57). */
+/** Legacy read a number as a double, and half a surrogate pair is not UTF-8: neither was a reference (LIM-57). */
 function markReference(ports: Ports, body: unknown, reference: string | null): void {
   const { external_reference } = body as { external_reference?: unknown }; // only JSON objects are accepted
   const is_long_number = typeof external_reference !== 'string' && /^\d{16,}$/.test(reference ?? '');
@@ -89,7 +89,6 @@ function markNoticeUrl(ports: Ports, notice_url: string | null): void {
   if (url === null || (url !== undefined && !ports.notices.mayCall(url))) markLimitation(ports.exchange, 'LIM-83');
 }
 
-/** Context of the request tables of QR sales. */
 function requestContext(ports: Ports, call: LegacyCall, external_pos_id: string, mode: QrMode): MappingContext {
   const { currency } = ports.tables.site(call.merchant.site);
   return { external_pos_id, mode, received_at: call.received_at, currency };
@@ -100,7 +99,6 @@ function answerBody(ports: Ports, call: LegacyCall, link: Link): unknown {
   return value.body;
 }
 
-/** Context of the answer tables of QR sales. */
 export function saleContext(ports: Ports, call: LegacyCall, link: Link): Record<string, unknown> {
   return {
     ...merchantContext(ports, call.merchant),
@@ -114,7 +112,6 @@ export function saleContext(ports: Ports, call: LegacyCall, link: Link): Record<
   };
 }
 
-/** The statuses of a confirmation and their details. */
 const detailsOf: Readonly<Record<string, readonly string[]>> = {
   confirm: ['confirmed'],
   canceled: ['manually_cancelled', 'confirmation_not_received', 'other'],
@@ -122,8 +119,8 @@ const detailsOf: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * `POST /instore/orders/{merchant_order_id}/confirmation` of a cash withdrawal (`docs/field-notes.md` QR §1.4): 204 when the
- * cash was handed out, because a paid order is terminal. Giving the money back is a refund, and the answer says so (LIM-28).
+ * Confirms a cash withdrawal (`docs/field-notes.md` QR §1.4): 204 when the cash was handed out, because a paid order is
+ * terminal. Returning the money is a refund, and the answer says so (LIM-28).
  */
 export async function confirmWithdrawal(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { family } = call.operation;
@@ -144,7 +141,7 @@ export async function confirmWithdrawal(ports: Ports, call: LegacyCall): Promise
   return answered(204, undefined);
 }
 
-/** The payment is the whole total: no cash was part of it. */
+/** True when the payment is the whole total, so that no cash was part of it. */
 function isWithoutCash(ports: Ports, call: LegacyCall, { order, amount_minor }: Link): boolean {
   const { exponent } = ports.tables.site(call.merchant.site);
   return minorUnits(order?.transactions?.payments?.[0]?.amount, exponent) === amount_minor;

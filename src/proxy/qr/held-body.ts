@@ -3,13 +3,11 @@ import { parseJson, plainNumber, stringifyJson } from '../../contract/json.ts';
 import type { Ports } from '../ports.ts';
 import type { Link } from '../sales/link.ts';
 
-/** The stored parts of a QR create. */
 export interface KeptCall {
   /** JSON text, sealed, as base64. */
   body: string;
-  /** The client's own reference as text; null when it gave none. */
   reference: string | null;
-  /** Where this sale's notices go; null: to the merchant's URL. */
+  /** Null: this sale's notices go to the merchant's URL. */
   notice_url: string | null;
 }
 
@@ -26,10 +24,10 @@ export function keepCall(ports: Ports, body: unknown): KeptCall {
 
 /** Longer bodies are not cached: parsed, they take some hundred times their length. */
 const LONGEST_KEPT = 8_192;
-/** Opened once for each cached row: tills poll merchant orders, and opening takes longest of such a poll. */
+/** Opened once for each cached row: tills poll merchant orders, and opening is the slowest part of such a poll. */
 const opened = new WeakMap<Link, Record<string, unknown>>();
 
-/** The body as the till sent it, numbers with their source text; shared, so read only. */
+/** The body as the till sent it, numbers with their source text. Shared: do not change it. */
 export function keptBody(ports: Ports, link: Link): Readonly<Record<string, unknown>> {
   const known = opened.get(link);
   if (known !== undefined) return known;

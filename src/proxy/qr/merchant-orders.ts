@@ -23,7 +23,7 @@ import { saleContext } from './create.ts';
 
 export type MerchantOrder = z.infer<typeof merchantOrder>;
 
-/** `GET /merchant_orders/{id}`: the full shape, of a live sale as its order is now (`docs/field-notes.md` QR §2). */
+/** Shows a live sale as its order is now (`docs/field-notes.md` QR §2). */
 export async function getMerchantOrder(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { link: named } = call;
   if (named === null) return { kind: 'carry' };
@@ -38,7 +38,7 @@ export async function getMerchantOrder(ports: Ports, call: LegacyCall): Promise<
   return answered(200, order);
 }
 
-/** None was made before it was paid or scanned (LIM-37); it has no buyer (LIM-38), and one time for all changes (LIM-39). */
+/** Legacy made none before payment or scan (LIM-37); ours has no buyer (LIM-38), and one time for changes (LIM-39). */
 export function markShown(ports: Ports, { payments }: MerchantOrder): void {
   const draft = ports.exchange;
   markLimitation(draft, 'LIM-37');
@@ -47,7 +47,7 @@ export function markShown(ports: Ports, { payments }: MerchantOrder): void {
     markLimitation(draft, 'LIM-39');
 }
 
-/** @param link of a QR sale whose order is known; without one there is no merchant order. */
+/** @param link of a QR sale with a known order; without one there is no merchant order. */
 export function renderMerchantOrder(ports: Ports, call: LegacyCall, link: Link, nickname: string): MerchantOrder {
   const { value } = ports.tables.answer(call.operation, link.order, {
     ...saleContext(ports, call, link),
@@ -62,19 +62,16 @@ export function renderMerchantOrder(ports: Ports, call: LegacyCall, link: Link, 
   return value.body as MerchantOrder; // the table has just checked it
 }
 
-/** Own sales that a search looks at, newest first: a day of a busy shop, rendered in milliseconds (LIM-41). */
+/** Own sales in a search, newest first: a day of a busy shop, rendered in milliseconds (LIM-41). */
 const OURS_AT_MOST = 1_000;
-/** Live ones of them that are read again, newest first; events and the reconciler refresh the others. */
+/** Live sales among them that are read again, newest first; events and the reconciler refresh the others. */
 const READ_AT_MOST = 10;
-/** A replay may make an order this long after its row was written; clocks may differ by as much as the other. */
+/** A replay may make an order this long after its row was written; clocks may differ by the second value. */
 const MADE_WITHIN_MS = 24 * 60 * 60_000;
 const CLOCKS_WITHIN_MS = 60_000;
 const MOMENTS = ['date_created_from', 'date_created_to', 'last_updated_from', 'last_updated_to'];
 
-/**
- * `GET /merchant_orders/search?…`, `/merchant_orders?…` and `/merchant_orders/?…`: the results of legacy and Puente's own
- * as one list (`docs/field-notes.md` QR §2). While legacy fails Puente's own stand alone; without any its error is answered.
- */
+/** Legacy's and Puente's results as one list; when legacy fails, Puente's alone (`docs/field-notes.md` QR §2). */
 export async function searchMerchantOrders(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const search = readSearch(call.query, ports.clock.now());
   if (search === null) return refused(call.operation.family, 'bad_request');
@@ -93,7 +90,7 @@ export async function searchMerchantOrders(ports: Ports, call: LegacyCall): Prom
   return answered(200, { elements: page, next_offset: offset + page.length, total });
 }
 
-/** Not an empty list (`docs/field-notes.md` QR §2). */
+/** `elements` is null, not an empty list (`docs/field-notes.md` QR §2). */
 const NOTHING_FOUND = { elements: null, next_offset: 0, total: 0 };
 
 /** Puente's own sales that the search matches, newest first. */
@@ -118,12 +115,12 @@ async function findOurs(ports: Ports, call: LegacyCall, search: MerchantOrderSea
     refreshLive(ports, call, sales, READ_AT_MOST),
     nicknameOf(ports, call),
   ]);
-  // A till that searches by its own reference knows the sale, even when its create was never answered.
+  // A till that searches by its own reference knows the sale, even if its create was never answered.
   if (search.reference !== null) await Promise.all(current.map((link) => noteFound(ports, link)));
   return current.map((link) => renderMerchantOrder(ports, call, link, nickname)).filter((order) => search.finds(order));
 }
 
-/** Legacy's answer as it is, its errors too. */
+/** Legacy's answer or error, unchanged. */
 async function asLegacySays(ports: Ports, call: LegacyCall, outcome: UpstreamOutcome): Promise<Answered> {
   if (outcome.kind === 'broken') return refused(call.operation.family, 'outcome_unknown');
   if (outcome.kind === 'answered' && outcome.status < 400) return answered(outcome.status, outcome.body);
@@ -139,7 +136,7 @@ function foundBy(outcome: UpstreamOutcome): { elements: LegacyElement[]; total: 
   return parsed.success ? { elements: parsed.data.elements ?? [], total: parsed.data.total } : null;
 }
 
-/** Newest first, as both lists are; each keeps its own order. */
+/** Newest first, like both lists; each keeps its own order. */
 function merge(ours: MerchantOrder[], theirs: LegacyElement[]): (MerchantOrder | LegacyElement)[] {
   const merged: (MerchantOrder | LegacyElement)[] = [];
   let next = 0;
@@ -152,7 +149,7 @@ function merge(ours: MerchantOrder[], theirs: LegacyElement[]): (MerchantOrder |
   return [...merged, ...theirs.slice(next)];
 }
 
-/** Epoch ms; NaN, which is never later, without a date. */
+/** Epoch ms; without a date NaN, which is never later. */
 function createdAt(element: LegacyElement | undefined): number {
   return Date.parse(String(element?.date_created));
 }
@@ -162,7 +159,7 @@ const DEFAULT_LIMIT = 50;
 
 /** The query of a search (`docs/field-notes.md` QR §2, search parameters). */
 export interface MerchantOrderSearch {
-  /** The client's own reference; null when the search names none. */
+  /** The client's own; null when the search has none. */
   reference: string | null;
   /** Epoch ms, both included. */
   created_from: number;
@@ -172,11 +169,7 @@ export interface MerchantOrderSearch {
   finds(order: MerchantOrder): boolean;
 }
 
-/**
- * An empty filter is none, and other parameters are ignored.
- * @param now epoch ms, what `NOW` in a date means.
- * @returns null when a date or a number can't be read.
- */
+/** Ignores empty filters and other parameters. @param now epoch ms of `NOW`. @returns null for an unreadable value. */
 export function readSearch(query: Readonly<Record<string, string>>, now: number): MerchantOrderSearch | null {
   const tests: Test[] = [];
   for (const [name, prepare] of Object.entries(filters)) {
@@ -203,7 +196,7 @@ export function readSearch(query: Readonly<Record<string, string>>, now: number)
 type Test = (order: MerchantOrder) => boolean;
 type FilterName = Exclude<(typeof merchantOrderFilters)[number], 'limit' | 'offset'>;
 
-/** Each makes the test of a value, or null for an unreadable value. A merchant order without the field does not match. */
+/** Each makes the test of a value; null for an unreadable one. A merchant order without the field does not match. */
 const filters: Readonly<Record<FilterName, (value: string, now: number) => Test | null>> = {
   status: isEqual((order) => order.status),
   order_status: isEqual((order) => order.order_status),

@@ -1,4 +1,4 @@
-/** The point of sale of a call: its external id, looked up upstream by its internal number where needed (`docs/field-notes.md` QR §4). */
+/** The till of a call by its external id, looked up upstream by its number if needed (`docs/field-notes.md` QR §4). */
 
 import { z } from 'zod';
 import { EXTERNAL_ID, USER_ID } from '../../contract/identifiers.ts';
@@ -11,7 +11,7 @@ import type { Secret } from '../vault.ts';
 
 export type PointOfSale = { kind: 'known'; external_pos_id: string } | { kind: 'refused'; answer: Answered };
 
-/** The external id of the point of sale in the path; an internal number is looked up. Another seller's path is refused, as legacy did. */
+/** Looks up an internal number. Refuses the path of another seller, as legacy did. */
 export async function pointOfSaleOf(ports: Ports, call: LegacyCall): Promise<PointOfSale> {
   const { family } = call.operation;
   const { user_id, external_pos_id, pos_id } = call.path;
@@ -24,7 +24,7 @@ export async function pointOfSaleOf(ports: Ports, call: LegacyCall): Promise<Poi
   return refuse(refused(family, lookup.error));
 }
 
-/** v1 has one answer for every missing point of sale; v2 has a code for an invalid id. */
+/** v1 has one answer for every missing till; v2 has a code for an invalid id. */
 function named(ports: Ports, family: Family, external_pos_id: string): PointOfSale {
   if (EXTERNAL_ID.test(external_pos_id)) return { kind: 'known', external_pos_id };
   markLimitation(ports.exchange, 'LIM-24');
@@ -36,20 +36,20 @@ function refuse(answer: Answered): PointOfSale {
   return { kind: 'refused', answer };
 }
 
-/** Of `GET /pos/{id}`. */
+/** Answer of `GET /pos/{id}`. */
 const pointOfSale = z.looseObject({ external_id: z.string().nullish() });
 
 export type PosLookup = { kind: 'known'; external_pos_id: string } | { kind: 'failed'; error: LegacyErrorName };
 
-/** A till gives up after about ten seconds, and legacy needs no lookup: a create that may be proxied waits no longer than this. */
+/** For a create that may be proxied: a till gives up after about ten seconds, and legacy needs no lookup. */
 export const POS_LOOKUP_MS = 1_000;
 
-/** Lookups of a call: it makes each once, even if its lane is chosen again. */
+/** Lookups of a call, each made once, even if the lane is chosen again. */
 const lookups = new WeakMap<ExchangeDraft, Map<string, PosLookup>>();
 
 /**
- * The external id of an internal number, cached for `reads.pos_fresh_ms`; a failure only for its call. Concurrent calls
- * share a lookup only with the same token, because an invented token fails.
+ * The external id of an internal number, cached for `reads.pos_fresh_ms`; a failure is cached for its call only.
+ * Concurrent calls share a lookup only with the same token, because an invented token fails.
  * @param token accepted as the merchant's.
  */
 export async function lookUpPos(
@@ -70,14 +70,14 @@ export async function lookUpPos(
     () => requestPos(ports, token, pos_id, timeout_ms),
     () => false,
   );
-  // The number is the merchant's: upstream has accepted one of its tokens.
+  // Upstream has accepted one of the merchant's tokens, so the number is the merchant's.
   if (lookup.kind === 'known') await ports.memory.cache.get(key, ports.clock.now(), pos_fresh_ms, async () => lookup);
   const draft = ports.exchange;
   if (draft !== null) lookups.set(draft, (lookups.get(draft) ?? new Map()).set(key, lookup));
   return lookup;
 }
 
-/** The cached lookup of a number; null without one. Makes no network call. */
+/** Reads the cache only; makes no network call. */
 export async function peekPos(ports: Ports, merchant_id: string, pos_id: string): Promise<PosLookup | null> {
   if (!USER_ID.test(pos_id)) return { kind: 'failed', error: 'pos_not_found' };
   const key = keyOf(merchant_id, pos_id);
@@ -114,7 +114,7 @@ async function requestPos(ports: Ports, token: Secret, pos_id: string, timeout_m
   const found = outcome.status === 200 ? pointOfSale.safeParse(outcome.body) : null;
   if (!found?.success) return { kind: 'failed', error: 'unavailable' };
   const { external_id } = found.data;
-  // Orders know a point of sale by its external id alone (LIM-24).
+  // The orders API identifies a point of sale by its external id only (LIM-24).
   if (!external_id || !EXTERNAL_ID.test(external_id)) return { kind: 'failed', error: 'pos_without_external_id' };
   return { kind: 'known', external_pos_id: external_id };
 }

@@ -1,4 +1,4 @@
-/** Reads the current order of a point of sale, which the orders API can only do by the order's id. */
+/** Reads the current order of a till, which the orders API can only do by the order's id. */
 
 import { answered, type LegacyAnswer, type LegacyCall, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
@@ -8,7 +8,7 @@ import { readLink } from '../sales/refresh.ts';
 import { saleContext } from './create.ts';
 import { pointOfSaleOf } from './point-of-sale.ts';
 
-/** `GET` of v2: the order as it was sent; of v1: as its create was answered. 404 where the till has none. */
+/** v2: the order as it was sent; v1: as its create was answered. 404 where the till has none. */
 export async function getPointOfSale(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const place = await pointOfSaleOf(ports, call);
   if (place.kind === 'refused') return place.answer;

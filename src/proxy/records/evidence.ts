@@ -1,21 +1,21 @@
-/** Stored evidence: exchanges, and their sums and findings. Every sum is written in the transaction of its exchanges. */
+/** Stored evidence: exchanges, their sums and findings. Every sum is written in the transaction of its exchanges. */
 
 import type { Exchange, OperationKind, Outcome, ShadowVerdict, UnknownHit } from '../evidence/exchange.ts';
 
-/** A source field of an operation on one call. `equal`: it reached the other side, or the sides agreed; `different`: neither. */
+/** A source field on one call. `equal`: it reached the other side, or the sides agreed; `different`: neither. */
 export interface CoverageCell {
   operation: string;
   /** Source path as the table writes it, e.g. `body.payment.installments`. */
   field: string;
   outcome: 'equal' | 'different';
-  /** The till may have named the field; a merchant has a bounded number of such names (`store/names.ts`). */
+  /** The till may have chosen the name; the number of such names per merchant is bounded (`store/names.ts`). */
   unknown?: true;
 }
 
 /** Money first, then who and what it was for, then the rest. */
 export const lossWeights = ['money', 'identity', 'other'] as const;
 
-/** A field that did not reach the order, or in a shadow would not have. */
+/** A field that did not reach the order, or would not in a shadow. */
 export interface LossSeen {
   operation: string;
   table: string;
@@ -30,7 +30,7 @@ export interface LossSeen {
 
 /** One difference between the sides, on one call. */
 export interface DifferenceSeen {
-  /** The same for the same finding, whatever the values; 16 hex digits. */
+  /** The same for the same finding with any values; 16 hex digits. */
   signature: string;
   operation: string;
   /** `verdict`: only one side refuses; `error`: refused differently; `value`: a field of a double read. */
@@ -42,14 +42,13 @@ export interface DifferenceSeen {
   orders: string;
 }
 
-/** An exchange with its findings; recorded in one transaction. */
+/** Recorded with its findings in one transaction. */
 export interface RecordedExchange extends Omit<Exchange, 'limitations'> {
   /** Null where they could not be evaluated. */
   limitations: string[] | null;
   cells: CoverageCell[];
   lost: LossSeen[];
   differences: DifferenceSeen[];
-  /** The sides were compared. */
   compared: boolean;
 }
 
@@ -58,7 +57,6 @@ export interface StoredExchange extends Omit<Exchange, 'limitations'> {
   limitations: string[] | null;
   /** Increases with every recorded exchange; the cursor of pages. */
   sequence: number;
-  /** Signatures of its differences. */
   signatures: string[];
   lost: LossSeen[];
 }
@@ -75,12 +73,10 @@ export interface ExchangeFilter {
   captured?: boolean;
 }
 
-/** The fields of an exchange that counting needs. */
 export interface CallSeen extends Pick<Exchange, 'at' | 'merchant_id' | 'lane' | 'outcome' | 'duration_ms'> {
   sequence: number;
 }
 
-/** Calls of one merchant, UTC day, operation, lane and outcome. */
 export interface Traffic {
   merchant_id: string;
   /** Days since 1970-01-01 UTC. */
@@ -102,10 +98,9 @@ export interface SeenUnit {
   last_lane: Exchange['lane'];
 }
 
-/** A row of the loss ledger. */
 export interface LedgerRow extends Omit<LossSeen, 'would_be' | 'unknown'> {
   merchant_id: string;
-  /** Calls that lost it, really and on paper. */
+  /** Calls that lost it, on the orders lane and in shadows. */
   count: number;
   would_be_count: number;
   first_at: number;
@@ -124,11 +119,10 @@ export interface CoverageRow {
   last_at: number;
 }
 
-/** `accepted` until a date; `fixed` until it is seen again. Both become `new` by themselves. */
+/** `accepted` until a date, `fixed` until it is seen again; then `new`. */
 export const differenceStates = ['new', 'explained', 'accepted', 'fixed'] as const;
 export type DifferenceState = (typeof differenceStates)[number];
 
-/** One group of the inbox. */
 export interface DifferenceGroup extends DifferenceSeen {
   merchant_id: string;
   state: DifferenceState;
@@ -177,7 +171,6 @@ export interface MerchantDay {
   verdict: Verdict;
 }
 
-/** How many merchants had a verdict on a day. */
 export interface ReadinessDay {
   day: number;
   verdict: Verdict;

@@ -1,7 +1,7 @@
 /** Stored notices and their deliveries, and events of the inbox. */
 import type { NoticeTopic } from '../../mapping/schema.ts';
 
-/** `point`: by the merchant's Point dialect at the time of sending. `ipn`, `webhook`: of a QR sale (`docs/field-notes.md` QR §5). */
+/** `point`: in the merchant's Point dialect when sent. `ipn`, `webhook`: of a QR sale (`docs/field-notes.md` QR §5). */
 export type NoticeForm = 'point' | 'ipn' | 'webhook';
 
 /** A notice for a merchant: a state of a link, with the facts at that moment. */
@@ -10,9 +10,9 @@ export interface NewNotice {
   merchant_id: string;
   topic: NoticeTopic;
   form: NoticeForm;
-  /** The intent, payment or merchant order it is about. */
+  /** The intent, payment or merchant order that it is about. */
   subject: string;
-  /** Topic `point`: the flat intent body. Otherwise the facts of the webhook form, JSON text (`docs/field-notes.md` QR §5.3). */
+  /** Topic `point`: the flat intent body. Else the webhook's facts as JSON text (`docs/field-notes.md` QR §5.3). */
   body: string;
   created_at: number;
   next_attempt_at: number;
@@ -32,20 +32,21 @@ export interface Notice extends NewNotice {
 export interface Attempt {
   at: number;
   duration_ms: number;
-  /** `theirs`: status, timeout, broken connection. `ours`: blocked by policy, no URL, no secret; never counts against the receiver. */
+  /**
+   * `theirs`: status, timeout, broken connection. `ours`: policy, no URL, no secret; not counted against the receiver.
+   */
   outcome: 'delivered' | 'theirs' | 'ours';
   status: number | null;
-  /** One sentence, no body of the receiver. */
+  /** One sentence, without the receiver's body. */
   detail: string;
   /** Without path and parameters; null when nothing was sent. */
   url: string | null;
 }
 
-/** A notice in the delivery log. */
 export interface LoggedNotice extends Notice {
   /** Sent again at an operator's request. */
   replayed: boolean;
-  /** All attempts, Puente's own failures too. */
+  /** All attempts, Puente's own failures included. */
   tries: number;
   last_attempt: Attempt | null;
 }
@@ -61,7 +62,6 @@ export interface NoticeFilter {
   min_attempts?: number;
 }
 
-/** A count of equal notices. */
 export interface NoticeSum {
   topic: NoticeTopic;
   form: Notice['form'];
@@ -71,7 +71,7 @@ export interface NoticeSum {
   count: number;
 }
 
-/** A received event, not processed yet. */
+/** Received, not processed yet. */
 export interface NewEvent {
   received_at: number;
   order_id: string | null;

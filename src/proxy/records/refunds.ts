@@ -2,8 +2,8 @@
 
 /**
  * SENDING: written, outcome not known yet. IN_DOUBT: the call ended without an outcome. DONE: upstream made it.
- * REFUSED: upstream refused, or its order never showed it while it might have been repeated. NOT_SENT: proved never sent.
- * The first two hold the payment: one refund at a time.
+ * REFUSED: upstream refused, or its order never showed it while it might have been repeated. NOT_SENT: proved never
+ * sent. The first two block other refunds of the payment.
  */
 export type RefundState = 'SENDING' | 'IN_DOUBT' | 'DONE' | 'REFUSED' | 'NOT_SENT';
 
@@ -16,13 +16,13 @@ export interface Refund {
   merchant_id: string;
   /** Digits. */
   payment_id: string;
-  /** HMAC of the client's own key: two equal partial refunds are two, unless the key says otherwise (`docs/field-notes.md` QR §3). */
+  /** HMAC of the client's own key; equal partial refunds with different keys are two (`docs/field-notes.md` QR §3). */
   client_key: string | null;
-  /** Hash of the payment and the requested amount, whatever its spelling. */
+  /** Hash of the payment and the requested amount in minor units. */
   fingerprint: string;
-  /** The amount that is sent, minor units; null: all that is left, also where the till named exactly that. */
+  /** The amount to send, minor units; null: all that is left, also where the till named exactly that. */
   amount_minor: number | null;
-  /** The order's refunded sum when this one was requested, minor units; decides an unknown outcome. */
+  /** The order's refunded sum at the request, minor units; decides an unknown outcome. */
   refunded_before_minor: number;
   idempotency_key: string;
   state: RefundState;
@@ -30,13 +30,12 @@ export interface Refund {
   upstream_id: string | null;
   /** Upstream's number, digits. */
   reference_id: string | null;
-  /** The refunded amount, minor units. */
   refunded_minor: number | null;
   /** `processing`, `processed` or `failed`. */
   upstream_status: string | null;
-  /** Epoch ms when the answer to the till had left whole; that does not prove that it arrived. */
+  /** Epoch ms when the whole answer was sent to the till, which does not prove that it arrived. */
   told_at: number | null;
-  /** Epoch ms when the till showed that it knows this refund: it read it, or acknowledged a later notice about its sale. */
+  /** Epoch ms when the till proved to know the refund, by a read or by acknowledging a later notice of its sale. */
   heard_at: number | null;
   created_at: number;
   updated_at: number;
@@ -44,7 +43,6 @@ export interface Refund {
   revision: number;
 }
 
-/** The fields that change after the row was written. */
 export type RefundChange = Partial<
   Pick<
     Refund,

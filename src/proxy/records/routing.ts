@@ -2,8 +2,8 @@
 import type { LinkFamily } from '../../mapping/tables.ts';
 
 /**
- * SENDING: written, the bytes are being proxied. IN_DOUBT: no answer, so it may exist. OPEN: legacy accepted it.
- * ENDED: terminal, or replaced by a later one. REFUSED: legacy refused it. The first three hold their unit until `ends_at`.
+ * SENDING: written, the request is being proxied. IN_DOUBT: no answer, so it may exist. OPEN: legacy accepted it.
+ * ENDED: terminal, or replaced by a later sale. REFUSED: by legacy. The first three hold their unit until `ends_at`.
  */
 export const legacySaleStates = ['SENDING', 'IN_DOUBT', 'OPEN', 'ENDED', 'REFUSED'] as const;
 export type LegacySaleState = (typeof legacySaleStates)[number];
@@ -11,10 +11,10 @@ export type LegacySaleState = (typeof legacySaleStates)[number];
 /** Slot of a sale whose point of sale is known only by its number: it may be any of the merchant's. */
 export const ANY_POINT_OF_SALE = 'qr:*';
 
-/** A request without an answer takes effect within this time, or never: no proxy and no server keeps one longer. */
+/** A request without an answer takes effect within this time or never, because no proxy or server holds one longer. */
 export const LATE_EFFECT_MS = 60_000;
 
-/** Work created on legacy: its unit stays there until it is terminal, and reports include it. */
+/** Work on legacy: its unit stays there until it is terminal, and reports include it. */
 export interface LegacySale {
   /** UUID v7, Puente's own. */
   id: string;
@@ -30,12 +30,12 @@ export interface LegacySale {
   legacy_id: string | null;
   client_reference: string | null;
   state: LegacySaleState;
-  /** Fingerprint of its token while that is not proven to be the merchant's; null: proven. */
+  /** Fingerprint of its token until that is proven to be the merchant's; null: proven. */
   unproven_token: string | null;
   /** Epoch ms until which it holds its unit. */
   ends_at: number;
   created_at: number;
-  /** Epoch ms of its last change of state. */
+  /** Epoch ms of the last change of state. */
   updated_at: number;
 }
 
@@ -63,7 +63,7 @@ export interface Proposal {
 
 export interface BulkItem {
   merchant_id: string;
-  /** `proposed`: waits for a second person. `skipped`: was there already, or was never reached. */
+  /** `proposed`: waits for a second person. `skipped`: it was there already, or was not reached. */
   state: 'waiting' | 'moved' | 'proposed' | 'refused' | 'skipped';
   /** The move, or the reason against it. */
   detail: string;
@@ -72,14 +72,14 @@ export interface BulkItem {
   own?: Record<string, unknown>;
 }
 
-/** Many moves, one after the other, with a daily budget; stopped by the first safety stop among its merchants. */
+/** Many moves, one after the other, with a daily budget; the first safety stop among its merchants stops it. */
 export interface BulkMove {
   id: string;
   /** Target of every item: the body of a move without reason and revision. */
   move: Record<string, unknown>;
   reason: string;
   who: string;
-  /** Moves a UTC day. */
+  /** Moves per UTC day. */
   per_day: number;
   items: BulkItem[];
   state: 'running' | 'stopped' | 'done' | 'aborted';
@@ -90,7 +90,6 @@ export interface BulkMove {
   revision: number;
 }
 
-/** Counts of one merchant's open work. */
 export interface OpenCount {
   merchant_id: string;
   /** Open sales of each lane. */

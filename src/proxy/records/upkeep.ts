@@ -1,10 +1,7 @@
 /** Records of the store's own condition: disk, backups, retention, erasure. */
 
 import { z } from 'zod';
-/**
- * `low`: new sales are refused before the disk is full. `full`: only sales under way are written, in the reserve for them
- * (`test/faults/README.md` F44, F45).
- */
+/** `low` refuses new sales. `full` writes only sales under way, in their reserve (`test/faults/README.md` F44, F45). */
 export const roomLevels = ['enough', 'low', 'full'] as const;
 export type RoomLevel = (typeof roomLevels)[number];
 
@@ -26,14 +23,14 @@ export interface RestoredGap {
 
 export interface StoreCondition {
   engine: string;
-  /** For people. */
+  /** For display. */
   location: string;
   instance_id: string;
   schema: number;
-  /** The newest schema that this build knows. */
+  /** The newest schema of this build. */
   newest_schema: number;
   file_bytes: number;
-  /** Of the file, free for new rows. */
+  /** Bytes of the file that are free for new rows. */
   spare_bytes: number;
   room: Room;
   /** Null for a file that was never restored. */
@@ -53,7 +50,6 @@ export const backupManifest = z.strictObject({
   bytes: z.int(),
   /** Of the whole file, lower-case hex. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  /** Its newest rows. */
   heads: z.strictObject({
     audit_sequence: z.int(),
     audit_hash: z.string(),
@@ -85,7 +81,7 @@ export interface Holdings {
   tokens: number;
   sums: number;
   proposals: number;
-  /** Bulk moves that name it: they stay, without its id and details. */
+  /** Bulk moves that name it; they stay, without its id and details. */
   bulk_moves: number;
 }
 
@@ -96,7 +92,7 @@ export interface OpenWork {
   legacy_sales: number;
   notices: number;
   proposals: number;
-  /** Running ones that have not reached it. */
+  /** Running bulk moves that have not reached it. */
   bulk_moves: number;
 }
 
@@ -106,7 +102,7 @@ export interface RetentionLimits {
   notices_before: number;
   events_before: number;
   sums_before: number;
-  /** Sealed tokens last used before are blanked. */
+  /** Sealed tokens that were last used before are blanked. */
   tokens_before: number;
 }
 

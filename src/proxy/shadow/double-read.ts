@@ -1,4 +1,4 @@
-/** Reads the same thing on both sides and compares the answers in legacy form; a control read filters out noise. */
+/** Reads one thing on both sides and compares the answers in legacy form; a control read filters out noise. */
 import { order } from '../../contract/orders.ts';
 import { listTerminalsAnswer } from '../../contract/terminals.ts';
 import { upstreamRoutes } from '../../contract/upstream.ts';
@@ -29,21 +29,21 @@ export interface DoubleRead {
   differences: DifferenceSeen[];
   /** Fields of the legacy answer, as `answer.devices[].pos_id`. */
   cells: CoverageCell[];
-  /** What the tables made of the request; missing where orders gave no answer. */
+  /** What the tables made of the request; missing without an answer of orders. */
   paper?: Paper;
 }
 
 type Paper = Pick<Translated, 'fired' | 'losses'>;
 
-/** True for a task whose operation both sides can read (`double_read` of `operations.yaml`). */
+/** Whether both sides can read the operation (`double_read` of `operations.yaml`). */
 export function isDoubleRead(tools: Pick<ShadowTools, 'tables'>, task: ShadowTask): boolean {
   return knownOperation(tools.tables, task)?.double_read === true;
 }
 
 /**
- * The orders side of a read that legacy has answered, compared with that answer by the matchers of the tables. Errors are
- * compared too: the class of the status, and the legacy error for the till. A side without an answer, or with a 401 or a
- * 429, is no evidence. Before a difference is reported legacy is read once more: what changes between the two is noise.
+ * Reads the orders side of a read that legacy has answered, and compares both by the matchers of the tables. Errors are
+ * compared by the class of the status and the legacy error for the till. No answer, a 401 and a 429 are no evidence.
+ * Before a difference is reported, legacy is read again: what changes in between is noise.
  */
 export async function doubleRead(tools: DoubleReadTools, task: ShadowTask): Promise<DoubleRead> {
   const input = shadowInput(tools.tables, task);
@@ -80,7 +80,7 @@ interface SideAnswer {
   /** The `error` of a legacy error body; null on success. */
   error: string | null;
   body: unknown;
-  /** Of an answer of orders. */
+  /** Orders only. */
   paper?: Paper;
 }
 
@@ -135,7 +135,6 @@ async function readOrders(tools: DoubleReadTools, input: ShadowInput, task: Shad
   return legacyRefusal(operation.family, row.error, row.detail);
 }
 
-/** The answers that a double read can read. */
 const readers = { terminals_list: listTerminalsAnswer, get: order } as const;
 
 function readNameOf({ operation }: ShadowInput): Exclude<ReadName, 'legacy_read'> {
@@ -164,7 +163,7 @@ function filled(path: string, values: Record<string, string>): string {
   return path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(values[name] ?? ''));
 }
 
-/** 401 is about the token and 429 about the rate: neither says anything about the operation. */
+/** 401 is about the token and 429 about the rate: neither is evidence about the operation. */
 function isEvidence(status: number): boolean {
   return status !== 401 && status !== 429;
 }
@@ -178,7 +177,7 @@ function differenceOf({ redact }: ShadowTools, operation: string, field: Differe
   return { signature: signatureOf({ operation, what, path, kind: difference }), operation, what, path, legacy, orders };
 }
 
-/** Answers have names that the till itself has given, so that all of them count as unknown. */
+/** Tills have chosen names in these answers, so all fields count as unknown. */
 function cellOf(operation: string, { path, difference }: Compared): CoverageCell {
   return { operation, field: `answer.${path}`, outcome: difference === null ? 'equal' : 'different', unknown: true };
 }
@@ -187,17 +186,17 @@ function cellOf(operation: string, { path, difference }: Compared): CoverageCell
 export const readNames = ['get', 'terminals_list', 'legacy_read'] as const;
 export type ReadName = (typeof readNames)[number];
 
-/** The only request of a shadow. It has no method, no body and no key, so that no create fits into it. */
+/** The only request of a shadow. It has no method, no body and no key, so that it can't be a create. */
 export interface ReadCall {
   name: ReadName;
-  /** Absolute path, ids already checked against their pattern. */
+  /** Absolute; its ids have been checked against their pattern. */
   path: string;
   query: Record<string, string>;
   token: Secret;
   timeout_ms: number;
 }
 
-/** `answered`: a complete answer; otherwise there is nothing to compare. */
+/** Only `answered` is a complete answer, which can be compared. */
 export type ReadOutcome =
   | { kind: 'answered'; status: number; body: unknown }
   | { kind: 'not_sent' | 'broken'; cause: string };
@@ -207,7 +206,7 @@ export interface ReadOnlyUpstream {
   read(call: ReadCall): Promise<ReadOutcome>;
 }
 
-/** Makes a client that can only send a GET without a body. @param upstream of either side; an invalid path counts as not sent. */
+/** A client that can only send a GET without a body; an invalid path counts as not sent. */
 export function readOnly(upstream: Upstream): ReadOnlyUpstream {
   return {
     async read({ name, path, query, token, timeout_ms }) {

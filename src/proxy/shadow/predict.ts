@@ -1,4 +1,4 @@
-/** Predicts upstream's refusal of an order by the rules: the exact status and code, or null for an order it would accept. */
+/** Predicts upstream's refusal of an order: status and code, or null for an order that it would accept. */
 import { type Fields, isObject, type OrderFacts, type PredictedCode, type Rule } from './rule.ts';
 import { rulesOf } from './rules.ts';
 
@@ -7,16 +7,14 @@ export interface Prediction {
   code: PredictedCode;
   /** The property to blame, `[]` for any element; '' for the whole order. */
   path: string;
-  /** Upstream's message. */
   message: string;
   /** One sentence: the rule, on which field. Never a value. */
   detail: string;
 }
 
 /**
- * The first broken rule of `rules.ts`. What depends on state can't be predicted and counts as fine: a busy terminal or
- * till, a used key or reference, a token, a terminal or a till of another seller.
- * @param order as it would be sent: a JSON value.
+ * The first broken rule of `rules.ts`. State can't be predicted and counts as fine: a busy unit, a used key or
+ * reference, a token, a unit of another seller.
  */
 export function predict(order: unknown, facts: Omit<OrderFacts, 'type'>): Prediction | null {
   const fields: Fields = isObject(order) ? order : {};
@@ -33,7 +31,7 @@ export function predictedBody({ code, message, path }: Prediction): unknown {
   return { errors: [{ code, message, ...(path === '' ? {} : { details: [path.replaceAll('[]', '[0]')] }) }] };
 }
 
-/** An order without a type is judged by its config. */
+/** Without a type the config decides. */
 function typeOf({ type, config }: Fields): OrderFacts['type'] {
   if (type === 'point' || type === 'qr') return type;
   return isObject(config) && config.qr !== undefined ? 'qr' : 'point';
@@ -43,7 +41,7 @@ function typeOf({ type, config }: Fields): OrderFacts['type'] {
 const compile = (rule: Rule) => ({ rule, segments: rule.path.match(/\[\]|[^.[\]]+/g) ?? [] });
 const compiled = { point: rulesOf.point.map(compile), qr: rulesOf.qr.map(compile) };
 
-/** The key to blame inside the place, '' for the place itself; null when the rule holds everywhere. */
+/** The key to blame inside the value, '' for the value itself; null when the rule holds everywhere. */
 function breach(
   rule: Rule,
   segments: readonly string[],
@@ -68,7 +66,7 @@ function breach(
 
 function predictionOf(rule: Rule, culprit: string, facts: OrderFacts): Prediction {
   const { status, code, why } = rule;
-  // An unknown key is the caller's own word; it is named without its value.
+  // An unknown key is the caller's own text; it is named without its value.
   const path = [rule.path, culprit].filter((part) => part !== '').join('.');
   return { status, code, path, message: rule.says?.(facts) ?? why, detail: `${path === '' ? 'order' : path}: ${why}` };
 }

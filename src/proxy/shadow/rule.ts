@@ -1,4 +1,4 @@
-/** A rule of the orders API as a row, and the facts beside the order that it may depend on. */
+/** A rule of the orders API, and the facts beside the order that it may depend on. */
 
 /** Codes of `docs/field-notes.md` Spec Errors, POST /v1/orders, that depend on the order alone. */
 export type PredictedCode =
@@ -17,7 +17,7 @@ export type PredictedCode =
   | 'marketplace_not_valid'
   | 'marketplace_fee_not_allowed';
 
-/** Facts beside the order. Null: unknown, and a rule that depends on it holds. */
+/** Null: unknown, and a rule that depends on it holds. */
 export interface OrderFacts {
   type: 'point' | 'qr';
   site: string | null;
@@ -25,7 +25,6 @@ export interface OrderFacts {
   exponent: number;
   /** The request has an `X-Idempotency-Key`; Puente always sends one. */
   has_key: boolean;
-  /** The token came from OAuth. */
   is_oauth: boolean | null;
   /** The token's application is a marketplace. */
   is_marketplace: boolean | null;
@@ -33,27 +32,23 @@ export interface OrderFacts {
   may_hand_out_cash: boolean | null;
 }
 
-/** An object of JSON. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface Rule {
-  /** Where in the order, `[]` for each element; '' is the whole of it. */
+  /** Where in the order, `[]` for each element; '' for the whole order. */
   path: string;
-  /** Of which type of order. */
   of: 'point' | 'qr' | 'both';
   status: 400 | 404;
   code: PredictedCode;
-  /** Judged for a missing value too, while its parent is there. */
+  /** Also judged for a missing value, while its parent exists. */
   demands?: true;
   /** @param value at the path; undefined only for a rule that demands. */
   holds(value: unknown, facts: OrderFacts, order: Fields): boolean;
-  /** The key inside the value that is to blame; without it the path itself is. */
+  /** The key inside the value to blame; without it the path itself. */
   culprit?(value: unknown): string;
   /** Upstream's own message, where a table translates it; a general text otherwise. */
   says?(facts: OrderFacts): string;
-  /** The rule, in one sentence. */
   why: string;
-  /** Where it is written. */
   source: string;
 }
 
@@ -68,10 +63,7 @@ interface SiteFacts {
   minimum_minor: number | null;
 }
 
-/**
- * Terminals: `docs/field-notes.md` Orders §10. QR: the currencies of `docs/field-notes.md` Spec Order; Mexico's is not among them.
- * Least amounts: refusals that were observed live (`docs/field-notes.md` Orders §10).
- */
+/** `docs/field-notes.md` Orders §10 (least amounts: live refusals); QR: currencies of Spec Order, not Mexico's. */
 const sites: Readonly<Record<string, SiteFacts>> = {
   MLA: { has_terminals: true, has_qr: true, minimum_minor: 1500 },
   MLB: { has_terminals: true, has_qr: true, minimum_minor: null },
@@ -80,7 +72,7 @@ const sites: Readonly<Record<string, SiteFacts>> = {
   MLU: { has_terminals: false, has_qr: true, minimum_minor: null },
 };
 
-/** A site that is not listed has neither. Null where the site is unknown: then no rule of sites applies. */
+/** A site that is not listed has neither. Null for an unknown site: no rule of sites applies. */
 export function siteFacts(site: string | null): SiteFacts | null {
   if (site === null) return null;
   return (Object.hasOwn(sites, site) ? sites[site] : undefined) ?? NOWHERE;

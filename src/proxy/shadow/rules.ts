@@ -1,4 +1,4 @@
-/** The rules of the specification for creating an order, as rows, in the order in which they are judged. */
+/** The specification's rules for creating an order, as rows, in the order of judging. */
 import { POINT_PRO_ID } from '../../contract/identifiers.ts';
 import { type OrderField, orderFields, type ValueFacts } from '../../contract/order-fields.ts';
 import { decimalText, minorUnits } from '../../mapping/values.ts';
@@ -16,7 +16,7 @@ const properties: readonly Property[] = orderFields.flatMap((field) => {
   return kind === 'list' ? [field, { path: `${path}[]`, of: field.of, kind: 'object', source: field.source }] : [field];
 });
 
-/** The order itself is an object like those inside it. */
+/** The order itself is an object too. */
 const objects: readonly Property[] = [
   { path: '', of: 'both', kind: 'object', source: ORDER },
   ...properties.filter(({ kind }) => kind === 'object'),
@@ -29,7 +29,6 @@ const isOfKind: Readonly<Record<OrderField['kind'], (value: unknown) => boolean>
   list: Array.isArray,
 };
 
-/** @returns what makes a row: path, sentence, source, and the test. */
 function rows(of: Rule['of'], code: PredictedCode, status: Rule['status'] = 400) {
   return (path: string, why: string, source: string, holds: Rule['holds']): Rule => {
     return { path, of, status, code, why, source, holds };
@@ -38,11 +37,10 @@ function rows(of: Rule['of'], code: PredictedCode, status: Rule['status'] = 400)
 
 const named = ({ path }: Property): string => (path === '' ? 'An order' : path);
 
-/** A list that has fewer elements than the least, or more than the most. */
 const listRules = orderFields.flatMap(({ path, of, elements }) => (elements ? [{ path, of, ...elements }] : []));
 const lengthOf = (value: unknown): number | null => (Array.isArray(value) ? value.length : null);
 
-/** By code in the order of judging: an empty object lacks everything, which its own code says. */
+/** In the order of judging: an empty object lacks every field, and has its own code. */
 const shapeRules: readonly Rule[] = [
   ...objects.map((object) =>
     rows(object.of, 'minimum_properties')(
@@ -86,7 +84,7 @@ function supportedRule(object: Property, of: 'point' | 'qr'): Rule[] {
   return [{ ...row, culprit: (value) => strange(value) ?? '' }];
 }
 
-/** Before the site, because where an order may be made depends on its type. */
+/** Before the site, whose rules depend on the type. */
 const wholeRules: readonly Rule[] = [
   rows('both', 'empty_required_header')(
     '',
@@ -95,7 +93,7 @@ const wholeRules: readonly Rule[] = [
     (_order, { has_key }) => has_key,
   ),
   rows('both', 'bad_request')('', 'An order is a JSON object.', ERRORS, isObject),
-  // A type that is no text is reported as a property of the wrong type, with all others.
+  // A type that is no text is reported as a wrong type, with all others.
   rows('both', 'property_value')('type', 'An order is of type point or qr.', ORDER, (value) => {
     return value === 'point' || value === 'qr' || typeof value !== 'string';
   }),
@@ -116,7 +114,7 @@ const siteRules: readonly Rule[] = [
   ),
 ];
 
-/** What a field's value has to be; a code that has a table of its own in `docs/field-notes.md` Spec Errors is not here. */
+/** Values of fields; codes with their own table in `docs/field-notes.md` Spec Errors are not here. */
 const valueRules: readonly Rule[] = orderFields.flatMap(({ path, of, rules }) =>
   rules.map(({ why, source, holds, says }): Rule => {
     const isHeld = (value: unknown, facts: OrderFacts) => holds(value as string | number, valueFacts(facts)); // the kind is judged before
@@ -125,7 +123,7 @@ const valueRules: readonly Rule[] = orderFields.flatMap(({ path, of, rules }) =>
   }),
 );
 
-/** The tables write no months, whose length depends on when they begin. */
+/** `now_ms` is 0: the tables write no months, whose length depends on their start. */
 function valueFacts(facts: OrderFacts): ValueFacts {
   const minor = siteFacts(facts.site)?.minimum_minor ?? 1;
   return {
@@ -139,7 +137,7 @@ function valueFacts(facts: OrderFacts): ValueFacts {
 const point = rows('point', 'property_value');
 const qr = rows('qr', 'property_value');
 
-/** What several fields say together. */
+/** Rules about several fields together. */
 const jointRules: readonly Rule[] = [
   point(
     'config.payment_method.default_installments',
@@ -176,7 +174,7 @@ const jointRules: readonly Rule[] = [
   ),
 ];
 
-/** Judged last: they depend on the seller's agreements and on whose the token is. */
+/** Judged last: they depend on the seller's agreements and on the token's owner. */
 const sellerRules: readonly Rule[] = [
   rows('both', 'sponsor_id_not_valid')(
     'integration_data.sponsor.id',
@@ -204,13 +202,9 @@ const sellerRules: readonly Rule[] = [
   ),
 ];
 
-/**
- * The first broken rule is the verdict. Upstream's own order is not published: the header and the site come first here,
- * then the shape by its codes, then values, then what several fields say together.
- */
+/** The first broken rule decides; upstream's order is not published: header, site, shape, values, several fields. */
 const rules = [...wholeRules, ...siteRules, ...shapeRules, ...valueRules, ...jointRules, ...sellerRules];
 
-/** The rules of one type of order. */
 export const rulesOf: Readonly<Record<OrderFacts['type'], readonly Rule[]>> = {
   point: rules.filter((rule) => rule.of !== 'qr'),
   qr: rules.filter((rule) => rule.of !== 'point'),
@@ -222,10 +216,9 @@ function isAmount(text: string, { type, exponent }: OrderFacts): boolean {
   return type === 'point' ? /^\d+(?:\.\d{1,2})?$/.test(text) : /^\d+(?:\.\d{2})?$/.test(text);
 }
 
-/** The lists whose sum is the total. */
 const LISTS = ['payments', 'cash_outs'] as const;
 
-/** Minor units of the lists together. */
+/** Minor units. */
 function sumOf(transactions: unknown, names: readonly (typeof LISTS)[number][], { exponent }: OrderFacts): number {
   if (!isObject(transactions)) return 0;
   const lists = names.map((name) => transactions[name]).filter((list) => Array.isArray(list));

@@ -12,26 +12,25 @@ import type { DifferenceSeen } from '../records/evidence.ts';
 import { derivedReference, fitsUpstream } from '../sales/new-link.ts';
 import { type Prediction, predict, predictedBody } from './predict.ts';
 
-/** Everything a shadow may use. Nothing in it sends: keep it so. */
+/** What a shadow may use. Nothing in it can send: keep it so. */
 export interface ShadowTools {
   tables: Tables;
-  /** Takes out what must not be kept (`proxy/evidence/redact.ts`). */
+  /** Removes what must not be stored (`proxy/evidence/redact.ts`). */
   redact(value: unknown): unknown;
-  /** Milliseconds with fractions, from any start: `performance` is one. */
+  /** Milliseconds with fractions from any start, such as `performance`. */
   clock: { now(): number };
 }
 
 type Finding = Omit<ShadowFinding, 'took_ms'>;
 
-/** True for a task whose operation makes an order. */
 export function hasShadow(tables: Tables, task: ShadowTask): boolean {
   const operation = knownOperation(tables, task);
   return operation !== null && makesOrder(operation);
 }
 
 /**
- * Translates a create by the tables of the real lane and predicts the answer. Pure, apart from its clock.
- * @throws PuenteError not_found, for an operation that makes no order; bad_tables, for tables that do not hold.
+ * Translates a create with the tables of the orders lane and predicts the answer. Pure, apart from its clock.
+ * @throws PuenteError not_found, for an operation that makes no order; bad_tables, for invalid tables.
  */
 export function shadowOf(tools: ShadowTools, task: ShadowTask): ShadowFinding {
   const started = tools.clock.now();
@@ -39,14 +38,14 @@ export function shadowOf(tools: ShadowTools, task: ShadowTask): ShadowFinding {
   if (!makesOrder(input.operation))
     throw new PuenteError('not_found', `${input.operation.name} makes no order, so it has no shadow.`);
   const finding = findingOf(tools, task, input);
-  // A rule names the field, and a till may give its fields any name.
+  // A rule names the field, and a till may send any name.
   const detail = finding.detail === null ? null : redactName(finding.detail);
   return { ...finding, detail, took_ms: tools.clock.now() - started };
 }
 
 function findingOf(tools: ShadowTools, task: ShadowTask, input: ShadowInput): Finding {
   const { operation, source, context } = input;
-  // The real lane refuses such a body before any table.
+  // The orders lane refuses such a body before any table.
   if (!isJsonObject(source.body))
     return refusedHere(legacyRefusal(operation.family, 'bad_json', ''), 'the body is no JSON object');
   const refusal = pathRefusal(operation, task);
@@ -62,7 +61,7 @@ function findingOf(tools: ShadowTools, task: ShadowTask, input: ShadowInput): Fi
   }
   const { exponent } = tools.tables.site(task.site);
   const order = translated.value.body;
-  // Only upstream knows whether the token is of OAuth, and the seller's agreements.
+  // Only upstream knows the seller's agreements and whether the token is of OAuth.
   const unknown = { is_oauth: null, is_marketplace: null, may_hand_out_cash: null };
   const prediction = predict(order, { site: task.site, exponent, has_key: true, ...unknown });
   const verdict = prediction === null ? ACCEPTED : refusedThere(tools.tables, input, prediction);
@@ -77,7 +76,7 @@ type Verdict = Pick<ShadowFinding, 'verdict' | 'status' | 'code' | 'error' | 'de
 
 const ACCEPTED: Verdict = { verdict: 'accepted', status: null, code: null, error: null, detail: null };
 
-/** Answered to the till by the same rows as a real refusal. */
+/** Uses the same rows as a real refusal. */
 function refusedThere(tables: Tables, { operation, context }: ShadowInput, prediction: Prediction): Verdict {
   const { status, code, detail } = prediction;
   const row = tables.error(operation.family, 'create', status, predictedBody(prediction), context);
@@ -96,16 +95,15 @@ function refusedByTable(tables: Tables, family: Family, error: unknown): Finding
   return { ...refusedHere(legacyRefusal(family, String(name), String(detail ?? '')), why), fired };
 }
 
-/** A message names fields, whose names a till chooses. */
+/** A message contains field names, which a till may choose. */
 const MAX_MESSAGE = 200;
 
 function refusedHere({ error, message }: LegacyRefusal, why: string): Finding {
-  // The index in a list makes it no other refusal.
+  // Refusals that differ only in an index are the same.
   const detail = `${withoutIndexes(message).slice(0, MAX_MESSAGE)}: ${why}`;
   return { verdict: 'refused_here', status: null, code: null, error, detail, order: null, fired: [], losses: [] };
 }
 
-/** An error as the till is answered. */
 export interface LegacyRefusal {
   status: number;
   error: string;
@@ -113,7 +111,7 @@ export interface LegacyRefusal {
   body: unknown;
 }
 
-/** The answer of a legacy error; of `internal` for a name that the family doesn't have. */
+/** The answer of a legacy error; `internal` for a name that the family doesn't have. */
 export function legacyRefusal(family: Family, name: string, detail: string | null): LegacyRefusal {
   const entry = legacyError(family, name) ?? legacyError(family, 'internal');
   if (entry === null) throw new PuenteError('bad_tables', `the catalogue of ${family} has no internal error`);
@@ -121,14 +119,14 @@ export function legacyRefusal(family: Family, name: string, detail: string | nul
   return { status: entry.status, error: String(body.error), message: String(body.message), body };
 }
 
-/** The operation of a legacy call, with the source and the context that a live call hands to its request table. */
+/** The operation of a call, with the source and the context that a live call gives to its request table. */
 export interface ShadowInput {
   operation: Operation;
   source: LegacyRequest;
   context: MappingContext;
 }
 
-/** Stands in for the external id of a till that is named by its number, which only upstream knows. */
+/** Placeholder for the external id of a till that is named by its number, which only upstream knows. */
 const SOME_TILL = 'POS0';
 
 /** The operation of a task; null when these tables, older or newer than its exchange, do not have it. */
@@ -136,14 +134,12 @@ export function knownOperation(tables: Tables, { exchange }: ShadowTask): Operat
   return tables.operations.find((one) => one.name === exchange.operation) ?? null;
 }
 
-/** True when the operation makes an order, so that a shadow of it can be computed. */
 export function makesOrder(operation: Operation): boolean {
   return operation.upstream === 'create' && operation.request !== null;
 }
 
 /**
- * The input of a call's request table. Values that only the store or upstream knows have a stand-in of the same form.
- * @throws PuenteError not_found, when these tables do not have the operation.
+ * Values that only store or upstream know have a placeholder. @throws PuenteError not_found, for a missing operation.
  */
 export function shadowInput(tables: Tables, task: ShadowTask): ShadowInput {
   const operation = knownOperation(tables, task);
@@ -162,7 +158,7 @@ export function shadowInput(tables: Tables, task: ShadowTask): ShadowInput {
   return { operation, source, context };
 }
 
-/** Refusals of a QR sale before any table: a path of another seller, or without a till (`docs/field-notes.md` QR §1.2). */
+/** Refusals before any table: a path of another seller, or without a till (`docs/field-notes.md` QR §1.2). */
 export function pathRefusal(
   { family, kind }: Operation,
   { exchange, request }: ShadowTask,
@@ -178,11 +174,11 @@ export function pathRefusal(
     : { error: 'invalid_property', detail: 'external_pos_id' };
 }
 
-/** The till's own where it fits; only the store knows whether it was used before. */
+/** The till's own reference where it fits; only the store knows whether it was used before. */
 function referenceFor({ kind }: Operation, { exchange, request }: ShadowTask): string {
   const body = record(request.body);
   const written = kind === 'qr' ? body.external_reference : record(body.additional_info).external_reference;
-  // QR tills write numbers too, whose text is the reference.
+  // QR tills also send numbers, whose text is the reference.
   const is_other = kind === 'qr' && written !== undefined && typeof written !== 'string';
   const text = is_other ? stringifyJson(written) : written;
   return typeof text === 'string' && fitsUpstream(text) ? text : derivedReference(exchange.id);
@@ -199,11 +195,10 @@ function record(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 /**
- * The difference between what legacy did and what orders would do; null when they agree or can't be compared.
- *
- * Three kinds count: legacy accepted what orders would refuse; legacy refused what orders would accept; both refuse with
- * different errors for the till. No rule can know state, so these are no difference: legacy's 401 and 403 (token,
- * terminal), 404 (no such till), 409 (busy), 429, every 5xx, a till that disconnected, and an answer that broke off.
+ * The difference between legacy's answer and the prediction; null when they agree or can't be compared. Three kinds
+ * count: legacy accepted what orders would refuse; legacy refused what orders would accept; both refuse with different
+ * errors. Rules can't judge state, so these do not count: legacy's 401 and 403 (token, terminal), 404 (no such till),
+ * 409 (busy), 429, every 5xx, a till that disconnected, and an incomplete answer.
  */
 export function compareCreate(task: ShadowTask, finding: ShadowFinding): DifferenceSeen | null {
   const { status, error, operation, outcome } = task.exchange;
@@ -222,10 +217,10 @@ export function compareCreate(task: ShadowTask, finding: ShadowFinding): Differe
 }
 
 const STATE = new Set([401, 403, 404, 409, 429]);
-/** Characters kept of each side of a difference. */
+/** Characters of each side of a difference. */
 const MAX_SHOWN = 500;
 
-/** The texts of a refusal are rules and fields, no values; they tell differences apart. */
+/** The texts of a refusal are rules and fields without values; they distinguish differences. */
 function difference(
   operation: string,
   what: DifferenceSeen['what'],
@@ -244,7 +239,7 @@ function difference(
   };
 }
 
-/** What makes two differences equal: never a value, and never an index in a list. */
+/** Equal for equal differences; contains no value and no list index. */
 export interface DifferenceKind {
   operation: string;
   what: DifferenceSeen['what'];
@@ -263,7 +258,7 @@ function withoutIndexes(text: string): string {
   return text.replaceAll(/\[\d+\]/g, '[]');
 }
 
-/** A value as it may be shown: redacted under its own name, as JSON, cut. */
+/** A value for display: redacted under its own name, as JSON, cut. */
 export function shown(redact: (value: unknown) => unknown, path: string, value: unknown): string {
   if (value === undefined) return 'nothing';
   const name = path.replaceAll('[]', '').split('.').at(-1) ?? '';

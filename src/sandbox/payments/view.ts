@@ -165,10 +165,7 @@ function renderFees(payment: Payment, amount: (minor: number) => number) {
   };
 }
 
-/**
- * A text of digits for every kind of payment, as in recorded answers (`docs/field-notes.md` Point finding 13). For a
- * legacy QR order it is the number of the merchant order (`docs/field-notes.md` QR §2).
- */
+/** Digits as text (`docs/field-notes.md` Point finding 13); for legacy QR the merchant order's number (QR §2). */
 function renderOrderOf({ origin, merchant_order_id }: Payment): { type: string; id: string } {
   return { type: 'mercadopago', id: merchant_order_id === null ? inventedOrder(origin.id) : String(merchant_order_id) };
 }

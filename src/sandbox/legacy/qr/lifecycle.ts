@@ -46,9 +46,7 @@ export function openOrder(call: QrCall, content: QrContent, pos: PointOfSale, mo
   return order;
 }
 
-/**
- * @returns false on an empty till. @throws PuenteError refused, while it is being paid (setting `legacy_qr_locked`).
- */
+/** @returns false on an empty till. @throws PuenteError refused, while it is being paid (`legacy_qr_locked`). */
 export function takeAway(call: QrCall, pos: PointOfSale, outcome: 'expired' | 'canceled'): boolean {
   const { world, family } = call;
   const order = world.shown.get(pos.id);
