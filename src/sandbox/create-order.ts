@@ -314,7 +314,10 @@ export const brokenJson: Problem = {
 };
 export const orderNotFound: Problem = { status: 404, code: 'order_not_found', message: 'Order not found.' };
 
-/** Documented per order type (`docs/field-notes.md` Orders §1.6); a bad id of a merchant without terminals is QR. */
+/**
+ * One code per order type is documented (setting `error_codes`, `docs/field-notes.md` Orders §1.6). A bad id has no
+ * type: merchants without terminals get the QR code.
+ */
 export function badOrderId(world: World, merchant: Merchant): Problem {
   const isPoint = world.settings.error_codes === 'documented' && merchant.site.has_terminals;
   const code = isPoint ? 'bad_request' : 'invalid_path_param';

@@ -22,7 +22,7 @@ export function keepWorld(
   const is_restored = existsSync(path);
   if (is_restored) {
     try {
-      void restoreSnapshot(world, readFileSync(path, 'utf8'), 'goes_on'); // nothing waits for a reset yet
+      void restoreSnapshot(world, readFileSync(path, 'utf8'), 'goes_on'); // a new world has no work to wait for
     } catch (error) {
       if (!(error instanceof PuenteError)) throw error;
       throw new PuenteError(

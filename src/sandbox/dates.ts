@@ -21,9 +21,7 @@ export function offsetDate(time_ms: number): string {
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?(Z|[ +-]\d{2}:?\d{2})?$/;
 const RELATIVE = /^NOW((?:[ +-]\d{1,6}(?:SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)S?)*)$/;
 
-/**
- * Epoch milliseconds of an ISO date, `NOW` or `NOW-30DAYS`; else null. A space counts as a plus that was not encoded.
- */
+/** Epoch milliseconds of an ISO date, `NOW` or `NOW-30DAYS`; else null. A space counts as a plus, not encoded. */
 export function parseMoment(text: string, now_ms: number): number | null {
   const relative = RELATIVE.exec(text);
   if (relative !== null) return shift(now_ms, relative[1] ?? '');

@@ -173,7 +173,7 @@ const walletMethods = ['qr', 'account_money', 'prepaid_card', 'digital_wallet'];
 
 // What a refund changes in an order and in its payment. Source: `docs/field-notes.md` Orders §2.
 
-/** Null refunds all that is left, with the withdrawn cash. @returns a node for the payment, and one for the cash. */
+/** Null refunds all that is left, with the cash; the caller has checked it. @returns nodes of payment and cash. */
 export function refund(world: World, order: Order, part_minor: number | null): Refund[] {
   const nodes = shares(order, part_minor).map((share) => {
     share.receipt.refunded_minor += share.amount_minor;

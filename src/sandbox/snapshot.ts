@@ -27,7 +27,10 @@ const snapshotSchema = z.strictObject({
 });
 type Snapshot = z.output<typeof snapshotSchema>;
 
-/** Clear tokens in it are only those of the cast. @param has_secrets with the secrets that sign webhooks. */
+/**
+ * The only clear access tokens in it are the invented ones of the cast, which `GET /_sandbox/state` shows too.
+ * @param has_secrets whether to include the secrets that sign webhooks; the control door never shows them.
+ */
 export function takeSnapshot(world: World, has_secrets: boolean): string {
   const { clock, settings, faults } = world;
   const { webhook_secret, ...shown } = settings;

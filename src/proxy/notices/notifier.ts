@@ -119,7 +119,10 @@ export function startNotifier(parts: NotifierParts): Notifier {
   };
 }
 
-/** One notice of each merchant, then the second of each. @param turnOf rises when a merchant is served; 0: never. */
+/**
+ * One notice of each merchant, then the second of each, and so on; merchants with the lowest turn first.
+ * @param turnOf when a merchant was last served, as a rising number; 0: never.
+ */
 export function inTurns<N extends Pick<Notice, 'merchant_id'>>(
   notices: N[],
   turnOf: (merchant_id: string) => number,

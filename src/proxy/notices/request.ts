@@ -25,10 +25,7 @@ export interface NoticeTarget {
   /** The merchant's URL; its own query stays in front. */
   url: string;
   dialect: Dialect;
-  /**
-   * Signs webhooks. QR webhooks without one are unsigned: no key could verify them (`docs/field-notes.md` QR finding
-   * 7).
-   */
+  /** Signs webhooks. QR webhooks without it are unsigned: no key verifies (`docs/field-notes.md` QR finding 7). */
   secret: Secret | null;
   /** Puente's public address without a final slash, for `resource` (`docs/field-notes.md` QR finding 3). */
   public_url: string;
@@ -228,7 +225,10 @@ export function inForms(news: readonly News[], forms: readonly FeedForm[]): NewN
   );
 }
 
-/** `source_news` in the URL overrides `setting`. @param ipn_means `notices.source_news_ipn` (QR finding 10). */
+/**
+ * `source_news` in the URL overrides `setting`. @param ipn_means a setting, because the guides and the specification
+ * contradict each other (`docs/field-notes.md` QR finding 10).
+ */
 export function qrForms(url: string | null, setting: QrNotices, ipn_means: FeedForm): readonly FeedForm[] {
   const query = url?.split('?').slice(1).join('?') ?? '';
   const source_news = new URLSearchParams(query).get('source_news');

@@ -45,9 +45,7 @@ export function makeRefund(ports: Ports, call: LegacyCall, link: Link, requested
   return ports.memory.mutex.run(link.legacy_id, () => refundNow(ports, call, link, requested_minor));
 }
 
-/**
- * Records when the whole answer was sent; until then an equal call counts longer as a repeat (`docs/protocol.md` §3.9).
- */
+/** Records when the whole answer is sent; before, an equal call counts longer as a repeat (`docs/protocol.md` §3.9). */
 export function answerRefund(ports: Ports, refund: Refund, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
     try {

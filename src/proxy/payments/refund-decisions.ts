@@ -201,7 +201,7 @@ export async function hasDoubt(ports: Ports, link: Link): Promise<boolean> {
   return (await ports.store.refunds.refunds(link.legacy_id)).some(isOpen);
 }
 
-/** A refund that is not shown for `LATE_EFFECT_MS` never happened; else its payment could not be refunded again. */
+/** A refund past its repeats, and not shown for `LATE_EFFECT_MS`, never happened; it must not block its payment. */
 async function settleDoubt(ports: Ports, legacy_id: string, order: Order, exponent: number): Promise<Refund | null> {
   const refunds = await ports.store.refunds.refunds(legacy_id);
   const doubtful = refunds.find(isOpen);

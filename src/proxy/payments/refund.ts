@@ -7,7 +7,7 @@ import { answerRefund, makeRefund } from './make-refund.ts';
 import { showPayment } from './read.ts';
 import { refundBody, refundContext } from './refund-view.ts';
 
-/** No body and `{}` refund all that is left. @throws PuenteError refused, for an invalid amount. */
+/** No body and `{}` refund all that is left, `{"amount"}` a part. @throws PuenteError refused, for a bad amount. */
 export async function createRefund(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   if (call.link === null) return { kind: 'carry' };
   const { amount } = call.body as { amount?: unknown }; // only JSON objects are accepted

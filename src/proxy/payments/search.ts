@@ -1,6 +1,4 @@
-/**
- * Payment search: legacy's and Puente's results as one list in the till's terms (`docs/field-notes.md` QR finding 18).
- */
+/** Payment search: results of legacy and Puente in one list, in till terms (`docs/field-notes.md` QR finding 18). */
 
 import { isExactNumber } from '../../contract/json.ts';
 import { paymentSearch } from '../../contract/payments.ts';

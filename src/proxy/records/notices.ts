@@ -32,9 +32,7 @@ export interface Notice extends NewNotice {
 export interface Attempt {
   at: number;
   duration_ms: number;
-  /**
-   * `theirs`: status, timeout, broken connection. `ours`: policy, no URL, no secret; not counted against the receiver.
-   */
+  /** `theirs`: status, timeout, broken connection. `ours`: policy, no URL, no secret; not the receiver's fault. */
   outcome: 'delivered' | 'theirs' | 'ours';
   status: number | null;
   /** One sentence, without the receiver's body. */

@@ -1,7 +1,10 @@
 /** Records of the store's own condition: disk, backups, retention, erasure. */
 
 import { z } from 'zod';
-/** `low` refuses new sales. `full` writes only sales under way, in their reserve (`test/faults/README.md` F44, F45). */
+/**
+ * `low`: new sales are refused before the disk is full. `full`: only sales under way are written, in their reserve
+ * (`test/faults/README.md` F44, F45).
+ */
 export const roomLevels = ['enough', 'low', 'full'] as const;
 export type RoomLevel = (typeof roomLevels)[number];
 

@@ -202,7 +202,10 @@ const sellerRules: readonly Rule[] = [
   ),
 ];
 
-/** The first broken rule decides; upstream's order is not published: header, site, shape, values, several fields. */
+/**
+ * The first broken rule decides. Upstream's order of rules is not published: here header and site come first, then the
+ * shape by its codes, then values, then several fields together.
+ */
 const rules = [...wholeRules, ...siteRules, ...shapeRules, ...valueRules, ...jointRules, ...sellerRules];
 
 export const rulesOf: Readonly<Record<OrderFacts['type'], readonly Rule[]>> = {

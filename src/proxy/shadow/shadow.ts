@@ -138,9 +138,7 @@ export function makesOrder(operation: Operation): boolean {
   return operation.upstream === 'create' && operation.request !== null;
 }
 
-/**
- * Values that only store or upstream know have a placeholder. @throws PuenteError not_found, for a missing operation.
- */
+/** Values of store or upstream have a placeholder. @throws PuenteError not_found, for an unknown operation. */
 export function shadowInput(tables: Tables, task: ShadowTask): ShadowInput {
   const operation = knownOperation(tables, task);
   if (operation === null)
