@@ -4,9 +4,7 @@ import type { Attempt, Notice } from '../records/notices.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/**
- * Pauses after attempt 1, 2, …: three of 15 min, then growing; the last repeats (`docs/architecture.md` Decision 8).
- */
+/** Pauses after attempt 1, 2, …: three of 15 min, growing; the last repeats (`docs/architecture.md` Decision 8). */
 const PAUSES_MS: readonly number[] = [
   15 * MINUTE_MS,
   15 * MINUTE_MS,
