@@ -1,4 +1,4 @@
-/** What both engines implement: prepared reads, units of writes, and their failures. */
+/** The contract of both engines: prepared reads, units of writes, and their failures. */
 
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
@@ -9,22 +9,20 @@ import type { Value, WriteName } from './writes.ts';
 
 export type { Value };
 
-/** A prepared read of rows of one form; the embedded engine answers synchronously. */
+/** A prepared read; the embedded engine answers synchronously. */
 export interface Read<Values extends Value[], Row> {
   get(...values: Values): Promise<Row | undefined> | Row | undefined;
   all(...values: Values): Promise<Row[]> | Row[];
 }
 
 export interface Reader {
-  /**
-   * `Row` is what the SELECT lists. The statement is in SQLite's SQL; another engine leaves out the hints to the planner. @throws PuenteError store_failed from each read that could not be done.
-   */
+  /** `sql` is SQLite's; another engine drops planner hints. @throws PuenteError store_failed from failed reads. */
   prepare<Values extends Value[], Row>(sql: string, kind?: ReadKind): Read<Values, Row>;
 }
 
 /**
- * Prepares a read of due rows, each handed to one store only where several share them.
- * @param select in SQLite's SQL, up to its last condition; the limit follows its values.
+ * Prepares a read of due rows; of stores that share a database, only one gets each row.
+ * @param select up to its last condition; the limit follows its values.
  */
 export type HandOut = <Values extends Value[], Row>(
   what: 'link' | 'notice' | 'event',
@@ -33,9 +31,9 @@ export type HandOut = <Values extends Value[], Row>(
 ) => (...values: [...Values, limit: number]) => Promise<Row[]> | Row[];
 
 /**
- * Prepares a read of the first rows of each of some merchants.
- * @param what as for `HandOut`; null for rows that are not handed out.
- * @param select in SQLite's SQL, with `merchant_id = (SELECT ?)` and one more value.
+ * Prepares a read of the first rows of each of the given merchants.
+ * @param what null for rows that are not handed out.
+ * @param select with `merchant_id = (SELECT ?)` and one more value.
  */
 export type FirstOfEach = <Row>(
   what: 'notice' | null,
@@ -44,25 +42,21 @@ export type FirstOfEach = <Row>(
 ) => (ids: readonly string[], value: Value, each: number) => Promise<Row[]> | Row[];
 
 /**
- * `lookup`: a few rows by a key, which calls of tills need all the time. An engine over a network may send many of them at once,
- * and equal ones once, with frozen rows.
+ * `lookup`: a few rows by key, on most calls. A network engine batches them, and sends equal ones once (frozen rows).
  */
 export type ReadKind = 'lookup' | 'search';
 
-/** The outcomes of a unit when the store itself is well. */
+/** The outcomes of a unit while the store works. */
 export type CommitResult = Extract<UnitResult, { kind: 'done' | 'conflict' | 'constraint' }>;
 
 export interface Writer {
-  /**
-   * Resolves once the commit is durable: `done`, or a clean refusal of this unit alone.
-   * @throws PuenteError store_failed when it could not be written or its durability can't be proved.
-   */
+  /** Resolves once durable. @throws PuenteError store_failed when it failed or can't be proved durable. */
   commit(unit: Unit): Promise<CommitResult>;
 }
 
 // Units of work and their outcomes.
 
-/** One statement by its name; `changes` is how many rows it must change, if that matters. */
+/** One statement by its name; `changes` is the number of rows that it must change, if that matters. */
 export interface Step {
   write: WriteName;
   values: Value[];
@@ -74,18 +68,18 @@ export interface Locks {
   shared?: string[];
 }
 
-/** Committed wholly or not at all, independent of other units of the same group. */
+/** Committed wholly or not at all, independently of other units of its group. */
 export interface Unit {
   steps: Step[];
-  /** Names that it needs alone, or shares with others that share them; an engine with one writer ignores them. */
+  /** Names of locks, exclusive (`alone`) or shared; an engine with one writer ignores them. */
   locks?: Locks;
-  /** Chained and written last, in the same unit. */
+  /** Chained to the last audit line, and written last in the same unit. */
   audit?: AuditEntry;
-  /** After its commit the write-ahead log is emptied, unless a reader needs it. */
+  /** Empties the write-ahead log after the commit, unless a reader needs it. */
   checkpoint?: boolean;
 }
 
-/** `conflict`: a step changed another number of rows. `constraint`: a rule of the schema refused it. */
+/** `conflict`: a step changed another number of rows. `constraint`: a rule of the schema refused the unit. */
 export type UnitResult =
   | { kind: 'done' }
   | { kind: 'conflict' }
@@ -95,21 +89,20 @@ export type UnitResult =
 // Failed writes and reads, and the domain error that an engine throws for them.
 
 /**
- * `constraint`: the statement alone was refused. `full`: nothing was written; it recovers when space returns. `busy`: another
- * process holds the write lock. `gone`: the server could not be reached, did not answer in time, or takes no writes; the unit
- * may have been written. `fatal`: the disk or the file can't be trusted any more; the process must stop (`docs/protocol.md`
- * §3.3 a, §3.14). `failed`: anything else; nothing was written.
+ * `constraint`: the statement alone was refused. `full`: nothing was written; it recovers when space returns. `busy`:
+ * another process holds the write lock. `gone`: the server could not be reached, did not answer in time, or takes no
+ * writes; the unit may have been written. `fatal`: the disk or the file can't be trusted any more; the process must
+ * stop (`docs/protocol.md` §3.3 a, §3.14). `failed`: anything else; nothing was written.
  */
 export type Failure = 'constraint' | 'full' | 'busy' | 'gone' | 'fatal' | 'failed';
 
-/** A write or read that could not be done, as PuenteError store_failed. */
 export function storeFailed(failure: Failure, text: string, cause?: unknown): PuenteError {
   return new PuenteError('store_failed', say('store.failed', { failure, detail: text }), { facts: { failure }, cause });
 }
 
 // Reads with optional filters: one prepared statement for every set of filters.
 
-/** A condition and its value; undefined leaves it out. */
+/** A condition and its value; undefined leaves the condition out. */
 export type Condition = [sql: string, value: Value | undefined];
 
 /** The WHERE of the conditions that have a value, `true` when none has. */
@@ -118,10 +111,7 @@ export function whereOf(conditions: Condition[]): { where: string; values: Value
   return { where: named.map(([sql]) => sql).join(' AND ') || 'true', values: named.map(([, value]) => value) };
 }
 
-/**
- * Every set of filters has its own statement, so that each can use the index that suits it.
- * @returns a read; `sql` gets the WHERE, whose values stand before `more`.
- */
+/** Each set of filters has its own index. `sql` gets the WHERE, whose values come before `more`. */
 export function filteredReads(reader: Reader) {
   const prepared = new Map<string, Read<Value[], unknown>>();
   return async <Row>(conditions: Condition[], sql: (where: string) => string, ...more: Value[]): Promise<Row[]> => {
@@ -129,7 +119,7 @@ export function filteredReads(reader: Reader) {
     const text = sql(where);
     const known = prepared.get(text) ?? reader.prepare<Value[], unknown>(text);
     prepared.set(text, known);
-    return (await known.all(...values, ...more)) as Row[]; // the caller names what its own SELECT lists
+    return (await known.all(...values, ...more)) as Row[]; // the caller names the columns of its own SELECT
   };
 }
 
@@ -138,17 +128,15 @@ export function listOf(values: readonly string[] | undefined): string | undefine
   return values === undefined ? undefined : JSON.stringify(values);
 }
 
-// The methods of a store, and what the engines' own have in common.
+// The methods of a store, and helpers for the methods that differ between the engines.
 
 type Ports = Omit<Store, 'healthy' | 'close'>;
 type All<Port> = (Port extends unknown ? (port: Port) => void : never) extends (port: infer Both) => void
   ? Both
   : never;
 
-/** Every method of the ports of a store. */
 export type StoreMethods = All<Ports[keyof Ports]>;
 
-/** Upkeep that differs between the engines. */
 export type Upkeep = Omit<Store['upkeep'], 'counts' | 'pullForward' | 'newestMoment'>;
 
 /** Facts of an installation from the rows of `meta`; they do not change while its store is open. */
@@ -159,10 +147,8 @@ export function factsIn(meta: ReadonlyMap<string, string>) {
   return { instance_id: meta.get('instance_id') ?? '', created_at: Number(meta.get('created_at') ?? 0), gap };
 }
 
-/** @param sizes of the file or the database, in bytes, and its schema. */
 export function conditionMethods(parts: {
   engine: string;
-  /** For people. */
   location: string;
   facts: ReturnType<typeof factsIn>;
   newest_schema: number;
@@ -177,7 +163,7 @@ export function conditionMethods(parts: {
   };
 }
 
-/** Of a store that makes no backups itself. */
+/** For a store that makes no backups. */
 export function noBackups(refused: ReturnType<typeof say>): Pick<Upkeep, 'backup' | 'backups' | 'trimBackups'> {
   return {
     // biome-ignore lint/correctness/useYield: there is nothing to report before it is refused
@@ -189,7 +175,7 @@ export function noBackups(refused: ReturnType<typeof say>): Pick<Upkeep, 'backup
   };
 }
 
-/** The ports of a store, of one object with all of its methods. */
+/** The ports of a store, from one object with all methods. */
 export function portsOf(methods: StoreMethods & Pick<Store, 'healthy' | 'close'>): Store {
   return {
     merchants: methods,

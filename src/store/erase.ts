@@ -1,4 +1,4 @@
-/** Erases a merchant: its rows are counted, deleted in steps, and at last the bytes leave the file and its log. */
+/** Erases a merchant: its rows are counted and deleted in steps, and at last the bytes leave the file and its log. */
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
@@ -10,7 +10,7 @@ import { linkSteps } from './retention.ts';
 import { merchantLock } from './rows.ts';
 import { AWAITS_IN_BULK, HOLDING, LIVE, OVER, SUM_TABLES, type WriteName } from './writes.ts';
 
-/** Rows of one step: payments wait behind it for some milliseconds. */
+/** Rows of one step: payments wait some milliseconds behind it. */
 const STEP_ROWS = 500;
 /** Rows read at once from tables without an index by merchant: the inbox, and sales created on legacy. */
 const SLICE_ROWS = 20_000;
@@ -47,7 +47,7 @@ export function eraseMethods(reader: Reader, writer: Writer, now: () => number, 
   } satisfies Partial<StoreMethods>;
 }
 
-/** Tokens refer to the merchant, and sums must not be left without it. */
+/** One unit: tokens refer to the merchant, and sums must not remain without it. */
 function lastUnit(merchant_id: string, is_known: boolean, audit: AuditEntry): Unit {
   const steps: Step[] = [
     ...SUM_TABLES.map((table) => step(`erase_${table}`, merchant_id)),
@@ -62,10 +62,10 @@ function step(write: WriteName, ...values: Step['values']): Step {
   return { write, values };
 }
 
-/** Keys in lists, each read after the one before was deleted. @throws PuenteError conflict when a list can't be deleted. */
+/** Lists of keys, each read after the one before was deleted. @throws PuenteError conflict when a list stays. */
 async function* listsOf(read: Read<[string, number], { key: string | number }>, merchant_id: string) {
   for (let before = ''; ; ) {
-    const keys = (await read.all(merchant_id, STEP_ROWS)).map(({ key }) => key as string); // ids of links, numbers of the rest
+    const keys = (await read.all(merchant_id, STEP_ROWS)).map(({ key }) => key as string); // ids of links, numbers otherwise
     if (keys.length === 0) return;
     const list = JSON.stringify(keys);
     if (list === before) throw began();
@@ -76,7 +76,7 @@ async function* listsOf(read: Read<[string, number], { key: string | number }>, 
 
 interface Slices {
   ends: Read<[], { first: number | null; last: number | null }>;
-  /** Of the sequences after the first value, up to the second. */
+  /** After the first value, up to the second. */
   rows: Read<[number, number, string], { key: number }>;
 }
 
@@ -104,7 +104,7 @@ async function countOf(slices: Slices, merchant_id: string): Promise<number> {
   return rows;
 }
 
-/** As `JSON.stringify` and SQLite write it: to read each line of each bulk move would hold up the calls meanwhile. */
+/** In the form of `JSON.stringify` and SQLite: parsing each item of each bulk move would delay calls. */
 const NAMED_IN_BULK = `instr(items, '"merchant_id":"' || ? || '"') > 0`;
 
 /** Refunds through their links, because they have no index of merchants. */
@@ -142,7 +142,7 @@ function prepareReads(reader: Reader) {
   };
 }
 
-/** Live links have an index of their own; by all of a merchant's this would take as long as it has sold. */
+/** By the index of live links: the index of all links of a merchant would take as long as it has sold. */
 export const OPEN_WORK = `SELECT
   (SELECT count(*) FROM links INDEXED BY links_live WHERE merchant_id = ? AND ${LIVE}) AS links,
   (SELECT count(*) FROM refunds WHERE merchant_id = ? AND state IN ('SENDING', 'IN_DOUBT')) AS refunds,

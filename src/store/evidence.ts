@@ -1,4 +1,4 @@
-/** Evidence as it is kept: exchanges recorded once with their sums, the findings, verdicts by day, and traffic. */
+/** Evidence: exchanges recorded once with their sums, the findings, verdicts by day, and traffic. */
 
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
@@ -31,14 +31,11 @@ import { EXCHANGES_LOCK, merchantLock, readsOf } from './rows.ts';
 import { sumSteps } from './sums.ts';
 import { merchantsIn } from './writes.ts';
 
-/** An exchange that is recorded again has the same time: of partitions by time only those of the batch are read. */
+/** An exchange recorded again has the same time, so only the time partitions of the batch are read. */
 export const KNOWN_IDS = `SELECT id FROM exchanges INDEXED BY sqlite_autoindex_exchanges_1
   WHERE id IN (SELECT value FROM json_each(?)) AND at >= (SELECT ?) AND at <= (SELECT ?)`;
 
-/**
- * Calls without a merchant or an operation count in no sum but the unknown names.
- * @param rowsOf writes the rows of a batch, in the way of the engine.
- */
+/** Calls without a merchant or an operation count only among the unknown names. */
 export function recordingMethods(
   reader: Reader,
   writer: Writer,
@@ -49,7 +46,7 @@ export function recordingMethods(
   const withNames = nameKeeper(reader);
   let writing: Promise<void> = Promise.resolve();
 
-  /** Each once. Repeated batches are rare: known ids are only read when the unique index has refused one. */
+  /** Each exchange once. Repeated batches are rare: known ids are read only after the unique index refused one. */
   async function record(batch: readonly RecordedExchange[]): Promise<void> {
     const once = [...new Map(batch.map((exchange) => [exchange.id, exchange])).values()];
     if ((await add(once)).kind === 'done') return;
@@ -61,7 +58,7 @@ export function recordingMethods(
     throw new PuenteError('store_failed', `${fresh.length} exchanges were not recorded (${cause}): record them again.`);
   }
 
-  /** All in one unit, which the unique index refuses when it has an id already: no sum counts it twice. */
+  /** All in one unit, which the unique index refuses when it has an id already: no sum counts an exchange twice. */
   async function add(batch: readonly RecordedExchange[]): Promise<CommitResult> {
     if (batch.length === 0) return { kind: 'done' };
     const { named, sums } = await withNames((names) => {
@@ -82,7 +79,7 @@ export function recordingMethods(
     recordExchanges(batch) {
       // The rest of the disk is for payments: evidence waits, and is dropped and counted when it waits for too long.
       if (room().level !== 'enough') return Promise.reject(storeFailed('full', 'the disk is nearly full'));
-      // One after the other, because stored names are read before a batch is summed.
+      // In sequence, because stored names are read before a batch is summed.
       const written = writing.then(() => record(batch));
       writing = written.catch(() => undefined);
       return written;
@@ -90,20 +87,20 @@ export function recordingMethods(
   };
 }
 
-/** The row of an exchange names the groups under which its differences are counted, so that reports find them. */
+/** The row of an exchange names the groups that count its differences, so that reports find them. */
 function withDifferences(one: RecordedExchange, names: NameKeeper): RecordedExchange {
   const { merchant_id, differences } = one;
   if (merchant_id === null || differences.length === 0) return one;
   const named = differences.map((difference) => {
     const { operation, what, signature } = difference;
     if (names('difference', [merchant_id], signature) === signature) return difference;
-    // One group for each operation and kind; the last of them is what it shows.
+    // One group for each operation and kind of difference; it shows the last one.
     return { ...difference, signature: signatureOf({ operation, what, path: OTHERS, kind: OTHERS }), path: OTHERS };
   });
   return { ...one, differences: named };
 }
 
-// What was found in exchanges: the loss ledger, coverage, differences, unknown names and shadow verdicts.
+// Findings in exchanges: the loss ledger, coverage, differences, unknown names and shadow verdicts.
 
 export function evidenceMethods(reader: Reader, writer: Writer) {
   return {
@@ -149,20 +146,19 @@ function findingMethods(reader: Reader, writer: Writer) {
 
 const MONEY_FIRST = `CASE weight WHEN 'money' THEN 0 WHEN 'identity' THEN 1 ELSE 2 END, count DESC, merchant_id, operation, path`;
 
-/** An acceptance that has ended is shown as new, with the date it ended. */
 function shownAt(group: DifferenceGroup, now: number): DifferenceGroup {
   const { state, accepted_until } = group;
   const is_over = state === 'accepted' && accepted_until !== null && accepted_until <= now;
   return is_over ? { ...group, state: 'new' } : group;
 }
 
-/** In the key '' means none. */
+/** In the key '' means null. */
 function verdictOf(row: VerdictRow): VerdictRow {
   const orNull = (text: string | null) => (text === '' ? null : text);
   return { ...row, code: orNull(row.code), error: orNull(row.error), detail: orNull(row.detail) };
 }
 
-// Verdicts by day: what was judged, and how many merchants had which.
+// Verdicts by day: the merchants judged, and how many had each verdict.
 
 function readinessDayMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
@@ -197,7 +193,7 @@ function idOf({ id }: { id: string }): string {
   return id;
 }
 
-// What was called: calls by day, the units that were named, and what could not be kept.
+// Traffic: calls by day, the units that they named, and the evidence that was dropped.
 
 const DAY_MS = 24 * 60 * 60_000;
 

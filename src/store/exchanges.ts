@@ -17,9 +17,9 @@ import {
 import { jsonOf, readsOf, valuesIn } from './rows.ts';
 import { EXCHANGE } from './writes.ts';
 
-/** Rows read at once when the filter may pass few of them: some 10 ms between two event-loop ticks. */
+/** Rows read at once when few may pass the filter: some 10 ms between two event-loop ticks. */
 const SLICE_ROWS = 20_000;
-/** As `place_exchanges` counts. */
+/** The unit of `place_exchanges`. */
 const HOUR_MS = 60 * 60_000;
 
 export function exchangeMethods(reader: Reader) {
@@ -36,7 +36,7 @@ export function exchangeMethods(reader: Reader) {
   } satisfies Partial<StoreMethods>;
 }
 
-/** Where an exchange of a filter can be: sequences in (`after`, `last`]. */
+/** Sequences of the exchanges that a filter may match: (`after`, `last`]. */
 interface Range {
   after: number;
   last: number;
@@ -76,8 +76,8 @@ function pageReader<Row, Kept>(
 }
 
 /**
- * The index is named, so that statistics can't make SQLite sort: each of them is in the order of pages. When none fits, rows are
- * read one after the other; `sparse`: few of them may pass.
+ * Names an index, each in the order of pages, so that statistics can't make SQLite sort. Without a fitting index rows
+ * are read in sequence; `sparse`: few of them may pass.
  */
 export function queryOf(filter: ExchangeFilter, columns = '*'): { sql: string; values: Value[]; sparse: boolean } {
   const { merchant_id, legacy_id, captured, operation, lane } = filter;
@@ -105,7 +105,8 @@ function indexFor({ legacy_id, merchant_id, captured }: ExchangeFilter): string 
 /**
  * Deletes old exchanges, and blanks old messages.
  * @param rows the table that old exchanges are deleted from, row by row.
- * @param messages `of kept`: what is older goes here in the same step; `of all`: it may stay for a while, without messages.
+ * @param messages `of kept`: exchanges past their limit are deleted here; `of all`: they may stay for a while, without
+ * messages.
  */
 export function tidierOf(
   reader: Reader,
@@ -161,16 +162,16 @@ export function exchangeOf(row: ExchangeRow): StoredExchange {
   };
 }
 
-/** Steps that write a batch's rows one by one, and at which sequences its hours lie. */
+/** Steps that insert a batch's rows one by one, and record the sequences of its hours. */
 export function rowByRow(batch: readonly RecordedExchange[]): Step[] {
   const rows = batch.map((exchange): Step => ({ write: 'insert_exchanges', values: valuesOf(exchange) }));
   return [...rows, { write: 'place_exchanges', values: [batch.length] }];
 }
 
-/** A captured message may be long, and what a server is sent at once is held whole on both sides. */
+/** A captured message may be long, and both sides hold a whole statement in memory. */
 const ROWS_AT_ONCE = 200;
 
-/** Steps that write a batch's rows many at once, as one JSON array of rows each. */
+/** Steps that insert a batch's rows many at once, each as one JSON array of rows. */
 export function manyAtOnce(batch: readonly RecordedExchange[]): Step[] {
   return Array.from({ length: Math.ceil(batch.length / ROWS_AT_ONCE) }, (_, group) => {
     const some = batch.slice(group * ROWS_AT_ONCE, (group + 1) * ROWS_AT_ONCE);
@@ -180,7 +181,6 @@ export function manyAtOnce(batch: readonly RecordedExchange[]): Step[] {
 
 const exchangeValues = valuesIn(EXCHANGE);
 
-/** One row of `insert_exchanges`. */
 function valuesOf(exchange: RecordedExchange): Value[] {
   return exchangeValues({
     ...exchange,
@@ -192,7 +192,7 @@ function valuesOf(exchange: RecordedExchange): Value[] {
     shadow: jsonOf(exchange.shadow),
     signatures: listAs([...new Set(exchange.differences.map((one) => one.signature))]),
     messages: exchange.messages === null ? null : stringifyJson(exchange.messages),
-    // An empty list means that they were counted.
+    // An empty list means that limitations were counted.
     limitations: jsonOf(exchange.limitations),
   });
 }
@@ -201,13 +201,13 @@ function listAs(list: readonly unknown[]): string | null {
   return list.length === 0 ? null : JSON.stringify(list);
 }
 
-// Fired rows in a short form, `point.get.answer#1-4,6`: as a list they are more than half of an exchange.
+// Fired rows in a short form, `point.get.answer#1-4,6`: a list of them is more than half of an exchange.
 
-/** Ids that have a short form: no blank, and in the row no `-`, which means a range. */
+/** Ids with a short form: no blank, and in the row no `-`, which means a range. */
 const SHORT = /^[\w.-]+#[\w.]+$/;
 const NUMBER = /^[1-9]\d{0,5}$/;
 
-/** @param fired rows as `table#row`, in their order. @returns the short form; JSON for what has none, null for no row. */
+/** @param fired rows as `table#row`, in order. @returns the short form, else JSON; null for no row. */
 export function firedText(fired: readonly string[]): string | null {
   if (fired.length === 0) return null;
   if (!fired.every((row) => SHORT.test(row))) return JSON.stringify(fired);

@@ -1,4 +1,4 @@
-/** What operators look back at: links of before, sales of all merchants by a reference, what is open, and the audit. */
+/** Reads for operators: past links, sales of all merchants by a reference, open work, and the audit. */
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
@@ -38,7 +38,7 @@ export function historyMethods(reader: Reader) {
     async linkHistory(legacy_id) {
       const known = await past(legacy_id);
       if (known.length > 0) return known;
-      // A link from before the history began has its present state only.
+      // A link from before the history table has its present state only.
       const present = await byId(legacy_id);
       if (present === null) return [];
       const { updated_at: at, state, legacy_state, order } = present;
@@ -53,9 +53,9 @@ const NEWEST_FIRST = 'ORDER BY created_at DESC, legacy_id DESC LIMIT (SELECT ?)'
 export const FINISHED = `merchant_id = ? AND ${FINAL} AND legacy_state_at >= ? AND legacy_state_at < ?
   ORDER BY legacy_state_at DESC, created_at DESC LIMIT (SELECT ?)`;
 
-// Sales of all merchants by a reference alone: one look into the index of each merchant, and no index of their own.
+// Sales of all merchants by a reference alone: one index lookup for each merchant, and no index of their own.
 
-/** Merchants looked at in one go: a few ms, so that nothing waits longer for it. */
+/** Merchants read in one event-loop tick: a few ms, so that no call waits longer for it. */
 const SELLERS_AT_ONCE = 200;
 
 export function anyMerchantMethods(reader: Reader, firstOfEach: FirstOfEach) {
@@ -73,7 +73,7 @@ export function anyMerchantMethods(reader: Reader, firstOfEach: FirstOfEach) {
   });
   const salesOf = newestOf<number>(reader, firstOfEach, {
     sellers: merchantsIn('legacy_sales INDEXED BY legacy_sales_by_reference', 'client_reference IS NOT NULL'),
-    // Rows are written in the order in which sales begin.
+    // Rows are inserted in the order in which sales begin.
     places: `SELECT sequence AS place, sequence AS at FROM legacy_sales WHERE ${byReference}`,
     newest_first: 'sequence DESC',
   });
@@ -83,12 +83,11 @@ export function anyMerchantMethods(reader: Reader, firstOfEach: FirstOfEach) {
   } satisfies Partial<StoreMethods>;
 }
 
-/** Without those that were deleted meanwhile. */
+/** Without rows that were deleted meanwhile. */
 async function found<Place, Row>(places: Place[], read: (place: Place) => Promise<Row | null>): Promise<Row[]> {
   return (await Promise.all(places.map((place) => read(place)))).filter((row) => row !== null);
 }
 
-/** Keys of the newest rows of all merchants. */
 function newestOf<Place>(
   reader: Reader,
   firstOfEach: FirstOfEach,
@@ -111,9 +110,7 @@ function newestOf<Place>(
   };
 }
 
-// Counts for metrics.
-
-/** Each part reads an index of open rows, of which there are few. */
+/** Each part reads an index of open rows, which are few. */
 export const OPEN_COUNTS = `SELECT merchant_id, count(*) FILTER (WHERE what = 'orders') AS orders,
     count(*) FILTER (WHERE what = 'legacy') AS legacy, count(*) FILTER (WHERE state = 'IN_DOUBT') AS in_doubt,
     count(*) FILTER (WHERE what = 'notice') AS notices_pending
@@ -141,7 +138,7 @@ export function countMethods(reader: Reader): Pick<StoreMethods, 'counts' | 'ope
   };
 }
 
-// The audit: the writer chains and writes each line in the unit that it belongs to.
+// The audit: the writer chains each line and writes it in the unit that it belongs to.
 
 export function auditMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);

@@ -1,4 +1,4 @@
-/** Links, from their opening: a unit never has live work in both lanes; then every change of one, and how calls and workers find it. */
+/** Links: opening (a unit never has live work in both lanes), changes, and the reads of calls and workers. */
 
 import { PuenteError } from '../error.ts';
 import { RANDOM_BYTES, takeRandom, uuidV7 } from '../proxy/ids.ts';
@@ -25,14 +25,14 @@ import {
 import { HOLDING, LINK, LINK_CHANGE, LIVE, NEWEST_RETRIABLE, RETRIABLE, SALE } from './writes.ts';
 
 /**
- * Each lost race means that another sale of the unit was committed, or ended between the refusal and the read: five in a row
- * have been seen. More than this is a defect, not traffic, and costs a till so many commits.
+ * Each lost race is another sale of the unit that was committed, or ended between the refusal and the read: five in a
+ * row have been seen. More than this are a defect, not traffic; each costs the till a commit.
  */
 const OPENING_ATTEMPTS = 20;
-/** Without a slot every equal sale that is opened makes the others read again, so a whole burst of them may have to. */
+/** Without a slot every equal sale that is opened makes the others read again: a burst of them needs more attempts. */
 const UNSLOTTED_ATTEMPTS = 100;
 
-/** The rule that one link holds a unit, as the engines name it. */
+/** The rule that one link holds a unit, as the errors of the engines name it. */
 const UNIT_IS_HELD = /links\.merchant_id, links\.slot|links_live/;
 
 export function openingMethods(
@@ -51,9 +51,9 @@ export function openingMethods(
 }
 
 /**
- * Most units are free and most sales are no retry: the row is inserted under that assumption, guarded by the unique index of the
- * unit and by conditions: no sale of the other lane holds the unit, there is no equal sale to repeat, the merchant is unchanged
- * and the reference is unused. When the insert fails, the obstacle is read, and the decision is made again.
+ * Most units are free and most sales are no retry, so the insert assumes both, guarded by the unique index of the unit
+ * and by conditions: other lane, equal sale, merchant's revision, reference. When it fails, the obstacle is read and
+ * `decide` runs again.
  */
 async function openLink(
   reads: OpeningReads,
@@ -63,7 +63,7 @@ async function openLink(
   revision: number | undefined,
 ): ReturnType<StoreMethods['openLink']> {
   let cause = '';
-  /** Null before anything was read. */
+  /** Null before the first read. */
   let seen: InTheWay | null = null;
   const attempts = link.slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -83,7 +83,7 @@ async function openLink(
     seen = await inTheWay(reads, link);
     if (revision !== undefined && seen.revision !== revision)
       return { opening: { kind: 'moved' }, link, elsewhere: null };
-    // A sale that this one may repeat is decided on before anything else.
+    // A sale that this create may repeat is decided on first.
     if ((seen.unheard?.legacy_id ?? null) !== before) continue;
     // The other lane holds the slot; or held it, and then the opening is tried again.
     if (result.kind === 'conflict' && seen.elsewhere !== null) {
@@ -95,12 +95,11 @@ async function openLink(
   throw new PuenteError('conflict', message, { facts: { unit: link.unit } });
 }
 
-/** The first values of `insert_legacy_sale`. */
 const valuesOfSale = valuesIn(SALE);
 
 const NOTHING_MET: Met = { holder: null, unheard: null };
 
-/** @throws PuenteError conflict when its id is known already. */
+/** @throws PuenteError conflict when its id exists, or after OPENING_ATTEMPTS lost races. */
 async function openLegacySale(reads: OpeningReads, writer: Writer, sale: LegacySale): Promise<Link | null> {
   let cause = '';
   const [first, last] = sale.slot === ANY_POINT_OF_SALE ? ALL_QR : [sale.slot, sale.slot];
@@ -112,7 +111,7 @@ async function openLegacySale(reads: OpeningReads, writer: Writer, sale: LegacyS
     if (result.kind === 'done') return null;
     cause = result.kind === 'constraint' ? result.text : result.kind;
     if (result.kind === 'constraint') break;
-    // The link that held the slot may have ended by now: then the insert is tried again.
+    // The link that held the slot may have ended: then the insert is tried again.
     const holder = first === null || last === null ? null : await reads.between(sale.merchant_id, first, last);
     if (holder !== null) return holder;
   }
@@ -136,13 +135,13 @@ function insertLink(link: Link, unheard: Link | null, revision = WHICHEVER): Ste
   return { write: 'insert_link', values, changes: 1 };
 }
 
-/** Identifies equal requests: the values of `NEWEST_RETRIABLE`. */
+/** The values of `NEWEST_RETRIABLE`, which identify equal requests. */
 function requestOf({ merchant_id, fingerprint, client_key }: Link): RequestValues {
   return [merchant_id, fingerprint, client_key, merchant_id, fingerprint, client_key];
 }
 type RequestValues = [string, string, string | null, string, string, string | null];
 
-/** No other work is opened on the unit, in either lane, the reference is not taken, and the merchant does not change. */
+/** These locks keep other work off the unit in both lanes, the reference unused and the merchant unchanged. */
 function locksOfLink({ merchant_id, slot, fingerprint, reference_sent }: Link): Locks {
   const { alone, shared } =
     slot === null ? { alone: [], shared: [merchantLock(merchant_id)] } : locksOfSlot(merchant_id, slot);
@@ -156,26 +155,24 @@ function locksOfSale({ merchant_id, slot }: LegacySale): Locks {
   return slot === null ? { shared: [merchantLock(merchant_id)] } : locksOfSlot(merchant_id, slot);
 }
 
-/** `ANY_POINT_OF_SALE` excludes each point of sale, and these do not exclude each other. */
+/** `ANY_POINT_OF_SALE` excludes each point of sale; points of sale do not exclude each other. */
 function locksOfSlot(merchant_id: string, slot: string): Required<Locks> {
   const any = anyOf(slot);
   const shared = [merchantLock(merchant_id), ...(any === slot ? [] : [slotLock(merchant_id, any)])];
   return { alone: [slotLock(merchant_id, slot)], shared };
 }
 
-/** Any revision. */
 const WHICHEVER = -1;
-/** From the first slot of QR to the first that is none. */
+/** The range of all QR slots. */
 const ALL_QR = ['qr:', 'qr;'] as const;
 
-/** `ANY_POINT_OF_SALE` for the slot of a point of sale; other slots themselves. */
+/** `ANY_POINT_OF_SALE` for the slot of a point of sale; other slots unchanged. */
 function anyOf(slot: string): string {
   return slot.startsWith('qr:') ? ANY_POINT_OF_SALE : slot;
 }
 
 type OpeningReads = ReturnType<typeof prepareOpeningReads>;
 
-/** Obstacles to an insert. */
 type InTheWay = Awaited<ReturnType<typeof inTheWay>>;
 
 async function inTheWay(reads: OpeningReads, link: Link) {
@@ -194,7 +191,7 @@ function prepareOpeningReads(reader: Reader) {
   const { one } = readsOf(reader);
   const { link } = linkReads(reader);
   return {
-    /** Of the merchant; null for one that is not stored. */
+    /** Null for a merchant that is not stored. */
     revision: one<[string], { revision: number }, number>(
       'SELECT revision FROM merchants WHERE id = ?',
       ({ revision }) => revision,
@@ -204,7 +201,7 @@ function prepareOpeningReads(reader: Reader) {
     used: link<[string, string]>(`merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) LIMIT 1`),
     unheard: link<RequestValues>(`legacy_id = (${NEWEST_RETRIABLE})`, 'search'),
     between: link<[string, string, string]>(`merchant_id = ? AND slot BETWEEN ? AND ? AND ${LIVE} LIMIT 1`, 'search'),
-    /** On legacy. */
+    /** The sale on legacy that holds the slot. */
     elsewhere: one<SlotValues, LegacySale, LegacySale>(newestHolding(''), asItIs, 'lookup'),
     elsewhereProven: one<SlotValues, LegacySale, LegacySale>(
       newestHolding(`AND (unproven_token IS NULL OR EXISTS (SELECT 1 FROM tokens
@@ -213,9 +210,8 @@ function prepareOpeningReads(reader: Reader) {
   };
 }
 
-/** The link that holds a slot of a merchant. */
 const HOLDER = `merchant_id = ? AND slot = ? AND ${LIVE}`;
-/** Merchant, slot, the slot that stands for it too, and a time. */
+/** Merchant, slot, the slot that also covers it, and epoch ms. */
 type SlotValues = [string, string, string, number];
 
 function newestHolding(which: string): string {
@@ -260,8 +256,8 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
     hasWork: async (merchant_id, { slot, unit }, since, answered_since) =>
       (await work.get(merchant_id, slot, merchant_id, since, unit, slot, answered_since)) !== undefined,
     linkByOrder: link('order_id = ?'),
-    // Builds that looked before they wrote could write one twice; the live one is meant if there is one. (SELECT ?) keeps
-    // SQLite from planning this query anew for every value, which costs ten times the lookup; so does a bound LIMIT.
+    // Earlier versions could store a reference twice: the live link goes first. Without (SELECT ?) SQLite plans this
+    // query anew for every value, which costs ten times the lookup; a bound LIMIT does the same.
     linkByReference: link(
       `merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)) ORDER BY ${LIVE} DESC, created_at DESC LIMIT 1`,
     ),
@@ -271,10 +267,8 @@ export function linkMethods(reader: Reader, writer: Writer, now: () => number) {
   } satisfies Partial<StoreMethods>;
 }
 
-/** By the id that the till has. */
 export const BY_ID = 'legacy_id = ?';
 
-/** Reads of links by a condition; its values are the parameters of the read. */
 export function linkReads(reader: Reader) {
   const { one, list } = readsOf(reader);
   return {
@@ -285,7 +279,7 @@ export function linkReads(reader: Reader) {
   };
 }
 
-// Links that are due: creates in doubt hold their terminals and go first; half of the places are left to the others.
+// Due links: creates in doubt hold their terminals and go first; half of the places are left to the others.
 
 const IN_DOUBT = `state IN ('SENDING', 'IN_DOUBT')`;
 
@@ -320,7 +314,7 @@ function unparking({ reference_sent, order_id }: Link, at: number): Step {
 
 const changeValues = valuesIn(LINK_CHANGE);
 
-/** The values of `update_link`; large columns travel only when they changed. */
+/** The values of `update_link`; a large column is included only when it changed. */
 function valuesOfChange(next: Link, link: Link): Value[] {
   const body = next.sealed_body === link.sealed_body ? [0, null] : [1, exactBytes(next.sealed_body)];
   const order = next.order === link.order ? [0, null] : [1, jsonOf(next.order)];

@@ -9,7 +9,7 @@ import { exactBytes, type MerchantRow, merchantLock, merchantOf, readsOf, tokenO
 import type { WriteName } from './writes.ts';
 
 const TOKEN = 'fingerprint, merchant_id, sealed_token, accepted_until, seen_at';
-/** What a merchant starts with: nothing set, everything follows the defaults. */
+/** Settings of a new merchant: all defaults. */
 const UNSET = JSON.stringify(merchantSettings.parse({}));
 
 export function merchantMethods(reader: Reader, writer: Writer, now: () => number) {
@@ -38,7 +38,7 @@ export function merchantMethods(reader: Reader, writer: Writer, now: () => numbe
     async saveTrips(merchant_id, trips, revision, audit) {
       const before = await byId(merchant_id);
       if (before?.revision !== revision) throw movedOn(merchant_id, revision);
-      // Merged here, because what JSON merges in SQL would also merge the evidence of two stops.
+      // Merged here: a merge of JSON in SQL would also merge the evidence of two stops.
       const merged = Object.entries({ ...before.trips, ...trips }).filter(([, trip]) => trip !== null);
       const after: Merchant['trips'] = Object.fromEntries(merged);
       const updated_at = now();

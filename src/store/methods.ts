@@ -19,7 +19,6 @@ export interface EngineParts {
   /** Epoch ms. */
   now: () => number;
   room: () => Room;
-  /** Writes the rows of a batch of exchanges, and notes where they lie. */
   rowsOf: (batch: readonly RecordedExchange[]) => Step[];
   handOut: HandOut;
   firstOfEach: FirstOfEach;

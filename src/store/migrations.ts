@@ -11,10 +11,7 @@ export interface Migration {
 
 const MIGRATION_NAME = /^(\d{3})_[a-z0-9_]+\.sql$/;
 
-/**
- * Reads a folder of migrations in order.
- * @throws PuenteError store_unusable when a name or the numbering has a gap: a file that is skipped silently would be worse.
- */
+/** @throws PuenteError store_unusable when a name or the numbering is wrong: a file must not be skipped silently. */
 export function readMigrations(directory: string): Migration[] {
   return readdirSync(directory)
     .sort()

@@ -1,35 +1,30 @@
-/** Bounds on the distinct names that callers can make Puente store: beyond them all are counted under one name. */
+/** Bounds on the distinct names that callers can make Puente store: names beyond a bound are counted under one name. */
 
 import { OTHERS } from '../mapping/tables.ts';
 import { createLru } from '../proxy/concurrency.ts';
 import type { Read, Reader, Value } from './engine.ts';
 
-/** Distinct names for each merchant and kind; a till software has tens of them, more means that somebody guesses paths. */
+/** Distinct names per merchant and kind. Till software has tens of them; more means that a caller guesses paths. */
 export const NAMES_LIMIT = 500;
-/** Distinct sentences a merchant and operation: a table has some tens of rules. */
+/** Distinct details per merchant and operation: a table has some tens of rules. */
 export const DETAILS_LIMIT = 200;
-/** Rows for each merchant of lost fields, and of fields seen. Fields that the tables know are not counted against it; there are some hundreds. */
+/** Rows per merchant of lost fields, and of fields seen. Fields in the tables, some hundreds, do not count. */
 export const FIELDS_LIMIT = 1_000;
-/** Groups of differences a merchant: more than anybody will judge. */
+/** Groups of differences per merchant: more than operators will judge. */
 export const DIFFERENCES_LIMIT = 500;
-/** Units a merchant: more terminals and points of sale than the largest chain has. */
+/** Units per merchant: more terminals and points of sale than the largest chain has. */
 export const UNITS_LIMIT = 10_000;
-/** Longest unit that is kept by its name; real ones are below 70 characters. */
+/** Longest unit, in characters, that is kept by its name; real ones are below 70. */
 export const LONGEST_UNIT = 200;
-/** Names of earlier batches, of all merchants: tills send the same ones again and again. */
+/** Names of earlier batches, of all merchants, kept in memory: tills send the same names again and again. */
 const KNOWN_NAMES = 100_000;
 
-/**
- * The name to count under.
- * @param place by which names of the kind are bounded: merchant, operation or another kind.
- * @param id of the name in its place.
- */
+/** The name to count under. `place`, the scope of a bound: merchant, operation or kind; `id` is unique in it. */
 export type NameKeeper = (kind: Kind, place: string[], name: string, id?: string) => string;
 
 /**
- * Makes the sums of one batch with names that are within their bounds; names that the batch adds count towards them. Several
- * processes over one database may pass a bound by what they add in the same moment.
- * @returns what runs `work`, and runs it again once the stored names beside a new one are read.
+ * Runs `work`, which sums one batch with bounded names, again once the stored names of places with a new name are read.
+ * New names count. Several processes on one database may exceed a bound by the names that they add at the same moment.
  */
 export function nameKeeper(reader: Reader): <Result>(work: (names: NameKeeper) => Result) => Promise<Result> {
   const bounds = boundsOf(reader);
@@ -37,10 +32,10 @@ export function nameKeeper(reader: Reader): <Result>(work: (names: NameKeeper) =
   const known = createLru<boolean>(KNOWN_NAMES);
   return async (work) => {
     const places = new Map<string, Place>();
-    /** What is known may be forgotten while the batch is written. */
+    /** Answers of this batch: `known` may drop one while the batch is written. */
     const answers = new Map<string, boolean>();
     const keeps = (kind: Kind, values: string[], raw: string): boolean => {
-      // A half of a surrogate pair is stored as U+FFFD, and so it is known.
+      // A lone surrogate is stored as U+FFFD.
       const name = raw.toWellFormed();
       const id = `${kind} ${values.join(' ')}`;
       const key = `${id} ${name}`;
@@ -51,7 +46,7 @@ export function nameKeeper(reader: Reader): <Result>(work: (names: NameKeeper) =
       const names = place?.names ?? new Set();
       const is_kept = before ?? (names.has(name) || names.size - (names.has(OTHERS) ? 1 : 0) < limit);
       if (is_kept) names.add(name);
-      // Until its place is read, a new name is taken for one that is kept.
+      // Until its place is read, a new name counts as kept.
       if (before === undefined && !place?.names) return true;
       answers.set(key, is_kept);
       known.set(key, is_kept);
@@ -67,11 +62,10 @@ export function nameKeeper(reader: Reader): <Result>(work: (names: NameKeeper) =
   };
 }
 
-/** Names are bounded by merchant, operation or kind. */
 interface Place {
   stored: Read<Value[], { name: string }>;
   values: string[];
-  /** Null until they are read. */
+  /** Null until the stored names are read. */
   names: Set<string> | null;
 }
 

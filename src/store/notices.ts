@@ -1,4 +1,4 @@
-/** Notices: which are due, what each attempt came to, and the log of their delivery; and the events that they come from. */
+/** Notices: due ones, the outcome of each attempt, and the log of their delivery; and the events that cause them. */
 
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
@@ -23,10 +23,10 @@ const DUE = `state = 'pending' AND next_attempt_at <= (SELECT ?)`;
 const OLDEST_FIRST = 'next_attempt_at, created_at, sequence';
 const BY_MERCHANT = 'notices INDEXED BY notices_due_by_merchant';
 const DUE_OF_MERCHANT = `SELECT ${NOTICE} FROM ${BY_MERCHANT} WHERE merchant_id = (SELECT ?) AND ${DUE}`;
-/** A place in the order of notices that is before all of them. */
+/** A place in the order of notices before all of them. */
 const BEFORE_ALL = { next_attempt_at: Number.MIN_SAFE_INTEGER, created_at: 0, sequence: 0, id: '' };
 
-/** Each read names its index: by its own estimates SQLite reads the whole backlog and sorts it, for every look. */
+/** Each read names its index: by its own estimates SQLite reads and sorts the whole backlog every time. */
 export function dueNoticeMethods(reader: Reader, handOut: HandOut, firstOfEach: FirstOfEach) {
   const due = handOut<[number], Notice>(
     'notice',
@@ -71,7 +71,7 @@ export function noticeMethods(reader: Reader, writer: Writer) {
     },
     async recordAttempt(notice, attempt, next) {
       const { at, duration_ms, outcome, status, detail, url } = attempt;
-      // Our own failures must not lengthen the wait for a receiver that was never called.
+      // Failures of Puente itself must not lengthen the wait for a receiver that was never called.
       const counted = outcome === 'ours' ? 0 : 1;
       const delivered = next.state === 'delivered' ? 1 : 0;
       const steps: Step[] = [
@@ -104,7 +104,7 @@ export function noticeMethods(reader: Reader, writer: Writer) {
       return row?.found ?? 0;
     },
     async sumNotices(filter) {
-      // Otherwise SQLite may read all notices in the order of the groups, to save the sort of a few of them.
+      // Without the hint SQLite may read all notices in the order of the groups, to save the sort of a few of them.
       const index = filter.merchant_id === undefined ? 'notices_by_time' : 'notices_by_merchant';
       return run<NoticeSum>(
         conditionsOf(filter),
@@ -180,7 +180,7 @@ function conditionsOf(filter: NoticeFilter): Condition[] {
   ];
 }
 
-// The inbox: what became of an event, and events as operators look at them.
+// The inbox: changes of an event, and events for operators.
 
 export function eventMethods(reader: Reader, writer: Writer) {
   const { list } = readsOf(reader);

@@ -1,4 +1,4 @@
-/** Refunds: a row before the call, one open refund of a payment at a time. */
+/** Refunds: a row is written before the call; a payment has one open refund at a time. */
 
 import { PuenteError } from '../error.ts';
 import type { Refund, RefundChange } from '../proxy/records/refunds.ts';
@@ -6,10 +6,10 @@ import type { Reader, StoreMethods, Writer } from './engine.ts';
 import { readsOf, valuesIn } from './rows.ts';
 import { REFUND, REFUND_CHANGE } from './writes.ts';
 
-/** Each lost race means that another refund of the payment was committed; more in a row is a fault, not traffic. */
+/** Each lost race means that another refund of the payment was committed; more in a row are a defect, not traffic. */
 const OPENING_ATTEMPTS = 5;
 
-/** The rule that a payment has one open refund, as the engines name it. */
+/** The rule that a payment has one open refund, as the errors of the engines name it. */
 const ANOTHER_IS_OPEN = /refunds\.legacy_id|refunds_open/;
 
 export function refundMethods(reader: Reader, writer: Writer, now: () => number) {

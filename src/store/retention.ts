@@ -1,4 +1,4 @@
-/** Retention: deletes old rows that need no more work, kind by kind, a few at a time; never a live row, never an audit line. */
+/** Retention: deletes old rows that need no more work, kind by kind, a few at a time; no live row, no audit line. */
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { PuenteError } from '../error.ts';
@@ -12,7 +12,7 @@ const HOUR_MS = 3_600_000;
 
 export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMethods, 'tidyOld'> {
   const reads = prepareReads(reader);
-  /** @returns rows deleted: none when another process was first, or when one of the links is live again; the next round tries again. */
+  /** @returns rows deleted: none when another process was first or a link is live again; the next round tries again. */
   const write = async (kind: RetentionKind, rows: number, steps: Step[]): Promise<number> => {
     if (rows === 0) return 0;
     const result = await writer.commit({ steps });
@@ -42,7 +42,7 @@ export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMeth
   };
 }
 
-/** Everything of the links in one unit. @param last how the links themselves go. */
+/** Deletes the links and all their rows in one unit. */
 export function linkSteps(legacy_ids: readonly string[], last: 'delete_links' | 'erase_links'): Step[] {
   const list = JSON.stringify(legacy_ids);
   return [
@@ -111,12 +111,12 @@ function oldNotices(state: string): string {
   return `SELECT id AS key FROM notices INDEXED BY notices_by_state WHERE state = '${state}' AND created_at < (SELECT ?)`;
 }
 
-// Old links that need no more work, oldest first; those with a pending notice or an open refund are skipped once a round.
+// Old links without more work, oldest first; links with a pending notice or an open refund are skipped for a round.
 
-/** Read at once, between two event-loop ticks. */
+/** Read between two event-loop ticks. */
 const PAGE_ROWS = 200;
 
-/** `coalesce` keeps the index of states away: it would read everything that is pending, for each link. */
+/** `coalesce` avoids the index of states, which would read all pending notices for each link. */
 export const OLD_LINKS = `SELECT legacy_id, updated_at,
   CASE WHEN EXISTS (SELECT 1 FROM notices WHERE notices.legacy_id = links.legacy_id AND coalesce(notices.state, '') = 'pending')
   OR EXISTS (SELECT 1 FROM refunds WHERE refunds.legacy_id = links.legacy_id AND refunds.state IN ('SENDING', 'IN_DOUBT'))
@@ -134,9 +134,9 @@ interface OldLink {
 const BEFORE_ALL = { updated_at: Number.MIN_SAFE_INTEGER, legacy_id: '' };
 
 /**
- * Each call continues where the one before ended, and starts at the oldest again after the last. All sales of a merchant
- * without a notice URL are held: a round that began with them at every step would not end.
- * @returns a function that finds at most `limit` links to delete, fewer only at the end.
+ * Each call continues after the one before, and restarts at the oldest after the last. All sales of a merchant without
+ * a notice URL are held: a round that began with them each time would not end.
+ * @returns at most `limit` links to delete, fewer only at the end.
  */
 function oldLinks(reader: Reader): (before: number, limit: number) => Promise<string[]> {
   const page = reader.prepare<[number, number, string, number], OldLink>(OLD_LINKS);
@@ -156,7 +156,7 @@ function oldLinks(reader: Reader): (before: number, limit: number) => Promise<st
   };
 }
 
-// Corrects times that a clock wrote while it ran ahead.
+// Corrects times written by a clock that ran ahead.
 
 const EVERYTHING = ['pull_links', 'pull_events', 'pull_notices'] as const;
 

@@ -119,7 +119,7 @@ function bulkStep(one: BulkMove, expected_revision: number, updated_at: number):
   return { write: 'update_bulk_move', values: [...bulkChange(row), one.id, expected_revision], changes: 1 };
 }
 
-/** Changes of one row are applied in the order in which they were requested. */
+/** Changes of one row are applied in the order of their requests. */
 function unitOf(step: Step, audit: AuditEntry | null, id: string): Unit {
   const locks = { alone: [rowLock(id)] };
   return audit === null ? { steps: [step], locks } : { steps: [step], audit, locks };

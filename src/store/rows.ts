@@ -1,4 +1,4 @@
-/** Rows of the tables: how they become records and are made of them, and the names of their locks. */
+/** Conversion of table rows to records and back, and the names of their locks. */
 import { parseJson, stringifyJson } from '../contract/json.ts';
 import type { InboxEvent } from '../proxy/records/notices.ts';
 import {
@@ -28,10 +28,7 @@ export function linkOf(row: LinkRow): Link {
   };
 }
 
-/**
- * Prepares reads that are methods of the store by themselves: their parameters are the values of the statement.
- * @returns `one` for the first row, null for none; `list` for all.
- */
+/** Reads that are methods of the store: `one` for the first row, null for none; `list` for all. */
 export function readsOf(reader: Reader) {
   return {
     one<Values extends Value[], Row, Kept>(sql: string, keptOf: (row: Row) => Kept = asItIs, kind?: ReadKind) {
@@ -48,9 +45,8 @@ export function readsOf(reader: Reader) {
   };
 }
 
-/** For a SELECT that lists the record itself. */
 export function asItIs<Kept>(row: unknown): Kept {
-  return row as Kept; // the caller names what its own SELECT lists
+  return row as Kept; // the caller names the columns of its own SELECT
 }
 
 type ColumnOf<List extends string> = List extends `${infer First},${infer Rest}`
@@ -58,15 +54,13 @@ type ColumnOf<List extends string> = List extends `${infer First},${infer Rest}`
   : Name<List>;
 type Name<Text extends string> = Text extends ` ${infer Rest}` | `\n${infer Rest}` ? Name<Rest> : Text;
 
-/** What makes the values of a row, in the order of the columns. */
 export function valuesIn<Columns extends string>(columns: Columns) {
-  const names = namesIn(columns) as ColumnOf<Columns>[]; // the same split as the type's
+  const names = namesIn(columns) as ColumnOf<Columns>[]; // the same split as in the type
   return (row: Readonly<Record<ColumnOf<Columns>, Value>>): Value[] => names.map((name) => row[name]);
 }
 
 const linkValues = valuesIn(LINK);
 
-/** The first values of `insert_link`. */
 export function valuesOfLink(link: Link): Value[] {
   return linkValues({
     ...link,
@@ -82,11 +76,11 @@ export interface MerchantRow extends Omit<Merchant, 'settings' | 'trips'> {
   trips: string;
 }
 
-/** Parsed settings: a call reads its merchant several times, and most merchants have the same settings. */
+/** Parsed settings kept: a call reads its merchant several times, and most merchants have the same settings. */
 const KNOWN_SETTINGS = 1_000;
 const known = new Map<string, Readonly<MerchantSettings>>();
 
-/** Settings that a newer build added are filled with their defaults. */
+/** Settings that a newer version added get their defaults. */
 function settingsOf(text: string): MerchantSettings {
   const before = known.get(text);
   if (before !== undefined) return before;
@@ -119,7 +113,6 @@ export function eventOf(row: EventRow): InboxEvent {
   return { ...row, verified: row.verified === 1 };
 }
 
-/** Makes a record of a row whose columns of these names hold JSON. */
 export function parsing<Kept>(...names: (keyof Kept)[]) {
   return (row: { [Name in keyof Kept]: Kept[Name] | string }): Kept => {
     const parsed = names.map((name) => [name, JSON.parse(String(row[name]))]);
@@ -131,7 +124,7 @@ export function jsonOf(value: unknown): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-/** A copy that owns its memory: a view into a shared pool would send the whole pool to the writer thread. */
+/** A copy with its own memory: a view would send the whole shared pool to the writer thread. */
 export function exactBytes(bytes: Uint8Array | null): Uint8Array | null {
   return bytes === null ? null : new Uint8Array(bytes);
 }
@@ -140,39 +133,37 @@ function bytesOf(bytes: Uint8Array | null): Uint8Array | null {
   return bytes === null ? null : viewOf(bytes);
 }
 
-/** The driver answers a Buffer, whose equality and printing differ from the plain bytes that were stored. */
+/** The driver returns a Buffer; its equality and printing differ from those of the stored Uint8Array. */
 function viewOf(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-// Names of locks, on rows and on what rows share.
-
-/** A merchant's revision: shared by openings of sales, alone for changes of the merchant. */
+/** On a merchant's revision: shared by openings of sales, exclusive for changes of the merchant. */
 export function merchantLock(merchant_id: string): string {
   return `merchant ${merchant_id}`;
 }
 
-/** A unit's work in both lanes. */
+/** On a unit's work in both lanes. */
 export function slotLock(merchant_id: string, slot: string): string {
   return `slot ${merchant_id} ${slot}`;
 }
 
-/** Equal sales without a slot. */
+/** On equal sales; those without a slot have no slot lock. */
 export function requestLock(merchant_id: string, fingerprint: string): string {
   return `request ${merchant_id} ${fingerprint}`;
 }
 
-/** A reference is sent upstream once for each merchant. */
+/** On a reference, which is sent upstream once per merchant. */
 export function referenceLock(merchant_id: string, reference: string): string {
   return `reference ${merchant_id} ${reference}`;
 }
 
-/** The order of a link's notices. */
+/** On the order of a link's notices. */
 export function noticesLock(legacy_id: string): string {
   return `notices ${legacy_id}`;
 }
 
-/** Changes of one row by its id. */
+/** On changes of one row by its id. */
 export function rowLock(id: string): string {
   return `row ${id}`;
 }

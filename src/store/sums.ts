@@ -1,4 +1,4 @@
-/** The sums of a batch of exchanges, made in memory so that each sum is written once a batch. */
+/** The sums of a batch of exchanges, made in memory so that each sum is written once per batch. */
 import { OTHERS } from '../mapping/tables.ts';
 import type { CoverageCell, LossSeen, RecordedExchange } from '../proxy/records/evidence.ts';
 import type { Step, Value } from './engine.ts';
@@ -7,14 +7,13 @@ import type { WriteName } from './writes.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** An exchange of a known merchant and operation. */
 interface Attributed extends RecordedExchange {
   merchant_id: string;
   operation: string;
   kind: NonNullable<RecordedExchange['kind']>;
 }
 
-/** The steps that add a batch to all sums; sums that it does not touch have none. */
+/** The steps that add a batch to all sums; a sum without a change has none. */
 export function sumSteps(batch: readonly RecordedExchange[], names: NameKeeper): Step[] {
   const attributed = batch.filter(
     (exchange): exchange is Attributed =>
@@ -74,7 +73,7 @@ function lossesOf(batch: Attributed[], names: NameKeeper): Value[][] {
   });
 }
 
-/** A field that a call shows both ways, as in a list of items, counts as different. */
+/** A field that is both equal and different in one call, as in a list of items, counts as different. */
 function coverageOf(batch: Attributed[], names: NameKeeper): Value[][] {
   const sums = newSums<{ equal: number }>();
   for (const { merchant_id, cells, times, last_at } of sharersOf(batch)) {
@@ -129,7 +128,7 @@ function differencesOf(batch: Attributed[]): Value[][] {
   });
 }
 
-/** Every hit counts; the merchant is '' for a call without one. */
+/** Every occurrence counts; the merchant is '' for a call without one. */
 function unknownsOf(batch: readonly RecordedExchange[], names: NameKeeper): Value[][] {
   const sums = newSums();
   for (const { merchant_id, at, unknown } of batch) {
@@ -150,24 +149,24 @@ function verdictsOf(batch: Attributed[], names: NameKeeper): Value[][] {
   return sums.rows(({ count, last_at, sample }) => [count, last_at, sample]);
 }
 
-// The arithmetic of sums: keyed sums of one batch, with the span of their times.
+// Keyed sums of one batch, with the span of their times.
 
-/** What every sum counts; the times are epoch ms of the first and the last call. */
+/** The times are epoch ms of the first and the last call. */
 interface Counted {
   count: number;
   first_at: number;
   last_at: number;
 }
 
-/** Sums by key. `More` is what its caller keeps beside the counts, missing in a sum that `add` has just begun. */
+/** Sums by key. `More` is what the caller adds to a sum, missing until then. */
 function newSums<More = unknown>() {
   const sums = new Map<string, { key: Value[]; sum: Counted & Partial<More> }>();
   return {
     add(written: Value[], at: number, times = 1) {
-      // As it is stored: names that differ only in a half of a surrogate pair are one.
+      // As it is stored: names that differ only in a lone surrogate are equal.
       const key = written.map((part) => (typeof part === 'string' ? part.toWellFormed() : part));
       const name = JSON.stringify(key);
-      const begun = { key, sum: { count: 0, first_at: at, last_at: at } as Counted & Partial<More> }; // all of it is optional
+      const begun = { key, sum: { count: 0, first_at: at, last_at: at } as Counted & Partial<More> }; // all of `More` is optional
       const { sum } = sums.get(name) ?? begun;
       if (sum === begun.sum) sums.set(name, begun);
       sum.count += times;
@@ -175,13 +174,12 @@ function newSums<More = unknown>() {
       sum.last_at = Math.max(sum.last_at, at);
       return sum;
     },
-    /** A row is the parts of the key, and what `values` lists after them. */
     rows: (values: (sum: Counted & More) => Value[]): Value[][] =>
       [...sums.values()].map(({ key, sum }) => [...key, ...values(sum as Counted & More)]), // complete by now
   };
 }
 
-/** The exchange that shows a finding, and the tables it was found with. */
+/** The exchange that shows a finding, and the tables that found it. */
 interface Shown {
   sample: string;
   tables_revision: string;

@@ -1,4 +1,4 @@
-/** Every statement that writes, by name, in SQLite's SQL, with the cached rows that it invalidates; PostgreSQL overrides those that it can't run. */
+/** Every write statement by name, in SQLite's SQL, with the cached rows it invalidates; PostgreSQL overrides some. */
 
 import { AUDIT_GENESIS, type AuditEntry, chainHash } from '../proxy/audit.ts';
 import { longestNoticeWaits_ms } from '../proxy/notices/retry-schedule.ts';
@@ -6,19 +6,18 @@ import { ANY_POINT_OF_SALE } from '../proxy/records/routing.ts';
 import { LONGEST_UNSEEN_MS } from '../proxy/sales/unseen.ts';
 import { PARKED_EVENTS_LIMIT } from '../proxy/store.ts';
 
-/** A parameter of a statement, or what a column holds. */
+/** A parameter of a statement, or the value of a column. */
 export type Value = string | number | null | Uint8Array;
 
-/** The columns of a link. */
 export const LINK = `legacy_id, merchant_id, lane, family, unit, slot, client_key, fingerprint, reference_sent,
   client_reference, held, amount_minor, merchant_order_id, sealed_notice_url, idempotency_key, sealed_body,
   tables_revision, state, attempts, first_sent_at, boot_id, client_answer, order_id, order_json, order_version,
   payment_id, legacy_state, legacy_state_at, cancel, acknowledged_at, heard_by, expires_at, next_check_at, created_at,
   updated_at, revision`;
-/** Those that a change of a link sets. Two large ones are written only when they changed. */
+/** The columns that a change of a link sets. `sealed_body` and `order_json` are written only when they changed. */
 export const LINK_CHANGE = `state, attempts, first_sent_at, client_answer, order_id, order_version, payment_id,
   legacy_state, legacy_state_at, cancel, acknowledged_at, heard_by, expires_at, next_check_at, updated_at`;
-/** The columns of a LegacySale; `sequence` stays with the store. */
+/** The columns of a LegacySale; `sequence` is internal to the store. */
 export const SALE = `id, merchant_id, family, work, unit, slot, legacy_id, client_reference, state, unproven_token,
   ends_at, created_at, updated_at`;
 export const REFUND = `id, number, legacy_id, merchant_id, payment_id, client_key, fingerprint, amount_minor,
@@ -32,11 +31,10 @@ export const BULK = 'id, move, reason, who, per_day, items, state, detail, creat
 export const BULK_CHANGE = 'per_day, items, state, detail, updated_at';
 export const EXCHANGE = `id, at, merchant_id, operation, kind, lane, stage, unit, legacy_id, status, error, outcome,
   duration_ms, tables_revision, upstream, fired, losses, lost, unknown, shadow, signatures, messages, limitations`;
-/** The columns of a Notice. */
 export const NOTICE = `id, legacy_id, merchant_id, sequence, topic, form, subject, body, state, attempts, created_at,
   next_attempt_at`;
 
-/** Columns, of any table, with text of a till: it is covered when it shows a card number or a token. */
+/** Columns, in any table, with text of a till, which is encrypted when it shows a card number or a token. */
 const COVERED: Readonly<Record<string, string>> = {
   client_reference: 'cover(?)',
   reference_sent: 'cover(?)',
@@ -47,12 +45,10 @@ const COVERED: Readonly<Record<string, string>> = {
 };
 export const COVERED_COLUMNS: readonly string[] = Object.keys(COVERED);
 
-/** The columns of a list, as this file writes them. */
 export function namesIn(columns: string): string[] {
   return columns.split(/,\s*/);
 }
 
-/** A parameter for each column. */
 function parametersFor(columns: string): string {
   return namesIn(columns)
     .map((column) => COVERED[column] ?? '?')
@@ -66,18 +62,14 @@ function settingEach(columns: string): string {
 }
 
 /**
- * A row whose column has one of the values. Written as the partial indexes write it, because SQLite does not see that an `IN`
- * means the same; and they do so because SQLite fills a table in memory for each list of three and more, for every row that is
- * written.
+ * Written as in the partial indexes, to which SQLite does not match an `IN`. They avoid `IN` because SQLite fills a
+ * table in memory for each list of three and more, for every row written.
  */
 export function oneOfThese(column: string, values: readonly string[]): string {
   return `(${values.map((value) => `${column} = '${value}'`).join(' OR ')})`;
 }
 
-/**
- * Ids of merchants, from one to the next through an index that begins with them, so that it costs as much as there are
- * merchants, not as there are rows. Its value is the id to begin behind.
- */
+/** Ids of merchants after the value, by skipping through an index: the cost grows with merchants, not with rows. */
 export function merchantsIn(rows: string, condition = 'true'): string {
   const next = (after: string) => `SELECT min(merchant_id) FROM ${rows} WHERE ${condition} AND merchant_id > ${after}`;
   return `WITH RECURSIVE merchant (id) AS (${next('(SELECT ?)')}
@@ -88,11 +80,11 @@ export function merchantsIn(rows: string, condition = 'true'): string {
 /** A link that holds its slot. */
 export const LIVE = oneOfThese('state', ['SENDING', 'IN_DOUBT', 'LIVE']);
 /**
- * A sale that an equal create may be a retry of; the first condition is that of the index `links_unheard`. A till that has
- * acknowledged a notice may still repeat a create by its key, if the answer was lost (`proxy/sales/create.ts`).
+ * A sale that an equal create may be a retry of; the first condition is that of the index `links_unheard`. After an
+ * acknowledged notice a till may still repeat a create by its key, if the answer was lost (`proxy/sales/create.ts`).
  */
 export const RETRIABLE = `(heard_by IS NULL OR (heard_by = 'notice' AND client_key IS NOT NULL)) AND ${oneOfThese('state', ['SENDING', 'IN_DOUBT', 'LIVE', 'DONE'])}`;
-/** A link that is in a terminal state for its till. */
+/** A link that is terminal for its till. */
 export const FINAL = oneOfThese('legacy_state', [
   'FINISHED',
   'CONFIRMATION_REQUIRED',
@@ -102,10 +94,10 @@ export const FINAL = oneOfThese('legacy_state', [
 ]);
 /** Links that need no more work. */
 export const OVER = `state IN ('DONE', 'REJECTED', 'NOT_SENT', 'LOST')`;
-/** A sale created on legacy that holds its slot; its end is compared where it is used. */
+/** A sale created on legacy that holds its slot until `ends_at`; each use compares that time. */
 export const HOLDING = holding('state');
 
-/** The same, of a row by another name. */
+/** The same condition, on a column of another name. */
 export function holding(column: string): string {
   return oneOfThese(column, ['SENDING', 'IN_DOUBT', 'OPEN']);
 }
@@ -115,21 +107,20 @@ export const AWAITS_IN_BULK = (merchant: string): string => `state = 'running' A
     SELECT 1 FROM json_each(bulk_moves.items) AS item
     WHERE item.value ->> 'merchant_id' = ${merchant} AND item.value ->> 'state' = 'waiting')`;
 export const LISTED = 'IN (SELECT value FROM json_each(?))';
-/** More at once would hold up the payments that wait behind the housekeeping. */
+/** More rows at once would delay the payments that queue behind the housekeeping. */
 export const HOUSEKEEPING_ROWS = 5_000;
-/** Unverified events kept of one order when they are done: enough to see what arrived, too few to fill a disk with. */
+/** Unverified events kept of one order once they are done: enough to see what arrived, too few to fill a disk. */
 export const UNVERIFIED_KEPT = 20;
-/** No limit. */
 const ALL = '9223372036854775807';
 
-/** Values: the merchant's revision that the lane was chosen by, -1 for any; and the merchant. */
+/** Values: the merchant's revision that the lane was chosen by, or -1 for any; and the merchant. */
 const STILL_THERE = `(SELECT ?) IN (-1, coalesce((SELECT revision FROM merchants WHERE id = (SELECT ?)), 0))`;
 /** Values: the merchant and the reference. */
 const UNUSED = `NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = (SELECT ?) AND reference_sent = (SELECT cover(?)))`;
 /**
- * The newest sale that an equal create may be a retry of: with its client key, or else one whose till got an error or no answer.
- * Values: merchant, fingerprint, client key, merchant, fingerprint, client key. Each half reads one row of an index of its own,
- * however many equal sales there were.
+ * The newest sale that an equal create may be a retry of: one with its client key, or else one whose till got an error
+ * or no answer. Values: merchant, fingerprint, client key, merchant, fingerprint, client key. Each half reads one row
+ * of its own index, however many equal sales there are.
  */
 export const NEWEST_RETRIABLE = `SELECT legacy_id FROM (SELECT * FROM (SELECT legacy_id, client_key, created_at FROM links
       WHERE merchant_id = (SELECT ?) AND fingerprint = (SELECT ?) AND coalesce(client_key, '') = coalesce((SELECT ?), '')
@@ -142,22 +133,22 @@ export const NEWEST_RETRIABLE = `SELECT legacy_id FROM (SELECT * FROM (SELECT le
 // Statements that are built for each engine: sums of evidence, and corrections after a clock that ran ahead.
 
 export interface Words {
-  /** Epoch ms of now, the one parameter. */
+  /** Epoch ms of now, from the one parameter. */
   clock: string;
   least: string;
   greatest: string;
-  /** The nth of these, in milliseconds; `nth` counts from 1. */
+  /** The nth of `waits_ms`, counted from 1. */
   nthOf(waits_ms: readonly number[], nth: string): string;
-  /** A column of any length, as a key of it has it. */
+  /** A column of any length, in the form that its unique key has. */
   keyOf(column: string): string;
   /**
-   * Columns, and a SELECT of them from a batch: one JSON array of rows, whose cells are `value ->> n`. `:type` behind a column
-   * makes it a number. `constants` are columns with the same SQL for each row.
+   * Columns, and a SELECT of them from a batch: one JSON array of rows, whose cells are `value ->> n`. `:type` after a
+   * column casts its cell. `constants` are columns with the same SQL for each row.
    */
   rows(columns: string, more?: { constants?: Record<string, string>; condition?: string; order?: string }): string;
 }
 
-/** Each adds a whole batch to its sums. */
+/** Each statement adds a whole batch to its sums. */
 function evidenceWritesIn({ least, greatest, keyOf, rows }: Words) {
   const added = (table: string, column = 'count') => `${column} = ${table}.${column} + excluded.${column}`;
   const latest = (table: string) => `last_at = ${greatest}(${table}.last_at, excluded.last_at)`;
@@ -178,7 +169,7 @@ function evidenceWritesIn({ least, greatest, keyOf, rows }: Words) {
     add_coverage: `INSERT INTO coverage ${rows('merchant_id, operation, field, equal:bigint, different:bigint, last_at:bigint')}
       ON CONFLICT (merchant_id, operation, field) DO UPDATE SET ${added('coverage', 'equal')},
       ${added('coverage', 'different')}, ${latest('coverage')}`,
-    /** One that was fixed and is seen again is new: its revision rises, so that an operator looks at it again. */
+    /** A fixed difference that is seen again becomes new; its revision rises, so that an operator judges it again. */
     add_differences: `INSERT INTO differences ${rows(
       `merchant_id, signature, operation, what, path, legacy, orders, count:bigint, first_at:bigint, last_at:bigint, sample,
       tables_revision`,
@@ -194,7 +185,7 @@ function evidenceWritesIn({ least, greatest, keyOf, rows }: Words) {
     add_verdicts: `INSERT INTO verdicts ${rows('merchant_id, operation, verdict, code, error, detail, count:bigint, last_at:bigint, sample')}
       ON CONFLICT (merchant_id, operation, verdict, ${['code', 'error', 'detail'].map(keyOf).join(', ')})
       DO UPDATE SET ${added('verdicts')}, ${latest('verdicts')}, sample = excluded.sample`,
-    /** Of a merchant that was erased while it was judged nothing is kept. */
+    /** Keeps nothing of a merchant that was erased while it was judged. */
     keep_readiness: `INSERT INTO readiness_days ${rows('merchant_id, day:bigint, verdict', {
       order: '1, 2',
       condition: `(EXISTS (SELECT 1 FROM merchants WHERE id = value ->> 0)
@@ -207,19 +198,19 @@ function evidenceWritesIn({ least, greatest, keyOf, rows }: Words) {
 }
 
 /**
- * Each takes epoch ms of now. A row that was written later than now keeps its wait, counted from now; rows of a right clock and
- * rows that were corrected before stay. Sales that legacy may hold are left out: one that holds its unit too long costs a
- * detour, one that frees it early a second charge.
+ * Each takes epoch ms of now. A row written later than now keeps its wait, counted from now; rows of a correct clock
+ * and rows already corrected stay unchanged. Sales that legacy may hold are left out: holding a unit too long costs a
+ * detour, freeing it early costs a second charge.
  */
 function scheduleWritesIn({ clock, least, greatest, nthOf }: Words) {
-  // By attempts, the last for all more; the schedule counts from one.
+  // By attempts, counted from one; the last is for all further attempts.
   const waits_ms = longestNoticeWaits_ms();
   const longest_wait = nthOf(waits_ms, `${least}(${greatest}(attempts, 1), ${waits_ms.length})`);
   const now = `WITH clock (now) AS (SELECT ${clock})`;
   return {
-    // A create in doubt holds its unit until it expires by this clock; the expiry of any other is in its order. How long ago it
-    // was first sent is unknown, so it is not sent again. One that ended unseen got its time from the wrong clock
-    // (`proxy/sales/refresh.ts`), and keeps at most that. A concurrent change of a link is decided again on the new revision.
+    // A create in doubt holds its unit until `expires_at` by this clock; other orders contain their expiry. Its first
+    // sending has no known time, so it is not sent again. A sale that ended unseen got its time from the wrong clock
+    // (`proxy/sales/refresh.ts`) and keeps at most that. A concurrent change of a link is decided on the new revision.
     pull_links: `${now}
      UPDATE links SET revision = revision + 1, updated_at = ${least}(updated_at, now),
        next_check_at = CASE WHEN updated_at > now THEN now + ${greatest}(0, next_check_at - updated_at) ELSE next_check_at END,
@@ -232,8 +223,8 @@ function scheduleWritesIn({ clock, least, greatest, nthOf }: Words) {
      FROM clock WHERE next_check_at IS NOT NULL AND (updated_at > now OR first_sent_at > now)`,
     pull_events: `${now}
      UPDATE events SET next_attempt_at = now FROM clock WHERE state = 'pending' AND next_attempt_at > now`,
-    // An attempt is written when it ends. For a notice that was rescheduled since by a clock that still ran ahead that time is
-    // unknown: it waits no longer than any notice of as many attempts does, and so the waits of a right clock stay.
+    // An attempt is written when it ends. A notice rescheduled since by a clock that ran ahead has no known time: it
+    // waits no longer than any notice with as many attempts, and the waits of a correct clock stay.
     pull_notices: `${now}
      UPDATE notices SET next_attempt_at = CASE WHEN written.at > now AND next_attempt_at >= written.at
        THEN now + next_attempt_at - written.at ELSE ${least}(next_attempt_at, now + ${longest_wait}) END
@@ -244,7 +235,6 @@ function scheduleWritesIn({ clock, least, greatest, nthOf }: Words) {
   };
 }
 
-/** The writes that are built for each engine. */
 export function writesIn(words: Words) {
   return { ...evidenceWritesIn(words), ...scheduleWritesIn(words) };
 }
@@ -270,14 +260,14 @@ export type CachedKind = 'merchant' | 'token' | 'link';
 
 export interface Invalidation {
   kind: CachedKind;
-  /** Place of the one row's key among the values of the write; without it all of the kind. */
+  /** Place of the one row's key among the values of the write; without it all rows of the kind. */
   at?: number;
 }
 
 export interface Write {
   sql: string;
   invalidates: readonly Invalidation[];
-  /** A SELECT without which the write changes nothing. */
+  /** A SELECT; when it finds no row, the write is skipped. */
   needs?: string;
 }
 
@@ -293,7 +283,6 @@ const NOTHING_CACHED: readonly Invalidation[] = [];
 const MERCHANTS_AND_TOKENS: readonly Invalidation[] = [{ kind: 'merchant' }, { kind: 'token' }];
 const ALL_LINKS: readonly Invalidation[] = [{ kind: 'link' }];
 
-/** What exchanges have shown about a merchant. */
 export const SUM_TABLES = [
   'traffic',
   'seen_units',
@@ -324,7 +313,7 @@ const declared = {
     forget_token: `DELETE FROM tokens WHERE fingerprint = ?`,
     blank_tokens: `UPDATE tokens SET sealed_token = ? WHERE fingerprint ${LISTED} AND seen_at < ?`,
     erase_tokens: `DELETE FROM tokens WHERE merchant_id = ?`,
-    /** Not while a row is left: then new work has begun. */
+    /** Only when no row of the merchant is left: otherwise new work has begun. */
     erase_merchant: `DELETE FROM merchants WHERE id = ?
       AND NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = merchants.id)
       AND NOT EXISTS (SELECT 1 FROM legacy_sales WHERE merchant_id = merchants.id)
@@ -332,12 +321,11 @@ const declared = {
       AND NOT EXISTS (SELECT 1 FROM bulk_moves WHERE ${AWAITS_IN_BULK('merchants.id')})`,
   }),
 
-  /** A new link is in no cache. */
   ...changing(NOTHING_CACHED, {
     /**
-     * The last values: merchant, slot, the slot that stands for it too, and the row's own time: no row while a sale created on
-     * legacy holds the slot (a null slot is held by nothing). Then those of `NEWEST_RETRIABLE` and the id that was seen there, or
-     * null: no row when another sale could be the one that this create repeats. Then those of `STILL_THERE` and `UNUSED`.
+     * The last values: merchant, slot, the slot that also covers it, and the row's creation: no row while a sale
+     * created on legacy holds the slot (nothing holds a null slot). Then those of `NEWEST_RETRIABLE` and the id found
+     * there, or null: no row when this create may repeat another sale. Then those of `STILL_THERE` and `UNUSED`.
      */
     insert_link: `INSERT INTO links (${LINK}) SELECT ${parametersFor(LINK)}
       WHERE NOT EXISTS (SELECT 1 FROM legacy_sales WHERE merchant_id = (SELECT ?) AND slot IN ((SELECT ?), (SELECT ?))
@@ -345,30 +333,26 @@ const declared = {
       AND (${NEWEST_RETRIABLE}) IS NOT DISTINCT FROM ?
       AND ${STILL_THERE} AND ${UNUSED}`,
   }),
-  /** Its reference and its merchant order stay. */
   ...changing([{ kind: 'link', at: -2 }], {
-    /** After the columns, twice, whether a large column changed and what it is now; then the link and its revision. */
+    /** Values: the columns; for each of two large columns 0 or 1 (changed) and its value; the link and its revision. */
     update_link: `UPDATE links SET ${settingEach(LINK_CHANGE)}, revision = revision + 1,
       sealed_body = CASE WHEN ? = 1 THEN ? ELSE sealed_body END,
       order_json = CASE WHEN ? = 1 THEN cover_order(?) ELSE order_json END WHERE legacy_id = ? AND revision = ?`,
   }),
   ...changing([{ kind: 'link', at: 0 }], {
-    /**
-     * A receiver has acknowledged a notice about the outcome of a sale. That proves nothing for a sale whose till got an error or
-     * no answer: the till does not know the id in the notice.
-     */
+    /** A till that got an error or no answer does not have the id in the notice: an acknowledgement proves nothing. */
     hear_notice: `UPDATE links SET heard_by = 'notice', revision = revision + 1
       WHERE legacy_id = ? AND heard_by IS NULL AND acknowledged_at IS NOT NULL AND state = 'DONE'`,
   }),
   ...changing(ALL_LINKS, {
     delete_links: `DELETE FROM links WHERE legacy_id ${LISTED} AND ${OVER} AND next_check_at IS NULL`,
-    /** The same, with a check still scheduled: it is not needed any more. */
+    /** The same, also with a check scheduled. */
     erase_links: `DELETE FROM links WHERE legacy_id ${LISTED} AND ${OVER}`,
     pull_links,
   }),
 
   ...changing(NOTHING_CACHED, {
-    /** The last three values are merchant, and the first and last slot: no row while a link of ours is live between them. */
+    /** The last three values are merchant, first and last slot: no row while a link between them is live. */
     insert_legacy_sale: `INSERT INTO legacy_sales (${SALE}) SELECT ${parametersFor(SALE)}
       WHERE NOT EXISTS (SELECT 1 FROM links WHERE merchant_id = (SELECT ?) AND slot BETWEEN (SELECT ?) AND (SELECT ?)
       AND ${LIVE})`,
@@ -377,30 +361,30 @@ const declared = {
       unproven_token = CASE WHEN ? = 1 THEN NULL ELSE unproven_token END,
       ends_at = coalesce(?, ends_at), updated_at = coalesce(?, updated_at) WHERE id = ?`,
     /**
-     * Earlier sales of its slot; of those without an answer only those that can't take effect any more. Rows of
-     * `ANY_POINT_OF_SALE` are about the same point of sale only when they have the same number.
+     * Of earlier sales without an answer only those end that can't take effect any more. Rows of `ANY_POINT_OF_SALE`
+     * concern the same point of sale only when they have the same unit.
      */
     end_earlier_legacy_sales: `UPDATE legacy_sales AS earlier SET state = 'ENDED', updated_at = ? FROM legacy_sales AS sale
       WHERE sale.id = ? AND sale.state = 'OPEN' AND earlier.merchant_id = sale.merchant_id AND earlier.slot = sale.slot
       AND earlier.sequence < sale.sequence AND earlier.slot IS NOT NULL AND ${holding('earlier.state')}
       AND (earlier.slot <> '${ANY_POINT_OF_SALE}' OR earlier.unit = sale.unit)
       AND (earlier.state = 'OPEN' OR earlier.updated_at <= ?)`,
-    /** At a start: creates that were being proxied when the process ended may exist, or may still arrive. */
+    /** At startup: creates that were being proxied when the process ended may exist, or may still arrive. */
     doubt_legacy_sales: `UPDATE legacy_sales SET state = 'IN_DOUBT', updated_at = ?
       WHERE slot IS NOT NULL AND ${HOLDING} AND state = 'SENDING'`,
     delete_legacy_sales: `DELETE FROM legacy_sales WHERE sequence IN (SELECT value FROM json_each(?))`,
     erase_legacy_sales: `DELETE FROM legacy_sales WHERE sequence ${LISTED} AND NOT (${HOLDING} AND ends_at > ?)`,
 
     remember: `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-    /** 64 KiB, written and deleted in one transaction: proves that there is room again. */
+    /** 64 KiB, written and deleted in one transaction: proves that the disk has room again. */
     probe_fill: `INSERT INTO meta (name, value) VALUES ('probe', hex(zeroblob(32768)))`,
     probe_clear: `DELETE FROM meta WHERE name = 'probe'`,
     insert_audit: `INSERT INTO audit (sequence, at, who, action, subject, reason, detail, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 
-    /** The till has read the refund, or its receiver acknowledged it. The last values: when the notice was written, and 1 for a read by the till. */
+    /** Heard by a read or an acknowledged notice. The last values: time of the notice; 1 for a read. */
     hear_refunds: `UPDATE refunds SET heard_at = ?, revision = revision + 1 WHERE legacy_id = ? AND heard_at IS NULL
       AND state = 'DONE' AND created_at <= ? AND (told_at IS NOT NULL OR 1 = (SELECT ?))`,
-    /** The last values are the link and how many of its refunds were read: another one since then may be the same request. */
+    /** The last values are the link and its number of refunds read: one opened since may be the same request. */
     insert_refund: `INSERT INTO refunds (${REFUND}) SELECT ${parametersFor(REFUND)}
       WHERE (SELECT count(*) FROM refunds WHERE legacy_id = (SELECT ?)) = (SELECT ?)`,
     update_refund: `UPDATE refunds SET ${settingEach(REFUND_CHANGE)}, revision = revision + 1 WHERE id = ? AND revision = ?`,
@@ -413,43 +397,41 @@ const declared = {
       AND state = 'pending'`,
     record_attempt: `INSERT INTO notice_attempts (notice_id, at, duration_ms, outcome, status, detail, url)
       VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    /** The second value is 1 for a delivery: a notice that was superseded during its attempt is delivered all the same. */
+    /** The second value is 1 for a delivery: a notice superseded during its attempt is still marked as delivered. */
     update_notice: `UPDATE notices SET attempts = attempts + ?, state = CASE WHEN state = 'pending' OR ? = 1 THEN ? ELSE state END,
       next_attempt_at = ? WHERE id = ? AND state IN ('pending', 'superseded') AND attempts = ?`,
-    /** Pending notices of the list become due. */
     hasten_replayed: `UPDATE notices SET next_attempt_at = ? WHERE state = 'pending' AND next_attempt_at > ?
       AND id IN (SELECT value FROM json_each(?))`,
     replay_notices: `UPDATE notices SET state = 'pending', replayed = 1, next_attempt_at = ?
       WHERE state <> 'pending' AND id IN (SELECT value FROM json_each(?))`,
     hasten_notices: `UPDATE notices SET next_attempt_at = ? WHERE merchant_id = ? AND state = 'pending' AND next_attempt_at > ?`,
 
-    /** The last value is the newest sequence already handed out: no event is merged into one that may have been read upstream. */
+    /** The last value is the newest sequence handed out: no event is merged into one whose order may have been read. */
     receive_event: `INSERT INTO events (received_at, order_id, reference, user_id, verified, action, state, attempts,
       next_attempt_at) SELECT ?, ?, cover(?), ?, ?, ?, 'pending', 0, ?
       WHERE NOT EXISTS (SELECT 1 FROM events WHERE state = 'pending' AND order_id IS ? AND reference IS (SELECT cover(?)) AND user_id IS ?
       AND verified = ? AND action = ? AND sequence > ?)`,
     update_event: `UPDATE events SET state = coalesce(?, state), attempts = coalesce(?, attempts),
       next_attempt_at = coalesce(?, next_attempt_at) WHERE sequence = ?`,
-    /** Beyond the limit the oldest unverified events are deleted first, so that a flood of forged ones can't fill the disk. */
+    /** The oldest unverified events beyond the limit go first, so that a flood of forged ones can't fill the disk. */
     drop_parked: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked' AND verified = 0
       ORDER BY sequence LIMIT max(0, (SELECT count(*) FROM events WHERE state = 'parked') - ${PARKED_EVENTS_LIMIT}))`,
-    /** Verified ones only when no other is left. */
+    /** Verified events expire only when no unverified one is left. */
     evict_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
       ORDER BY verified, sequence
       LIMIT max(0, (SELECT count(*) FROM events WHERE state = 'parked') - ${PARKED_EVENTS_LIMIT}))`,
     expire_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
       AND received_at < ? LIMIT ${HOUSEKEEPING_ROWS})`,
-    /** The first value is an event that is done: of its order only the newest unverified ones stay. */
+    /** The first value is an event that is done: of its order only the newest unverified events stay. */
     thin_events: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events
       WHERE order_id = (SELECT order_id FROM events WHERE sequence = ? AND verified = 0)
       AND verified = 0 AND state IN ('done', 'expired') ORDER BY sequence DESC LIMIT ${ALL} OFFSET ${UNVERIFIED_KEPT})`,
-    /** The same for an event with a reference alone. */
+    /** The same for an event that has only a reference. */
     thin_references: `DELETE FROM events WHERE sequence IN (SELECT sequence FROM events
       WHERE reference = (SELECT reference FROM events WHERE sequence = ? AND verified = 0 AND order_id IS NULL)
       AND order_id IS NULL AND verified = 0 AND state IN ('done', 'expired')
       ORDER BY sequence DESC LIMIT ${ALL} OFFSET ${UNVERIFIED_KEPT})`,
 
-    /** Only a waiting proposal can be decided, and only once. */
     save_proposal: `INSERT INTO proposals (${PROPOSAL}) VALUES (${parametersFor(PROPOSAL)})
       ON CONFLICT (id) DO UPDATE SET state = excluded.state, decided_by = excluded.decided_by,
       decided_at = excluded.decided_at, expires_at = excluded.expires_at WHERE proposals.state = 'waiting'`,
@@ -457,9 +439,9 @@ const declared = {
     update_bulk_move: `UPDATE bulk_moves SET ${settingEach(BULK_CHANGE)}, revision = revision + 1
       WHERE id = ? AND revision = ?`,
 
-    /** One row a step: as a JSON batch it would cost twice the work. PostgreSQL gets a batch a step. */
+    /** One row per step: a JSON batch costs twice as much. PostgreSQL gets one batch per step. */
     insert_exchanges: `INSERT INTO exchanges (${EXCHANGE}) VALUES (${parametersFor(EXCHANGE)})`,
-    /** The value is how many rows this unit has inserted: there is one writer, so their sequences are consecutive. */
+    /** The value is how many rows this unit inserted: there is one writer, so their sequences are consecutive. */
     place_exchanges: `INSERT INTO exchange_hours (hour, first_sequence, last_sequence)
       SELECT at / 3600000, min(sequence), max(sequence) FROM exchanges NOT INDEXED
       WHERE sequence > last_insert_rowid() - ? GROUP BY 1
@@ -468,10 +450,10 @@ const declared = {
       WHERE merchant_id = ? AND signature = ? AND revision = ?`,
     ...worded,
 
-    // Retention and erasure: each takes a JSON list of keys, and none deletes a live row.
+    // Retention and erasure, most by a JSON list of keys; no statement deletes a live row.
     /**
-     * Events, attempts, notices, refunds and history of links are deleted before the links that they refer to. Another merchant or a
-     * later sale may have the same reference: of events by reference only those that are done and of this sale are deleted.
+     * Events, attempts, notices, refunds and history are deleted before their links. Another merchant or a later sale
+     * may have the same reference: of events by reference only those that are done and of this sale are deleted.
      */
     delete_events_of_links: `DELETE FROM events WHERE sequence IN (
       SELECT events.sequence FROM json_each(?) AS named CROSS JOIN links ON links.legacy_id = named.value
@@ -493,12 +475,14 @@ const declared = {
     delete_readiness: `DELETE FROM readiness_days WHERE (merchant_id, day) IN (
       SELECT merchant_id, day FROM readiness_days WHERE day < (SELECT ?) LIMIT ?)`,
     delete_shed: `DELETE FROM shed WHERE day < ?`,
-    /** Hours without exchanges. */
     delete_hours: `DELETE FROM exchange_hours WHERE hour < ?
       AND last_sequence < (SELECT coalesce(min(sequence), 9223372036854775807) FROM exchanges)`,
     erase_events: `DELETE FROM events WHERE sequence ${LISTED}`,
     erase_proposals: `DELETE FROM proposals WHERE merchant_id = ? AND state <> 'waiting'`,
-    /** Its lines stay, because they count; with the new revision a step that is under way reads them again. The values are the merchant twice, the row, the merchant. */
+    /**
+     * The item stays, because items are counted; the new revision makes a running step read the row again. Values: the
+     * merchant twice, the row, the merchant.
+     */
     erase_from_bulk_move: `UPDATE bulk_moves SET revision = revision + 1,
       items = (SELECT json_group_array(json(CASE WHEN item.value ->> 'merchant_id' = (SELECT ?)
         THEN json_set(item.value, '$.merchant_id', 'erased', '$.detail', '') ELSE item.value END) ORDER BY item.key)
@@ -511,8 +495,8 @@ const declared = {
   }),
 
   /**
-   * SQLite opens all nine indexes of the inbox before it searches for a row, which took each sale 3.8 µs; this read takes 0.25
-   * (50,000 runs on 10,000 events, none of them parked).
+   * SQLite opens all nine indexes of the inbox before it searches: 3.8 µs per sale; the read in `needs` takes 0.25
+   * (50,000 runs on 10,000 events, none parked).
    */
   unpark: {
     sql: `UPDATE events SET state = 'pending', next_attempt_at = ? WHERE sequence IN (
@@ -532,7 +516,7 @@ export const LAST_AUDIT = 'SELECT sequence, hash FROM audit ORDER BY sequence DE
 /** The values of `insert_audit` for the line that follows `last`, chained to it. */
 export function valuesOfAudit(last: { sequence: number; hash: string } | undefined, entry: AuditEntry): Value[] {
   const detail = JSON.stringify(entry.detail);
-  // Hashed as it will be read back: what JSON can't hold must not be in the hash either.
+  // Hashed as it will be read back: a value that JSON can't hold must not be in the hash.
   const line = { ...entry, detail: JSON.parse(detail), sequence: (last?.sequence ?? 0) + 1 };
   const { sequence, at, who, action, subject, reason } = line;
   return [sequence, at, who, action, subject, reason, detail, chainHash(last?.hash ?? AUDIT_GENESIS, line)];

@@ -3,12 +3,11 @@ import { createHash } from 'node:crypto';
 import type { Cover } from '../../proxy/vault.ts';
 import type { Value } from '../engine.ts';
 
-/** A statement as it is sent to the server. */
 export interface Statement {
-  /** The same for the same text, so that a connection prepares it once. */
+  /** Equal for equal text, so that a connection prepares it once. */
   name: string;
   text: string;
-  /** @returns parameters of one use. */
+  /** The parameters of one use. */
   parametersOf(values: readonly Value[]): Parameter[];
 }
 
@@ -24,7 +23,7 @@ const IN_LIST = / (NOT )?IN \(SELECT value FROM json_each\(\?\)\)/g;
 const LOOKED_UP = /([\w.]+) = cover\(\?\)/g;
 const VALUE = /\?list|\?::json|cover_order\(\?\)|lookup\(([\w.]+)\)|cover\(\?\)|\?/g;
 
-/** @param sql with `?` for each value; `cover` and `cover_order` are done here, because the server has no key. */
+/** @param sql with `?` for each value; `cover` and `cover_order` run here, because the server has no key. */
 export function statementOf(sql: string, cover: Cover): Statement {
   const kinds: Kind[] = [];
   const text = sql
@@ -51,7 +50,7 @@ function kindOf(form: string): Kind {
 
 function parameterOf(kind: Kind | undefined, value: Value, cover: Cover): Parameter {
   if (typeof value !== 'string') return value;
-  // A list of keys: ids, or numbers.
+  // A list of keys: ids or numbers.
   if (kind === 'list')
     return (JSON.parse(value) as Value[]).map((one) => (typeof one === 'string' ? storable(one) : one));
   if (kind === 'json') return storableJson(value);
@@ -59,30 +58,30 @@ function parameterOf(kind: Kind | undefined, value: Value, cover: Cover): Parame
   return storable(kind === 'cover_order' ? cover.order(value) : value);
 }
 
-// Text that PostgreSQL can't store as it is: it refuses U+0000, which JSON allows and SQLite stores.
+// Text that PostgreSQL can't store: it refuses U+0000, which JSON allows and SQLite stores.
 
-/** A code point that is no character (Unicode 23.7) and that no text needs; itself it is stored as the pair ending in 1. */
+/** A noncharacter (Unicode 23.7) that no text needs; in a text it is stored as the pair ending in 1. */
 const ESCAPE = '\uFDD0';
 const NUL = `${ESCAPE}0`;
 
-/** The text as it is stored; itself but for these two code points. */
+/** The text with both code points escaped. */
 export function storable(text: string): string {
   if (!text.includes('\0') && !text.includes(ESCAPE)) return text;
   return text.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll('\0', NUL);
 }
 
-/** What `storable` was given. */
+/** The inverse of `storable`. */
 export function restored(stored: string): string {
   if (!stored.includes(ESCAPE)) return stored;
   return stored.replaceAll(NUL, '\0').replaceAll(`${ESCAPE}1`, ESCAPE);
 }
 
-/** An escape is one only behind an even number of backslashes. */
+/** An escape counts only after an even number of backslashes. */
 const NUL_IN_JSON = /(?<=(?:^|[^\\])(?:\\\\)*)\\u0000/g;
-/** `JSON.stringify` escapes half of a surrogate pair, which this server refuses too; UTF-8 has U+FFFD for it. */
+/** `JSON.stringify` escapes a lone surrogate, which this server refuses too; UTF-8 has U+FFFD for it. */
 const HALF_PAIR_IN_JSON = /(?<=(?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
 
-/** JSON whose strings the server extracts and stores: each as `storable` returns it. */
+/** JSON for the server to extract strings from: each as `storable` returns it. */
 export function storableJson(json: string): string {
   return json.replaceAll(ESCAPE, `${ESCAPE}1`).replace(NUL_IN_JSON, NUL).replace(HALF_PAIR_IN_JSON, '\uFFFD');
 }

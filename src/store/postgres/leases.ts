@@ -1,34 +1,34 @@
-/** Leases: a due row that one store has taken is handed to no other until it is done, or until that store counts as dead. */
+/** Leases: a due row that one store has taken goes to no other until it is done, or until that store counts as dead. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Reader } from '../engine.ts';
 import { openPool, type PoolSettings } from './pool.ts';
 import { readerOn } from './reader.ts';
 
-/** Half of it is longer than any call may take (`notices.timeout_ms`, two minutes at most); a live store renews the lease of what it still works on. */
+/** Half exceeds the longest call (`notices.timeout_ms`, two minutes); a live store renews leases of running work. */
 export const LEASE_SECONDS = 300;
-/** A store sends a heartbeat every few seconds: after so long without one it counts as dead, and its leases are free (`docs/protocol.md` P14). */
+/** After so long without a heartbeat a store counts as dead, and its leases are free (`docs/protocol.md` P14). */
 export const SILENT_SECONDS = 15;
 export const HEARTBEAT_MS = 4_000;
-/** How long a stop waits for a heartbeat that is under way, which may take another 4.5 s. */
+/** How long a stop waits for a running heartbeat, which may take another 4.5 s. */
 const LAST_BEAT_MS = HEARTBEAT_MS / 2;
-/** An expired lease still shows for so long that an event was read. */
+/** For so long an expired lease still shows that an event was read. */
 const KEPT_SECONDS = 3_600;
 
 export type Leased = 'link' | 'notice' | 'event';
 
 const LONG_AGO = `clock_timestamp() - interval '${SILENT_SECONDS} seconds'`;
 /**
- * Of the lease in the same query. During an outage of the server no heartbeat arrives: a holder counts as silent only when
- * another one was heard all the time. A holder that is not listed is of an older version.
+ * In an outage of the server no heartbeat arrives: a holder counts as silent only when another one was heard all the
+ * time. A holder that is not listed has an older version.
  */
 const HOLDER_IS_SILENT = `EXISTS (SELECT 1 FROM lease_holders WHERE lease_holders.name = leases.holder
   AND lease_holders.seen_at < ${LONG_AGO}) AND EXISTS (SELECT 1 FROM lease_holders AS heard
   WHERE heard.name <> leases.holder AND heard.since < ${LONG_AGO} AND heard.seen_at > ${LONG_AGO})`;
 
 /**
- * Not taken by another live store; the value is this store's name. OFFSET makes the planner look up each row by the key: as a
- * join all leases would be read when it expects many rows, and there are as many as rows were due within an hour.
- * @param id of the row, as an expression.
+ * Not taken by another live store; the value is this store's name. OFFSET forces a lookup by the key for each row: a
+ * join would read all leases when the planner expects many rows, and there are as many as rows were due within an hour.
+ * @param id SQL expression of the row's id.
  */
 export function isFree(what: Leased, id: string): string {
   return `NOT EXISTS (SELECT 1 FROM leases WHERE leases.what = '${what}' AND leases.id = ${id}
@@ -36,10 +36,10 @@ export function isFree(what: Leased, id: string): string {
 }
 
 /**
- * Takes rows and returns those that are this store's now. When two stores choose the same row, its lease decides, and one goes
- * without. A lease is renewed after half its time, not at each read: a backlog is read once for every notice that was sent.
- * The values are those of `chosen`, and this store's name.
- * @param chosen a SELECT of a table that locks its rows and skips those that are locked; `key` is the row's id in it.
+ * Takes rows and returns the rows that this store holds then. When two stores choose the same row, its lease decides. A
+ * lease is renewed after half its time, not at each read: a backlog is read once for every notice sent. The values are
+ * those of `chosen`, and this store's name.
+ * @param chosen a SELECT of a table that locks its rows and skips locked ones; `key` is the row's id in it.
  */
 export function claimOf(what: Leased, key: string, chosen: string): string {
   return `WITH chosen AS MATERIALIZED (${chosen}), me (holder) AS (SELECT CAST(? AS TEXT)), held AS MATERIALIZED (
@@ -59,9 +59,8 @@ export function claimOf(what: Leased, key: string, chosen: string): string {
 }
 
 /**
- * Lists the store and sends its heartbeat until `release`, on a connection of its own: those of the pool may all be busy for
- * longer than a store may be silent.
- * @param holder this store's name. @param url of the database, and how its connections behave.
+ * Lists the store and sends its heartbeat until `release`, on its own connection: the pool may be busy for longer than
+ * a store may be silent.
  * @throws PuenteError store_failed when it could not be listed.
  */
 export async function openLeases(reader: Reader, holder: string, { url, ...settings }: PoolSettings & { url: string }) {
@@ -83,14 +82,14 @@ export async function openLeases(reader: Reader, holder: string, { url, ...setti
     await own.end();
     throw error;
   });
-  // While the server is away no store takes anything.
+  // While the server is away no store takes rows.
   const beating = setInterval(() => void beat().catch(() => undefined), HEARTBEAT_MS).unref();
   return {
     /** Frees all leases of this store, ends its heartbeat and closes its connection. */
     async release(): Promise<void> {
       clearInterval(beating);
-      // Before it leaves: a beat that is under way would list it again. One that is later than this does no harm: it lists
-      // a store that holds nothing, and `tidy` forgets it.
+      // First the heartbeat ends: a running one would list the store again. A later one does no harm: it lists a store
+      // without leases, which `tidy` removes.
       await Promise.race([own.end(), pause(LAST_BEAT_MS, undefined, { ref: false })]);
       await release.all(holder);
       await leave.all(holder);
@@ -103,10 +102,10 @@ export async function openLeases(reader: Reader, holder: string, { url, ...setti
 }
 
 /**
- * How long a beat may wait, so that one that gets through at its second try is in time: it begins 4 s after the one before, and
- * each try takes 2 s for a connection and 2.5 s for the answer at most (`ANSWER_GRACE_MS`), with 0.05 s between. 4 + 4.5 +
- * 0.05 + 4.5 = 13.05 s, of the 15 s that a store may be silent. Where both tries are stuck, the first on the connection that
- * was there, they are over at 4 + 2.5 + 0.05 + 4.5 = 11.05 s, and the beat at 12 s has a new connection.
+ * Limits a heartbeat so that a second try is in time: it begins 4 s after the one before, and each try takes at most 2
+ * s for a connection and 2.5 s for the answer (`ANSWER_GRACE_MS`), with 0.05 s between. 4 + 4.5 + 0.05 + 4.5 = 13.05 s,
+ * of the 15 s that a store may be silent. When both tries hang, the first on the open connection, they end at 4 + 2.5 +
+ * 0.05 + 4.5 = 11.05 s, and the heartbeat at 12 s has a new connection.
  */
 export function beatLimits({ connect_timeout_ms, statement_timeout_ms }: Omit<PoolSettings, 'connections'>) {
   return {

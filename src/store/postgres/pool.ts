@@ -6,24 +6,24 @@ import { restored } from './dialect.ts';
 
 export interface PoolSettings {
   connections: number;
-  /** For a place among the connections, and for a new one. */
+  /** For a free connection of the pool, and for a new one. */
   connect_timeout_ms: number;
-  /** For the answer to a statement; what takes longer is broken off. */
+  /** For the answer to a statement; a longer statement is canceled. */
   statement_timeout_ms: number;
 }
 
-/** The client waits a little longer than the server, whose error is better than none. */
+/** The client waits a little longer than the server, whose error says more. */
 export const ANSWER_GRACE_MS = 500;
-/** The server notices the connection of a dead process in seconds, not in hours. */
+/** The server detects the connection of a dead process in seconds, not in hours. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
-/** Numbers of eight bytes are epoch milliseconds, minor units and counts: all within what a double holds exactly. */
+/** Eight-byte integers are epoch milliseconds, minor units and counts: a double holds all of them exactly. */
 const INT8 = 20;
-/** Only sums of them are of this type. */
+/** Only sums of INT8 have this type. */
 const NUMERIC = 1700;
 const TEXT = 25;
 
-/** One connection, not open yet. Without a listener one that breaks would end the process. */
+/** One connection, not open yet. Without an `error` listener a broken connection would end the process. */
 export function clientFor(
   url: string,
   connect_timeout_ms: number,
@@ -56,16 +56,15 @@ export function openPool(url: string, settings: PoolSettings): Pool {
       },
     },
   });
-  // Without a listener a connection that breaks would end the process: while it is idle, and also at the moment at which it
-  // is lent, before `withConnection` listens.
+  // Without a listener a broken connection would end the process: while idle, and before `withConnection` listens.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
 /**
- * Lends a connection for some work, and drops it when it broke.
- * @throws PuenteError store_failed when there is none; then nothing was sent. Whatever `work` throws.
+ * Lends a connection to `work`, and drops it when it broke.
+ * @throws PuenteError store_failed when there is none and nothing was sent; errors of `work` otherwise.
  */
 export async function withConnection<Result>(
   pool: Pool,
@@ -85,7 +84,7 @@ export async function withConnection<Result>(
   try {
     return await work(client);
   } catch (error) {
-    // After a defect of this program it is unknown what else was sent on it.
+    // After a defect of this program it is unknown what else was sent on the connection.
     broken ||= [null, 'gone'].includes(failureOf(error));
     throw error;
   } finally {
@@ -94,7 +93,7 @@ export async function withConnection<Result>(
   }
 }
 
-/** Sends the statements of `send` in one socket write, where each would be a write and a wake-up of the server by itself. */
+/** Sends the statements of `send` in one socket write; separate writes would each wake up the server. */
 export function inOneWrite(client: PoolClient, send: () => void): void {
   const { stream } = client.connection;
   stream.cork();
@@ -109,7 +108,7 @@ export function inOneWrite(client: PoolClient, send: () => void): void {
 
 const PROBE_INTERVAL_MS = 1_000;
 
-/** @param probe tries whether a write would be taken now. */
+/** @param probe whether the server would take a write now. */
 export function watchHealth(probe: () => Promise<boolean>) {
   let is_well = true;
   let timer: NodeJS.Timeout | null = null;
@@ -118,7 +117,6 @@ export function watchHealth(probe: () => Promise<boolean>) {
     timer = null;
     note(await probe().catch(() => false));
   };
-  /** The outcome of a write or a probe. */
   const note = (now_well: boolean): void => {
     is_well = now_well;
     if (is_well || is_stopped || timer !== null) return;
@@ -134,11 +132,11 @@ export function watchHealth(probe: () => Promise<boolean>) {
   };
 }
 
-// What an error of the server or of the network means, and the domain error for an unusable database.
+// The meaning of errors of the server or of the network, and the domain error for an unusable database.
 
 /** Raised by `must_be`: a step changed another number of rows. */
 const OTHER_ROWS = 'PU001';
-/** Deadlock, serialisation: wholly undone, and it may be done again. */
+/** Deadlock, serialisation failure: wholly rolled back, and may be repeated. */
 const AGAIN = /^40(?:001|P01)$/;
 /** Disk full, out of memory, configuration limit. */
 const FULL = /^53(?:000|100|200|400)$/;
@@ -146,17 +144,14 @@ const FULL = /^53(?:000|100|200|400)$/;
 const GONE = /^(?:08...|53300|57014|57P0[1-5]|25006|58...|25P03|55P03)$/;
 const INTEGRITY = /^23/;
 
-/** Errors of the driver, without a code, for a connection that it lost, closed, or got no answer from in time. */
+/** Errors of the driver, without a code, for a connection that it lost or closed, or that did not answer in time. */
 const LOST =
   /^(?:Connection terminated|Query read timeout|timeout (?:expired|exceeded when trying to connect)|Client (?:has encountered a connection error|was closed) and is not queryable|Cannot use a pool after calling end|Received unexpected \w+ message from backend)/;
-/** A broken TLS connection, and a socket that the other side closed: both without a system call in the error. */
+/** A broken TLS connection, or a socket closed by the other side: without a system call in the error. */
 const BROKEN =
   /^(?:ERR_(?:SSL|TLS)_|E(?:PIPE|CONNRESET|CONNABORTED|CONNREFUSED|TIMEDOUT|NOTCONN|HOSTUNREACH|NETUNREACH)$|ERR_(?:STREAM_DESTROYED|STREAM_WRITE_AFTER_END|SOCKET_CLOSED)$)/;
 
-/**
- * As `Failure`; `conflict` and `again` are no failures of the store. Null for an error that neither the server nor the network
- * caused: a defect of this program.
- */
+/** `conflict` and `again` are no failures of the store. Null: a defect of this program. */
 export function failureOf(error: unknown): Exclude<Failure, 'busy' | 'fatal'> | 'conflict' | 'again' | null {
   if (!(error instanceof DatabaseError)) return isLost(error) ? 'gone' : null;
   const code = error.code ?? '';
@@ -168,8 +163,8 @@ export function failureOf(error: unknown): Exclude<Failure, 'busy' | 'fatal'> | 
 }
 
 /**
- * The domain error for the error of a read or a statement; the error itself when it is a defect of this program. `gone` for a
- * statement that the server does not know: preparing it failed with the one before it.
+ * The domain error for the error of a read or a statement; a defect of this program stays as it is. `gone` for a
+ * statement that the server does not have: preparing it failed with the one before it.
  */
 export function failedBecause(error: unknown): unknown {
   if (error instanceof PuenteError) return error;
@@ -183,7 +178,7 @@ export function isUnprepared(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '26000';
 }
 
-/** The system's own errors name the call that failed. */
+/** Errors of the operating system name the call that failed. */
 function isLost(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isLost);
   if (!(error instanceof Error)) return false;
@@ -201,7 +196,7 @@ export function textOf(error: unknown): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
 }
 
-/** A database that can't be used, as PuenteError store_unusable; `repair` is what the operator does next. */
+/** @param repair the next step of the operator. */
 export function databaseUnusable(location: string, wrong: string, repair: string, cause?: unknown): PuenteError {
   return new PuenteError('store_unusable', `The database ${location} can't be used: ${wrong}. ${repair}.`, { cause });
 }

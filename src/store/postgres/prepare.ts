@@ -1,4 +1,4 @@
-/** Checks the server, and brings the database to the newest schema, before anything is served from it. */
+/** Checks the server, and migrates the database to the newest schema, before the first request. */
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -8,10 +8,10 @@ import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { clientFor, databaseUnusable, failureOf, textOf } from './pool.ts';
 
-/** The statements need 12; 14 is the oldest version that is still maintained. */
+/** The statements need 12; 14 is the oldest maintained version. */
 const OLDEST_VERSION = 140_000;
 
-/** Settings that the promises rest on (`docs/protocol.md` §3.14), the values that keep them, and the repair. */
+/** Settings that the guarantees need (`docs/protocol.md` §3.14), the accepted values, and the repair. */
 const NEEDED: readonly (readonly [name: string, values: readonly string[], repair: string])[] = [
   ['synchronous_commit', ['on', 'remote_apply'], 'Set synchronous_commit to on for this user and database'],
   ['fsync', ['on'], 'Set fsync to on: with it off a power loss takes sales away that were answered'],
@@ -23,7 +23,7 @@ const NEEDED: readonly (readonly [name: string, values: readonly string[], repai
 
 export interface PrepareOptions {
   url: string;
-  /** Shown to people. */
+  /** Shown to operators. */
   location: string;
   connect_timeout_ms: number;
   now: () => number;
@@ -31,14 +31,11 @@ export interface PrepareOptions {
   /** Keyed hash of a constant: shows whether the values were sealed with this key. */
   key_mark?: string | undefined;
   failpoint?: Failpoint | undefined;
-  /** A transfer fills it: then it may be half filled. */
+  /** True for a transfer, which may find the database half filled. */
   is_transfer?: boolean;
 }
 
-/**
- * Asserts the settings, migrates, and compares the key.
- * @throws PuenteError store_unusable, naming what is wrong and the repair.
- */
+/** Checks settings, migrates, compares the key. @throws PuenteError store_unusable, naming the fault and the repair. */
 export async function prepareDatabase(options: PrepareOptions): Promise<void> {
   const { url, location, connect_timeout_ms, migrations, now, failpoint } = options;
   const client = clientFor(url, connect_timeout_ms, 'puente');
@@ -78,7 +75,7 @@ export async function refuseSettings(client: Client, location: string): Promise<
   }
 }
 
-/** With another key no sealed value could be read: tokens, bodies in doubt, secrets of merchants. The first start stores the mark. */
+/** Another key can't open sealed values: tokens, bodies in doubt, secrets. The first start stores the mark. */
 async function refuseOtherKey(client: Client, location: string, key_mark: string): Promise<void> {
   await client.query(`INSERT INTO meta (name, value) VALUES ('key_mark', $1) ON CONFLICT DO NOTHING`, [key_mark]);
   const { rows } = await client.query<{ value: string }>(`SELECT value FROM meta WHERE name = 'key_mark'`);
@@ -96,10 +93,10 @@ export function locationOf(url: string): string {
   return parsed === null ? 'PostgreSQL' : `postgres://${parsed.host}${parsed.pathname}`;
 }
 
-// Migrations: of processes that start at the same time one migrates, and the others find it done.
+// Migrations: of processes that start at the same time one migrates; the others find it done.
 
 const MIGRATIONS_DIRECTORY = join(import.meta.dirname, 'migrations');
-/** Processes of the version before may use tables that a step changes; a deadlock with them undoes the step wholly. */
+/** Processes of the previous version may use tables that a step changes; a deadlock with them rolls the step back. */
 const ATTEMPTS = 4;
 const LOCK = `SELECT pg_advisory_xact_lock(hashtextextended('puente migrations', 0))`;
 
@@ -108,10 +105,10 @@ export function postgresMigrations(): Migration[] {
 }
 
 /**
- * Each step is one transaction with the version it leads to, under a lock that ends with it: a killed start leaves the old
- * schema or the new one, and no lock.
+ * Each step is one transaction with its version, under a lock that ends with it: a killed start leaves the old schema
+ * or the new one, and no lock.
  * @param now epoch ms.
- * @throws PuenteError store_unusable when the schema is newer than this build, or a step failed.
+ * @throws PuenteError store_unusable when the schema is newer than this build.
  */
 export async function migrate(
   client: Client,
@@ -151,7 +148,7 @@ export async function migrate(
   }
 }
 
-/** Schema version of the database; 0 for one that was never migrated. */
+/** 0 for a database that was never migrated. */
 async function versionOf(client: Client): Promise<number> {
   await client.query(
     `CREATE TABLE IF NOT EXISTS puente_schema (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)`,
@@ -179,7 +176,7 @@ async function nameDatabase(client: Client, now: number): Promise<void> {
   for (const fact of facts) await client.query('INSERT INTO meta (name, value) VALUES ($1, $2)', fact);
 }
 
-// Marks of a transfer in the database: while it is under way, no Puente starts on it.
+// Marks of a transfer in the database: while it runs, no Puente starts on it.
 
 /** Names in `meta`; both hold the instance id of the file. */
 export const TRANSFER = { under_way: 'transfer_under_way', done: 'transferred_from' } as const;
@@ -188,7 +185,7 @@ type Run = (sql: string) => Promise<Record<string, unknown>[]>;
 
 const MARKS = `SELECT name, value FROM meta WHERE name IN ('${TRANSFER.under_way}', '${TRANSFER.done}')`;
 
-/** @throws PuenteError store_unusable while a transfer is under way. */
+/** @throws PuenteError store_unusable during a transfer. */
 export async function refuseHalfTransferred(location: string, run: Run): Promise<void> {
   const marks = await run(MARKS);
   if (!marks.some(({ name }) => name === TRANSFER.under_way)) return;
@@ -200,7 +197,7 @@ export async function refuseHalfTransferred(location: string, run: Run): Promise
 }
 
 /**
- * @param instance_id of the file. @returns whether its transfer has begun.
+ * Whether the transfer of this file has begun.
  * @throws PuenteError store_unusable when its transfer is finished, or another file's has begun.
  */
 export async function refuseForeignTransfer(location: string, instance_id: string, run: Run): Promise<boolean> {

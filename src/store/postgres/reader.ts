@@ -1,4 +1,4 @@
-/** Reads, each a prepared statement: a search takes a round trip of its own, lookups of one event-loop tick share one. */
+/** Reads, each a prepared statement: a search takes its own round trip; lookups of one event-loop tick share one. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { type Cover, noCover } from '../../proxy/vault.ts';
@@ -15,19 +15,16 @@ import {
   withConnection,
 } from './pool.ts';
 
-/** After a fail-over all idle connections are broken at once, and a read does no harm twice. */
+/** After a fail-over all idle connections are broken at once; a read can be repeated. */
 export const SECOND_TRY_AFTER_MS = 50;
 
-/**
- * @param pool open. Covered texts come out as they were written.
- * @param limits of the pool.
- */
+/** Covered texts are returned decrypted. */
 export function readerOn(
   pool: Pool,
   { statement_timeout_ms }: Pick<PoolSettings, 'statement_timeout_ms'>,
   cover: Cover = noCover,
 ): Reader {
-  /** Opens what is covered in a row, in place. */
+  /** Decrypts the covered columns of a row, in place. */
   const open = (row: Row): Row => {
     for (const name of COVERED_COLUMNS) {
       const value = row[name];
@@ -63,23 +60,23 @@ async function rowsOf(ask: () => Promise<Rows>): Promise<Rows> {
   });
 }
 
-// Lookups: reads by a key. Those of one event-loop tick are sent together, and equal ones once.
+// Lookups: reads by a key. Lookups of one event-loop tick are sent together, equal ones once.
 
 type Row = Record<string, unknown>;
 export type Rows = readonly Readonly<Row>[];
 
 export type Lookups = ReturnType<typeof createLookups>;
 
-/** The driver accepts a time limit for each query, which its types lack. */
+/** The driver accepts a time limit per query, which its types lack. */
 interface Limited extends QueryConfig {
   query_timeout: number;
 }
 
-/** What waits for its place on a connection. */
+/** A lookup that waits for its place on a connection. */
 interface Question {
   statement: Statement;
   parameters: readonly Parameter[];
-  /** The event-loop tick in which it was asked. */
+  /** The event-loop tick of the request. */
   turn: number;
   rows: Promise<Rows>;
   answer(rows: Rows): void;
@@ -87,9 +84,9 @@ interface Question {
 }
 
 export interface LookupsOptions {
-  /** What the server gives each statement. */
+  /** The server's limit for each statement. */
   statement_timeout_ms: number;
-  /** Makes what is covered in a row readable, in place. */
+  /** Decrypts the covered columns of a row, in place. */
   open(row: Row): Row;
 }
 
@@ -108,22 +105,19 @@ export function createLookups(pool: Pool, options: LookupsOptions) {
     for (const [key] of taken) waiting.delete(key);
     return taken.map(([, question]) => question);
   };
-  /**
-   * The first connection to open takes the oldest questions, so that a slow one delays no question that another connection
-   * could ask.
-   */
+  /** The first open connection takes the oldest questions: a slow connection delays no question of another. */
   const connect = (asked_in: number): void => {
-    let taken = null as Question[] | null; // set in the work, where the compiler doesn't look
+    let taken = null as Question[] | null; // set in `work`, outside the compiler's flow analysis
     const work = async (client: PoolClient): Promise<void> => {
       taken = takeIf((_question, index) => index < AT_ONCE);
       if (taken.length > 0) await askAll(client, taken, options);
     };
     withConnection(pool, work).catch((error: unknown) => {
-      // On a connection that broke each statement has failed by itself; without a connection none has.
+      // On a broken connection each statement has failed already; without a connection none has.
       for (const { fail } of taken ?? takeIf((question) => question.turn <= asked_in)) fail(error);
     });
   };
-  /** After all calls of this tick have asked. */
+  /** Runs after all calls of this tick. */
   const endTurn = (): void => {
     for (let asked = 0; asked < asked_in_turn; asked += AT_ONCE) connect(turn);
     asked_in_turn = 0;
@@ -131,7 +125,7 @@ export function createLookups(pool: Pool, options: LookupsOptions) {
   };
   return {
     /**
-     * The rows as they are after the call. Equal calls before it is sent share the rows, which are frozen for that.
+     * The rows as they are after the call. Equal calls before the sending share the rows, which are therefore frozen.
      * @throws PuenteError store_failed when there is no connection; the driver's error otherwise.
      */
     ask(statement: Statement, values: readonly Value[]): Promise<Rows> {
@@ -158,7 +152,7 @@ async function askAll(
   inOneWrite(client, () => {
     for (const { statement, parameters, answer, fail } of questions) {
       const { name, text } = statement;
-      // Each waits for those before it, and the driver starts the clock now.
+      // Each statement waits for those before it, but the driver starts its clock now.
       const query_timeout = statement_timeout_ms * (told.length + 1) + ANSWER_GRACE_MS;
       const query: Limited = { name, text, values: [...parameters], query_timeout };
       const asked = client.query<Row>(query);

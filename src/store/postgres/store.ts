@@ -1,4 +1,4 @@
-/** The store of several processes and hosts: a PostgreSQL database, one round trip for each write, no leader. */
+/** The store of several processes and hosts: a PostgreSQL database, one round trip per write, no leader. */
 
 import { type KeyObject, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
@@ -26,7 +26,7 @@ import { readerOn } from './reader.ts';
 import { openUpkeep, spanMethods } from './upkeep.ts';
 import { openWriter } from './writer.ts';
 
-/** What another process left half done is looked after so often: as soon as its requests can't arrive any more. */
+/** Interval of cleaning up after other processes: as soon as their requests can't arrive any more. */
 const TIDY_INTERVAL_MS = 60_000;
 
 export interface PostgresStoreOptions extends PoolSettings {
@@ -37,12 +37,12 @@ export interface PostgresStoreOptions extends PoolSettings {
   failpoint?: Failpoint;
   /** Refuses a database whose values were sealed with another key. */
   key_mark?: string;
-  /** Covers a till's own text that shows a card number or a token (`proxy/vault.ts`); without it nothing is covered. */
+  /** Encrypts text of a till with a card number or a token (`proxy/vault.ts`); without it such text stays plain. */
   cover_key?: KeyObject;
 }
 
 /**
- * Opens the store on a server of which any number of processes may have it open.
+ * Any number of processes may open the store on one server.
  * @throws PuenteError store_unusable, naming what is wrong with the server or the database and the repair.
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
@@ -62,7 +62,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   try {
     await tidy();
     const upkeep = await openUpkeep(reader, writer, { location, newest_schema: migrations.length, now });
-    /** This store's name on what it takes. */
+    /** This store's name on its leases. */
     const holder = randomUUID();
     const leases = await openLeases(reader, holder, { ...options, url: url.reveal() });
     const tidying = setInterval(
@@ -77,7 +77,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       clearInterval(tidying);
       health.stop();
       await writer.close();
-      // Without an answer they end by themselves.
+      // Without an answer the leases expire.
       await leases.release().catch(() => undefined);
       await pool.end();
     };
@@ -114,10 +114,7 @@ function methodsOf(reader: Reader, writer: Writer, upkeep: Upkeep, now: () => nu
   };
 }
 
-/**
- * The unit is looked at in the same round trip: a call that is routed to orders would ask next; for one that stays on legacy it
- * is a statement more.
- */
+/** Reads the unit in the same round trip: orders needs it next; for legacy it is one more statement. */
 function withUnit<Methods extends Pick<StoreMethods, 'merchantWithToken' | 'heldByLegacy'>>(methods: Methods): Methods {
   return {
     ...methods,
@@ -138,10 +135,10 @@ async function takesWrites(pool: Pool): Promise<boolean> {
   return rows[0]?.read_only === 'off';
 }
 
-// Due rows, each handed to one store only.
+// Due rows: each is handed to one store only.
 
 /**
- * What makes a row free, with the store's name as its values. A notice is held up while another store still delivers an older
+ * Conditions of a free row; the values are the store's name. A notice waits while another store still delivers an older
  * one of the same topic and id, so that the newer one reaches its receiver last.
  */
 const FREE = {
@@ -157,7 +154,6 @@ const FREE = {
   },
 };
 
-/** @param holder this store's name. */
 function handOutTo(reader: Reader, holder: string): HandOut {
   return <Values extends Value[], Row>(what: keyof typeof FREE, select: string, order: string) => {
     const { key, condition, names } = FREE[what];
@@ -185,13 +181,13 @@ function firstOfEachTo(reader: Reader, holder: string): FirstOfEach {
   };
 }
 
-// The inbox: events are committed before they are acknowledged, and merged until a store takes them.
+// The inbox: events are committed before they are acknowledged; equal ones are merged until a store takes them.
 
 function inboxMethods(reader: Reader, writer: Writer, holder: string) {
   return {
     async receiveEvent({ received_at, order_id, reference, user_id, verified, action }) {
       const same = [order_id, reference, user_id, verified ? 1 : 0, action];
-      // Two that arrive at once would not see each other.
+      // Two events that arrive at once would not see each other.
       const locks = { alone: [`event ${JSON.stringify(same)}`] };
       await writer.commit({ steps: [{ write: 'receive_event', values: [received_at, ...same] }], locks });
     },

@@ -1,4 +1,4 @@
-/** Upkeep of a database: its condition, retention and erasure. Backups and disk space are left to the operators of the server. */
+/** Upkeep of a database: condition, retention and erasure. Operators of the server care for backups and disk space. */
 
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -18,7 +18,7 @@ import { retentionMethods } from '../retention.ts';
 import { clientFor, textOf } from './pool.ts';
 import { locationOf, refuseSettings } from './prepare.ts';
 
-/** The disk belongs to the server: when it is full, writes fail. */
+/** The server's disk is not visible here: when it is full, writes fail. */
 const ROOM: Room = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false };
 
 /** @throws PuenteError store_failed */
@@ -42,14 +42,14 @@ export async function openUpkeep(
       room: () => ROOM,
       sizes: async () => ({ schema: 0, file_bytes: 0, ...(await sizes.get()), spare_bytes: 0 }),
     }),
-    // Everything is written by the server.
+    // Only the server writes: there is no writer thread.
     writerHeap: () => null,
     integrity: integrityOf(reader),
     ...noBackups(say('store.backup_elsewhere', {})),
   };
 }
 
-/** Pages are checked by the server (`pg_amcheck`, checksums); a client can only see whether an index can't be used. */
+/** The server checks pages (`pg_amcheck`, checksums); a client can only see whether an index can't be used. */
 function integrityOf(reader: Reader): Upkeep['integrity'] {
   const invalid = reader.prepare<[], { name: string }>(
     `SELECT CAST(indexrelid::regclass AS TEXT) AS name FROM pg_index
@@ -73,16 +73,15 @@ async function factsOf(reader: Reader) {
   return { version, ...factsIn(new Map(rows.map(({ name, value }) => [name, value]))) };
 }
 
-// Deletes old exchanges: whole partitions at once, and the few rows that lie in none.
+// Deletes old exchanges: whole partitions at once, and the few rows outside them.
 
 const DAY_MS = 86_400_000;
-/** So many make up what is kept, and each is kept until its newest row is old: a sixteenth longer than its oldest. */
+/** Partitions of the retention time. Each is kept until its newest row is old: its oldest row a sixteenth longer. */
 const SPANS = 16;
 
-/** Rows from before there were spans, and those whose clock was wrong. */
+/** Rows older than the partitions, and rows of a wrong clock. */
 const LOOSE = `(SELECT sequence, at FROM exchanges_before UNION ALL SELECT sequence, at FROM exchanges_unplaced) AS loose`;
 
-/** @param now epoch ms. */
 export function spanMethods(reader: Reader, writer: Writer, now: () => number): Pick<StoreMethods, 'tidyExchanges'> {
   const keep = reader.prepare<[number, number, number], { changed: number }>(
     'SELECT keep_exchange_spans(?, ?, ?) AS changed',
@@ -97,7 +96,7 @@ export function spanMethods(reader: Reader, writer: Writer, now: () => number): 
       } catch (error) {
         failed = error;
       }
-      // Spans that could not be kept in order keep no row and no message from going.
+      // A failed change of partitions does not stop the deletion of rows and messages.
       const gone = await tidyRows(exchanges_before, messages_before, limit);
       if (failed !== null && gone === 0) throw failed;
       return gone;
@@ -105,7 +104,7 @@ export function spanMethods(reader: Reader, writer: Writer, now: () => number): 
   };
 }
 
-/** Whole days, at least one. */
+/** In ms: whole days, at least one. */
 function widthOf(kept_ms: number): number {
   return Math.max(1, Math.floor(kept_ms / SPANS / DAY_MS)) * DAY_MS;
 }
@@ -113,9 +112,9 @@ function widthOf(kept_ms: number): number {
 // Examines the database server for `puente doctor`; changes nothing.
 
 /**
- * Asks the server for the settings that promises rest on.
+ * Checks the settings that guarantees need. Never throws.
  * @param url with the password, which no answer shows.
- * @returns where it is, and what is wrong with it; null when nothing is. Never throws.
+ * @returns where the server is, and what is wrong with it, or null.
  */
 export async function examineServer(
   url: string,

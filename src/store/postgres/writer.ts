@@ -1,4 +1,4 @@
-/** Commits units: all statements of one are sent at once, in one write, so that it takes one round trip, however many they are. */
+/** Commits units: all statements of a unit are sent in one write, so that it takes one round trip. */
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
@@ -19,18 +19,18 @@ import { type Statement, statementOf } from './dialect.ts';
 import { failureOf, inOneWrite, textOf, withConnection } from './pool.ts';
 import { postgresWrites } from './writes.ts';
 
-/** A deadlock undoes one of two transactions wholly; more in a row are a defect, not traffic. */
+/** A deadlock rolls one of two transactions back; more in a row are a defect, not traffic. */
 const ATTEMPTS = 4;
 /** The last lock that a unit takes, so that it is held the shortest. */
 const AUDIT_LOCK = 'audit';
 
 const lockAlone = 'pg_advisory_xact_lock(hashtextextended(?, 0))';
 const lockShared = 'pg_advisory_xact_lock_shared(hashtextextended(?, 0))';
-/** A sale takes four at most; and each combination is a statement that connections keep. */
+/** A sale takes four at most; each combination is a prepared statement in every connection. */
 const LOCKS_AT_ONCE = 4;
 
 export interface PostgresWriter extends Writer {
-  /** Waits for units that are being written, and refuses later ones. */
+  /** Waits for running units, and refuses later ones. */
   close(): Promise<void>;
 }
 
@@ -74,13 +74,13 @@ async function commitUnit(pool: Pool, statements: Statements, unit: Unit): Promi
       if (failure === 'conflict') return { kind: 'conflict' };
       if (failure === 'constraint') return { kind: 'constraint', text: textOf(error) };
       if (failure === 'again' && attempt < ATTEMPTS) continue;
-      // A commit without an answer may have taken place: then the row exists, and recovery finds it.
+      // A commit without an answer may have happened: then the row exists, and recovery finds it.
       throw storeFailed(failure === 'again' ? 'failed' : failure, textOf(error), error);
     }
   }
 }
 
-/** @throws the driver's error; then nothing is left of the unit, or its outcome is unknown. */
+/** @throws the driver's error; then the unit is rolled back, or its outcome is unknown. */
 async function send(client: PoolClient, statements: Statements, unit: Unit): Promise<CommitResult> {
   const [step, ...others] = unit.steps;
   const is_alone = others.length === 0 && unit.locks === undefined && unit.audit === undefined;
@@ -106,7 +106,7 @@ async function send(client: PoolClient, statements: Statements, unit: Unit): Pro
   return { kind: 'done' };
 }
 
-/** A line is chained to the one before it, which is read first: a second round trip, only for changes by operators and creates in doubt. */
+/** Reads the last line to chain to it: a second round trip, only for operators' changes and creates in doubt. */
 async function commitAudited(
   client: PoolClient,
   statements: Statements,
@@ -124,7 +124,7 @@ async function commitAudited(
   }
 }
 
-/** In one order for all units, so that no two wait for each other; a statement takes its locks from left to right. */
+/** In one order for all units, so that no two deadlock; a statement takes its locks from left to right. */
 function locksOf({ locks: { alone = [], shared = [] } = {} }: Unit): { sql: string; names: string[] }[] {
   const names = [...alone, ...shared].sort();
   return Array.from({ length: Math.ceil(names.length / LOCKS_AT_ONCE) }, (_, group) => {
@@ -163,16 +163,15 @@ function statementsWith(cover: Cover) {
   return {
     of: once,
     plain: (write: WriteName) => once(postgresWrites[write]),
-    /** With one more value: how many rows it must change; with another number the transaction ends. */
+    /** The last value is the number of rows that it must change; any other number ends the transaction. */
     guarded: (write: WriteName) =>
       once(`WITH step AS (${postgresWrites[write]} RETURNING 1) SELECT must_be((SELECT count(*) FROM step), ?)`),
   };
 }
 
-// Work of this process that must not overlap waits here, first come first served, instead of at the server with a
-// connection each.
+// Work of this process that must not overlap waits here, first come first served, without a connection each.
 
-/** Holders of a name and those that wait for it: the last that needs it alone, and those that share it after that one. */
+/** Holders and waiters of a name: the last exclusive one, and the shared ones after it. */
 interface Line {
   alone: Promise<unknown> | null;
   /** An array, because a Set keeps deleted entries alive (`proxy/concurrency.ts`). */

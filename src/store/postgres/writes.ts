@@ -1,4 +1,4 @@
-/** Every statement that writes, by name: the shared ones, but for those that need PostgreSQL's own words. */
+/** Every write statement by name for PostgreSQL: the shared ones, with its own where they differ. */
 
 import { LATE_EFFECT_MS } from '../../proxy/records/routing.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
@@ -14,7 +14,7 @@ import {
   writesIn,
 } from '../writes.ts';
 
-/** The rows come sorted, so that all writers of the same sums write them in one order. */
+/** Sorted rows: all writers of the same sums write them in one order. */
 const rows: Words['rows'] = (columns, { constants = {}, condition = 'true', order = '1, 2, 3' } = {}) => {
   const cells = namesIn(columns).map((column, index) => {
     const type = /:(\w+)$/.exec(column)?.[1];
@@ -35,12 +35,12 @@ const words: Words = {
 };
 
 const EXCHANGE_CELLS = EXCHANGE.replace(/\b(at|status)\b/g, '$1:bigint').replace('duration_ms', 'duration_ms:float8');
-/** Parked events beyond the limit; the tally spares counting them each time. */
+/** Parked events beyond the limit; the tally avoids a count each time. */
 const TOO_MANY = `greatest(0, (SELECT sum(rows) FROM tallies WHERE what = 'parked') - ${PARKED_EVENTS_LIMIT})`;
 
 const own: Partial<Record<WriteName, string>> = {
   insert_exchanges: `INSERT INTO exchanges ${rows(EXCHANGE_CELLS, { order: 'place' })}`,
-  /** Not while an identical event is unread and no store has taken it. */
+  /** Not while an equal event is pending that no store has taken. */
   receive_event: `INSERT INTO events (received_at, order_id, reference, user_id, verified, action, state, attempts,
     next_attempt_at) SELECT said.*, 'pending', 0, said.received_at
     FROM (SELECT CAST(? AS BIGINT) AS received_at, CAST(? AS byte_text) AS order_id, CAST(cover(?) AS byte_text) AS reference,
@@ -54,13 +54,13 @@ const own: Partial<Record<WriteName, string>> = {
     ORDER BY sequence LIMIT ${TOO_MANY})`,
   evict_parked: `UPDATE events SET state = 'expired' WHERE sequence IN (SELECT sequence FROM events WHERE state = 'parked'
     ORDER BY verified, sequence LIMIT ${TOO_MANY})`,
-  /** By the index of references; for an event that names an order, as nearly all do, nothing is read. */
+  /** By the index of references; reads nothing for an event that names an order, as nearly all do. */
   thin_references: `DELETE FROM events WHERE sequence IN (SELECT events.sequence FROM events AS over
     JOIN events ON left(events.reference, 200) = left(over.reference, 200) AND events.reference = over.reference
     WHERE over.sequence = ? AND over.verified = 0 AND over.order_id IS NULL
     AND events.order_id IS NULL AND events.verified = 0 AND events.state IN ('done', 'expired')
     ORDER BY events.sequence DESC OFFSET ${UNVERIFIED_KEPT})`,
-  /** Another process may be proxying it, but for so long at most. */
+  /** Another process may still be proxying the create, for at most LATE_EFFECT_MS. */
   doubt_legacy_sales: `WITH clock (now) AS (SELECT CAST(? AS BIGINT))
     UPDATE legacy_sales SET state = 'IN_DOUBT', updated_at = now FROM clock
     WHERE slot IS NOT NULL AND ${HOLDING} AND state = 'SENDING' AND updated_at <= now - ${LATE_EFFECT_MS}`,

@@ -9,13 +9,11 @@ import { versionOf } from './file.ts';
 import { synchronise } from './under-way.ts';
 
 export interface CopyOrder {
-  /** The open database. */
   path: string;
   /** An empty file, which becomes the copy. */
   target: string;
 }
 
-/** What the copy turned out to be. */
 export type CopyFacts = Omit<BackupManifest, 'file' | 'made_at'>;
 
 export type FromCopying = { kind: 'copied' } | { kind: 'checked'; facts: CopyFacts } | { kind: 'failed'; text: string };
@@ -23,7 +21,7 @@ export type FromCopying = { kind: 'copied' } | { kind: 'checked'; facts: CopyFac
 /** Large enough that a disk reads in one go. */
 const CHUNK_BYTES = 1024 * 1024;
 
-/** The file, for a manifest. @throws Error when it is damaged, and the driver's errors. */
+/** Facts of the copy, for its manifest. @throws Error when it is damaged, and the driver's errors. */
 export function factsOf(path: string): CopyFacts {
   const copy = new Database(path, { readonly: true, fileMustExist: true });
   try {

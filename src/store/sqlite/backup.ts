@@ -1,4 +1,4 @@
-/** Online backups: a checked copy under another name first, then its manifest, then its own name (`docs/protocol.md` §3.4). */
+/** Online backups: a checked copy under another name, then its manifest, then its name (`docs/protocol.md` §3.4). */
 
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,7 +14,6 @@ import type { CopyFacts, CopyOrder, FromCopying } from './backup-thread.ts';
 import { type DiskSettings, roomForCopy } from './disk.ts';
 import { putInPlace } from './under-way.ts';
 
-/** How often progress is reported. */
 const TELL_EVERY_MS = 500;
 
 export interface BackupParts {
@@ -25,7 +24,7 @@ export interface BackupParts {
   now: () => number;
   failpoint: Failpoint;
   disk: DiskSettings;
-  /** Bytes that the rows take, which a copy takes too. */
+  /** Bytes of the rows, which a copy takes too. */
   contentBytes: () => number;
   /** Empties the log, which grows while a copy reads (F62). */
   emptyLog: () => Promise<void>;
@@ -105,7 +104,6 @@ function startCopying(order: CopyOrder, onCopied: () => void) {
     step: () => step,
     /** Rejects when the copy could not be made or is damaged. */
     done,
-    /** Resolves when the thread is gone. */
     end: () => thread.terminate(),
   };
 }
@@ -131,26 +129,25 @@ function notMade(directory: string, cause: unknown): PuenteError {
   return new PuenteError('store_failed', say('store.backup_failed', { directory, detail }), { cause });
 }
 
-// The backup directory: complete backups, surplus ones, and what a killed one left behind.
+// The backup directory: complete backups, surplus ones, and leftovers of a killed one.
 
-/** Never part of a backup's name, so that a half one is not taken for one. */
+/** Never part of a backup's name, so that half a backup does not look like one. */
 const UNFINISHED = '.unfinished';
 
 export function manifestPath(file: string): string {
   return `${file}.json`;
 }
 
-/** The name of a copy until it is complete. */
 export function unfinishedName(file: string): string {
   return file + UNFINISHED;
 }
 
-/** One name for each instance and moment, in the order of time. @param at epoch ms. */
+/** Unique by instance and time, and sorted by time. @param at epoch ms. */
 export function backupName(instance_id: string, at: number): string {
   return `${prefixOf(instance_id)}${new Date(at).toISOString().replace(/[-:.]/g, '')}.db`;
 }
 
-/** @returns null when there is none, or it can't be read. */
+/** @returns null when it is missing or can't be read. */
 export async function readManifest(file: string): Promise<BackupManifest | null> {
   const text = await readFile(manifestPath(file), 'utf8').catch(() => null);
   if (text === null) return null;
@@ -161,7 +158,7 @@ export async function readManifest(file: string): Promise<BackupManifest | null>
   }
 }
 
-/** Gives a finished copy its name, after its manifest: a backup exists once its own name does. */
+/** Renames a finished copy after its manifest: a backup exists once its own name does. */
 export async function placeBackup(directory: string, made: BackupManifest): Promise<void> {
   const file = join(directory, made.file);
   const unfinished = unfinishedName(manifestPath(file));
@@ -173,13 +170,13 @@ export async function placeBackup(directory: string, made: BackupManifest): Prom
     await handle.close();
   }
   await rename(unfinished, manifestPath(file));
-  // The copy was synchronised by its thread already, so this waits for little.
+  // The backup thread synchronised the copy already, so this takes little time.
   putInPlace(unfinishedName(file), file);
 }
 
 /**
- * Complete backups of an instance, newest first. Those with a time in the future were made under a wrong clock and come last: a
- * backup of now must not be deleted because of them.
+ * Complete backups of an instance, newest first. Backups with a time in the future come last: a wrong clock made them,
+ * and a backup of now must not be deleted because of them.
  * @param now epoch ms.
  */
 export async function listBackups(directory: string, instance_id: string, now: number): Promise<BackupManifest[]> {
@@ -194,7 +191,7 @@ export async function listBackups(directory: string, instance_id: string, now: n
     .toSorted((first, second) => age_ms(first) - age_ms(second));
 }
 
-/** Deletes all but the newest. @param now epoch ms. @returns the files deleted. */
+/** Deletes all but the newest `keep`. @param now epoch ms. @returns the files deleted. */
 export async function trimBackups(
   directory: string,
   instance_id: string,
@@ -209,7 +206,7 @@ export async function trimBackups(
   return surplus;
 }
 
-/** What a killed backup left: half copies, and manifests of copies that never got their name (C15). */
+/** Deletes leftovers of a killed backup: half copies, and manifests of copies that never got their name (C15). */
 export async function sweepBackups(directory: string, instance_id: string): Promise<string[]> {
   const names = await namesOf(directory, instance_id);
   const left = names.filter(
@@ -219,12 +216,12 @@ export async function sweepBackups(directory: string, instance_id: string): Prom
   return left;
 }
 
-/** Bytes of a file; 0 while there is none. */
+/** 0 when there is none. */
 export async function sizeOf(file: string): Promise<number> {
   return (await stat(file).catch(() => null))?.size ?? 0;
 }
 
-/** Files of this instance alone: several may share a directory. */
+/** Files of this instance only: several may share a directory. */
 async function namesOf(directory: string, instance_id: string): Promise<string[]> {
   const names = await readdir(directory).catch(() => []);
   return names.filter((name) => name.startsWith(prefixOf(instance_id)));

@@ -1,4 +1,4 @@
-/** Commits groups of units on one connection: the writer thread's work, and a simulation's, which has no second thread. */
+/** Commits groups of units on one connection, in the writer thread or in a simulation without a second thread. */
 import type Database from 'better-sqlite3';
 import type { AuditEntry, ChainMark } from '../../proxy/audit.ts';
 import { type Cover, noCover } from '../../proxy/vault.ts';
@@ -8,7 +8,7 @@ import { failureOf, textOf } from './failure.ts';
 import type { Packed } from './group-commit.ts';
 import { prepareCovered } from './reader.ts';
 
-/** Commits a group; a unit that is refused is undone alone. Nothing is answered before the commit is on the disk. */
+/** Commits a group; a refused unit is rolled back alone. Returns after the commit is on the disk. */
 export function commitGroup(connection: Connection, units: Unit[]): UnitResult[] {
   const { database, begin, commit, rollback } = connection;
   try {
@@ -30,7 +30,7 @@ export function commitGroup(connection: Connection, units: Unit[]): UnitResult[]
 }
 
 /**
- * Savepoints copy every page that a unit touches and cost a third of the work: they are only used once a unit was refused after
+ * Savepoints copy every page that a unit touches and cost a third of the work: only used once a unit was refused after
  * a part of it took effect. Null when that happens without them: then the group must be run again.
  */
 function runAll(connection: Connection, units: Unit[], is_guarded: boolean): UnitResult[] | null {
@@ -48,7 +48,7 @@ function runAll(connection: Connection, units: Unit[], is_guarded: boolean): Uni
 }
 
 /**
- * Runs one unit; `half` when it was refused and left something behind. A statement that is refused leaves nothing itself.
+ * `half`: the unit was refused and left a change behind; a refused statement leaves none.
  * @throws the driver's error when it is not the unit's own fault: then the whole group has failed.
  */
 function runUnit(connection: Connection, unit: Unit): { result: UnitResult; half: boolean } {
@@ -69,7 +69,7 @@ function runUnit(connection: Connection, unit: Unit): { result: UnitResult; half
   }
 }
 
-/** The chain is read and written inside the unit, so it can't fork, and a unit that is undone leaves no gap. */
+/** The chain is read and written inside the unit, so it can't fork, and a unit that is rolled back leaves no gap. */
 function appendAudit({ lastAudit, statements }: Connection, entry: AuditEntry): void {
   statements.insert_audit.run(...valuesOfAudit(lastAudit.get(), entry));
 }
@@ -90,10 +90,10 @@ const NO_ROW: Database.RunResult = { changes: 0, lastInsertRowid: 0 };
 
 export type Connection = ReturnType<typeof prepareCommits>;
 
-/** Prepares every write on a connection whose settings are in force. */
+/** Prepares every write on a connection whose settings are applied. */
 export function prepareCommits(database: Database.Database, cover: Cover = noCover) {
   const prepared = Object.entries(writes).map(([name, write]) => [name, preparedWrite(database, write, cover)]);
-  // The keys are exactly those of `writes`, which the type of Object.entries can't say.
+  // The keys are exactly those of `writes`, which the type of Object.entries loses.
   const statements = Object.fromEntries(prepared) as Record<WriteName, PreparedWrite>;
   return {
     database,
@@ -108,7 +108,7 @@ export function prepareCommits(database: Database.Database, cover: Cover = noCov
   };
 }
 
-/** The units that `pack` was given, without their locks. */
+/** The inverse of `pack`, without locks. */
 export function unpack(packed: Packed): Unit[] {
   const units: Unit[] = [];
   for (let at = 0; at < packed.length; ) {

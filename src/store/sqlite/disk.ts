@@ -1,4 +1,4 @@
-/** Watches the room on the disk and keeps a reserve for sales under way (`test/faults/README.md` F44, F45, F62). */
+/** Watches free space on the disk; keeps a reserve for sales under way (`test/faults/README.md` F44, F45, F62). */
 import { existsSync, statSync, unlinkSync } from 'node:fs';
 import { open, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -6,17 +6,17 @@ import type { Room, RoomLevel } from '../../proxy/records/upkeep.ts';
 
 /** A disk fills by megabytes a second at most; the reserve below `low_bytes` lasts for many of these. */
 const CHECK_EVERY_MS = 1_000;
-/** The reserve is written in pieces, so that it delays nothing. */
+/** The reserve is written in pieces, so that it delays no other write. */
 const PIECE_BYTES = 1024 * 1024;
 
 export interface DiskSettings {
-  /** Below so much free, new sales are refused. */
+  /** Below this free space, new sales are refused. */
   low_bytes: number;
-  /** Size of the reserve file; 0 keeps none. */
+  /** Size of the reserve file; 0 for none. */
   ballast_bytes: number;
   /** A larger write-ahead log is emptied by force, and reported when that does not help. */
   log_limit_bytes: number;
-  /** Free bytes where the file lies; handed in by tests alone. */
+  /** Free bytes on the disk of the file; passed by tests only. */
   free_bytes?: () => Promise<number>;
 }
 
@@ -25,7 +25,7 @@ export function ballastPath(path: string): string {
   return `${path}.ballast`;
 }
 
-/** Gives the reserve back to the disk. @returns false when there is none. */
+/** Deletes the reserve. @returns false when there is none. */
 export function releaseBallast(path: string): boolean {
   try {
     unlinkSync(ballastPath(path));
@@ -38,7 +38,7 @@ export function releaseBallast(path: string): boolean {
 /**
  * Looks now, and then every second.
  * @param emptyLog empties the write-ahead log, unless a reader needs it.
- * @param onChange called when the level changes, or the log becomes or ceases to be too large.
+ * @param onChange called when `level` or `is_log_large` changes.
  */
 export async function watchDisk(
   path: string,
@@ -77,7 +77,7 @@ export async function watchDisk(
 }
 
 interface Seen extends Room {
-  /** The reserve was there once: its absence means that it is being used. */
+  /** The reserve existed once: its absence means that it is in use. */
   had_ballast: boolean;
 }
 
@@ -100,7 +100,7 @@ async function watchLog(path: string, seen: Seen, settings: DiskSettings, emptyL
   seen.is_log_large = seen.log_bytes > log_limit_bytes;
 }
 
-/** Writes the reserve under another name first: a half one would be taken for a whole one. Never throws. */
+/** Writes the reserve under another name first: half a reserve must not look like a whole one. Never throws. */
 async function stockUp(path: string, seen: Seen, { low_bytes, ballast_bytes }: DiskSettings): Promise<void> {
   const file = ballastPath(path);
   const unfinished = `${file}.unfinished`;
@@ -124,8 +124,8 @@ async function stockUp(path: string, seen: Seen, { low_bytes, ballast_bytes }: D
 }
 
 /**
- * Bytes that a copy in a directory may take; null when unknown. On the disk of the database it must leave what new sales need:
- * after a backup that fills the disk they would be refused.
+ * Bytes that a copy in a directory may take; null when unknown. On the disk of the database it must leave the space
+ * that new sales need: they would be refused after a backup that fills the disk.
  */
 export async function roomForCopy(directory: string, path: string, settings: DiskSettings): Promise<number | null> {
   const [there, here] = await Promise.all([stat(directory), stat(dirname(path))]);

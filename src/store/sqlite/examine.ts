@@ -11,7 +11,7 @@ import { logState } from './gap.ts';
 import { RUN } from './settings.ts';
 import { restoringNote, transferredNote } from './under-way.ts';
 
-/** @param path of the database. Never throws for what is wrong with it. */
+/** Never throws for a fault of the file. */
 export function examineFile(path: string): ExaminedFile {
   const newest_schema = readMigrations(MIGRATIONS_DIRECTORY).length;
   const facts = statSync(path, { throwIfNoEntry: false });
@@ -47,7 +47,7 @@ export function examineFile(path: string): ExaminedFile {
 
 type Looked = Pick<ExaminedFile, 'schema' | 'integrity' | 'is_log_lost' | 'wrong'>;
 
-/** Files that SQLite makes for reading are removed: an empty log would hide from the next start that a log was lost. */
+/** Removes the files that SQLite makes for reading: an empty log would hide from the next start that a log was lost. */
 function lookInto(path: string): Looked {
   const log = logState(path);
   const made = ['-wal', '-shm'].filter((suffix) => statSync(path + suffix, { throwIfNoEntry: false }) === undefined);
@@ -64,9 +64,7 @@ function lookInto(path: string): Looked {
   }
 }
 
-// Whether a database file is sound.
-
-/** Reads every page. @returns `ok`, or what is wrong with the file. */
+/** Reads every page. @returns `ok`, or the fault of the file. */
 export function checkFile(path: string): string {
   try {
     const database = new Database(path, { readonly: true, fileMustExist: true });
@@ -80,7 +78,7 @@ export function checkFile(path: string): string {
   }
 }
 
-/** The same in a thread, because it takes too long for the one that answers tills. */
+/** The same in a thread, because it would block the main thread for too long. */
 export function checkInThread(path: string): Promise<string> {
   return new Promise((resolve) => {
     const thread = new Worker(new URL('./check-thread.ts', import.meta.url), { workerData: { path }, execArgv: [] });

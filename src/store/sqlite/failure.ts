@@ -1,9 +1,9 @@
-/** What an SQLite error means for the writes that met it, and the domain error that an unusable file becomes. */
+/** The meaning of an SQLite error for the failed write, and the domain error for an unusable file. */
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
 import type { Failure } from '../engine.ts';
 
-/** READONLY_DBMOVED: the file was moved or replaced under the running process, so what is written would be lost. */
+/** READONLY_DBMOVED: the file was moved or replaced under the running process, so writes would be lost. */
 const FATAL = /^SQLITE_(?:IOERR|CORRUPT|NOTADB|READONLY_DBMOVED)/;
 
 export function failureOf(error: unknown): Exclude<Failure, 'gone'> {
@@ -14,13 +14,13 @@ export function failureOf(error: unknown): Exclude<Failure, 'gone'> {
   return FATAL.test(error.code) ? 'fatal' : 'failed';
 }
 
-/** The error's code and text in one line; statements carry parameters only, so it never holds a value. */
+/** Code and text in one line; statements have parameters only, so it never holds a value. */
 export function textOf(error: unknown): string {
   if (error instanceof Database.SqliteError) return `${error.code}: ${error.message}`;
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A file that can't be used, as PuenteError store_unusable; `repair` is what the operator does next. */
+/** @param repair the next step of the operator. */
 export function storeUnusable(
   path: string,
   wrong: string,
@@ -34,7 +34,7 @@ export function storeUnusable(
   });
 }
 
-/** What the driver's errors mean while a file is being opened, and the repair. */
+/** Meaning of the driver's errors on opening a file, and the repair. */
 const UNUSABLE: readonly (readonly [code: RegExp, wrong: string, repair: string])[] = [
   [/^SQLITE_NOTADB/, 'it is not an SQLite database', 'Name another file, or restore a backup'],
   [/^SQLITE_CORRUPT/, 'it is damaged', 'Restore a backup; nothing was changed'],
@@ -42,7 +42,7 @@ const UNUSABLE: readonly (readonly [code: RegExp, wrong: string, repair: string]
   [/^SQLITE_(?:CANTOPEN|READONLY)/, 'it or its folder can not be written', 'Give this user the right to write there'],
 ];
 
-/** Turns what the driver throws while a file is being opened into store_unusable; a PuenteError passes unchanged. */
+/** A driver's error on opening a file as store_unusable; a PuenteError passes unchanged. */
 export function unusableBecause(path: string, error: unknown): PuenteError {
   if (error instanceof PuenteError) return error;
   const code = error instanceof Database.SqliteError ? error.code : '';

@@ -1,4 +1,4 @@
-/** Prepares the database file before anything is served from it: creates it, migrates it, or refuses it with the repair. */
+/** Prepares the database file before the first request: creates it, migrates it, or refuses it with the repair. */
 
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants, realpathSync, rmSync, statSync } from 'node:fs';
@@ -19,24 +19,24 @@ const QUICK_CHECK_LIMIT_BYTES = 512 * 1024 * 1024;
 
 export interface FileOptions {
   path: string;
-  /** Make the file when there is none; without it a missing file is refused, because every link would be gone. */
+  /** Without it a missing file is refused, because every link would be gone. */
   create: boolean;
   /** Epoch ms. */
   now: () => number;
   migrations_directory: string;
   /** Keyed hash of a constant: a file whose values were sealed with another key is refused. */
   key_mark?: string | undefined;
-  /** Covers texts that older schemas have in clear; without it they stay so. */
+  /** Encrypts texts that older schemas have in clear; without it they stay so. */
   cover?: Cover;
   /** Seals notice URLs that are in clear; without it they stay so. */
   sealNoticeUrl?: SealNoticeUrl | undefined;
-  /** Passed at named moments of opening and committing; a crash test may stop the process there. */
+  /** Called at named moments of opening and committing; a crash test may stop the process there. */
   failpoint?: Failpoint;
 }
 
 /**
- * Makes sure that `path` is a sound database of ours at the newest schema. The caller holds the instance lock.
- * @throws PuenteError store_unusable: missing and not to be created, empty, foreign, damaged, newer, half restored, or not writable.
+ * Makes `path` a sound Puente database of the newest schema. The caller holds the instance lock.
+ * @throws PuenteError store_unusable: missing, empty, foreign, damaged, newer, half restored, or not writable.
  */
 export function prepareFile(options: FileOptions): void {
   const { path } = options;
@@ -66,7 +66,7 @@ export function prepareFile(options: FileOptions): void {
 }
 
 /**
- * The one spelling of a path, links followed, so that two names of a file share one lock.
+ * The canonical path, links followed, so that two names of a file share one lock.
  * @throws PuenteError store_unusable when its folder is missing or can't be written.
  */
 export function realPathOf(path: string): string {
@@ -96,12 +96,12 @@ function createFile(options: FileOptions): void {
       `Restore it, or move ${path}-wal away`,
     );
   }
-  // Under another name first: a start that is killed here must not leave an empty file, which the next one would refuse.
+  // Under another name first: a killed start must not leave an empty file, which the next start would refuse.
   const unfinished = `${path}.unfinished`;
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(unfinished + suffix, { force: true });
   const database = new Database(unfinished, { timeout: BUSY_TIMEOUT_MS });
   try {
-    // Nothing of it counts before it has its name: what `putInPlace` writes to the disk at the end is all that has to be there.
+    // Durability is not needed before the file has its name: `putInPlace` writes it to the disk at the end.
     database.pragma('journal_mode = MEMORY');
     database.pragma('synchronous = OFF');
     migrate(database, unfinished, readMigrations(options.migrations_directory), options.failpoint, options.cover);
@@ -162,9 +162,9 @@ function sizeOf(path: string): number | null {
   return statSync(path, { throwIfNoEntry: false })?.size ?? null;
 }
 
-// Numbered SQL migrations: each runs in one transaction together with the version it leads to.
+// Numbered SQL migrations: each runs in one transaction together with its version.
 
-/** `Puen` in ASCII; marks the file as ours for `file(1)` and for the refusal of a foreign database. */
+/** `Puen` in ASCII; marks the file for `file(1)`, and for the refusal of a foreign database. */
 export const APPLICATION_ID = 0x5075656e;
 
 export function isOurs(database: Database.Database): boolean {
@@ -172,7 +172,7 @@ export function isOurs(database: Database.Database): boolean {
 }
 
 /**
- * Brings a database to the newest version; each step is wholly done or not at all, so a killed start repeats it (C14).
+ * Migrates to the newest version; each step is atomic, so a killed start repeats it (C14).
  * @throws PuenteError store_unusable when the file is newer than this build.
  */
 export function migrate(
@@ -222,14 +222,14 @@ function apply(
   }
 }
 
-/** Schema version of an open database; 0 for one that was never migrated. */
+/** 0 for a database that was never migrated. */
 export function versionOf(database: Database.Database): number {
   return Number(database.pragma('user_version', { simple: true }));
 }
 
 /**
- * Keeps a copy of a database as `<path>.before-<version>`. Copied by SQLite itself: opening the file a second time
- * through `fs` and closing it would drop this process's locks on it.
+ * Keeps a copy as `<path>.before-<version>`. SQLite copies: a second open and close of the file through `fs` would drop
+ * the locks of this process.
  */
 export function copyBefore(
   database: Database.Database,
@@ -251,8 +251,8 @@ export function copyBefore(
 export type InstanceLock = ReturnType<typeof takeInstanceLock>;
 
 /**
- * Takes the lock of `<path>.lock`: an empty SQLite file whose exclusive lock is held for as long as the process lives, so
- * that a killed process leaves nothing to clean up. The file itself stays: removing it would let two processes lock two files.
+ * Locks `<path>.lock`, an empty SQLite file, exclusively for the life of the process: a killed process leaves nothing
+ * to clean up. The lock file stays: after a removal two processes could lock two files.
  * @throws PuenteError store_unusable, with the fact `in_use`, when another process holds it.
  */
 export function takeInstanceLock(path: string) {
@@ -285,10 +285,7 @@ export function takeInstanceLock(path: string) {
 /** Seals a URL as the merchant's own (`Merchant.sealed_notice_url`). */
 export type SealNoticeUrl = (url: string) => Uint8Array;
 
-/**
- * Does nothing from the second time on. No numbered migration, because SQL has no key. A URL that was saved sealed since then is
- * newer and stays.
- */
+/** Repeatable. No numbered migration: SQL has no key. A URL saved sealed since then is newer and stays. */
 export function sealClearUrls(database: Database.Database, seal: SealNoticeUrl): void {
   const options = { directOnly: true };
   database.function('seal_notice_url', options, (url: unknown) => Buffer.from(seal(String(url))));

@@ -1,4 +1,4 @@
-/** Gaps: a period whose writes are missing after a restore or the loss of the log, stored in the file itself (`test/faults/README.md` F40, F60). */
+/** Gaps: periods whose writes a restore or a lost log took, stored in the file (`test/faults/README.md` F40, F60). */
 
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
@@ -11,7 +11,7 @@ import { RUN } from './settings.ts';
 const LOG_MAGIC: readonly number[] = [0x377f0682, 0x377f0683];
 
 export interface Gap {
-  /** Epoch ms: what was written from then on is missing. */
+  /** Epoch ms: writes from then on are missing. */
   from: number;
   until: number;
   action: Extract<AuditAction, 'restored' | 'log lost'>;
@@ -20,8 +20,8 @@ export interface Gap {
 }
 
 /**
- * Stores the gap for the doctor and for reconciliation, and a line in the audit chain. A sale that is open in the file counts as
- * possibly answered to its till: the answer may be in the missing period, and then nothing may cancel the sale as unclaimed
+ * Stores the gap for the doctor and for reconciliation, and a line in the audit chain. An open sale counts as possibly
+ * answered to its till: the answer may be in the missing period, and then the sale must not be canceled as unclaimed
  * (`docs/protocol.md` §3.3 e, §3.8).
  */
 export function writeGap(database: Database.Database, { from, until, action, reason, detail }: Gap): void {
@@ -55,8 +55,8 @@ export function logState(path: string): 'absent' | 'sound' | 'unreadable' {
 }
 
 /**
- * A killed process leaves its log with commits that are not in the file yet. When that log is lost, sales may be lost: the file
- * is served, because it is consistent, and the loss is stored.
+ * A killed process leaves a log with commits that are not in the file yet. When that log is lost, sales may be lost:
+ * the file is served, because it is consistent, and the loss is stored.
  * @param log as `logState` returned before the file was opened.
  * @param now epoch ms.
  */
@@ -64,7 +64,7 @@ export function settleLog(database: Database.Database, log: ReturnType<typeof lo
   const run = database.prepare<[string], string>('SELECT value FROM meta WHERE name = ?').pluck();
   if (run.get(RUN.name) !== RUN.open) return;
   if (log === 'sound') {
-    // Its content is in the file from here on, and a start that is killed now leaves no log.
+    // The log's content is in the file now, and a start that is killed from here on leaves no log.
     database.prepare('UPDATE meta SET value = ? WHERE name = ?').run(RUN.closed, RUN.name);
     return;
   }

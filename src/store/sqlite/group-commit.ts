@@ -1,4 +1,4 @@
-/** Group commit: gathers units on the main thread, hands one group at a time to the writer thread, and resolves after its commit. */
+/** Group commit: gathers units on the main thread, posts one group at a time to the writer, resolves when durable. */
 
 import type { KeyObject } from 'node:crypto';
 import { availableParallelism } from 'node:os';
@@ -15,10 +15,10 @@ import { createKnownRows, type KnownRows } from './reader.ts';
 /** A bound on one commit, so that no unit waits for a whole backlog. */
 const GROUP_LIMIT = 512;
 /**
- * A group smaller than `enough` gathers for up to `ticks` event-loop ticks, unless units come one by one. An fsync takes as much
- * processor time as several rows, so that on one core larger groups are less work (0.9 × that of a create, 64 in flight). A
- * writer thread on its own core works while more units gather; a longer wait made the threads wait for each other in turn
- * (0.91 × the creates a second, 64 in flight on two cores).
+ * A group smaller than `enough` gathers for up to `ticks` event-loop ticks, unless units come one by one. An fsync
+ * takes as much processor time as several rows, so larger groups are less work on one core (0.9 × that of a create, 64
+ * in flight). A writer thread on its own core works while more units gather; a longer wait made the threads wait for
+ * each other in turn (0.91 × the creates a second, 64 in flight on two cores).
  */
 const GATHERING = { shared: { enough: 32, ticks: 3 }, own: { enough: 16, ticks: 1 } };
 /** Further units are refused: a disk that is this far behind must not fill the memory. */
@@ -40,21 +40,21 @@ interface Waiting {
 
 /** Commits the groups: the writer thread, or a simulation in this thread. */
 export interface Committer {
-  /** Whether it has a core of its own, or shares that of this thread. */
+  /** Whether it has its own core, or shares that of this thread. */
   core: 'own' | 'shared';
   post(units: Unit[]): void;
-  /** Ends it after all groups are committed. */
+  /** Ends the committer after all groups are committed. */
   close(): void;
-  /** See `UpkeepStore`. */
   heap(): Heap | null;
-  /** Called once, before anything is posted. */
+  /** Called once, before the first `post`. */
   listen(ear: { message(message: FromWriter): void; failed(text: string): void; ended(): void }): void;
 }
 
 /**
- * One group is with the writer at a time; later units gather for the next, so a slow disk makes larger groups. When the next
- * group is large, or units come one by one, it is posted before the callers of the group before continue: the writer works
- * while they do (1.07 to 1.16 × the creates a second, 64 in flight on one core; 1.05 to 1.10 × on two with an fsync of 1 ms).
+ * The writer has one group at a time; later units gather for the next, so a slow disk makes larger groups. When the
+ * next group is large, or units come one by one, it is posted before the callers of the last group continue: the writer
+ * works while they do (1.07 to 1.16 × the creates a second, 64 in flight on one core; 1.05 to 1.10 × on two with an
+ * fsync of 1 ms).
  */
 export class WriteQueue {
   readonly #committer: Committer;
@@ -66,7 +66,7 @@ export class WriteQueue {
   readonly #waiting: Waiting[] = [];
   #inFlight: Waiting[] = [];
   #scheduled = false;
-  /** The last group had more than one unit: then more are on their way. */
+  /** The last group had more than one unit: more are expected. */
   #is_busy = false;
   #well = true;
   #ended: PuenteError | null = null;
@@ -93,7 +93,6 @@ export class WriteQueue {
     });
   }
 
-  /** See `Writer`. */
   commit(unit: Unit): Promise<CommitResult> {
     if (this.#ended !== null) return Promise.reject(this.#ended);
     if (this.#waiting.length >= WAITING_LIMIT) {
@@ -106,12 +105,11 @@ export class WriteQueue {
     return this.#known.during(unit, committed);
   }
 
-  /** Cached rows: the queue sees every write. */
+  /** Cached rows: every write passes through the queue. */
   known(): KnownRows {
     return this.#known;
   }
 
-  /** See `UpkeepStore`. */
   writerHeap(): Heap | null {
     return this.#committer.heap();
   }
@@ -128,13 +126,13 @@ export class WriteQueue {
     this.#onFatal(error);
   }
 
-  /** What a read that failed throws; one that shows that the disk or the file can't be trusted any more ends the store. */
+  /** The error of a failed read; a `fatal` one ends the store. */
   readFailed(failure: Failure, text: string): PuenteError {
     if (failure === 'fatal') this.fail(text);
     return storeFailed(failure, text);
   }
 
-  /** Commits what is waiting, empties the write-ahead log and ends the writer thread. */
+  /** Commits waiting units, empties the write-ahead log and ends the writer thread. */
   async close(): Promise<void> {
     while (this.#ended === null && this.#waiting.length + this.#inFlight.length > 0) {
       await this.commit({ steps: [] }).catch(() => undefined);
@@ -202,12 +200,9 @@ function settle(group: Waiting[], results: UnitResult[]): void {
   }
 }
 
-// The writer thread, as the main thread sees it.
+// The main thread's side of the writer thread.
 
-/**
- * Starts the writer thread on a prepared file.
- * @throws PuenteError store_unusable when the writer refuses the file.
- */
+/** Starts the writer on a prepared file. @throws PuenteError store_unusable when the writer refuses the file. */
 export async function startWriterThread(setup: WriterSetup): Promise<Committer> {
   // The thread uses Node's own type stripping, also when the main thread was started with another loader.
   const worker = new Worker(new URL('./writer.ts', import.meta.url), { workerData: setup, execArgv: [] });
@@ -231,7 +226,7 @@ function threadOf(worker: Worker): Committer {
   };
 }
 
-/** The last known heap: a thread that waits for its disk does not answer, so this does not wait for it. */
+/** The last known heap, without a wait: a thread that waits for its disk does not answer. */
 function heapOf(worker: Worker): () => Heap | null {
   let known: Heap | null = null;
   let is_asked = false;
@@ -273,7 +268,7 @@ export interface WriterSetup {
   opened_at: number;
   /** Upper limit of the file in pages; 0 leaves SQLite's own. */
   max_pages: number;
-  /** As the store's own; a key travels to a thread as it is, and has no text there either. */
+  /** A KeyObject is passed to the thread without its text. */
   cover_key?: KeyObject;
 }
 
@@ -285,12 +280,15 @@ export type FromWriter =
   | { kind: 'fatal'; text: string }
   | { kind: 'closed' };
 
-/** Units as one flat list. Of each unit: how many steps, its audit line, its checkpoint; then of each step: its name, the rows it must change, its values and how many. */
+/**
+ * Units as one flat list. Per unit: number of steps, audit line, checkpoint; then per step: name, rows it must change,
+ * number of values, values.
+ */
 export type Packed = (Value | boolean | AuditEntry)[];
 
 /**
- * Structured clone copies objects property by property; as one list a create takes less than half the time (8 µs for 20, both
- * threads together). Locks are left out: one writer needs none.
+ * Structured clone copies objects property by property; one list takes a create less than half the time (8 µs for 20,
+ * both threads together). Locks are left out: one writer needs none.
  */
 export function pack(units: readonly Unit[]): Packed {
   const packed: Packed = [];

@@ -1,4 +1,4 @@
-/** The main thread's connection, for reads only: a read takes microseconds and needs no round trip to the writer; some rows stay in memory. */
+/** The main thread's read-only connection: reads take microseconds, without the writer; some rows are cached. */
 import Database from 'better-sqlite3';
 import { createEntries, createLru } from '../../proxy/concurrency.ts';
 import { type Cover, noCover } from '../../proxy/vault.ts';
@@ -7,22 +7,20 @@ import { type CachedKind, COVERED_COLUMNS, writes } from '../writes.ts';
 import { failureOf, textOf } from './failure.ts';
 import { BUSY_TIMEOUT_MS } from './settings.ts';
 
-/** A prepared read of rows of one form. */
 export interface Read<Values extends Value[], Row> {
   get(...values: Values): NoInfer<Row> | undefined;
   all(...values: Values): Row[];
 }
 
 export interface Reader {
-  /** `Row` is what the SELECT lists; the tables are STRICT, so the column types hold. */
+  /** `Row` has the columns of the SELECT; the tables are STRICT, so the column types hold. */
   prepare<Values extends Value[], Row>(sql: string): Read<Values, Row>;
   close(): void;
 }
 
-/** What a read that failed throws. */
+/** Makes the error of a failed read. */
 type Failed = (failure: Failure, text: string) => Error;
 
-/** Opens the reading connection of a prepared file. */
 export function openReader(path: string, failed: Failed, cover?: Cover): Reader {
   const database = new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
   for (const setting of ['query_only = ON', 'trusted_schema = OFF', 'cell_size_check = ON', 'mmap_size = 0']) {
@@ -31,7 +29,7 @@ export function openReader(path: string, failed: Failed, cover?: Cover): Reader 
   return readerOn(database, failed, cover);
 }
 
-/** Reads on an open connection, which `close` closes. Covered texts come out as they were written. */
+/** Reads on an open connection, which `close` closes. Covered texts are returned decrypted. */
 export function readerOn(database: Database.Database, failed: Failed, cover: Cover = noCover): Reader {
   const tried = <Result>(read: () => Result): Result => {
     try {
@@ -56,9 +54,9 @@ export function readerOn(database: Database.Database, failed: Failed, cover: Cov
   };
 }
 
-// Covered texts: values of `cover(?)` and `cover_order(?)` in statements, and columns of the rows that are read.
+// Covered texts: values of `cover(?)` and `cover_order(?)` in statements, and columns of the rows read.
 
-/** Prepares a statement whose values are covered before SQLite gets them; NULL stays NULL. */
+/** A statement whose values are covered before SQLite gets them; NULL stays NULL. */
 export function prepareCovered<Row>(
   database: Database.Database,
   sql: string,
@@ -83,14 +81,14 @@ export function prepareCovered<Row>(
   return { statement: database.prepare<Value[], Row>(text), covered };
 }
 
-/** Defines both as functions of a connection, for migrations, which cover stored texts. */
+/** Defines `cover` and `cover_order` as functions of a connection, for migrations, which cover stored texts. */
 export function teachCover(database: Database.Database, cover: Cover): void {
   const options = { deterministic: true, directOnly: true };
   database.function('cover', options, (text: unknown) => (typeof text === 'string' ? cover.text(text) : text));
   database.function('cover_order', options, (json: unknown) => (typeof json === 'string' ? cover.order(json) : json));
 }
 
-/** Opens the covered columns of a row, in place; does nothing for a statement without any. */
+/** Decrypts the covered columns of a row, in place. */
 function rowOpener(statement: Database.Statement<never[], unknown>, cover: Cover): <Row>(row: Row) => Row {
   const names = statement
     .columns()
@@ -107,7 +105,7 @@ function rowOpener(statement: Database.Statement<never[], unknown>, cover: Cover
   };
 }
 
-// Rows in memory: every call reads its merchant and token several times, tills poll the same sale, and all of them change rarely.
+// Cached rows: every call reads its merchant and token several times, tills poll the same sale, and changes are rare.
 
 /** Rows of each kind, most recently used. Fewer links, because each holds an order. */
 const LIMITS: Readonly<Record<CachedKind, number>> = { merchant: 10_000, token: 10_000, link: 1_000 };
@@ -118,11 +116,11 @@ export type KnownRows = ReturnType<typeof createKnownRows>;
 export function createKnownRows() {
   const kept = { merchant: keptRows('merchant'), token: keptRows('token'), link: keptRows('link') };
   return {
-    /** The row that was read last, unless a write since then may have changed it. Absence is cached for merchants and tokens alone. */
+    /** The last row read, unless a write since may have changed it. Absence is cached for merchants and tokens only. */
     async get<Row>(kind: CachedKind, key: string, read: () => Promise<Row | null>): Promise<Row | null> {
       const rows = kept[kind];
       if (rows.isChanging(key)) return read();
-      const known = rows.get(key) as Row | null | undefined; // all rows of a kind have one form
+      const known = rows.get(key) as Row | null | undefined; // all rows of a kind have one type
       if (known !== undefined) return known;
       const before = rows.changes();
       const row = await read();
@@ -131,7 +129,7 @@ export function createKnownRows() {
       rows.set(key, row === null ? null : Object.freeze(row));
       return row;
     },
-    /** Returns the commit of a unit; until it has ended, the rows that it may change are read from the file. */
+    /** Returns the commit of a unit; until it has ended, rows that the unit may change are read from the file. */
     during<Result>(unit: Unit, commit: Promise<Result>): Promise<Result> {
       const changes = unit.steps.flatMap(({ write, values }) =>
         writes[write].invalidates.map(({ kind, at }) => ({
@@ -156,7 +154,7 @@ function keptRows(kind: CachedKind) {
   let rows = createLru<unknown>(LIMITS[kind]);
   /** Changes under way, by key; '' is every key. */
   const changing = createEntries<number>();
-  /** Rises with each change, so that a row that was read before it is not cached. */
+  /** Rises with each change, so that a row read before the change is not cached. */
   let changes = 0;
   const count = (key: string | null, by: number): void => {
     const left = (changing.get(key ?? '') ?? 0) + by;
@@ -174,12 +172,12 @@ function keptRows(kind: CachedKind) {
       if (key === null) rows = createLru(LIMITS[kind]);
       else rows.delete(key);
     },
-    // Nothing to forget: rows that are read during a change are not cached, and earlier ones are gone.
+    // Nothing to remove: rows read during a change are not cached, and earlier ones were deleted.
     end: (key: string | null) => count(key, -1),
   };
 }
 
-/** The same methods, which read from the file only when the cache has no answer. */
+/** The same methods with the cache before the file. */
 export function withKnownRows<Methods extends Pick<StoreMethods, 'merchant' | 'token' | 'link'>>(
   methods: Methods,
   known: () => KnownRows,
@@ -193,12 +191,12 @@ export function withKnownRows<Methods extends Pick<StoreMethods, 'merchant' | 't
     token,
     link: (legacy_id) => known().get('link', legacy_id, () => methods.link(legacy_id)),
     async merchantWithToken(merchant_id, fingerprint) {
-      // The token first: the merchant that is read after it has the site that it was accepted with.
+      // The token first: then the merchant has the site that the token was accepted with.
       const accepted = await token(fingerprint);
       const its = await merchant(merchant_id);
       if (its === null) return null;
       const accepted_until = accepted?.merchant_id === merchant_id ? accepted.accepted_until : null;
-      // Whether the unit is free is left to its own read: that costs no more here, and most callers do not need it.
+      // The unit has its own read: it costs no more here, and most callers do not need it.
       return { merchant: its, accepted_until, is_free: false };
     },
   };

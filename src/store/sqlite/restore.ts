@@ -1,4 +1,4 @@
-/** Restores a backup for a stopped Puente: checked first, wholly or not at all, and the gap that it leaves is stored. */
+/** Restores a backup while Puente is stopped: checked first, atomic, and the gap that it leaves is stored. */
 import { chmodSync, copyFileSync, linkSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
@@ -19,15 +19,16 @@ const DATABASE = 'puente.db';
 /** Files of a database that must not be left beside another one. */
 const COMPANIONS = ['-wal', '-shm', '-journal'];
 /**
- * Restores one backup. The old file keeps its name until the copy is proved, and there is a file at every moment: without one a
- * start would make a new, empty one. Repeat a restore that was cut off; until then no start serves the file.
- * @throws PuenteError store_unusable: a running Puente, a damaged or foreign or newer file; conflict when a database is there.
+ * The old file keeps its name until the copy is checked, and a file exists at every moment: without one a start would
+ * make a new, empty one. Repeat an interrupted restore; until then no start serves the file.
+ * @throws PuenteError store_unusable: a running Puente, a damaged or foreign or newer file; conflict when a database
+ * exists.
  */
 export async function restoreBackup(order: RestoreOrder, failpoint: Failpoint = noFailpoint): Promise<RestoreOutcome> {
   const file = resolve(order.file);
   const manifest = await readManifest(file);
   mkdirSync(resolve(order.into), { recursive: true, mode: 0o700 });
-  // The lock is the one that a running Puente holds, also where the database is a link to another place.
+  // A running Puente holds the same lock, also where the database is a link to another place.
   const path = realPathOf(join(resolve(order.into), DATABASE));
   const lock = takeInstanceLock(path);
   const unfinished = `${path}.unfinished`;
@@ -52,7 +53,7 @@ export async function restoreBackup(order: RestoreOrder, failpoint: Failpoint = 
   }
 }
 
-/** A copy with the same bytes, proved, and then marked as restored. */
+/** A copy with the same bytes, checked, and then marked as restored. */
 function prepareCopy(
   file: string,
   unfinished: string,
@@ -72,7 +73,7 @@ function prepareCopy(
     const { now, reason } = order;
     writeGap(copy, { from, until: now, action: 'restored', reason, detail: { backup: basename(file) } });
     const links = Number(copy.prepare('SELECT sum(links) FROM link_counts').pluck().get());
-    // `close` reports no page that could not be written back, and the log would stay behind under the other name.
+    // `close` reports no page that could not be written back, and the log would remain under the other name.
     copy.pragma('wal_checkpoint(TRUNCATE)');
     return { schema, links };
   } finally {
@@ -95,7 +96,7 @@ function prove(copy: Database.Database, file: string): number {
   return schema;
 }
 
-/** When the copy was made, by its manifest, or else by the time of the file. */
+/** When the copy was made, by its manifest, or else by the time of the file; epoch ms. */
 function madeAt(file: string, manifest: BackupManifest | null): number {
   const facts = statSync(file, { throwIfNoEntry: false });
   if (facts === undefined) throw refused(file, 'it does not exist', 'See the backups there are: puente backups list');
@@ -106,9 +107,9 @@ function madeAt(file: string, manifest: BackupManifest | null): number {
 }
 
 /**
- * The copy takes the name, and the old database is moved aside with its log. A failure is undone; a kill leaves the note,
- * because a log can't be renamed in the same instant as its database.
- * @returns where the old database is; a restore that was cut off may have put it there.
+ * The copy takes the name, and the old database is moved aside with its log. A failure is undone; a kill leaves the
+ * note, because a log can't be renamed in the same instant as its database.
+ * @returns where the old database is; an interrupted restore may have put it there.
  */
 function exchange(unfinished: string, path: string, aside: string | null, failpoint: Failpoint): string | null {
   const cut_off = restoringNote(path);
@@ -116,7 +117,7 @@ function exchange(unfinished: string, path: string, aside: string | null, failpo
   if (cut_off === null) noteRestoring(path, { moved_to });
   try {
     if (aside !== null && moved_to !== null) keepAside(path, moved_to);
-    // SQLite would take the log of the old database for this one's.
+    // SQLite would take the log of the old database for that of the new one.
     for (const suffix of COMPANIONS) rmSync(path + suffix, { force: true });
     failpoint('restore.aside');
     putInPlace(unfinished, path);

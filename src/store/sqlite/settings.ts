@@ -1,21 +1,21 @@
-/** The SQLite settings that the promises rest on (`docs/protocol.md` §3.14), set on every open and asserted, not trusted. */
+/** The SQLite settings that the guarantees need (`docs/protocol.md` §3.14), set and checked on every open. */
 import type Database from 'better-sqlite3';
 import { storeUnusable } from './failure.ts';
 
-/** The driver waits inside the event loop, so a long timeout would stall everything else (`docs/protocol.md` §3.14). */
+/** The driver waits inside the event loop: a long timeout would stall everything else (`docs/protocol.md` §3.14). */
 export const BUSY_TIMEOUT_MS = 100;
 /** A log that once grew must not occupy the disk for ever. */
 const JOURNAL_SIZE_LIMIT_BYTES = 64 * 1024 * 1024;
-/** 16 MiB of log between checkpoints: twice as few pages are written twice as with SQLite's own 4 MiB. */
+/** 16 MiB of log between checkpoints: half as many pages are written twice as with SQLite's own 4 MiB. */
 const CHECKPOINT_PAGES = 4_096;
 /**
- * 16 MiB, for the writer: a sale reads as few pages from the file with 4 as with 64, at a million links. More costs: a commit
- * that has split a page goes through every bucket of the cache once (3 % of a create at 64 MiB).
+ * 16 MiB, for the writer: a sale reads as few pages from the file with 4 as with 64, at a million links. More costs: a
+ * commit that splits a page scans every bucket of the cache once (3 % of a create at 64 MiB).
  */
 const CACHE_KIB = 16_384;
 /** The value in `meta` while a writer has the file open, and after a clean close. */
 export const RUN = { name: 'run', open: 'open', closed: 'closed' } as const;
-/** Before it, a WAL reset could corrupt the file (3.7.0 to 3.51.2). */
+/** Older versions (3.7.0 to 3.51.2) could corrupt the file at a WAL reset. */
 const OLDEST_VERSION = '3.51.3';
 
 /** Name, statement that sets it, and the value that must be read back. */
@@ -33,10 +33,7 @@ const settings = [
   ['busy_timeout', `busy_timeout = ${BUSY_TIMEOUT_MS}`, BUSY_TIMEOUT_MS],
 ] as const;
 
-/**
- * Sets every setting on a fresh connection and asserts it.
- * @throws PuenteError store_unusable when one does not hold, or SQLite is too old.
- */
+/** @throws PuenteError store_unusable when a setting does not hold, or SQLite is too old. */
 export function applySettings(database: Database.Database, path: string): void {
   assertVersion(database, path);
   for (const [, statement] of settings) database.pragma(statement);
@@ -44,8 +41,8 @@ export function applySettings(database: Database.Database, path: string): void {
 }
 
 /**
- * Asserts every setting. Call it again after the first write: a fresh WAL file reads FULL and falls to NORMAL at its first
- * write unless FULL was set explicitly (`docs/protocol.md` §3.14).
+ * Call it again after the first write: a fresh WAL file reads FULL and falls to NORMAL at its first write unless FULL
+ * was set explicitly (`docs/protocol.md` §3.14).
  * @throws PuenteError store_unusable naming the setting.
  */
 export function assertSettings(database: Database.Database, path: string): void {

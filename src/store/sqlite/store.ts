@@ -25,25 +25,21 @@ export interface SqliteStoreOptions
   extends Pick<FileOptions, 'path' | 'create' | 'now' | 'key_mark' | 'sealNoticeUrl' | 'failpoint'> {
   /** Called once when the disk or the file can't be trusted any more: stop accepting and exit non-zero. */
   onFatal?: (error: PuenteError) => void;
-  /** Covers a till's own text that shows a card number or a token (`proxy/vault.ts`); without it nothing is covered. */
+  /** Encrypts text of a till with a card number or a token (`proxy/vault.ts`); without it such text stays plain. */
   cover_key?: KeyObject;
-  /** Upper limit of the file in pages of 4 KiB; reaching it is answered as a full disk is. */
+  /** Upper limit of the file in pages of 4 KiB; it is answered like a full disk. */
   max_pages?: number;
-  /** Where backups go; the folder `backups` beside the file by default. */
+  /** The folder `backups` beside the file by default. */
   backup_directory?: string;
-  /** Without it the disk is watched, and nothing is refused. */
+  /** Without it the disk is watched, but nothing is refused. */
   disk?: DiskSettings;
-  /** Called when the room on the disk changes. */
   onRoom?: (room: Room) => void;
 }
 
-/** Nothing is low, and nothing is kept in reserve. */
+/** Nothing is low, and there is no reserve. */
 const UNWATCHED: DiskSettings = { low_bytes: 0, ballast_bytes: 0, log_limit_bytes: Number.POSITIVE_INFINITY };
 
-/**
- * Opens the store and takes the file's instance lock until `close`.
- * @throws PuenteError store_unusable, naming what is wrong with the file and the repair.
- */
+/** Holds the file's instance lock until `close`. @throws PuenteError store_unusable, naming fault and repair. */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { now, failpoint = noFailpoint } = options;
   const path = realPathOf(options.path);
@@ -83,14 +79,14 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   }
 }
 
-/** The store on an open queue and reader; a simulation hands in both on one connection in memory. */
+/** The store on an open queue and reader; a simulation passes both on one connection in memory. */
 export function assembleStore(parts: {
   queue: WriteQueue;
   reader: Reader;
   /** Epoch ms. */
   now: () => number;
   release: () => void;
-  /** Without it the store has no file to look after. */
+  /** Without it the store has no file. */
   upkeep?: Upkept;
 }): Store {
   const { queue, reader, now } = parts;
@@ -132,8 +128,8 @@ export function assembleStore(parts: {
 }
 
 /**
- * The reserve of a full disk is for sales under way (`test/faults/README.md` F44): upstream sends its events again, and creates
- * are proxied to legacy without a row.
+ * The reserve of a full disk is for sales under way (`test/faults/README.md` F44): upstream sends its events again, and
+ * creates are proxied to legacy without a row.
  */
 function whereThereIsRoom(
   { receiveEvent, openLegacySale }: Pick<StoreMethods, 'receiveEvent' | 'openLegacySale'>,
@@ -147,7 +143,7 @@ function whereThereIsRoom(
   };
 }
 
-// Due rows, where one process has them all.
+// Due rows: the one process gets them all.
 
 function handOutFrom(reader: Reader): HandOut {
   return <Values extends Value[], Row>(_what: string, select: string, order: string) =>
@@ -165,8 +161,8 @@ function firstOfEachFrom(reader: Reader): FirstOfEach {
 
 function inboxMethods(reader: Reader, queue: WriteQueue) {
   const due = dueEventsRead(handOutFrom(reader));
-  // An event that was handed out may have been read upstream already: what happens now might not be in that answer any more,
-  // so an identical event is merged only into a later one.
+  // An order may have been read already for an event that was handed out: a newer equal event may not be in that
+  // answer, so it is merged only into an event that was not handed out.
   let handedOut = 0;
   return {
     async receiveEvent({ received_at, order_id, reference, user_id, verified: is_verified, action }) {

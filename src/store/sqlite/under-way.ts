@@ -1,15 +1,15 @@
-/** Files beside a database that outlast a power loss, and notes in them that keep it from being served: a restore was cut off, or its rows were moved to a server. */
+/** Durable files and notes beside a database; a note keeps a half restored or transferred one from being served. */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { storeUnusable } from './failure.ts';
 
-/** What a restore has begun. Without the note a start would serve the database from before without its log, and so without its last sales. */
+/** A running restore. Without the note a start would serve the old database without its log and last sales. */
 export interface Restoring {
-  /** Where the database from before goes, with its log; null when there was none. */
+  /** Where the old database goes, with its log; null when there was none. */
   moved_to: string | null;
 }
 
-/** The rows of the file are on a server, where all sales since then are. */
+/** The rows were moved to a server, which has all sales since then. */
 export interface Transferred {
   /** Where the database is, without user and password. */
   to: string;
@@ -20,24 +20,23 @@ export interface Transferred {
 const RESTORING = '.restoring';
 const TRANSFERRED = '.transferred';
 
-/** The note of a restore that is under way or was cut off; null for none. */
+/** The note of a running or interrupted restore; null for none. */
 export function restoringNote(path: string): Restoring | null {
   const note = readNote<Restoring>(path + RESTORING);
   return note?.moved_to ? { moved_to: join(dirname(path), note.moved_to) } : note;
 }
 
 export function noteRestoring(path: string, { moved_to }: Restoring): void {
-  // By its name alone: the directory may be another one when the restore is repeated, in a container or on a new disk.
+  // The base name only: the directory may differ when the restore is repeated, in a container or on a new disk.
   writeNote(path + RESTORING, { moved_to: moved_to === null ? null : basename(moved_to) });
 }
 
-/** Gone for good, also after a power loss: a note that came back would make a later start refuse the file. */
+/** Durable, also after a power loss: a note that came back would make a later start refuse the file. */
 export function forgetRestoring(path: string): void {
   rmSync(path + RESTORING, { force: true });
   synchroniseFolderOf(path);
 }
 
-/** Null for a file whose rows were not moved. */
 export function transferredNote(path: string): Transferred | null {
   return readNote<Transferred>(path + TRANSFERRED);
 }
@@ -46,7 +45,7 @@ export function noteTransferred(path: string, transferred: Transferred): void {
   writeNote(path + TRANSFERRED, transferred);
 }
 
-/** @throws PuenteError store_unusable while a restore is not finished, and for a file whose rows were moved to a server. */
+/** @throws PuenteError store_unusable for an unfinished restore, and for a file whose rows were moved to a server. */
 export function refuseUnderWay(path: string): void {
   const restoring = restoringNote(path);
   if (restoring !== null) {
@@ -66,7 +65,7 @@ export function refuseUnderWay(path: string): void {
 
 function readNote<Note>(file: string): Note | null {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Note; // `writeNote` alone writes it, whole or not at all
+    return JSON.parse(readFileSync(file, 'utf8')) as Note; // only `writeNote` writes it, whole or not at all
   } catch {
     return null;
   }
@@ -77,12 +76,9 @@ function writeNote(file: string, note: Restoring | Transferred): void {
   putInPlace(`${file}.unfinished`, file);
 }
 
-// Files that are still there, and whole, after a power loss.
+// Files that exist, and are whole, after a power loss.
 
-/**
- * Returns when all writes to a file, by any process, are on the disk.
- * @throws what Node raises when it can't be opened, or the disk refuses.
- */
+/** Returns when all writes to a file, by any process, are on the disk. @throws Node's errors of open and fsync. */
 export function synchronise(path: string): void {
   const handle = openSync(path, 'r');
   try {
@@ -92,12 +88,12 @@ export function synchronise(path: string): void {
   }
 }
 
-/** What was renamed or removed beside a file stays so. */
+/** Makes renames and removals beside a file durable. */
 function synchroniseFolderOf(path: string): void {
   synchronise(join(dirname(path), '.'));
 }
 
-/** Renames a finished file into place so that it is there whole after a power loss, or not at all. */
+/** Renames a finished file so that it exists whole after a power loss, or not at all. */
 export function putInPlace(from: string, to: string): void {
   synchronise(from);
   renameSync(from, to);

@@ -18,11 +18,11 @@ export interface UpkeepOptions extends Omit<BackupParts, 'instance_id' | 'conten
 }
 
 export interface Upkept extends Upkeep {
-  /** Waits for what is being written; then the files may be closed. */
+  /** Waits for running writes; then the files may be closed. */
   stop(): Promise<void>;
 }
 
-/** Removes what a killed backup left, and watches the disk from then on. */
+/** Removes leftovers of a killed backup, and starts watching the disk. */
 export async function openUpkeep(reader: Reader, queue: WriteQueue, options: UpkeepOptions): Promise<Upkept> {
   const { path, now, directory } = options;
   const facts = factsOf(reader);
@@ -55,7 +55,7 @@ export async function openUpkeep(reader: Reader, queue: WriteQueue, options: Upk
   };
 }
 
-/** A store without a file, as a simulation has: it takes no room, and there is nothing to copy. */
+/** For a store without a file, as in a simulation. */
 export function upkeepInMemory(reader: Reader, queue: WriteQueue, now: () => number): Upkept {
   const room = (): Room => ({ level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false });
   return {
@@ -80,7 +80,7 @@ function conditionOf(reader: Reader, path: string, newest_schema: number, room: 
   return conditionMethods({ engine: `SQLite ${version}`, location: path, facts, newest_schema, room, sizes });
 }
 
-/** How much of the file rows take, and how much is free for new ones. */
+/** Bytes of the file with rows, and bytes free for new ones. */
 function pagesOf(reader: Reader): () => { content_bytes: number; spare_bytes: number } {
   const pages = reader.prepare<[], { size: number; count: number; spare: number }>(
     `SELECT page_size AS size, page_count AS count, freelist_count AS spare

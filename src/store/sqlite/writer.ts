@@ -1,5 +1,5 @@
 /**
- * The writer thread: owns the one writing connection and commits whole groups of units with one fsync. What it imports loads
+ * The writer thread: has the one writing connection, and commits whole groups of units with one fsync. Its imports load
  * neither the messages nor zod: a start would take twice as long.
  */
 import { flushCompileCache } from 'node:module';
@@ -18,12 +18,12 @@ import { applySettings, assertSettings, BUSY_TIMEOUT_MS, RUN } from './settings.
 const IDLE_BEFORE_CHECKPOINT_MS = 1_000;
 
 /**
- * The statement journal: as a file it was three quarters of all bytes that a sale wrote, and it is not needed after its
- * transaction. For the writer alone, because the indexes that a migration sorts may be larger than memory.
+ * The statement journal: as a file it was three quarters of all bytes that a sale wrote, and its transaction alone
+ * needs it. For the writer only, because the indexes that a migration sorts may be larger than memory.
  */
 const UNDONE_IN_MEMORY = 'temp_store = MEMORY';
 const UNDONE_BY_FILE = 'temp_store = FILE';
-/** Writes that may change any number of rows: their statement journal may be larger than memory, too. */
+/** Writes that may change any number of rows: their statement journal, too, may be larger than memory. */
 const WITHOUT_BOUND: ReadonlySet<WriteName> = new Set(['hasten_notices', 'pull_links', 'pull_events', 'pull_notices']);
 
 /** @throws PuenteError store_unusable when a setting does not hold before or after the first write. */
@@ -35,7 +35,7 @@ function openConnection(setup: WriterSetup): Connection {
   const connection = prepareCommits(database, setup.cover_key === undefined ? noCover : createCover(setup.cover_key));
   connection.statements.remember.run('opened_at', String(setup.opened_at));
   connection.statements.remember.run(RUN.name, RUN.open);
-  // Into the file itself: the log that goes with it may be lost, and that must show.
+  // Into the file itself: the log may be lost, and `RUN` must show that.
   database.pragma('wal_checkpoint(PASSIVE)');
   assertSettings(database, setup.path);
   return connection;
@@ -52,19 +52,19 @@ function commitAny(connection: Connection, units: Unit[], path: string): UnitRes
   }
 }
 
-/** A full disk gets the reserve back, once, so that sales under way can be finished (F44). */
+/** Frees the reserve of a full disk, once, so that sales under way can be finished (F44). */
 function commitOnReserve(connection: Connection, units: Unit[], path: string): UnitResult[] {
   const results = commitGroup(connection, units);
   const is_full = results.some((result) => result.kind === 'full');
   return is_full && releaseBallast(path) ? commitGroup(connection, units) : results;
 }
 
-/** A file that can't be written any more is left as after a kill. */
+/** A file that can't be written any more stays as after a kill. */
 function leaveInOrder({ statements }: Connection): void {
   try {
     statements.remember.run(RUN.name, RUN.closed);
   } catch {
-    // The next start finds it open.
+    // The next start finds `RUN` open.
   }
 }
 
@@ -94,7 +94,7 @@ function serve(setup: WriterSetup, port: MessagePort, post: (message: FromWriter
     post({ kind: 'results', results });
     idle = setTimeout(checkpoint, IDLE_BEFORE_CHECKPOINT_MS);
   });
-  // Each thread has a compile cache of its own (`main.ts`).
+  // Each thread has its own compile cache (`main.ts`).
   flushCompileCache();
   post({ kind: 'ready' });
 }
