@@ -4,9 +4,9 @@ import { statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 
-// With what was compiled by the command before, a command starts in half the time. What is imported above this line is
-// compiled before it is run; where nothing can be written, it works without. Only the owner of the installation keeps
-// something there: what root left in it would be in that user's way.
+// With the compile cache of the last command, a command starts in half the time. Imports above this line are compiled
+// before it runs; without write permission it works uncached. Only the owner of the installation writes the cache:
+// files of root would block that user.
 const modules = join(import.meta.dirname, '..', 'node_modules');
 if (statSync(modules, { throwIfNoEntry: false })?.uid === process.getuid?.()) {
   const kept = join(modules, '.cache', 'puente');
@@ -49,7 +49,7 @@ const program = puenteProgram({
   },
 });
 
-// A reader of our output may close it early, as `| head` does.
+// The reader of the output may close it early, as `| head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

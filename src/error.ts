@@ -1,9 +1,9 @@
 /** The one error class: a closed list of codes; the message says what happened and what to do next. */
 
 export const errorCodes = [
-  'bad_setting', // the configuration does not hold; the process refuses to start
+  'bad_setting', // the configuration is invalid; the process refuses to start
   'bad_tables', // a proof of the mapping tables failed
-  'bad_request', // what a caller sent can't be understood
+  'bad_request', // a request that can't be understood
   'refused', // understood, and refused on purpose
   'not_found',
   'conflict', // a revision precondition failed, or the store saw a race
@@ -11,7 +11,7 @@ export const errorCodes = [
   'forbidden', // known, but the role is too low
   'too_many', // wrong tokens faster than a person types them
   'store_unusable', // file foreign, newer, locked, or broken
-  'store_failed', // a write could not be proved durable
+  'store_failed', // a write failed or could not be proved durable
   'blocked_address', // the outbound guard refused a URL
   'no_credential', // no usable merchant token is known
   'unreachable', // another service could not be reached
@@ -23,10 +23,10 @@ export class PuenteError extends Error {
   readonly code: ErrorCode;
   /** Facts for logs and answers; never a secret. */
   readonly facts: Readonly<Record<string, string | number | boolean>>;
-  /** The message by its codes, sentence by sentence, to be said in another language; empty where it has none. */
+  /** The message by its codes, one per sentence, for other languages; empty without codes. */
   readonly said: readonly Said[];
 
-  /** @param message a text, or sentences that make it up. @param options.between stands between two of them. */
+  /** @param message a text, or its sentences. @param options.between separates two of them. */
   constructor(
     code: ErrorCode,
     message: string | Spoken | readonly Spoken[],
@@ -42,12 +42,9 @@ export class PuenteError extends Error {
   }
 }
 
-// Messages: a code with facts. Text is made of them in the language of the reader (`src/locales`).
+// Messages: a code with facts. `src/locales` makes their text in the language of the reader.
 
-/**
- * A message within a message is one, too; instants are RFC 3339, under names that end in `_at`. A record is a text that a
- * library wrote in each language.
- */
+/** Messages may be nested; instants are RFC 3339, under names in `_at`; a record has a text for each language. */
 export type Fact =
   | string
   | number

@@ -1,4 +1,4 @@
-/** The process: reads the settings, starts Puente, says where its doors are, and stops cleanly. */
+/** The process: reads the settings, starts Puente, prints where its doors are, and stops cleanly. */
 import cluster from 'node:cluster';
 import { url as inspectorUrl } from 'node:inspector';
 import { flushCompileCache } from 'node:module';
@@ -10,12 +10,9 @@ import { joinWorkers, superviseWorkers } from './app/workers.ts';
 import { type Config, loadConfig } from './config/config.ts';
 import { PuenteError } from './error.ts';
 
-/**
- * Starts and runs until a signal. The exit code is 0 after a clean stop, 1 when the start is refused or the store fails.
- * @param environment usually `process.env`.
- */
+/** Runs until a signal. The exit code is 0 after a clean stop, 1 when the start is refused or the store fails. */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
-  // Files are for this user alone: they hold references and amounts.
+  // Files are readable for this user only: they contain references and amounts.
   process.umask(0o077);
   const watch = watchStart(() => performance.now());
   watch.ended('program');
@@ -44,8 +41,8 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     if (app.worker === null) process.stdout.write(text);
     else app.worker.ready(text);
     await app.loadRest();
-    // Now, not at the end, which a kill takes away: the next start would compile everything again, and the program that reads
-    // TypeScript would stay in memory (27 MB).
+    // Now, because a kill leaves no time at the end: the next start would compile everything again, and the program
+    // that reads TypeScript would stay in memory (27 MB).
     flushCompileCache();
   } catch (error) {
     const message = error instanceof PuenteError ? error.message : lastWords(error);
@@ -62,14 +59,14 @@ function circumstances(environment: NodeJS.ProcessEnv, config: Config): Circumst
   };
 }
 
-/** A promise whose end nobody waits for holds no state that others need: the process lives on (`test/faults/README.md` F52). */
+/** A rejection without a handler leaves no state behind, so the process continues (`test/faults/README.md` F52). */
 function outliveRejections(): void {
   process.on('unhandledRejection', (reason) => {
     process.stderr.write(`Puente goes on after an error that nobody caught; report it: ${lastWords(reason)}\n`);
   });
 }
 
-/** A second signal ends the process at once; what was running is recovered at the next start. */
+/** A second signal ends the process at once; interrupted work is recovered at the next start. */
 function stopOnSignals(app: App): void {
   let stopping = false;
   const stop = (): void => {
@@ -87,7 +84,7 @@ function stopOnSignals(app: App): void {
     );
   };
   process.on('SIGTERM', stop);
-  // A terminal signals the whole group: a worker stops when the first process says so.
+  // A terminal signals the whole group: a worker stops on the message of the first process.
   process.on('SIGINT', app.worker === null ? stop : () => undefined);
 }
 

@@ -13,8 +13,8 @@ import { type Leaf, leaves, type Settings, settings, variableOf } from './schema
 type DeepReadonly<T> = T extends Secret ? T : T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T;
 
 /**
- * All settings, checked. A secret from its `…_file` is in the secret's own setting; `secret_key` is null only with the sandbox.
- * `legacy_upstream` is never null: it is `upstream` unless it was set. Paths are absolute.
+ * All settings, checked. A secret from its `…_file` is in the secret's own setting; `secret_key` is null only with the
+ * sandbox. `legacy_upstream` is never null: it is `upstream` unless it was set. Paths are absolute.
  */
 export type Config = DeepReadonly<Omit<Settings, 'legacy_upstream'> & { legacy_upstream: string }>;
 
@@ -22,8 +22,8 @@ export type Config = DeepReadonly<Omit<Settings, 'legacy_upstream'> & { legacy_u
 const LONGEST_SHOWN = 80;
 
 /**
- * Loads and checks the settings: `config/default.yaml`, `config/sandbox.yaml` while `upstream` is `sandbox`, the file
- * that PUENTE_CONFIG names, the environment; later ones win.
+ * Layers: `config/default.yaml`, `config/sandbox.yaml` while `upstream` is `sandbox`, the file that PUENTE_CONFIG
+ * names, the environment; later ones win.
  * @throws PuenteError bad_setting with one sentence for each bad or unknown setting; never with a secret.
  */
 export function loadConfig(options: { env: Environment; cwd: string }): Config {
@@ -52,12 +52,12 @@ export function loadConfig(options: { env: Environment; cwd: string }): Config {
 /** Beside the settings, because only the doctor needs it. */
 const sources = new WeakMap<Config, ReadonlyMap<string, string>>();
 
-/** Which file or variable each setting of `loadConfig` came from, by dotted path. */
+/** The file or variable that each setting of `loadConfig` came from, by dotted path. */
 export function sourcesOf(config: Config): ReadonlyMap<string, string> {
   return sources.get(config) ?? new Map();
 }
 
-/** What zod found at a path, as a sentence: setting, source, what was found, what is allowed. */
+/** An issue of zod as a sentence: setting, source, the value found, allowed values. */
 function sentence(issuePath: readonly PropertyKey[], layer: Layer): string {
   const leaf = leaves().find(({ path }) => path.every((name, index) => name === issuePath[index]));
   if (leaf === undefined) return `${issuePath.join('.')} is no setting of Puente.`;
@@ -69,7 +69,7 @@ function sentence(issuePath: readonly PropertyKey[], layer: Layer): string {
   return `${name} from ${found.source} is ${shown}; allowed is ${allowed}.`;
 }
 
-/** A value as people may see it: URLs lose credentials and query, long ones their end. */
+/** A value for operators: URLs lose credentials and query, long values their end. */
 function show(value: unknown): string {
   const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
   const safe = text.replace(/\/\/.*@/s, '//[hidden]@').replace(/\?.*/s, '?[hidden]"');
@@ -111,7 +111,6 @@ function refusal(sentences: readonly string[]): PuenteError {
 
 // Layers of settings: files and environment, with the source of each value.
 
-/** Names the file of an operator. */
 export const FILE_VARIABLE = 'PUENTE_CONFIG';
 /** Variables of the commands (README, Commands): no settings, but a shell that has them may start Puente too. */
 const COMMAND_VARIABLES: readonly string[] = [
@@ -130,7 +129,6 @@ export interface Layer {
   refusals: string[];
 }
 
-/** Lays later layers over earlier ones. */
 export function stack(layers: readonly Layer[]): Layer {
   return {
     values: new Map(layers.flatMap((layer) => [...layer.values])),
@@ -138,7 +136,7 @@ export function stack(layers: readonly Layer[]): Layer {
   };
 }
 
-/** Reads a YAML file; `source` is how sentences name it. */
+/** @param source the file's name in sentences. */
 export function readFileLayer(file: string | URL, source: string): Layer {
   const layer: Layer = { values: new Map(), refusals: [] };
   let text: string;
@@ -158,7 +156,7 @@ export function readFileLayer(file: string | URL, source: string): Layer {
   return layer;
 }
 
-/** Reads the variables; a variable set to nothing means null. */
+/** An empty variable means null. */
 export function readEnvironmentLayer(environment: Environment): Layer {
   const layer: Layer = { values: new Map(), refusals: [] };
   const byVariable = new Map(leaves().map((leaf) => [variableOf(leaf.path), leaf]));
@@ -183,7 +181,7 @@ function readSection(
   layer: Layer,
 ): void {
   const name = above.length === 0 ? 'the file' : above.join('.');
-  if (value === null || value === undefined) return; // a section whose lines are all comments
+  if (value === null || value === undefined) return; // a section of comments only
   if (typeof value !== 'object' || Array.isArray(value)) {
     layer.refusals.push(`${name} in ${source} must be a section of names and values.`);
     return;
@@ -202,7 +200,7 @@ function readSection(
   }
 }
 
-/** Gives a variable's text the form its setting has in YAML; what doesn't fit stays text, and the schema refuses it. */
+/** Gives a variable's text its form in YAML; a text without that form stays text, and the schema refuses it. */
 export function valueOfText(leaf: Leaf, text: string): unknown {
   if (text === '') return null;
   switch (innermost(leaf.kind)._zod.def.type) {
@@ -239,9 +237,9 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
 }
 
-// Secrets in files: read at the start, and refused when other users of this machine could read them too.
+// Secrets in files: read at startup, and refused when other users of this machine could read them too.
 
-/** Each secret setting and the one that names its file instead. `ops.tokens` has a `token_file` for each person. */
+/** Each secret setting and the setting with its file. `ops.tokens` has a `token_file` for each person. */
 const SECRETS: readonly (readonly [secret: string, file: string])[] = [
   ['secret_key', 'secret_key_file'],
   ['ops.token', 'ops.token_file'],
@@ -249,13 +247,10 @@ const SECRETS: readonly (readonly [secret: string, file: string])[] = [
   ['webhook.secret', 'webhook.secret_file'],
 ];
 const PEOPLE = 'ops.tokens';
-/** Reading by anybody of the machine. The owner's group may: container platforms mount secrets for one. */
+/** Read permission for all users. The owner's group may read: container platforms mount secrets for a group. */
 const READ_BY_OTHERS = 0o004;
 
-/**
- * Makes the two forms of a secret rivals in one layer of settings, so that a later layer's form wins over an earlier one's.
- * Both in one layer are refused.
- */
+/** In one layer, either form of a secret clears the other, so that a later layer's form wins; both are refused. */
 export function settleForms({ values, refusals }: Layer): Layer {
   const settled = new Map(values);
   const found = [...refusals];
@@ -271,16 +266,16 @@ export function settleForms({ values, refusals }: Layer): Layer {
 }
 
 /**
- * Reads every file that a setting names for its secret, without the white space around it.
- * @param cwd relative paths count from it.
- * @returns the layer with the secrets in place; with a sentence for each file that can't be used.
+ * Reads the file of every secret, without the white space around it. Refusals get a sentence for each file that can't
+ * be used.
+ * @param cwd base of relative paths.
  */
 export function withSecretsOfFiles({ values, refusals }: Layer, cwd: string): Layer {
   const filled = new Map(values);
   const found = [...refusals];
   for (const [name, file] of SECRETS) {
     const path = values.get(file)?.value;
-    if (typeof path !== 'string' || path === '') continue; // the schema refuses what is no path
+    if (typeof path !== 'string' || path === '') continue; // the schema refuses other values
     const source = `the file ${resolve(cwd, path)} (${file})`;
     filled.set(name, { value: readSecret(resolve(cwd, path), file, found), source });
   }
@@ -290,7 +285,7 @@ export function withSecretsOfFiles({ values, refusals }: Layer, cwd: string): La
   return { values: filled, refusals: found };
 }
 
-/** People in any shape the schema may refuse; a `token_file` becomes the token. */
+/** People before the schema checks them; a `token_file` becomes the token. */
 function peopleOfFiles(people: unknown, at: { cwd: string; refusals: string[] }): unknown {
   if (!isRecord(people)) return people;
   return Object.fromEntries(Object.entries(people).map(([name, entry]) => [name, personOfFile(name, entry, at)]));
@@ -304,7 +299,7 @@ function personOfFile(name: string, entry: unknown, { cwd, refusals }: { cwd: st
   return { ...rest, token: readSecret(resolve(cwd, token_file), setting, refusals) };
 }
 
-/** The text, or null with a sentence more among the refusals. */
+/** The text, or null with a further sentence in `refusals`. */
 function readSecret(path: string, setting: string, refusals: string[]): string | null {
   try {
     const { mode } = statSync(path);

@@ -1,4 +1,4 @@
-/** The rules between settings, and between settings and files: what each setting allows on its own is not enough. */
+/** The rules between settings, and between settings and files, beyond the rules of each setting. */
 import { accessSync, constants, statSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
 import { PuenteError } from '../error.ts';
@@ -58,7 +58,7 @@ export function contradictions(config: Settings): string[] {
   return found;
 }
 
-/** A token identifies a person, so no two people may have the same one, nor the same name. */
+/** A token identifies a person, so two people can have neither the same token nor the same name. */
 function opsTokens({ token, tokens }: Settings['ops']): string[] {
   const found: string[] = [];
   if (token !== null && Object.hasOwn(tokens, SOLE_OWNER.name)) {
@@ -78,7 +78,7 @@ function opsTokens({ token, tokens }: Settings['ops']): string[] {
   return found;
 }
 
-/** A window that can't be read would keep every merchant where it is, or none. */
+/** A window that can't be read would block all moves, or none. */
 function moveWindow(text: string | null): string[] {
   if (text === null) return [];
   try {
@@ -90,7 +90,7 @@ function moveWindow(text: string | null): string[] {
   }
 }
 
-/** Nobody has a token of the ops door. */
+/** No person has a token of the ops door. */
 export function hasNoPeople({ token, tokens }: { token: Secret | null; tokens: object }): boolean {
   return token === null && Object.keys(tokens).length === 0;
 }

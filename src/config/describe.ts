@@ -1,4 +1,4 @@
-/** Settings for people: each with its reason, the values in force with their sources, the assumptions; and a first file for `puente init`. */
+/** Descriptions of settings, values in force with their sources, assumptions, and a first file for `puente init`. */
 import { readFileSync } from 'node:fs';
 import { isMap, isScalar, parseDocument, stringify, type YAMLMap } from 'yaml';
 import { z } from 'zod';
@@ -22,7 +22,7 @@ export interface SettingDescription {
   comment: string;
 }
 
-/** Every setting, in the order of the schema. */
+/** In the order of the schema. */
 export function describeSettings(): SettingDescription[] {
   const defaults = written('default.yaml');
   const sandbox = written('sandbox.yaml');
@@ -39,7 +39,6 @@ export function describeSettings(): SettingDescription[] {
   });
 }
 
-/** The page `config/README.md`. */
 export function renderSettings(): string {
   const rows = describeSettings().map((setting) => {
     const sandbox = setting.sandbox === null ? '' : ` (sandbox: \`${setting.sandbox}\`)`;
@@ -79,7 +78,7 @@ function collect(section: YAMLMap, above: readonly string[], found: Map<string, 
     } else {
       // The parser attaches a comment above the first key of a section to the section.
       const comment = (index === 0 && above.length > 0 ? section.commentBefore : key.commentBefore) ?? '';
-      // The header of the file is above the first setting, an empty line away.
+      // An empty line separates the header of the file from the comment of the first setting.
       const own = comment.split('\n\n').at(-1) ?? '';
       const sentence = own
         .split('\n')
@@ -91,12 +90,12 @@ function collect(section: YAMLMap, above: readonly string[], found: Map<string, 
   }
 }
 
-// The settings in force, each with its source; of secrets only whether they are set.
+// The settings in force, each with its source; for secrets only whether they are set.
 
 /** Longer values are cut, such as a list of a hundred host names. */
 const LONGEST_SHOWN = 200;
 
-/** In the order of the schema. @param config as `loadConfig` gave it. */
+/** In the order of the schema. @param config from `loadConfig`. */
 export function settingsInForce(config: Config): SettingInForce[] {
   const sources = sourcesOf(config);
   return leaves().map(({ path, kind }) => {
@@ -122,9 +121,9 @@ function shown(value: unknown): string {
   return /^https?:/i.test(value) ? shownUrl(value) : value;
 }
 
-// The settings that decide what the specification leaves open, with their values in force (`docs/architecture.md` Decision 14).
+// Settings for what the specification leaves open, with values in force (`docs/architecture.md` Decision 14).
 
-/** Sections whose settings change what tills see or what is promised; addresses and secrets are in none of them. */
+/** Sections whose settings change behaviour for tills or guarantees; none has addresses or secrets. */
 const SECTIONS: readonly string[] = [
   'routing',
   'moves',
@@ -139,10 +138,9 @@ const SECTIONS: readonly string[] = [
   'notices',
 ];
 
-/** Read from the files of this build when they are first needed. */
+/** Read from the files of this build at first use. */
 let described: ReturnType<typeof describeSettings> | null = null;
 
-/** In the order of the settings. */
 export function assumptionsOf(config: Config): Line<'assumptions'>[] {
   described ??= describeSettings();
   return described
@@ -155,19 +153,16 @@ export function assumptionsOf(config: Config): Line<'assumptions'>[] {
 /** Longer lines are hard to read beside each other. */
 const LINE_WIDTH = 110;
 
-/** Values by dotted path, as YAML has them. */
+/** YAML values by dotted path. */
 export type Draft = ReadonlyMap<string, unknown>;
 
-/**
- * The value that a text, such as an answer or an option, has in YAML.
- * @param path of a setting that there is.
- */
+/** The YAML value of a text, such as an answer or an option. @param path of a known setting. */
 export function yamlValueOf(path: string, text: string): unknown {
   const leaf = leafOf(path);
   return leaf === undefined ? text : valueOfText(leaf, text);
 }
 
-/** Why the schema refuses a text for this setting, as a sentence without the text; null when it accepts it. */
+/** The schema's refusal of a text for this setting, as a sentence without the text; null when it accepts it. */
 export function complaintAbout(path: string, text: string): string | null {
   const leaf = leafOf(path);
   if (leaf === undefined) return `${path} is no setting of Puente; config/README.md lists them.`;
@@ -175,15 +170,14 @@ export function complaintAbout(path: string, text: string): string | null {
   return success ? null : `Allowed is ${factsOf(leaf.kind).allowed}.`;
 }
 
-/** Secrets go to files of their own, never into the draft. */
+/** Secrets go to their own files, never into the draft. */
 export function isSecret(path: string): boolean {
   const leaf = leafOf(path);
   return leaf !== undefined && factsOf(leaf.kind).secret === true;
 }
 
 /**
- * The text of the file: sections and settings in the order of the schema, with the reasons of `config/default.yaml`.
- * @param head lines at its top.
+ * Sections and settings in the order of the schema, with the reasons of `config/default.yaml`.
  * @param offered settings that are added as comments, with their defaults.
  */
 export function renderDraft(draft: Draft, head: readonly string[], offered: readonly string[]): string {
@@ -205,7 +199,6 @@ function leafOf(path: string) {
   return leaves().find((leaf) => leaf.path.join('.') === path);
 }
 
-/** The lines of the sections that begin with this setting. */
 function sections(names: readonly string[], above: readonly string[]): string[] {
   const within = names.slice(0, -1);
   const known = within.findIndex((name, depth) => above[depth] !== name);
@@ -213,7 +206,7 @@ function sections(names: readonly string[], above: readonly string[]): string[] 
   return within.slice(known).map((name, depth) => `${indent(known + depth)}${name}:`);
 }
 
-/** The file of a secret is explained by what the secret is for. */
+/** The setting with the file of a secret also gets the comment of the secret. */
 function commentOn({ path, comment }: SettingDescription, all: readonly SettingDescription[]): string {
   const secret = path.endsWith('_file') ? path.slice(0, -'_file'.length) : null;
   const purpose = all.find((other) => other.path === secret && isSecret(other.path))?.comment;

@@ -3,23 +3,22 @@ import { z } from 'zod';
 import { RESERVED_NAMES, roles } from '../ops/api/person.ts';
 import { Secret } from '../proxy/vault.ts';
 
-/** Facts of a kind: `allowed` completes "allowed is …"; the value of a secret is never shown. */
+/** `allowed` completes "allowed is …"; the value of a secret is never shown. */
 export interface KindFacts {
   allowed: string;
   secret?: boolean;
 }
 
-/** Node's timers can't count further than 2^31 - 1 ms; this is 23 days. */
+/** Node's timers count to 2^31 - 1 ms; this is 23 days. */
 const LONGEST_MS = 2_000_000_000;
-/** Longer texts are mistakes: nothing that a setting names is longer. */
+/** Longer texts are mistakes: no setting needs one. */
 const LONGEST_TEXT = 2048;
 
-/** A duration in whole milliseconds. */
 export function milliseconds(least: number, most: number = LONGEST_MS) {
   return wholeNumber(least, most, 'milliseconds');
 }
 
-/** A whole number of things; `unit` names them. */
+/** @param unit such as `bytes`. */
 export function wholeNumber(least: number, most: number, unit?: string) {
   const of = unit === undefined ? '' : ` of ${unit}`;
   return z
@@ -29,7 +28,7 @@ export function wholeNumber(least: number, most: number, unit?: string) {
     .meta({ allowed: `a whole number${of} from ${least} to ${most}` });
 }
 
-/** A port to listen on; 0 takes a free one. */
+/** 0 takes a free port. */
 export function listeningPort() {
   return z.int().min(0).max(65535).meta({ allowed: 'a port from 1 to 65535, or 0 for a free one' });
 }
@@ -51,12 +50,11 @@ export function line(what: string) {
     .meta({ allowed: what });
 }
 
-/** The path of a file or directory. */
 export function path(what: string) {
   return z.string().min(1).max(LONGEST_TEXT).meta({ allowed: what });
 }
 
-/** The base of addresses that we call or hand out: scheme and host, no credentials, query or fragment. */
+/** The base of addresses that Puente calls or publishes: scheme and host, no credentials, query or fragment. */
 export function baseUrl() {
   return z.string().max(LONGEST_TEXT).refine(isBaseUrl).transform(withoutSlash).meta({
     allowed: 'a base URL such as https://host.example, without credentials, query or fragment',
@@ -85,7 +83,7 @@ export function secret(shortest: number) {
 /** More operators than one installation has; every request compares its token with each. */
 const MOST_PEOPLE = 100;
 
-/** A database server's address, which holds a password. */
+/** A database server's address, which contains a password. */
 export function databaseUrl() {
   return z
     .string()
@@ -98,7 +96,7 @@ export function databaseUrl() {
     .meta({ allowed: 'an address such as postgres://user:password@host:5432/database', secret: true });
 }
 
-/** Names, each with a role and a token of its own; the whole is never shown. */
+/** Names, each with a role and a token; no part is ever shown. */
 export function people(shortest: number) {
   const name = z
     .string()
@@ -127,7 +125,6 @@ export function orNull<Kind extends z.ZodType>(kind: Kind) {
   return kind.nullable().meta({ ...facts, allowed: `${facts.allowed}, or null` });
 }
 
-/** The facts a kind was made with. */
 export function factsOf(kind: z.core.$ZodType): KindFacts {
   const { allowed, secret } = z.globalRegistry.get(kind) ?? {};
   if (typeof allowed !== 'string') throw new TypeError('every setting is made of a kind that says what it allows');
@@ -142,7 +139,7 @@ function isBaseUrl(text: string): boolean {
 function hasNoCredentials(text: string): boolean {
   const url = URL.parse(text);
   if (url === null || !/^https?:\/\//i.test(text) || /\s/.test(text)) return false;
-  // `https://@host` parses to an empty user name, so the authority is looked at too.
+  // `https://@host` parses to an empty user name, so the authority is checked too.
   return !(/^[a-z]+:\/\/[^/?#]*@/i.test(text) || url.username !== '' || url.password !== '');
 }
 

@@ -26,15 +26,15 @@ import {
 
 /** Shorter keys can be guessed; 32 characters have 128 bits even in hexadecimal. */
 export const SHORTEST_KEY = 32;
-/** A bearer token of fewer characters can be guessed through the door. */
+/** A shorter bearer token can be guessed through the door. */
 const SHORTEST_TOKEN = 16;
 /** The vendor's secrets are longer; this only catches placeholders. */
 const SHORTEST_WEBHOOK_SECRET = 8;
 /** Tills give up at 10 s (`docs/field-notes.md` Point §4.3); an answer must leave before. */
 const DEADLINE_LIMIT_MS = 9999;
-/** The vendor forgets keys after 24 h; the hard cap keeps clear of it (`docs/protocol.md` §3.5). */
+/** Upstream forgets keys after 24 h; the cap stays well below (`docs/protocol.md` §3.5). */
 const REPLAY_LIMIT_MS = 20 * 3_600_000;
-/** A point order lives 30 s to 3 h (`docs/field-notes.md` Spec Limits). */
+/** A point order expires after 30 s to 3 h (`docs/field-notes.md` Spec Limits). */
 const ORDER_LIFETIME_MS = { least: 30_000, most: 3 * 3_600_000 };
 
 const host = () => line('an IP address or a host name');
@@ -90,7 +90,7 @@ export const settings = z.strictObject({
     profile: choice(['specification', 'field']),
     local_notification_urls: choice(['not_called', 'called']),
     keeps_world: flag(),
-    /** Passed on as they are; the sandbox checks its own settings. */
+    /** Passed on unchanged; the sandbox checks its own settings. */
     settings: z.record(z.string(), z.unknown()).meta({ allowed: 'a list of names and values' }),
   }),
   routing: z.strictObject({
@@ -240,14 +240,13 @@ export const settings = z.strictObject({
 
 export type Settings = z.output<typeof settings>;
 
-/** One setting: its path and its kind. */
 export interface Leaf {
   /** Names from the outside in: `['public', 'tls', 'key_file']`. */
   path: readonly string[];
   kind: z.core.$ZodType;
 }
 
-/** All settings in the order of the schema. */
+/** In the order of the schema. */
 export function leaves(section: z.ZodObject = settings, above: readonly string[] = []): Leaf[] {
   return Object.entries(section.shape).flatMap(([name, kind]) => {
     const path = [...above, name];

@@ -1,4 +1,4 @@
-/** ISO 8601 durations in all their forms: designators, weeks, fractions of the last component, and the alternative form. */
+/** ISO 8601 durations in all forms: designators, weeks, fraction of the last component, alternative form. */
 
 const NUMBER = String.raw`(\d{1,9}(?:[.,]\d{1,9})?)`;
 const part = (designator: string): string => `(?:${NUMBER}${designator})?`;
@@ -10,15 +10,15 @@ const ALTERNATIVES = [
   /^P(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})$/,
   /^P(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})$/,
 ];
-/** In the alternative form no component is above the one that it would carry into. */
+/** Limits of each component in the alternative form: a component stays below its carry. */
 const CARRY: readonly number[] = [Number.POSITIVE_INFINITY, 12, 31, 24, 60, 60];
 
-/** Those that have a fixed length, in milliseconds. */
+/** Milliseconds of the components with a fixed length. */
 const FIXED_MS = { weeks: 604_800_000, days: 86_400_000, hours: 3_600_000, minutes: 60_000, seconds: 1000 } as const;
 
 /**
- * Milliseconds of an ISO 8601 duration, or null when the text is none.
- * @param from_ms when it begins, epoch milliseconds: years and months are as long as the calendar has them from then on (UTC).
+ * Null when the text is no ISO 8601 duration.
+ * @param from_ms the beginning, epoch milliseconds: years and months have the length of the calendar from there (UTC).
  */
 export function durationMs(text: string | undefined, from_ms: number): number | null {
   const parts = text === undefined ? null : partsOf(text);
@@ -39,7 +39,7 @@ function partsOf(text: string): number[] | null {
   const [, ...designated] = DESIGNATORS.exec(text) ?? [];
   if (designated.length > 0) {
     const given = designated.filter((number) => number !== undefined);
-    // Only the last component that is given may have a fraction.
+    // Only the last component may have a fraction.
     if (given.slice(0, -1).some((number) => /[.,]/.test(number))) return null;
     return designated.map((number) => Number((number ?? '0').replace(',', '.')));
   }
@@ -49,7 +49,7 @@ function partsOf(text: string): number[] | null {
   return [...numbers.slice(0, 2), 0, ...numbers.slice(2)]; // this form has no weeks
 }
 
-/** A part of a month is that part of the one that it falls into. */
+/** A fraction of a month is that fraction of the month that it falls into. */
 function monthsMs(months: number, from_ms: number): number {
   if (months === 0) return 0;
   const whole = Math.floor(months);

@@ -1,4 +1,4 @@
-/** The `order` webhook of the orders API, tolerant on shape, because several shapes are live. Source: `docs/field-notes.md` Orders §4. */
+/** The `order` webhook of the orders API, in its several live shapes. Source: `docs/field-notes.md` Orders §4. */
 import { z } from 'zod';
 
 const text = z.union([z.string(), z.number().transform(String)]);

@@ -1,18 +1,19 @@
-/** Strict JSON: one parser for every door, so that no two of them read the same bytes differently. */
+/** Strict JSON: one parser for every door, so that no two doors read the same bytes differently. */
 import { LosslessNumber, parse, stringify } from 'lossless-json';
 import { z } from 'zod';
 
 export type Json = string | number | boolean | null | LosslessNumber | Json[] | { [key: string]: Json };
 
-/** Deepest nesting any real body of the two APIs needs is 5; 32 is the refusal line of `test/faults/README.md` F67. */
+/** Real bodies of the two APIs nest 5 levels at most; `test/faults/README.md` F67 refuses more than 32. */
 const MAX_DEPTH = 32;
 const PLAIN_INTEGER = /^-?(?:0|[1-9]\d{0,14})$/;
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
- * Parses JSON text. Integers up to 15 digits become numbers; every other number keeps its source text as a
- * `LosslessNumber`, so that no amount ever passes through a double (`docs/architecture.md` Decision 4).
- * @throws SyntaxError for bad JSON, a key given twice with different values, a key that could reach a prototype, or nesting over 32.
+ * Integers up to 15 digits become numbers; every other number keeps its source text as a `LosslessNumber`, so that no
+ * amount passes through a double (`docs/architecture.md` Decision 4).
+ * @throws SyntaxError for bad JSON, a key repeated with another value, a key that reaches a prototype, or nesting over
+ * 32.
  */
 export function parseJson(text: string): Json {
   const native = parsedNatively(text, refuseShape(text));
@@ -24,14 +25,14 @@ export function parseJson(text: string): Json {
 }
 
 /**
- * The engine's own parser takes a fifth of the time of one that keeps the source of numbers. It reads the same as long as no
- * number is longer than a double, and no key is given twice, which would leave fewer of them than the text has.
- * @returns undefined for what has to be read with care, be it to refuse it.
+ * The engine's own parser takes a fifth of the time of a parser that keeps the source of numbers. It reads the same
+ * when no number is longer than a double and no key is repeated, which would leave fewer keys than the text has.
+ * @returns undefined for a text that needs the strict parser, which may refuse it.
  */
 function parsedNatively(text: string, { keys, exact }: Shape): Json | undefined {
   if (exact) return undefined;
   try {
-    const value = JSON.parse(text) as Json; // nothing else is in JSON
+    const value = JSON.parse(text) as Json; // JSON has no other values
     return keysIn(value) === keys ? value : undefined;
   } catch {
     return undefined;
@@ -42,14 +43,14 @@ function keysIn(value: Json): number {
   if (typeof value !== 'object' || value === null) return 0;
   let count = 0;
   if (Array.isArray(value)) for (const item of value) count += keysIn(item);
-  // Nothing is in the way of what was just parsed but its own keys.
+  // A parsed object has its own keys only.
   else for (const key in value) count += 1 + keysIn((value as Record<string, Json>)[key] as Json);
   return count;
 }
 
 /**
- * The same value, in which every whole number that a double holds exactly is a number, however it was spelled: `1500.0` and
- * `1.5E+3` are 1500, as they are to a JSON schema that asks for an integer. Others keep their source text.
+ * Makes every whole number that a double holds exactly a number, in any spelling: `1500.0` and `1.5E+3` are 1500, as in
+ * a JSON schema that requires an integer. Other numbers keep their source text.
  */
 export function withWholeNumbers(value: Json): Json {
   if (typeof value !== 'object' || value === null) return value;
@@ -59,19 +60,19 @@ export function withWholeNumbers(value: Json): Json {
   return value;
 }
 
-/** The same for a single value, whatever it is. */
+/** The same for a single value. */
 export function plainNumber<Value>(value: Value): Value | number {
   return value instanceof LosslessNumber ? (wholeNumber(value.value) ?? value) : value;
 }
 
-/** Where a body asks for an integer, in any spelling of one: each is the same number to a JSON schema. */
+/** An integer of a body, in any spelling: for a JSON schema each is the same number. */
 export const writtenInteger = z.preprocess(plainNumber, z.int());
 
-/** Longer than any writer makes of a whole number; no more of a text is looked through. */
+/** Longer than any writer makes a whole number; a longer text is not examined. */
 const LONGEST_WHOLE = 64;
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,4}))?$/;
 
-/** Moves the point over the digits, so that nothing is rounded; undefined for a fraction, a longer number and minus zero. */
+/** Moves the decimal point without rounding; undefined for a fraction, a longer number and minus zero. */
 function wholeNumber(source: string): number | undefined {
   if (source.length > LONGEST_WHOLE) return undefined;
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(source) ?? [];
@@ -83,50 +84,47 @@ function wholeNumber(source: string): number | undefined {
   return Number(sign + digits + '0'.repeat(zeros));
 }
 
-/** Writes JSON text; a `LosslessNumber` is written with its source text. */
+/** A `LosslessNumber` is written with its source text. */
 export function stringifyJson(value: unknown): string {
   return (isPlain(value) ? JSON.stringify(value) : stringify(value)) ?? 'null';
 }
 
-/** What the engine writes just as well, in a fifth of the time: no number with a source text, and nothing of a class. */
+/** True when the engine can write the value, in a fifth of the time: no `LosslessNumber` and no class instance. */
 function isPlain(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return typeof value !== 'bigint';
   if (Array.isArray(value)) return value.every(isPlain);
   if (Object.getPrototypeOf(value) !== Object.prototype) return false;
-  for (const key in value) if (!isPlain((value as Record<string, unknown>)[key])) return false; // an object of its own keys
+  for (const key in value) if (!isPlain((value as Record<string, unknown>)[key])) return false; // an object with own keys only
   return true;
 }
 
 /**
- * An object inside a body, with keys nobody names. A number kept as its source text is an object to JavaScript alone, and
- * is refused; zod checks a copy of it, on which the mark of its class is what is left.
+ * An object inside a body, with other keys allowed. Refuses a `LosslessNumber`, which only JavaScript takes for an
+ * object; zod checks a copy of it, which keeps the mark of the class only.
  */
 export function jsonObject<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.looseObject(shape).refine((value) => value.isLosslessNumber !== true);
 }
 
-/**
- * Decodes bytes as UTF-8 without replacement characters.
- * @throws TypeError when the bytes are not UTF-8 (`test/faults/README.md` F72).
- */
+/** Decodes UTF-8. @throws TypeError when the bytes are not UTF-8 (`test/faults/README.md` F72). */
 export function decodeUtf8(bytes: Uint8Array): string {
   return strictDecoder.decode(bytes);
 }
 const strictDecoder = new TextDecoder('utf-8', { fatal: true });
 
-/** True for a number that JSON wrote as an exact decimal this runtime can't hold in a double without rounding. */
+/** True for a number that a double can't hold without rounding. */
 export function isExactNumber(value: unknown): value is LosslessNumber {
   return value instanceof LosslessNumber;
 }
 
 interface Shape {
-  /** So many keys are written, repeated ones too. */
+  /** Number of keys in the text, repeated ones included. */
   keys: number;
-  /** There may be a number that a double can't hold as it is written. */
+  /** The text may have a number that a double can't hold as written. */
   exact: boolean;
 }
 
-/** Longest run of digits that is surely a number's own, see `PLAIN_INTEGER`. */
+/** Longest run of digits that a double holds exactly, see `PLAIN_INTEGER`. */
 const PLAIN_DIGITS = 15;
 const MINUS = 45;
 const POINT = 46;
@@ -134,10 +132,7 @@ const [ZERO, NINE] = [48, 57];
 const COLON = 58;
 const [UPPER_E, LOWER_E] = [69, 101];
 
-/**
- * One look at the text before it is parsed: nesting, keys that a parser would follow to a prototype, and what its numbers
- * are like.
- */
+/** Scans the text before parsing: nesting, keys that a parser would follow to a prototype, kinds of numbers. */
 function refuseShape(text: string): Shape {
   let depth = 0;
   let keys = 0;
@@ -157,7 +152,7 @@ function refuseShape(text: string): Shape {
     else if (code === MINUS || code === POINT) exact = true;
     if (code >= ZERO && code <= NINE) exact ||= ++digits > PLAIN_DIGITS;
     else {
-      // An exponent follows a digit; the same letter stands in `true` and `false`.
+      // An exponent follows a digit; the same letter occurs in `true` and `false`.
       exact ||= digits > 0 && (code === UPPER_E || code === LOWER_E);
       digits = 0;
     }
@@ -168,7 +163,7 @@ function refuseShape(text: string): Shape {
 const QUOTE = 34;
 const BACKSLASH = 92;
 
-/** Index of the closing quote; the end of the text when there is none. */
+/** Index of the closing quote; the end of the text without one. */
 function endOfString(text: string, start: number): number {
   for (let index = start + 1; index < text.length; index++) {
     const code = text.charCodeAt(index);
@@ -179,11 +174,11 @@ function endOfString(text: string, start: number): number {
 }
 
 const SHORTEST_FORBIDDEN = Math.min(...[...FORBIDDEN_KEYS].map((key) => key.length));
-/** What such a key can begin with, an escape included. */
+/** First characters of such a key, an escape included. */
 const FORBIDDEN_STARTS = [BACKSLASH, ...[...FORBIDDEN_KEYS].map((key) => key.charCodeAt(0))];
 const SPACE = /\s*/y;
 
-/** A parser may drop such a key in silence, so it is looked for in the text, escaped spellings too. */
+/** A parser may drop such a key silently, so the text is searched for it, escaped spellings too. */
 function refuseKey(text: string, start: number, end: number): void {
   if (end - start <= SHORTEST_FORBIDDEN || !FORBIDDEN_STARTS.includes(text.charCodeAt(start + 1))) return;
   SPACE.lastIndex = end + 1;

@@ -3,16 +3,13 @@ import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 
 /**
- * Legacy amounts fit into 12 digits before the point (`identifiers.ts`, ORDER_AMOUNT). Behind it doubles have up to 17
- * digits after their zeros, and some writers add zeros of their own.
+ * Legacy amounts fit into 12 digits before the point (`identifiers.ts`, ORDER_AMOUNT). After it doubles have up to 17
+ * digits after their zeros, and some writers add zeros.
  */
 const PLAIN = /^(\d{1,12})(?:\.(\d{1,32}))?$/;
 const SCIENTIFIC = /^(\d{1,32})(?:\.(\d{1,32}))?[eE]([+-]?\d{1,4})$/;
 
-/**
- * The plain decimal text of an amount as it came: `120.5` for 120.5, `"120.5"` and 1.205e2.
- * @returns null for a value that is no amount, negative ones among them.
- */
+/** Plain decimal text: `120.5` for 120.5, `"120.5"` and 1.205e2. @returns null for no amount, or a negative one. */
 export function decimalOf(value: unknown): string | null {
   const text = value instanceof LosslessNumber ? value.value : typeof value === 'number' ? String(value) : value;
   if (typeof text !== 'string') return null;
@@ -20,7 +17,7 @@ export function decimalOf(value: unknown): string | null {
   return plain !== null && PLAIN.test(plain) ? plain : null;
 }
 
-/** Further than any amount can have its point moved. */
+/** No amount needs its point moved further. */
 const MAX_SHIFT = 64;
 
 /** Writes out an exponent by moving the point. */
@@ -39,9 +36,9 @@ function plainDecimal(text: string): string | null {
 }
 
 /**
- * The amount that a till meant which computes with floats: 99.89999999999999 with two decimals is 99.90. What is less than a
- * hundredth of the smallest unit away from a whole number of them is noise; more is a real fraction, and stays.
- * @param decimal as `decimalOf` gives it. @param exponent decimals of the currency.
+ * The intended amount of a till that computes with floats: 99.89999999999999 with two decimals is 99.90. Less than a
+ * hundredth of the smallest unit away from a whole number of units is noise; more is a real fraction, and stays.
+ * @param decimal from `decimalOf`. @param exponent decimals of the currency.
  */
 export function withoutNoise(decimal: string, exponent: number): string {
   const [whole = '', fraction = ''] = decimal.split('.');
@@ -54,7 +51,7 @@ export function withoutNoise(decimal: string, exponent: number): string {
   const digits = String(minor).padStart(exponent + 1, '0');
   return exponent === 0 ? digits : `${digits.slice(0, -exponent)}.${digits.slice(-exponent)}`;
 }
-/** Decimals of a hundredth: behind those of the smallest unit, and these, noise begins. */
+/** Decimals of a hundredth: noise begins after those of the smallest unit and these. */
 const NOISE_DECIMALS = 2;
 
 /** A JSON number of any length, or one in quotes, which real clients send (`docs/field-notes.md` QR §1.2). */
@@ -70,9 +67,9 @@ export function quantityOf(value: unknown): number | null {
   return quantity > 0 ? quantity : null;
 }
 
-/** A decimal text as the JSON number a legacy client expects: `241.00` is 241, `120.50` is 120.5. */
+/** A decimal text as the JSON number that legacy clients expect: `241.00` is 241, `120.50` is 120.5. */
 export function jsonNumber(decimal: string): number | LosslessNumber {
-  // Quoted amounts may begin with zeros, which no JSON number does.
+  // Quoted amounts may begin with zeros, which JSON numbers can't.
   const whole = decimal.replace(/^0+(?=\d)/, '');
   const short = whole.includes('.') ? whole.replace(/\.?0+$/, '') : whole;
   const number = Number(short);

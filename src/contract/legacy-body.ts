@@ -1,22 +1,22 @@
-/** Reads the body of a legacy request: JSON as tills send it, under whatever type, packed or not (`docs/architecture.md` Decision 12). */
+/** The body of a legacy request: JSON of any content type, compressed or not (`docs/architecture.md` Decision 12). */
 import { gunzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { decodeUtf8, type Json, parseJson } from './json.ts';
 
-/** What is wrong with a body; each is an error of every family's catalogue. */
+/** The fault of a body; each is an error of every family's catalogue. */
 export type BodyFault = 'too_large' | 'unsupported_media' | 'bad_json';
 export type ReadBody = { value: Json; fault?: undefined } | { value?: undefined; fault: BodyFault };
 
-/** Types whose syntax is another one than JSON's. A form is not among them: `curl -d` sends JSON as one. */
+/** Types with another syntax than JSON. A form is not among them: `curl -d` sends JSON as a form. */
 const OTHER_SYNTAX = /^(?:multipart|image|audio|video|font)\/|[/+](?:xml|yaml|csv|zip|pdf|protobuf|msgpack|cbor)$/;
-/** Character sets in which the bytes of ASCII are something else: two readers would read two texts (`test/faults/README.md` F73). */
+/** Character sets that are no superset of ASCII: two readers would read two texts (`test/faults/README.md` F73). */
 const NOT_ASCII = /^(?:utf-?7|utf-?16|utf-?32|ucs-?[24]|unicode|iso-10646|iso-2022|hz|ebcdic|cp037|ibm037)/;
 
 /**
- * Parses the body of a legacy request. The content type does not matter unless it names another syntax: vendor samples, .NET
- * and Spring send JSON as a form or as plain text.
+ * The content type does not matter unless it names another syntax: vendor samples, .NET and Spring send JSON as a form
+ * or as plain text.
  * @param headers by lower-case name.
- * @param limit_bytes most that a packed body may grow to; nothing beyond it is unpacked.
+ * @param limit_bytes of the uncompressed body; nothing beyond it is decompressed.
  */
 export function readLegacyBody(
   bytes: Uint8Array,
@@ -33,7 +33,7 @@ export function readLegacyBody(
   }
 }
 
-/** True for a type, or a character set, in which the bytes of JSON text would be read as something else. */
+/** True for a type, or a character set, in which the bytes of JSON text would mean something else. */
 export function isOtherSyntax(content_type: string): boolean {
   const [media = '', ...parameters] = content_type.toLowerCase().split(';');
   if (OTHER_SYNTAX.test(media.trim())) return true;
@@ -43,7 +43,7 @@ export function isOtherSyntax(content_type: string): boolean {
   });
 }
 
-/** A body that was packed once with gzip, or not at all (`test/faults/README.md` F66). */
+/** A body compressed once with gzip, or not at all (`test/faults/README.md` F66). */
 function unpacked(bytes: Uint8Array, content_encoding: string, limit_bytes: number): Uint8Array | BodyFault {
   const encoding = content_encoding.trim().toLowerCase();
   if (encoding === '' || encoding === 'identity') return bytes;
@@ -55,10 +55,7 @@ function unpacked(bytes: Uint8Array, content_encoding: string, limit_bytes: numb
   }
 }
 
-/**
- * Text of bytes that may be in the code page of a machine: UTF-8 where they are, else Windows-1252, in which every byte is a
- * letter. Tills of Windows write the latter and name no character set.
- */
+/** UTF-8, else Windows-1252, in which every byte is a character: Windows tills use it and name no character set. */
 export function decodeText(bytes: Uint8Array): string {
   try {
     return decodeUtf8(bytes);
@@ -68,10 +65,7 @@ export function decodeText(bytes: Uint8Array): string {
 }
 const codePage = new TextDecoder('windows-1252');
 
-/**
- * The parameters of a query, whose escapes may be of that code page too: `Caf%E9` and `Caf%C3%A9` are the same word.
- * @param query what follows the question mark, as it came.
- */
+/** Escapes may be Windows-1252 too: `Caf%E9` and `Caf%C3%A9` are the same word. @param query without `?`. */
 export function readQuery(query: string): URLSearchParams {
   return new URLSearchParams(
     query.replaceAll(/(?:%[89a-f][0-9a-f])+/gi, (run) =>
@@ -80,7 +74,7 @@ export function readQuery(query: string): URLSearchParams {
   );
 }
 
-// Request headers that mean something on a legacy call of any family; keys are lower-case.
+// Request headers with a meaning in a legacy call of any family; keys are lower-case.
 
 /** `docs/field-notes.md` Point §1, header table; `docs/field-notes.md` QR §1.1. */
 export const legacyHeaders = z.object({

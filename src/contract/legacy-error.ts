@@ -1,6 +1,6 @@
-/** What a catalogue of legacy errors is, and what every family's has. */
+/** The form of a catalogue of legacy errors, and the errors that every family has. */
 
-/** `{}` in a code or text is filled with the detail: a property name, a limit. `cause` is the number of the payments family. */
+/** The detail, a property name or a limit, replaces `{}` in code and text. `cause` is the payments family's number. */
 export interface LegacyErrorEntry {
   status: number;
   error: string;
@@ -8,7 +8,7 @@ export interface LegacyErrorEntry {
   cause?: number;
 }
 
-/** Errors that can happen to any call, so that every family has words for them. */
+/** Errors of any call: every family has texts for them. */
 const commonNames = [
   'action_not_supported',
   'bad_json',
@@ -36,12 +36,12 @@ export type Catalogue = Readonly<Record<CommonErrorName, LegacyErrorEntry> & Rec
 const NOTHING_CHARGED = 'Temporarily unavailable; nothing was charged, try again';
 const NOT_REACHED = 'The payments service could not be reached; nothing was charged';
 const NOT_YET = 'The payments service can not do this yet; nothing was changed, try again in a moment';
-/** True of every call that changes anything: its repetition is answered with what became of the first (`docs/protocol.md` §3.9). */
+/** True of each call with an effect: a repetition is answered with the first outcome (`docs/protocol.md` §3.9). */
 export const NO_ANSWER =
   'The payments service did not answer in time; the same request can safely be sent again and is not carried out twice';
 const BAD_ANSWER = 'The answer of the payments service can not be read; look at the payment before trying again';
 
-/** What the door says before and behind a family's own words; the texts are ours. */
+/** Errors of the door itself; the texts are Puente's. */
 export const doorErrors = {
   action_not_supported: { status: 404, error: 'not_found', message: 'Action not supported' },
   too_large: { status: 413, error: 'request_too_large', message: 'Request body is too large' },
@@ -56,7 +56,7 @@ export const doorErrors = {
 
 // Properties as the errors of the in-store families name them: in their codes, and in their texts.
 
-/** A property in the code and in the text of a refusal: v1 has one code for all of items; nobody counts elements. */
+/** A property in the code and in the text of a refusal: v1 has one code for all of `items`; no text has an index. */
 export function namesOf(family: string, detail: string): { code: string; text: string } {
   const isProperty = /^[A-Za-z_]/.test(detail);
   if (!isProperty || (family !== 'qr' && family !== 'qr_v1')) return { code: detail, text: detail };
@@ -67,7 +67,7 @@ export function namesOf(family: string, detail: string): { code: string; text: s
   return { code: own, text: own };
 }
 
-/** Fields that the reference names otherwise than their place in the request (`docs/field-notes.md` QR §1.2 errors). */
+/** Properties that the reference names differently from the request (`docs/field-notes.md` QR §1.2 errors). */
 const ownNames: Readonly<Record<string, string>> = {
   'items.unit_measure': 'unit_measure',
   'items.quantity': 'quantity',

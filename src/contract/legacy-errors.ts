@@ -1,4 +1,4 @@
-/** The legacy error catalogues: for each family of paths the status, code and text that clients match, and its envelope. */
+/** The legacy error catalogues: per family of paths the status, code and text that clients match, and the envelope. */
 import { type Catalogue, doorErrors, type LegacyErrorEntry, namesOf } from './legacy-error.ts';
 import { pointErrors } from './legacy-point.ts';
 
@@ -44,7 +44,7 @@ export const paymentErrors = {
   payment_not_found: { status: 404, error: 'not_found', message: 'Payment not found', cause: 2000 },
   refund_not_found: { status: 404, error: 'not_found', message: 'Refund not found', cause: 2032 },
   insufficient_money: { status: 400, error: 'bad_request', message: 'Not enough money for the refund', cause: 2085 },
-  /** No number is published for a key that comes back with another request. */
+  /** No number is published for a key that is reused with another request. */
   key_reused: {
     status: 400,
     error: 'bad_request',
@@ -79,12 +79,12 @@ export const paymentErrors = {
 
 // The error catalogues of in-store QR: attended v1, and v2 with dynamic and hybrid codes.
 
-/** What both say in the same words. */
+/** Errors that are equal in v1 and v2. */
 const pointOfSaleErrors = {
   ...doorErrors,
   unauthorized: { status: 401, error: 'unauthorized', message: 'user not found' },
   forbidden: { status: 403, error: 'forbidden', message: 'The collector does not own the access token' },
-  // Measured live, status and text; its code is not published.
+  // Status and text were measured live; the code is not published.
   foreign_collector: { status: 400, error: 'bad_request', message: 'Collector ID and Caller ID must be the same' },
   order_not_found: {
     status: 404,
@@ -173,20 +173,19 @@ const catalogues = {
   payments: paymentErrors,
 } as const satisfies Record<Family, Catalogue>;
 
-/** Every error name of any family. */
 export type LegacyErrorName = {
   [F in Family]: keyof (typeof catalogues)[F];
 }[Family];
 
-/** The entry of a name in a family's catalogue; null when that family has no such error. */
+/** Null when the family has no such error. */
 export function legacyError(family: Family, name: string): LegacyErrorEntry | null {
   const catalogue: Readonly<Record<string, LegacyErrorEntry>> = catalogues[family];
   return Object.hasOwn(catalogue, name) ? (catalogue[name] ?? null) : null;
 }
 
 /**
- * The body of an error in its family's envelope; never an `id` (`docs/field-notes.md` Point §1.9, `docs/field-notes.md` QR §1.1 and §3).
- * @param detail fills `{}`.
+ * In its family's envelope; never an `id` (`docs/field-notes.md` Point §1.9, `docs/field-notes.md` QR §1.1 and §3).
+ * @param detail replaces `{}`.
  */
 export function errorBody(family: Family, entry: LegacyErrorEntry, detail: string): Record<string, unknown> {
   const named = namesOf(family, detail);

@@ -1,11 +1,11 @@
-/** The legacy Point API as tills speak it. Source: `docs/field-notes.md` Point §1–3. */
+/** The legacy Point API of tills. Source: `docs/field-notes.md` Point §1–3. */
 import { z } from 'zod';
 import { INTENT_ID, TERMINAL_ID } from './identifiers.ts';
 import { jsonObject, plainNumber, writtenInteger } from './json.ts';
 import { legacyHeaders } from './legacy-body.ts';
 import { NO_ANSWER } from './legacy-error.ts';
 
-/** Final and intermediate states, `docs/field-notes.md` Point §2. */
+/** Terminal and intermediate states, `docs/field-notes.md` Point §2. */
 export const intentStates = [
   'OPEN',
   'ON_TERMINAL',
@@ -33,7 +33,7 @@ const additionalInfo = jsonObject({
   ticket_number: z.string().optional(),
 });
 
-/** `amount` is minor units (two implied decimals), an integer; every other field as in `docs/field-notes.md` Point §1.3. */
+/** `amount` is an integer of minor units (two decimals); other fields as in `docs/field-notes.md` Point §1.3. */
 export const createIntentBody = z.looseObject({
   amount: z.preprocess(plainNumber, z.int().positive()),
   description: z.string().optional(),
@@ -69,7 +69,7 @@ export const listDevicesRequest = z.object({
 });
 
 export const operatingModes = ['PDV', 'STANDALONE'] as const;
-/** What a list may show beside: terminals of kiosks, which the vendor's guide to SELF_SERVICE describes (LIM-71). */
+/** A list also shows terminals of kiosks, which the vendor's guide to SELF_SERVICE describes (LIM-71). */
 export const listedModes = [...operatingModes, 'SELF_SERVICE'] as const;
 export const changeModeRequest = z.object({
   path: devicePath,
@@ -99,7 +99,7 @@ export const createIntentAnswer = z.object({
   }),
 });
 
-/** Get answer, `docs/field-notes.md` Point §1.4; `payment.id` is a JSON number and present once a payment exists. */
+/** `docs/field-notes.md` Point §1.4; `payment.id` is a JSON number, present once a payment exists. */
 export const getIntentAnswer = z.object({
   body: z.object({
     id: z.string(),
@@ -129,7 +129,10 @@ export const listEventsAnswer = z.object({
   }),
 });
 
-/** `pos_id` a number, `store_id` a digit string or null, mode PDV, STANDALONE or SELF_SERVICE (`docs/field-notes.md` Point §1.1, PHP SDK note of §4.2). */
+/**
+ * `pos_id` a number, `store_id` a digit string or null, mode PDV, STANDALONE or SELF_SERVICE (`docs/field-notes.md`
+ * Point §1.1, PHP SDK note of §4.2).
+ */
 export const device = z.object({
   id: z.string(),
   pos_id: z.int(),
@@ -145,11 +148,11 @@ export const listDevicesAnswer = z.object({
 });
 export const changeModeAnswer = z.object({ body: z.object({ operating_mode: z.enum(operatingModes) }) });
 
-/** Error body: `error` a number as a string, a readable `message`, numeric `status`, never an `id` (`docs/field-notes.md` Point §1.9, finding 7). */
+/** `error` is a number as a string, `status` a number; never an `id` (`docs/field-notes.md` Point §1.9, finding 7). */
 export const legacyError = z.object({ error: z.string(), message: z.string(), status: z.int() });
 export type LegacyError = z.infer<typeof legacyError>;
 
-/** The flat notice body of both Point dialects (`docs/field-notes.md` Point §3.1, §3.2). `created_at` is `YYYY-MM-DD HH:MM:SS` in UTC. */
+/** Both Point dialects (`docs/field-notes.md` Point §3.1, §3.2). `created_at` is `YYYY-MM-DD HH:MM:SS` in UTC. */
 export const noticeBody = z.object({
   body: z.object({
     id: z.string(),
@@ -164,8 +167,8 @@ export const noticeBody = z.object({
 });
 
 /**
- * The legacy error catalogue: the status, `error` and text that clients match (`docs/field-notes.md` Point §1.9).
- * `{}` in a text is filled with the detail (a property name, a minimum). Codes nobody has seen use the HTTP number.
+ * The status, `error` and text that clients match (`docs/field-notes.md` Point §1.9). In a text, `{}` is replaced by
+ * the detail (a property name, a minimum). Codes that were never seen use the HTTP number.
  */
 export const pointErrors = {
   self_service: {

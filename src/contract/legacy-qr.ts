@@ -1,4 +1,4 @@
-/** The legacy in-store QR API as tills speak it: attended v1 and v2, dynamic and hybrid. Source: `docs/field-notes.md` QR §1. */
+/** The legacy in-store QR API of tills: attended v1 and v2, dynamic and hybrid. Source: `docs/field-notes.md` QR §1. */
 import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 import { EXTERNAL_ID } from './identifiers.ts';
@@ -6,11 +6,11 @@ import { jsonObject, writtenInteger } from './json.ts';
 import { writtenAmount, writtenQuantity } from './legacy-amount.ts';
 import { legacyHeaders } from './legacy-body.ts';
 
-/** A whole number of more digits than a double holds; tills that number by the clock have 17. */
+/** A whole number of more digits than a double holds; tills that number by the clock use 17. */
 const longInteger = z.custom<LosslessNumber>(
   (value) => value instanceof LosslessNumber && /^[1-9]\d{15,255}$/.test(value.value),
 );
-/** Free text up to 256 characters; documentation samples also show a number (`docs/field-notes.md` QR finding 1). */
+/** Text up to 256 characters; documentation samples also show a number (`docs/field-notes.md` QR finding 1). */
 const reference = z.union([
   z.string().min(1).max(256),
   writtenInteger.refine((value) => Number(value) >= 0),
@@ -18,7 +18,7 @@ const reference = z.union([
 ]);
 const text = z.string().max(256);
 const title = z.string().min(1).max(256);
-/** Samples lack a scheme (`www.…`); the request tables refuse what no URL can be made of (`contract/notice-url.ts`). */
+/** Samples lack a scheme (`www.…`); the request tables refuse a text that is no URL (`identifiers.ts`, callableUrl). */
 const notificationUrl = z.string().max(500);
 const idText = z.union([z.string(), writtenInteger, longInteger]);
 const currency = z.string().regex(/^[A-Z]{3}$/);
@@ -76,9 +76,9 @@ export const storeOrderBody = z.looseObject({
 });
 
 const externalPos = z.string().regex(EXTERNAL_ID);
-/** Any text here: the story has looked at whose path it is, and at what kind of number it has (`proxy/qr/point-of-sale.ts`). */
+/** Any text: `proxy/qr/point-of-sale.ts` has checked the owner of the path and the kind of number. */
 const user = z.string();
-/** The path has the external id, or the internal number of the till alone; the context names the till in both cases. */
+/** The path has the external id or the internal number of the point of sale; the context always has the external id. */
 const preferencePath = z.object({
   user_id: user.optional(),
   external_pos_id: externalPos.optional(),
@@ -97,7 +97,7 @@ export const confirmationBody = z.looseObject({ status: z.string(), status_detai
 
 const jsonNumber = z.custom<unknown>();
 
-/** What v1 answers: the object of a checkout preference (`docs/field-notes.md` QR §1.1, answer). */
+/** v1: the object of a checkout preference (`docs/field-notes.md` QR §1.1, answer). */
 export const preferenceAnswer = z.object({
   body: z.object({
     id: z.string(),
@@ -134,13 +134,13 @@ export const preferenceAnswer = z.object({
   }),
 });
 
-/** What v2 answers to GET: the order as it was sent, without ids and state (`docs/field-notes.md` QR §1.2). */
+/** v2, GET: the order as it was sent, without ids and state (`docs/field-notes.md` QR §1.2). */
 export const storeOrderAnswer = z.object({ body: z.unknown() });
 
-/** What dynamic and hybrid answer; the id looks like a UUID and is no merchant order (`docs/field-notes.md` QR §1.3). */
+/** Dynamic and hybrid: the id looks like a UUID and is no merchant order (`docs/field-notes.md` QR §1.3). */
 export const qrCodeAnswer = z.object({ body: z.object({ in_store_order_id: z.string(), qr_data: z.string() }) });
 
-/** The in-store family tells plural `causes` (`docs/field-notes.md` QR §1.1, errors). */
+/** The in-store family has plural `causes` (`docs/field-notes.md` QR §1.1, errors). */
 export const instoreError = z.object({
   error: z.string(),
   message: z.string(),

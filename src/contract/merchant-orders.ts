@@ -14,7 +14,7 @@ export const merchantOrderStates = [
 ] as const;
 export type MerchantOrderState = (typeof merchantOrderStates)[number];
 
-/** States in which nothing more is to be paid. */
+/** States without a further payment. */
 export const finalMerchantOrderStates: readonly MerchantOrderState[] = [
   'paid',
   'partially_reverted',
@@ -22,7 +22,7 @@ export const finalMerchantOrderStates: readonly MerchantOrderState[] = [
   'expired',
 ];
 
-/** `opened`: to be paid; `closed`: the approved sum reaches the total, refunded later or not; `expired`: canceled or over. */
+/** `opened`: to be paid; `closed`: approved sum reaches the total, refunded or not; `expired`: canceled or expired. */
 export const merchantOrderStatuses = ['opened', 'closed', 'expired'] as const;
 
 const amount = z.custom<unknown>();
@@ -53,7 +53,7 @@ const merchantOrderItem = z.object({
   unit_price: amount,
 });
 
-/** The full shape; `payments`, `shipments`, `payouts` and `items` are always arrays, because clients count them. */
+/** `payments`, `shipments`, `payouts` and `items` are always arrays, because clients count them. */
 export const merchantOrder = z.object({
   id: z.int(),
   status: z.enum(merchantOrderStatuses),
@@ -67,7 +67,7 @@ export const merchantOrder = z.object({
   notification_url: z.string().nullable(),
   date_created: z.string(),
   last_updated: z.string(),
-  /** Digits: the official SDKs read text, and one of them nothing else. */
+  /** Digits: the official SDKs read text, and one of them only text. */
   sponsor_id: z.string().nullable(),
   shipping_cost: amount,
   total_amount: amount,
@@ -86,7 +86,7 @@ export const merchantOrder = z.object({
 
 export const merchantOrderAnswer = z.object({ body: merchantOrder });
 
-/** What legacy answers to a search: `elements`, null when nothing is found (`docs/field-notes.md` QR §2). */
+/** A search: `elements` is null when nothing is found (`docs/field-notes.md` QR §2). */
 export const merchantOrderSearch = z.object({
   elements: z.array(z.looseObject({ id: z.int() })).nullable(),
   next_offset: z.int(),

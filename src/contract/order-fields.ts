@@ -1,30 +1,27 @@
 /**
- * What a create of an order may say: one row for each field of both types, with the rules of its value. The sandbox refuses by
- * these rows, and the shadow predicts refusals from them. What several fields say together is with each of the two.
+ * The fields of a create of an order: one row for each field of both types, with the rules of its value. The sandbox
+ * refuses by these rows, and the shadow predicts refusals from them. Each of the two has its own rules between fields.
  */
 import { durationMs } from './duration.ts';
 import { isWithinCharacters, ORDER_REFERENCE } from './identifiers.ts';
 import { qrModes } from './orders.ts';
 
 export interface OrderField {
-  /** `[]` stands for each element of a list; elements are objects. */
+  /** `[]` means each element of a list; elements are objects. */
   path: string;
   of: 'point' | 'qr' | 'both';
   kind: 'text' | 'whole number' | 'object' | 'list';
   required?: true;
-  /** Where it is written. */
   source: string;
-  /** Of a value of the right kind, in the order in which they are judged. */
+  /** Of a value of the right kind, in the order of their checks. */
   rules: readonly ValueRule[];
-  /** Of a list. */
   elements?: Elements;
 }
 
-/** A rule, in one sentence, and where it is written. */
 interface Reasoned {
   why: string;
   source: string;
-  /** A limit that was seen and that the specification does not have. */
+  /** A limit that was observed and that the specification does not have. */
   is_seen?: true;
 }
 
@@ -39,10 +36,10 @@ interface Elements extends Reasoned {
   most: number;
 }
 
-/** What a value is judged by beside itself. */
+/** Facts beside the value. */
 export interface ValueFacts {
   type: 'point' | 'qr';
-  /** Epoch ms: how long a month is depends on it. */
+  /** Epoch ms: the length of a month depends on it. */
   now_ms: number;
   /** Minor units of an amount as orders of this type write it; null for any other text. */
   minorOf(text: string): number | null;
@@ -54,22 +51,20 @@ const ORDER = 'docs/field-notes.md Spec Order';
 const LIMITS = 'docs/field-notes.md Spec Limits';
 /** Accepted besides the specification, because public requests have them. */
 const PUBLIC = 'docs/field-notes.md Orders §1.2';
-/** Upstream's page of cash withdrawals; the specification has the sum and not the name. */
+/** Upstream's page of cash withdrawals; the specification has the sum, not the name. */
 const CASH = 'docs/field-notes.md Spec Order, total_amount; reference qr-code-ca/orders/create-order';
 
 const MIN_LIFE_MS = 30_000;
 const MAX_LIFE_MS = { point: 3 * 3_600_000, qr: 3600 * 3_600_000 } as const;
 
-/** @returns a rule of a text or a whole number. */
 const rule = (why: string, holds: ValueRule['holds'], source = ORDER): ValueRule => ({ why, source, holds });
 const oneOf = (why: string, ...values: readonly string[]): ValueRule =>
   rule(why, (value) => values.includes(String(value)));
 const matches = (why: string, pattern: RegExp, source = ORDER): ValueRule =>
   rule(why, (value) => pattern.test(String(value)), source);
-/** At most so many characters. */
 const within = (why: string, most: number): ValueRule =>
   rule(why, (value) => isWithinCharacters(String(value), most), LIMITS);
-/** What is required says something. */
+/** Required texts are not empty. */
 const isText = (why: string, most: number): ValueRule =>
   rule(why, (value) => value !== '' && isWithinCharacters(String(value), most), LIMITS);
 const isCounted = (why: string): ValueRule => rule(why, (value) => Number(value) >= 1);

@@ -1,4 +1,4 @@
-/** The orders API, `type: point` and `type: qr`. Source: `docs/field-notes.md` Spec Order, `docs/field-notes.md` Orders §1–3. */
+/** The orders API, `type: point` and `type: qr`. Source: `docs/field-notes.md` Spec Order and Orders §1–3. */
 import { LosslessNumber } from 'lossless-json';
 import { z } from 'zod';
 import { DURATION, digits, EXTERNAL_ID, ORDER_AMOUNT, ORDER_ID, ORDER_REFERENCE, TERMINAL_ID } from './identifiers.ts';
@@ -16,14 +16,14 @@ export const orderStatuses = [
 
 const orderAmount = z.string().regex(ORDER_AMOUNT);
 
-/** Who built the integration; both types of order take it. */
+/** The builder of the integration; both types of order take it. */
 const integrationData = z.strictObject({
   platform_id: z.string().optional(),
   integrator_id: z.string().optional(),
   sponsor: z.strictObject({ id: z.string() }).optional(),
 });
 
-/** What a create of a Point order may carry; strict, because the service refuses unknown properties. */
+/** Strict, because upstream refuses unknown properties. */
 export const createPointOrder = z.strictObject({
   type: z.literal('point'),
   external_reference: z.string().regex(ORDER_REFERENCE),
@@ -49,13 +49,13 @@ export const createPointOrder = z.strictObject({
   integration_data: integrationData.optional(),
 });
 
-/** Modes of a QR order: `static` on the till's own code, `dynamic` one code for the sale, `hybrid` both. */
+/** `static` on the till's own code, `dynamic` one code for the sale, `hybrid` both. */
 export const qrModes = ['static', 'dynamic', 'hybrid'] as const;
 export type QrMode = (typeof qrModes)[number];
 
 /**
- * What a create of a QR order may carry; strict. With a cash withdrawal `total_amount` is the sum of `payments` and
- * `cash_outs` (docs/field-notes.md Spec Order; field name: reference qr-code-ca/orders/create-order).
+ * Strict. With a cash withdrawal `total_amount` is the sum of `payments` and `cash_outs` (docs/field-notes.md Spec
+ * Order; field name: reference qr-code-ca/orders/create-order).
  */
 export const createQrOrder = z.strictObject({
   type: z.literal('qr'),
@@ -110,7 +110,7 @@ export const createQrOrder = z.strictObject({
 
 export const createOrderCall = z.object({ body: createPointOrder });
 export const createQrOrderCall = z.object({ body: createQrOrder });
-/** Whole payment: no body. Part of it: one element with the id of the payment transaction (`docs/field-notes.md` Orders §2). */
+/** Whole payment: no body. A part: one element with the id of the transaction (`docs/field-notes.md` Orders §2). */
 export const refundOrderCall = z.object({
   path: z.object({ order_id: z.string().regex(ORDER_ID) }),
   body: z
@@ -125,11 +125,11 @@ export const cancelOrderCall = z.object({
   headers: z.object({ 'x-allow-cancelable-status': z.literal('at_terminal').optional() }),
 });
 
-/** A plain decimal that JSON wrote as a number; its own text is kept, so nothing of it is lost. */
+/** A plain decimal that JSON wrote as a number, by its source text. */
 const decimal = z
   .custom<LosslessNumber>((value) => value instanceof LosslessNumber && /^-?\d{1,15}(?:\.\d{1,6})?$/.test(value.value))
   .transform((value) => value.value);
-/** Number where a string is documented and the reverse is accepted when lossless (`test/faults/README.md` F26). */
+/** A number for a documented string, and the reverse, is accepted when lossless (`test/faults/README.md` F26). */
 const text = z.union([z.string(), z.number().transform(String), decimal]);
 
 export const orderPayment = z.object({
@@ -167,7 +167,7 @@ export const orderRefund = z.object({
   status: z.string().optional(),
 });
 
-/** The answer to a refund: not the whole order, but its state and the new refund (`docs/field-notes.md` Orders §2). */
+/** The answer to a refund: state and new refund, not the whole order (`docs/field-notes.md` Orders §2). */
 export const refundedOrder = z.object({
   id: z.string().regex(ORDER_ID),
   status: z.string(),
@@ -175,7 +175,7 @@ export const refundedOrder = z.object({
   transactions: z.object({ refunds: z.array(orderRefund).min(1) }),
 });
 
-/** An order as the service answers it. Unknown keys are dropped, unknown statuses survive as text (`test/faults/README.md` F25). Card digits are never read. */
+/** Unknown keys are dropped, unknown statuses stay text (`test/faults/README.md` F25). Card digits are never read. */
 export const order = z.object({
   id: z.string().regex(ORDER_ID),
   type: z.string().optional(),

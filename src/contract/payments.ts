@@ -5,8 +5,8 @@ import { writtenAmount } from './legacy-amount.ts';
 const amount = z.custom<unknown>();
 
 /**
- * `order` of a payment: a number written as text, as real answers have it (`docs/field-notes.md` Point finding 13). The official SDKs
- * read it as a 64-bit integer or as text, and digits in a text fit both.
+ * A number as text, as in real answers (`docs/field-notes.md` Point finding 13): the official SDKs read a 64-bit
+ * integer or text, and digits in a text fit both.
  */
 const paymentOrder = z.object({ type: z.literal('mercadopago'), id: z.string().regex(/^\d{1,19}$/) });
 
@@ -23,7 +23,7 @@ export const paymentStatuses = [
   'charged_back',
 ] as const;
 
-/** A real payment as the service answers it; what is not named here is handed on as it came. */
+/** A real payment of upstream; fields that are not named here pass unchanged. */
 export const payment = z.looseObject({
   id: z.int(),
   status: z.string(),
@@ -32,7 +32,7 @@ export const payment = z.looseObject({
   date_created: z.string().optional(),
 });
 
-/** What Puente changes of a real payment of its own: the reference is the till's, and its order has a number. */
+/** Changes to a real payment of a sale on orders: the till's reference, and the number of its order. */
 export const paymentChange = z.object({
   body: z.object({
     external_reference: z.string().nullable().optional(),
@@ -40,7 +40,7 @@ export const paymentChange = z.object({
   }),
 });
 
-/** A payment told from its order alone, where the service has none under that number. */
+/** A payment built from its order alone, when upstream has none under that number. */
 export const orderPaymentAnswer = z.object({
   body: z.object({
     id: z.int(),
@@ -68,7 +68,7 @@ export const orderPaymentAnswer = z.object({
   }),
 });
 
-/** What of a payment has another name in a collection; the rest has the same. */
+/** Fields of a payment with another name in a collection; the others keep theirs. */
 export const shownPayment = z.looseObject({
   date_last_updated: z.unknown(),
   description: z.unknown(),
@@ -84,7 +84,7 @@ export const shownPayment = z.looseObject({
   card: z.looseObject({ cardholder: z.unknown(), last_four_digits: z.unknown() }).nullish(),
 });
 
-/** A payment's names in the collections of the oldest SDKs, by the vendor's table of both APIs ("Deprecation of API Collections for IPN"). */
+/** Names in the oldest SDKs' collections, by the vendor's table ("Deprecation of API Collections for IPN"). */
 export const collectionNames = z.object({
   body: z.object({
     last_modified: z.unknown().optional(),
@@ -108,13 +108,13 @@ export const collectionNames = z.object({
   }),
 });
 
-/** A search; whatever a result looks like, it is handed on. */
+/** A search; results of any shape pass. */
 export const paymentSearch = z.object({
   paging: z.object({ total: z.int(), limit: z.int(), offset: z.int() }),
   results: z.array(z.looseObject({})),
 });
 
-/** `POST …/refunds`: nothing and `{}` mean the whole payment (`docs/field-notes.md` QR §3). */
+/** `POST …/refunds`: no body and `{}` mean the whole payment (`docs/field-notes.md` QR §3). */
 export const refundBody = z.looseObject({ amount: writtenAmount.optional() });
 export const createRefundRequest = z.object({
   path: z.object({ payment_id: z.string().regex(/^\d{1,18}$/) }),
@@ -128,7 +128,7 @@ export const refundCollectionRequest = z.object({
 
 export const refundStatuses = ['approved', 'rejected', 'in_process'] as const;
 
-/** A refund as the service answers it, `docs/field-notes.md` QR §3. */
+/** `docs/field-notes.md` QR §3. */
 export const refundAnswer = z.object({
   body: z.object({
     id: z.int(),
@@ -146,7 +146,7 @@ export const refundAnswer = z.object({
   }),
 });
 
-/** The payments family tells singular `cause` (`docs/field-notes.md` QR §3, error envelope). */
+/** The payments family has singular `cause` (`docs/field-notes.md` QR §3, error envelope). */
 export const paymentError = z.object({
   message: z.string(),
   error: z.string(),

@@ -19,7 +19,7 @@ export const setupTerminalCall = z.object({
   }),
 });
 
-/** `pos_id` is an integer in one page and a string in another; `store_id` may be missing for a terminal without a store. */
+/** `pos_id` is an integer in one page and a string in another; a terminal without a store may lack `store_id`. */
 export const listTerminalsAnswer = z.object({
   data: z.object({
     terminals: z.array(
@@ -39,9 +39,8 @@ const terminalSetUp = z.object({ id: z.string().optional(), operating_mode: z.st
 export const setupTerminalAnswer = z.object({ terminals: z.array(terminalSetUp).min(1) });
 
 /**
- * The answer to a setup in the shape of the reference, whichever it came in: a list of one terminal, with the `data` that the
- * list of terminals has or without, or the terminal itself (`docs/field-notes.md` Orders §5).
- * @returns as Zod's `safeParse` does.
+ * Accepts a list of one terminal, in `data` or not, or the terminal itself, and returns the list (`docs/field-notes.md`
+ * Orders §5), as Zod's `safeParse` does.
  */
 export function parseSetupAnswer(body: unknown): z.ZodSafeParseResult<z.infer<typeof setupTerminalAnswer>> {
   const wrapped = z.object({ data: setupTerminalAnswer }).safeParse(body);

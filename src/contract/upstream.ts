@@ -1,4 +1,4 @@
-/** The calls of the orders API: where each goes, and the errors that it documents. Source: `docs/field-notes.md` Spec Endpoints and Errors. */
+/** The calls of the orders API: routes and documented errors. Source: `docs/field-notes.md` Spec Endpoints, Errors. */
 import { z } from 'zod';
 import { digits } from './identifiers.ts';
 
@@ -8,13 +8,16 @@ const listedError = z.object({
   details: z.array(z.string()).optional(),
 });
 
-/** The two error envelopes of the service: a list, or flat for token errors (`docs/field-notes.md` Orders §1.5). */
+/** Upstream's two error envelopes: a list, or flat for token errors (`docs/field-notes.md` Orders §1.5). */
 export const ordersError = z.union([
   z.object({ errors: z.tuple([listedError], listedError) }),
   z.object({ code: z.string(), message: z.string().optional() }),
 ]);
 
-/** Every documented [status, code], plus live spellings, per upstream call. Sources: `docs/field-notes.md` Spec Errors, `docs/field-notes.md` Orders §1.6, §2, §3, §5. */
+/**
+ * Every documented [status, code], plus live spellings, per upstream call. Sources: `docs/field-notes.md` Spec Errors,
+ * `docs/field-notes.md` Orders §1.6, §2, §3, §5.
+ */
 export const upstreamErrorCodes = {
   create: [
     [400, 'required_properties'],
@@ -117,9 +120,9 @@ export const upstreamErrorCodes = {
 } as const satisfies Record<string, readonly (readonly [number, string])[]>;
 
 /**
- * [status, code] of refusals that say "not yet": the same call works later, mostly within seconds. Without a code the status
- * says it by itself (RFC 8470). Sources: `docs/field-notes.md` Orders §2; the undocumented codes were seen with refunds and cancels of
- * money that was just paid.
+ * [status, code] of refusals that mean "not yet": the same call works later, mostly within seconds. Null: the status
+ * alone means it (RFC 8470). Sources: `docs/field-notes.md` Orders §2; the undocumented codes were seen with refunds
+ * and cancels of money that was just paid.
  */
 export const notYetErrors: readonly (readonly [number, string | null])[] = [
   [425, null],
@@ -132,7 +135,7 @@ export const notYetErrors: readonly (readonly [number, string | null])[] = [
 
 export type UpstreamCallName = keyof typeof upstreamErrorCodes;
 
-/** Where each upstream call goes; parameters as in Express. Source: `docs/field-notes.md` Spec Endpoints. */
+/** Parameters as in Express. Source: `docs/field-notes.md` Spec Endpoints. */
 export const upstreamRoutes: Readonly<Record<UpstreamCallName, { method: 'GET' | 'POST' | 'PATCH'; path: string }>> = {
   create: { method: 'POST', path: '/v1/orders' },
   get: { method: 'GET', path: '/v1/orders/:order_id' },
@@ -142,6 +145,6 @@ export const upstreamRoutes: Readonly<Record<UpstreamCallName, { method: 'GET' |
   terminals_setup: { method: 'PATCH', path: '/terminals/v1/setup' },
 };
 
-// `GET /users/me`: who a token belongs to, and on which site.
+// `GET /users/me`: the owner of a token, and the site.
 
 export const userMe = z.object({ id: digits, site_id: z.string().optional() });

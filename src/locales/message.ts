@@ -1,9 +1,9 @@
-/** Messages: a code with its facts. English text for logs, commands and API answers is made from them here. */
+/** Messages: a code with its facts, and the English text made from them for logs, commands and API answers. */
 import type { Fact, Said, Sentence, Spoken } from '../error.ts';
 import { olderText } from './older-texts.ts';
 import { type Language, type Words, wordsOf } from './words.ts';
 
-/** A message; its English text is made when it is read. A test holds codes and names of facts against the catalogue. */
+/** A message; reading it makes its English text. A test compares codes and fact names with the catalogue. */
 export function say(code: string, facts: Readonly<Record<string, Fact>>): Spoken {
   const said = { code, facts };
   return {
@@ -19,25 +19,25 @@ export function quoted(text: string): Sentence {
   return { text, said: null };
 }
 
-/** As it is stored: a message as JSON of its code and facts, a text without a code as it is. */
+/** The stored form: a message as JSON of its code and facts, a text without a code unchanged. */
 export function encoded({ text, said }: Sentence): string {
   if (said === null) return text;
-  // The text of a message within it is made again when it is read.
+  // The text of a nested message is made again when it is read.
   return JSON.stringify(said, (_name, value: Fact | Said) => (isMessage(value) ? { said: value.said } : value));
 }
 
-/** A stored message, a text that an older build stored, or words of a person. */
+/** A stored message, a text that an older build stored, or a person's words. */
 export function readStored(text: string): Sentence {
   return decoded(text) ?? olderText(text);
 }
 
-/** Null for a text that is no encoded message of this version: it is shown as it is. */
+/** Null for a text that is no encoded message of this version, which is shown unchanged. */
 export function decoded(text: string): Spoken | null {
   if (!text.startsWith('{"code":')) return null;
   const revive = (_name: string, value: unknown): unknown =>
     isMessage(value) ? say(value.said.code, value.said.facts) : value;
   try {
-    const { code, facts } = JSON.parse(text, revive) as Partial<Said>; // judged below
+    const { code, facts } = JSON.parse(text, revive) as Partial<Said>; // checked below
     if (typeof code !== 'string' || facts === undefined) return null;
     const message = say(code, facts);
     return message.text === '' ? null : message;
@@ -59,7 +59,7 @@ function englishText(said: Said): string {
 
 let exact: Words | null = null;
 
-/** English for programs as well as people: instants stay RFC 3339, amounts as they are, and lists are separated by commas. */
+/** English for programs too: instants stay RFC 3339, amounts unchanged, and lists are separated by commas. */
 function exactWords(): Words {
   return {
     ...wordsOf('en'),
@@ -69,12 +69,12 @@ function exactWords(): Words {
   };
 }
 
-// Makes the text of a message in a language from its code and facts. A text without a translation stays English, and is marked as such.
+// Texts of messages by language, code and facts. A text without a translation stays English, and is marked so.
 
-/** A piece of a text: in the reader's language, or in English, to be marked so that a screen reader reads it as what it is. */
+/** A piece of a text: in the reader's language, or in English and marked for screen readers. */
 export type Part = string | { english: string };
 
-/** Facts that are words themselves, with the beginning of the key that names them. */
+/** Facts whose values are words, with the prefix of the key that names them. */
 const NAMED: Readonly<Partial<Record<string, string>>> = {
   kind: 'kind',
   kinds: 'kind',
@@ -90,27 +90,27 @@ const NAMED: Readonly<Partial<Record<string, string>>> = {
   mismatch: 'mismatch',
 };
 
-/** @param text in English. @param said its code; null when it has none. */
+/** @param text in English. @param said null for a text without a code. */
 export function partsOf(words: Words, text: string, said: Said | null): readonly Part[] {
   return said === null ? [writtenPart(words, text)] : spoken(words, said);
 }
 
-/** A text of a table, a setting or the register: the one place where its translation is looked up. */
+/** A text of a table, a setting or the register. The only place that looks up its translation. */
 export function writtenPart(words: Words, text: string): Part {
   return words.written(text) ?? { english: text };
 }
 
-/** The action of a line of the audit trail; in the line's own word where an older build wrote it. */
+/** The action of a line of the audit trail; unchanged where an older build wrote it. */
 export function actionOf(words: Words, action: string): string {
   return words.named(`action.${action.replaceAll(/[^a-z]/g, '_')}`, action);
 }
 
-/** The fact that is a text of another party, or of a table: mostly English. */
+/** A fact with a text of another party, or of a table: mostly English. */
 const DETAIL = 'detail';
 
 /**
- * A sentence within the sentence is put in afterwards, because it may be in another language. Facts come from tills, too:
- * the character that marks its place is shown as a replacement character in them.
+ * A nested sentence is inserted last, because it may be in another language. Facts come from tills, too: in them the
+ * character that marks its place becomes a replacement character.
  */
 function spoken(words: Words, { code, facts }: Said): readonly Part[] {
   const within: (readonly Part[])[] = [];
@@ -133,7 +133,7 @@ function isSentence(fact: Fact): fact is Sentence {
   return typeof fact === 'object' && fact !== null && 'text' in fact;
 }
 
-/** As a message takes it: an instant as the language writes it, a word by its name, and nothing as `none`. */
+/** A fact in a message: an instant in the language's form, a word by its name, null as `none`. */
 function shown(words: Words, name: string, fact: Exclude<Fact, Sentence>): string | number {
   if (fact === null) return 'none';
   if (typeof fact === 'boolean') return fact ? 'yes' : 'no';
@@ -153,7 +153,7 @@ function isTranslated(fact: Exclude<Fact, Sentence>): fact is Readonly<Record<La
   return typeof fact === 'object' && fact !== null && 'en' in fact;
 }
 
-/** Labels come from tills, too: what XML can't hold is shown as a replacement character. */
+/** Labels come from tills, too: a character that XML can't hold becomes a replacement character. */
 export function printable(text: string): string {
   return text.toWellFormed().replace(/[^\P{Cc}\t\r\n]|[\ufffe\uffff]/gu, '\ufffd');
 }

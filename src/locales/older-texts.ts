@@ -1,4 +1,4 @@
-/** Finds the codes of texts that older builds stored without them: used where stored lines are read, and nowhere else. */
+/** Finds the codes of texts that older builds stored without them; only for reading stored lines. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -10,19 +10,19 @@ type OlderTexts = Record<'lines' | 'addresses', Record<string, string>>;
 
 interface Form {
   code: string;
-  /** What stands around the places, and the names of the places. */
+  /** The text around the places, and the names of the places. */
   around: readonly string[];
   names: readonly string[];
 }
 
-/** Counts of a bulk move; a count of none was left out. */
+/** Counts of a bulk move; zero counts were left out. */
 const BULK_SUMMARY = new RegExp(
   `^(?=\\d)${['moved', 'proposed', 'refused', 'skipped', 'waiting'].map((one) => `(?:(?<${one}>\\d+) ${one}(?:, (?=\\d)|$))?`).join('')}$`,
 );
 
 let forms: Record<keyof OlderTexts, readonly Form[]> | null = null;
 
-/** A stored text with its code and facts; without them when no older build wrote it. */
+/** A stored text with its code and facts; `said` is null when no older build wrote it. */
 export function olderText(text: string, group: keyof OlderTexts = 'lines'): Sentence {
   forms ??= readForms();
   const counts = group === 'lines' ? BULK_SUMMARY.exec(text)?.groups : undefined;
@@ -35,7 +35,7 @@ export function olderText(text: string, group: keyof OlderTexts = 'lines'): Sent
   return { text, said: null };
 }
 
-/** A count that is not named is none. Counts become numbers, ids do not. */
+/** A missing count is zero. Counts become numbers, ids do not. */
 function factsOf(found: readonly [name: string, value: string | undefined][]): Record<string, Fact> {
   return Object.fromEntries(
     found.map(([name, value = '0']): [string, Fact] => {
@@ -53,8 +53,8 @@ function readForms(): Record<keyof OlderTexts, readonly Form[]> {
 }
 
 /**
- * First those that hold a whole sentence, whose words a place of another form would take up to its last full stop; then the
- * longest, because a form may be the beginning of another one.
+ * Forms with a whole sentence go first, because a place of another form would match its words up to the last full stop;
+ * then the longest, because a form may be the beginning of another.
  */
 function formsOf(texts: Readonly<Record<string, string>>): readonly Form[] {
   const isAround = ({ names }: Form): number => Number(names.includes('why'));

@@ -1,10 +1,10 @@
-/** What tables, settings and the register say in English, in Spanish and Portuguese: each beside the English text it was made from. */
+/** Spanish and Portuguese texts of tables, settings and the register, each beside the English text it was made from. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
-/** The files beside this one, by what their texts are of. */
+/** The files beside this one, named for the source of their texts. */
 export const textLists = ['limitations', 'reasons', 'assumptions', 'predictions'] as const;
 export type TextList = (typeof textLists)[number];
 
@@ -18,22 +18,22 @@ const texts = z.array(z.strictObject({ en: sentence, es: sentence, pt: sentence 
 });
 type Text = z.infer<typeof texts>[number];
 
-/** @param list names the file in an error. @throws TypeError that says which text is not as it should be. */
+/** @param list names the file in an error. @throws TypeError naming the faulty text. */
 export function readTexts(list: string, written: string): Text[] {
   const read = texts.safeParse(parse(written));
   if (!read.success) throw new TypeError(`locales/${list}.yaml does not hold: ${z.prettifyError(read.error)}`);
   return read.data;
 }
 
-/** The texts of a file, in its order. @throws TypeError as above. */
+/** In the order of the file. @throws TypeError as above. */
 export function textsOf(list: TextList): Text[] {
   return readTexts(list, readFileSync(join(import.meta.dirname, `${list}.yaml`), 'utf8'));
 }
 
-/** @returns a text in the language; null for one that is not known as it stands. */
+/** Null for a text without an exact translation. */
 type Translator = (english: string) => string | null;
 
-/** Of all lists. They are read with the first text that is asked for: who reads English never waits for it. */
+/** Of all lists, read for the first text: English never needs them. */
 export function lateTranslator(language: 'es' | 'pt'): Translator {
   let known: Translator | null = null;
   return (english) => {
@@ -43,8 +43,8 @@ export function lateTranslator(language: 'es' | 'pt'): Translator {
 }
 
 /**
- * A text that was changed, or is an operator's own, is not known: it is shown in English, rather than as it once was. One
- * that stands inside a sentence is known without its full stop, too.
+ * A changed text, or an operator's own, stays English, rather than in its old translation. A text inside a sentence is
+ * also found without its full stop.
  */
 function translator(all: readonly Text[], language: 'es' | 'pt'): Translator {
   const whole = new Map(all.map((text) => [text.en, text[language]]));
@@ -63,7 +63,7 @@ function translator(all: readonly Text[], language: 'es' | 'pt'): Translator {
   };
 }
 
-/** Stands in a text for what differs from case to case. */
+/** Marks in a text a part that differs from case to case. */
 const PLACE = '{}';
 
 function filled(text: string, values: readonly string[]): string {
@@ -73,14 +73,14 @@ function filled(text: string, values: readonly string[]): string {
     .join('');
 }
 
-// A text with places for what differs from case to case, recognised in time that grows with the text alone.
+// A text with places for variable parts, matched in time linear in the text.
 
-/** What stands around the places: one more than there are places. */
+/** The text around the places: one more than there are places. */
 export type Form = readonly string[];
 
 /**
- * What stands in each place, as little as there can be, and never nothing; null for a text of another form. A regular
- * expression finds the same, but a text that is made for it takes it minutes.
+ * The shortest text for each place, never empty; null for a text of another form. A regular expression would find the
+ * same, but takes minutes for a crafted text.
  */
 export function placesIn([beginning = '', ...rest]: Form, text: string): string[] | null {
   const end = rest.pop();
@@ -98,7 +98,7 @@ export function placesIn([beginning = '', ...rest]: Form, text: string): string[
   return last === '' ? null : [...places, last];
 }
 
-/** How much of it is written out: of two forms the one with more is told first, because one may be the beginning of the other. */
+/** Fixed characters of a form: the longer form is tried first, because one may be the beginning of another. */
 export function lengthOf(form: Form): number {
   return form.reduce((sum, part) => sum + part.length, 0);
 }

@@ -1,4 +1,4 @@
-/** The words of one language, read from its file beside this one: messages by their code, pages and reports by their key. */
+/** The words of one language, from its file beside this one: messages by code, pages and reports by key. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IntlMessageFormat } from 'intl-messageformat';
@@ -8,18 +8,18 @@ import { lateTranslator } from './texts.ts';
 export const languages = ['es', 'pt', 'en'] as const;
 export type Language = (typeof languages)[number];
 
-/** What a message takes: counts, names, dates. */
+/** Counts, names and dates of a message. */
 export type Arguments = Record<string, string | number | Date>;
 
 export interface Words {
   language: Language;
   /** The text of a page or a report by its key. @throws TypeError for an unknown key. */
   t(key: string, values?: Arguments): string;
-  /** The text of a key, or the fallback where there is none: for words that come from elsewhere, such as codes. */
+  /** The text of a key, or the fallback without one: for words from elsewhere, such as codes. */
   named(key: string, fallback: string): string;
   /** A message by its code. @throws TypeError for an unknown code. */
   said(code: string, values: Arguments): string;
-  /** The translation of an English text of a table, a setting or the register; null for a text that has none. */
+  /** The translation of an English text of a table, a setting or the register; null without one. */
   written(english: string): string | null;
   /** `a, b and c`. */
   list(items: readonly string[]): string;
@@ -27,7 +27,7 @@ export interface Words {
   number(value: number): string;
   /** Decimal text, as amounts are, with all its digits. */
   decimal(text: string): string;
-  /** An instant, RFC 3339, as the language writes it, in UTC: the log and the reports use UTC, too. */
+  /** An instant, RFC 3339, as the language writes it, in UTC, as in the log and the reports. */
   time(instant: string): string;
   /** A UTC day, ISO 8601, as the language writes it, in about ten letters. */
   day(day: string): string;
@@ -39,19 +39,17 @@ export interface Words {
 export const parts = ['messages', 'pages', 'reports'] as const;
 export type Catalogue = Record<(typeof parts)[number], Record<string, string>>;
 
-/** The file of a language as it is written; a test holds the three against one another. */
+/** The file of a language; a test compares the three. */
 export function catalogueOf(language: Language): Catalogue {
   return parse(readFileSync(join(import.meta.dirname, `${language}.yaml`), 'utf8')) as Catalogue; // a test reads each one
 }
 
 const loaded = new Map<Language, Words>();
 
-/** All languages, each read once. */
 export function loadWords(): Readonly<Record<Language, Words>> {
   return { es: wordsOf('es'), pt: wordsOf('pt'), en: wordsOf('en') };
 }
 
-/** One language, read once. */
 export function wordsOf(language: Language): Words {
   const words = loaded.get(language) ?? readWords(language);
   loaded.set(language, words);
@@ -66,7 +64,7 @@ function readWords(language: Language): Words {
   const list = new Intl.ListFormat(language);
   const number = new Intl.NumberFormat(language, { maximumFractionDigits: 2 });
   const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' });
-  // English has days before months and after them: a name can't be taken for the other.
+  // In English, days stand before or after months: a month's name prevents confusion.
   const month = language === 'en' ? 'short' : '2-digit';
   const day = new Intl.DateTimeFormat(language, { day: '2-digit', month, year: 'numeric', timeZone: 'UTC' });
   return {
@@ -84,7 +82,7 @@ function readWords(language: Language): Words {
   };
 }
 
-/** Parses each ICU text when it is first used. */
+/** Parses each ICU text at its first use. */
 function formatter(language: Language, texts: Readonly<Record<string, string>>): Words['t'] {
   const formats = new Map<string, IntlMessageFormat>();
   return (key, values) => {
@@ -96,7 +94,7 @@ function formatter(language: Language, texts: Readonly<Record<string, string>>):
   };
 }
 
-/** Exact, however long: a number would round it. */
+/** Exact at any length: a number would round it. */
 function decimalIn(language: Language, text: string): string {
   const digits = text.split('.')[1]?.length ?? 0;
   const format = new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });

@@ -1,4 +1,4 @@
-/** Puts proved documents together: the `Tables` that the stories in `proxy` use. */
+/** Assembles checked documents into the `Tables` that the stories in `proxy` use. */
 
 import type { Family } from '../contract/legacy-errors.ts';
 import type { UpstreamCallName } from '../contract/upstream.ts';
@@ -68,7 +68,7 @@ function translateRequest(
 ): Translated {
   const parsed = table.from.schema.safeParse(source);
   if (!parsed.success) throw sourceRefusal(table.family, parsed.error.issues, source);
-  const legacy = parsed.data as { headers?: unknown }; // the part is optional and only handed on
+  const legacy = parsed.data as { headers?: unknown }; // the part is optional and only passed on
   if (legacy.headers === undefined || headers === null) return checked(table, table.apply(legacy, context));
   const before = headers.apply(legacy.headers, context);
   const after = table.apply(legacy, { ...context, ...before.target });
@@ -86,8 +86,7 @@ function translate(table: CompiledTable, source: unknown, context: MappingContex
 type Translate = (table: CompiledTable, source: unknown, context: MappingContext) => Translated;
 
 /**
- * Caches the answer for a frozen context and the same source: tills poll terminal states, and the tables were a tenth of such a
- * read.
+ * Caches answers by frozen context and source: tills poll terminal states, and the tables were a tenth of such a read.
  */
 function remembering(work: Translate): Translate {
   const known = new WeakMap<MappingContext, { table: CompiledTable; source: unknown; told: Translated }>();
@@ -102,18 +101,17 @@ function remembering(work: Translate): Translate {
   };
 }
 
-/** A JSON value and all that is in it. */
 function freezeAll(value: unknown): void {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
   Object.freeze(value);
   for (const part of Object.values(value)) freezeAll(part);
 }
 
-/** Checks the target against the other side's schema; a refusal names the source field that caused it. */
+/** Checks the target against its schema; a refusal names the source field that caused it. */
 function checked(table: CompiledTable, applied: Applied): Translated {
   const verdict = table.to.schema.safeParse(applied.target);
   if (verdict.success) return { value: applied.target, fired: applied.fired, losses: applied.losses };
-  const path = verdict.error.issues.slice(0, 1).flatMap((issue) => issue.path) as Path; // what we write has no symbol keys
+  const path = verdict.error.issues.slice(0, 1).flatMap((issue) => issue.path) as Path; // Puente writes no symbol keys
   const row = table.rows.find((one) => one.to && contains(anyElement(one.to), anyElement(path)));
   if (row?.verb === 'copy') throw refusal('invalid_property', propertyName(row.from), row.id);
   throw refusal('internal', `${table.name}: ${printPath(path)}`, row?.id);

@@ -14,10 +14,7 @@ import { anyElement, contains, type Path, printPath } from './path.ts';
 import { type Row, rowsOf, wholeRows } from './row.ts';
 import type { Filed, WrittenErrorRow, WrittenErrors, WrittenOperation, WrittenStates, WrittenTable } from './schema.ts';
 
-/**
- * @param sites every site a row may name.
- * @param headers the table applied before a request's own rows, which accounts for the part `headers`; null for that table itself.
- */
+/** @param headers the table applied before a request's own rows, for the part `headers`; null for that table itself. */
 export function checkTable(
   table: Filed<WrittenTable>,
   sites: readonly string[],
@@ -87,10 +84,10 @@ function checkUnknown({ table, from }: View, sites: readonly string[]): Failure[
   ];
 }
 
-/** Source fields that no row accounts for. */
+/** Source fields without a row. */
 function uncovered(view: View, site: string): Failure[] {
   const covered = view.rows.flatMap((row) => coverage(row, site));
-  // Where an each walks a list, a row that reads the list as a whole accounts for none of its fields.
+  // Where an each walks a list, a row that reads the whole list accounts for none of its fields.
   const walked = view.rows.filter((row) => row.verb === 'each').map((row) => anyElement(row.from));
   const accounts = (path: Path, leaf: Path): boolean =>
     contains(path, leaf) && !walked.some((list) => contains(path, list) && contains(list, leaf));
@@ -117,7 +114,6 @@ function coveredByHeaders(headers: WrittenTable | null, leaf: Path): boolean {
   return rowsOf(headers.table, headers.rows).some((row) => coverage(row, '').some((path) => contains(path, rest)));
 }
 
-/** Target fields that two rows write at the same site. */
 function writtenTwice({ table, rows }: View, site: string): Failure[] {
   const writers = firing(rows, site).filter((row) => row.verb !== 'each');
   return writers.flatMap((row, index) => {
@@ -139,7 +135,7 @@ function firing(rows: readonly Row[], site: string): Writer[] {
   return rows.filter(fires);
 }
 
-/** Required target fields that no row writes, or only a row that may stay silent. */
+/** Required target fields that no row writes, or only a row that may not fire. */
 function unwritten({ table, from, to, rows }: View, site: string): Failure[] {
   const writers = firing(rows, site);
   return demanded(to, [], writers, true).flatMap(({ path, firmly }) => {
@@ -157,7 +153,7 @@ function unwritten({ table, from, to, rows }: View, site: string): Failure[] {
   });
 }
 
-/** Required leaves: of required objects, and of optional ones that some row begins to write. */
+/** Required leaves: of required objects, and of optional objects that some row begins to write. */
 function demanded(
   shape: Shape,
   path: Path,
@@ -183,19 +179,20 @@ function demanded(
   });
 }
 
-/** The row writes below this path. */
 function begins(row: Writer, path: Path): boolean {
   const to = anyElement(row.to);
   return to.length > path.length && contains(path, to);
 }
 
-/** The story provides context values, and constants are always written; a copy needs a source that is always present. */
+/**
+ * The story provides context values, and constants are always written; a copy needs a source that is always present.
+ */
 function alwaysFires(row: Row, from: Shape): boolean {
   if (row.verb !== 'copy' || row.otherwise !== null) return true;
   return findIn(from, row.from)?.always ?? false;
 }
 
-/** One failure for the same sentence at several sites. */
+/** Merges the same failure at several sites. */
 function perSite(sites: readonly string[], proof: (site: string) => Failure[]): Failure[] {
   const found = new Map<string, { failure: Failure; at: string[] }>();
   for (const site of sites) {
@@ -211,9 +208,9 @@ function perSite(sites: readonly string[], proof: (site: string) => Failure[]): 
   );
 }
 
-// The proofs of the states and errors tables: every state and every documented code has a row, and no row is idle.
+// The proofs of the states and errors tables: every state and every documented code has a row, and every row is used.
 
-/** Every order status has a row that always holds, and every legacy state is produced or named as never produced. */
+/** Every order status has an unconditional row; every legacy state is produced or named as never produced. */
 export function checkStates(table: Filed<WrittenStates>): Failure[] {
   const { failures, complain } = complaints(table);
   const statuses = table.rows.filter((row) => row.detail === undefined).map((row) => row.status);
@@ -252,7 +249,7 @@ function shown(row: WrittenStates['rows'][number]): string[] {
   return row.settled === undefined ? states : [...states, row.settled];
 }
 
-/** Every documented [status, code] of every call of the family has a row that always holds; rows name only documented ones. */
+/** Every documented [status, code] of the family's calls has an unconditional row; rows name only documented ones. */
 export function checkErrors(table: Filed<WrittenErrors>, operations: readonly WrittenOperation[]): Failure[] {
   const { failures, complain } = complaints(table);
   const calls = Object.keys(upstreamErrorCodes) as (keyof typeof upstreamErrorCodes)[]; // the keys of that very object
@@ -318,12 +315,12 @@ function unconditional(row: WrittenErrorRow): boolean {
 export interface Failure {
   /** Relative to the directory of the tables. */
   file: string;
-  /** As people count, from 1; null when the whole file is meant. */
+  /** Counted from 1; null for the whole file. */
   row: string | null;
   message: string;
 }
 
-/** Failures of one file, and what adds one. */
+/** Failures of one file, and a function that adds one. */
 export function complaints({ file }: { file: string }) {
   const failures: Failure[] = [];
   const complain = (row: string | null, message: string): void => void failures.push({ file, row, message });

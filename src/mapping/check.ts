@@ -1,4 +1,4 @@
-/** The proofs: what must hold of the tables before the process may listen (`docs/architecture.md` Decision 3). */
+/** The proofs that the tables must pass before the process may listen (`docs/architecture.md` Decision 3). */
 
 import { type Family, legacyError } from '../contract/legacy-errors.ts';
 import { upstreamErrorCodes, upstreamRoutes } from '../contract/upstream.ts';
@@ -14,7 +14,7 @@ import { anyElement, printPath } from './path.ts';
 import { type Row, rowsOf, wholeRows } from './row.ts';
 import type { Documents, Filed, WrittenOperation, WrittenTable } from './schema.ts';
 
-/** Every proof that fails; empty when the tables hold. */
+/** Every proof that fails; empty when the tables are correct. */
 export function check(documents: Documents): Failure[] {
   const sites = documents.sites.map((site) => site.id);
   const headersOf = (table: WrittenTable) =>
@@ -35,7 +35,7 @@ export function check(documents: Documents): Failure[] {
   ];
 }
 
-/** The failures as lines for people: file, row, sentence. */
+/** One line per failure: file, row, sentence. */
 export function printFailures(failures: readonly Failure[]): string {
   const lines = failures.map(({ file, row, message }) => `  ${file}${row === null ? '' : ` row ${row}`}: ${message}`);
   return `The mapping tables do not hold (${failures.length} ${failures.length === 1 ? 'proof fails' : 'proofs fail'}):\n${lines.join('\n')}`;
@@ -72,7 +72,7 @@ function checkOperations({ operations, tables }: Documents): Failure[] {
   return failures;
 }
 
-/** Express takes the first route that fits: a parameter before a literal of the same place hides it. */
+/** Express takes the first route that fits: an earlier parameter hides a literal in the same place. */
 function shadows(earlier: { method: string; path: string }, later: { method: string; path: string }): boolean {
   const first = earlier.path.split('/');
   const second = later.path.split('/');
@@ -81,7 +81,7 @@ function shadows(earlier: { method: string; path: string }, later: { method: str
   return fits && first.some((part, index) => part.startsWith(':') && !second[index]?.startsWith(':'));
 }
 
-/** Roles that exactly one table must have: some once, others once for each family. */
+/** Roles that exactly one table must have: some once, others once per family. */
 function checkRoles({ tables, states, errors, operations }: Documents): Failure[] {
   const once = (role: string, found: { file: string }[], of = ''): Failure[] => {
     if (found.length === 1) return [];
@@ -112,7 +112,6 @@ function hasHeaders(table: WrittenTable): boolean {
   return contractOf(table.from)?.shape.properties.has('headers') === true && !table.to.endsWith('Answer');
 }
 
-/** Every table, converter and context key is used. */
 function checkUse(documents: Documents): Failure[] {
   const { tables, operations, errors, states } = documents;
   const { failures, complain } = complaints({ file: '.' });
@@ -143,7 +142,7 @@ function checkUse(documents: Documents): Failure[] {
   return failures;
 }
 
-/** Context keys that converters or the engine read by themselves, beside the rows that name them. */
+/** Context keys that converters or the engine read, beside the rows that name them. */
 const READ_BY_CODE = new Set(['site', 'exponent', 'voucher', 'payment_state', 'received_at']);
 
 function convertersOf(rows: WrittenTable['rows']): string[] {
@@ -160,7 +159,7 @@ function repeated(names: readonly string[]): string[] {
 
 // The proofs about evidence: matchers are where they can apply, and every loss has an advice for the maker of the till.
 
-/** An operation that is read on both sides is a read on both of them, and has tables for both ways. */
+/** A double read must read on both sides, and needs tables for both directions. */
 export function checkDoubleReads({ operations }: Documents): Failure[] {
   return operations.flatMap((operation, index) => {
     const reason = operation.double_read ? noDoubleRead(operation) : null;
@@ -242,9 +241,8 @@ function refuses(row: Row): boolean {
   return row.policy === 'refuse' || row.elsewhere === 'refuse' || (row.verb === 'drop' && row.converter !== null);
 }
 
-// The proofs of `limitations.yaml`: its numbers only rise, and all that its conditions name exists.
+// The proofs of `limitations.yaml`: its numbers only rise, and all names in its conditions exist.
 
-/** Numbers are never used again, so they only rise; and the operations of an entry exist. */
 export function checkLimitations(documents: Documents): Failure[] {
   const { limitations, operations } = documents;
   const names = operations.map(({ name }) => name);
@@ -312,7 +310,7 @@ function sourcesOf(rows: WrittenTable['rows'], parent = ''): string[] {
   });
 }
 
-/** Marks of the code are counted, and conditions with `noted` have a mark. */
+/** A condition counts each mark of the code, and each condition with `noted` has a mark. */
 function markFaults(limitations: readonly WrittenLimitation[]): Failure[] {
   const noted = limitations
     .filter(({ counted }) => Array.isArray(counted) && counted.some((one) => one.noted === true))

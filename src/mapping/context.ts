@@ -1,4 +1,6 @@
-/** What a table may know beside its source: the keys of the mapping context, each with its meaning and who gives it. */
+/**
+ * The mapping context: what a table may read beside its source; each key has its meaning and the calls that have it.
+ */
 import { z } from 'zod';
 import { intentStates } from '../contract/legacy-point.ts';
 import { merchantOrderStates } from '../contract/merchant-orders.ts';
@@ -6,7 +8,7 @@ import { qrModes } from '../contract/orders.ts';
 
 const milliseconds = z.int().describe('Epoch milliseconds.');
 
-/** Every key is optional, because no call needs them all; its description names the calls that have it. */
+/** Every key is optional, because no call needs all; its description names the calls that have it. */
 export const contextSchema = z.object({
   site: z.string().optional().describe("The merchant's site, such as MLB; on every request. Decides which rows fire."),
   exponent: z.int().optional().describe("Decimals of the site's currency; wherever an amount is read or written."),

@@ -1,4 +1,4 @@
-/** What Puente would make of one legacy request: the upstream request, the rows that fire, the losses, or the refusal. */
+/** Explains one legacy request: the upstream request, the rows that fire, the losses, or the refusal. */
 
 import { z } from 'zod';
 import { parseJson, stringifyJson } from '../contract/json.ts';
@@ -14,7 +14,7 @@ import type { LoadedTables, Loss, MappingContext, Operation, RowWords, Translate
 import { askedAmount } from './values.ts';
 
 export interface Explanation {
-  /** Null when Puente has no operation for the request: it is proxied to the legacy upstream untouched. */
+  /** Null when Puente has no operation for the request: it is proxied to legacy unchanged. */
   operation: string | null;
   /** Null when nothing is translated: refused, proxied, or answered from the store and by other calls of its story. */
   upstream: {
@@ -28,17 +28,17 @@ export interface Explanation {
   losses: Loss[];
   /** The legacy answer, when the tables refuse the request. */
   refusal: { status: number; error: string; message: string } | null;
-  /** Why a row refuses it; null where the legacy contract itself does. */
+  /** The refusing row; null where the legacy contract refuses. */
   refused_by: { row: string; why: string } | null;
-  /** Context values that only a live call knows, and what stood in for them. */
+  /** Stand-ins for context values of a live call. */
   assumed: Record<string, string>;
-  /** What only a live call decides, in words. */
+  /** Decisions of a live call, in words. */
   notes: string[];
-  /** All of it for people. */
+  /** The whole explanation for people. */
   text: string;
 }
 
-/** What is known of the merchant and the call; the clock is the caller's. */
+/** Facts of the merchant and the call; the caller provides the clock. */
 export type ExplainContext = MappingContext & {
   /** Epoch ms; a date of expiry counts from here. */
   received_at: number;
@@ -47,7 +47,7 @@ export type ExplainContext = MappingContext & {
 /**
  * @param text an HTTP request as text, or JSON `{method, path, headers, body}`.
  * @param given such as the site; a missing value is assumed and listed.
- * @throws PuenteError bad_request, when the text is neither.
+ * @throws PuenteError bad_request for any other text.
  */
 export function explain(tables: LoadedTables, text: string, given: ExplainContext): Explanation {
   const request = readRequest(text);
@@ -74,7 +74,7 @@ export function explain(tables: LoadedTables, text: string, given: ExplainContex
   }
 }
 
-/** Orders refund what is left as the whole only (`docs/field-notes.md` Orders §2). */
+/** Orders refund the whole rest without an amount only (`docs/field-notes.md` Orders §2). */
 const WHOLE = 'If that is all that is left of the payment, it is refunded as a whole, without a body.';
 
 /** `docs/field-notes.md` QR §1.2 errors and §6. */
@@ -91,13 +91,13 @@ const NOTHING: Omit<Explanation, 'text' | 'operation'> = {
   notes: [],
 };
 
-/** As the door hands it on; a JSON body that is missing is the contract's to refuse. */
+/** As the door passes it on; the contract refuses a missing JSON body. */
 function bodyOf(operation: Operation, { body }: ReadRequest): unknown {
   if (operation.body === 'dropped') return undefined;
   return body === undefined && operation.body === 'optional' ? {} : body;
 }
 
-/** @throws what is no refusal. */
+/** @throws errors that are no refusal. */
 function refusalOf(
   tables: LoadedTables,
   { family }: Operation,
@@ -133,23 +133,22 @@ function withText(found: Omit<Explanation, 'text'>, operation: Operation | null)
   return { ...found, text: explanationText(found, operation) };
 }
 
-// The context of a call without a store and an upstream: values from the request itself, and stand-ins for the rest.
+// The context of a call without a store and an upstream: values from the request, and stand-ins for the rest.
 
 export interface Supposed {
-  /** Everything that the request's table may read. */
   context: MappingContext;
-  /** What only a live call knows, and what stood in for it. */
+  /** Stand-ins for values of a live call. */
   assumed: Record<string, string>;
 }
 
-/** Of a call that was found: what a story reads of it. */
+/** A call whose operation was found. */
 export interface Asked {
   operation: Operation;
   path: Record<string, string>;
   body: unknown;
 }
 
-/** Stand-ins for what the store, the merchant's settings and the service give a live call. */
+/** Stand-ins for values from the store, the merchant's settings and upstream. */
 const STAND_INS: MappingContext = {
   site: 'MLA',
   reference: 'pnt0',
@@ -157,12 +156,12 @@ const STAND_INS: MappingContext = {
   voucher: 'refuse',
   external_pos_id: 'POS0',
 };
-/** The payment inside the order; only a part of it is refunded by its id. */
+/** The payment inside the order; only a partial refund needs its id. */
 const TRANSACTION_ID = `PAY${'0'.repeat(26)}`;
 
 /**
- * @param given what is known of the merchant and the call; it counts more than what is derived here.
- * @throws PuenteError refused, as the story does, for a refund of an amount that is none.
+ * @param given facts of the merchant and the call; they win over derived values.
+ * @throws PuenteError refused, as the story does, for a refund of an invalid amount.
  */
 export function suppose(tables: LoadedTables, asked: Asked, given: MappingContext): Supposed {
   const table = tables.documents.tables.find((one) => one.table === asked.operation.request);
@@ -189,20 +188,20 @@ function keysOf(table: WrittenTable): Set<string> {
   return keys;
 }
 
-/** How the code shows follows from the path and its method (`docs/field-notes.md` Orders §7.2). */
+/** Path and method decide how the code shows (`docs/field-notes.md` Orders §7.2). */
 function modeOf({ method, path }: Operation): string {
   if (!path.endsWith('/qrs')) return 'static';
   return method === 'POST' ? 'dynamic' : 'hybrid';
 }
 
-/** Null for a refund of all that is left. */
+/** Null for a refund of the whole rest. */
 function partOf(body: unknown, exponent: number, given: MappingContext): MappingContext | null {
-  const { amount } = (body ?? {}) as { amount?: unknown }; // any JSON; its table has the last word
+  const { amount } = (body ?? {}) as { amount?: unknown }; // any JSON; its table decides
   const refund_minor = askedAmount(amount, exponent);
   return refund_minor === null ? null : { refund_minor, transaction_id: given.transaction_id ?? TRANSACTION_ID };
 }
 
-// Reads a legacy request that a person wrote down: raw HTTP text, or JSON.
+// Reads a legacy request that a person wrote: raw HTTP text, or JSON.
 
 export interface ReadRequest {
   method: string;
@@ -223,7 +222,7 @@ const written = z.object({
   body: z.unknown().optional(),
 });
 
-/** @throws PuenteError bad_request, with what is expected, when the text is no request. */
+/** @throws PuenteError bad_request, with the expected form, when the text is no request. */
 export function readRequest(text: string): ReadRequest {
   const trimmed = text.trim();
   return trimmed.startsWith('{') ? fromJson(trimmed) : fromHttp(trimmed);
@@ -255,7 +254,7 @@ function fromHttp(text: string): ReadRequest {
   };
 }
 
-/** Path and query; a full URL is taken as well. */
+/** Path and query; a full URL is accepted too. */
 function target(written_target: string): { path: string; query: Record<string, string> } {
   const base = 'http://legacy.invalid';
   if (!URL.canParse(written_target, base)) throw notARequest(`'${written_target}' is no path`);
@@ -281,7 +280,6 @@ function notARequest(what: string): PuenteError {
 
 // An explanation as text for people.
 
-/** @returns the whole explanation, ended by a line break. */
 export function explanationText(found: Omit<Explanation, 'text'>, operation: Operation | null): string {
   return `${lines(found, operation).join('\n')}\n`;
 }
@@ -323,7 +321,7 @@ function lines(found: Omit<Explanation, 'text'>, operation: Operation | null): s
   ];
 }
 
-/** The outcome of a call without a request table: its story may still call upstream, and answers with the result. */
+/** For a call without a request table: its story may still call upstream, and answers with the result. */
 function untranslated({ answer }: Operation): string {
   if (answer === null) return 'Nothing is translated: its story answers, or refuses.';
   return "Nothing is translated: what is Puente's own is answered by what it has and what it asks; the rest is carried.";

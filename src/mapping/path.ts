@@ -5,7 +5,7 @@ export type Path = readonly (string | number)[];
 
 const PATH = /^[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*$/;
 
-/** Splits a written path; null when it is not one. */
+/** Null for a text that is no path. */
 export function parsePath(text: string): Path | null {
   if (!PATH.test(text)) return null;
   return text
@@ -16,7 +16,7 @@ export function parsePath(text: string): Path | null {
     ]);
 }
 
-/** Writes a path as tables write it. */
+/** The inverse of `parsePath`. */
 export function printPath(path: Path): string {
   return path.reduce<string>((text, segment) => {
     if (segment === '[]') return `${text}[]`;
@@ -41,7 +41,7 @@ export function contains(outer: Path, inner: Path): boolean {
   return outer.length <= inner.length && outer.every((segment, index) => segment === inner[index]);
 }
 
-/** A function that reads the path, giving undefined where anything on the way is missing. */
+/** A function that reads the path; undefined where any part is missing. */
 export function reader(path: Path): (from: unknown) => unknown {
   const [first, second, third] = path;
   if (path.length === 0) return (from) => from;
@@ -55,7 +55,7 @@ export function reader(path: Path): (from: unknown) => unknown {
   };
 }
 
-/** Paths come from proved tables, never from a request, so no key of theirs reaches a prototype. */
+/** Paths come from proved tables, never from a request, so no key reaches a prototype. */
 function step(from: unknown, segment: string | number | undefined): unknown {
   if (from === null || typeof from !== 'object' || segment === undefined) return undefined;
   return (from as Record<string | number, unknown>)[segment]; // an object or an array
@@ -93,10 +93,10 @@ export function writer(path: Path): (target: Record<string, unknown>, value: unk
 // Paths of operations as patterns: a part that begins with a colon matches any value.
 
 /**
- * The values that a path has where a pattern names parameters.
+ * The values of the pattern's parameters.
  * @param pattern like `/point/integration-api/payment-intents/:intent_id`.
- * @param path without a query; a slash at its end changes nothing.
- * @returns null where the path is another one, and where a value is empty.
+ * @param path without a query; a trailing slash is ignored.
+ * @returns null for another path, or an empty value.
  */
 export function matchPath(pattern: string, path: string): Record<string, string> | null {
   const wanted = pattern.split('/');
@@ -104,7 +104,7 @@ export function matchPath(pattern: string, path: string): Record<string, string>
   if (wanted.length !== given.length) return null;
   const found: Record<string, string> = {};
   for (const [index, part] of wanted.entries()) {
-    const value = given[index] as string; // there are as many
+    const value = given[index] as string; // equal lengths
     if (part.startsWith(':') && value !== '') found[part.slice(1)] = value;
     else if (part !== value) return null;
   }

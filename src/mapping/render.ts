@@ -93,7 +93,6 @@ function policyText(unknown: NonNullable<WrittenTable['unknown']>): string {
     .join(', ');
 }
 
-/** The reason of a row, its weight in the loss ledger, its advice, and how double reads compare it. */
 function whyText({ why, weight, advice, matcher, by }: Row): string {
   const parts = [why];
   if (weight !== 'other') parts.push(`Weight: ${weight}.`);
@@ -169,10 +168,8 @@ function grid(head: readonly string[], rows: readonly (readonly string[])[]): st
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-// The generated page `docs/limitations.md`: where a till sees something else than the legacy API showed it, one
-// heading each.
+// The generated page `docs/limitations.md`: differences between Puente and legacy that a till sees, one heading each.
 
-/** @returns markdown; the same tables give the same text. */
 export function renderLimitations({ documents }: LoadedTables): string {
   const calls = new Map(documents.operations.map(({ name, method, path }) => [name, `\`${method} ${path}\``]));
   return [
@@ -209,7 +206,7 @@ function heading({ id, title }: WrittenLimitation): string {
   return `${id}: ${title}`;
 }
 
-/** The anchor that GitHub makes of a heading. */
+/** GitHub's anchor of a heading. */
 function slug(text: string): string {
   return text
     .toLowerCase()

@@ -5,15 +5,15 @@ import { type Path, parsePath } from './path.ts';
 export const verbs = ['copy', 'const', 'context', 'drop', 'each'] as const;
 export type Verb = (typeof verbs)[number];
 
-/** `silent`: nothing is lost that anyone misses. `note`: a loss is recorded. `refuse`: the call is refused. */
+/** `silent`: no till needs the field. `note`: a loss is recorded. `refuse`: the call is refused. */
 export const policies = ['silent', 'note', 'refuse'] as const;
 export type Policy = (typeof policies)[number];
 
-/** How a field of an answer is compared with legacy's in a double read; `unordered` is for lists, by a key of their elements. */
+/** How double reads compare a field with legacy's; `unordered` is for lists, by a key of their elements. */
 export const matchers = ['equal', 'numeric', 'unordered', 'presence', 'volatile'] as const;
 export type Matcher = (typeof matchers)[number];
 
-/** What a loss weighs beside all others: money first, then who and what it was for. */
+/** The weight of a loss: money first, then identity, then the rest. */
 export const weights = ['money', 'identity'] as const;
 export type Weight = (typeof weights)[number] | 'other';
 
@@ -38,7 +38,7 @@ export interface Row {
   otherwise: { value: unknown } | null;
   rows: Row[];
   matcher: Matcher;
-  /** Target path of the key of an element; for `unordered` alone. */
+  /** Target path of the key of an element; only for `unordered`. */
   by: Path | null;
   weight: Weight;
   /** What the maker of the till can do about the loss. */
@@ -46,7 +46,6 @@ export interface Row {
   why: string;
 }
 
-/** Every row has a reason. */
 export const why = z.string().min(12, 'say why in a sentence');
 const path = z.string().refine((text) => parsePath(text) !== null, 'is not a path such as body.payments[0].amount');
 
@@ -111,7 +110,6 @@ export const writtenRow: z.ZodType<WrittenRow> = z
       complain('elsewhere needs sites and a source field');
   });
 
-/** The rows of a table with their ids and parsed paths. */
 export function rowsOf(table: string, rows: readonly WrittenRow[], parent = ''): Row[] {
   return rows.map((row, index) => {
     const number = `${parent}${index + 1}`;
@@ -139,8 +137,8 @@ export function rowsOf(table: string, rows: readonly WrittenRow[], parent = ''):
 }
 
 /**
- * The text as an internalized string of V8, which compares by address. A call that fires thirty rows compares their ids some
- * hundred times.
+ * As an internalized string of V8, which compares by address: a call that fires thirty rows compares ids some hundred
+ * times.
  */
 function oneText(text: string): string {
   const [one = text] = Object.keys({ [text]: true });
@@ -151,9 +149,9 @@ function toPath(text: string | undefined): Path {
   return text === undefined ? [] : (parsePath(text) ?? []);
 }
 
-// Rows with their paths from the top of the source and the target, as the proofs and the evidence want them.
+// Rows with their paths from the top of source and target, for the proofs and the evidence.
 
-/** Every row, those inside an `each` with the whole paths, elements as `[]`. */
+/** Rows inside an `each` with their whole paths, elements as `[]`. */
 export function wholeRows(rows: readonly Row[], from: Path = [], to: Path = []): Row[] {
   return rows.flatMap((row) => {
     const whole: Row = {
@@ -166,7 +164,7 @@ export function wholeRows(rows: readonly Row[], from: Path = [], to: Path = []):
   });
 }
 
-/** Rows with those of their lists, which are named by their last part: the list's own index is not known here. */
+/** Rows with the rows of their lists, whose paths are relative: the index in the list is not known here. */
 export function flat(rows: readonly Row[]): Row[] {
   return rows.flatMap((row) => [row, ...flat(row.rows)]);
 }

@@ -11,13 +11,10 @@ import { type CarriedTable, keyOf, type Row, type Shape, textOf } from './rows.t
 import type { Source } from './source.ts';
 import type { Target } from './target.ts';
 
-/** Names in `meta` that stay true of the installation. */
+/** Names in `meta` that the target keeps. */
 const KEPT_FACTS = ['instance_id', 'created_at', 'restored_from', 'restored_at'];
 
-/**
- * Proves what is stored beside the rows: counts of links by state, and the audit chain up to its head.
- * @returns links by state. @throws PuenteError conflict.
- */
+/** Proves the counts and the audit chain. @returns links by state. @throws PuenteError conflict. */
 export async function proveSums(source: Source, target: Target): Promise<Record<string, number>> {
   const counted = await target.run('SELECT state, count(*) AS links FROM links GROUP BY state');
   const links = Object.fromEntries(counted.map(({ state, links }) => [String(state), Number(links)]));
@@ -66,7 +63,7 @@ export async function finishTransfer(
   await target.run('ANALYZE');
 }
 
-/** New rows get numbers after the last one that was ever given, also when its row is deleted. */
+/** New rows get numbers after the last one ever given, also when its row is deleted. */
 async function numberOn(source: Source, target: Target, { table, columns }: Shape): Promise<void> {
   for (const { name } of columns.filter(({ is_numbered }) => is_numbered)) {
     await target.run(
@@ -94,12 +91,13 @@ function notProved(why: string): PuenteError {
   );
 }
 
-// Makes the target equal to the source, which nothing writes to any more, and proves it row by row.
+// Makes the target equal to the source, which has no writer any more, and proves it row by row.
 
 /**
- * First deleted rows are removed, children before parents, and changed rows release their unique values; then rows are written,
- * parents first; then all is read back once more. A table that is equal at first is read once.
- * @param teller gets rows of a table so far. @throws PuenteError conflict when a row is not equal in the end.
+ * First deleted rows are removed, children before parents, and changed rows release their unique values; then rows are
+ * written, parents first; then all is read back. A table that is equal at first is read once.
+ * @param teller gets the number of rows of a table so far. @throws PuenteError conflict when a row is not equal in the
+ * end.
  */
 export async function settle(
   source: Source,
@@ -153,7 +151,7 @@ function notEqual(table: string, { changed, missing, extra }: Compared): PuenteE
 
 // Reads every row back and compares it with its source.
 
-/** Repairs of rows that are not equal, a step at a time; without one they are only counted. */
+/** Repairs of unequal rows, one step at a time; without a repair the rows are only counted. */
 export interface Repairs {
   changed?(rows: Row[]): Promise<void>;
   missing?(rows: Row[]): Promise<void>;
@@ -161,18 +159,17 @@ export interface Repairs {
 }
 
 export interface Compared {
-  /** Of the source. */
   rows: number;
   changed: number;
   missing: number;
-  /** In the target alone. */
+  /** Only in the target. */
   extra: number;
-  /** SHA-256 over the rows in the order of their keys, hex; the same on both sides where every row is equal. */
+  /** SHA-256 over the rows in the order of their keys, hex; the same on both sides when every row is equal. */
   source_sha256: string;
   target_sha256: string;
 }
 
-/** @param tell gets rows compared so far. */
+/** @param tell gets the number of rows compared so far. */
 export async function compareTable(
   source: Source,
   target: Target,
@@ -195,7 +192,7 @@ export async function compareTable(
     if (missing.length > 0) await repairs.missing?.(missing);
     tell(counts.rows);
   }
-  // Rows that were missing may have been added just now: either way more than these are extra.
+  // Repairs may have added missing rows just now. In both cases a larger count means extra rows.
   const is_extra =
     (await target.count(shape.table)) > counts.rows - (repairs.missing === undefined ? counts.missing : 0);
   const extra = is_extra ? await removeExtra(source, target, shape, repairs) : 0;

@@ -12,11 +12,10 @@ export interface Column {
   type: ColumnType;
   /** The server numbers new rows from a sequence. */
   is_numbered: boolean;
-  /** An identity column: it accepts given numbers only after an ALTER TABLE. */
+  /** An identity column accepts given numbers only after an ALTER TABLE. */
   is_identity: boolean;
 }
 
-/** The table as both engines have it. */
 export interface Shape {
   table: string;
   columns: readonly Column[];
@@ -33,12 +32,12 @@ export function keyOf({ key }: Shape, row: Row): Row {
   return key.map((at) => row[at] ?? null);
 }
 
-/** A list of SQL names, quoted: one of them is a word of SQL. @param prefix such as `new.` */
+/** A list of SQL names, quoted, because one is an SQL keyword. @param prefix such as `new.` */
 export function namesOf(names: readonly string[], prefix = ''): string {
   return names.map((name) => `${prefix}"${name}"`).join(', ');
 }
 
-/** Cells column by column, as the server takes them for `unnest`. */
+/** Cells column by column, as `unnest` takes them. */
 export function parametersOf(rows: readonly Row[], width: number): Cell[][] {
   return Array.from({ length: width }, (_, at) =>
     rows.map((row) => {
@@ -96,5 +95,5 @@ export const CARRIED: readonly CarriedTable[] = [
   { name: 'bulk_moves', key: ['sequence'] },
 ];
 
-/** Tables of the file alone: `meta`, of which `finish.ts` copies a part, and counts, which are computed again. */
+/** Tables of the file only: `meta`, of which `finish.ts` copies a part, and counts, which are computed again. */
 export const OWN_OF_FILE: readonly string[] = ['meta', 'link_counts'];

@@ -1,4 +1,4 @@
-/** The source of a transfer: a file that is only read, in short reads, so that a running Puente is not blocked. */
+/** The source of a transfer: a file, read in short steps so that a running Puente is not blocked. */
 import { rmSync, statSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
@@ -17,7 +17,7 @@ import { refuseUnderWay, restoringNote } from '../sqlite/under-way.ts';
 import { LAST_AUDIT } from '../writes.ts';
 import { type Cell, namesOf, type Row, type Shape } from './rows.ts';
 
-/** Rows of one step at most, which are copied again when a transfer is cut off. */
+/** Rows of one step at most, which are copied again when a transfer is interrupted. */
 export const STEP_ROWS = 1_000;
 /** Bytes of one step: rows with captured messages are large, and a step is in memory twice. */
 const STEP_BYTES = 8 * 1024 * 1024;
@@ -27,15 +27,14 @@ export type Source = ReturnType<typeof openSource>;
 
 /**
  * @param is_final takes the instance lock and refuses a file that a Puente is using.
- * @param key_mark of the secret key in force.
- * @throws PuenteError store_unusable, naming what is wrong and the repair.
+ * @throws PuenteError store_unusable, naming the fault and the repair.
  */
 export function openSource(file: string, is_final: boolean, key_mark: string) {
   if (statSync(file, { throwIfNoEntry: false }) === undefined)
     throw storeUnusable(file, 'it does not exist', 'Name the data directory of the installation: PUENTE_DATA_DIR');
   const path = realPathOf(file);
   const lock = lockFor(path, is_final);
-  // Files that SQLite makes for reading are removed: an empty log would hide from the next start that a log was lost.
+  // Removes the files that SQLite makes for reading: an empty log would hide from the next start that a log was lost.
   const made = lock === null ? [] : ['-wal', '-shm'].filter((suffix) => !isThere(path + suffix));
   let database: Database.Database | null = null;
   const close = (): void => {
@@ -55,7 +54,7 @@ export function openSource(file: string, is_final: boolean, key_mark: string) {
   }
 }
 
-/** Without a running Puente the lock is ours, so that none starts while its log may be taken away. */
+/** Without a running Puente, takes the lock, so that none starts while its log may be removed. */
 function lockFor(path: string, is_final: boolean): InstanceLock | null {
   try {
     return takeInstanceLock(path);
@@ -105,7 +104,6 @@ function readsOf(database: Database.Database, meta: ReadonlyMap<string, string>)
       .all(...values)
       .map(({ name }) => String(name));
   return {
-    /** The rows of `meta`. */
     meta,
     instance_id: meta.get('instance_id') ?? '',
     tables: () => names(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`),
@@ -127,7 +125,6 @@ function readsOf(database: Database.Database, meta: ReadonlyMap<string, string>)
       }
       return rows;
     },
-    /** Whether a row with this key is there. */
     has(shape: Shape, key: Row): boolean {
       const keys = shape.key.map((at) => `"${shape.columns[at]?.name}" = ?`);
       return first(`SELECT 1 FROM "${shape.table}" WHERE ${keys.join(' AND ')}`, ...boundTo(shape, key)) !== undefined;

@@ -20,7 +20,7 @@ const TEXT = 25;
 const FLOAT8 = 701;
 const BYTEA = 17;
 
-/** Keys alone take little memory. */
+/** Keys take little memory. */
 const KEYS = 10_000;
 
 export type Target = Awaited<ReturnType<typeof openTarget>>;
@@ -39,7 +39,7 @@ export async function openTarget(url: string, location: string, connect_timeout_
   };
   try {
     await client.connect();
-    // A step may take long, and rows must be found by their keys, also with the statistics of a table that was empty.
+    // A step may take long. Rows must be found by their keys, also with the statistics of a table that was empty.
     await client.query(
       'SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET enable_hashjoin = off; SET enable_mergejoin = off',
     );
@@ -61,9 +61,9 @@ export async function openTarget(url: string, location: string, connect_timeout_
   return {
     /** The address without user and password. */
     location,
-    /** Runs one statement. @throws PuenteError store_failed. */
+    /** @throws PuenteError store_failed. */
     run,
-    /** One transaction; nothing is left of it when `work` throws. */
+    /** One transaction, rolled back when `work` throws. */
     together,
     /** A write of the store, by its name. */
     write: (write: WriteName, values: readonly Value[]) => {
@@ -103,7 +103,7 @@ function readsOf(run: Run) {
       const [row] = await run(`SELECT count(*) AS rows FROM "${table}"`);
       return Number(row?.rows);
     },
-    /** The rows of these keys that are there, in any order. */
+    /** Stored rows of these keys, in any order. */
     async find(shape: Shape, keys: readonly Row[]): Promise<Row[]> {
       const columns = keyColumnsOf(shape);
       const names = columns.map(({ name }) => name);
@@ -122,7 +122,7 @@ function readsOf(run: Run) {
       const where = (names: string) => (key === null ? '' : `WHERE (${names}) > (${behind})`);
       return keysOf(shape, (names) => `${where(names)} ORDER BY ${names} LIMIT ${KEYS}`, values);
     },
-    /** The last key of the table, in the server's order; null when it is empty. */
+    /** Null when the table is empty. */
     async lastKey(shape: Shape): Promise<Row | null> {
       const last = (names: string) => `ORDER BY ${names.replaceAll(',', ' DESC,')} DESC LIMIT 1`;
       return (await keysOf(shape, last))[0] ?? null;
@@ -131,7 +131,7 @@ function readsOf(run: Run) {
 }
 
 function writesOf(run: Run, together: Together) {
-  /** Without triggers, whose rows are copied from the source as well; they are enabled again at the end of the transaction. */
+  /** Without triggers: their rows are copied too. The end of the transaction enables them again. */
   const asTheyAre = <Result>({ table, columns }: Shape, work: () => Promise<Result>): Promise<Result> => {
     const identities = columns.filter(({ is_identity }) => is_identity);
     const alter = async (triggers: string, given: string) => {
@@ -150,7 +150,7 @@ function writesOf(run: Run, together: Together) {
     await asTheyAre(shape, () => run(sql, parametersOf(keys, columns.length)));
   };
   return {
-    /** Inserts rows whose parent exists, and leaves out those that a unique index refuses. @returns how many were inserted. */
+    /** Skips rows without a parent, and rows that a unique index refuses. @returns how many were inserted. */
     insert: ({ parent }: CarriedTable, shape: Shape, rows: readonly Row[]): Promise<number> =>
       asTheyAre(shape, async () => {
         const names = namesOf(namesIn(shape));
@@ -201,7 +201,7 @@ function namesIn({ columns }: Shape): string[] {
   return columns.map(({ name }) => name);
 }
 
-/** Everything as text, so that no digit is lost. */
+/** Every value as text, so that no digit is lost. */
 function parserOf(type: number, format?: 'text' | 'binary') {
   if (type === BYTEA) return types.getTypeParser(type, format);
   if (type === FLOAT8) return (text: string) => String(Number(text));

@@ -1,4 +1,4 @@
-/** Transfers an installation from its file to a PostgreSQL server: copied while it runs, then completed and proved while it is stopped. */
+/** Transfers an installation from its file to PostgreSQL: copied while it runs, completed and proved while stopped. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { MigrateStoreNews, MigrateStoreOutcome } from '../../ops/cli/store.ts';
@@ -19,11 +19,9 @@ import { openSource, type Source } from './source.ts';
 import { openTarget, type Target } from './target.ts';
 
 export interface TransferOrder {
-  /** Path of the database file. */
   file: string;
   url: Secret;
   connect_timeout_ms: number;
-  /** Of the secret key in force, as the store has it. */
   key_mark: string;
   /** Copies while a Puente is running, and leaves the rest to a later run. */
   is_ahead: boolean;
@@ -34,8 +32,8 @@ export interface TransferOrder {
 }
 
 /**
- * May be cut off at any moment and repeated: until the end no Puente starts on the target; once the note is written none starts
- * on the file, whose rows stay unchanged.
+ * May be interrupted at any moment and repeated: until the end no Puente starts on the target; once the note is written
+ * none starts on the file, whose rows stay unchanged.
  * @throws PuenteError store_unusable, conflict or store_failed, each with the repair.
  */
 export async function transferStore(order: TransferOrder): Promise<MigrateStoreOutcome> {
@@ -81,7 +79,7 @@ async function carry(source: Source, target: Target, order: TransferOrder): Prom
   return { ...outcome, proved: { rows, tables: settled, links, audit_lines: source.auditHead()?.sequence ?? 0 } };
 }
 
-// Prepares the target: it must be empty, or an earlier run of the same transfer has begun it.
+// Prepares the target: it must be empty, or an earlier run of the same transfer must have begun it.
 
 /** Connections that were just closed are still listed for a moment. */
 const LOOKS = 20;
@@ -90,7 +88,7 @@ const LOCK = `SELECT pg_try_advisory_lock(hashtextextended('puente transfer', 0)
 
 /**
  * @returns whether an earlier run had begun it.
- * @throws PuenteError store_unusable: rows of another installation, a Puente or another transfer at work on it.
+ * @throws PuenteError store_unusable: rows of another installation, a Puente or another transfer is using it.
  */
 async function beginTransfer(source: Source, target: Target): Promise<boolean> {
   const { location } = target;
@@ -127,7 +125,7 @@ async function soon(isSo: () => Promise<boolean>): Promise<boolean> {
   return isSo();
 }
 
-/** The transferred tables, as both sides have them. @throws PuenteError store_unusable when a table or a column is on one side alone. */
+/** The tables and their columns. @throws PuenteError store_unusable when a table or a column is missing on one side. */
 export async function shapesOf(source: Source, target: Target): Promise<[CarriedTable, Shape][]> {
   const left_out = source
     .tables()
@@ -148,12 +146,12 @@ export async function shapesOf(source: Source, target: Target): Promise<[Carried
   );
 }
 
-// Copies rows in steps. A run that was cut off is continued behind the last row that is there.
+// Copies rows in steps. After an interruption a run continues after the last stored row.
 
 /**
- * A step that is done again does no harm. Rows that changed since, rows before the last one that is there, and rows that a
- * unique index refused, are left to `settle`.
- * @param tell gets rows of the table so far. @returns rows added by this run.
+ * A step may be repeated. Rows that changed since, rows before the last stored one, and rows that a unique index
+ * refused are left to `settle`.
+ * @param tell gets the number of rows of the table so far. @returns rows added by this run.
  */
 async function copyTable(
   source: Source,
