@@ -85,9 +85,7 @@ function translate(table: CompiledTable, source: unknown, context: MappingContex
 
 type Translate = (table: CompiledTable, source: unknown, context: MappingContext) => Translated;
 
-/**
- * Caches answers by frozen context and source: tills poll terminal states, and the tables were a tenth of such a read.
- */
+/** Caches answers of frozen contexts: tills poll terminal states, and the tables were a tenth of such a read. */
 function remembering(work: Translate): Translate {
   const known = new WeakMap<MappingContext, { table: CompiledTable; source: unknown; told: Translated }>();
   return (table, source, context) => {

@@ -184,9 +184,7 @@ function begins(row: Writer, path: Path): boolean {
   return to.length > path.length && contains(path, to);
 }
 
-/**
- * The story provides context values, and constants are always written; a copy needs a source that is always present.
- */
+/** Stories provide context values, and constants are always written; a copy needs a source that is always present. */
 function alwaysFires(row: Row, from: Shape): boolean {
   if (row.verb !== 'copy' || row.otherwise !== null) return true;
   return findIn(from, row.from)?.always ?? false;

@@ -1,4 +1,4 @@
-/** Turns the rows of a table into closures, once, so that applying them costs microseconds. */
+/** Compiles the rows of a table into closures, once, so that applying them costs microseconds. */
 import type { Family } from '../contract/legacy-errors.ts';
 import { PuenteError } from '../error.ts';
 import { type Contract, contractOf, looseObjectsOf } from './contracts.ts';
@@ -34,15 +34,15 @@ export interface CompiledTable {
   apply(source: unknown, context: MappingContext): Applied;
 }
 
-/** Unknown fields that one table records of one call by name: a till has tens. All further ones are one loss. */
+/** Unknown fields of one call that one table records by name: a till has tens. All further ones are one loss. */
 const MOST_UNKNOWN = 50;
-/** Elements of a list whose loss of one field is recorded; for further elements it is the same field. */
+/** Elements of a list whose loss of one field is recorded; further elements lose the same field. */
 const MOST_ELEMENTS = 50;
 
 /** The site of a merchant whose site is not known, or not in the tables. */
 export const OTHER_SITE = 'other';
 
-/** @param sites ids of `sites.yaml`; the table gets one program for each of them, or one for all if no row names a site. */
+/** @param sites ids of `sites.yaml`; the table gets one program for each of them. */
 export function compileTable(table: WrittenTable, sites: readonly string[]): CompiledTable {
   const from = namedContract(table.from);
   const to = namedContract(table.to);
@@ -72,7 +72,7 @@ export function compileTable(table: WrittenTable, sites: readonly string[]): Com
 interface Run extends Applied {
   source: unknown;
   context: MappingContext;
-  /** Where inside an `each` we are, such as `data.terminals[2].`; empty outside. */
+  /** Place inside an `each`, such as `data.terminals[2].`; empty outside. */
   element: string;
   /** How often a loss was recorded: of each unknown field by its name, and of each row in a list. */
   told: Map<string, number>;
@@ -221,7 +221,7 @@ function eachStep(table: string, row: Row, site: string): Step {
   };
 }
 
-/** Keys that the source schema lets through without knowing them. */
+/** Steps for keys that the source schema accepts without naming them. */
 function unknownKeySteps(table: WrittenTable, from: Contract, site: string): Step[] {
   if (table.unknown === undefined) return [];
   const policy =
@@ -253,7 +253,7 @@ function unknownKeyStep(table: string, path: Path, known: ReadonlySet<string>, p
 
 type Visit = (run: Run, source: unknown, at: Path) => void;
 
-/** Visits every object at a path of a shape, in which `[]` is any element, with its own path. */
+/** Visits every object at a path of a shape (`[]` is any element), with its own path. */
 function visitor(path: Path, tell: (run: Run, found: object, at: Path) => void): Visit {
   const every = path.indexOf('[]');
   const own = every === -1 ? path : path.slice(0, every);
@@ -272,16 +272,16 @@ function visitor(path: Path, tell: (run: Run, found: object, at: Path) => void):
   };
 }
 
-// The states tables as a function: an order's status and a policy to what legacy clients see.
+// The states tables as a function: from an order's status and the setting for declined payments to the legacy state.
 
-/** The row for a status the table doesn't know; it must never look final (`test/faults/README.md` F25). */
+/** The row for a status without a row; it must never look final (`test/faults/README.md` F25). */
 export const UNKNOWN_STATUS = 'unknown';
 
 type Declined = Parameters<Tables['state']>[2];
 type Found = StateRow & { known: boolean; detail: string | undefined };
 type ByStatus = ReadonlyMap<string, Record<Declined, Found>[]>;
 
-/** @returns a function that never fails: an unknown status gives the row `unknown`. */
+/** Never fails: an unknown status gives the row `unknown`. */
 export function stateFinder(tables: readonly WrittenStates[]): Tables['state'] {
   const byFamily = new Map(tables.map((table) => [table.family, rowsByStatus(table)]));
   return (family, order, declined) => {
@@ -314,5 +314,4 @@ function rowsByStatus({ table, rows }: WrittenStates): ByStatus {
   return found;
 }
 
-/** The families whose links have states. */
 export const linkFamilies: readonly LinkFamily[] = ['point', 'qr'];

@@ -1,6 +1,4 @@
-/**
- * The mapping context: what a table may read beside its source; each key has its meaning and the calls that have it.
- */
+/** The mapping context: facts that a table may read beside its source, each with its meaning and its calls. */
 import { z } from 'zod';
 import { intentStates } from '../contract/legacy-point.ts';
 import { merchantOrderStates } from '../contract/merchant-orders.ts';

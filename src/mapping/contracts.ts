@@ -1,4 +1,4 @@
-/** The contract schemas a table may name in `from` and `to`. */
+/** The contract schemas that a table may name in `from` and `to`. */
 import { z } from 'zod';
 import { legacyHeaders } from '../contract/legacy-body.ts';
 import * as point from '../contract/legacy-point.ts';
@@ -16,7 +16,6 @@ export interface Contract {
   shape: Shape;
 }
 
-/** Every schema that these contracts export, by its name. */
 const schemas = new Map<string, unknown>([
   ...[point, qr, merchantOrders, orders, payments, terminals].flatMap((contract) => Object.entries<unknown>(contract)),
   ['nothing', z.object({})],
@@ -26,7 +25,7 @@ const schemas = new Map<string, unknown>([
 
 const known = new Map<string, Contract>();
 
-/** The contract of a name; null when tables may not name it. `nothing` has no fields, `context` is `context.ts`. */
+/** Null when tables may not name it. `nothing` has no fields, `context` is `context.ts`. */
 export function contractOf(name: string): Contract | null {
   const schema = schemas.get(name);
   if (!(schema instanceof z.ZodType)) return null;
@@ -35,21 +34,21 @@ export function contractOf(name: string): Contract | null {
   return contract;
 }
 
-// The shape of a contract schema, as a tree that the proofs can walk.
+// The shape of a contract schema, as a tree for the proofs.
 
 export interface Shape {
   /** `any`: the schema allows everything, so every path below exists. */
   kind: 'object' | 'array' | 'leaf' | 'any';
   properties: Map<string, Shape>;
   required: Set<string>;
-  /** The object takes keys that the schema doesn't name. */
+  /** The object accepts keys that the schema doesn't name. */
   loose: boolean;
   item: Shape | null;
   /** Least number of elements of an array. */
   least: number;
 }
 
-/** The shape of what a schema takes in, before its transforms. */
+/** The shape of a schema's input, before its transforms. */
 export function shapeOf(schema: z.ZodType): Shape {
   return build(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema); // its own output, narrowed
 }
@@ -73,7 +72,7 @@ function build(schema: JsonSchema): Shape {
     return { kind: 'object', properties, required: new Set(schema.required), loose, item: null, least: 0 };
   }
   if (schema.type === 'array')
-    return { ...plain('array'), item: build(schema.items as JsonSchema), least: schema.minItems ?? 0 }; // zod always says what an array holds
+    return { ...plain('array'), item: build(schema.items as JsonSchema), least: schema.minItems ?? 0 }; // zod always writes `items`
   const silent = Object.keys(schema).every((key) => key === '$schema' || key === 'description');
   return plain(silent ? 'any' : 'leaf');
 }
@@ -89,14 +88,14 @@ export function leavesOf(shape: Shape, path: Path = []): Path[] {
   return [...shape.properties].flatMap(([key, value]) => leavesOf(value, [...path, key]));
 }
 
-/** Every object that takes unknown keys, with the keys it knows. */
+/** Every object that accepts unknown keys, with its known keys. */
 export function looseObjectsOf(shape: Shape, path: Path = []): { path: Path; known: string[] }[] {
   if (shape.kind === 'array' && shape.item) return looseObjectsOf(shape.item, [...path, '[]']);
   const own = shape.loose ? [{ path, known: [...shape.properties.keys()] }] : [];
   return [...own, ...[...shape.properties].flatMap(([key, value]) => looseObjectsOf(value, [...path, key]))];
 }
 
-/** Whether the path exists; `always` when every step on the way is required. */
+/** Null without such a path; `always` when every step on the way is required. */
 export function findIn(shape: Shape, path: Path): { shape: Shape; always: boolean } | null {
   let at = shape;
   let always = true;

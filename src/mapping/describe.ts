@@ -4,7 +4,7 @@ import { flat, type Row, rowsOf } from './row.ts';
 import type { Documents } from './schema.ts';
 import type { RowDescription, RowParts } from './tables.ts';
 
-/** The rows with these ids, in their order; an id of another revision of the tables is left out. */
+/** In the order of the ids; an id of another revision of the tables is left out. */
 export function describeRows(documents: Pick<Documents, 'tables'>, fired: readonly string[]): RowDescription[] {
   const rows = documents.tables.flatMap((table) => flat(rowsOf(table.table, table.rows)));
   return fired.flatMap((id) => {
@@ -15,7 +15,7 @@ export function describeRows(documents: Pick<Documents, 'tables'>, fired: readon
   });
 }
 
-/** What a drop compares its source with is its converter's business. */
+/** Without the `reads` of a drop, which only its converter needs. */
 function partsOf({ verb, from, constant, reads, policy, to, converter, otherwise }: Row): RowParts {
   return {
     verb,
@@ -28,7 +28,7 @@ function partsOf({ verb, from, constant, reads, policy, to, converter, otherwise
   };
 }
 
-/** What the row takes, as one phrase; explain uses it as well. */
+/** The source of the row, as one phrase. */
 export function sourceText(row: Row): string {
   const from = `\`${printPath(row.from)}\``;
   const reads = row.reads.map((path) => `\`${printPath(path)}\``).join(', ');
@@ -39,7 +39,6 @@ export function sourceText(row: Row): string {
   return `${row.verb === 'each' ? 'each ' : ''}${from}${beside}`;
 }
 
-/** Where the row writes, and how. */
 export function targetText(row: Row): string {
   const to = row.to === null ? '–' : `\`${printPath(row.to)}\``;
   const converter = row.converter === null ? '' : ` by \`${row.converter}\``;

@@ -1,4 +1,4 @@
-/** The states and errors tables as functions: what an order’s status or an upstream error becomes for a legacy client. */
+/** The errors tables as functions: from an upstream error, or a refusal of the engine, to a legacy error. */
 import type { z } from 'zod';
 import { jsonNumber } from '../contract/legacy-amount.ts';
 import { type Family, type LegacyErrorName, legacyError } from '../contract/legacy-errors.ts';
@@ -13,7 +13,7 @@ import { minorUnits } from './values.ts';
 /** An upstream error, read from any of its envelopes (`docs/field-notes.md` Orders §1.5). */
 export interface UpstreamError {
   code: string;
-  /** Message and details, one a line. */
+  /** Message and details, one per line. */
   lines: string[];
 }
 
@@ -24,7 +24,7 @@ interface NumberedRow extends WrittenErrorRow {
   id: string;
 }
 
-/** Rows are tried in order: those of the call with this status, then those for every call; the last one always holds. */
+/** Rows are tried in order: those of the call, then those for every call; the last one always holds. */
 export function errorFinder(tables: readonly WrittenErrors[], rename: Rename): Tables['error'] {
   const numbered = (table: string, name: string, rows: readonly WrittenErrorRow[]): NumberedRow[] =>
     rows.map((row, index) => ({ ...row, id: `${table}#${name}.${index + 1}` }));
@@ -85,16 +85,16 @@ function settle(row: NumberedRow, error: UpstreamError, given: Given): ErrorRow 
   };
 }
 
-/** True when the message of a legacy error has a place for a detail. */
+/** True when a legacy error has a place for a detail. */
 export function wantsDetail(family: Family, error: string): boolean {
   const entry = legacyError(family, error);
   return entry?.message.includes('{}') === true || entry?.error.includes('{}') === true;
 }
 
-// Converters of the errors table: what fills the `{}` of a legacy message, read from the upstream text.
+// Converters of the errors table: they read the text for the `{}` of a legacy message from the upstream error.
 
 export interface Given {
-  /** Upstream property path to the name the client used; null when unknown. */
+  /** Upstream property path to the client's name; null when unknown. */
   rename: (property: string) => string | null;
   context: MappingContext;
 }
@@ -153,13 +153,12 @@ function namedProperty(error: UpstreamError, rename: Given['rename']): string | 
   return null;
 }
 
-// Refusals of the engine: always a legacy error name, so that a till gets an error that it knows.
+// Refusals of the engine, each with a legacy error name, so that tills get an error of the legacy API.
 
 /**
- * @param row the row that refuses, as `table#row`; missing when the contract itself does.
- * @param limitation the one that the till meets with it.
- * @returns PuenteError refused with facts `{ error, detail, row?, limitation? }`; the operation's family has the words,
- * `detail` fills them.
+ * @param row the row that refuses, as `table#row`; missing when the contract refuses.
+ * @param limitation the one that the till meets by the refusal.
+ * @returns PuenteError refused with facts `{ error, detail, row?, limitation? }`; `detail` fills the family's message.
  */
 export function refusal(
   error: LegacyErrorName,
@@ -176,9 +175,9 @@ export function refusal(
   return new PuenteError('refused', `The request was refused: ${error} ${detail}`.trim(), { facts });
 }
 
-/** What the first thing wrong with a legacy request means to the till that sent it (`docs/field-notes.md` Point §1.3, `docs/field-notes.md` QR §1). */
+/** The refusal for the first issue of a request (`docs/field-notes.md` Point §1.3, `docs/field-notes.md` QR §1). */
 export function sourceRefusal(family: Family, issues: readonly z.core.$ZodIssue[], source: unknown): PuenteError {
-  const issue = issues[0] as z.core.$ZodIssue; // a schema that refuses says why
+  const issue = issues[0] as z.core.$ZodIssue; // a failed parse has at least one issue
   const path = issue.path as Path; // JSON has no symbol keys
   const name = propertyName(path);
   if (path.length <= 1) return refusal('missing_property', name);
@@ -191,7 +190,7 @@ export function sourceRefusal(family: Family, issues: readonly z.core.$ZodIssue[
   if (issue.code === 'too_big' && issue.origin === 'number' && name === 'amount') {
     return refusal('amount_maximum', String(issue.maximum));
   }
-  // An empty list is one that is missing.
+  // An empty list counts as missing.
   if (issue.code === 'too_small' && issue.origin === 'array') return refusal('missing_property', name);
   // The captured answer to an `items` that is no list names the whole body (`docs/field-notes.md` QR §1.1).
   if (family === 'qr_v1' && issue.code === 'invalid_type' && issue.expected === 'array')

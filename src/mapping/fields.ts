@@ -1,4 +1,4 @@
-/** The source fields of an operation's request, row by row: what coverage counts, and what a till never sent. */
+/** The source fields of an operation's request, row by row, for coverage and for fields that a till never sent. */
 
 import { OTHER_SITE } from './compile.ts';
 import { contractOf } from './contracts.ts';
@@ -9,7 +9,7 @@ import type { Loss, Operation, RowFacts, SourceField, Tables } from './tables.ts
 
 type TablesOf = Pick<Documents, 'tables' | 'sites'>;
 
-/** @returns a function of operation and site (null: the rows of all sites), which caches its results. */
+/** Finds the fields of operation and site (null: the rows of all sites), and caches them. */
 export function fieldFinder(
   documents: TablesOf,
 ): (operation: Operation, site: string | null) => readonly SourceField[] {
@@ -31,7 +31,7 @@ function fieldsOf({ tables }: TablesOf, operation: Operation, site: string | nul
   const own = [...ofHeaders, ...ownFields(request, [], site)];
   const rows = wholeRows(rowsAt(request, site));
   const takes = rows.filter(isOwn);
-  // A field that rows only look at beside another one is a source field too, unless it has a row of its own at their sites.
+  // A field that rows only read beside another one is a source field too, unless it has its own row at their sites.
   const beside = rows.flatMap((row) =>
     row.reads
       .map(anyElement)
@@ -53,7 +53,7 @@ function isOwn({ verb }: Row): boolean {
   return verb !== 'const' && verb !== 'context';
 }
 
-/** True when the first row counts at each site of the other one. */
+/** True when `row` applies at each site of `other`. */
 function isWherever({ sites, elsewhere }: Row, other: Row): boolean {
   return sites === null || elsewhere !== null || (other.sites?.every((site) => sites.includes(site)) ?? false);
 }
@@ -70,7 +70,7 @@ function fieldOf(table: string, row: Row, path: Path): SourceField {
   };
 }
 
-/** The rows that count at a site, with what the others leave to do there. */
+/** The rows that apply at a site, also by `elsewhere`. */
 function rowsAt({ table, rows }: Pick<WrittenTable, 'table' | 'rows'>, site: string | null): Row[] {
   return rowsOf(table, rows).filter(
     (row) => site === null || row.sites === null || row.sites.includes(site) || row.elsewhere !== null,
@@ -109,12 +109,11 @@ export function factsFinder(tables: readonly WrittenTable[]): Pick<Tables, 'fact
   };
 }
 
-/** The weight of a loss, the advice, and the row that lost it. */
 export function lossFacts(tables: Pick<Tables, 'facts'>, loss: Loss): RowFacts {
   return tables.facts(loss.table, loss.path, loss.why);
 }
 
-/** The rows of one field: those that take it, and those that read it for another. */
+/** The rows of one field: those that take it, and those that read it for another field. */
 interface Candidates {
   own: Row[];
   beside: Row[];

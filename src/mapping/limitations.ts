@@ -1,9 +1,9 @@
-/** The grammar of `limitations.yaml`: what a till sees otherwise than legacy showed it, and which calls have met it. */
+/** The grammar of `limitations.yaml`: differences from legacy that a till sees, and which calls have met them. */
 import { z } from 'zod';
 
 /**
- * Limitations that no table and no answer shows: the code that applies one marks the exchange (`proxy/evidence/limitation-mark.ts`).
- * `check` proves that each of them, and no other, has a condition with `noted`.
+ * Limitations that neither tables nor answers show: the code that applies one marks the exchange
+ * (`proxy/evidence/limitation-mark.ts`). `check` proves that exactly these have a condition with `noted`.
  */
 export const markedInCode = [
   'LIM-01',
@@ -35,14 +35,14 @@ export type MarkedLimitation = (typeof markedInCode)[number];
 
 const sentence = z.string().min(12, 'say it in a sentence');
 const list = z.array(z.string().min(1)).min(1);
-/** Calls upstream by the name that exchanges keep. */
+/** Upstream calls by their name in exchanges. */
 const asked = z.enum(['create', 'cancel', 'refund', 'payment_search', 'merchant_order_search', 'legacy_events']);
 export type AskedName = z.infer<typeof asked>;
 
 /** Facts of a call on the orders lane, all of which must hold. */
 const condition = z
   .strictObject({
-    /** True: answered 2xx. False: answered anything else. */
+    /** True: answered 2xx. False: any other answer. */
     ok: z.boolean().optional(),
     /** The till was answered one of these errors of its family's catalogue. */
     errors: list.optional(),
@@ -59,19 +59,19 @@ const condition = z
       .optional(),
     /** None of these calls was made upstream. */
     unasked: z.array(asked).min(1).optional(),
-    /** The code has marked it. */
+    /** The code has marked the exchange. */
     noted: z.literal(true).optional(),
   })
   .refine((facts) => Object.keys(facts).length > 0, 'a condition needs a fact');
 export type LimitationCondition = z.infer<typeof condition>;
 
-/** How hits are counted: by calls, one of whose conditions holds; by notices; or not at all, with the reason. */
+/** Counts calls that meet a condition, or notices; or nothing, with the reason. */
 const counted = z.union([
   z.array(condition).min(1),
   z.strictObject({
     /** Every notice that was delivered in this form. */
     notices: z.literal('point'),
-    /** Only while `notices.user_agent` is this. */
+    /** Only while `notices.user_agent` has this value. */
     agent: z.string().min(1).optional(),
   }),
   z.strictObject({
@@ -90,10 +90,10 @@ export const limitationsFile = z.strictObject({
       effect: sentence,
       cause: sentence,
       workaround: sentence,
-      /** Whose calls can meet it. */
+      /** Operations whose calls can meet it. */
       operations: list,
       counted,
-      /** Names the test that shows exactly this difference, and that it is counted. */
+      /** The test that shows exactly this difference, and that it is counted. */
       test: z.string().min(1),
     }),
   ),

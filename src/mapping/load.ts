@@ -1,4 +1,4 @@
-/** Reads the table files, proves them, and hands out the compiled tables; the only file here that touches the disk. */
+/** Reads the table files, proves them, and returns the compiled tables; the only file here that uses the disk. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
@@ -14,9 +14,9 @@ import { type Documents, errorsTable, fieldTable, operationsFile, sitesFile, sta
 import type { LoadedTables } from './tables.ts';
 
 /**
- * The compiled tables of a directory: `operations.yaml`, `sites.yaml` and one folder per family.
- * @param proved_in directory of the cache of proved tables: with it a start takes a fifth less processor time (2.8 s to 2.15);
- * null for no cache.
+ * The tables of a directory: `operations.yaml`, `sites.yaml` and one folder per family.
+ * @param proved_in directory of the cache of proved tables: a start takes a fifth less processor time with it (2.8 s to
+ * 2.15); null for no cache.
  * @throws PuenteError bad_tables, with every proof that fails, its file and its row in the message.
  */
 export function loadTables(directory: string, proved_in: string | null = null): LoadedTables {
@@ -33,7 +33,7 @@ export function loadTables(directory: string, proved_in: string | null = null): 
   return assemble(documents);
 }
 
-/** The files as the grammar reads them, with a failure for everything it doesn't understand. */
+/** The files parsed by the grammar, with a failure for each violation. */
 export function readDocuments(directory: string): { documents: Documents; failures: Failure[] } {
   return documentsOf(readTexts(directory));
 }
@@ -74,7 +74,7 @@ function documentsOf({ texts, failures }: Written): { documents: Documents; fail
   return { documents, failures };
 }
 
-/** Beside the code that Node has compiled, and to be trusted as far as that. */
+/** Beside Node's compile cache, and trusted as much as that cache. */
 const PROVED = 'tables.json';
 const PROVERS = ['../error.ts', '../contract', '../mapping'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
@@ -84,7 +84,7 @@ const LIBRARIES = ['zod', 'yaml', 'lossless-json'];
 interface Keeping {
   /** @returns null when other tables or other code were proved, or the file is damaged. */
   read(): Documents | null;
-  /** Atomically; when nothing can be written, the next start proves again. */
+  /** Atomic; without write permission the next start proves again. */
   write(documents: Documents): void;
 }
 
@@ -110,13 +110,13 @@ function keeping(directory: string, texts: Written['texts']): Keeping {
         writeFileSync(unfinished, `${headOf(json)}\n${json}`, { mode: 0o600 });
         renameSync(unfinished, path);
       } catch {
-        // A read-only installation; nothing is lost but time.
+        // A read-only installation only loses time.
       }
     },
   };
 }
 
-/** A hash over all that a proof depends on: the tables, the code that reads and proves them, and its libraries. */
+/** A hash over all inputs of a proof: the tables, the code that reads and proves them, and its libraries. */
 function proofKey(texts: Written['texts']): string {
   const hash = createHash('sha256').update(JSON.stringify([process.version, texts]));
   for (const path of [...PROVERS.flatMap(sourcesOf), ...LIBRARIES.map(packageOf)]) hash.update(readFileSync(path));
@@ -163,7 +163,7 @@ function readFile(documents: Documents, file: string, text: string, failures: Fa
     if (parsed.success) keep(parsed.data);
     else failures.push(...parsed.error.issues.map((issue) => grammarFailure(file, issue)));
   };
-  const role = (content as { role?: unknown } | null)?.role; // any YAML value; only looked at
+  const role = (content as { role?: unknown } | null)?.role; // any YAML value; only read
   if (file === 'operations.yaml')
     take(operationsFile, ({ operations, carried }) => {
       documents.operations.push(...operations);
@@ -176,10 +176,9 @@ function readFile(documents: Documents, file: string, text: string, failures: Fa
   else take(fieldTable, (table) => documents.tables.push({ file, ...table }));
 }
 
-/** The lists whose elements are rows. */
 const ROW_LISTS = /^(?:rows|operations|carried|sites|limitations|any|never|calls)$/;
 
-/** Where in the file, counting rows from 1 as people do. */
+/** The place in the file, with rows counted from 1. */
 function grammarFailure(file: string, issue: z.core.$ZodIssue): Failure {
   const rest = issue.path.map((segment) => (typeof segment === 'number' ? segment + 1 : String(segment)));
   const row: string[] = [];

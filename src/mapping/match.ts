@@ -1,11 +1,11 @@
-/** Compares a legacy answer with the one made of the orders side, field by field, by the matchers that the rows of its table name. */
+/** Compares a legacy answer with the translated answer of orders, field by field, by the matchers of its rows. */
 import { decimalOf } from '../contract/legacy-amount.ts';
 import { type Path, printPath, reader } from './path.ts';
 import { type Matcher, type Row, rowsOf } from './row.ts';
 import type { Documents } from './schema.ts';
 import { type ComparedField, OTHERS, type Tables } from './tables.ts';
 
-/** The comparison of every operation that is read on both sides; any other operation has nothing to compare. */
+/** Compares operations with double reads; any other operation has no fields to compare. */
 export function compareAnswers({ operations, tables }: Pick<Documents, 'operations' | 'tables'>): Tables['compare'] {
   const wanted = operations.filter((one) => one.double_read);
   const fields = new Map(
@@ -26,7 +26,6 @@ export function compareAnswers({ operations, tables }: Pick<Documents, 'operatio
 /** A place in the answer that rows write: an object with fields, a list with elements, or a value. */
 interface Field {
   matcher: Matcher;
-  /** Reads the key of an element. */
   by: ((element: unknown) => unknown) | null;
   fields: Map<string, Field>;
   element: Field | null;
@@ -144,7 +143,7 @@ function differenceOf(legacy: unknown, orders: unknown): ComparedField['differen
   return typeName(legacy) === typeName(orders) ? 'value' : 'type';
 }
 
-/** A number and the same number in quotes are the same. */
+/** A number equals the same number in quotes. */
 function sameNumber(legacy: unknown, orders: unknown): boolean {
   const one = decimalOf(legacy);
   const other = decimalOf(orders);

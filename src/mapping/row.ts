@@ -136,10 +136,7 @@ export function rowsOf(table: string, rows: readonly WrittenRow[], parent = ''):
   });
 }
 
-/**
- * As an internalized string of V8, which compares by address: a call that fires thirty rows compares ids some hundred
- * times.
- */
+/** Internalized in V8, which compares it by address: a call that fires thirty rows compares ids some hundred times. */
 function oneText(text: string): string {
   const [one = text] = Object.keys({ [text]: true });
   return one;

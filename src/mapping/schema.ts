@@ -8,16 +8,18 @@ const name = z.string().regex(/^[a-z][a-z0-9_.]*$/);
 const family = z.enum(families);
 const unknownKeys = z.union([z.enum(policies), z.record(z.string(), z.enum(policies))]);
 
-/** A table of rows between two contract schemas. */
 export const fieldTable = z.strictObject({
   table: name,
   family,
-  /** A table that no operation names: headers of a family's requests, the Point notice, a payment made of its order, a payment's names in a collection. */
+  /**
+   * Roles of tables that no operation names: headers of a family's requests, the Point notice, a payment built from its
+   * order, a payment's names in a collection.
+   */
   role: z.enum(['headers', 'notice', 'payment', 'collection']).optional(),
   from: z.string(),
   to: z.string(),
   source: z.string().min(4),
-  /** What happens to keys the source schema doesn't name: one policy, or one by site with `elsewhere`. */
+  /** The policy for keys that the source schema doesn't name: one, or one by site with `elsewhere`. */
   unknown: unknownKeys.optional(),
   rows: z.array(writtenRow).min(1),
 });
@@ -27,7 +29,7 @@ export type WrittenTable = z.infer<typeof fieldTable>;
 export const noticeTopics = ['point', 'payment', 'merchant_order'] as const;
 export type NoticeTopic = (typeof noticeTopics)[number];
 
-/** How order statuses show in a family's own states. */
+/** From order statuses to a family's own states. */
 export const statesTable = z.strictObject({
   table: name,
   family,
@@ -44,7 +46,7 @@ export const statesTable = z.strictObject({
       final: z.boolean(),
       /** In the order of sending. */
       notices: z.array(z.enum(noticeTopics)),
-      /** What a held state shows as once it can't move any more; rows without it are not held. */
+      /** The state shown for a held state once it can't change any more; rows without it are not held. */
       settled: z.string().optional(),
       why,
     }),
@@ -55,7 +57,7 @@ export const statesTable = z.strictObject({
 export type WrittenStates = z.infer<typeof statesTable>;
 
 const errorRow = z.strictObject({
-  /** Missing in the default row. `4xx` and `5xx` are every status of the class; `4xx` counts as a default too. */
+  /** Missing in the default row. `4xx` and `5xx` are every status of the class; both count as defaults too. */
   status: z.union([z.int().min(400).max(599), z.enum(['4xx', '5xx'])]).optional(),
   /** Missing: any code. Empty: the one documented answer without a code. */
   code: z.string().optional(),
@@ -70,7 +72,7 @@ const errorRow = z.strictObject({
 });
 export type WrittenErrorRow = z.infer<typeof errorRow>;
 
-/** How upstream errors become legacy errors: rows by call, then rows for every call, the last one the default. */
+/** From upstream errors to legacy errors: rows by call, then rows for every call, the last one the default. */
 export const errorsTable = z.strictObject({
   table: name,
   family,
@@ -88,20 +90,20 @@ export const operationsFile = z.strictObject({
       method: z.enum(['GET', 'POST', 'PATCH', 'PUT', 'DELETE']),
       /** Express path with named parameters, e.g. `/point/integration-api/devices/:device_id/payment-intents`. */
       path: z.string().startsWith('/'),
-      /** Whose errors and envelope it has. */
+      /** The family with its errors and envelope. */
       family,
-      /** What a merchant is moved by (`docs/glossary.md` Stage). */
+      /** The kind by which merchants are moved (`docs/glossary.md` Stage). */
       kind: z.enum(['devices', 'intents', 'qr', 'payments']),
       /** The story in `proxy` that runs it. */
       story: name,
-      /** The call that is made of it. */
+      /** The upstream call that it becomes. */
       upstream: z.string().nullable(),
       /** Further calls of its story, as `GET /v1/orders/:order_id`; `legacy GET …` for calls of the legacy API. */
       asks: z.array(z.string().regex(/^(?:legacy )?(?:GET|POST) \/\S+$/)).default([]),
       /** Table names; null where the call has no translated request or answer. */
       request: name.nullable(),
       answer: name.nullable(),
-      /** `json`: a JSON body is required; `optional`: there may be none; `dropped`: it is ignored (`docs/architecture.md` Decision 12). */
+      /** `json`: required; `optional`: may be missing; `dropped`: ignored (`docs/architecture.md` Decision 12). */
       body: z.enum(['json', 'optional', 'dropped']),
       /** In shadow it is read on both sides, and the answers are compared. */
       double_read: z.boolean().default(false),
@@ -137,7 +139,7 @@ export const sitesFile = z.strictObject({
 });
 export type WrittenSite = z.infer<typeof sitesFile>['sites'][number];
 
-/** All files of the directory, as the grammar reads them. */
+/** All files of the directory, parsed by the grammar. */
 export interface Documents {
   revision: string;
   operations: WrittenOperation[];

@@ -107,10 +107,7 @@ export interface StateRow {
   final: boolean;
   /** Hidden from clients until it can't change any more: `action_required` (`docs/field-notes.md` Point §2). */
   held: boolean;
-  /**
-   * Legacy's notices of this state (`docs/field-notes.md` Point §3.1, `docs/field-notes.md` QR §5.1), in order of
-   * sending.
-   */
+  /** Legacy's notices (`docs/field-notes.md` Point §3.1, `docs/field-notes.md` QR §5.1), in order of sending. */
   notices: readonly NoticeTopic[];
   /** `table#row`. */
   row: string;
@@ -159,9 +156,7 @@ export interface Tables {
   state(family: LinkFamily, order: OrderState, declined: 'error' | 'finished'): StateRow & { known: boolean };
   /** Currency and decimals of a site (`MLA`, …); an unknown site, or null, has two decimals. */
   site(site: string | null): { currency: string; exponent: number };
-  /**
-   * The fields of an operation's legacy request; none without a translation. @param site null: the rows of all sites.
-   */
+  /** The fields of a legacy request; none without a translation. @param site null: the rows of all sites. */
   fields(operation: Operation, site: string | null): readonly SourceField[];
   /**
    * Facts of a source field; without a row its weight is guessed from its name.

@@ -1,4 +1,4 @@
-/** Values of tables: money between minor units and decimal strings, exact (`docs/architecture.md` Decision 4: BigInt and text, never a double), times, and what a converter is. */
+/** Values of tables: exact money (`docs/architecture.md` Decision 4: BigInt and text, no double), times, converters. */
 
 import { firstCharacters, isWithinCharacters } from '../contract/identifiers.ts';
 import { isExactNumber, plainNumber } from '../contract/json.ts';
@@ -12,24 +12,21 @@ import type { MappingContext } from './tables.ts';
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,15}))?$/;
 
 /**
- * Minor units as a decimal string: 1500 with exponent 2 is `15.00`, with exponent 0 `1500`.
- * @returns undefined when the value is not a positive safe integer or the exponent is not known.
+ * 1500 minor units with exponent 2 are `15.00`, with exponent 0 `1500`.
+ * @returns undefined when the value is no safe integer of zero or more, or the exponent is not known.
  */
 export function decimalText(minor: unknown, exponent: number): string | undefined {
   if (typeof minor !== 'number' || !Number.isSafeInteger(minor) || minor < 0 || !(exponent >= 0)) return undefined;
   return decimalOfMinor(BigInt(minor), exponent);
 }
 
-/** The same of any number of minor units, zero or more, with an exponent that is known. */
+/** The same for zero or more minor units, with a known exponent. */
 export function decimalOfMinor(minor: bigint, exponent: number): string {
   const digits = String(minor).padStart(exponent + 1, '0');
   return exponent === 0 ? digits : `${digits.slice(0, -exponent)}.${digits.slice(-exponent)}`;
 }
 
-/**
- * A decimal string as minor units: `24.5` with exponent 2 is 2450. Digits beyond the exponent must be zero.
- * @returns undefined when that is not exact.
- */
+/** `24.5` with exponent 2 is 2450 minor units. @returns undefined when the result is not exact. */
 export function minorUnits(decimal: unknown, exponent: number): number | undefined {
   const match = typeof decimal === 'string' ? DECIMAL.exec(decimal) : null;
   if (!match || !(exponent >= 0)) return undefined;
@@ -44,7 +41,7 @@ export function minorUnits(decimal: unknown, exponent: number): number | undefin
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * Minor units, from the source text of the number; null without an amount, for a refund of all that is left.
+ * Minor units, from the source text of the number; null without an amount, for a refund of the whole rest.
  * @throws PuenteError refused: no number (4041), zero or less (4040), or more decimals than the currency has.
  */
 export function askedAmount(amount: unknown, exponent: number): number | null {
@@ -69,7 +66,9 @@ export function instant(at: unknown): string | undefined {
   return typeof at === 'number' && Number.isFinite(at) ? `${new Date(at).toISOString().slice(0, 19)}Z` : undefined;
 }
 
-/** Epoch milliseconds to `2026-01-31 17:10:37` in UTC (`docs/field-notes.md` Point §3.1); undefined when it is no time. */
+/**
+ * Epoch milliseconds to `2026-01-31 17:10:37`, UTC (`docs/field-notes.md` Point §3.1); undefined when it is no time.
+ */
 export function dateTime(at: unknown): string | undefined {
   return instant(at)?.slice(0, 19).replace('T', ' ');
 }
@@ -84,14 +83,14 @@ export function offsetTime(value: unknown): string | undefined {
   return new Date(milliseconds - OFFSET_MS).toISOString().replace('Z', '-04:00');
 }
 
-// What a converter is: a pure function that a row names in `with`, from a source value to a target value, a loss or a refusal.
+// Converters: pure functions that a row names in `with`, from a source value to a target value, a loss or a refusal.
 
-/** No `value` means that nothing is written. */
+/** No `value`: nothing is written. */
 export interface Converted {
   value?: unknown;
-  /** What did not reach the other side, as a sentence. */
+  /** A sentence about the lost value. */
   loss?: string;
-  /** `limitation`: the one that the till meets by being refused. */
+  /** `limitation`: the one that the refusal is a case of. */
   refusal?: { error: LegacyErrorName; detail: string; limitation?: MarkedLimitation };
 }
 
@@ -104,20 +103,20 @@ export interface Given {
 export interface Converter {
   /** What it does, for the generated page. */
   says: string;
-  /** What it takes may be lost in part or as a whole, which is recorded. */
+  /** Its source may be lost in part or as a whole, which is recorded. */
   loses?: true;
   convert: (value: unknown, given: Given) => Converted;
 }
 
 export const NOTHING: Converted = {};
 
-/** Decimals of the site's currency; NaN where the context names none, which no amount survives. */
+/** Decimals of the site's currency; NaN without an exponent in the context, which makes every amount invalid. */
 export function exponentOf(context: MappingContext): number {
   const exponent = context.exponent;
   return typeof exponent === 'number' ? exponent : Number.NaN;
 }
 
-/** Its first characters (Unicode code points), with a loss where there are more. */
+/** Its first characters (Unicode code points), with a loss when it has more. */
 export function cutText(value: unknown, most: number): Converted {
   const whole = String(value);
   if (isWithinCharacters(whole, most)) return { value: whole };

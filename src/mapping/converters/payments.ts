@@ -16,7 +16,7 @@ import {
   wholeNumber,
 } from '../values.ts';
 
-/** Statuses of a payment inside an order, as the payments API names them; anything else is under way. */
+/** From statuses of a payment inside an order to those of the payments API; any other status is under way. */
 const PAYMENT_STATUS: Readonly<Record<string, string>> = {
   created: 'pending',
   processed: 'approved',
@@ -32,7 +32,7 @@ const REFUND_STATUS: Readonly<Record<string, string>> = {
   failed: 'rejected',
 };
 
-/** A fee of a payment by its type: its amount, 0 where the payment has other fees or none. */
+/** The amount of a fee of this type; 0 without such a fee. */
 const feeOf = (type: string): Converter => ({
   says: `the amount of the \`${type}\` among the fees, 0 when there is none`,
   convert: (value) => {
@@ -164,7 +164,7 @@ export const merchantOrderConverters: Readonly<Record<string, Converter>> = {
 
 interface Sums {
   sale_minor: number;
-  /** What the buyer paid, discounts and withdrawn cash included. */
+  /** Paid by the buyer, discounts and withdrawn cash included. */
   paid_minor: number;
   refunded_minor: number;
   status: 'approved' | 'refunded';
@@ -190,7 +190,7 @@ function sumsOf({ reads, context }: Given): Sums | undefined {
 
 type OrderPayments = NonNullable<Order['transactions']>['payments'];
 
-/** The order has no times of its payment, but for its own last change (LIM-39). */
+/** The order has no time of its payment, only its own last change (LIM-39). */
 function merchantOrderPayments(value: unknown, given: Given): { value: unknown } {
   const { context, reads } = given;
   const sums = sumsOf(given);
@@ -214,12 +214,12 @@ function merchantOrderPayments(value: unknown, given: Given): { value: unknown }
   return { value: [payment] };
 }
 
-/** Minor units as a JSON number; 0 for what is no amount. */
+/** Minor units as a JSON number; 0 when it is no amount. */
 function amountNumber(minor: number, context: MappingContext): unknown {
   return jsonNumber(decimalText(minor, exponentOf(context)) ?? '0');
 }
 
-/** What of a till's body shows in its merchant order; checked when the sale was made. */
+/** The part of a till's body that its merchant order shows; checked when the sale was made. */
 export interface Asked {
   notification_url?: unknown;
   sponsor_id?: unknown;
@@ -260,7 +260,7 @@ function numberOrText(written: unknown): string {
   return typeof value === 'number' ? String(value) : (text(value) ?? '');
 }
 
-/** The number of the integrator's account, v1 or v2; null when the till named none. */
+/** The number of the integrator's account, v1 or v2; null without one. */
 export function sponsorOf({ sponsor_id, sponsor }: Asked): unknown {
   return wholeNumber(sponsor_id ?? sponsor?.id).value ?? null;
 }

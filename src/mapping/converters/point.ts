@@ -17,7 +17,7 @@ import {
   wholeNumber,
 } from '../values.ts';
 
-/** Longest description the orders API takes (`docs/field-notes.md` Spec Limits). */
+/** Longest description of the orders API (`docs/field-notes.md` Spec Limits). */
 const MAX_DESCRIPTION = 150;
 /** Shortest and longest life of a Point order, seconds (`docs/field-notes.md` Spec Limits: PT30S and PT3H). */
 const MIN_LIFE_S = 30;
@@ -25,7 +25,6 @@ const MAX_LIFE_S = 3 * 60 * 60;
 /** Largest page of `/terminals/v1/list`; larger limits are clamped there too (`docs/field-notes.md` Orders §5). */
 const MAX_PAGE = 50;
 
-/** By the name a row uses. */
 export const pointConverters: Readonly<Record<string, Converter>> = {
   amount_text: {
     says: "minor units to a decimal string, with the decimals of the site's currency; BigInt, never a double",
@@ -145,7 +144,7 @@ function byVoucherSetting(property: string, value: unknown, { context }: Given):
   if (context.voucher === 'drop')
     return { loss: `orders have no counterpart of ${String(value)}; the preference is dropped` };
   const refusal = { error: 'invalid_property', detail: property } as const;
-  // Legacy took this one, and no other word that orders don't know.
+  // Legacy accepted this type, and no other value that orders lack.
   return { refusal: value === 'voucher_card' ? { ...refusal, limitation: 'LIM-07' } : refusal };
 }
 
@@ -164,7 +163,7 @@ function lifetime(value: unknown): Converted {
     : { ...kept, loss: `a Point order lives ${MIN_LIFE_S} to ${MAX_LIFE_S} seconds; taken as ${clamped}` };
 }
 
-/** Readiness knows such terminals by it (`ops/readiness/remarks.ts`). */
+/** Readiness finds such terminals by this text (`ops/readiness/remarks.ts`). */
 export const SELF_SERVICE_SHOWN = 'legacy documents no SELF_SERVICE; the terminal is shown in it and keeps it';
 
 function operatingMode(value: unknown): Converted {

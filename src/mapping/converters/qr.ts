@@ -18,7 +18,7 @@ import {
 } from '../values.ts';
 import { type Asked, sponsorOf } from './payments.ts';
 
-// The limits of items in a QR order, and what becomes of a sale that has more than ten (`docs/field-notes.md` Orders §1.2).
+// The limits of items in a QR order, and the folding of more than ten items (`docs/field-notes.md` Orders §1.2).
 
 /** Longest title and longest description (`docs/field-notes.md` Spec Order). */
 export const MAX_TITLE = 150;
@@ -29,14 +29,13 @@ export const MAX_CODE = 30;
 /** Most items of an order (`docs/field-notes.md` Orders §1.2). */
 const MAX_ITEMS = 10;
 
-/** An item as this table writes it. */
 interface OrderItem {
   title: string;
   unit_price: string;
   quantity: number;
 }
 
-/** Never refuses a sale for its length, and never changes its sum: what is beyond nine becomes one item of quantity 1. */
+/** Never refuses a sale for its length, and keeps its sum: of more than ten items, those after the ninth become one. */
 export function foldItems(value: unknown, exponent: number): Converted {
   const items = value as OrderItem[]; // rows of the same table have just made them
   if (items.length === 0) return NOTHING;
@@ -55,19 +54,18 @@ export function foldItems(value: unknown, exponent: number): Converted {
   return { value: [...kept, folded], loss };
 }
 
-/** ` +` and a number of items that a body of 64 KiB can't outgrow. */
+/** ` +` and a number of items that a body of 64 KiB can't exceed. */
 const SUFFIX_ROOM = 8;
 
-// How long a QR order lives: the header of v1 in seconds, the date of v2, and the limits of orders (`docs/field-notes.md`
-// QR §10).
+// Lifetimes of QR orders: the header of v1, the date of v2, limits of orders (`docs/field-notes.md` QR §10).
 
 /** Shortest and longest life of a QR order, seconds (`docs/field-notes.md` Spec Limits: 30 s and 3600 h). */
 export const MIN_LIFE_S = 30;
 export const MAX_LIFE_S = 3600 * 3600;
-/** What v1 lived without a header, seconds (`docs/field-notes.md` QR §1.1). */
+/** Lifetime of v1 without a header, seconds (`docs/field-notes.md` QR §1.1). */
 export const V1_LIFE_S = 600;
 
-/** ISO 8601 with an offset; tills send milliseconds, and offsets with and without a colon (`docs/field-notes.md` QR §1.2). */
+/** ISO 8601; tills send milliseconds, and offsets with and without a colon (`docs/field-notes.md` QR §1.2). */
 const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})$/;
 
 /** Whole seconds in a header, as a duration. */
@@ -78,10 +76,7 @@ export function secondsOfHeader(value: unknown): Converted {
   return { value: `PT${V1_LIFE_S}S`, loss };
 }
 
-/**
- * The date counts more than the header, because it is the documented one.
- * @param fallback the header's duration, when there was one.
- */
+/** The date wins over the header, because it is documented. @param fallback the header's duration, if any. */
 export function lifeUntil(fallback: unknown, date: unknown, context: MappingContext): Converted {
   if (typeof date !== 'string') return fallback === undefined ? NOTHING : { value: fallback };
   const until = MOMENT.test(date) && isOnCalendar(date) ? Date.parse(date) : Number.NaN;
@@ -107,7 +102,6 @@ function clamped(seconds: number): Converted {
 /** The currency of an unknown site in `sites.yaml`; in ISO 4217 it is no currency. */
 const NO_CURRENCY = 'XXX';
 
-/** By the name a row uses. */
 export const qrConverters: Readonly<Record<string, Converter>> = {
   items_total: {
     says: 'the sum of `unit_price × quantity` as a decimal string, exact; a sum of nothing is refused',
