@@ -60,7 +60,6 @@ export interface Said {
   facts: Readonly<Record<string, Fact>>;
 }
 
-/** A message with its text. */
 export type Spoken = Sentence & { said: Said };
 
 export interface Sentence {

@@ -57,7 +57,6 @@ export function sourcesOf(config: Config): ReadonlyMap<string, string> {
   return sources.get(config) ?? new Map();
 }
 
-/** An issue of zod as a sentence: setting, source, the value found, allowed values. */
 function sentence(issuePath: readonly PropertyKey[], layer: Layer): string {
   const leaf = leaves().find(({ path }) => path.every((name, index) => name === issuePath[index]));
   if (leaf === undefined) return `${issuePath.join('.')} is no setting of Puente.`;
@@ -265,11 +264,7 @@ export function settleForms({ values, refusals }: Layer): Layer {
   return { values: settled, refusals: found };
 }
 
-/**
- * Reads the file of every secret, without the white space around it. Refusals get a sentence for each file that can't
- * be used.
- * @param cwd base of relative paths.
- */
+/** Reads the file of each secret, trimmed; a bad file gets a sentence. @param cwd base of relative paths. */
 export function withSecretsOfFiles({ values, refusals }: Layer, cwd: string): Layer {
   const filled = new Map(values);
   const found = [...refusals];

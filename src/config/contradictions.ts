@@ -90,7 +90,6 @@ function moveWindow(text: string | null): string[] {
   }
 }
 
-/** No person has a token of the ops door. */
 export function hasNoPeople({ token, tokens }: { token: Secret | null; tokens: object }): boolean {
   return token === null && Object.keys(tokens).length === 0;
 }

@@ -22,7 +22,6 @@ export interface SettingDescription {
   comment: string;
 }
 
-/** In the order of the schema. */
 export function describeSettings(): SettingDescription[] {
   const defaults = written('default.yaml');
   const sandbox = written('sandbox.yaml');
@@ -138,7 +137,6 @@ const SECTIONS: readonly string[] = [
   'notices',
 ];
 
-/** Read from the files of this build at first use. */
 let described: ReturnType<typeof describeSettings> | null = null;
 
 export function assumptionsOf(config: Config): Line<'assumptions'>[] {
@@ -177,8 +175,7 @@ export function isSecret(path: string): boolean {
 }
 
 /**
- * Sections and settings in the order of the schema, with the reasons of `config/default.yaml`.
- * @param offered settings that are added as comments, with their defaults.
+ * In the order of the schema, with the reasons of the defaults. @param offered added as comments, with their defaults.
  */
 export function renderDraft(draft: Draft, head: readonly string[], offered: readonly string[]): string {
   const lines = head.map((line) => `# ${line}`.trimEnd());

@@ -18,7 +18,6 @@ export function milliseconds(least: number, most: number = LONGEST_MS) {
   return wholeNumber(least, most, 'milliseconds');
 }
 
-/** @param unit such as `bytes`. */
 export function wholeNumber(least: number, most: number, unit?: string) {
   const of = unit === undefined ? '' : ` of ${unit}`;
   return z

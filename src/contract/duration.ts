@@ -13,13 +13,9 @@ const ALTERNATIVES = [
 /** Limits of each component in the alternative form: a component stays below its carry. */
 const CARRY: readonly number[] = [Number.POSITIVE_INFINITY, 12, 31, 24, 60, 60];
 
-/** Milliseconds of the components with a fixed length. */
 const FIXED_MS = { weeks: 604_800_000, days: 86_400_000, hours: 3_600_000, minutes: 60_000, seconds: 1000 } as const;
 
-/**
- * Null when the text is no ISO 8601 duration.
- * @param from_ms the beginning, epoch milliseconds: years and months have the length of the calendar from there (UTC).
- */
+/** Null for no ISO 8601 duration. @param from_ms epoch ms: years and months follow the UTC calendar from there. */
 export function durationMs(text: string | undefined, from_ms: number): number | null {
   const parts = text === undefined ? null : partsOf(text);
   if (parts === null) return null;

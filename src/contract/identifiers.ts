@@ -5,10 +5,7 @@ import { z } from 'zod';
 export const ORDER_ID = /^ORD(?:TST)?[0-9A-Za-z]{26}$/;
 /** `{terminal_type}__{terminal_serial}`; the allow-list of `test/faults/README.md` F76. */
 export const TERMINAL_ID = /^[A-Za-z0-9_-]{1,64}$/;
-/**
- * Point Pro 2 and 3 by the types in their ids. The specification has only the names (`docs/field-notes.md` Spec Order);
- * these types are from ids that merchants published.
- */
+/** Point Pro 2 and 3, by ids in public; the specification has only names (`docs/field-notes.md` Spec Order). */
 export const POINT_PRO_ID = /^(?:GERTEC_MP35P|PAX_Q92)__/;
 /** The integrator's own id of a store or a point of sale; the same allow-list (`docs/field-notes.md` QR §4). */
 export const EXTERNAL_ID = /^[A-Za-z0-9_-]{1,64}$/;

@@ -48,10 +48,7 @@ function keysIn(value: Json): number {
   return count;
 }
 
-/**
- * Makes every whole number that a double holds exactly a number, in any spelling: `1500.0` and `1.5E+3` are 1500, as in
- * a JSON schema that requires an integer. Other numbers keep their source text.
- */
+/** Makes `1500.0` and `1.5E+3` 1500, as a JSON schema reads them; fractions and longer numbers keep their text. */
 export function withWholeNumbers(value: Json): Json {
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof LosslessNumber) return plainNumber(value);
@@ -60,7 +57,6 @@ export function withWholeNumbers(value: Json): Json {
   return value;
 }
 
-/** The same for a single value. */
 export function plainNumber<Value>(value: Value): Value | number {
   return value instanceof LosslessNumber ? (wholeNumber(value.value) ?? value) : value;
 }

@@ -177,16 +177,12 @@ export type LegacyErrorName = {
   [F in Family]: keyof (typeof catalogues)[F];
 }[Family];
 
-/** Null when the family has no such error. */
 export function legacyError(family: Family, name: string): LegacyErrorEntry | null {
   const catalogue: Readonly<Record<string, LegacyErrorEntry>> = catalogues[family];
   return Object.hasOwn(catalogue, name) ? (catalogue[name] ?? null) : null;
 }
 
-/**
- * In its family's envelope; never an `id` (`docs/field-notes.md` Point §1.9, `docs/field-notes.md` QR §1.1 and §3).
- * @param detail replaces `{}`.
- */
+/** Never has an `id` (`docs/field-notes.md` Point §1.9, QR §1.1 and §3). @param detail replaces `{}`. */
 export function errorBody(family: Family, entry: LegacyErrorEntry, detail: string): Record<string, unknown> {
   const named = namesOf(family, detail);
   const message = entry.message.replace('{}', named.text).trim();

@@ -129,10 +129,7 @@ export const listEventsAnswer = z.object({
   }),
 });
 
-/**
- * `pos_id` a number, `store_id` a digit string or null, mode PDV, STANDALONE or SELF_SERVICE (`docs/field-notes.md`
- * Point §1.1, PHP SDK note of §4.2).
- */
+/** `store_id` is a digit string (`docs/field-notes.md` Point §1.1, PHP SDK note of §4.2). */
 export const device = z.object({
   id: z.string(),
   pos_id: z.int(),

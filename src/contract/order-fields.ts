@@ -36,7 +36,6 @@ interface Elements extends Reasoned {
   most: number;
 }
 
-/** Facts beside the value. */
 export interface ValueFacts {
   type: 'point' | 'qr';
   /** Epoch ms: the length of a month depends on it. */
@@ -64,7 +63,6 @@ const matches = (why: string, pattern: RegExp, source = ORDER): ValueRule =>
   rule(why, (value) => pattern.test(String(value)), source);
 const within = (why: string, most: number): ValueRule =>
   rule(why, (value) => isWithinCharacters(String(value), most), LIMITS);
-/** Required texts are not empty. */
 const isText = (why: string, most: number): ValueRule =>
   rule(why, (value) => value !== '' && isWithinCharacters(String(value), most), LIMITS);
 const isCounted = (why: string): ValueRule => rule(why, (value) => Number(value) >= 1);

@@ -53,10 +53,7 @@ export const createPointOrder = z.strictObject({
 export const qrModes = ['static', 'dynamic', 'hybrid'] as const;
 export type QrMode = (typeof qrModes)[number];
 
-/**
- * Strict. With a cash withdrawal `total_amount` is the sum of `payments` and `cash_outs` (docs/field-notes.md Spec
- * Order; field name: reference qr-code-ca/orders/create-order).
- */
+/** `total_amount` includes `cash_outs` (docs/field-notes.md Spec Order; reference qr-code-ca/orders/create-order). */
 export const createQrOrder = z.strictObject({
   type: z.literal('qr'),
   external_reference: z.string().regex(ORDER_REFERENCE),

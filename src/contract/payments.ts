@@ -4,10 +4,7 @@ import { writtenAmount } from './legacy-amount.ts';
 
 const amount = z.custom<unknown>();
 
-/**
- * A number as text, as in real answers (`docs/field-notes.md` Point finding 13): the official SDKs read a 64-bit
- * integer or text, and digits in a text fit both.
- */
+/** Digits as text (`docs/field-notes.md` Point finding 13) suit official SDKs that read a 64-bit integer or a text. */
 const paymentOrder = z.object({ type: z.literal('mercadopago'), id: z.string().regex(/^\d{1,19}$/) });
 
 /** Cancelled has two l here (`docs/field-notes.md` QR §3). */

@@ -38,10 +38,7 @@ export const listTerminalsAnswer = z.object({
 const terminalSetUp = z.object({ id: z.string().optional(), operating_mode: z.string() });
 export const setupTerminalAnswer = z.object({ terminals: z.array(terminalSetUp).min(1) });
 
-/**
- * Accepts a list of one terminal, in `data` or not, or the terminal itself, and returns the list (`docs/field-notes.md`
- * Orders §5), as Zod's `safeParse` does.
- */
+/** One terminal: in a list, in a list in `data`, or alone (`docs/field-notes.md` Orders §5). Returns the list. */
 export function parseSetupAnswer(body: unknown): z.ZodSafeParseResult<z.infer<typeof setupTerminalAnswer>> {
   const wrapped = z.object({ data: setupTerminalAnswer }).safeParse(body);
   if (wrapped.success) return { success: true, data: wrapped.data.data };

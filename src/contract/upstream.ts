@@ -15,8 +15,7 @@ export const ordersError = z.union([
 ]);
 
 /**
- * Every documented [status, code], plus live spellings, per upstream call. Sources: `docs/field-notes.md` Spec Errors,
- * `docs/field-notes.md` Orders §1.6, §2, §3, §5.
+ * Documented [status, code], plus live spellings. Sources: `docs/field-notes.md` Spec Errors, Orders §1.6, §2, §3, §5.
  */
 export const upstreamErrorCodes = {
   create: [

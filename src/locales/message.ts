@@ -108,10 +108,7 @@ export function actionOf(words: Words, action: string): string {
 /** A fact with a text of another party, or of a table: mostly English. */
 const DETAIL = 'detail';
 
-/**
- * A nested sentence is inserted last, because it may be in another language. Facts come from tills, too: in them the
- * character that marks its place becomes a replacement character.
- */
+/** Nested sentences are inserted last: they may be in another language. Facts of tills can't contain the place mark. */
 function spoken(words: Words, { code, facts }: Said): readonly Part[] {
   const within: (readonly Part[])[] = [];
   const values = Object.entries(facts).map(([name, fact]): [string, string | number] => {

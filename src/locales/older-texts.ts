@@ -52,10 +52,7 @@ function readForms(): Record<keyof OlderTexts, readonly Form[]> {
   return { lines: formsOf(lines), addresses: formsOf(addresses) };
 }
 
-/**
- * Forms with a whole sentence go first, because a place of another form would match its words up to the last full stop;
- * then the longest, because a form may be the beginning of another.
- */
+/** Forms with a sentence first, which other forms would match too; then the longest, as a form may begin another. */
 function formsOf(texts: Readonly<Record<string, string>>): readonly Form[] {
   const isAround = ({ names }: Form): number => Number(names.includes('why'));
   return Object.entries(texts)

@@ -42,10 +42,7 @@ export function lateTranslator(language: 'es' | 'pt'): Translator {
   };
 }
 
-/**
- * A changed text, or an operator's own, stays English, rather than in its old translation. A text inside a sentence is
- * also found without its full stop.
- */
+/** Changed or own texts stay English. A text inside a sentence is also found without its full stop. */
 function translator(all: readonly Text[], language: 'es' | 'pt'): Translator {
   const whole = new Map(all.map((text) => [text.en, text[language]]));
   const forms = all
@@ -78,10 +75,7 @@ function filled(text: string, values: readonly string[]): string {
 /** The text around the places: one more than there are places. */
 export type Form = readonly string[];
 
-/**
- * The shortest text for each place, never empty; null for a text of another form. A regular expression would find the
- * same, but takes minutes for a crafted text.
- */
+/** Shortest texts, never empty; null for another form. A regular expression would take minutes for a crafted text. */
 export function placesIn([beginning = '', ...rest]: Form, text: string): string[] | null {
   const end = rest.pop();
   if (end === undefined) return text === beginning ? [] : null;

@@ -8,7 +8,6 @@ import { lateTranslator } from './texts.ts';
 export const languages = ['es', 'pt', 'en'] as const;
 export type Language = (typeof languages)[number];
 
-/** Counts, names and dates of a message. */
 export type Arguments = Record<string, string | number | Date>;
 
 export interface Words {
@@ -82,7 +81,6 @@ function readWords(language: Language): Words {
   };
 }
 
-/** Parses each ICU text at its first use. */
 function formatter(language: Language, texts: Readonly<Record<string, string>>): Words['t'] {
   const formats = new Map<string, IntlMessageFormat>();
   return (key, values) => {

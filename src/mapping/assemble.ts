@@ -13,7 +13,6 @@ import { flat } from './row.ts';
 import type { Documents, WrittenOperation, WrittenSite, WrittenTable } from './schema.ts';
 import type { LoadedTables, MappingContext, Operation, Tables, Translated } from './tables.ts';
 
-/** Compiles documents that `check` has passed. */
 export function assemble(documents: Documents): LoadedTables {
   const sites = documents.sites.map((site) => site.id);
   const compiled = new Map(documents.tables.map((table) => [table.table, compileTable(table, sites)]));
@@ -143,7 +142,7 @@ function siteFinder(sites: readonly WrittenSite[]): Tables['site'] {
 }
 
 /**
- * The fields that a request had, of those whose rows don't prove it by firing.
+ * The fields of a request whose rows don't prove them by firing.
  * @param request path, query, headers and body; null when it is not stored any more.
  */
 export function fieldsThatCame(

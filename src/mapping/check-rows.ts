@@ -84,7 +84,6 @@ function checkUnknown({ table, from }: View, sites: readonly string[]): Failure[
   ];
 }
 
-/** Source fields without a row. */
 function uncovered(view: View, site: string): Failure[] {
   const covered = view.rows.flatMap((row) => coverage(row, site));
   // Where an each walks a list, a row that reads the whole list accounts for none of its fields.
@@ -318,7 +317,6 @@ export interface Failure {
   message: string;
 }
 
-/** Failures of one file, and a function that adds one. */
 export function complaints({ file }: { file: string }) {
   const failures: Failure[] = [];
   const complain = (row: string | null, message: string): void => void failures.push({ file, row, message });

@@ -14,7 +14,6 @@ import { anyElement, printPath } from './path.ts';
 import { type Row, rowsOf, wholeRows } from './row.ts';
 import type { Documents, Filed, WrittenOperation, WrittenTable } from './schema.ts';
 
-/** Every proof that fails; empty when the tables are correct. */
 export function check(documents: Documents): Failure[] {
   const sites = documents.sites.map((site) => site.id);
   const headersOf = (table: WrittenTable) =>
@@ -35,7 +34,6 @@ export function check(documents: Documents): Failure[] {
   ];
 }
 
-/** One line per failure: file, row, sentence. */
 export function printFailures(failures: readonly Failure[]): string {
   const lines = failures.map(({ file, row, message }) => `  ${file}${row === null ? '' : ` row ${row}`}: ${message}`);
   return `The mapping tables do not hold (${failures.length} ${failures.length === 1 ? 'proof fails' : 'proofs fail'}):\n${lines.join('\n')}`;
@@ -177,7 +175,6 @@ function noDoubleRead({ method, upstream, request, answer }: WrittenOperation): 
   return request === null || answer === null ? 'it needs a request table and an answer table' : null;
 }
 
-/** Matchers, keys of lists, advice and weights, row by row. */
 export function checkFacts({ operations, tables }: Documents): Failure[] {
   const compared = new Set(operations.filter((one) => one.double_read).map((one) => one.answer));
   const requests = new Set(operations.map((one) => one.request));
@@ -231,7 +228,6 @@ function adviceFaults(row: Row, isRequest: boolean): string[] {
   return [];
 }
 
-/** A loss of this row may be recorded. */
 function canLose(row: Row): boolean {
   if (row.policy === 'note' || row.elsewhere === 'note') return true;
   return row.converter !== null && converters[row.converter]?.loses === true;

@@ -221,7 +221,6 @@ function eachStep(table: string, row: Row, site: string): Step {
   };
 }
 
-/** Steps for keys that the source schema accepts without naming them. */
 function unknownKeySteps(table: WrittenTable, from: Contract, site: string): Step[] {
   if (table.unknown === undefined) return [];
   const policy =

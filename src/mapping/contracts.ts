@@ -88,7 +88,6 @@ export function leavesOf(shape: Shape, path: Path = []): Path[] {
   return [...shape.properties].flatMap(([key, value]) => leavesOf(value, [...path, key]));
 }
 
-/** Every object that accepts unknown keys, with its known keys. */
 export function looseObjectsOf(shape: Shape, path: Path = []): { path: Path; known: string[] }[] {
   if (shape.kind === 'array' && shape.item) return looseObjectsOf(shape.item, [...path, '[]']);
   const own = shape.loose ? [{ path, known: [...shape.properties.keys()] }] : [];

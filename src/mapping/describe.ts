@@ -28,7 +28,6 @@ function partsOf({ verb, from, constant, reads, policy, to, converter, otherwise
   };
 }
 
-/** The source of the row, as one phrase. */
 export function sourceText(row: Row): string {
   const from = `\`${printPath(row.from)}\``;
   const reads = row.reads.map((path) => `\`${printPath(path)}\``).join(', ');

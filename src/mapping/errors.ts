@@ -85,7 +85,6 @@ function settle(row: NumberedRow, error: UpstreamError, given: Given): ErrorRow 
   };
 }
 
-/** True when a legacy error has a place for a detail. */
 export function wantsDetail(family: Family, error: string): boolean {
   const entry = legacyError(family, error);
   return entry?.message.includes('{}') === true || entry?.error.includes('{}') === true;
@@ -101,7 +100,6 @@ export interface Given {
 
 export interface DetailConverter {
   says: string;
-  /** Null when the text doesn't contain it. */
   convert: (error: UpstreamError, given: Given) => string | null;
 }
 

@@ -34,11 +34,9 @@ export interface Explanation {
   assumed: Record<string, string>;
   /** Decisions of a live call, in words. */
   notes: string[];
-  /** The whole explanation for people. */
   text: string;
 }
 
-/** Facts of the merchant and the call; the caller provides the clock. */
 export type ExplainContext = MappingContext & {
   /** Epoch ms; a date of expiry counts from here. */
   received_at: number;
@@ -97,7 +95,6 @@ function bodyOf(operation: Operation, { body }: ReadRequest): unknown {
   return body === undefined && operation.body === 'optional' ? {} : body;
 }
 
-/** @throws errors that are no refusal. */
 function refusalOf(
   tables: LoadedTables,
   { family }: Operation,
@@ -137,11 +134,9 @@ function withText(found: Omit<Explanation, 'text'>, operation: Operation | null)
 
 export interface Supposed {
   context: MappingContext;
-  /** Stand-ins for values of a live call. */
   assumed: Record<string, string>;
 }
 
-/** A call whose operation was found. */
 export interface Asked {
   operation: Operation;
   path: Record<string, string>;
@@ -160,8 +155,7 @@ const STAND_INS: MappingContext = {
 const TRANSACTION_ID = `PAY${'0'.repeat(26)}`;
 
 /**
- * @param given facts of the merchant and the call; they win over derived values.
- * @throws PuenteError refused, as the story does, for a refund of an invalid amount.
+ * @param given wins over derived values. @throws PuenteError refused, as the story does, for an invalid refund amount.
  */
 export function suppose(tables: LoadedTables, asked: Asked, given: MappingContext): Supposed {
   const table = tables.documents.tables.find((one) => one.table === asked.operation.request);

@@ -23,6 +23,31 @@ export function fieldFinder(
   };
 }
 
+<<<<<<< HEAD
+=======
+/** True when a request has a value there, in any element where the path goes through lists. */
+export function hasValue(source: unknown, path: Path): boolean {
+  const [segment, ...rest] = path;
+  if (segment === undefined) return source !== undefined && source !== null;
+  if (source === null || typeof source !== 'object') return false;
+  if (segment === '[]') return Array.isArray(source) && source.some((one) => hasValue(one, rest));
+  return hasValue((source as Record<string | number, unknown>)[segment], rest); // an object or an array
+}
+
+/** Fields of a request that no fired row proves. @param request path, query, headers, body; null when not stored. */
+export function fieldsThatCame(
+  tables: Pick<Tables, 'operations' | 'fields'>,
+  operation: string | null,
+  request: unknown,
+): string[] {
+  const known = tables.operations.find(({ name }) => name === operation);
+  if (known === undefined || request === null) return [];
+  const unproved = tables.fields(known, null).filter((one) => !one.proves || one.quiet);
+  const there = unproved.filter(({ path }) => hasValue(request, path));
+  return [...new Set(there.map(({ field }) => field))];
+}
+
+>>>>>>> 1cef5c24 (Shorter comments in store, mapping and contract)
 function fieldsOf({ tables }: TablesOf, operation: Operation, site: string | null): SourceField[] {
   const request = tables.find((one) => one.table === operation.request);
   if (request === undefined) return [];
@@ -88,7 +113,6 @@ function isSent({ path }: Operation, [part, name]: Path): boolean {
 
 // Facts of source fields: the weight of a loss, and the advice for the maker of the till.
 
-/** Looks up source fields by table and path, and rows by their id. */
 export function factsFinder(tables: readonly WrittenTable[]): Pick<Tables, 'facts' | 'row'> {
   const rows = tables.flatMap((table) => wholeRows(rowsOf(table.table, table.rows)));
   const byId = new Map(rows.map((row) => [row.id, factsOf(row)]));

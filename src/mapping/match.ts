@@ -5,7 +5,6 @@ import { type Matcher, type Row, rowsOf } from './row.ts';
 import type { Documents } from './schema.ts';
 import { type ComparedField, OTHERS, type Tables } from './tables.ts';
 
-/** Compares operations with double reads; any other operation has no fields to compare. */
 export function compareAnswers({ operations, tables }: Pick<Documents, 'operations' | 'tables'>): Tables['compare'] {
   const wanted = operations.filter((one) => one.double_read);
   const fields = new Map(
@@ -143,7 +142,6 @@ function differenceOf(legacy: unknown, orders: unknown): ComparedField['differen
   return typeName(legacy) === typeName(orders) ? 'value' : 'type';
 }
 
-/** A number equals the same number in quotes. */
 function sameNumber(legacy: unknown, orders: unknown): boolean {
   const one = decimalOf(legacy);
   const other = decimalOf(orders);

@@ -5,7 +5,6 @@ export type Path = readonly (string | number)[];
 
 const PATH = /^[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*$/;
 
-/** Null for a text that is no path. */
 export function parsePath(text: string): Path | null {
   if (!PATH.test(text)) return null;
   return text
@@ -92,12 +91,7 @@ export function writer(path: Path): (target: Record<string, unknown>, value: unk
 
 // Paths of operations as patterns: a part that begins with a colon matches any value.
 
-/**
- * The values of the pattern's parameters.
- * @param pattern like `/point/integration-api/payment-intents/:intent_id`.
- * @param path without a query; a trailing slash is ignored.
- * @returns null for another path, or an empty value.
- */
+/** Values of the pattern's `:names`; null for another path, or an empty value. @param path without its query. */
 export function matchPath(pattern: string, path: string): Record<string, string> | null {
   const wanted = pattern.split('/');
   const given = path.replace(/(?<=.)\/$/, '').split('/');

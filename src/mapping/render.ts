@@ -224,7 +224,6 @@ function capital(text: string): string {
 
 // How a limitation is counted, in one phrase for people.
 
-/** Names as in the tables and catalogues. */
 export function countedText(counted: Counted): string {
   if ('unseen' in counted) return `not counted: ${counted.unseen}`;
   if ('notices' in counted) {

@@ -24,7 +24,6 @@ export interface Row {
   /** Source path of copy, drop and each; context path of context; empty for const. */
   from: Path;
   to: Path | null;
-  /** Value of a const. */
   constant: unknown;
   converter: string | null;
   /** Source fields that the row accounts for beside `from`; its converter gets their values. */

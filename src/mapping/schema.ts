@@ -12,8 +12,7 @@ export const fieldTable = z.strictObject({
   table: name,
   family,
   /**
-   * Roles of tables that no operation names: headers of a family's requests, the Point notice, a payment built from its
-   * order, a payment's names in a collection.
+   * Roles without an operation: headers, the Point notice, a payment built from its order, its names in a collection.
    */
   role: z.enum(['headers', 'notice', 'payment', 'collection']).optional(),
   from: z.string(),
@@ -139,7 +138,6 @@ export const sitesFile = z.strictObject({
 });
 export type WrittenSite = z.infer<typeof sitesFile>['sites'][number];
 
-/** All files of the directory, parsed by the grammar. */
 export interface Documents {
   revision: string;
   operations: WrittenOperation[];

@@ -67,8 +67,7 @@ export interface ComparedField {
   /** Path in the legacy answer, with `[]` for any element: `devices[].pos_id`. */
   path: string;
   /**
-   * Null: the sides agree. `missing`: only legacy has it; `extra`: only orders has it; `length`: lists of other
-   * lengths; `type`: another JSON type; `value`: another value.
+   * Null: equal. `missing`: only legacy has it; `extra`: only orders has it; `length` of lists; JSON `type`; `value`.
    */
   difference: 'missing' | 'extra' | 'length' | 'type' | 'value' | null;
   /** The first pair that differs; undefined where a side has none, and where the sides agree. */
@@ -77,7 +76,6 @@ export interface ComparedField {
 }
 
 export interface Translated {
-  /** Parts of the target: `path`, `query`, `headers`, `body`. */
   value: {
     path?: Record<string, string>;
     query?: Record<string, string>;
@@ -89,7 +87,6 @@ export interface Translated {
   losses: Loss[];
 }
 
-/** The families whose links have states of their own. */
 export type LinkFamily = 'point' | 'qr';
 
 /** The part of an order that decides its legacy state. */
@@ -130,21 +127,13 @@ export interface Tables {
   /** SHA-256 over all table files, first 12 hex digits; pinned on each link. */
   revision: string;
   operations: readonly Operation[];
-  /**
-   * Whether a call is a documented write that makes no sale: proxied to legacy on every stage of its merchant.
-   * @param path without a query; ids may be left out as `:id`.
-   */
+  /** A documented write without a sale goes to legacy on every stage. @param path without query; ids may be `:id`. */
   isCarried(method: string, path: string): boolean;
   /**
-   * Legacy request to upstream call, checked against the target schema.
-   * @throws PuenteError refused, facts `{ error: LegacyErrorName, detail, row? }`, when a row or the target schema
-   * refuses it.
+   * Value checked by the target schema. @throws PuenteError refused, facts `{ error: LegacyErrorName, detail, row? }`.
    */
   request(operation: Operation, source: LegacyRequest, context: MappingContext): Translated;
-  /**
-   * Upstream answer (or nothing) to legacy answer body. The same source and frozen context give the same object, whose
-   * value is deeply frozen.
-   */
+  /** Upstream answer, or none, to legacy body. The same source and frozen context give the same frozen object. */
   answer(operation: Operation, source: unknown, context: MappingContext): Translated;
   /** Order to the flat body of a Point notice. */
   notice(source: unknown, context: MappingContext): Translated;
@@ -159,16 +148,12 @@ export interface Tables {
   /** The fields of a legacy request; none without a translation. @param site null: the rows of all sites. */
   fields(operation: Operation, site: string | null): readonly SourceField[];
   /**
-   * Facts of a source field; without a row its weight is guessed from its name.
-   * @param why the reason of a loss, when a field has rows for several sites (`lossFacts` in `fields.ts`).
+   * Without a row the weight is guessed from the name. @param why selects among rows of several sites (`fields.ts`).
    */
   facts(table: string, path: string, why?: string): RowFacts;
   /** Null for an id of another revision. */
   row(id: string): RowFacts | null;
-  /**
-   * Compares legacy's answer with the answer translated from orders, field by field, by the matchers of the rows.
-   * Volatile fields, and fields that both sides lack, are left out.
-   */
+  /** Compares field by field, by the matchers of the rows; without volatile fields and fields that both sides lack. */
   compare(operation: Operation, legacy: unknown, orders: unknown): ComparedField[];
   /** Numbered departures from legacy behaviour (`docs/architecture.md` Decision 11). */
   limitations: readonly Limitation[];

@@ -11,10 +11,7 @@ import type { MappingContext } from './tables.ts';
 /** Amounts of the orders API: digits, and a fraction of any length. */
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,15}))?$/;
 
-/**
- * 1500 minor units with exponent 2 are `15.00`, with exponent 0 `1500`.
- * @returns undefined when the value is no safe integer of zero or more, or the exponent is not known.
- */
+/** 1500 minor units with exponent 2 are `15.00`; undefined for no safe integer of zero or more, or no exponent. */
 export function decimalText(minor: unknown, exponent: number): string | undefined {
   if (typeof minor !== 'number' || !Number.isSafeInteger(minor) || minor < 0 || !(exponent >= 0)) return undefined;
   return decimalOfMinor(BigInt(minor), exponent);
@@ -66,9 +63,7 @@ export function instant(at: unknown): string | undefined {
   return typeof at === 'number' && Number.isFinite(at) ? `${new Date(at).toISOString().slice(0, 19)}Z` : undefined;
 }
 
-/**
- * Epoch milliseconds to `2026-01-31 17:10:37`, UTC (`docs/field-notes.md` Point §3.1); undefined when it is no time.
- */
+/** Epoch ms to `2026-01-31 17:10:37`, UTC (`docs/field-notes.md` Point §3.1); undefined when it is no time. */
 export function dateTime(at: unknown): string | undefined {
   return instant(at)?.slice(0, 19).replace('T', ' ');
 }

@@ -20,10 +20,7 @@ export interface Reader {
   prepare<Values extends Value[], Row>(sql: string, kind?: ReadKind): Read<Values, Row>;
 }
 
-/**
- * Prepares a read of due rows; of stores that share a database, only one gets each row.
- * @param select up to its last condition; the limit follows its values.
- */
+/** Reads due rows, each for one store only. @param select up to its last condition; the limit follows its values. */
 export type HandOut = <Values extends Value[], Row>(
   what: 'link' | 'notice' | 'event',
   select: string,
@@ -31,9 +28,7 @@ export type HandOut = <Values extends Value[], Row>(
 ) => (...values: [...Values, limit: number]) => Promise<Row[]> | Row[];
 
 /**
- * Prepares a read of the first rows of each of the given merchants.
- * @param what null for rows that are not handed out.
- * @param select with `merchant_id = (SELECT ?)` and one more value.
+ * First rows of each merchant. @param what null: not handed out. @param select `merchant_id = (SELECT ?)` and a value.
  */
 export type FirstOfEach = <Row>(
   what: 'notice' | null,
@@ -41,12 +36,9 @@ export type FirstOfEach = <Row>(
   order: string,
 ) => (ids: readonly string[], value: Value, each: number) => Promise<Row[]> | Row[];
 
-/**
- * `lookup`: a few rows by key, on most calls. A network engine batches them, and sends equal ones once (frozen rows).
- */
+/** `lookup`: a few rows by key. A network engine sends lookups together, and equal ones once, with frozen rows. */
 export type ReadKind = 'lookup' | 'search';
 
-/** The outcomes of a unit while the store works. */
 export type CommitResult = Extract<UnitResult, { kind: 'done' | 'conflict' | 'constraint' }>;
 
 export interface Writer {
@@ -163,7 +155,6 @@ export function conditionMethods(parts: {
   };
 }
 
-/** For a store that makes no backups. */
 export function noBackups(refused: ReturnType<typeof say>): Pick<Upkeep, 'backup' | 'backups' | 'trimBackups'> {
   return {
     // biome-ignore lint/correctness/useYield: there is nothing to report before it is refused
@@ -175,7 +166,6 @@ export function noBackups(refused: ReturnType<typeof say>): Pick<Upkeep, 'backup
   };
 }
 
-/** The ports of a store, from one object with all methods. */
 export function portsOf(methods: StoreMethods & Pick<Store, 'healthy' | 'close'>): Store {
   return {
     merchants: methods,

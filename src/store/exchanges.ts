@@ -102,12 +102,7 @@ function indexFor({ legacy_id, merchant_id, captured }: ExchangeFilter): string 
   return `INDEXED BY ${captured === true ? 'exchanges_captured' : 'exchanges_by_merchant'}`;
 }
 
-/**
- * Deletes old exchanges, and blanks old messages.
- * @param rows the table that old exchanges are deleted from, row by row.
- * @param messages `of kept`: exchanges past their limit are deleted here; `of all`: they may stay for a while, without
- * messages.
- */
+/** @param messages `of kept`: expired exchanges are deleted at once; `of all`: they may stay, without messages. */
 export function tidierOf(
   reader: Reader,
   writer: Writer,

@@ -63,7 +63,6 @@ async function openLink(
   revision: number | undefined,
 ): ReturnType<StoreMethods['openLink']> {
   let cause = '';
-  /** Null before the first read. */
   let seen: InTheWay | null = null;
   const attempts = link.slot === null ? UNSLOTTED_ATTEMPTS : OPENING_ATTEMPTS;
   for (let attempt = 0; attempt < attempts; attempt++) {

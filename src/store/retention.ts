@@ -42,7 +42,6 @@ export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMeth
   };
 }
 
-/** Deletes the links and all their rows in one unit. */
 export function linkSteps(legacy_ids: readonly string[], last: 'delete_links' | 'erase_links'): Step[] {
   const list = JSON.stringify(legacy_ids);
   return [

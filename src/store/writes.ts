@@ -480,8 +480,7 @@ const declared = {
     erase_events: `DELETE FROM events WHERE sequence ${LISTED}`,
     erase_proposals: `DELETE FROM proposals WHERE merchant_id = ? AND state <> 'waiting'`,
     /**
-     * The item stays, because items are counted; the new revision makes a running step read the row again. Values: the
-     * merchant twice, the row, the merchant.
+     * Items are counted, so it stays; the new revision makes a step read again. Values: merchant (2×), row, merchant.
      */
     erase_from_bulk_move: `UPDATE bulk_moves SET revision = revision + 1,
       items = (SELECT json_group_array(json(CASE WHEN item.value ->> 'merchant_id' = (SELECT ?)

@@ -32,7 +32,6 @@ const REFUND_STATUS: Readonly<Record<string, string>> = {
   failed: 'rejected',
 };
 
-/** The amount of a fee of this type; 0 without such a fee. */
 const feeOf = (type: string): Converter => ({
   says: `the amount of the \`${type}\` among the fees, 0 when there is none`,
   convert: (value) => {
@@ -171,7 +170,6 @@ interface Sums {
   status_detail: string;
 }
 
-/** Undefined until the order is paid. */
 function sumsOf({ reads, context }: Given): Sums | undefined {
   const [status, status_detail, total, payments] = reads;
   if (status !== 'processed' && status !== 'refunded') return undefined;
@@ -214,7 +212,6 @@ function merchantOrderPayments(value: unknown, given: Given): { value: unknown }
   return { value: [payment] };
 }
 
-/** Minor units as a JSON number; 0 when it is no amount. */
 function amountNumber(minor: number, context: MappingContext): unknown {
   return jsonNumber(decimalText(minor, exponentOf(context)) ?? '0');
 }

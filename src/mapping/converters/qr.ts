@@ -68,7 +68,6 @@ export const V1_LIFE_S = 600;
 /** ISO 8601; tills send milliseconds, and offsets with and without a colon (`docs/field-notes.md` QR §1.2). */
 const MOMENT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})$/;
 
-/** Whole seconds in a header, as a duration. */
 export function secondsOfHeader(value: unknown): Converted {
   const seconds = /^[1-9]\d{0,8}$/.test(String(value)) ? Number(value) : null;
   if (seconds !== null) return clamped(seconds);
@@ -243,7 +242,6 @@ function itemsTotal(value: unknown, context: MappingContext): Converted {
   return sum === 0n ? refused('items.amount') : { value: decimalOfMinor(sum, exponentOf(context)) };
 }
 
-/** An item of v1 or v2. */
 interface WrittenItem {
   id?: string | number | null;
   sku_number?: string | number | null;

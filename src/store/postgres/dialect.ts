@@ -7,7 +7,6 @@ export interface Statement {
   /** Equal for equal text, so that a connection prepares it once. */
   name: string;
   text: string;
-  /** The parameters of one use. */
   parametersOf(values: readonly Value[]): Parameter[];
 }
 

@@ -18,8 +18,7 @@ export type Leased = 'link' | 'notice' | 'event';
 
 const LONG_AGO = `clock_timestamp() - interval '${SILENT_SECONDS} seconds'`;
 /**
- * In an outage of the server no heartbeat arrives: a holder counts as silent only when another one was heard all the
- * time. A holder that is not listed has an older version.
+ * In a server outage no heartbeat arrives, so another holder must have been heard. Unlisted holders are older versions.
  */
 const HOLDER_IS_SILENT = `EXISTS (SELECT 1 FROM lease_holders WHERE lease_holders.name = leases.holder
   AND lease_holders.seen_at < ${LONG_AGO}) AND EXISTS (SELECT 1 FROM lease_holders AS heard
@@ -85,7 +84,6 @@ export async function openLeases(reader: Reader, holder: string, { url, ...setti
   // While the server is away no store takes rows.
   const beating = setInterval(() => void beat().catch(() => undefined), HEARTBEAT_MS).unref();
   return {
-    /** Frees all leases of this store, ends its heartbeat and closes its connection. */
     async release(): Promise<void> {
       clearInterval(beating);
       // First the heartbeat ends: a running one would list the store again. A later one does no harm: it lists a store

@@ -62,10 +62,7 @@ export function openPool(url: string, settings: PoolSettings): Pool {
   return pool;
 }
 
-/**
- * Lends a connection to `work`, and drops it when it broke.
- * @throws PuenteError store_failed when there is none and nothing was sent; errors of `work` otherwise.
- */
+/** Drops a broken connection. @throws PuenteError store_failed without one: nothing was sent; or errors of `work`. */
 export async function withConnection<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,

@@ -197,8 +197,7 @@ export async function refuseHalfTransferred(location: string, run: Run): Promise
 }
 
 /**
- * Whether the transfer of this file has begun.
- * @throws PuenteError store_unusable when its transfer is finished, or another file's has begun.
+ * Whether this file's transfer has begun. @throws PuenteError store_unusable when it is done, or another's has begun.
  */
 export async function refuseForeignTransfer(location: string, instance_id: string, run: Run): Promise<boolean> {
   for (const { name, value } of await run(MARKS)) {

@@ -24,7 +24,6 @@ export function readerOn(
   { statement_timeout_ms }: Pick<PoolSettings, 'statement_timeout_ms'>,
   cover: Cover = noCover,
 ): Reader {
-  /** Decrypts the covered columns of a row, in place. */
   const open = (row: Row): Row => {
     for (const name of COVERED_COLUMNS) {
       const value = row[name];
@@ -84,7 +83,6 @@ interface Question {
 }
 
 export interface LookupsOptions {
-  /** The server's limit for each statement. */
   statement_timeout_ms: number;
   /** Decrypts the covered columns of a row, in place. */
   open(row: Row): Row;

@@ -41,10 +41,7 @@ export interface PostgresStoreOptions extends PoolSettings {
   cover_key?: KeyObject;
 }
 
-/**
- * Any number of processes may open the store on one server.
- * @throws PuenteError store_unusable, naming what is wrong with the server or the database and the repair.
- */
+/** Any number of processes may open it. @throws PuenteError store_unusable, naming the fault and the repair. */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const { url, now, key_mark, failpoint, connect_timeout_ms } = options;
   const cover = options.cover_key === undefined ? noCover : createCover(options.cover_key);

@@ -111,11 +111,7 @@ function widthOf(kept_ms: number): number {
 
 // Examines the database server for `puente doctor`; changes nothing.
 
-/**
- * Checks the settings that guarantees need. Never throws.
- * @param url with the password, which no answer shows.
- * @returns where the server is, and what is wrong with it, or null.
- */
+/** Never throws. @param url with the password, which no answer shows. @returns place and fault, or null for none. */
 export async function examineServer(
   url: string,
   connect_timeout_ms: number,

@@ -174,11 +174,7 @@ export async function placeBackup(directory: string, made: BackupManifest): Prom
   putInPlace(unfinishedName(file), file);
 }
 
-/**
- * Complete backups of an instance, newest first. Backups with a time in the future come last: a wrong clock made them,
- * and a backup of now must not be deleted because of them.
- * @param now epoch ms.
- */
+/** Newest first; times in the future (a wrong clock) last, or a new backup would be deleted. @param now epoch ms. */
 export async function listBackups(directory: string, instance_id: string, now: number): Promise<BackupManifest[]> {
   const names = (await namesOf(directory, instance_id)).filter((name) => name.endsWith('.db'));
   const made = await Promise.all(names.map((name) => readManifest(join(directory, name))));
@@ -216,7 +212,6 @@ export async function sweepBackups(directory: string, instance_id: string): Prom
   return left;
 }
 
-/** 0 when there is none. */
 export async function sizeOf(file: string): Promise<number> {
   return (await stat(file).catch(() => null))?.size ?? 0;
 }

@@ -35,11 +35,7 @@ export function releaseBallast(path: string): boolean {
   }
 }
 
-/**
- * Looks now, and then every second.
- * @param emptyLog empties the write-ahead log, unless a reader needs it.
- * @param onChange called when `level` or `is_log_large` changes.
- */
+/** Looks every second. @param emptyLog unless a reader needs it. @param onChange on a new `level` or `is_log_large`. */
 export async function watchDisk(
   path: string,
   settings: DiskSettings,
@@ -123,10 +119,7 @@ async function stockUp(path: string, seen: Seen, { low_bytes, ballast_bytes }: D
   }
 }
 
-/**
- * Bytes that a copy in a directory may take; null when unknown. On the disk of the database it must leave the space
- * that new sales need: they would be refused after a backup that fills the disk.
- */
+/** Null when unknown. On the disk of the database a copy must leave the space that new sales need (`low_bytes`). */
 export async function roomForCopy(directory: string, path: string, settings: DiskSettings): Promise<number | null> {
   const [there, here] = await Promise.all([stat(directory), stat(dirname(path))]);
   if (there.dev !== here.dev) return freeIn(directory);
@@ -134,7 +127,6 @@ export async function roomForCopy(directory: string, path: string, settings: Dis
   return free === null ? null : free - settings.low_bytes;
 }
 
-/** Null when unknown. */
 async function freeBytes(path: string, { free_bytes }: DiskSettings): Promise<number | null> {
   return free_bytes === undefined ? freeIn(dirname(path)) : free_bytes();
 }

@@ -65,10 +65,7 @@ export function prepareFile(options: FileOptions): void {
   }
 }
 
-/**
- * The canonical path, links followed, so that two names of a file share one lock.
- * @throws PuenteError store_unusable when its folder is missing or can't be written.
- */
+/** Follows links: two names share one lock. @throws PuenteError store_unusable for a missing or read-only folder. */
 export function realPathOf(path: string): string {
   const folder = dirname(path);
   try {
@@ -171,10 +168,7 @@ export function isOurs(database: Database.Database): boolean {
   return Number(database.pragma('application_id', { simple: true })) === APPLICATION_ID;
 }
 
-/**
- * Migrates to the newest version; each step is atomic, so a killed start repeats it (C14).
- * @throws PuenteError store_unusable when the file is newer than this build.
- */
+/** Each step is atomic: a killed start repeats it (C14). @throws PuenteError store_unusable when the file is newer. */
 export function migrate(
   database: Database.Database,
   path: string,
@@ -227,10 +221,7 @@ export function versionOf(database: Database.Database): number {
   return Number(database.pragma('user_version', { simple: true }));
 }
 
-/**
- * Keeps a copy as `<path>.before-<version>`. SQLite copies: a second open and close of the file through `fs` would drop
- * the locks of this process.
- */
+/** SQLite writes `<path>.before-<version>`: a second open and close through `fs` would drop this process's locks. */
 export function copyBefore(
   database: Database.Database,
   path: string,

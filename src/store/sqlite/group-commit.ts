@@ -280,10 +280,7 @@ export type FromWriter =
   | { kind: 'fatal'; text: string }
   | { kind: 'closed' };
 
-/**
- * Units as one flat list. Per unit: number of steps, audit line, checkpoint; then per step: name, rows it must change,
- * number of values, values.
- */
+/** One flat list. Per unit: steps, audit, checkpoint; per step: name, rows to change, number of values, values. */
 export type Packed = (Value | boolean | AuditEntry)[];
 
 /**

@@ -18,7 +18,6 @@ export interface Reader {
   close(): void;
 }
 
-/** Makes the error of a failed read. */
 type Failed = (failure: Failure, text: string) => Error;
 
 export function openReader(path: string, failed: Failed, cover?: Cover): Reader {

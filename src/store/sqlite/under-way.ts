@@ -20,7 +20,6 @@ export interface Transferred {
 const RESTORING = '.restoring';
 const TRANSFERRED = '.transferred';
 
-/** The note of a running or interrupted restore; null for none. */
 export function restoringNote(path: string): Restoring | null {
   const note = readNote<Restoring>(path + RESTORING);
   return note?.moved_to ? { moved_to: join(dirname(path), note.moved_to) } : note;

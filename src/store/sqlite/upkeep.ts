@@ -80,7 +80,6 @@ function conditionOf(reader: Reader, path: string, newest_schema: number, room: 
   return conditionMethods({ engine: `SQLite ${version}`, location: path, facts, newest_schema, room, sizes });
 }
 
-/** Bytes of the file with rows, and bytes free for new ones. */
 function pagesOf(reader: Reader): () => { content_bytes: number; spare_bytes: number } {
   const pages = reader.prepare<[], { size: number; count: number; spare: number }>(
     `SELECT page_size AS size, page_count AS count, freelist_count AS spare

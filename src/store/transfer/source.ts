@@ -26,8 +26,8 @@ const WAIT_MS = 5_000;
 export type Source = ReturnType<typeof openSource>;
 
 /**
- * @param is_final takes the instance lock and refuses a file that a Puente is using.
- * @throws PuenteError store_unusable, naming the fault and the repair.
+ * @param is_final locks, and refuses a file in use. @throws PuenteError store_unusable, naming the fault and the
+ * repair.
  */
 export function openSource(file: string, is_final: boolean, key_mark: string) {
   if (statSync(file, { throwIfNoEntry: false }) === undefined)

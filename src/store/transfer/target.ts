@@ -65,7 +65,6 @@ export async function openTarget(url: string, location: string, connect_timeout_
     run,
     /** One transaction, rolled back when `work` throws. */
     together,
-    /** A write of the store, by its name. */
     write: (write: WriteName, values: readonly Value[]) => {
       const { text, parametersOf } = statementOf(writes[write].sql, noCover);
       return run(text, parametersOf(values));
@@ -175,7 +174,6 @@ function writesOf(run: Run, together: Together) {
         FROM ${unnestOf(shape.columns)} AS new (${namesOf(names)}) WHERE ${sameKey(keys, 'kept', 'new')}`;
       await asTheyAre(shape, () => run(sql, parametersOf(rows, names.length)));
     },
-    /** Sets a table's `release` on the rows of these keys. */
     release: (table: CarriedTable, shape: Shape, keys: readonly Row[]) =>
       changed(shape, `UPDATE "${shape.table}" AS kept SET ${table.release} ${named(shape, 'FROM')}`, keys),
     remove: (shape: Shape, keys: readonly Row[]) =>

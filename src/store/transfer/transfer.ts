@@ -87,8 +87,7 @@ const BETWEEN_LOOKS_MS = 100;
 const LOCK = `SELECT pg_try_advisory_lock(hashtextextended('puente transfer', 0)) AS taken`;
 
 /**
- * @returns whether an earlier run had begun it.
- * @throws PuenteError store_unusable: rows of another installation, a Puente or another transfer is using it.
+ * Whether an earlier run began it. @throws PuenteError store_unusable: other rows, a Puente or a transfer is using it.
  */
 async function beginTransfer(source: Source, target: Target): Promise<boolean> {
   const { location } = target;
