@@ -23,31 +23,6 @@ export function fieldFinder(
   };
 }
 
-<<<<<<< HEAD
-=======
-/** True when a request has a value there, in any element where the path goes through lists. */
-export function hasValue(source: unknown, path: Path): boolean {
-  const [segment, ...rest] = path;
-  if (segment === undefined) return source !== undefined && source !== null;
-  if (source === null || typeof source !== 'object') return false;
-  if (segment === '[]') return Array.isArray(source) && source.some((one) => hasValue(one, rest));
-  return hasValue((source as Record<string | number, unknown>)[segment], rest); // an object or an array
-}
-
-/** Fields of a request that no fired row proves. @param request path, query, headers, body; null when not stored. */
-export function fieldsThatCame(
-  tables: Pick<Tables, 'operations' | 'fields'>,
-  operation: string | null,
-  request: unknown,
-): string[] {
-  const known = tables.operations.find(({ name }) => name === operation);
-  if (known === undefined || request === null) return [];
-  const unproved = tables.fields(known, null).filter((one) => !one.proves || one.quiet);
-  const there = unproved.filter(({ path }) => hasValue(request, path));
-  return [...new Set(there.map(({ field }) => field))];
-}
-
->>>>>>> 1cef5c24 (Shorter comments in store, mapping and contract)
 function fieldsOf({ tables }: TablesOf, operation: Operation, site: string | null): SourceField[] {
   const request = tables.find((one) => one.table === operation.request);
   if (request === undefined) return [];
