@@ -174,9 +174,7 @@ export function isSecret(path: string): boolean {
   return leaf !== undefined && factsOf(leaf.kind).secret === true;
 }
 
-/**
- * In the order of the schema, with the reasons of the defaults. @param offered added as comments, with their defaults.
- */
+/** In the order of the schema, with the reasons of the defaults. @param offered added as comments. */
 export function renderDraft(draft: Draft, head: readonly string[], offered: readonly string[]): string {
   const lines = head.map((line) => `# ${line}`.trimEnd());
   let above: string[] = [];

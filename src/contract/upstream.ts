@@ -15,7 +15,7 @@ export const ordersError = z.union([
 ]);
 
 /**
- * Documented [status, code], plus live spellings. Sources: `docs/field-notes.md` Spec Errors, Orders §1.6, §2, §3, §5.
+ * Documented [status, code], plus live spellings. Source: `docs/field-notes.md` Spec Errors, Orders §1.6, §2, §3, §5.
  */
 export const upstreamErrorCodes = {
   create: [

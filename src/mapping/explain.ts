@@ -154,9 +154,7 @@ const STAND_INS: MappingContext = {
 /** The payment inside the order; only a partial refund needs its id. */
 const TRANSACTION_ID = `PAY${'0'.repeat(26)}`;
 
-/**
- * @param given wins over derived values. @throws PuenteError refused, as the story does, for an invalid refund amount.
- */
+/** @param given wins over derived values. @throws PuenteError refused, as the story does, for an invalid amount. */
 export function suppose(tables: LoadedTables, asked: Asked, given: MappingContext): Supposed {
   const table = tables.documents.tables.find((one) => one.table === asked.operation.request);
   const wanted = table ? keysOf(table) : new Set<string>();

@@ -11,9 +11,7 @@ const unknownKeys = z.union([z.enum(policies), z.record(z.string(), z.enum(polic
 export const fieldTable = z.strictObject({
   table: name,
   family,
-  /**
-   * Roles without an operation: headers, the Point notice, a payment built from its order, its names in a collection.
-   */
+  /** Roles without an operation: headers, the Point notice, a payment of an order, its names in a collection. */
   role: z.enum(['headers', 'notice', 'payment', 'collection']).optional(),
   from: z.string(),
   to: z.string(),

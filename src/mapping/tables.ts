@@ -66,9 +66,7 @@ export interface RowFacts {
 export interface ComparedField {
   /** Path in the legacy answer, with `[]` for any element: `devices[].pos_id`. */
   path: string;
-  /**
-   * Null: equal. `missing`: only legacy has it; `extra`: only orders has it; `length` of lists; JSON `type`; `value`.
-   */
+  /** Null: equal. `missing`: only legacy has it; `extra`: only orders has it; `length` of lists; JSON `type`. */
   difference: 'missing' | 'extra' | 'length' | 'type' | 'value' | null;
   /** The first pair that differs; undefined where a side has none, and where the sides agree. */
   legacy?: unknown;
@@ -129,9 +127,7 @@ export interface Tables {
   operations: readonly Operation[];
   /** A documented write without a sale goes to legacy on every stage. @param path without query; ids may be `:id`. */
   isCarried(method: string, path: string): boolean;
-  /**
-   * Value checked by the target schema. @throws PuenteError refused, facts `{ error: LegacyErrorName, detail, row? }`.
-   */
+  /** Checked by the target schema. @throws PuenteError refused, facts `{ error: LegacyErrorName, detail, row? }`. */
   request(operation: Operation, source: LegacyRequest, context: MappingContext): Translated;
   /** Upstream answer, or none, to legacy body. The same source and frozen context give the same frozen object. */
   answer(operation: Operation, source: unknown, context: MappingContext): Translated;
@@ -147,9 +143,7 @@ export interface Tables {
   site(site: string | null): { currency: string; exponent: number };
   /** The fields of a legacy request; none without a translation. @param site null: the rows of all sites. */
   fields(operation: Operation, site: string | null): readonly SourceField[];
-  /**
-   * Without a row the weight is guessed from the name. @param why selects among rows of several sites (`fields.ts`).
-   */
+  /** Without a row the weight is guessed from the name. @param why selects among rows of sites (`fields.ts`). */
   facts(table: string, path: string, why?: string): RowFacts;
   /** Null for an id of another revision. */
   row(id: string): RowFacts | null;

@@ -27,9 +27,7 @@ export type HandOut = <Values extends Value[], Row>(
   order: string,
 ) => (...values: [...Values, limit: number]) => Promise<Row[]> | Row[];
 
-/**
- * First rows of each merchant. @param what null: not handed out. @param select `merchant_id = (SELECT ?)` and a value.
- */
+/** @param what null for rows that are not handed out. @param select `merchant_id = (SELECT ?)` and one more value. */
 export type FirstOfEach = <Row>(
   what: 'notice' | null,
   select: string,

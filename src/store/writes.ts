@@ -479,9 +479,7 @@ const declared = {
       AND last_sequence < (SELECT coalesce(min(sequence), 9223372036854775807) FROM exchanges)`,
     erase_events: `DELETE FROM events WHERE sequence ${LISTED}`,
     erase_proposals: `DELETE FROM proposals WHERE merchant_id = ? AND state <> 'waiting'`,
-    /**
-     * Items are counted, so it stays; the new revision makes a step read again. Values: merchant (2×), row, merchant.
-     */
+    /** Items are counted, so it stays; by the new revision a step reads again. Values: merchant (2×), row, merchant. */
     erase_from_bulk_move: `UPDATE bulk_moves SET revision = revision + 1,
       items = (SELECT json_group_array(json(CASE WHEN item.value ->> 'merchant_id' = (SELECT ?)
         THEN json_set(item.value, '$.merchant_id', 'erased', '$.detail', '') ELSE item.value END) ORDER BY item.key)

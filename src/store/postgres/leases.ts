@@ -17,9 +17,7 @@ const KEPT_SECONDS = 3_600;
 export type Leased = 'link' | 'notice' | 'event';
 
 const LONG_AGO = `clock_timestamp() - interval '${SILENT_SECONDS} seconds'`;
-/**
- * In a server outage no heartbeat arrives, so another holder must have been heard. Unlisted holders are older versions.
- */
+/** No heartbeat arrives in a server outage: another holder must have been heard. Older versions list no holder. */
 const HOLDER_IS_SILENT = `EXISTS (SELECT 1 FROM lease_holders WHERE lease_holders.name = leases.holder
   AND lease_holders.seen_at < ${LONG_AGO}) AND EXISTS (SELECT 1 FROM lease_holders AS heard
   WHERE heard.name <> leases.holder AND heard.since < ${LONG_AGO} AND heard.seen_at > ${LONG_AGO})`;

@@ -196,9 +196,7 @@ export async function refuseHalfTransferred(location: string, run: Run): Promise
   );
 }
 
-/**
- * Whether this file's transfer has begun. @throws PuenteError store_unusable when it is done, or another's has begun.
- */
+/** Whether this transfer has begun. @throws PuenteError store_unusable when it is done, or another has begun. */
 export async function refuseForeignTransfer(location: string, instance_id: string, run: Run): Promise<boolean> {
   for (const { name, value } of await run(MARKS)) {
     if (name === TRANSFER.done)

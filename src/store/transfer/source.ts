@@ -25,10 +25,7 @@ const WAIT_MS = 5_000;
 
 export type Source = ReturnType<typeof openSource>;
 
-/**
- * @param is_final locks, and refuses a file in use. @throws PuenteError store_unusable, naming the fault and the
- * repair.
- */
+/** @param is_final locks, and refuses a file in use. @throws PuenteError store_unusable, with fault and repair. */
 export function openSource(file: string, is_final: boolean, key_mark: string) {
   if (statSync(file, { throwIfNoEntry: false }) === undefined)
     throw storeUnusable(file, 'it does not exist', 'Name the data directory of the installation: PUENTE_DATA_DIR');

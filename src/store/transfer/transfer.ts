@@ -86,9 +86,7 @@ const LOOKS = 20;
 const BETWEEN_LOOKS_MS = 100;
 const LOCK = `SELECT pg_try_advisory_lock(hashtextextended('puente transfer', 0)) AS taken`;
 
-/**
- * Whether an earlier run began it. @throws PuenteError store_unusable: other rows, a Puente or a transfer is using it.
- */
+/** Whether an earlier run began it. @throws PuenteError store_unusable: other rows, a Puente or transfer at work. */
 async function beginTransfer(source: Source, target: Target): Promise<boolean> {
   const { location } = target;
   if (!(await soon(async () => (await target.run(LOCK))[0]?.taken === 't')))
