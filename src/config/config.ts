@@ -249,7 +249,7 @@ const PEOPLE = 'ops.tokens';
 /** Read permission for all users. The owner's group may read: container platforms mount secrets for a group. */
 const READ_BY_OTHERS = 0o004;
 
-/** In one layer, either form of a secret clears the other, so that a later layer's form wins; both are refused. */
+/** In one layer, one form of a secret clears the other, so that a later layer wins; both at once are refused. */
 export function settleForms({ values, refusals }: Layer): Layer {
   const settled = new Map(values);
   const found = [...refusals];

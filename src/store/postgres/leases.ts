@@ -17,7 +17,7 @@ const KEPT_SECONDS = 3_600;
 export type Leased = 'link' | 'notice' | 'event';
 
 const LONG_AGO = `clock_timestamp() - interval '${SILENT_SECONDS} seconds'`;
-/** No heartbeat arrives in a server outage: another holder must have been heard. Older versions list no holder. */
+/** In an outage no heartbeat arrives: silent only if another holder was heard all the time. Older versions list none. */
 const HOLDER_IS_SILENT = `EXISTS (SELECT 1 FROM lease_holders WHERE lease_holders.name = leases.holder
   AND lease_holders.seen_at < ${LONG_AGO}) AND EXISTS (SELECT 1 FROM lease_holders AS heard
   WHERE heard.name <> leases.holder AND heard.since < ${LONG_AGO} AND heard.seen_at > ${LONG_AGO})`;

@@ -137,7 +137,7 @@ const OTHER_ROWS = 'PU001';
 const AGAIN = /^40(?:001|P01)$/;
 /** Disk full, out of memory, configuration limit. */
 const FULL = /^53(?:000|100|200|400)$/;
-/** Connection exceptions, too many connections, no answer in time, shut down, starting, not the primary, system errors. */
+/** Connection exceptions, too many connections, no answer in time, shut down, starting, standby, system errors. */
 const GONE = /^(?:08...|53300|57014|57P0[1-5]|25006|58...|25P03|55P03)$/;
 const INTEGRITY = /^23/;
 

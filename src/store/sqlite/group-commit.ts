@@ -238,7 +238,7 @@ function heapOf(worker: Worker): () => Heap | null {
   return () => {
     if (!is_asked) {
       is_asked = true;
-      // Rejected by a thread that has ended, which is not asked again.
+      // A thread that has ended rejects this.
       void ask().catch(() => undefined);
     }
     return known;
