@@ -55,7 +55,7 @@ export type Fact =
   | Readonly<Record<'en' | 'es' | 'pt', string>>;
 
 export interface Said {
-  /** A key of `messages` in `src/locales/en.yaml`. */
+  /** A key of `messages` in `src/locales/en.json`. */
   code: string;
   facts: Readonly<Record<string, Fact>>;
 }
