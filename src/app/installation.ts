@@ -21,7 +21,6 @@ import {
 } from '../ops/doctor/finding.ts';
 import { probeUpstream } from '../ops/doctor/probe.ts';
 import type { Clock } from '../proxy/clock.ts';
-import { examineServer } from '../store/postgres/upkeep.ts';
 import { examineFile } from '../store/sqlite/examine.ts';
 import { version } from '../version.ts';
 import { backupEvery_ms } from './open-store.ts';
@@ -126,6 +125,7 @@ async function surroundings(config: Config): Promise<Finding[]> {
 
 async function storageFindings({ postgres, data_dir }: Config): Promise<Finding[]> {
   if (postgres.url === null) return offlineFindings(examineFile(join(data_dir, 'puente.db')));
+  const { examineServer } = await import('../store/postgres/upkeep.ts');
   const { location, wrong } = await examineServer(postgres.url.reveal(), postgres.connect_timeout_ms);
   if (wrong === null) return [about('database').fine(`${location} takes this user; a Puente that runs says more`)];
   const repair =

@@ -11,7 +11,6 @@ import type { Room } from '../proxy/records/upkeep.ts';
 import type { Metrics } from '../proxy/telemetry/telemetry.ts';
 import { createVault, type Vault } from '../proxy/vault.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
-import { transferStore } from '../store/transfer/transfer.ts';
 import { armedFailpoint } from './armed.ts';
 import { type AppParts, secretKey } from './ports.ts';
 
@@ -79,7 +78,7 @@ function tellRoom(log: Log, metrics: Metrics): (room: Room) => void {
 // `puente migrate-store` on the settings in force: which file, which server, and that the secret key is theirs.
 
 /** @throws PuenteError bad_setting without `postgres.url`, and whatever the transfer refuses. */
-export function migrateStore(
+export async function migrateStore(
   env: NodeJS.ProcessEnv,
   cwd: string,
   { is_ahead, tell }: Parameters<MigrateStore>[0],
@@ -99,5 +98,6 @@ export function migrateStore(
     );
   const key_mark = keyMarkOf(createVault(secretKey(config, [])));
   const failpoint = armedFailpoint(env, config);
+  const { transferStore } = await import('../store/transfer/transfer.ts');
   return transferStore({ file, url, connect_timeout_ms, key_mark, is_ahead, now: Date.now, tell, failpoint });
 }

@@ -4,7 +4,7 @@ import { isMap, isScalar, parseDocument, stringify, type YAMLMap } from 'yaml';
 import { z } from 'zod';
 import type { SettingInForce } from '../ops/doctor/finding.ts';
 import type { Line } from '../ops/report/report.ts';
-import { shownUrl } from '../proxy/notices/guard.ts';
+import { shownUrl } from '../proxy/evidence/redact-text.ts';
 import { type Config, sourcesOf, valueOfText } from './config.ts';
 import { factsOf } from './kinds.ts';
 import { leaves, variableOf } from './schema.ts';

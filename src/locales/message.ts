@@ -20,8 +20,9 @@ export function quoted(text: string): Sentence {
 }
 
 /** The stored form: a message as JSON of its code and facts, a text without a code unchanged. */
-export function encoded({ text, said }: Sentence): string {
-  if (said === null) return text;
+export function encoded(sentence: Sentence): string {
+  const { said } = sentence;
+  if (said === null) return sentence.text;
   // The text of a nested message is made again when it is read.
   return JSON.stringify(said, (_name, value: Fact | Said) => (isMessage(value) ? { said: value.said } : value));
 }

@@ -1,7 +1,6 @@
 /** Finds the codes of texts that older builds stored without them; only for reading stored lines. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse } from 'yaml';
 import type { Fact, Sentence } from '../error.ts';
 import { lengthOf, placesIn } from './texts.ts';
 
@@ -47,8 +46,8 @@ function factsOf(found: readonly [name: string, value: string | undefined][]): R
 }
 
 function readForms(): Record<keyof OlderTexts, readonly Form[]> {
-  const written = readFileSync(join(import.meta.dirname, 'older-texts.yaml'), 'utf8');
-  const { lines, addresses } = parse(written) as OlderTexts; // a test reads each text
+  const written = readFileSync(join(import.meta.dirname, 'older-texts.json'), 'utf8');
+  const { lines, addresses } = JSON.parse(written) as OlderTexts; // a test reads each text
   return { lines: formsOf(lines), addresses: formsOf(addresses) };
 }
 

@@ -1,7 +1,6 @@
 /** Spanish and Portuguese texts of tables, settings and the register, each beside the English text it was made from. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse } from 'yaml';
 import { z } from 'zod';
 
 /** The files beside this one, named for the source of their texts. */
@@ -20,14 +19,14 @@ type Text = z.infer<typeof texts>[number];
 
 /** @param list names the file in an error. @throws TypeError naming the faulty text. */
 export function readTexts(list: string, written: string): Text[] {
-  const read = texts.safeParse(parse(written));
-  if (!read.success) throw new TypeError(`locales/${list}.yaml does not hold: ${z.prettifyError(read.error)}`);
+  const read = texts.safeParse(JSON.parse(written));
+  if (!read.success) throw new TypeError(`locales/${list}.json does not hold: ${z.prettifyError(read.error)}`);
   return read.data;
 }
 
 /** In the order of the file. @throws TypeError as above. */
 export function textsOf(list: TextList): Text[] {
-  return readTexts(list, readFileSync(join(import.meta.dirname, `${list}.yaml`), 'utf8'));
+  return readTexts(list, readFileSync(join(import.meta.dirname, `${list}.json`), 'utf8'));
 }
 
 /** Null for a text without an exact translation. */

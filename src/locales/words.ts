@@ -62,25 +62,35 @@ function readWords(language: Language): Words {
   const said = formatter(language, messages);
   const texts = { ...pages, ...reports };
   const t = formatter(language, texts);
-  const list = new Intl.ListFormat(language);
-  const number = new Intl.NumberFormat(language, { maximumFractionDigits: 2 });
-  const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' });
+  // Each made for its first use: they take 30 ms, and most processes format nothing.
+  const list = late(() => new Intl.ListFormat(language));
+  const number = late(() => new Intl.NumberFormat(language, { maximumFractionDigits: 2 }));
+  const time = late(
+    () => new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' }),
+  );
   // In English, days stand before or after months: a month's name prevents confusion.
   const month = language === 'en' ? 'short' : '2-digit';
-  const day = new Intl.DateTimeFormat(language, { day: '2-digit', month, year: 'numeric', timeZone: 'UTC' });
+  const day = late(
+    () => new Intl.DateTimeFormat(language, { day: '2-digit', month, year: 'numeric', timeZone: 'UTC' }),
+  );
   return {
     language,
     t,
     said,
     written: language === 'en' ? (english) => english : lateTranslator(language),
-    list: (items) => list.format(items),
+    list: (items) => list().format(items),
     named: (key, fallback) => (Object.hasOwn(texts, key) ? t(key) : fallback),
-    number: (value) => number.format(value),
+    number: (value) => number().format(value),
     decimal: (text) => decimalIn(language, text),
-    day: (one) => day.format(new Date(one)),
-    moment: (instant) => `${day.format(new Date(instant))} ${instant.slice(11, 23)}`,
-    time: (instant) => `${time.format(new Date(instant))} UTC`,
+    day: (one) => day().format(new Date(one)),
+    moment: (instant) => `${day().format(new Date(instant))} ${instant.slice(11, 23)}`,
+    time: (instant) => `${time().format(new Date(instant))} UTC`,
   };
+}
+
+function late<Value>(make: () => Value): () => Value {
+  let made: Value | undefined;
+  return () => (made ??= make());
 }
 
 function formatter(language: Language, texts: Readonly<Record<string, string>>): Words['t'] {

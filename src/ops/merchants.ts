@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError } from '../error.ts';
 import { encoded, readStored, say } from '../locales/message.ts';
-import { shownUrl } from '../proxy/notices/guard.ts';
+import { shownUrl } from '../proxy/evidence/redact-text.ts';
 import { merchantUrl } from '../proxy/notices/request.ts';
 import {
   dialects,

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IntlMessageFormat } from 'intl-messageformat';
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
 import type { Fact } from '../../src/error.ts';
 import { decoded, encoded, quoted, readStored, say } from '../../src/locales/message.ts';
 import { olderText } from '../../src/locales/older-texts.ts';
@@ -120,7 +119,7 @@ describe('a message', () => {
 });
 
 describe('a text that an older build stored', () => {
-  const { lines, addresses } = parse(readFileSync(join(HOUSE, 'src/locales/older-texts.yaml'), 'utf8')) as Record<
+  const { lines, addresses } = JSON.parse(readFileSync(join(HOUSE, 'src/locales/older-texts.json'), 'utf8')) as Record<
     'lines' | 'addresses',
     Record<string, string>
   >;

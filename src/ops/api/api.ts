@@ -1,19 +1,16 @@
-/** The ops door behind its listener: the API of every feature, and the console on top of it. */
-import { Router } from 'express';
+/** The ops API as one list of routes, and the same for callers in the same process. */
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { version } from '../../version.ts';
-import { createFleet } from '../fleet/fleet.ts';
-import { createSessions, createSignIn, membersOf } from './access.ts';
 import { evidenceRoutes } from './evidence.ts';
 import { fleetRoutes } from './fleet.ts';
 import { merchantRoutes } from './merchants.ts';
 import { moveRoutes } from './moves.ts';
 import { noticeRoutes } from './notices.ts';
 import { openApiRoute } from './openapi.ts';
-import type { OpsApi, OpsDoor } from './parts.ts';
+import type { OpsApi } from './parts.ts';
 import { reportRoutes } from './report.ts';
-import { type OpsParts, type OpsRoute, opsRouter, runRow } from './router.ts';
+import { type OpsParts, type OpsRoute, runRow } from './route.ts';
 import { isStreamed } from './stream.ts';
 import { traceRoutes } from './trace.ts';
 import { upkeepRoutes } from './upkeep.ts';
@@ -30,20 +27,6 @@ const features: OpsRoute[] = [
 ];
 
 export const opsRoutes: readonly OpsRoute[] = [...features, openApiRoute(version, features)];
-
-export function operatorsRouter(door: OpsDoor): Router {
-  const { ports } = door;
-  const router = Router();
-  const members = membersOf(door.people);
-  const signIn = createSignIn(members, ports.clock, ports.log);
-  const parts: OpsParts = { ...door, fleet: createFleet(ports) };
-  router.use(opsRouter(opsRoutes, parts, signIn));
-  if (door.console !== undefined) {
-    const sessions = createSessions(members, ports.vault, ports.clock);
-    router.use(door.console({ api: inProcessApi(opsRoutes, parts), signIn, sessions, log: ports.log }));
-  }
-  return router;
-}
 
 // The ops API for callers in the same process, such as the console: the same rows, roles, schemas and refusals.
 

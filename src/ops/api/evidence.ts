@@ -25,7 +25,7 @@ import {
 import { readinessView } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { report } from '../report/report.ts';
-import { type OpsRoute, opsRoute, parsed, streamed } from './router.ts';
+import { type OpsRoute, opsRoute, parsed, streamed } from './route.ts';
 import type { Streamed } from './stream.ts';
 
 const loss = z.object({

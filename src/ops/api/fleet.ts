@@ -4,7 +4,7 @@ import { auditLine, auditQuery, chainView, verifyQuery, viewAudit, viewChain } f
 import { fleetQuery, fleetView } from '../fleet/line.ts';
 import { incidentQuery, viewIncidents } from '../report/decisions.ts';
 import { report } from '../report/report.ts';
-import { type OpsRoute, opsRoute } from './router.ts';
+import { type OpsRoute, opsRoute } from './route.ts';
 
 export const incidentsView = report.pick({ incidents: true }).extend({ left_out: z.int() });
 

@@ -4,7 +4,7 @@ import { say } from '../../locales/message.ts';
 import { said } from '../fields.ts';
 import { changeMerchant, merchantAnswer, merchantChange, viewMerchant, viewMerchants } from '../merchants.ts';
 import { eraseAsk, eraseMerchant } from '../upkeep/erase.ts';
-import { type OpsRoute, opsRoute } from './router.ts';
+import { type OpsRoute, opsRoute } from './route.ts';
 
 const rows = z.record(z.string(), z.int());
 

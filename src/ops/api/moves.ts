@@ -18,7 +18,7 @@ import {
 } from '../moves/proposals.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
 import { reasonAlone } from './person.ts';
-import { type OpsRoute, opsRoute } from './router.ts';
+import { type OpsRoute, opsRoute } from './route.ts';
 
 export const proposalView = z.object({
   id: z.string(),

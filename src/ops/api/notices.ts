@@ -11,7 +11,7 @@ import {
   viewNotices,
 } from '../notices.ts';
 import { reasonAlone } from './person.ts';
-import { type OpsRoute, opsRoute } from './router.ts';
+import { type OpsRoute, opsRoute } from './route.ts';
 
 const attempt = z.object({
   at: time,

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { refusalBody, refusalStatuses } from './errors.ts';
 import { type Role, roles } from './person.ts';
-import { type OpsRoute, opsRoute } from './router.ts';
+import { type OpsRoute, opsRoute } from './route.ts';
 
 type Json = Record<string, unknown>;
 

@@ -10,7 +10,7 @@ import { figuresQuery, figuresView, gatherReport, type ReportFacts, viewFigures 
 import { reportHtml } from '../report/html.ts';
 import { askOf, type Line, type ReportQuery, reportQuery } from '../report/report.ts';
 import { adviceFor } from '../report/sections.ts';
-import { type OpsRoute, opsRoute, streamed } from './router.ts';
+import { type OpsRoute, opsRoute, streamed } from './route.ts';
 import type { Streamed } from './stream.ts';
 
 /** Exchanges per page of a streamed file. */

@@ -44,7 +44,7 @@ export function opsApp(door: OpsDoor): OpsApp {
     response.type(type).send(text);
   });
   app.use('/api', sameOriginOnly);
-  const { handler, load } = loadedLate(async () => (await import('./api.ts')).operatorsRouter(door));
+  const { handler, load } = loadedLate(async () => (await import('./door.ts')).operatorsRouter(door));
   app.use(handler);
   app.use(() => {
     throw new PuenteError('not_found', say('refusal.no_operation', {}));

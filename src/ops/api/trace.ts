@@ -4,7 +4,7 @@ import { outcomes } from '../../proxy/evidence/exchange.ts';
 import { capturedMessages } from '../capture/format.ts';
 import { lane, merchantId, time } from '../fields.ts';
 import { traceOf, traceView, viewCall } from '../trace/trace.ts';
-import { type OpsRoute, opsRoute } from './router.ts';
+import { type OpsRoute, opsRoute } from './route.ts';
 
 export const callView = z.looseObject({
   id: z.string(),

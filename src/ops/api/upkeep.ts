@@ -6,7 +6,7 @@ import { examine } from '../doctor/doctor.ts';
 import { doctorFinding, findingLevels, settingInForce } from '../doctor/finding.ts';
 import { type ReconcileNews, reconcile, reconcileAsk } from '../reconcile/reconcile.ts';
 import { type BackupProgress, backupAsk, makeBackup } from '../upkeep/chores.ts';
-import { type OpsRoute, opsRoute, streamed } from './router.ts';
+import { type OpsRoute, opsRoute, streamed } from './route.ts';
 
 const backup = z.object({
   file: z.string().describe('File name in the backup directory; beside it stands `<file>.json`.'),

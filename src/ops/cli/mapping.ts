@@ -1,9 +1,5 @@
 /** `puente check` proves the mapping tables; `puente explain` shows how they translate one request. */
 import { type Command, Option } from 'commander';
-import { stringifyJson } from '../../contract/json.ts';
-import { check, printFailures } from '../../mapping/check.ts';
-import { explain } from '../../mapping/explain.ts';
-import { loadTables, readDocuments } from '../../mapping/load.ts';
 import { withManual } from './help.ts';
 import { MAPPINGS, print, readInput } from './output.ts';
 
@@ -34,7 +30,11 @@ export function addMappingCommands(program: Command): void {
   });
 }
 
-function runCheck(options: { mappings: string; json?: boolean }): void {
+async function runCheck(options: { mappings: string; json?: boolean }): Promise<void> {
+  const [{ check, printFailures }, { readDocuments }] = await Promise.all([
+    import('../../mapping/check.ts'),
+    import('../../mapping/load.ts'),
+  ]);
   const { documents, failures } = readDocuments(options.mappings);
   if (failures.length === 0) failures.push(...check(documents));
   const { revision, tables, operations } = documents;
@@ -43,7 +43,12 @@ function runCheck(options: { mappings: string; json?: boolean }): void {
   if (failures.length > 0) process.exitCode = 1;
 }
 
-function runExplain(file: string, options: { site: string; voucher: string; json?: boolean }): void {
+async function runExplain(file: string, options: { site: string; voucher: string; json?: boolean }): Promise<void> {
+  const [{ stringifyJson }, { explain }, { loadTables }] = await Promise.all([
+    import('../../contract/json.ts'),
+    import('../../mapping/explain.ts'),
+    import('../../mapping/load.ts'),
+  ]);
   const { text, ...found } = explain(
     loadTables(MAPPINGS),
     readInput(file, 'give the path of a file, or - for standard input'),

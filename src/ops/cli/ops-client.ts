@@ -1,5 +1,5 @@
 /** Calls the ops door of a running Puente; every refusal becomes one sentence that contains the repair. */
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { PuenteError } from '../../error.ts';
 
 /** The defaults of `ops.host` and `ops.port` in `config/default.yaml`. */
@@ -62,6 +62,7 @@ async function send(
     throw new PuenteError('unauthorized', message);
   }
   const json = body === undefined ? {} : { body: JSON.stringify(body) };
+  const { request } = await import('undici'); // a hundred modules, which help and completion do not need
   const answer = await request(url + path, {
     method,
     headers: {

@@ -3,7 +3,7 @@ import { Argument, type Command, Option } from 'commander';
 import { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { opsRoutes } from '../api/api.ts';
-import type { OpsRoute, RowName } from '../api/router.ts';
+import type { OpsRoute, RowName } from '../api/route.ts';
 import { type Manual, withManual } from './help.ts';
 import { callOps, type OpsAsk } from './ops-client.ts';
 import { common, facts, type Output, percent, print, wholeNumber } from './output.ts';

@@ -9,7 +9,7 @@ import { PuenteError } from '../../error.ts';
 import { type Language, languages, loadWords, type Words } from '../../locales/words.ts';
 import { pageRefusals } from '../api/errors.ts';
 import type { Asked, ConsoleParts } from '../api/parts.ts';
-import type { Person, RowName } from '../api/router.ts';
+import type { Person, RowName } from '../api/route.ts';
 import { CHART_STYLE } from '../charts/charts.ts';
 import type { Html } from '../html.ts';
 

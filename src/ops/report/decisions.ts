@@ -4,7 +4,7 @@ import { INTENT_ID } from '../../contract/identifiers.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
-import { shownUrl } from '../../proxy/notices/guard.ts';
+import { shownUrl } from '../../proxy/evidence/redact-text.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { reasonOf } from '../audit.ts';
 import { instant, iso, listLimit, merchantId, pagesOf } from '../fields.ts';

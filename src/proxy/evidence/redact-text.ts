@@ -223,3 +223,13 @@ function printable(bytes: Buffer): string {
   const text = bytes.toString('latin1').replaceAll('\0', '');
   return [...text.matchAll(/[\x20-\x7e]{6,}/g)].map(([run]) => run).join('\n');
 }
+
+const HIDDEN = '…';
+
+/** Scheme, host and port, for display and storage. Path, query and credentials may be secrets, and are hidden. */
+export function shownUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url === null) return 'not a URL';
+  const path = url.pathname === '/' || url.pathname === '' ? '/' : `/${HIDDEN}`;
+  return `${url.protocol}//${url.host}${path}${url.search === '' ? '' : `?${HIDDEN}`}`;
+}

@@ -191,13 +191,3 @@ function readAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   return ipaddr.IPv6.isValid(text) ? ipaddr.process(text) : null;
 }
-
-const HIDDEN = '…';
-
-/** Scheme, host and port, for display and storage. Path, query and credentials may be secrets, and are hidden. */
-export function shownUrl(text: string): string {
-  const url = URL.parse(text);
-  if (url === null) return 'not a URL';
-  const path = url.pathname === '/' || url.pathname === '' ? '/' : `/${HIDDEN}`;
-  return `${url.protocol}//${url.host}${path}${url.search === '' ? '' : `?${HIDDEN}`}`;
-}

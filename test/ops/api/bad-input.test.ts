@@ -5,7 +5,7 @@ import { PuenteError } from '../../../src/error.ts';
 import { encoded, say } from '../../../src/locales/message.ts';
 import { loadWords } from '../../../src/locales/words.ts';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
-import { parsed } from '../../../src/ops/api/router.ts';
+import { parsed } from '../../../src/ops/api/route.ts';
 import { html, saysAll } from '../../../src/ops/html.ts';
 
 const words = loadWords();

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
 import { openApi } from '../../../src/ops/api/openapi.ts';
-import { opsRoute } from '../../../src/ops/api/router.ts';
+import { opsRoute } from '../../../src/ops/api/route.ts';
 import { commandsOf, isAct } from '../../../src/ops/cli/help.ts';
 import { exitCodes } from '../../../src/ops/cli/output.ts';
 import { helpOf, programHere } from '../../program.ts';

@@ -123,7 +123,7 @@ describe('a text', () => {
       return () => readTexts('some', JSON.stringify(texts));
     };
     expect(told([entry])()).toEqual([entry]);
-    expect(told([entry, { en: 'two', es: 'dos' }])).toThrow(/locales\/some\.yaml.*\n.*\[1\]\.pt/s);
+    expect(told([entry, { en: 'two', es: 'dos' }])).toThrow(/locales\/some\.json.*\n.*\[1\]\.pt/s);
     expect(told([{ ...entry, pt: '' }])).toThrow('[0].pt');
     expect(told([entry, { ...entry, pt: 'outro' }])).toThrow(/twice\n.*\[1\]\.en/s);
   });

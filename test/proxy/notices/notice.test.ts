@@ -1,7 +1,7 @@
 /** The request of a notice in each dialect and form, which forms are wanted, and the turns that merchants take. */
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { shownUrl } from '../../../src/proxy/notices/guard.ts';
+import { shownUrl } from '../../../src/proxy/evidence/redact-text.ts';
 import { inTurns } from '../../../src/proxy/notices/notifier.ts';
 import {
   type FeedForm,

@@ -1,5 +1,4 @@
-/** Routes of the ops API as rows (schemas, role, and the command that does the same), and the router made of them. */
-import express, { type Request, type RequestHandler, Router } from 'express';
+/** A route of the ops API as a row: schemas, role, and the command that does the same; and what a call of a row may be refused for. */
 import { z } from 'zod';
 import { type Fact, PuenteError, type Spoken } from '../../error.ts';
 import { decoded, say } from '../../locales/message.ts';
@@ -7,9 +6,8 @@ import type { Installation } from '../doctor/finding.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Ports } from '../ports.ts';
 import type { ReportFacts } from '../report/gather.ts';
-import type { SignIn } from './access.ts';
 import { isEnough, type Person, type Role } from './person.ts';
-import { isStreamed, type Streamed, sendStream, untilGone } from './stream.ts';
+import type { Streamed } from './stream.ts';
 
 export type { Person, Role } from './person.ts';
 
@@ -165,55 +163,4 @@ export async function runRow(row: OpsRoute, parts: OpsParts, ask: OpsCall): Prom
   permit(row, ask.person);
   const query = parsed(row.query ?? NOTHING, ask.query);
   return row.run(parts, { ...ask, query, body: row.body && parsed(row.body, ask.body ?? {}) });
-}
-
-/** Largest body of a change: a bulk move names thousands of merchants, and no other body is larger. */
-const BODY_LIMIT = '512kb';
-
-/** The API under `/api`. It refuses unknown callers before the routing: they do not learn which routes exist. */
-export function opsRouter(rows: readonly OpsRoute[], parts: OpsParts, signIn: SignIn): Router {
-  const router = Router();
-  router.use('/api', signIn.handler);
-  for (const row of inOrder(rows)) {
-    const method = row.method.toLowerCase() as 'get' | 'post' | 'put' | 'delete'; // the row's four methods, as express spells them
-    const permitted: RequestHandler = (request, _response, next) => {
-      permit(row, signIn.personOf(request));
-      next();
-    };
-    // The role is checked before the body is read.
-    router[method](row.path, permitted, express.json({ limit: BODY_LIMIT }), answerOf(row, parts, signIn));
-  }
-  return router;
-}
-
-/** Named segments before parameters, so that `/api/moves/bulk` does not match `/api/moves/:id`. */
-function inOrder(rows: readonly OpsRoute[]): OpsRoute[] {
-  const key = ({ path }: OpsRoute): string => path.replaceAll(':', '\uffff');
-  return rows.toSorted((first, second) => (key(first) < key(second) ? -1 : Number(key(first) > key(second))));
-}
-
-function answerOf(row: OpsRoute, parts: OpsParts, signIn: SignIn): RequestHandler {
-  return async (request, response) => {
-    const answer = await runRow(row, parts, {
-      person: signIn.personOf(request),
-      path: request.params as Record<string, string>, // the parameters of rows are single segments
-      query: request.query,
-      body: bodyOf(row, request),
-      signal: untilGone(response),
-    });
-    if (isStreamed(answer)) return sendStream(response, answer, parts.ports.log);
-    response.json(answer ?? {});
-  };
-}
-
-/** @throws PuenteError bad_request for an unexpected body, and for a form or text, which a foreign page can post. */
-function bodyOf(row: OpsRoute, request: Request): unknown {
-  const is_empty =
-    request.headers['transfer-encoding'] === undefined && Number(request.headers['content-length'] ?? 0) === 0;
-  if (row.body === undefined) {
-    if (is_empty) return undefined;
-    throw new PuenteError('bad_request', say('refusal.no_body', { row: `${row.method} ${row.path}` }));
-  }
-  if (!is_empty && !request.is('application/json')) throw new PuenteError('bad_request', say('refusal.not_json', {}));
-  return is_empty ? {} : request.body;
 }
