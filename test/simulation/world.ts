@@ -1,4 +1,5 @@
 /** The whole simulated world: the product's process and everything around it, made once and used for every run. */
+import { getCompileCacheDir } from 'node:module';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/config.ts';
 import { loadTables } from '../../src/mapping/load.ts';
@@ -66,7 +67,8 @@ const config = loadConfig({
   env: { PUENTE_LOG_LEVEL: 'silent', PUENTE_MOVES_GATE: 'advise', PUENTE_DATA_DIR: '/nowhere' },
   cwd: join(import.meta.dirname, '..', '..'),
 });
-const tables = loadTables(join(import.meta.dirname, '..', '..', 'mappings'));
+// Proved by an earlier process, where one shares its compile cache (`workers.ts`).
+const tables = loadTables(join(import.meta.dirname, '..', '..', 'mappings'), getCompileCacheDir() ?? null);
 
 export function createSimulatedWorld(): SimulatedWorld {
   const clock = createSimulatedClock();

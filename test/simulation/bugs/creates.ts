@@ -1,7 +1,7 @@
 /** Seeded bugs of the create: key, row, replay, answer. */
 import type { Bug } from './bug.ts';
 
-const PORTS_IMPORT = "import type { Ports } from '../ports.ts';";
+const PORTS_IMPORT = "import { noteId, type Ports } from '../ports.ts';";
 
 export const createBugs: Bug[] = [
   {
