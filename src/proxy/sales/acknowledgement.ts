@@ -1,4 +1,4 @@
-/** What shows that a till knows its sale, so that an equal create is a new one (`docs/protocol.md` §3.9); notices: `store/notices.ts`. */
+/** Records that a till knows its sale (`docs/protocol.md` §3.9), except by notices (`store/notices.ts`). */
 import { PuenteError } from '../../error.ts';
 import type { Ports } from '../ports.ts';
 import type { Link } from './link.ts';
@@ -6,9 +6,8 @@ import { nodesOf } from './order-transition.ts';
 import { changeLink } from './settle.ts';
 
 /**
- * Writes that the till has shown that it knows a sale, so that an equal create is a new one from now on (`docs/protocol.md` §3.9). Where
- * the store can't write, a read is answered all the same, and this process alone remembers it.
- * @returns the link as stored afterwards.
+ * Marks a sale as known to its till: an equal create is a new sale from now on (`docs/protocol.md` §3.9). When the
+ * store can't write, only this process remembers the mark. @returns the link as stored afterwards.
  */
 export async function markHeard(ports: Ports, link: Link): Promise<Link> {
   if (link.heard_by === 'till') return link;
@@ -21,8 +20,8 @@ export async function markHeard(ports: Ports, link: Link): Promise<Link> {
 }
 
 /**
- * A read of a sale's payment or merchant order by its number, and of the refunds that it shows. No answer to a create tells that number:
- * whoever reads has it from a notice, and shows as much as a receiver that acknowledges the notice of the end.
+ * Notes a read of a payment or merchant order by its number, and of the refunds that it shows. Only a notice contains
+ * the number, so the read counts as an acknowledgement of the notice of the end.
  */
 export async function noteRead(ports: Ports, link: Link): Promise<void> {
   await Promise.all([hearNotice(ports, link), hearRefunds(ports, link)]);
@@ -35,19 +34,19 @@ async function hearNotice(ports: Ports, link: Link): Promise<void> {
   await unlessUnwritten(ports, link.legacy_id, marked);
 }
 
-/** The same for a search by the till's own reference, which it knows whatever its create was answered. */
+/** The same for a search by the till's own reference, which it knows even if its create was not answered. */
 export async function noteFound(ports: Ports, link: Link): Promise<void> {
   await Promise.all([markHeard(ports, link), hearRefunds(ports, link)]);
 }
 
-/** An equal refund that comes after this one was read is a new one (`docs/protocol.md` §3.9). */
+/** Once a till has read a refund, an equal one is a new refund (`docs/protocol.md` §3.9). */
 async function hearRefunds(ports: Ports, { legacy_id, order }: Link): Promise<void> {
   const shows_refund = nodesOf(order).length > 0 || order?.transactions?.payments?.[0]?.refunded_amount !== undefined;
   if (shows_refund)
     await unlessUnwritten(ports, legacy_id, ports.store.refunds.hearRefunds(legacy_id, ports.clock.now()));
 }
 
-/** A read is answered all the same where the store can't write; null then. */
+/** Null when the store can't write: the read is answered all the same. */
 async function unlessUnwritten<Result>(
   { log }: Ports,
   legacy_id: string,

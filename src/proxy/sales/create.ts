@@ -1,5 +1,4 @@
-/** Creating a sale, whatever its family (`docs/protocol.md` §3.1–3.4, §3.9): recognise a retry, write the row, send the order, answer. */
-
+/** Creates a sale: recognise a retry, write the row, send the order, answer (`docs/protocol.md` §3.1–3.4, §3.9). */
 import { durationMs } from '../../contract/duration.ts';
 import { PuenteError } from '../../error.ts';
 import type { Loss } from '../../mapping/tables.ts';
@@ -19,36 +18,35 @@ import { derivedReference, hasRoom, newLink, noRoom, type Sale, spend, usableRef
 import { changeLink } from './settle.ts';
 import { type SendPlan, sendInTurn } from './submit.ts';
 
-/** The breaker probes upstream every second, and nothing was written. */
+/** Nothing was written, and the breaker probes upstream every second: the till may soon try again. */
 const SOON = { 'retry-after': '1' };
 
-/** How often one create may find its unit held by a sale that turns out to be terminal, and once that its reference is used. */
+/** Rounds of one create: the next one starts when the sale on its unit was terminal, or its reference used. */
 const MAX_ROUNDS = 5;
 
-/** One try to open the sale. */
 interface Round {
   /** Epoch ms. */
   deadline: number;
-  /** False when upstream refused the client's own reference, so that a derived one is sent. */
+  /** False after upstream refused the till's own reference. */
   own_reference: boolean;
-  /** The client's own reference, as sent upstream; null: a derived one is sent. */
+  /** The till's own reference; null: a derived one is sent. */
   reference: string | null;
-  /** The stage routes it to orders; false when only an open sale on its unit does. */
+  /** True: the stage routes the sale to orders. False: only an open sale on its unit does. */
   on_orders: boolean;
 }
 
-/** `again`: the sale in the way is terminal now. `derived`: another system of this merchant used the reference; no order was made. */
+/** `again`: start another round. `derived`: the same with a derived reference, because upstream refused the till's. */
 type Tried = LegacyAnswer | 'again' | 'derived';
 
 /**
- * Opens a sale on the orders lane. A request that a table refuses stores nothing. Otherwise the row is durable before a byte is
- * sent, and the answer follows from what was committed. A sale that belongs to legacy is proxied.
- * @throws PuenteError refused, for a request that the tables refuse.
+ * Opens a sale on the orders lane, or has it proxied when it belongs to legacy. The row is durable before a byte is
+ * sent, and the answer follows from what was committed.
+ * @throws PuenteError refused, for a request that the tables refuse; nothing is stored then.
  */
 export async function openSale(ports: Ports, call: LegacyCall, sale: Sale): Promise<LegacyAnswer> {
   const { family } = call.operation;
   const deadline = call.received_at + ports.settings.create.deadline_ms;
-  // Identifying the token, or a slow client, took all the time: write nothing that could not be sent.
+  // A slow till, or identifying its token, used up the deadline: write no row that can't be sent.
   if (ports.clock.now() >= deadline) return counted(ports, 'late', refused(family, 'unavailable'));
   let own_reference = true;
   for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -89,7 +87,7 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
     await noteOwnDoubt(ports, stored);
     return counted(ports, 'busy', room);
   }
-  // The next round, with a derived reference, opens the same sale: its losses are noted once.
+  // A round with a derived reference opens the same sale again; its losses are noted once.
   if (opening.kind === 'open' && round.own_reference) noteLosses(ports, fresh.link, fresh.losses);
   markOpening(ports, opening, fresh.link);
   noteId(ports, stored.legacy_id);
@@ -99,14 +97,12 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
       ? { token: call.token, deadline, body: fresh.body, merchant: call.merchant }
       : { token: call.token, deadline, body: null };
   const sent = await sendOrDoubt(ports, stored, plan);
-  if (sent.kind === 'over') return 'again'; // the sale that this one would repeat was refused or canceled: open a new one
+  if (sent.kind === 'over') return 'again'; // the repeated sale was refused or canceled: open a new one
   if (sent.kind === 'refused' && isOwn(sent.link) && namesReference(sent)) return 'derived';
   return await answerOf(ports, call, sale, sent);
 }
 
-/**
- * Where a sale belongs. `unit`: legacy by the stage, but its unit has a sale on orders, which may be this one or be in its way.
- */
+/** `unit`: the stage says legacy, but the unit has a sale on orders, which this create may repeat or must wait for. */
 async function placeOf(ports: Ports, call: LegacyCall, sale: Sale): Promise<'orders' | 'unit' | 'legacy'> {
   const { merchant } = call;
   const { id } = merchant;
@@ -122,7 +118,7 @@ async function placeOf(ports: Ports, call: LegacyCall, sale: Sale): Promise<'ord
   return held && !(await own()) ? 'legacy' : 'orders';
 }
 
-/** Null for a request that orders refuse and legacy may accept, where the stage routes it to legacy. */
+/** The new link; null when the tables refuse the request and the stage routes it to legacy, which may accept it. */
 function translated(
   ports: Ports,
   call: LegacyCall,
@@ -137,7 +133,7 @@ function translated(
   }
 }
 
-/** A request that orders refuse is no retry of a sale on orders: it is proxied as soon as its unit is free. */
+/** A request that the tables refuse can't be a retry of a sale on orders: it is proxied once its unit is free. */
 async function leaveToLegacy(ports: Ports, call: LegacyCall, sale: Sale, deadline: number): Promise<Tried> {
   const slot = slotOf(sale.family, sale.unit);
   const holder = sale.holds_unit ? await ports.store.links.liveLink(call.merchant.id, slot) : null;
@@ -145,7 +141,7 @@ async function leaveToLegacy(ports: Ports, call: LegacyCall, sale: Sale, deadlin
   return room === 'freed' ? { kind: 'carry' } : counted(ports, 'busy', room);
 }
 
-/** When the store fails after the bytes were sent, the outcome is unknown: the row is durable, and recovery finds the outcome. */
+/** A store failure once the row is durable leaves the outcome to recovery (`docs/protocol.md` §3.3 a). */
 async function sendOrDoubt(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
   try {
     return await sendInTurn(ports, link, plan);
@@ -156,19 +152,18 @@ async function sendOrDoubt(ports: Ports, link: Link, plan: SendPlan): Promise<Se
   }
 }
 
-/** A refusal about the reference itself: `property_value` naming `external_reference`. */
+/** Refused by `property_value` naming `external_reference`: another system of this merchant used the reference. */
 function namesReference(sent: Extract<Sent, { kind: 'refused' }>): boolean {
   return sent.status === 400 && JSON.stringify(sent.body ?? '').includes('external_reference');
 }
 
-// The row of a new sale: judged by what holds its unit, in the transaction that writes it (`docs/protocol.md` §3.3,
-// step 1).
+// The row of a new sale: the transaction that writes it checks what holds its unit (`docs/protocol.md` §3.3, step 1).
 
 export type Row = Awaited<ReturnType<Ports['store']['links']['openLink']>>;
 
 /**
- * Writes the row of a sale, unless another sale is in its way, or it belongs elsewhere by now.
- * @throws PuenteError store_failed when it is not proved that the row is durable; refused while the disk is low or full.
+ * Writes the row of a sale, unless the create is a retry, its unit is held, or its lane has changed.
+ * @throws PuenteError store_failed when the row is not proved to be durable; refused while the disk is low or full.
  */
 export async function openRow(
   ports: Ports,
@@ -197,10 +192,7 @@ export async function openRow(
   return row;
 }
 
-/**
- * Ages by the wall clock; by the monotonic clock where this process opened the sale and that age is less. With a wall clock that
- * was set forward, a retry would become a sale of its own (`test/faults/README.md` F47).
- */
+/** The smaller of two ages: a wall clock set forward makes no retry a new sale (`test/faults/README.md` F47). */
 function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWindows {
   const since = ({ legacy_id }: Link, at: number): number => {
     const wall_ms = candidate.created_at - at;
@@ -212,7 +204,7 @@ function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWi
     join_window_ms,
     replay_window_ms,
     age_ms: (link) => since(link, link.created_at),
-    // The end of an order is by upstream's clock, the beginning of its link by ours.
+    // Once the order is known, `expires_at` is by upstream's clock and `created_at` by Puente's.
     lifetime_ms: ({ order, expires_at, created_at }) =>
       order === null
         ? expires_at - created_at
@@ -224,22 +216,20 @@ function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWi
 // Is a create a new sale, or a retry? Pure (`docs/protocol.md` §3.9, `docs/field-notes.md` Point finding 11).
 
 export interface RetryWindows {
-  /** How long an acknowledged create may be repeated without a client key, ms. */
+  /** How long an acknowledged create without a client key may be repeated, ms. */
   join_window_ms: number;
-  /** How long after its order's own end an unacknowledged create may be repeated, ms. */
+  /** How long after its order's end an unacknowledged create, or one with a client key, may be repeated, ms. */
   replay_window_ms: number;
-  /** How long ago a link was created, ms. */
   age_ms(link: Link): number;
-  /** How long the order of a link could be paid, ms: no difference of two clocks. */
+  /** How long the order can be paid, ms. */
   lifetime_ms(link: Link): number;
-  /** How long ago its till was first answered a 2xx, ms. */
+  /** How long ago the till was first answered 2xx, ms. */
   acknowledged_ms(link: Link): number;
 }
 
 /**
- * The sale that a create repeats, in any state, paid included; null for a new sale. What decides is whether the till has shown that
- * it knows the sale: two identical coffees in a row are two sales, because the till read the first one, or its receiver
- * acknowledged the notice about its outcome.
+ * The sale that a create repeats, in any state, paid included; null for a new sale. Two equal coffees in a row are two
+ * sales: the till has read the first one by then, or its receiver has acknowledged the notice of its end.
  */
 export function retriedSale({ unheard }: Met, candidate: Link, windows: RetryWindows): Link | null {
   if (unheard === null || wasCanceledByUs(unheard)) return null;
@@ -247,9 +237,9 @@ export function retriedSale({ unheard }: Met, candidate: Link, windows: RetryWin
 }
 
 /**
- * The receiver of notices and the till are two programs. While a client library waits for a lost answer and repeats the create
- * with its key, the receiver may acknowledge the payment. The official SDK repeats after 1 s, three times
- * (`docs/field-notes.md` Point §4.2). Later, or without a key, a repetition and the next equal sale look the same.
+ * Receiver and till are two programs: the receiver may acknowledge the payment while the till's client library still
+ * repeats the create, whose answer was lost, with its key. The official SDK repeats after 1 s, three times
+ * (`docs/field-notes.md` Point §4.2). Later, or without a key, a retry and the next equal sale look the same.
  */
 export const CLIENT_PATIENCE_MS = 15_000;
 
@@ -260,16 +250,16 @@ function isRetry(sale: Link, candidate: Link, windows: RetryWindows): boolean {
   const is_live = sale.state !== 'DONE';
   const may_be_repeated = is_live || windows.age_ms(sale) < windows.lifetime_ms(sale) + windows.replay_window_ms;
   if (sale.acknowledged_at === null) {
-    // The code of a dynamic QR was never shown, so it is never paid, and it is not in the way of another one.
+    // An unacknowledged dynamic QR was never shown: it can't be paid, and it holds no unit.
     if (candidate.slot === null && is_keyed && !has_same_key) return false;
-    // The till was answered with an error that makes a repetition safe, whatever its key.
+    // The till was answered an error, or nothing: its next equal create is the retry, with any key.
     return may_be_repeated;
   }
   if (!has_same_key) return false;
   return is_keyed ? may_be_repeated : windows.acknowledged_ms(sale) < windows.join_window_ms;
 }
 
-/** The legacy answer for a create whose outcome is committed. */
+/** The legacy answer for a committed outcome. */
 export async function answerOf(
   ports: Ports,
   call: LegacyCall,
@@ -301,7 +291,7 @@ export async function answerOf(
   }
 }
 
-/** An answer that was not sent whole acknowledged nothing: the next equal create is its retry, whatever happens meanwhile. */
+/** An answer that did not leave whole acknowledges nothing (`docs/protocol.md` §3.3, step 5). */
 function unlessLost(ports: Ports, link: Link, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
     if (!whole) await changeLink(ports, link, () => ({ change: { acknowledged_at: null } }));
@@ -318,12 +308,12 @@ export function markOpening(ports: Ports, opening: Row['opening'], asked: Link):
   if (!is_keyed_retry) markLimitation(draft, asked.family === 'qr' ? 'LIM-29' : 'LIM-14');
 }
 
-/** The client's own reference was sent upstream, not a derived one. */
+/** The till's own reference was sent upstream, not a derived one. */
 export function isOwn(link: Link): boolean {
   return link.reference_sent !== derivedReference(link.legacy_id);
 }
 
-/** Once for each new sale, not for its retries; a field of a list is reported once. */
+/** Called once for each new sale, not for its retries; a field of a list is logged once. */
 export function noteLosses(ports: Ports, { merchant_id, legacy_id }: Link, losses: Loss[]): void {
   const reported = new Set<string>();
   for (const { table, path } of losses) {
@@ -335,19 +325,18 @@ export function noteLosses(ports: Ports, { merchant_id, legacy_id }: Link, losse
   }
 }
 
-/** @param outcome the label under which the create is counted. */
 export function counted(ports: Ports, outcome: string, answer: LegacyAnswer): LegacyAnswer {
   ports.count('creates', outcome);
   return answer;
 }
 
 /**
- * Notes in the exchange that the till was refused because of a create in doubt, or of one that is late: our fault, not the
- * shop's. A create that is still being sent belongs to another till of the shop, which is busy in the ordinary way.
+ * Marks an exchange whose till was refused because of a create in doubt or past its deadline: Puente's fault, not the
+ * shop's. A create within its deadline is another till's sale, and its unit is busy in the ordinary way.
  */
 export async function noteOwnDoubt(ports: Ports, { legacy_id }: Link): Promise<void> {
   const draft = ports.exchange;
-  // An answer of upstream to this create counts instead.
+  // Upstream's answer to this create counts instead.
   if (draft === null || draft.upstream.some(({ name }) => name === 'create')) return;
   const holder = await ports.store.links.link(legacy_id);
   if (holder === null) return;

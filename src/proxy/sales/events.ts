@@ -1,4 +1,4 @@
-/** Events: hints to look at an order, never the truth themselves (`docs/architecture.md` Decision 7, `docs/protocol.md` §3.11). */
+/** Handles events: hints to read an order (`docs/architecture.md` Decision 7, `docs/protocol.md` §3.11). */
 import { ORDER_ID } from '../../contract/identifiers.ts';
 import { noteId, type Ports } from '../ports.ts';
 import type { InboxEvent } from '../records/notices.ts';
@@ -9,28 +9,26 @@ import { adoptLost } from './orphans.ts';
 import { readOrder, refreshLink } from './refresh.ts';
 import { applyOrder } from './settle.ts';
 
-/** At most one read a second per order, so that a flood of forged events can't be amplified. */
+/** At most one read a second for each order, so that a flood of forged events is not amplified. */
 const READ_INTERVAL_MS = 1_000;
-/** An event whose order can't be read is tried again at this pace, growing with its attempts. */
+/** First pause before an event whose order can't be read is tried again; it doubles with each attempt. */
 const RETRY_MS = 2_000;
-
-/** So often, for about six minutes, an event of an order that is not there is tried. */
+/** Tries of an event whose order upstream does not know: about six minutes. */
 const ABSENT_TRIES = 10;
-/** So often, for about an hour, it is tried at least: its age alone may be a clock that was set forward (`test/faults/README.md` F47). */
+/** Fewest tries, about an hour: its age may come from a clock that was set forward (`test/faults/README.md` F47). */
 const FEWEST_TRIES = 60;
-
 /** Links without an order id whose create may have reached upstream. */
 const ADOPTING: readonly LinkState[] = ['SENDING', 'IN_DOUBT', 'LOST'];
 
-/** What became of an event that was looked at; `in_turn`: it waits for its turn, nothing was tried. */
+/** The outcome of an event; `in_turn`: it is only put off. */
 export type EventEnd = 'done' | 'parked' | 'expired' | 'later' | 'in_turn';
 
-/** Handles one inbox event: matched and read → done; nobody's yet → parked; unreadable now → later. */
+/** Handles one inbox event: matched and read → done; no link yet → parked; unreadable now → later. */
 export async function handleEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   try {
     return await followEvent(ports, event);
   } catch (error) {
-    // Left due, it would be taken again at once, and enough of its kind would keep every other event waiting.
+    // An event left due would be taken again at once; enough of them would hold up all others.
     await later(ports, event);
     throw error;
   }
@@ -44,11 +42,11 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   if (order_id === null) return later(ports, event);
   const since_read_ms = ports.clock.now() - ports.memory.sales.reads.last(order_id);
   if (ports.memory.sales.reads.last(order_id) > event.received_at && link.order_id !== null) return done(ports, event);
-  // A signed event of an open order is worth a read at once; anybody else's has to wait its turn.
+  // Only a signed event of an open order is read at once.
   const urgent = event.verified && link.state === 'LIVE';
   if (!urgent && since_read_ms < READ_INTERVAL_MS) return inTurn(ports, event, READ_INTERVAL_MS - since_read_ms);
   const read = await readFor(ports, link, order_id);
-  // An order that upstream tells of and says not to have: one answer may be a mistake, and no other event may come (F28).
+  // Upstream sent the event but does not know the order: one answer may be wrong, and no other event may come (F28).
   if (read === 'absent' && event.attempts < ABSENT_TRIES && deservesMore(ports, event, link))
     return later(ports, event);
   if (read === 'foreign' || read === 'absent') return park(ports, event);
@@ -57,8 +55,8 @@ async function followEvent(ports: Ports, event: InboxEvent): Promise<EventEnd> {
 }
 
 /**
- * Signatures of in-store QR events don't fit (`docs/field-notes.md` Orders §4.2), so one unsigned event of each create in doubt is worth
- * more tries; any number of them can be forged, and the others wait for the create's end.
+ * Signatures of in-store QR events don't match (`docs/field-notes.md` Orders §4.2), so one unsigned event of each
+ * create in doubt gets more tries. Unsigned events can be forged, so the others wait for the create's end.
  */
 function deservesMore({ memory }: Ports, { verified, sequence }: InboxEvent, { legacy_id, state }: Link): boolean {
   if (verified) return true;
@@ -76,8 +74,8 @@ async function matchingLink(ports: Ports, event: InboxEvent): Promise<Link | nul
 }
 
 /**
- * Reads the order an event points at. A create that is still running is waited for; if it ends without an order id,
- * the event's order is adopted, provided that it carries the reference this link sent.
+ * Reads the order of an event, after a create that still runs. If the create ends without an order id, the event's
+ * order is adopted, provided that it has the reference that was sent.
  */
 async function readFor(ports: Ports, link: Link, order_id: string): Promise<'read' | 'unread' | 'absent' | 'foreign'> {
   if (!ORDER_ID.test(order_id)) return 'foreign';
@@ -91,7 +89,7 @@ async function readFor(ports: Ports, link: Link, order_id: string): Promise<'rea
       await refreshLink(ports, current, token, { force: true });
       return ports.memory.sales.reads.number(order_id) > before ? 'read' : 'unread';
     }
-    // A create that was refused or never sent has no order: one with its reference was made by somebody else.
+    // A create that was refused or never sent has no order: another system made the one with its reference.
     if (!ADOPTING.includes(current.state)) return 'foreign';
     const order = await readOrder(ports, token, order_id);
     if (order === 'missing') return 'absent';
@@ -105,7 +103,7 @@ async function readFor(ports: Ports, link: Link, order_id: string): Promise<'rea
   });
 }
 
-/** A create that settled between the look and the parking has already called for its events: look once more. */
+/** A create that settled just before the event was parked has already recalled its events: match once more. */
 async function parkUnlessMatched(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   const end = await park(ports, event);
   if ((await matchingLink(ports, event)) === null) return end;
@@ -126,7 +124,7 @@ async function park(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   return state;
 }
 
-/** Nothing was tried: the order was read a moment ago, and the next read has to wait. */
+/** The order was read a moment ago, and the next read has to wait. */
 async function inTurn(ports: Ports, event: InboxEvent, wait_ms: number): Promise<EventEnd> {
   await ports.store.events.saveEvent(event.sequence, { next_attempt_at: ports.clock.now() + wait_ms });
   return 'in_turn';
@@ -134,7 +132,7 @@ async function inTurn(ports: Ports, event: InboxEvent, wait_ms: number): Promise
 
 /** The order could not be read: again after a pause that grows with the attempts. */
 async function later(ports: Ports, event: InboxEvent): Promise<EventEnd> {
-  // Without an end an order that can't be read any more (no token, too old) would be asked for every minute for ever.
+  // Without an end, an order that can't be read any more (no token, too old) would be requested every minute for ever.
   const isOld = event.received_at + PARKED_FOR_MS <= ports.clock.now();
   if (isOld && event.attempts >= FEWEST_TRIES) return park(ports, event);
   const pause_ms = Math.min(RETRY_MS * 2 ** event.attempts, LONGEST_EVENT_WAIT_MS);

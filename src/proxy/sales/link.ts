@@ -1,58 +1,55 @@
-/** The link between a legacy id and an order: what is stored, and when (`docs/protocol.md` §3.2). */
+/** The link of a legacy id and an order: the stored row of one sale (`docs/protocol.md` §3.2). */
 import { finalIntentStates, type IntentState } from '../../contract/legacy-point.ts';
 import { finalMerchantOrderStates, type MerchantOrderState } from '../../contract/merchant-orders.ts';
 import type { Order } from '../../contract/orders.ts';
 import type { LinkFamily } from '../../mapping/tables.ts';
 
 /**
- * SENDING: row written, outcome of the POST not known yet. IN_DOUBT: the deadline passed without an outcome.
- * LIVE: the order is known and not final. DONE: the order is final. REJECTED: definitely refused.
- * NOT_SENT: proved never sent, or refused unexecuted. LOST: expired and never seen; reported, never deleted.
- * The first two and LIVE hold their unit: one live link per unit.
+ * SENDING: row written, outcome of the POST not known yet. IN_DOUBT: the deadline passed without an outcome. LIVE: the
+ * order is known and not final. These three hold their unit. DONE: the order is final. REJECTED: refused. NOT_SENT:
+ * proved never sent, or refused unexecuted. LOST: expired and never seen; reported, never deleted.
  */
 export const linkStates = ['SENDING', 'IN_DOUBT', 'LIVE', 'DONE', 'REJECTED', 'NOT_SENT', 'LOST'] as const;
 export type LinkState = (typeof linkStates)[number];
 
-/** What the client may have been answered, committed before the answer is sent (`docs/protocol.md` §3.3 e). */
+/** What the till may have been answered, committed before the answer is sent (`docs/protocol.md` §3.3 e). */
 export type ClientAnswer = 'none' | 'maybe' | 'error';
 
-/** What legacy clients see: the state of an intent, or of a merchant order. */
+/** What tills see: the state of an intent, or of a merchant order. */
 export type LegacyState = IntentState | MerchantOrderState;
 
-/** Fields of the client that an order can't hold; returned on every read and notice. */
+/** Fields of the till's request that an order can't hold; returned with every read and notice. */
 export interface HeldFields {
-  /** `additional_info` as it came, unknown keys included. */
+  /** As received, unknown keys included. */
   additional_info?: unknown;
-  /** `payment` as it came. */
   payment?: unknown;
   description?: string;
-  /** QR: the whole body as it came, sealed (`proxy/qr/held-body.ts`). */
+  /** QR: the whole body as received, sealed (`proxy/qr/held-body.ts`). */
   body?: string;
 }
 
 export interface Link {
-  /** UUID v7: looks like a legacy intent id and is time-ordered, so the index stays dense. QR: the `in_store_order_id`. */
+  /** UUID v7: a legacy intent id in form, time-ordered for a dense index. QR: the `in_store_order_id`. */
   legacy_id: string;
   merchant_id: string;
   lane: 'orders';
   family: LinkFamily;
-  /** Terminal id, or external id of the point of sale. */
+  /** Terminal id, or external id of the point of sale (`docs/glossary.md` Unit). */
   unit: string;
-  /** Held by one live link at a time: `point:<terminal>`, `qr:<point of sale>`; null for a dynamic QR, which holds none. */
+  /** Held by one live link at a time: `point:<terminal>`, `qr:<point of sale>`; null for a dynamic QR. */
   slot: string | null;
-  /** HMAC of the client's own idempotency key; recognises a retry, never forwarded (`docs/field-notes.md` Point finding 11). */
+  /** HMAC of the till's own idempotency key, which is never forwarded (`docs/field-notes.md` Point finding 11). */
   client_key: string | null;
   /** Hash of method, path and canonical body of the legacy request. */
   fingerprint: string;
   reference_sent: string;
-  /** The client's own reference, as text; null when it gave none. */
+  /** The till's own reference; null when it gave none. */
   client_reference: string | null;
   held: HeldFields;
-  /** Minor units. */
   amount_minor: number;
-  /** QR: minted, numeric, and above every real one (`docs/field-notes.md` QR finding 5). */
+  /** QR: a synthetic number above every real one (`docs/field-notes.md` QR finding 5). */
   merchant_order_id: number | null;
-  /** QR: where this sale's notices go, sealed, because such URLs may carry secrets; null: to the merchant's URL. */
+  /** QR: where this sale's notices go, sealed, because such URLs may contain secrets; null: to the merchant's URL. */
   sealed_notice_url: Uint8Array | null;
   idempotency_key: string;
   /** The exact bytes of the upstream body, sealed; erased when the link is settled. */
@@ -63,26 +60,26 @@ export interface Link {
   attempts: number;
   /** Wall clock of the first attempt, epoch ms; the replay window counts from here. */
   first_sent_at: number | null;
-  /** Process that sent first; another boot makes the clock suspect. */
+  /** The run of the process that wrote the row; in any other run the row counts as sent before. */
   boot_id: string;
   client_answer: ClientAnswer;
   order_id: string | null;
-  /** Last known order; every answer is made from it. */
+  /** The order as last read; every answer is made from it. */
   order: Order | null;
   /** `last_updated_date` as RFC 3339 UTC with nine fraction digits, comparable as text; null when unknown. */
   order_version: string | null;
   /** Number of the processed payment (`reference_id`), digits. */
   payment_id: string | null;
-  /** What legacy clients see; never moves back in time. */
+  /** What tills see; never goes back in time. */
   legacy_state: LegacyState;
   legacy_state_at: number;
-  /** `sent`: our cancel may have reached upstream; `acknowledged`: the client was answered that it succeeded. */
+  /** `sent`: Puente's cancel may have reached upstream; `acknowledged`: the till was answered that it succeeded. */
   cancel: 'sent' | 'acknowledged' | null;
   /** Epoch ms when a 2xx was first about to be sent to the till (`client_answer` maybe); null before. */
   acknowledged_at: number | null;
   /**
-   * How the client has shown that it knows this sale. `till`: it read, canceled or refunded it. `notice`: its receiver acknowledged a
-   * notice about the outcome, or read its resource. Null: it has not, so an equal create is a retry (`docs/protocol.md` §3.9).
+   * How the till came to know the sale (`docs/protocol.md` §3.9). `till`: it read, canceled or refunded it. `notice`:
+   * its receiver acknowledged the notice of the end, or read its resource. Null: an equal create is a retry.
    */
   heard_by: 'till' | 'notice' | null;
   /** Epoch ms when the order expires. */
@@ -95,7 +92,7 @@ export interface Link {
   revision: number;
 }
 
-/** Fields that never change after the insert, and `revision`, which only the store writes; the store refuses to change them. */
+/** Fields that the store never changes after the insert, and `revision`, which only the store writes. */
 type Fixed =
   | 'idempotency_key'
   | 'reference_sent'
@@ -131,22 +128,20 @@ export function isPaid(link: Link): boolean {
   return paidStates.includes(link.legacy_state);
 }
 
-/** Key of what is kept about a terminal. */
+/** Key of what is remembered about a terminal. */
 export function terminalOf({ merchant_id, unit }: Link): string {
   return `${merchant_id} ${unit}`;
 }
 
-/** The unit of a slot. */
 export function unitOf(slot: string): string {
   return slot.slice(slot.indexOf(':') + 1);
 }
 
-/** The slot of a unit: one live link at a time (`docs/glossary.md` Unit). */
 export function slotOf(family: LinkFamily, unit: string): string {
   return `${family}:${unit}`;
 }
 
-/** Canceled for its till, or because it was unclaimed: a client answered with it would wait for a sale that can't be paid. */
+/** Canceled for its till or as unclaimed: a till answered with it would wait for a sale that can't be paid. */
 export function wasCanceledByUs({ cancel, order }: Link): boolean {
   return cancel !== null && order?.status === 'canceled';
 }
@@ -154,7 +149,7 @@ export function wasCanceledByUs({ cancel, order }: Link): boolean {
 // Instants as the two APIs write them.
 
 const RFC3339 = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:?\d{2})$/i;
-/** One in UTC that no calendar changes, so that it need not be read as a date. */
+/** An instant in UTC, on a day that every month has: it need not be parsed as a date. */
 const PLAIN = /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?Z$/;
 
 /**

@@ -1,4 +1,4 @@
-/** From a sale to its link: applies the request table once, chooses the reference, seals what may be private. */
+/** Makes the link of a sale: applies the request table once, chooses the reference, seals private data. */
 import { hash } from 'node:crypto';
 import { durationMs } from '../../contract/duration.ts';
 import { ORDER_REFERENCE } from '../../contract/identifiers.ts';
@@ -13,7 +13,7 @@ import { type HeldFields, type Link, slotOf } from './link.ts';
 
 /**
  * The link of a new sale, and the exact bytes of its order.
- * @param own_reference the client's own reference, not known to be used; null: derive one from the new link's id.
+ * @param own_reference the till's own, not known to be used; null: derive one from the new link's id.
  * @throws PuenteError refused, for a request that the tables refuse.
  */
 export function newLink(
@@ -58,7 +58,6 @@ export function newLink(
   return { link, body: bytes, losses: translated.losses };
 }
 
-/** What every new link begins with. */
 function blankLink(ports: Ports, now: number) {
   const { deadline_ms, attempt_timeout_ms } = ports.settings.create;
   return {
@@ -77,7 +76,7 @@ function blankLink(ports: Ports, now: number) {
     cancel: null,
     acknowledged_at: null,
     heard_by: null,
-    // Recovery takes over only when this call can't act any more.
+    // Recovery starts only when this call can't act any more.
     next_check_at: now + deadline_ms + attempt_timeout_ms,
     created_at: now,
     updated_at: now,
@@ -85,7 +84,6 @@ function blankLink(ports: Ports, now: number) {
   } as const;
 }
 
-/** The fields of the order that the protocol reads. */
 interface OrderBody {
   expiration_time?: string;
   total_amount?: string;
@@ -99,16 +97,13 @@ function amountOf(order: OrderBody, exponent: number): number {
   return minor;
 }
 
-/**
- * The client's reference when it fits the rules of orders and this process has not found it used; null otherwise. The insert of
- * the row is what decides whether it is used (`LinkStore.openLink`).
- */
+/** The till's reference if it fits and is not known to be used; `LinkStore.openLink` decides whether it is used. */
 export function usableReference({ memory }: Ports, merchant_id: string, { client_reference }: Sale): string | null {
   if (client_reference === null || !fitsUpstream(client_reference)) return null;
   return memory.sales.spent.get(`${merchant_id} ${client_reference}`) === true ? null : client_reference;
 }
 
-/** Remembers a reference as used, so that a till that gives all its sales one reference pays for a refused row once. */
+/** Remembers a reference as used: a till with one reference for all sales then costs one refused insert only. */
 export function spend({ memory }: Ports, merchant_id: string, reference: string): void {
   memory.sales.spent.set(`${merchant_id} ${reference}`, true);
 }
@@ -127,12 +122,12 @@ function sorted(value: unknown): unknown {
   return copy;
 }
 
-// References upstream: the client's own when it fits and is new, a derived one otherwise (`docs/architecture.md` Decision 5).
+// References upstream: the till's own when it fits and is new, else a derived one (`docs/architecture.md` Decision 5).
 
 /** Prefix of derived references, by which a restored database recognises its own orders (`docs/protocol.md` §3.2). */
 const PREFIX = 'pnt';
 
-/** True when the client's reference may be sent upstream unchanged, if it is unused. */
+/** True when the till's reference, if unused, may be sent upstream unchanged. */
 export function fitsUpstream(reference: string): boolean {
   return ORDER_REFERENCE.test(reference);
 }
@@ -151,28 +146,24 @@ export function derivedReference(legacy_id: string): string {
 export interface Sale {
   family: LinkFamily;
   unit: string;
-  /** False for a dynamic QR: any number of them may be live on one till. */
+  /** False for a dynamic QR: any number may be live at one point of sale. */
   holds_unit: boolean;
-  /** The client's own reference; null when it gave none. */
   client_reference: string | null;
   held: HeldFields;
   notice_url: string | null;
   /** Further context of the request table. */
   context: MappingContext;
-  /** The error when the sale before this one is in doubt, or is in the way. */
+  /** The error while another sale holds the unit or is in doubt. */
   busy_error: LegacyErrorName;
-  /** A live sale is on the unit, and this is no retry of it: make room (`freed`), or return the refusal. */
+  /** Called when another live sale holds the unit: frees the unit (`freed`), or returns the refusal. */
   makeRoom(holder: Link, deadline: number): Promise<'freed' | Answered>;
   /** The answer for a created order whose link is committed. */
   created(link: Link): Answered;
 }
 
-// Room on disk for new work: a disk that is nearly full is kept for sales in flight (`test/faults/README.md` F44, F45).
+// Disk space for new work: the last of it is reserved for sales in flight (`test/faults/README.md` F44, F45).
 
-/**
- * Called before the row of new work is written.
- * @throws PuenteError refused, answered as `unavailable`, while the disk is low or full.
- */
+/** Called before new work is written. @throws PuenteError refused (`unavailable`) while the disk is low or full. */
 export function needRoom(ports: Pick<Ports, 'store' | 'count'>): void {
   if (!hasRoom(ports)) throw noRoom(ports);
 }
@@ -181,7 +172,6 @@ export function hasRoom({ store }: Pick<Ports, 'store'>): boolean {
   return store.upkeep.room().level === 'enough';
 }
 
-/** Counted, and answered as `unavailable`. */
 export function noRoom({ count }: Pick<Ports, 'count'>): PuenteError {
   count('creates', 'no_room');
   return new PuenteError('refused', 'The disk is nearly full: no new sale is opened until there is room again.', {

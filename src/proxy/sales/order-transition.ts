@@ -1,4 +1,4 @@
-/** Order transition: what an order of upstream changes about its link, and which notices are due. Pure; never moves back in time. */
+/** What a read order changes about its link, and which notices are due. Pure; a link never goes back in time. */
 import { durationMs } from '../../contract/duration.ts';
 import { stringifyJson } from '../../contract/json.ts';
 import type { MerchantOrderState } from '../../contract/merchant-orders.ts';
@@ -32,13 +32,13 @@ export interface AdvanceRules {
 export interface Advance {
   change: LinkChange;
   notices: News[];
-  /** To be counted: a status without a table row, an older version, an approval after a cancel. */
+  /** For counters: a status without a table row, an older version, an approval after a cancel. */
   remarks: ('unknown_states' | 'stale_versions' | 'late_approvals')[];
 }
 
 /**
- * What a freshly read order changes about its link (`docs/protocol.md` §3.12, `isNewer`), and which notices are due: when legacy
- * would have announced what is now visible (`docs/field-notes.md` Point §3.1, `docs/field-notes.md` QR §5.1).
+ * What a freshly read order changes about its link (`docs/protocol.md` §3.12), and the notices that legacy would have
+ * sent for the change (`docs/field-notes.md` Point §3.1, QR §5.1).
  */
 export function advance(link: Link, order: Order, tables: Tables, rules: AdvanceRules): Advance {
   const row = rowOf(link, order, tables, rules);
@@ -89,8 +89,8 @@ export function rowOf(link: Link, order: Order, tables: Tables, rules: AdvanceRu
 const CLOCK_DIFFERENCE_MS = 5_000;
 
 /**
- * A Point order that nobody paid is canceled automatically when its time is over (`docs/field-notes.md` Spec Order status), where
- * others saw `expired` (`docs/field-notes.md` Orders §3.2): legacy showed ABANDONED, and announced nothing. A cancel says who asked for it.
+ * Upstream cancels an unpaid Point order at the end of its lifetime (`docs/field-notes.md` Spec Order status); others
+ * saw `expired` (Orders §3.2). Legacy showed ABANDONED and sent no notice. A requested cancel names its source.
  */
 function isTimedOut(link: Link, order: Order, rules: AdvanceRules): boolean {
   if (link.family !== 'point' || order.status !== 'canceled') return false;
@@ -101,10 +101,10 @@ function isTimedOut(link: Link, order: Order, rules: AdvanceRules): boolean {
 }
 
 /**
- * Whether the reading is later than what is stored (`docs/protocol.md` §3.12). Two machines of upstream may disagree about the
- * time by seconds, so dates decide only where the statuses can't: a final status is later than a live one, a payment later
- * than an end without one, and a refund later than its payment (`docs/field-notes.md` Orders §3.2 knows no way back). Live statuses, and
- * final ones that say the same, are ordered by their dates, and by rank where those are equal or unreadable.
+ * Whether the reading is later than what is stored (`docs/protocol.md` §3.12). Machines of upstream disagree by
+ * seconds, so statuses decide first: a final one is later than a live one, a payment later than an end without payment,
+ * a refund later than its payment (`docs/field-notes.md` Orders §3.2). Other readings are ordered by date, and by rank
+ * where dates can't tell.
  */
 function isNewer(
   link: Link,
@@ -127,12 +127,12 @@ function isNewer(
   return row.rank > before.rank;
 }
 
-/** A held order is held no longer: its grace is over, or a new sale needs its terminal. */
+/** True when a held order is held no longer: its grace is over, or a new sale needs its terminal. */
 function settlesHeld(link: Link, order: Order, row: StateRow, expires_at: number, rules: AdvanceRules): boolean {
   if (!row.held || hasEnded(link)) return false;
   if (link.order?.status === order.status) return holdIsOver(order, expires_at, rules);
-  // A lagging read may say so of an order that has moved on. Long after its end no later date will come; an earlier reading
-  // dated ahead must not keep the terminal for ever.
+  // An older reading of an order that has moved on does not count, except long after the order's end: no later date
+  // will come, and an earlier reading that was dated ahead must not hold the terminal for ever.
   return !rules.released && rules.now >= expires_at + rules.action_required_grace_ms;
 }
 
@@ -140,7 +140,7 @@ function visibleState(link: Link, order: Order, row: StateRow, expires_at: numbe
   const shows = row.shows as LegacyState; // proved by `check`
   if (link.family !== 'point') return shows;
   if (row.held && holdIsOver(order, expires_at, rules)) return 'CONFIRMATION_REQUIRED';
-  // FINISHED without a payment to look at breaks tills that read `payment.id` (`docs/field-notes.md` Point §2, failed).
+  // FINISHED without a payment breaks tills that read `payment.id` (`docs/field-notes.md` Point §2, failed).
   if (order.status === 'failed' && shows === 'FINISHED' && paymentId(order) === null) return 'ERROR';
   return shows;
 }
@@ -150,8 +150,8 @@ function holdIsOver(order: Order, expires_at: number, rules: AdvanceRules): bool
 }
 
 /**
- * Until when an order that waits for a person is shown as not final, epoch ms: a grace after it began to wait, so that the
- * till is notified before its cashier starts the next sale. Upstream's clock may be ahead: the order's own end bounds it.
+ * Until when an order that waits for a person is shown as not final, epoch ms: a grace, so that the till is notified
+ * before its cashier starts the next sale. Upstream's clock may be ahead, so the order's end bounds the beginning.
  */
 export function heldUntil(order: Order, expires_at: number, grace_ms: number): number {
   const since = comparableInstant(order.last_updated_date);
@@ -178,7 +178,7 @@ function paymentId(order: Order): string | null {
 
 type NumberedTopic = Exclude<NoticeTopic, 'point'>;
 
-/** The notices due when a link has become `next`. */
+/** The notices due when a link becomes `next`. */
 export function announcements(
   link: Link,
   next: Link,
@@ -202,12 +202,12 @@ function topicsOf(link: Link, next: Link, row: StateRow): NumberedTopic[] {
   const isShown = (topic: NoticeTopic): topic is NumberedTopic =>
     topic === 'merchant_order' || (topic === 'payment' && isPaid(next));
   const topics = row.notices.filter(isShown);
-  // Paid and refunded between two reads: its merchant order was closed too, and receivers wait for that.
+  // Paid and refunded between two reads: the merchant order was closed in between, and receivers wait for that notice.
   const closed = next.family === 'qr' && isPaid(next) && !isPaid(link) && !topics.includes('merchant_order');
   return closed ? [...topics, 'merchant_order'] : topics;
 }
 
-/** True for a new sale, a changed state (a refunded intent stays FINISHED), and each further refund. */
+/** True for a first reading, a changed state or status (a refunded intent stays FINISHED), and a further refund. */
 function isNews(link: Link, next: Link, exponent: number): boolean {
   if (link.order === null || next.legacy_state !== link.legacy_state) return true;
   if (link.order.status !== next.order?.status) return true;
@@ -219,7 +219,7 @@ export function refundedMinor(order: Order | null, exponent: number): number {
   return minorUnits(order?.transactions?.payments?.[0]?.refunded_amount, exponent) ?? 0;
 }
 
-/** The flat body of a Point notice for a link in its current state, JSON text in the order of `docs/field-notes.md` Point §3.1. */
+/** The body of a Point notice for a link in its current state, in the order of `docs/field-notes.md` Point §3.1. */
 function intentNotice(link: Link, order: Order, tables: Tables, rules: AdvanceRules): News {
   const { value } = tables.notice(order, {
     intent_id: link.legacy_id,
@@ -234,12 +234,12 @@ function intentNotice(link: Link, order: Order, tables: Tables, rules: AdvanceRu
   return { ...common(link, 'point', rules.now), subject: link.legacy_id, body: stringifyJson(value.body) };
 }
 
-/** The notice of the end of a merchant order whose order is not found any more. */
+/** The notice of the end of a merchant order whose order upstream no longer finds. */
 export function endOfMerchantOrder(link: Link, next: Link, now: number): News[] {
   return link.order === null ? [] : feedNotice('merchant_order', link, next, now);
 }
 
-/** IPN bodies are made when they are sent; these are the facts of the webhook form (`docs/field-notes.md` QR §5.3). */
+/** Stores the facts of the webhook form; an IPN body is made at delivery (`docs/field-notes.md` QR §5.3). */
 function feedNotice(topic: NumberedTopic, link: Link, next: Link, now: number): News[] {
   const subject = topic === 'payment' ? next.payment_id : next.merchant_order_id;
   if (subject === null) return [];
@@ -247,7 +247,7 @@ function feedNotice(topic: NumberedTopic, link: Link, next: Link, now: number): 
   const application_id = next.order?.integration_data?.application_id;
   const facts: FeedFacts = {
     first,
-    // The states table of QR shows no other, proved by `check`.
+    // `check` proves that the states table of QR shows no other.
     ...(topic === 'merchant_order' ? { order_status: next.legacy_state as MerchantOrderState } : {}),
     ...(application_id === undefined ? {} : { application_id }),
   };
@@ -261,16 +261,14 @@ function common(link: Link, topic: NoticeTopic, now: number): Omit<News, 'subjec
 
 export type RefundNode = NonNullable<NonNullable<Order['transactions']>['refunds']>[number];
 
-/** Sums of an order's payment, minor units of its currency. */
 export interface Sums {
   /** What the buyer paid, tip and discount included. */
   paid_minor: number;
   refunded_minor: number;
-  /** The amount of the sale. */
   sale_minor: number;
 }
 
-/** @param sale_minor the amount of the create, for an order that names none that can be read. */
+/** @param sale_minor the amount of the create, for an order without a readable one. */
 export function sumsOf(order: Order | null, sale_minor: number, exponent: number): Sums {
   const payment = order?.transactions?.payments?.[0];
   const amount_minor = minorUnits(payment?.amount, exponent) ?? sale_minor;

@@ -1,5 +1,4 @@
-/** Orders of ours that no link has: found by the events that nobody matched (`docs/protocol.md` P3). */
-
+/** Orphans: orders that Puente caused and no link has, found by unmatched events (`docs/protocol.md` P3). */
 import { durationMs } from '../../contract/duration.ts';
 import { ORDER_ID } from '../../contract/identifiers.ts';
 import type { Order } from '../../contract/orders.ts';
@@ -17,7 +16,7 @@ import { type AdvanceRules, advance, rowOf } from './order-transition.ts';
 import { readOrder } from './refresh.ts';
 import { applyOrder, contradictionIn, mismatchKindOf } from './settle.ts';
 
-/** Creates that were given up or refused, whose order may exist all the same. */
+/** States without an order id in which the order may exist all the same. */
 const ADOPTABLE: readonly LinkState[] = ['LOST', 'REJECTED', 'NOT_SENT', 'IN_DOUBT'];
 
 export interface Orphan extends Mismatch {
@@ -26,8 +25,8 @@ export interface Orphan extends Mismatch {
 }
 
 /**
- * Looks at one event that matched no link. An order is ours when it carries a reference that Puente derived: nobody
- * else can know it. An order with any other reference is somebody else's, and none of our business.
+ * Reads the order of an event that matched no link. Puente caused the order if it has a reference that Puente derived,
+ * which no other system can know; orders with any other reference are left alone.
  * @returns null when it is no orphan, `unread` when the order could not be read.
  */
 export async function findOrphan(ports: Ports, event: InboxEvent): Promise<Orphan | 'unread' | null> {
@@ -60,14 +59,14 @@ export async function findOrphan(ports: Ports, event: InboxEvent): Promise<Orpha
   };
 }
 
-/** A sale of the time that a restored backup lacks. An id that another merchant has is no such sale. */
+/** The link of a sale that a restored backup lacks; null when another merchant has its id. */
 async function lostLink(ports: Ports, merchant_id: string, order: Order): Promise<Link | null> {
   const legacy_id = lostInGap(order.external_reference, ports.store.upkeep.restoredGap());
   if (legacy_id === null || (await ports.store.links.link(legacy_id)) !== null) return null;
   return rebuiltLink(ports, merchant_id, legacy_id, order);
 }
 
-/** Why the link can't have its order; null when it can. */
+/** Why the link can't adopt the order; null when it can. */
 async function inTheWay({ store, tables }: Ports, link: Link, order: Order, why: Spoken): Promise<Spoken | null> {
   if (link.order_id !== null || !ADOPTABLE.includes(link.state)) return say('mismatch.other_order', { why });
   if (link.slot === null || tables.state(link.family, order, 'error').final) return null;
@@ -76,10 +75,7 @@ async function inTheWay({ store, tables }: Ports, link: Link, order: Order, why:
   return say('mismatch.unit_taken', { why, holder: holder.legacy_id });
 }
 
-/**
- * Gives an orphan its link again; its till was told of an error, so what becomes of it is settled as unclaimed.
- * @returns true when the link has it; false for one that can't.
- */
+/** Gives an orphan its link again; if the till was answered an error, it is settled as unclaimed. */
 export async function adopt(ports: Ports, { link, order, repair, what }: Orphan): Promise<boolean> {
   if (link === null || repair !== 'adopt') return false;
   const adopted = await ports.memory.mutex.run(link.legacy_id, async () => {
@@ -93,16 +89,13 @@ export async function adopt(ports: Ports, { link, order, repair, what }: Orphan)
   return true;
 }
 
-/** The row of a sale that was lost; null while legacy has a sale at its unit, and when another has its reference by now. */
+/** Writes the row of a lost sale; null while legacy has a sale on its unit, or another row has its reference. */
 async function written(ports: Ports, link: Link): Promise<Link | null> {
   const { opening, link: row } = await ports.store.links.openLink(link, () => ({ kind: 'open' }));
   return opening.kind === 'open' ? row : null;
 }
 
-/**
- * Adopts the order of an event that no link has, when its reference says that it was lost with a restore: its till asks for
- * it, and must not wait for the next comparison.
- */
+/** Adopts the order of an event if a restore lost its sale: the till asks for it before the next comparison. */
 export async function adoptLost(ports: Ports, event: InboxEvent): Promise<boolean> {
   if (lostInGap(event.reference, ports.store.upkeep.restoredGap()) === null) return false;
   const orphan = await findOrphan(ports, event);
@@ -119,15 +112,14 @@ export async function adoptLost(ports: Ports, event: InboxEvent): Promise<boolea
   return true;
 }
 
-// Sales that a restored backup does not know: told by the prefix of their reference, and given a link again
-// (`test/faults/README.md` F60).
+// Sales that a restored backup lacks, recognised by the prefix of their reference (`test/faults/README.md` F60).
 
-/** Ids carry the moment of their making; the clocks of two machines differ by less. */
+/** Legacy ids contain their creation time; the clocks of two machines differ by less. */
 const MARGIN_MS = 60_000;
 
 /**
- * The legacy id behind a reference that Puente derived in the time that the restored file lacks; null for any other. Older
- * and younger ones are in the file, or were deleted from it on purpose.
+ * The legacy id of a reference that Puente derived in the time that the restored file lacks; null for any other. Older
+ * and younger sales are in the file, or were deleted from it on purpose.
  */
 export function lostInGap(reference: string | null | undefined, gap: RestoredGap | null): string | null {
   const legacy_id = gap === null || reference == null ? null : legacyIdOf(reference);
@@ -137,9 +129,8 @@ export function lostInGap(reference: string | null | undefined, gap: RestoredGap
 }
 
 /**
- * The link of an order, as far as the order tells: the till's own words are gone, its id and money are not. It counts as
- * acknowledged, because its till may have been told that all is well: nothing cancels it.
- * @returns null for an order that does not say its unit or its amount.
+ * The link of a lost sale, from its order; the till's own fields are gone. It counts as acknowledged, so that it is
+ * never canceled: its till may have been answered 2xx. Null for an order without its unit or amount.
  */
 export async function rebuiltLink(
   ports: Ports,
@@ -170,7 +161,7 @@ export async function rebuiltLink(
     amount_minor,
     merchant_order_id: family === 'qr' ? ports.memory.ids.number(now) : null,
     sealed_notice_url: null,
-    // It was sent already, by a row that is gone: this key never goes anywhere.
+    // The lost row had the key that was sent; this one is never sent.
     idempotency_key: ports.memory.ids.idempotencyKey(),
     sealed_body: null,
     tables_revision: ports.tables.revision,
@@ -196,17 +187,17 @@ export async function rebuiltLink(
   };
 }
 
-// Does a link say what its order says? Pure: one comparison, one typed mismatch.
+// Does a link agree with its order? Pure: one comparison, one typed mismatch.
 
 /**
- * `missing`: the service does not know the order, or nobody knows what became of a create. `stale`: the order has moved
- * on and the link has not. `orphan`: an order of ours that no link has. `amount`: the sums differ. `contradiction`: the
- * order is not what was asked for in another way. `state`: both are final, and they disagree.
+ * `missing`: upstream does not know the order, or the outcome of a create is unknown. `stale`: the link is behind its
+ * order. `orphan`: Puente caused the order, and no link has it. `amount`: the sums differ. `contradiction`: another
+ * term of the sale differs. `state`: both are final, and they disagree.
  */
 export const mismatchKinds = ['missing', 'stale', 'orphan', 'amount', 'contradiction', 'state'] as const;
 export type MismatchKind = (typeof mismatchKinds)[number];
 
-/** `read`: move the link to its order. `give_up`: report it lost and free its unit. `adopt`: give the order its link. */
+/** `read`: move the link to its order. `give_up`: report it lost, free its unit. `adopt`: give the order its link. */
 export type Repair = 'read' | 'give_up' | 'adopt' | 'none';
 
 export interface Mismatch {
@@ -220,7 +211,7 @@ export interface Mismatch {
   repair: Repair;
 }
 
-/** `missing` when the service answered that it does not exist, `gone` when it is also given up (`isGone`). */
+/** `missing`: upstream answered that it does not exist. `gone`: it is also given up (`isGone`). */
 export type Known = Order | 'missing' | 'gone';
 
 /** @returns null when both agree. */
@@ -244,7 +235,7 @@ export function judgeLink(link: Link, order: Known, tables: Tables, rules: Advan
   return { ...about(link), kind: 'state', what, repair: 'none' };
 }
 
-/** A create whose outcome nobody has learnt although its replay window is over; `lookAfter` gives it up after its lifetime. */
+/** A create whose outcome is unknown after its replay window; `lookAfter` gives it up after its lifetime. */
 export function judgeUnknown(link: Link, now: number, replay_window_ms: number): Mismatch | null {
   const in_doubt = link.state === 'IN_DOUBT' || link.state === 'SENDING';
   if (!in_doubt || link.order_id !== null || now < link.created_at + replay_window_ms) return null;
@@ -267,7 +258,7 @@ function changesState(link: Link, change: { state?: Link['state']; legacy_state?
   return state !== link.state || legacy_state !== link.legacy_state;
 }
 
-/** What is held back, or shown by a policy of the merchant, is no disagreement; a paid order that shows as unpaid is. */
+/** A held order, or a merchant's own setting, is no disagreement; a paid order that shows as unpaid is. */
 function disagrees(link: Link, order: Order, row: ReturnType<Tables['state']>): boolean {
   if (link.state !== 'DONE' || !row.known || !row.final || row.held) return false;
   return row.shows !== link.legacy_state && order.status !== link.order?.status;

@@ -1,4 +1,4 @@
-/** Recovery of sales that no request is waiting for: finish, settle, look at, or give up (`docs/protocol.md` §3.7, §3.8). */
+/** Recovers sales that no request waits for: finish, settle, read or give up (`docs/protocol.md` §3.7, §3.8). */
 import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { tickOf } from '../clock.ts';
@@ -24,18 +24,18 @@ import {
 import { mayReplay, sendLink } from './submit.ts';
 import { LONGEST_UNSEEN_MS } from './unseen.ts';
 
-/** An order without an outcome is given up so long after its lifetime, or later: no payment can come any more. */
+/** A create without an outcome is given up this long after its order's lifetime: no payment can come any more. */
 const LOST_AFTER_MS = 5 * 60_000;
 /** A link that can't be worked on now (no token, upstream away) is looked at again after this long. */
 const LATER_MS = 30_000;
-/** A look so late was kept back by more than a backlog: Puente was down, or its clock was set. */
+/** No backlog delays a look this long: Puente was down, or its clock was set. */
 const UNSEEN_MS = 2 * 60_000;
-/** What ended unseen keeps its unit so long at most. */
+/** An order that ended unseen holds its unit for so long at most. */
 const LONGEST_HOLD_MS = LONGEST_UNSEEN_MS + LOST_AFTER_MS;
-/** No read has found an order for so long, by the clock that nobody can set, before it counts as gone. */
+/** An order counts as gone when no read has found it for so long, by the monotonic clock. */
 const UNFOUND_MS = 20 * 60_000;
 
-/** Looks after one due link; must not be called while a client's call on it is running (the serial sees to that). */
+/** Works on one due link, in its mutex: never while a till's call on it runs. */
 export async function lookAfter(ports: Ports, link: Link): Promise<void> {
   await ports.memory.mutex.run(link.legacy_id, async () => {
     const current = (await ports.store.links.link(link.legacy_id)) ?? link;
@@ -47,7 +47,7 @@ export async function lookAfter(ports: Ports, link: Link): Promise<void> {
       else if (isReleased(ports, current)) await lookAtReleased(ports, current);
       else await lookAfterRefunds(ports, current);
     } catch (error) {
-      // Left due, it would be taken again at once, and enough of its kind would keep every other link waiting.
+      // A link left due would be taken again at once; enough of them would hold up all others.
       await postpone(ports, current, {});
       throw error;
     }
@@ -71,10 +71,7 @@ async function finish(ports: Ports, link: Link, due_at: number): Promise<void> {
   ports.log.info('create completed', { legacy_id: link.legacy_id, action: sent.kind });
 }
 
-/**
- * Before a create is given up, the events that named its reference are looked at once more: their order may have been
- * missing for one read only, and nobody else will ask for it (`test/faults/README.md` F28).
- */
+/** Before a create is given up, its events are handled once more: a read may be wrong (`test/faults/README.md` F28). */
 async function hearOut(ports: Ports, link: Link): Promise<void> {
   const { clock } = ports;
   const { missing } = ports.memory.sales;
@@ -95,16 +92,16 @@ async function wait(ports: Ports, link: Link, change: { expires_at?: number }): 
 }
 
 /**
- * When an order is over whose end came while nobody looked; null when somebody did. The wall clock alone can't tell whether
- * that time has passed, or the clock was set forward and the order can still be paid (`test/faults/README.md` F47: no mass expiry):
- * so its unit stays held for what was left at the look that was due.
+ * The new end, epoch ms, of an order that ended while Puente did not look; null for any other. The clock may have been
+ * set forward and the order still be payable (`test/faults/README.md` F47: no mass expiry), so the order keeps its unit
+ * for the time that was left at the look that was due.
  */
 function unseenEnd(link: Link, due_at: number, now: number): number | null {
   const left_ms = Math.min(link.expires_at + LOST_AFTER_MS - due_at, LONGEST_HOLD_MS);
   return now - due_at > UNSEEN_MS && left_ms > 0 ? now + left_ms - LOST_AFTER_MS : null;
 }
 
-/** A live order: settled when nobody was told of it, read otherwise, so that silence never hides an outcome. */
+/** Reads a live order, so that missing events hide no outcome; settles one that is unclaimed. */
 async function look(ports: Ports, link: Link): Promise<void> {
   const token = await credentialOf(ports, link.merchant_id);
   if (token === null) return postpone(ports, link, {});
@@ -121,9 +118,8 @@ async function look(ports: Ports, link: Link): Promise<void> {
 }
 
 /**
- * True for an order that can't be paid any more and must not hold its terminal: its time is over, and this process has read
- * again and again that upstream does not know it, or knows something else under its id. Some answers may be a mistake, and so may be the clock by which its time is
- * over (`test/faults/README.md` F28, F47).
+ * True for an order that must not hold its terminal any more: its lifetime is over, and for `UNFOUND_MS` upstream has
+ * not known it, or has contradicted its sale. One answer, or the clock, may be wrong (`test/faults/README.md` F28, F47).
  */
 export function isGone({ clock, memory }: Ports, link: Link): boolean {
   const { unfound, contradicted } = memory.sales;
@@ -133,8 +129,8 @@ export function isGone({ clock, memory }: Ports, link: Link): boolean {
 }
 
 /**
- * Its till was told that somebody has to look at the terminal; whoever does may still pay there, and that must be known. While
- * nobody says where the order stands, payments are made as ever, so that the looks go on for as long as an event would wait.
+ * Reads a released order (`isReleased`), because it may still be paid at its terminal. While upstream does not say how
+ * it stands, the looks go on for as long as an event would wait.
  */
 async function lookAtReleased(ports: Ports, link: Link): Promise<void> {
   const { clock, settings } = ports;
@@ -154,7 +150,7 @@ async function lookAtReleased(ports: Ports, link: Link): Promise<void> {
   });
 }
 
-/** The order exists but no 2xx can have been delivered: cancel it while nobody is at the terminal (default policy). */
+/** Cancels an unclaimed order that is not on the terminal yet, or adopts it (`create.unclaimed`). */
 async function settle(ports: Ports, link: Link, order_id: string, token: Secret): Promise<void> {
   if (ports.settings.create.unclaimed === 'adopt') {
     await reportUnclaimed(ports, link, 'adopted', { client_answer: 'maybe' });
@@ -168,15 +164,15 @@ async function settle(ports: Ports, link: Link, order_id: string, token: Secret)
   if (after.state === 'LIVE') await stays(ports, after, link.cancel === null);
 }
 
-/** A customer may have begun to pay. It is tried again and again; whoever answers for the shop learns of it once. */
+/** The order is live after its cancel: a customer may be paying. It is tried again, and reported once. */
 async function stays(ports: Ports, link: Link, is_first: boolean): Promise<void> {
   if (is_first) await reportUnclaimed(ports, link, 'not_canceled');
   await changeLink(ports, link, (current) => ({ change: nextLook(ports, current) }));
 }
 
 /**
- * Reports a link as lost and frees its unit; not when it was changed since it was read, as by a till's read that found its
- * order. @param why for the audit line. @returns true when it is lost now.
+ * Reports a link as lost and frees its unit, unless it has changed since it was read: a till may have found its order.
+ * @param why for the audit line. @returns true when it is lost now.
  */
 export async function giveUp(ports: Ports, link: Link, why: Spoken): Promise<boolean> {
   const now = ports.clock.now();
@@ -197,7 +193,7 @@ export async function giveUp(ports: Ports, link: Link, why: Spoken): Promise<boo
   return true;
 }
 
-/** What is given up: reported, never deleted, and no longer in the way of its terminal. */
+/** The change of a link that is given up: never deleted, and its unit is free. */
 export function lost(link: Link, now: number): LinkChange {
   return {
     state: 'LOST',

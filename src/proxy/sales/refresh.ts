@@ -1,4 +1,4 @@
-/** Reading an order and moving its link to what it says; and canceling an order, written down first and never repeated blindly (`docs/protocol.md` §3.9). */
+/** Reads an order and moves its link to it; cancels an order (`docs/protocol.md` §3.9). */
 import { type Order, order as orderSchema } from '../../contract/orders.ts';
 import { PuenteError } from '../../error.ts';
 import { tickOf } from '../clock.ts';
@@ -12,8 +12,8 @@ import type { Link } from './link.ts';
 import { applyOrder, changeLink, isContradicted } from './settle.ts';
 
 /**
- * Reads a live link's order and moves the link to it. One read per order at a time; a read younger than `fresh_ms`
- * is good enough unless `force` is set. What can't be read leaves the stored state standing (`test/faults/README.md` F27, F28).
+ * Reads a link's order and moves the link to it. One read of an order runs at a time; one younger than `fresh_ms` is
+ * reused unless `force` is set. A read that fails leaves the stored state (`test/faults/README.md` F27, F28).
  */
 export async function refreshLink(ports: Ports, link: Link, token: Secret, options: ReadOptions = {}): Promise<Link> {
   return (await lookAtLink(ports, link, token, options)).link;
@@ -24,22 +24,18 @@ interface ReadOptions {
   deadline?: number;
 }
 
-/**
- * The same for a till that reads its sale. While upstream's answers contradict the sale nobody knows how it stands, and what
- * is stored must not be told for it.
- * @throws PuenteError refused.
- */
+/** The same for a till's read. @throws PuenteError refused while upstream's answers contradict the sale. */
 export async function readLink(ports: Ports, link: Link, token: Secret): Promise<Link> {
   const { link: seen, found } = await lookAtLink(ports, link, token);
   if (found !== 'contradicted') return seen;
-  // For a till, which is answered in its family's words: no operator reads this text.
+  // The till is answered in its family's words, so this text is never shown.
   const message = 'the order contradicts its sale';
   throw new PuenteError('refused', message, { facts: { error: 'outcome_unknown' } });
 }
 
 /**
- * The same as `refreshLink`, for a caller that can do something about what was found: the order; that upstream doesn't know
- * it; one that contradicts the sale; that the token is none (any more); or nothing, also where another read was good enough.
+ * Like `refreshLink`, and says what was found. `missing`: upstream does not know the order. `contradicted`: it
+ * contradicts the sale. `refused`: the token is not valid. `unread`: nothing new, also when another read was reused.
  */
 export async function lookAtLink(
   ports: Ports,
@@ -72,12 +68,12 @@ export async function lookAtLink(
   });
 }
 
-/** A read whose caller has no time left still gets this long: most are answered in a few milliseconds. */
+/** A read gets at least this long, even past its deadline: most are answered in a few milliseconds. */
 const SHORTEST_READ_MS = 250;
 
 /**
- * `GET /v1/orders/{id}`; null when it can't be read now, `missing` when upstream says that it does not exist.
- * @param deadline epoch ms at which the caller has to answer; the read is cut there.
+ * `GET /v1/orders/{id}`; null when it can't be read now, `missing` when upstream answers that it does not exist.
+ * @param deadline epoch ms at which the read is cut, because its caller has to answer.
  */
 export async function readOrder(
   ports: Ports,
@@ -89,7 +85,7 @@ export async function readOrder(
   return order === null && status === 404 ? 'missing' : order;
 }
 
-/** The order, null when it can't be read; and what was answered, null when nothing was. @param about for the log. */
+/** The order, null when it can't be read; the status, null without an answer. @param about for the log. */
 async function askOrder(
   ports: Ports,
   token: Secret,
@@ -115,10 +111,10 @@ async function askOrder(
   return { order, status };
 }
 
-/** Two reads that are further apart don't say that it was missing between them: upstream was away, or another process read. */
+/** Reads further apart don't prove that it was missing in between: upstream was down, or another process read it. */
 const LONGEST_GAP_MS = 10 * 60_000;
 
-/** What can't be read at all says nothing of whether it is there. */
+/** Only a 404 counts as not found; any other failed read proves nothing. */
 function noteUnfound(ports: Ports, order_id: string, order: Order | null, status: number | null): void {
   const { clock, settings } = ports;
   const { unfound } = ports.memory.sales;
@@ -132,16 +128,16 @@ function noteUnfound(ports: Ports, order_id: string, order: Order | null, status
   }
 }
 
-/** The order in an answer, when it is complete and the one that was asked for; null fits none. */
+/** The order in an answer, if it is complete and has the id; a null id matches none. */
 export function readableOrder(outcome: UpstreamOutcome, order_id: string | null): Order | null {
   if (outcome.kind !== 'answered' || outcome.status < 200 || outcome.status > 299) return null;
   const parsed = orderSchema.safeParse(outcome.body);
   return parsed.success && parsed.data.id === order_id ? parsed.data : null;
 }
 
-// The cancel of an order upstream: written down, sent, and never repeated blindly (`docs/protocol.md` §3.9).
+// The cancel of an order: recorded, then sent, and never repeated blindly (`docs/protocol.md` §3.9).
 
-/** Written down before it is done: after a crash an already canceled order is known to be our doing. */
+/** Recorded before the cancel is sent: after a crash a canceled order is known to be Puente's doing. */
 export async function markSent(ports: Ports, link: Link): Promise<Link> {
   const marked = await changeLink(ports, link, (current) =>
     current.cancel === null ? { change: { cancel: 'sent' } } : null,
@@ -151,10 +147,10 @@ export async function markSent(ports: Ports, link: Link): Promise<Link> {
 }
 
 /**
- * `POST /v1/orders/{id}/cancel`, with one key until upstream can do it. The key differs per stored revision: a later cancel
- * is a distinct operation.
- * @param deadline epoch ms until which a till waits; without one nobody waits, and it is sent once.
- * @throws Error for a link whose order is not known: a defect, because there is nothing to cancel yet.
+ * `POST /v1/orders/{id}/cancel`, with one key until upstream can do it. The key depends on the revision: a later cancel
+ * is another operation.
+ * @param deadline epoch ms until which a till waits; 0: no till waits, and the cancel is sent once.
+ * @throws Error for a link without an order id, which is a defect.
  */
 export async function sendCancel(
   ports: Ports,

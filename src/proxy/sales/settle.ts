@@ -1,4 +1,4 @@
-/** Settling a sale: what an order changes about its link, committed under the row's revision and decided again after a lost race. */
+/** Settles a sale: commits what an order changes about its link, and decides again when the row's revision moved. */
 import type { Order } from '../../contract/orders.ts';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
@@ -18,12 +18,11 @@ export interface Decision extends LinkExtra {
   change: LinkChange;
 }
 
-/** Races on one link are rare, because work on it is serial; more lost in a row are a defect. */
+/** Work on one link is serialized, so lost races are rare; more in a row are a defect. */
 const MAX_RACES = 8;
 
 /**
- * Applies `decide` to the stored link and commits its decision; `null` leaves the link as it is.
- * @returns the link as stored afterwards.
+ * Commits what `decide` decides about the link; null changes nothing. Returns the link as stored afterwards.
  * @throws PuenteError store_failed when the commit can't be proved.
  */
 export async function changeLink(ports: Ports, link: Link, decide: (current: Link) => Decision | null): Promise<Link> {
@@ -65,14 +64,13 @@ interface Applied {
   extra?: (current: Link) => Decision;
   /** Shows a held order as CONFIRMATION_REQUIRED now. */
   released?: boolean;
-  /** The link's merchant, where the caller has it; otherwise it is read. */
+  /** Read from the store unless the caller has it. */
   merchant?: Merchant | undefined;
 }
 
 /**
- * Moves a link to the state of a freshly read order, with its notices, in one transaction. An order that contradicts the sale
- * is reported instead, and the link stays as it is (`isContradicted`).
- * The state is committed before any notice can be sent (`docs/architecture.md` Decision 7).
+ * Moves a link to the state of a freshly read order, with its notices, in one transaction: the state is committed
+ * before a notice can be sent (`docs/architecture.md` Decision 7). A contradicting order is only reported.
  */
 export async function applyOrder(
   ports: Ports,
@@ -95,7 +93,7 @@ export async function applyOrder(
     const change: LinkChange = { ...step.change, ...more.change };
     const notices = [...noticesFor(ports, current, merchant, step.notices), ...(more.notices ?? [])];
     const next = { ...current, ...change };
-    // However the order was seen (event, read or replay): the audit line is in the same commit.
+    // A settlement's audit line is in the same commit, after an event, a read or a replay alike.
     const settled = settlementOf(current, next);
     const audit = settled === null ? more.audit : settlementLine(ports, next, say(`settled.${settled}`, {}));
     if (Object.keys(change).length === 0 && notices.length === 0 && audit === undefined) return null;
@@ -107,7 +105,7 @@ export async function applyOrder(
   return applied;
 }
 
-/** True while an order waits for a person at the terminal, and is not shown as terminal for that reason. */
+/** True while an order waits for a person at its terminal, and is therefore shown as not final. */
 export function isHeld(ports: Ports, link: Link): boolean {
   return link.state === 'LIVE' && link.order !== null && ports.tables.state(link.family, link.order, 'error').held;
 }
@@ -117,7 +115,7 @@ export async function releaseHeld(ports: Ports, link: Link): Promise<Link> {
   return link.order === null ? link : applyOrder(ports, link, link.order, { released: true });
 }
 
-/** Ends of an order whose create was not acknowledged, as the counter `settlements` has them. */
+/** What became of unclaimed orders, as labels of the counter `settlements`. */
 export const settlements = {
   paid: 'paid_but_unacknowledged',
   canceled: 'unacknowledged_order_canceled',
@@ -126,30 +124,27 @@ export const settlements = {
 } as const;
 type Settlement = keyof typeof settlements;
 
-/** The outcome of an order that no client was answered with, for the audit line; null without one (`docs/protocol.md` §3.8). */
+/** How a change settled an unclaimed order; null when it did not (`docs/protocol.md` §3.8). */
 function settlementOf(before: Link, after: Link): Settlement | null {
   if (!unclaimed(after) || before.legacy_state === after.legacy_state) return null;
   if (isPaid(after)) return isPaid(before) ? null : 'paid';
   return after.order?.status === 'canceled' && after.cancel !== null ? 'canceled' : null;
 }
 
-/**
- * True for an order that is shown as CONFIRMATION_REQUIRED, because a new sale needed its terminal or its time seemed over, and
- * that may still be paid there.
- */
+/** True for a held order that is shown as CONFIRMATION_REQUIRED by now, and may still be paid at its terminal. */
 export function isReleased(ports: Ports, link: Link): boolean {
   if (link.state !== 'DONE' || link.legacy_state !== 'CONFIRMATION_REQUIRED' || link.order === null) return false;
   return ports.tables.state(link.family, link.order, 'error').held;
 }
 
-/** When a sale that may still be paid is read next: soon, then at growing intervals, and always at the end of its lifetime. */
+/** When a payable sale is read next: soon, then at growing intervals, and always at the end of its lifetime. */
 export function nextLook(ports: Ports, link: Link): { next_check_at: number | null } {
   const now = ports.clock.now();
   const { point_interval_ms, qr_interval_ms, max_interval_ms, action_required_grace_ms } = ports.settings.reconcile;
   const since_ms = link.state === 'LIVE' ? Math.max(0, now - link.created_at) : awaitedFor(ports, link);
   if (since_ms === null) return { next_check_at: null };
   const first_ms = link.family === 'qr' ? qr_interval_ms : point_interval_ms;
-  // A QR may be payable for months, so its intervals keep growing; not when it has expired and is not found.
+  // A QR may be payable for months, so its intervals grow; not once it has expired and upstream does not find it.
   const grows = link.family === 'qr' && !(now > link.expires_at && isUnfound(ports, link));
   const longest_ms = grows ? Math.max(max_interval_ms, since_ms / 10) : max_interval_ms;
   const wait_ms = Math.round(Math.min(Math.max(first_ms, since_ms / 4), longest_ms));
@@ -165,8 +160,8 @@ function isUnfound({ memory }: Ports, { order_id }: Link): boolean {
 }
 
 /**
- * For how long this process has watched an order that is shown as CONFIRMATION_REQUIRED and may still be paid, ms; null when
- * that is long enough. Not by the wall clock alone, which may have been set forward (`test/faults/README.md` F47).
+ * How long this process has watched a released order (`isReleased`), ms; null for any other, and when that is long
+ * enough. Not by the wall clock alone, which may have been set forward (`test/faults/README.md` F47).
  */
 function awaitedFor(ports: Ports, link: Link): number | null {
   if (!isReleased(ports, link)) return null;
@@ -178,12 +173,12 @@ function awaitedFor(ports: Ports, link: Link): number | null {
   return isOver && for_ms >= LONGEST_UNSEEN_MS ? null : for_ms;
 }
 
-/** True when no 2xx can have reached the client: the order is unclaimed until a retry claims it (`docs/protocol.md` §3.8). */
+/** True while no 2xx can have reached the till and no retry has claimed the order (`docs/protocol.md` §3.8). */
 export function unclaimed(link: Link): boolean {
   return link.client_answer !== 'maybe';
 }
 
-/** When an unclaimed order is settled, epoch ms: after the client's deadline and the time for a retry. */
+/** When an unclaimed order is settled, epoch ms: after the call's deadline and the time for a retry. */
 export function settlementTime(ports: Ports, link: Link): number {
   const { deadline_ms, settle_after_ms } = ports.settings.create;
   return link.created_at + deadline_ms + settle_after_ms;
@@ -201,7 +196,6 @@ export function noticesFor(ports: Ports, link: Link, merchant: Merchant | null, 
   return inForms(news, forms);
 }
 
-/** What `advance` needs of settings and merchant, all but `released`. */
 export function advanceRules(ports: Ports, merchant: Merchant | null): Omit<AdvanceRules, 'released'> {
   return {
     now: ports.clock.now(),
@@ -257,10 +251,10 @@ export interface Contradiction {
 export type SaleTerms = Pick<Link, 'merchant_id' | 'family' | 'unit' | 'reference_sent' | 'amount_minor'>;
 
 /**
- * The first term in which an order contradicts the sale; null without one. A field that the order lacks contradicts nothing.
- * A tip, a cash withdrawal or the buyer's installment costs make `paid_amount` larger than
- * the sale, and a discount makes it smaller, which the order then names (docs/field-notes.md Spec Order: `paid_amount` and
- * `discounts.type`; `docs/field-notes.md` Orders §3.2): less, without a discount and without a refund, is none of these.
+ * The first term in which an order contradicts the sale; null without one. A field that the order lacks contradicts
+ * nothing. A tip, a cash withdrawal or installment costs make `paid_amount` larger than the sale. A discount, which the
+ * order then names, makes it smaller (`docs/field-notes.md` Spec Order: `paid_amount` and `discounts.type`;
+ * `docs/field-notes.md` Orders §3.2). A smaller amount without a discount or a refund is a contradiction.
  * @param exponent decimals of the merchant's currency.
  */
 export function contradictionIn(sale: SaleTerms, order: Order, exponent: number): Contradiction | null {
@@ -282,7 +276,7 @@ export function contradictionIn(sale: SaleTerms, order: Order, exponent: number)
   return { what: 'paid', said: say('contradiction.paid', { sale_minor, paid_minor }) };
 }
 
-/** The same for a payment as the payments API gives it; how its amounts follow tips and coupons is not documented. */
+/** The same for a payment of the payments API, without amounts: how tips and coupons change them is not documented. */
 export function paymentContradictionIn(
   sale: SaleTerms & Pick<Link, 'client_reference'>,
   { collector_id, external_reference }: Readonly<Record<string, unknown>>,
@@ -294,8 +288,8 @@ export function paymentContradictionIn(
 }
 
 /**
- * Reports a contradiction: a counter, a log line, and an incident in the audit chain, once for as long as upstream repeats it.
- * @param key of the contradiction in memory: the sale's, or that of another answer about it.
+ * Reports a contradiction in a counter, the log and the audit chain, once for as long as upstream repeats it.
+ * @param key of the contradiction in memory; of a payment or refund, another than its sale's.
  * @throws PuenteError store_failed.
  */
 export async function reportContradiction(

@@ -1,5 +1,4 @@
-/** Submitting a stored create to upstream: attempts with one key until the outcome is known, then its commit (`docs/protocol.md` §3.5, §3.6). Requests and recovery share it. */
-
+/** Submits a stored create for requests and recovery, and commits its outcome (`docs/protocol.md` §3.5, §3.6). */
 import { type Order, order as orderSchema } from '../../contract/orders.ts';
 import type { Ports } from '../ports.ts';
 import type { Flight, Sent } from '../process-memory.ts';
@@ -23,18 +22,18 @@ import {
 export interface SendPlan {
   token: Secret;
   deadline: number;
-  /** The body when this call wrote the row; null when it joins a row or finishes it: then the stored bytes go. */
+  /** The bytes, when this call wrote the row; null: the stored bytes are sent. */
   body: Uint8Array | null;
-  /** The merchant as it was when this call wrote the row, which says so; otherwise it is read. */
+  /** Set when this call wrote the row, which checked the merchant's revision; otherwise the merchant is read. */
   merchant?: Merchant | undefined;
-  /** False when no client waits for the answer; true by default. */
+  /** False when no till waits for the answer (recovery); true by default. */
   for_client?: boolean;
 }
 
 /**
- * Runs a link's create to a committed outcome. Must be called inside `ports.memory.mutex` for this link.
- * What the client may be answered is committed before it is answered (`docs/protocol.md` §3.3 e).
- * @param fresh the link, where it can't have changed since it was written; otherwise it is read.
+ * Runs a link's create to an outcome, committed before the till is answered (`docs/protocol.md` §3.3 e). Must be called
+ * inside `ports.memory.mutex` for this link.
+ * @param fresh the link, when it can't have changed since its row was written; otherwise it is read.
  */
 export async function sendLink(
   ports: Ports,
@@ -53,7 +52,7 @@ export async function sendLink(
   const sent_before =
     link.boot_id !== ports.memory.ids.boot || link.attempts > 0 || ports.memory.sales.unsettled.has(legacy_id);
   if (sent_before && !mayReplay(ports, link)) return { kind: 'in_doubt', link, busy: true };
-  // Ten retries that waited for the mutex must not each add an attempt after the deadline.
+  // Retries that waited for the mutex must not each add an attempt after the deadline.
   if (sent_before && ports.clock.now() >= plan.deadline) return { kind: 'in_doubt', link, busy: false };
   const body = plan.body ?? storedBody(ports, link);
   ports.memory.sales.unsettled.set(legacy_id, true);
@@ -65,7 +64,7 @@ export async function sendLink(
     deadline: plan.deadline,
     sent_before,
     exponent: ports.tables.site(merchant?.site ?? null).exponent,
-    // No client waits for what recovery sends: one attempt now, the next one at its own pace (F11, F12).
+    // Recovery makes one attempt now, and the next one at its own pace (F11, F12).
     attempts: plan.for_client === false ? 1 : ports.settings.create.attempts,
   });
   return await settle(ports, link, result, plan);
@@ -73,16 +72,12 @@ export async function sendLink(
 
 type Ordered = Link & { order_id: string };
 
-/** Its cancel may have been executed. */
+/** An unclaimed order that a process marked as canceled before it died: upstream may have executed the cancel. */
 function isUnseen(link: Link): link is Ordered {
   return link.state === 'LIVE' && link.cancel !== null && link.order_id !== null && unclaimed(link);
 }
 
-/**
- * An order that no client was answered with, and whose cancel a dead process sent, is read before a retry is answered with it
- * (`docs/protocol.md` §3.8).
- * @returns the link as it is now; null when its order can't be read.
- */
+/** Reads the order before a retry is answered with it (`docs/protocol.md` §3.8); null when it can't be read. */
 async function seenSinceCancel(ports: Ports, link: Ordered, plan: SendPlan): Promise<Link | null> {
   const { order_id } = link;
   const before = ports.memory.sales.reads.number(order_id);
@@ -90,10 +85,7 @@ async function seenSinceCancel(ports: Ports, link: Ordered, plan: SendPlan): Pro
   return ports.memory.sales.reads.number(order_id) > before ? seen : null;
 }
 
-/**
- * True while the same key and bytes may be sent again: inside the replay window, before the order's own end, and
- * only when the wall clock can be believed (`docs/protocol.md` §3.5, retry rules).
- */
+/** True while the same key and bytes may be sent again (`docs/protocol.md` §3.5, retry rules). */
 export function mayReplay(ports: Ports, link: Link): boolean {
   const now = ports.clock.now();
   if (link.sealed_body === null || link.first_sent_at === null || now < link.first_sent_at) return false;
@@ -126,7 +118,7 @@ async function settle(ports: Ports, link: Link, result: AttemptResult, plan: Sen
   return { kind: 'refused', link: saved, status: verdict.status, body: verdict.body, retry_after_ms };
 }
 
-/** The client was or will be answered with an error, unless it may have been answered with a success before a restore lost that. */
+/** The till was or will be answered an error, unless it may have been answered 2xx before a backup was restored. */
 function answeredWithError(link: Link, attempts: number, plan: SendPlan): LinkChange {
   const is_unacknowledged = plan.for_client !== false && link.client_answer !== 'maybe';
   return is_unacknowledged ? { attempts, client_answer: 'error' } : { attempts };
@@ -144,7 +136,7 @@ async function settleDoubt(ports: Ports, link: Link, answered: LinkChange, busy:
   return { kind: 'in_doubt', link: saved, busy };
 }
 
-/** Order id, state, the answer to the client, and any notice: one transaction (`docs/protocol.md` §3.3, step 3). */
+/** Commits order id, state, acknowledgement and notices in one transaction (`docs/protocol.md` §3.3, step 3). */
 async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: number, plan: SendPlan): Promise<Sent> {
   const extra = (): Decision => ({
     change: {
@@ -155,7 +147,7 @@ async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: n
     },
   });
   const saved = await applyOrder(ports, link, order, { extra, merchant: plan.merchant });
-  // The order read after a replay is not the one requested.
+  // The order that was read after a replay contradicts the sale.
   if (isContradicted(ports, link)) {
     return await settleDoubt(ports, saved, answeredWithError(saved, attempts, plan), false);
   }
@@ -164,14 +156,14 @@ async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: n
   return { kind: 'created', link: saved };
 }
 
-/** The order is known: only the answer to the client is left to commit. */
+/** The order is known: only the acknowledgement is left to commit. */
 async function acknowledge(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
   if (plan.for_client === false || link.acknowledged_at !== null) return { kind: 'created', link };
   const saved = await changeLink(ports, link, (current) => ({ change: acknowledgement(ports, current) }));
   return { kind: 'created', link: saved };
 }
 
-/** The till is about to be answered with a 2xx, for the first time or again. */
+/** Committed before each 2xx; `acknowledged_at` is the time of the first. */
 function acknowledgement({ clock }: Ports, { acknowledged_at }: Link): LinkChange {
   return { client_answer: 'maybe', acknowledged_at: acknowledged_at ?? clock.now() };
 }
@@ -181,7 +173,7 @@ function storedBody(ports: Ports, link: Link): Uint8Array {
   return ports.vault.open(link.sealed_body, 'body');
 }
 
-/** When the completer tries next: 1, 2, 4, 8, 15, 30 s … and up to two fifths more, never sooner (`docs/protocol.md` §3.5, F12). */
+/** When recovery tries next: after 1, 2, 4, 8, 15, 30 s … and up to two fifths more (`docs/protocol.md` §3.7, F12). */
 function nextReplay(ports: Ports, link: Link): number {
   const pauses_ms = [1_000, 2_000, 4_000, 8_000, 15_000];
   const rounds = Math.max(0, link.attempts - ports.settings.create.attempts + 1);
@@ -190,14 +182,13 @@ function nextReplay(ports: Ports, link: Link): number {
 }
 
 /**
- * Runs a link's create, or waits until the one in flight has ended. A retry that waited while upstream refused the sale gets the
- * same refusal (`docs/protocol.md` §3.9): an attempt of its own would only be refused again, and many at once would use up the
- * retry budget.
+ * Runs a link's create after those in flight. When upstream refused the sale meanwhile, a retry gets the same refusal
+ * (`docs/protocol.md` §3.9): its own attempt would be refused too, and many would use up the retry budget.
  */
 export async function sendInTurn(ports: Ports, link: Link, plan: SendPlan): Promise<Sent> {
   const { mutex, sales } = ports.memory;
   const { legacy_id } = link;
-  // The call that has just written the row holds it, and no other work on it is queued.
+  // This call has just written the row, and no other work on it is queued.
   const fresh = plan.body !== null && !mutex.busy(legacy_id) ? link : null;
   const before = sales.flights.get(legacy_id);
   const sent = mutex.run(legacy_id, () => sendLink(ports, legacy_id, plan, fresh));
@@ -210,7 +201,7 @@ export async function sendInTurn(ports: Ports, link: Link, plan: SendPlan): Prom
   }
 }
 
-/** Another token may be accepted where this one was refused. */
+/** The earlier create's refusal, if it had the same token: another token may be accepted. */
 async function refusalOf(ports: Ports, before: Flight, token: Secret, mine: Sent): Promise<Sent> {
   const fingerprint = (one: Secret): string => ports.vault.fingerprint(one);
   if (fingerprint(before.token) !== fingerprint(token)) return mine;
@@ -218,17 +209,17 @@ async function refusalOf(ports: Ports, before: Flight, token: Secret, mine: Sent
   return theirs.kind === 'refused' || theirs.kind === 'not_sent' ? theirs : mine;
 }
 
-/** Before the second attempt, and before every further one, full jitter (`docs/protocol.md` §3.5). */
+/** The longest random pause before the second attempt, and before later ones (`docs/protocol.md` §3.5). */
 const FIRST_PAUSE_MS = 300;
 const LATER_PAUSE_MS = 1_500;
-/** An attempt with less time left would only turn a known outcome into an unknown one. */
+/** An attempt with less time left would only make a known outcome unknown. */
 const SHORTEST_ATTEMPT_MS = 250;
 
 export interface AttemptPlan {
   link: Link;
   body: Uint8Array;
   token: Secret;
-  /** Epoch ms after which nothing new is started. */
+  /** Epoch ms after which no attempt starts. */
   deadline: number;
   /** True when an earlier process or call may have sent this row already. */
   sent_before: boolean;
@@ -240,20 +231,19 @@ export interface AttemptPlan {
 export interface AttemptResult {
   verdict: CreateVerdict;
   attempts: number;
-  /** The success came on a replay: the answer may be a stored one, so the order is read. */
+  /** A replay succeeded: its answer may be an old one, so the order is read. */
   replayed: boolean;
 }
 
 /**
- * Sends one stored create until its outcome is known (`docs/protocol.md` §3.5): same key, same bytes, at most `attempts` times,
- * inside the deadline and the retry budget of the process. After an ambiguous attempt the outcome stays ambiguous, unless a
- * later attempt succeeds.
+ * Sends one stored create until its outcome is known (`docs/protocol.md` §3.5): same key and bytes, inside the deadline
+ * and the retry budget. After an ambiguous attempt only a success ends the doubt.
  */
 export async function attemptCreate(ports: Ports, plan: AttemptPlan): Promise<AttemptResult> {
   let maybe_sent = plan.sent_before;
   let doubt: CreateVerdict | null = null;
   let attempts = 0;
-  // The first attempt of a sale earns; recovery only repeats it.
+  // Only the first attempt of a sale adds to the retry budget.
   if (!plan.sent_before) ports.memory.retries.earn();
   for (;;) {
     const verdict = await attemptOnce(ports, plan, maybe_sent);
@@ -278,7 +268,7 @@ export async function attemptCreate(ports: Ports, plan: AttemptPlan): Promise<At
 async function attemptOnce(ports: Ports, plan: AttemptPlan, replay: boolean): Promise<CreateVerdict> {
   const { create } = ports.settings;
   const timeLeft = (): number => plan.deadline - ports.clock.now();
-  // No client waits for what recovery sends: it is tried again later.
+  // Recovery (one attempt) does not wait until upstream is ready: it tries again later.
   const patient_until = plan.attempts > 1 ? plan.deadline : 0;
   ports.memory.failpoint('create.before_send');
   const outcome = await sendUntilReady(ports, patient_until, () =>
@@ -305,7 +295,7 @@ async function attemptOnce(ports: Ports, plan: AttemptPlan, replay: boolean): Pr
 /** Verdicts that another attempt may change. */
 type Undecided = Exclude<CreateVerdict, { kind: 'success' | 'definite' }>;
 
-/** A row that may have been sent earlier does not become "not sent" because this attempt was not. */
+/** A row that may have been sent before stays in doubt, although this attempt was not sent or not executed. */
 function hold(verdict: Undecided, plan: AttemptPlan): CreateVerdict {
   if (!plan.sent_before) return verdict;
   const cause = verdict.kind === 'not_executed' ? `status ${verdict.status}` : verdict.cause;
@@ -320,7 +310,7 @@ function pause(ports: Ports, attempts: number, verdict: CreateVerdict): number {
 // What the outcome of one create attempt means (`docs/protocol.md` §3.5): pure.
 
 export type CreateVerdict =
-  /** The order exists and is ours. */
+  /** The order exists and is this sale's. */
   | { kind: 'success'; order: Order }
   /** Refused for sure; nothing exists. */
   | { kind: 'definite'; status: number; body: unknown }
@@ -328,17 +318,17 @@ export type CreateVerdict =
   | { kind: 'not_executed'; status: number; body: unknown; retry_after_ms: number | null }
   /** Proved that no byte left. */
   | { kind: 'not_sent'; cause: string; kept_back?: boolean }
-  /** The order may or may not exist. `retry`: the same key and bytes may be sent again now. */
+  /** The order may exist. `retry`: the same key and bytes may be sent again now. `busy`: the till is answered busy. */
   | { kind: 'ambiguous'; cause: string; retry: boolean; busy: boolean; contradicts?: Contradicting };
 
-/** An order that was answered, and is not the one that was asked for. */
+/** The order of an answer that contradicts its sale. */
 export interface Contradicting {
   order_id: string;
   contradiction: Contradiction;
 }
 
 export interface CreateExpectation {
-  /** What was sent; an order with other terms is not ours, or not what the till asked for. */
+  /** What was sent; an order with other terms is not this sale's. */
   sale: SaleTerms;
   /** Decimals of the merchant's currency. */
   exponent: number;
@@ -346,7 +336,7 @@ export interface CreateExpectation {
   replay: boolean;
 }
 
-/** Classifies one attempt. Never calls a 2xx a success unless the order in it is provably ours. */
+/** Classifies one attempt. A 2xx is a success only if its order has the reference and contradicts no term. */
 export function judgeCreate(outcome: UpstreamOutcome, expected: CreateExpectation): CreateVerdict {
   if (outcome.kind === 'not_sent') return outcome;
   if (outcome.kind === 'broken') return ambiguous(outcome.cause, true);
@@ -361,7 +351,7 @@ export function judgeCreate(outcome: UpstreamOutcome, expected: CreateExpectatio
   if (code === 'idempotency_key_already_used') return ambiguous(code, false);
   if (!expected.replay) return { kind: 'definite', status, body };
   if (code?.startsWith('already_queued_order')) return { ...ambiguous(code, false), busy: true };
-  // 400 and 404 on a replay contradict the first attempt; 401 and 403 mean that the token died meanwhile.
+  // 400 and 404 on a replay contradict the first attempt; 401 and 403 mean that the token is no longer valid.
   return ambiguous(`status ${status} on a replay`, false);
 }
 
@@ -379,7 +369,7 @@ function ambiguous(cause: string, retry: boolean): Extract<CreateVerdict, { kind
   return { kind: 'ambiguous', cause, retry, busy: false };
 }
 
-/** The same key and bytes go again: the answer may be wrong and not the order. */
+/** Retried with the same key and bytes: the answer may be wrong, and not the order. */
 export function contradicting(order_id: string, contradiction: Contradiction): CreateVerdict {
   const { what } = contradiction;
   return { ...ambiguous(`order with another ${what}`, true), contradicts: { order_id, contradiction } };

@@ -1,4 +1,4 @@
-/** How long an order may go on that nobody sees; apart from links, because the writer's thread starts with this and no schemas. */
+/** A limit of recovery and store; in its own file, because the writer thread loads it and no schemas. */
 
-/** At most so much of its lifetime is left: the default lifetime. A QR may live for months. */
+/** An order that ended unseen counts as payable for so long at most: the default lifetime. A QR may live for months. */
 export const LONGEST_UNSEEN_MS = 15 * 60_000;

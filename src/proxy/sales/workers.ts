@@ -1,3 +1,4 @@
+/** The two background loops of sales: the completer recovers due links, the reconciler handles due events. */
 import { createEntries } from '../concurrency.ts';
 import { type Loop, startLoop } from '../loop.ts';
 import { forExchange, openDraft, type Ports } from '../ports.ts';
@@ -8,16 +9,12 @@ import type { Link } from './link.ts';
 import { lookAfter } from './recover.ts';
 
 const POLL_MS = 250;
-/** One merchant's backlog takes a quarter of the places while others have work, and leaves a quarter free while nobody has. */
+/** A merchant has a quarter of the places while others run, and all but a quarter while it runs alone. */
 const SHARE = 4;
-
-/** Read together, so that a backlog of thousands is not asked for once for every link of it. */
+/** Due links of one query: a backlog of thousands is not queried once for each link. */
 const PAGE = 64;
 
-/**
- * @param concurrency how many links are worked on at once (`docs/protocol.md` §3.7: 8).
- * @param rests true while the service asked for fewer calls.
- */
+/** @param concurrency links at once (`docs/protocol.md` §3.7). @param rests true while upstream wants fewer calls. */
 export function startCompleter(
   ports: Ports,
   concurrency: number,
@@ -67,15 +64,15 @@ export function startCompleter(
 
 interface Pages {
   take(limit: number): Promise<Link[]>;
-  /** It is being worked on, and no more to be given out. */
+  /** Work on the link has begun: it is not given out again. */
   started(link: Link): void;
   ended(link: Link): void;
 }
 
 /**
- * Gives out a page of due links before the next one is read; while nothing of it may start, it is read again once per poll.
- * A page that is a little old does no harm: whoever looks after a link reads it first, and leaves it when it is not due.
- * @param full merchants of which no more may start.
+ * Gives out a page of due links before the next one is read. A page of which no link may start is read again once per
+ * poll. A stale page does no harm: `lookAfter` reads each link first, and leaves one that is not due.
+ * @param full merchants of which no more links may start.
  */
 function createPages(ports: Ports, mayStart: (link: Link) => boolean, full: () => string[]): Pages {
   const underWay = createEntries<true>();
@@ -102,10 +99,7 @@ function createPages(ports: Ports, mayStart: (link: Link) => boolean, full: () =
 
 const EVENT_POLL_MS = 250;
 
-/**
- * Events of one order are handled one after the other.
- * @param rests true while the service asked for fewer calls.
- */
+/** Events of one order are handled in sequence. @param rests true while upstream wants fewer calls. */
 export function startReconciler(
   ports: Ports,
   concurrency: number,
@@ -128,16 +122,15 @@ export function startReconciler(
   });
 }
 
-/** An event that only waits for its turn came to nothing yet. */
+/** Null for an event that is only put off. */
 async function follow(ports: Ports, event: InboxEvent): Promise<string | null> {
   const end = await handleEvent(ports, event);
   return end === 'in_turn' ? null : end;
 }
 
 /**
- * Runs the work with ports of its own, and tells of it when it has asked upstream or come to an end.
- * @param work resolves with how it came out; null when there was nothing to do.
- * @throws what the work throws.
+ * Runs the work with its own ports, and reports it to telemetry if it called upstream, had an outcome or failed.
+ * @param work resolves with its outcome, null when there was nothing to do; what it throws is thrown.
  */
 export async function workOn(
   ports: Ports,
@@ -158,7 +151,7 @@ export async function workOn(
         at,
         duration_ms: performance.now() - draft.started_tick_ms,
         legacy_id: draft.legacy_id,
-        // What an event only claims counts for nobody; one that found its sale has named its merchant.
+        // The merchant that an event claims counts only when the event found its sale.
         merchant_id: draft.legacy_id === null ? null : about.merchant_id,
         upstream: [...draft.upstream],
         outcome: outcome ?? 'done',
