@@ -1,30 +1,28 @@
-/** The audit chain: every line's hash covers the line before it, so that a changed or missing line shows (P16). */
-
+/** The audit chain: each line's hash covers the line before it, so that a changed or missing line shows (P16). */
 import { createHash } from 'node:crypto';
 
-/** What the first line is chained to. */
+/** The hash before line 1. */
 export const AUDIT_GENESIS = '0'.repeat(64);
 
-/** Where a chain ends, or a line of it that somebody noted. */
+/** The head of a chain, or a line whose hash was stored elsewhere. */
 export interface ChainMark {
   sequence: number;
   /** Lower-case hex. */
   hash: string;
 }
 
-/** What line 1 follows. */
 export function chainStart(): ChainMark {
   return { sequence: 0, hash: AUDIT_GENESIS };
 }
 
-/** SHA-256 over the previous hash and the line's canonical JSON, hex; a `hash` that the line already carries is left out. */
+/** SHA-256 over the previous hash and the line's canonical JSON without its `hash`, hex. */
 export function chainHash(previous: string, line: Omit<AuditLine, 'hash'>): string {
   const { sequence, at, who, action, subject, reason, detail } = line;
   const text = canonicalJson({ sequence, at, who, action, subject, reason, detail });
   return createHash('sha256').update(previous).update('\n').update(text).digest('hex');
 }
 
-/** JSON with sorted keys and no spaces, so that one content has one text. */
+/** JSON with sorted keys and no spaces: equal contents have equal texts. */
 function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
@@ -35,7 +33,7 @@ function canonicalJson(value: unknown): string {
   return `{${members.join(',')}}`;
 }
 
-// What a line of the audit chain can say was done: a closed list, so that each has words in every language.
+// Actions of audit lines: a closed list, so that each has a text in every language.
 
 export const auditActions = [
   'stage',
@@ -75,7 +73,7 @@ export const auditActions = [
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 
-/** An audit line before it is chained; `who` is the name on the ops token, or `puente` for its own decisions. */
+/** An audit line before it is chained; `who`: the name of the ops token, or `puente`. */
 export interface AuditEntry {
   at: number;
   who: string;
@@ -88,10 +86,10 @@ export interface AuditEntry {
   detail: Record<string, unknown>;
 }
 
-/** Lines of older builds may name an action that there is no more. */
+/** Lines of older versions may have an action that no longer exists. */
 export interface AuditLine extends Omit<AuditEntry, 'action'> {
   action: string;
   sequence: number;
-  /** SHA-256 over the previous hash and this line's canonical JSON, hex. */
+  /** See `chainHash`. */
   hash: string;
 }

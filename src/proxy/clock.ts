@@ -1,17 +1,17 @@
-/** A clock that remembers how far ahead it was read: what was put off by such a reading has to be pulled forward. */
+/** The clock port, and a clock that remembers how far ahead it was read, so that work it put off is pulled forward. */
 import { setTimeout } from 'node:timers/promises';
 
 export interface Clock {
   /** Wall clock, epoch ms. */
   now(): number;
   sleep(duration_ms: number): Promise<void>;
-  /** Ms of a clock that nobody can set; without it nobody watches for the wall clock being set back. */
+  /** Ms of a clock that can't be set; without it a wall clock that is set back goes unnoticed. */
   monotonic?(): number;
-  /** How far `now` was read ahead of `monotonic` at most, ms, since this was asked before; -Infinity without a reading. */
+  /** The most, ms, that `now` was ahead of `monotonic` since the last call of this; -Infinity without a reading. */
   furthest?(): number;
 }
 
-/** @returns the same clock; without a monotonic one nobody can tell, and it is left as it is. */
+/** Adds `furthest`; a clock without `monotonic` is returned unchanged. */
 export function rememberingClock(clock: Clock): Clock {
   const { monotonic } = clock;
   if (monotonic === undefined) return clock;
@@ -31,19 +31,18 @@ export function rememberingClock(clock: Clock): Clock {
   };
 }
 
-/** Ms by the clock that nobody can set; by the wall clock where there is none. For times that pass, never for dates. */
+/** Ms of the monotonic clock, else of the wall clock. For durations, never for dates. */
 export function tickOf({ monotonic, now }: Clock): number {
   return monotonic === undefined ? now() : monotonic();
 }
 
-/** The machine's own clocks. */
 export const systemClock: Clock = {
   now: Date.now,
   sleep: (duration_ms) => setTimeout(duration_ms),
   monotonic: () => performance.now(),
 };
 
-/** Resolves after so many ms, or when it is aborted. */
+/** Resolves after the time, or when aborted. */
 export function pause(duration_ms: number, signal: AbortSignal): Promise<void> {
   return setTimeout(duration_ms, undefined, { signal }).catch(() => undefined);
 }

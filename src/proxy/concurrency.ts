@@ -1,7 +1,7 @@
-/** Work under way in one process, and what it keeps by key: a mutex per key, a FIFO queue, a drain, a count of work in flight, batches per event-loop tick, an LRU and a cache. */
+/** Tools for concurrent work in one process: mutex by key, FIFO queue, drain, in-flight count, batches, LRU, cache. */
 
 export interface KeyedMutex {
-  /** Runs `work` after everything queued for `key` before it; a failure does not stop later work. */
+  /** Runs `work` after all earlier work for `key`; a failure does not stop later work. */
   run<T>(key: string, work: () => Promise<T>): Promise<T>;
   /** True while work for the key is queued or running. */
   busy(key: string): boolean;
@@ -33,9 +33,9 @@ export interface Place<Value> {
   is_left: boolean;
 }
 
-/** First in, first out; an entry may leave before its turn. A Set keeps this order too, but keeps what left it alive (`lru.ts`, `Entries`). */
+/** First in, first out; an entry may leave early. Not a Set, which keeps deleted entries alive (`Entries`). */
 export interface Queue<Value> {
-  /** Appends. @returns the place, for `leave`. */
+  /** Appends; returns the place, for `leave`. */
   join(value: Value): Place<Value>;
   /** No effect on a place that was left before. */
   leave(place: Place<Value>): void;
@@ -61,7 +61,7 @@ export function createQueue<Value>(): Queue<Value> {
       else place.before.after = place.after;
       if (place.after === null) last = place.before;
       else place.after.before = place.before;
-      // A place that left must not keep later ones alive.
+      // A place that left must not keep later places alive.
       place.before = null;
       place.after = null;
     },
@@ -69,14 +69,14 @@ export function createQueue<Value>(): Queue<Value> {
   };
 }
 
-/** Resolves when all work that began before a moment has ended, while more keeps coming. */
+/** Waits for all work begun before a moment, while later work goes on. */
 export interface Drain {
-  /** Work begins. @returns its ticket, for `done`. */
+  /** Work begins; returns its ticket, for `done`. */
   begin(): number;
   done(ticket: number): void;
   /** Resolves when all work begun so far has ended. */
   settled(): Promise<void>;
-  /** Work begun and not ended. */
+  /** Count of running work. */
   open(): number;
 }
 
@@ -109,7 +109,6 @@ export function createDrain(): Drain {
 
 export interface InFlightCount {
   run<Made>(work: () => Promise<Made>): Promise<Made>;
-  /** Runs now. */
   running(): number;
   /** Resolves when fewer than `limit` run. One caller may wait at a time. */
   below(limit: number): Promise<void>;
@@ -138,19 +137,19 @@ export function createInFlightCount(): InFlightCount {
   };
 }
 
-/** Resolves in the next tick of the event loop, after everything that is due now. */
+/** Resolves in the next event-loop tick, after everything that is due now. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Larger batches were not faster, and calls that answer at once end before later ones count as in flight. */
+/** Larger batches were not faster; calls that answer at once end before later ones count as in flight. */
 const BATCH = 32;
 
 /**
- * Begins calls that arrive in one event-loop tick together. Sockets are read one by one, and without it each call runs as far
- * as it can before the next one: hundreds of functions, more than the processor's caches hold. Side by side, all calls but the
- * first find every step cached: 0.76 × the processor time of a create, 0.59 × of a read of a terminal intent (64 in flight,
- * one core). A call begins within the tick in which it came.
+ * Begins all calls of one event-loop tick together. Alone, each call would run hundreds of functions, more than the
+ * processor caches hold, before the next one; together, all but the first find every step cached. Measured: 0.76 × the
+ * processor time of a create, 0.59 × of a read of a terminal intent (64 in flight, one core). A call begins within its
+ * tick.
  * @param begin must not throw: later calls of the batch would be lost.
  */
 export function batchPerTick<Call>(begin: (call: Call) => void): (call: Call) => void {
@@ -168,21 +167,21 @@ export function batchPerTick<Call>(begin: (call: Call) => void): (call: Call) =>
   };
 }
 
-// What a process keeps by key: a bounded LRU, a table of in-flight entries, and a short-lived cache of answers.
+// Entries by key: a bounded LRU, a table of in-flight entries, and a short-lived cache of answers.
 
-/** Bounded, however many keys a client makes up (`test/faults/README.md` F102). */
+/** Bounded, for any number of invented keys (`test/faults/README.md` F102). */
 export interface Lru<Value> {
   /** Counts as a use. */
   get(key: string): Value | undefined;
   set(key: string, value: Value): void;
   delete(key: string): void;
-  /** Drops entries that were not used since the last turn, as if the young half were full. */
+  /** Drops entries that were not used since the last turn. */
   turn(): void;
 }
 
 /**
- * Two generations: a full young one becomes the old one, and unused entries of the old one are dropped with it. One map whose
- * oldest key is deleted for each new one costs fifty times as much, because V8 walks past deleted keys.
+ * Two generations: a full young one replaces the old one, whose unused entries are dropped. One map whose oldest key is
+ * deleted for each new key costs fifty times as much, because V8 walks past deleted keys.
  * @param capacity keys kept at most; the half used last is always kept.
  */
 export function createLru<Value>(capacity: number): Lru<Value> {
@@ -215,8 +214,8 @@ export function createLru<Value>(capacity: number): Lru<Value> {
 }
 
 /**
- * In-flight entries by key. Not a Map or Set: V8 keeps deleted entries alive in the tables it has outgrown, so whole calls
- * survived young collections, and the garbage collector took 30 µs for each event instead of 5.
+ * In-flight entries by key. Not a Map or Set: V8 keeps deleted entries alive in outgrown tables, so whole calls
+ * survived young collections, and garbage collection took 30 µs for each event instead of 5.
  */
 export interface Entries<Value> {
   get(key: string): Value | undefined;
@@ -252,14 +251,14 @@ export function createEntries<Value>(): Entries<Value> {
   };
 }
 
-/** Entries of all kinds together; an evicted one costs one upstream call. */
+/** Entries of all kinds; an evicted one costs one upstream call. */
 const CAPACITY = 20_000;
-/** Most answers are fresh for seconds (`reads.fresh_ms` and `reads.search_fresh_ms` are a minute at most); older ones only take memory. */
+/** Most answers are fresh for seconds, a minute at most (`reads.fresh_ms`, `reads.search_fresh_ms`). */
 const BRIEF_MS = 60_000;
 
-/** Answers kept for a short time, so that tills that poll do not become upstream calls. */
+/** Answers kept for a short time, so that polls of tills do not become upstream calls. */
 export interface Cache {
-  /** The kept answer of a key, or one being requested; undefined without one. Requests nothing. */
+  /** The kept or requested answer of a key; undefined without one. Requests nothing. */
   peek<Answer>(key: string, now: number, fresh_ms: number): Promise<Answer> | undefined;
   /**
    * The kept answer of a key, or the result of `ask`; concurrent callers share one call (single flight).
@@ -277,7 +276,7 @@ export interface Cache {
 
 interface Entry {
   at: number;
-  /** Greatest age, whatever `fresh_ms` a caller passes. */
+  /** Greatest age; a caller's `fresh_ms` may be shorter. */
   kept_ms: number;
   answer: Promise<unknown>;
 }
@@ -291,7 +290,7 @@ export function createCache(): Cache {
     brief.turn();
     turned_at = now;
   };
-  /** A key may be requested with a long and with a brief freshness; the last request counts. */
+  /** A key may be requested with long and brief freshness; the last request counts. */
   const put = (key: string, entry: Entry, fresh_ms: number): Lru<Entry> => {
     const [its, other] = fresh_ms > BRIEF_MS ? [long, brief] : [brief, long];
     other.delete(key);
@@ -334,10 +333,10 @@ export function createCache(): Cache {
   };
 }
 
-/** Wakes a loop that may start later. A wake before that is lost: a loop that starts reads the store at once. */
+/** Wakes a loop that may start later; earlier wakes are lost, because a loop reads the store when it starts. */
 export interface Wakeup {
   wake(): void;
-  /** Names the loop's own `wake`. */
+  /** Sets the loop's own `wake`. */
   to(listener: () => void): void;
 }
 

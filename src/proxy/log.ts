@@ -1,10 +1,10 @@
-/** Log lines and counters: the only fields and labels that they may have. */
+/** Log lines and counters, with the only fields and labels that they may have. */
 
-/** The only fields a log line may have; nothing a caller sent goes to the log by another name. */
+/** An allow-list: nothing that a caller sent is logged in another field. */
 export interface LogFields {
   merchant?: string;
   operation?: string;
-  /** What a caller was told to name when asking about an error. */
+  /** Answered to the caller, for questions about an error. */
   request_id?: string;
   legacy_id?: string;
   order_id?: string;

@@ -1,5 +1,4 @@
-/** A loop over due work: polls the store, works on a bounded number of items at once, never twice on one at a time. */
-
+/** A loop over due work: polls the store and works on a bounded number of items, each at most once at a time. */
 import type { Clock } from './clock.ts';
 import { createEntries } from './concurrency.ts';
 import type { Log, LogFields } from './log.ts';
@@ -7,9 +6,9 @@ import type { Ports } from './ports.ts';
 import type { Store } from './store.ts';
 
 export interface Loop {
-  /** There may be work now: don't wait for the next poll. */
+  /** Polls now. */
   wake(): void;
-  /** Takes nothing new and resolves when what runs has ended. */
+  /** Takes nothing new; resolves when the running items have ended. */
   stop(): Promise<void>;
 }
 
@@ -22,23 +21,23 @@ export interface LoopPlan<Item> {
   /** Items with the same key never run at the same time. */
   key(item: Item): string;
   handle(item: Item): Promise<void>;
-  /** True while nothing may be taken at all. */
+  /** True while nothing may be taken. */
   rests?(): boolean;
-  /** False while an item has to wait for others of its kind; it is taken again later. */
+  /** False while an item must wait; it is taken again later. */
   mayStart?(item: Item): boolean;
-  /** What a log line about the item names. */
+  /** Fields of a log line about the item. */
   about?(item: Item): LogFields;
   log: Log;
 }
 
-/** Starts polling at once. A failing item is logged and left to its next due time; the loop itself never ends on it. */
+/** Starts polling at once. A failed item is logged and left to its next due time; the loop goes on. */
 export function startLoop<Item>(plan: LoopPlan<Item>): Loop {
   const running = createEntries<Promise<void>>();
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let polling: Promise<void> | null = null;
   let again = false;
-  /** More was due than could start: the end of one item calls for the next at once. */
+  /** More was due than could start: the end of an item polls at once. */
   let backlog = false;
 
   const run = (item: Item): void => {
@@ -103,20 +102,17 @@ function describe(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown error';
 }
 
-// Watching the clock: a wall clock that was set back is noticed, and the time that deletions go by never jumps ahead.
+// The clock watch: notices a wall clock that was set back, and keeps the time of deletions from jumping ahead.
 
 const LOOK_MS = 5_000;
-
-/** Clocks are corrected by a little all the time, and nothing is late for that. */
+/** Small corrections of the clock are normal and delay nothing. */
 const TOLERANCE_MS = 10_000;
-
-/** Rounds are an hour apart, so that what rested for long is caught up with, and no wrong clock deletes more than twice as fast. */
+/** Rounds are an hour apart: deletion catches up after a pause, and a wrong clock makes it at most twice as fast. */
 const MOST_STEP_MS = 2 * 3_600_000;
 
 /**
- * Watches by the clock that nobody can set; none where there is none (`test/faults/README.md` F47). A clock that was set forward
- * makes everything due at once, each thing once, and needs no help. One that was set back while Puente did not run is seen
- * by what was written before, as far as that goes.
+ * Watches the wall clock by the monotonic one, if there is one (`test/faults/README.md` F47). A clock set forward makes
+ * everything due once, and needs no repair. One set back while Puente was down shows by the newest stored moment.
  */
 export function watchClock({ store, clock, log }: Pick<Ports, 'store' | 'clock' | 'log'>): Loop[] {
   const { monotonic } = clock;
@@ -131,7 +127,7 @@ export function watchClock({ store, clock, log }: Pick<Ports, 'store' | 'clock' 
     async take() {
       if (is_start) known = Math.max(known, (await store.upkeep.newestMoment()) - monotonic());
       is_start = false;
-      // Set forward and back between two looks, it has put off what was written meanwhile.
+      // A clock that was set forward and back between two looks has put off what was written in between.
       known = Math.max(known, clock.furthest?.() ?? known);
       const back_ms = Math.round(known - offset());
       if (back_ms < 0) known = offset();
@@ -149,16 +145,16 @@ export function watchClock({ store, clock, log }: Pick<Ports, 'store' | 'clock' 
 }
 
 /**
- * The time that retention goes by, asked for once a round. It begins with what was written last and never moves further than
- * a step, so that a clock which is wrong by years deletes nothing before somebody has noticed (`test/faults/README.md` F47).
- * @returns epoch ms.
+ * The time (epoch ms) by which retention deletes, called once a round. It begins at the newest stored moment and moves
+ * at most one step, so that a clock that is wrong by years deletes nothing before it is noticed
+ * (`test/faults/README.md` F47).
  */
 export function steadyTime(parts: { store: Pick<Store, 'upkeep'>; clock: Pick<Clock, 'now'> }): () => Promise<number> {
   const { store, clock } = parts;
   const opened_at = clock.now();
-  // Before anything is written under this clock.
+  // Read before anything is written by this clock.
   const newest = store.upkeep.newestMoment();
-  newest.catch(() => undefined); // whoever asks for the time hears of it
+  newest.catch(() => undefined); // the returned function throws it
   let reached: number | null = null;
   return async () => {
     reached ??= (await newest) || opened_at;

@@ -1,4 +1,4 @@
-/** The function that serves each operation on orders: the names that `mappings/operations.yaml` may use. */
+/** The function of each operation on orders, by the names that `mappings/operations.yaml` uses. */
 import type { Story } from './http/answer.ts';
 import { getPayment, getRefund, listRefunds } from './payments/read.ts';
 import { createRefund, refundCollection } from './payments/refund.ts';

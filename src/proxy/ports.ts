@@ -1,5 +1,4 @@
-/** What the proxy's stories use: each takes the part that it needs. Everything here is handed in by `app/`. */
-
+/** The ports of the proxy: each function takes those that it needs; `app/` makes them. */
 import { parseJson } from '../contract/json.ts';
 import { PuenteError } from '../error.ts';
 import { readError, refusal } from '../mapping/errors.ts';
@@ -18,7 +17,7 @@ export interface Ports {
   store: Store;
   upstreams: {
     orders: Upstream;
-    /** Where everything that is not ours is proxied; searches are merged with what it finds. */
+    /** Where all other work is proxied; its results are merged into searches. */
     legacy: Upstream;
   };
   tables: Tables;
@@ -30,20 +29,20 @@ export interface Ports {
   notices: NoticePort;
   evidence: Evidence;
   memory: ProcessMemory;
-  /** The exchange of the call that this work is done for; null outside of one. */
+  /** The exchange of the current call; null outside of one. */
   exchange: ExchangeDraft | null;
 }
 
 export interface NoticePort {
-  /** Of a URL that names none: plain where that may be called, as clients do without one. */
+  /** For a URL without a scheme: `http` if that may be called, as clients do. */
   scheme: 'http' | 'https';
-  /** False for a URL that the rules, as they are set, never let a notice go to. */
+  /** False for a URL to which the settings never allow a notice. */
   mayCall(url: string): boolean;
 }
 
-// The ports of one call: what its tables and clients do for it is noted in its exchange, and its log lines name its sale.
+// The ports of one call: they note its rows and upstream calls in its exchange, and add the legacy id to its log lines.
 
-/** @returns the same ports, for work that is done for the exchange of this draft. */
+/** The same ports, for the exchange of this draft. */
 export function forExchange(ports: Ports, draft: ExchangeDraft): Ports {
   const { tables, upstreams, log } = ports;
   return {
@@ -74,12 +73,12 @@ export function openDraft(started_tick_ms: number): ExchangeDraft {
   };
 }
 
-/** Calls and rows kept of one exchange; a page of a search makes the most, and what comes after a hundred tells nothing new. */
+/** Calls kept of one exchange, and twice as many rows; only a page of a search makes more, of the same kinds. */
 const MAX_NOTES = 100;
-/** Longest code of an upstream error that is kept; documented ones are below 60 characters. */
+/** Longest stored code of an upstream error; documented ones are below 60 characters. */
 const MAX_CODE = 80;
 
-/** Tables that do the same, and note which rows fired, what was lost, and which fields no row knows. */
+/** The same tables; they note fired rows, losses and unknown fields. */
 function notingTables(tables: Tables, draft: ExchangeDraft): Tables {
   const fired = <Answer extends { fired: readonly string[] }>(translated: Answer): Answer => {
     note(draft.fired, translated.fired);
@@ -113,7 +112,7 @@ function notingTables(tables: Tables, draft: ExchangeDraft): Tables {
   };
 }
 
-/** A client that does the same, puts what a payment needs first, and notes each call; the messages themselves only while the merchant is captured. */
+/** The same client; it gives payments priority and notes each call, with messages only if the merchant is captured. */
 function notingUpstream(upstream: Upstream, draft: ExchangeDraft): Upstream {
   return {
     isShut: (method, token) => upstream.isShut?.(method, token) ?? false,
@@ -126,7 +125,7 @@ function notingUpstream(upstream: Upstream, draft: ExchangeDraft): Upstream {
   };
 }
 
-/** A log whose lines name the sale that the work at hand is about, unless they name one themselves. */
+/** The same log; it adds the sale's legacy id to lines without one. */
 function namingLog(log: Log, draft: ExchangeDraft): Log {
   const about = (fields?: LogFields): LogFields | undefined => {
     const { legacy_id } = draft;
@@ -167,14 +166,14 @@ function sentBody(call: UpstreamCall): unknown {
   try {
     return parseJson(text);
   } catch {
-    return text; // a call is never broken by being noted
+    return text; // noting a call must never break it
   }
 }
 
 /** @throws PuenteError refused where the merchant's setting refuses fields that no row knows. */
 function noteLosses(draft: ExchangeDraft, { losses }: Translated): void {
   if (losses.length === 0) return;
-  // A create that is translated once more, with another reference, loses the same again: it is one call.
+  // A create that is translated again, with another reference, loses the same again, and counts once.
   const known = new Set(draft.losses.map(placeOf));
   for (const loss of losses) if (!known.has(placeOf(loss))) draft.losses.push(loss);
   const unknown = losses.filter((loss) => loss.unknown === true);
@@ -185,7 +184,7 @@ function noteLosses(draft: ExchangeDraft, { losses }: Translated): void {
   }
 }
 
-/** A table that refuses names its row, or the field that no row knows, and the limitation that the till meets by it. */
+/** A refusal of a table names its row or the unknown field, and the limitation that the till meets. */
 function noteRefusal(draft: ExchangeDraft, error: unknown): void {
   if (!(error instanceof PuenteError) || error.code !== 'refused') return;
   const { row, error: name, detail, limitation } = error.facts;

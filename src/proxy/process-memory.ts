@@ -1,4 +1,4 @@
-/** In-memory state of one process beside its store: sales in flight, tokens, reads. Bounded; losing it does no harm. */
+/** In-memory state of one process beside its store: sales in flight, tokens, reads. Bounded; its loss does no harm. */
 import { randomUUID } from 'node:crypto';
 import type { LinkFamily } from '../mapping/tables.ts';
 import {
@@ -24,83 +24,81 @@ export interface ProcessMemory {
   cache: Cache;
   ids: Ids;
   sales: SaleMemory;
-  /** When this process requested a refund, by its id: monotonic ms. */
+  /** When this process requested a refund, by refund id: monotonic ms. */
   asked: Lru<number>;
   tokens: TokenMemory;
   /** Units held by a proxied create whose row could not be written. */
   unrecorded: Unrecorded;
-  /** Called after a commit that wrote work for a loop of this process. */
+  /** Called after a commit of work for a loop of this process. */
   wakeups: { notices: Wakeup; events: Wakeup; bulk_moves: Wakeup };
   failpoint: Failpoint;
 }
 
 /** By legacy id, unless a comment says otherwise. */
 export interface SaleMemory {
-  /** Creates that this process sent and has not committed since. */
+  /** Creates that this process sent and whose outcome it has not committed. */
   unsettled: Entries<true>;
   /** Creates in flight, with the retries that wait for them. */
   flights: Entries<Flight>;
   /**
-   * Since when upstream has answered that it does not know a refund in doubt, by refund id; and when events of a create in
-   * doubt were requested, by legacy id: monotonic ms.
+   * Monotonic ms. By refund id: since when upstream does not know a refund in doubt. By legacy id: when the events of a
+   * create in doubt were recalled.
    */
   missing: Lru<number>;
-  /** Orders that the last read of this process did not find, by order id; monotonic ms. */
+  /** Orders that this process's last read did not find, by order id; monotonic ms. */
   unfound: Lru<{ since_ms: number; last_ms: number }>;
-  /** Sales whose order differs from what was requested, by the last answer. */
+  /** Sales that upstream's last answer contradicts. */
   contradicted: Lru<{ what: string; since_ms: number; last_ms: number }>;
-  /** What holds a terminal on which no sale succeeded since, by merchant and terminal (`proxy/point/held-terminal.ts`). */
+  /** What holds a terminal, until a sale succeeds there; by `terminalOf` (`proxy/point/held-terminal.ts`). */
   held_terminals: Lru<'late_order' | 'legacy_sale' | 'foreign'>;
-  /** Since when this process watches orders that are shown as terminal and may still be paid: monotonic ms. */
+  /** Since when this process watches released orders (`isReleased`): monotonic ms. */
   awaited: Lru<number>;
-  /** Sequence of the unsigned event that is retried for a link in doubt while its order is not found. */
+  /** Sequence of the one unsigned event that is retried for a link in doubt. */
   absent: Lru<number>;
-  /** References in use upstream, by merchant and reference (`proxy/sales/new-link.ts`). */
+  /** Used references, by merchant and reference (`proxy/sales/new-link.ts`). */
   spent: Lru<true>;
-  /** When this process opened a sale without an idempotency key: monotonic ms. */
+  /** When this process opened a sale: monotonic ms. */
   opened: Lru<number>;
-  /** Sales acknowledged by their tills although that could not be written (`proxy/sales/acknowledgement.ts`). */
+  /** Sales that their tills know although the store could not record it (`proxy/sales/acknowledgement.ts`). */
   known: Lru<true>;
-  /** When each order was last read. */
   reads: RecentReads;
 }
 
 export interface TokenMemory {
-  /** Tokens that legacy accepted lately. */
   proofs: Proofs;
-  /** Tokens of proxied creates in doubt whose owner is unknown. */
+  /** Of proxied creates in doubt. */
   unproven: UnprovenTokens;
 }
 
 export interface Ids {
   /** Identifies this run of the process. */
   boot: string;
-  /** A lower-case UUID, unused. @param now epoch ms. */
+  /** A new lower-case UUID. @param now epoch ms. */
   legacyId(now: number): string;
-  /** For merchant orders and refunds: rises, and never equals a real number (`proxy/ids.ts`). */
+  /** A rising synthetic number, for merchant orders and refunds (`proxy/ids.ts`). */
   number(now: number): number;
-  /** For `X-Idempotency-Key`: one per row. */
+  /** For `X-Idempotency-Key`: one for each row. */
   idempotencyKey(): string;
   /** [0, 1). */
   random(): number;
 }
 
-/** Half as many are always kept: those of a shop chain whose upstream answers 404 to all. The time of an evicted one begins again. */
+/** Half are always kept, enough for a chain whose orders all get 404. The time of an evicted order begins again. */
 const ORDERS_REMEMBERED = 100_000;
 
-/** Creates and refunds in doubt, and events whose order is not found; an evicted one waits longer. */
+/** Creates and refunds in doubt, and events without an order; an evicted one waits longer. */
 const DOUBTS_REMEMBERED = 10_000;
 
-/** Refunds timed by the monotonic clock; an evicted one is timed by the wall clock. */
+/** An evicted refund is timed by the wall clock. */
 const REFUNDS_REMEMBERED = 10_000;
 
-/** 250 tills that count from one again each day, with 200 sales each; an evicted reference costs its sale a refused row. */
+/** 250 tills that number 200 sales from one each day; an evicted reference costs a refused insert. */
 const REFERENCES_REMEMBERED = 50_000;
 
-/** A retry comes within a minute; 160 sales a second are kept for so long. */
+/** A retry comes within a minute: enough for 160 sales a second. */
 const SALES_REMEMBERED = 20_000;
 
-/** @param parts `now`: the wall clock, epoch ms; the others are set by tests and the crash rig. */
+/** @param parts `now`: the wall clock, epoch ms; tests and the crash rig set the others. */
 export function createProcessMemory(parts: {
   now: () => number;
   random?: () => number;
@@ -141,11 +139,11 @@ export function createProcessMemory(parts: {
 
 export type Sent =
   | { kind: 'created'; link: Link }
-  /** Upstream refused it (REJECTED), or did not execute it because of a rate limit (NOT_SENT). */
+  /** Upstream refused it (REJECTED) or did not execute it (NOT_SENT). */
   | { kind: 'refused'; link: Link; status: number; body: unknown; retry_after_ms: number | null }
   | { kind: 'not_sent'; link: Link }
   | { kind: 'in_doubt'; link: Link; busy: boolean }
-  /** The row was terminal before; nothing was sent. */
+  /** The row was terminal already; nothing was sent. */
   | { kind: 'over'; link: Link };
 
 /** A create in flight, and the retries that wait for it. */
@@ -154,16 +152,16 @@ export interface Flight {
   sent: Promise<Sent>;
 }
 
-/** Retries may be a tenth of first attempts, … */
+/** Retries per first attempt. */
 const RETRY_RATIO = 0.1;
-/** … plus a small stock, so that a single failure of a quiet shop is retried. */
+/** Retries in stock, so that a single failure of a quiet shop is retried. */
 const STOCK = 20;
 
-/** A cap on retries of the process, so that Puente never makes an outage worse (`docs/protocol.md` P12). */
+/** Limits the retries of the process, so that Puente never makes an outage worse (`docs/protocol.md` P12). */
 export interface RetryBudget {
-  /** A first attempt was made: adds a tenth of a retry. */
+  /** A first attempt adds `RETRY_RATIO`. */
   earn(): void;
-  /** Takes a retry. @returns false when none is left. */
+  /** Takes a retry; false when none is left. */
   spend(): boolean;
 }
 
@@ -181,19 +179,19 @@ export function createRetryBudget(): RetryBudget {
   };
 }
 
-/** One entry per live order matters; an evicted one costs a read. */
+/** Only live orders matter; an evicted one costs a read. */
 const READS_REMEMBERED = 20_000;
 
 export interface RecentReads {
-  /** Epoch ms at which the last completed read began; 0 when none is known, or the clock was set back since (F47). */
+  /** Epoch ms when the last completed read began; 0 when unknown, or when the clock was set back since (F47). */
   last(order_id: string): number;
-  /** Reads begun so far: orders events in time, because a clock may stand still (F48). */
+  /** Reads begun so far: gives an order in time even if the clock stands still (F48). */
   begun(): number;
-  /** A read begins. @returns its number, for `mark`. */
+  /** A read begins; returns its number, for `mark`. */
   begin(): number;
-  /** Number of the last completed read; 0 when none is known. */
+  /** Number of the last completed read; 0 when unknown. */
   number(order_id: string): number;
-  /** The read that began at `at` as number `number` is complete. */
+  /** A read is complete. @param at epoch ms when it began. */
   mark(order_id: string, at: number, number: number): void;
 }
 
@@ -204,7 +202,7 @@ export function createRecentReads(now: () => number): RecentReads {
   return {
     last(order_id) {
       const at = reads.get(order_id)?.at ?? 0;
-      // A read in the future would count as fresh until the clock has caught up.
+      // A read dated in the future would stay fresh until the clock has caught up.
       return at > now() ? 0 : at;
     },
     begun: () => begun,
@@ -217,11 +215,11 @@ export function createRecentReads(now: () => number): RecentReads {
 /** An evicted token is proven again by its next successful call. */
 const TOKENS_REMEMBERED = 20_000;
 
-/** Tokens that legacy accepted. In memory only, never used as a credential: upstream was not asked about them. */
+/** Tokens that legacy accepted lately. Never used as credentials, because upstream has not accepted them. */
 export interface Proofs {
   /** @param until epoch ms. */
   note(fingerprint: string, merchant_id: string, until: number): void;
-  /** @returns the merchant; null for a token that legacy has not accepted lately. */
+  /** The merchant; null for a token that legacy has not accepted lately. */
   of(fingerprint: string, now: number): string | null;
 }
 
@@ -239,10 +237,10 @@ export function createProofs(): Proofs {
   };
 }
 
-/** In memory only; the sale of an evicted token stays held until its time is over. */
+/** The sale of an evicted token holds its unit for its whole time. */
 const UNPROVEN_TOKENS_REMEMBERED = 1_000;
 
-/** Tokens of unknown owner, by fingerprint, so that upstream can be asked again. */
+/** Tokens of unknown owner, by fingerprint, so that they can be identified later. */
 export interface UnprovenTokens {
   keep(fingerprint: string, token: Secret): void;
   get(fingerprint: string): Secret | undefined;
@@ -256,13 +254,13 @@ export function createUnprovenTokens(): UnprovenTokens {
   };
 }
 
-/** A store is away for minutes; one that is away for long stops every create on orders. */
+/** Enough for minutes without a store; a longer outage stops every create on orders. */
 const UNITS_REMEMBERED = 10_000;
 
 export interface Unrecorded {
   /** @param until epoch ms. */
   hold(merchant_id: string, slot: string, until: number): void;
-  /** True while legacy may have a sale on the slot that the store does not know. */
+  /** True while legacy may have a sale on the slot that is not stored. */
   holds(merchant_id: string, slot: string, now: number): boolean;
   /** The same for any slot of the merchant and family. */
   holdsAny(merchant_id: string, family: LinkFamily, now: number): boolean;

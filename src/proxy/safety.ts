@@ -1,5 +1,4 @@
-/** The safety stop: judges finished exchanges of the orders lane, and takes one kind of work of a merchant back to shadow when it fails. */
-
+/** The safety stop: takes one kind of a merchant's new work back to shadow when its exchanges on orders fail. */
 import { type UpstreamCallName, upstreamRoutes } from '../contract/upstream.ts';
 import { PuenteError, type Spoken } from '../error.ts';
 import { encoded, readStored, say } from '../locales/message.ts';
@@ -19,28 +18,27 @@ import { kindOfSlot, stageInForce } from './routing/stage.ts';
 import type { CoreSettings } from './settings.ts';
 import { isNotYet } from './upstream/upstream.ts';
 
-/** Audit actions, for those who look for them. */
 export const STOPPED = 'safety stop';
 export const WOULD_STOP = 'safety stop observed';
 
-/** Another change of the merchant may come between; nobody changes one ten times in a moment. */
+/** Another change of the merchant may win the race, but not ten times in a row. */
 const TRIES = 10;
-/** Windows in memory: merchants that called lately, by kind. The ones that were quiet longest go first. */
+/** Windows in memory, by merchant and kind; the longest unused are dropped first. */
 const MOST_WINDOWS = 20_000;
 
 interface Kept {
   merchant_id: string;
   kind: RoutedKind;
   window: Window;
-  /** Epoch ms: what came in before belongs to a stop that was made of it. */
+  /** Epoch ms of the last stop: calls that arrived before it no longer count. */
   since: number;
-  /** Epoch ms before which the merchant is not looked at again, so that a storm of faults asks the store once a slice. */
+  /** Epoch ms before which no decision is made: a storm of faults reads the store once a slice. */
   rest_until: number;
-  /** Epoch ms when it was last told what the stop would have done. */
+  /** Epoch ms of the last report of a stop that would have tripped. */
   told_at: number | null;
 }
 
-/** What the watch is handed of the ports that it becomes a part of. */
+/** The watch is part of `Ports`, so it takes only these. */
 type Parts = Pick<Ports, 'store' | 'tables' | 'clock' | 'settings' | 'log' | 'count'>;
 
 export function createSafetyWatch(ports: Parts): SafetyWatch {
@@ -81,7 +79,7 @@ export function createSafetyWatch(ports: Parts): SafetyWatch {
   };
 }
 
-/** The merchant's mode decides; only work that is on orders can be stopped. */
+/** Only work on orders can be stopped; the merchant's mode says whether it is. */
 async function decide(ports: Parts, kept: Kept): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const now = ports.clock.now();
@@ -106,7 +104,7 @@ async function decide(ports: Parts, kept: Kept): Promise<void> {
   }
 }
 
-/** The operator's stage stays as it is: the stop lies over it until somebody resets it. */
+/** The operator's stage stays stored; the stop overrides it until an operator resets the stop. */
 async function stop(ports: Parts, kept: Kept, merchant: Merchant, trip: Trip): Promise<void> {
   const { intended } = stageInForce(ports.settings, merchant, kept.kind);
   const line = auditOf(kept, trip, STOPPED, 'armed');
@@ -122,7 +120,7 @@ async function stop(ports: Parts, kept: Kept, merchant: Merchant, trip: Trip): P
   });
 }
 
-/** Once a window says what it would have done. */
+/** Reports, once a window, what the stop would have done. */
 async function tell(ports: Parts, kept: Kept, trip: Trip): Promise<void> {
   if (kept.told_at !== null && trip.at < kept.told_at + ports.settings.safety.window_ms) return;
   kept.told_at = trip.at;
@@ -154,7 +152,7 @@ function keptOf(
 ): Kept {
   const key = `${merchant_id}/${kind}`;
   const kept = windows.get(key) ?? { merchant_id, kind, window: emptyWindow(), since: 0, rest_until: 0, told_at: null };
-  windows.delete(key); // so that the map stays in the order of the last call
+  windows.delete(key); // keeps the map in the order of the last call
   windows.set(key, kept);
   if (windows.size > MOST_WINDOWS) windows.delete(windows.keys().next().value ?? '');
   return kept;
@@ -165,21 +163,20 @@ function watched({ merchant_id, kind, window }: Kept, rules: Ports['settings']['
   return { merchant_id, kind, ...sums, why: tripReason(sums, rules)?.text ?? null };
 }
 
-// A sliding window over the calls of one merchant and kind: sums in slices, so that a busy merchant costs no more
-// than a quiet one: pure.
+// A sliding window over the calls of one merchant and kind, as sums of slices of bounded number. Pure.
 
-/** Slices of a window: its end is exact to a thirtieth. */
+/** Slices of a window, whose end is exact to one slice. */
 const SLICES = 30;
 /**
- * So many faults in a row, with no good call between, trip it whatever the sample: when nothing works at all, a small shop
- * never comes to one, because every till that was failed once is held by its own doubt.
+ * This many faults in a row trip the stop without a sample: when nothing works, a small shop never reaches one, because
+ * each till with a failed create waits for its own sale in doubt.
  */
 const FAULTS_IN_A_ROW = 5;
-/** A fault that came so long after the one before begins a new row: a small shop sells a few times an hour. */
+/** A fault this long after the previous one begins a new row: a small shop sells a few times an hour. */
 const ROW_ENDS_AFTER_MS = 60 * 60_000;
 
 interface Slice {
-  /** Number of the slice since 1970. */
+  /** Number since 1970. */
   nth: number;
   calls: number;
   faults: number;
@@ -188,9 +185,9 @@ interface Slice {
 
 export interface Window {
   slices: Slice[];
-  /** Faults since the last good call, and when the last of them was seen (epoch ms). */
+  /** Faults since the last good call, and the epoch ms of the last one. */
   row: { faults: number; at: number };
-  /** The exchange that showed the last fault or slow call. */
+  /** Id of the exchange with the last fault or slow call. */
   sample: string | null;
 }
 
@@ -209,7 +206,7 @@ export function emptyWindow(): Window {
   return { slices: [], row: { faults: 0, at: 0 }, sample: null };
 }
 
-/** Adds a call, and lets go of what has left the window. @param at epoch ms. */
+/** Adds a call, and drops slices that have left the window. @param at epoch ms. */
 export function addCall(window: Window, rules: SafetyRules, at: number, is: Class, sample: string): void {
   const nth = Math.floor(at / sliceOf(rules));
   window.slices = window.slices.filter((slice) => slice.nth > nth - SLICES);
@@ -223,7 +220,6 @@ export function addCall(window: Window, rules: SafetyRules, at: number, is: Clas
   window.sample = sample;
 }
 
-/** What the window holds now. */
 export function sumsOf(window: Window, rules: SafetyRules, now: number): Sums {
   const first = Math.floor(now / sliceOf(rules)) - SLICES;
   const sums: Sums = { calls: 0, faults: 0, slow: 0, in_a_row: rowAt(window, now), sample: window.sample };
@@ -240,7 +236,7 @@ function rowAt({ row }: Window, now: number): number {
   return now - row.at < ROW_ENDS_AFTER_MS ? row.faults : 0;
 }
 
-/** Why the stop trips; null while it doesn't. Too few calls prove nothing, unless all of them fail. */
+/** Why the stop trips; null while it does not. Too few calls prove nothing, unless `FAULTS_IN_A_ROW` fail. */
 export function tripReason({ calls, faults, slow, in_a_row }: Sums, rules: SafetyRules): Spoken | null {
   const is_row = in_a_row >= FAULTS_IN_A_ROW;
   const has_sample = calls >= rules.min_sample;
@@ -253,31 +249,29 @@ export function tripReason({ calls, faults, slow, in_a_row }: Sums, rules: Safet
   return is_row ? say('safety.in_a_row', { in_a_row, limit: FAULTS_IN_A_ROW }) : null;
 }
 
-/** Milliseconds of a slice. */
+/** Length of a slice, ms. */
 export function sliceOf(rules: SafetyRules): number {
   return Math.max(1, rules.window_ms / SLICES);
 }
 
-// What one exchange says of the orders lane, for the safety stop; nothing a shop does ever counts: pure.
+// Classifies exchanges for the safety stop; errors of a shop never count. Pure.
 
-/** `fault`: ours or the service's. `slow`: right, but so late that tills give up. `fine`: right, and in time. */
+/** `fault`: Puente's or upstream's. `slow`: right, but so late that tills give up. `fine`: right and in time. */
 export type Class = 'fault' | 'slow' | 'fine';
 
-/** What the classifier looks at. */
 export type Judged = Pick<
   Exchange,
   'merchant_id' | 'operation' | 'kind' | 'lane' | 'stage' | 'unit' | 'status' | 'outcome' | 'upstream' | 'duration_ms'
 > & {
-  /** An upstream error that no row names by itself was told by a default row. */
+  /** A default row gave the answer, because no other row has the upstream error. */
   default_row: boolean;
 };
 
 /**
- * The class of an exchange, and the kind it counts for; null for one that counts for nothing: what is not on the orders
- * lane of a moved merchant, what a shop or a card did (declines, bad requests, busy terminals, unknown ids), tokens that
- * were not accepted, rate limits, and tills that went away. Those are no proof of health either, so that a flood of
- * busy terminals never waters faults down.
- * @param slow_ms from when on a call is slow.
+ * The class of an exchange, and the kind it counts for. Null, which counts neither as fault nor as health: calls not on
+ * orders, errors of a shop or card (declines, bad requests, busy terminals, unknown ids), refused tokens, rate limits,
+ * and tills that disconnected. So a flood of busy terminals never dilutes faults.
+ * @param slow_ms a call that takes this long is slow.
  */
 export function classify(
   exchange: Judged,
@@ -299,39 +293,36 @@ function classOf({ status, outcome, upstream, duration_ms, default_row }: Judged
   return duration_ms >= slow_ms ? 'slow' : 'fine';
 }
 
-/** By HTTP itself about the payment, about a thing that is not there, or about its state: a shop's affair by any code. */
+/** HTTP statuses about the payment, a missing resource or its state: a shop's affair with any code. */
 const SHOPS_AFFAIRS = [402, 404, 409];
 
-/**
- * A refusal that no row names: the service does not take what we make of the call, and the till was told something that
- * may not be so.
- */
+/** True for an unknown refusal: upstream rejects Puente's translation, and the till's answer may be wrong. */
 function isOurs(upstream: Exchange['upstream']): boolean {
   const status = upstream.at(-1)?.status ?? null;
   return status !== null && !SHOPS_AFFAIRS.includes(status);
 }
 
-/** The service refused for its rate limit, or can't do it yet; what the till was told of it is no fault. */
+/** True when upstream refused by its rate limit or could not do it yet: no fault. */
 function wasPutOff(upstream: Exchange['upstream']): boolean {
   const last = upstream.findLast(({ name }) => name !== 'get');
   return upstream.at(-1)?.status === 429 || (last?.status != null && isNotYet(last.status, last.code));
 }
 
-/** Payments count for the kind of their sale, where the call says whose unit it was; what is of no operation for nothing. */
+/** Payments count for the kind of their sale, if the call names its unit. */
 function kindOf({ kind, unit }: Judged): RoutedKind | null {
   if (kind !== 'payments') return kind;
   return unit === null ? null : kindOfSlot(unit);
 }
 
-/** Calls that identify the seller of a token; a refusal of theirs shows in the answer's own status. */
+/** Calls that identify the seller of a token; their refusal shows in the answer's own status. */
 const IDENTITY_CALLS: readonly string[] = ['users_me'];
 
 /**
- * The outcome of a call. A proxied answer that broke off is a fault, whatever its status, and so is a till that stopped
- * waiting. Upstream's rate limit (429) counts as business: it passes by itself and must never move a merchant. A refusal
- * (4xx) that only stands in for a failed upstream call counts as that failure.
+ * The outcome of a call. A proxied answer that broke off is a fault with any status, and so is a till that stopped
+ * waiting. Upstream's rate limit (429) counts as business: it is temporary, and must never move a merchant. A refusal
+ * (4xx) that stands for a failed upstream call counts as that failure.
  * @param status answered to the till. @param upstream the calls made for it, in order.
- * @param by_doubt the refusal comes from a create in doubt, which is part of the fault that left it so.
+ * @param by_doubt a create in doubt caused the refusal, which is part of that fault.
  */
 export function outcomeOf(status: number, upstream: readonly UpstreamNote[], by_doubt = false): Outcome {
   if (upstream.some((note) => note.name === 'legacy' && note.status === null)) return 'fault';
@@ -344,16 +335,16 @@ export function outcomeOf(status: number, upstream: readonly UpstreamNote[], by_
   return last !== undefined && (last.status === null || last.status >= 500) ? 'fault' : 'business';
 }
 
-// Which rows of the errors tables tell what no other row names: an exchange that shows one of them was told by guess.
+// The default rows of the errors tables: an exchange with one of them was answered by a guess.
 
-/** No row names these by themselves, and no body says more: a refusal, a failure, and what is neither. */
+/** Only default rows have these statuses with an empty body: a refusal, a failure, and neither. */
 const UNNAMED_STATUSES = [418, 599, 302];
 
-/** Row ids, as exchanges carry them in `fired`. */
+/** Row ids, as in `fired` of an exchange. */
 export function defaultRows(tables: Tables): ReadonlySet<string> {
   const rows = new Set<string>();
   const calls = Object.keys(upstreamRoutes) as UpstreamCallName[]; // the record's own keys
-  // A family whose calls are all answered from the map has no errors of the service.
+  // A family whose calls are all answered from the store has no upstream errors.
   const translated = tables.operations.filter((operation) => operation.upstream !== null);
   for (const family of new Set(translated.map((operation) => operation.family)))
     for (const call of calls)

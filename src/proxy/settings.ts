@@ -1,7 +1,6 @@
-/** The settings that decisions of the proxy and of operators depend on; each from `config/default.yaml`. */
+/** The settings that the proxy's and the operators' decisions use; each from `config/default.yaml`. */
 import type { Dialect, PointPaymentNotices, QrNotices, SafetyMode, Stage, UnknownPolicy } from './routing/merchant.ts';
 
-/** Settings the stories need; each from `config/default.yaml`. */
 export interface CoreSettings {
   create: {
     deadline_ms: number;
@@ -13,7 +12,7 @@ export interface CoreSettings {
     unclaimed: 'cancel-unclaimed' | 'adopt';
     default_lifetime_ms: number;
   };
-  /** `search_fresh_ms`: searches that poll are answered from the cache for so long. `pos_fresh_ms`: what a till's number stands for. */
+  /** How long cached answers are fresh; `pos_fresh_ms`: the point of sale behind a till's number. */
   reads: { fresh_ms: number; timeout_ms: number; search_fresh_ms: number; pos_fresh_ms: number };
   tokens: { accepted_for_ms: number; kept_for_ms: number };
   reconcile: {
@@ -38,16 +37,16 @@ export interface CoreSettings {
     unknown_header: UnknownPolicy;
     capture: boolean;
   };
-  /** What `source_news=ipn` in a notification URL asks for. */
+  /** The form that `source_news=ipn` in a notification URL means. */
   notices: { source_news_ipn: 'ipn' | 'webhook' };
   routing: {
     /** Salts the hash that chooses canary units. */
     canary_salt: string;
-    /** How long a sale on legacy holds its unit when nobody can say that it is over. */
+    /** How long a sale on legacy holds its unit when its end is unknown. */
     legacy_hold_ms: number;
   };
   moves: {
-    /** `advise`: missing evidence is told and does not stop a move. */
+    /** `advise`: missing evidence is reported and does not stop a move. */
     gate: 'enforce' | 'advise';
     second_approver: boolean;
     /** When merchants may be moved forward, e.g. `Mon-Fri 09:00-17:00 America/Sao_Paulo`; null: at any time. */
@@ -60,7 +59,7 @@ export interface CoreSettings {
   safety: {
     window_ms: number;
     min_sample: number;
-    /** Percent of faults, or of slow calls, at which the stop trips. */
+    /** Percent of faults at which the stop trips; `slow_share`: of slow calls. */
     fault_share: number;
     slow_ms: number;
     slow_share: number;

@@ -1,5 +1,4 @@
-/** Secrets: a value that refuses to be printed, and the vault that seals values at rest and makes keyed fingerprints. */
-
+/** Secrets: a value that can't be printed, and the vault, which seals values at rest and makes keyed fingerprints. */
 import {
   createCipheriv,
   createDecipheriv,
@@ -23,15 +22,12 @@ export class Secret {
     Object.freeze(this);
   }
 
-  /** The clear value; call it only where bytes leave the process or are sealed. */
+  /** The clear value; only for bytes that leave the process or are sealed. */
   reveal(): string {
     return this.#value;
   }
 
-  /**
-   * What `make` says of the clear value, worked out once for whoever asks last. Here, because a WeakMap of secrets outlives
-   * young collections with all of them.
-   */
+  /** `make` of the clear value, cached for the last `by`; not in a WeakMap, which outlives young collections. */
   once(by: object, make: (value: string) => string): string {
     if (this.#known?.by !== by) this.#known = { by, text: make(this.#value) };
     return this.#known.text;
@@ -45,7 +41,7 @@ export class Secret {
     return '[secret]';
   }
 
-  /** In a sum or a comparison too. */
+  /** For sums and comparisons. */
   [Symbol.toPrimitive](): string {
     return '[secret]';
   }
@@ -55,33 +51,33 @@ export class Secret {
   }
 }
 
-// Keeps secrets at rest: seals and opens values, and makes keyed fingerprints, all under one installation key.
+// The vault: seals and opens values, and makes keyed fingerprints, all under one installation key.
 
-/** First byte of every sealed value, so that a later form can be told apart. */
+/** First byte of every sealed value, for later forms. */
 const VERSION = 1;
-/** The nonce size AES-GCM is defined for; random ones are safe for 2^32 values under one key. */
+/** The nonce size of AES-GCM; random ones are safe for 2^32 values under one key. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
-/** Below this a passphrase is more likely a word than a secret. */
+/** A shorter passphrase is more likely a word than a secret. */
 const MIN_PASSPHRASE_CHARACTERS = 32;
 
 export interface Vault {
-  /** Version byte, nonce, ciphertext, tag. The purpose is bound in: what was sealed for one can't be opened for another. */
+  /** Version byte, nonce, ciphertext, tag. A value sealed for one purpose can't be opened for another. */
   seal(value: string | Uint8Array, purpose: string): Uint8Array;
-  /** @throws PuenteError store_unusable when the key is another one or the bytes were changed. */
+  /** @throws PuenteError store_unusable for another key or changed bytes. */
   open(sealed: Uint8Array, purpose: string): Buffer;
-  /** HMAC-SHA256 of a secret, hex; recognises a token without keeping it. Made once for each object. */
+  /** HMAC-SHA256 of a secret, hex: recognises a token without storing it. Computed once for each object. */
   fingerprint(secret: Secret): string;
   /** HMAC-SHA256 of any text under the purpose's own key, hex. */
   keyed(purpose: string, text: string): string;
-  /** The key that covers texts in the store (`Cover`), which other threads are handed too. */
+  /** The key that covers texts in the store (`Cover`); other threads get it too. */
   coverKey(): KeyObject;
 }
 
 /**
- * Makes the vault from the key text: 32 bytes as hex or base64, or a passphrase of at least 32 characters.
- * @throws PuenteError bad_setting when it is neither (`docs/architecture.md` Decision 9).
+ * Makes the vault from the key: 32 bytes as hex or base64, or a passphrase of at least 32 characters.
+ * @throws PuenteError bad_setting for any other text (`docs/architecture.md` Decision 9).
  */
 export function createVault(key: Secret): Vault {
   const root = readKey(key.reveal().trim());
@@ -89,7 +85,7 @@ export function createVault(key: Secret): Vault {
   const subkey = (label: string): KeyObject => {
     const known = subkeys.get(label);
     if (known !== undefined) return known;
-    // A key object is prepared once; raw bytes would be copied and checked on every use, which costs four times the work.
+    // A key object is prepared once; raw bytes, copied and checked on every use, cost four times the work.
     const made = createSecretKey(Buffer.from(hkdfSync('sha256', root, 'puente', label, KEY_BYTES)));
     subkeys.set(label, made);
     return made;
@@ -98,7 +94,7 @@ export function createVault(key: Secret): Vault {
   return {
     seal: (value, purpose) => seal(subkey(`seal:${purpose}`), value, purpose),
     open: (sealed, purpose) => open(subkey(`seal:${purpose}`), sealed, purpose),
-    // A call asks for its token's several times.
+    // A call needs its token's several times.
     fingerprint: (secret) => secret.once(subkeys, (value) => keyed('fingerprint', value)),
     keyed: (purpose, text) => keyed(`keyed:${purpose}`, text),
     coverKey: () => subkey('cover'),
@@ -114,12 +110,12 @@ function readKey(text: string): Buffer {
       `PUENTE_SECRET_KEY must be 32 bytes as hex or base64, or a passphrase of at least ${MIN_PASSPHRASE_CHARACTERS} characters. Make one with: openssl rand -base64 32`,
     );
   }
-  // A passphrase has less randomness than its length; scrypt makes guessing it dear. The salt is fixed because
-  // every start must come to the same key without anything stored.
+  // Scrypt makes guessing a passphrase expensive. The salt is fixed: every start must derive the same key from nothing
+  // stored.
   return scryptSync(text, 'puente passphrase', KEY_BYTES);
 }
 
-/** The nonce is made here and can't be handed in, because one used twice gives the content away. */
+/** The nonce is no parameter, because a nonce used twice reveals the content. */
 function seal(key: KeyObject, value: string | Uint8Array, purpose: string): Uint8Array {
   const nonce = takeRandom(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
@@ -157,28 +153,29 @@ function unusable(purpose: string, cause?: unknown): PuenteError {
   );
 }
 
-// Covers a till's own text where it is kept: what shows a card number or a token, or is long, is sealed, and can still be looked up (`test/faults/README.md` F134).
+// The cover of a till's stored texts: those with a card number or token, and long ones, are sealed but can still be
+// looked up (`test/faults/README.md` F134).
 
-/** What a covered text begins with; a text of a till that begins so is covered too, so that the two can't be mixed up. */
+/** Start of a covered text; a till's text with this start is covered too, so that the two differ. */
 const MARK = '~covered1:';
-/** A covered order is JSON still: the store looks at its status. */
+/** A covered order is still JSON, because the store reads its status. */
 const ORDER_MARK = `{"covered":"${MARK}`;
-/** Longer than what tills write; looking through as much as a body holds would keep the commits of others waiting. */
+/** Longer than tills' texts; searching a text as long as a body would delay the commits of others. */
 const LONGEST_READ = 1_024;
 
 export interface Cover {
-  /** The text itself, or its covered form. Equal texts have equal forms, so that a row is found by either. */
+  /** The text, or its covered form. Equal texts have equal forms, so that a row is found by either. */
   text(text: string): string;
   /** The same for the JSON text of an order, whose `status` stays readable. */
   order(json: string): string;
-  /** What was covered; any other text as it is. @throws PuenteError store_unusable for another key or changed bytes. */
+  /** The covered text; other text unchanged. @throws PuenteError store_unusable for another key or changed bytes. */
   open(stored: string): string;
 }
 
-/** Covers nothing: for files that have no key. */
+/** For files without a key. */
 export const noCover: Cover = { text: (text) => text, order: (json) => json, open: (stored) => stored };
 
-/** @param key of the installation, for this purpose alone; a thread of its own can be handed it. */
+/** @param key the installation's key for this purpose (`coverKey`). */
 export function createCover(key: KeyObject): Cover {
   const sealing = derived(key, 'cover seal');
   const nonces = derived(key, 'cover nonce');
@@ -194,7 +191,7 @@ export function createCover(key: KeyObject): Cover {
     open: (stored) => {
       if (stored.startsWith(MARK)) return unseal(stored);
       if (!stored.startsWith(ORDER_MARK)) return stored;
-      const { covered } = JSON.parse(stored) as { covered: string }; // this file wrote it: an order that begins so is covered
+      const { covered } = JSON.parse(stored) as { covered: string }; // written above: an order that begins so is covered
       return unseal(covered);
     },
   };
@@ -205,8 +202,8 @@ function derived(key: KeyObject, label: string): KeyObject {
 }
 
 /**
- * AES-256-GCM whose nonce is made of the text under a key of its own: a nonce comes twice for the same text alone, which
- * then gives nothing away but that it is the same.
+ * AES-256-GCM with a nonce that is a keyed hash of the text: only equal texts share a nonce, which reveals only that
+ * they are equal.
  */
 function sealed(sealing: KeyObject, nonces: KeyObject, text: string): string {
   const nonce = createHmac('sha256', nonces).update(text).digest().subarray(0, NONCE_BYTES);

@@ -1,5 +1,4 @@
-/** Evaluates an exchange: which source fields it had and whether they reached the other side, what was lost, how the sides differ. */
-
+/** Evaluates an exchange: which source fields reached the other side, which were lost, how the sides differ. */
 import { legacyError } from '../../contract/legacy-errors.ts';
 import type { AskedName, LimitationCondition } from '../../mapping/limitations.ts';
 import type { Loss, Operation, SourceField, Tables } from '../../mapping/tables.ts';
@@ -9,7 +8,7 @@ import type { UpstreamCall } from '../upstream/upstream.ts';
 import type { Exchange, UpstreamNote } from './exchange.ts';
 import { redactLosses } from './redact.ts';
 
-/** The result of comparing the sides; empty where they were not compared. */
+/** The result of a comparison; empty without one. */
 export interface Found {
   differences: DifferenceSeen[];
   /** Of a double read: fields of the answer. */
@@ -17,7 +16,7 @@ export interface Found {
   compared: boolean;
   /** What the tables made of the request of a double read. */
   paper?: { fired: readonly string[]; losses: readonly Loss[] };
-  /** Fields that the call had, of those whose rows don't prove it by firing (`fieldsThatCame` in `mapping/assemble.ts`). */
+  /** Fields of the call that its fired rows don't prove (`fieldsThatCame` in `mapping/assemble.ts`). */
   came: readonly string[];
 }
 
@@ -34,19 +33,18 @@ interface Run {
 
 type Findings = Pick<RecordedExchange, 'losses' | 'limitations' | 'cells' | 'lost' | 'differences' | 'compared'>;
 
-/** The parts of an exchange that decide its findings. */
 type Judged = JudgedCall & Pick<Exchange, 'outcome' | 'shadow'>;
 
 export type Evaluate = (seen: Exchange, found: Found) => RecordedExchange;
 
-/** An exchange with its findings. */
 export function recordedOf(tables: Tables, seen: Exchange, found: Found): RecordedExchange {
   return { ...seen, ...findingsOf(tables, seen, found) };
 }
 
 /**
- * Cells and losses of a call. Every loss is one `different` cell, however many elements of a list lost it. The only other
- * `different` cell is the field whose row refused the call, so that the ledger adds up to what was executed and not mapped.
+ * Cells and losses of a call. Every loss is one `different` cell, also when several elements of a list lost it. The
+ * only other one is the field whose row refused the call, so that the ledger adds up to what was executed and not
+ * mapped.
  */
 function findingsOf(tables: Tables, seen: Judged, found: Found): Findings {
   const limitations = limitationsMet(tables, seen);
@@ -54,7 +52,7 @@ function findingsOf(tables: Tables, seen: Judged, found: Found): Findings {
   const operation = tables.operations.find(({ name }) => name === exchange.operation);
   const cells = new Map<string, CoverageCell>();
   const lost = new Map<string, LossSeen>();
-  // A call with a refused token may be anybody's, and proves nothing about the merchant's work.
+  // A call with a refused token proves nothing about the merchant's calls.
   if (operation !== undefined && exchange.outcome !== 'auth') {
     const fields = tables.fields(operation, null);
     const came = new Set(found.came);
@@ -64,7 +62,7 @@ function findingsOf(tables: Tables, seen: Judged, found: Found): Findings {
       const refused = refusedField(fields, run, came);
       if (refused !== null) mark(cells, operation.name, refused, 'different');
     }
-    // Rows of an answer fire for each sale of Puente's own that a search finds; those of the list of events fire anyway.
+    // Answer rows fire for each of Puente's own sales that a search finds; those of the event list always fire.
     const isSearched = isSearch(operation) && operation.story !== 'list_events';
     const has_found = isSearched && exchange.outcome === 'ok' && exchange.fired.length > 0;
     if (has_found) mark(cells, operation.name, FOUND, 'equal');
@@ -104,7 +102,7 @@ function noteLoss(
   lost.set(field, unknown === true ? { ...seen, unknown } : seen);
 }
 
-/** The name in coverage: a table of headers names its fields without `headers.`. */
+/** The name in coverage: a table of headers omits the prefix `headers.`. */
 export function fieldOfLoss(tables: Tables, operation: Operation | undefined, table: string, path: string): string {
   if (operation === undefined || table === operation.request) return path;
   const of_headers = tables.fields(operation, null).some((one) => one.table === table);
@@ -122,7 +120,7 @@ function seenFields(
   return fields
     .filter((one) => {
       if (fired.has(one.row)) return one.proves || came.has(one.field);
-      // A quiet row fires only to object, so its field got through unless an object around it was lost.
+      // A quiet row fires only to object: its field passed unless it, or an object around it, was lost.
       return one.quiet && !run.refused && fired.size > 0 && came.has(one.field) && !isInside(one.field, lost);
     })
     .map(({ field }) => field);
@@ -134,7 +132,7 @@ function isInside(field: string, lost: ReadonlyMap<string, LossSeen>): boolean {
   );
 }
 
-/** Of a row that looks at several fields, the first that the call had. */
+/** The field of the row that refused; of several, the first that the call had. */
 function refusedField(fields: readonly SourceField[], run: Run, came: ReadonlySet<string>): string | null {
   if (!run.refused) return null;
   const last = run.fired.at(-1);
@@ -155,21 +153,21 @@ function mark(
   cells.set(key, { operation, field, outcome, ...(unknown === true ? { unknown } : {}) });
 }
 
-/** The coverage cell of a search that has found a sale of Puente's own. */
+/** The coverage cell of a search that found one of Puente's own sales. */
 export const FOUND = 'answer.found';
 
-/** A search or a list may be empty; only what it found was read. */
+/** True for a search or a list, which may be empty. */
 export function isSearch({ story }: Operation): boolean {
   return story.startsWith('search_') || story === 'list_events';
 }
 
-/** Ways of calling that are remembered; polls and plain sales have some dozens. */
+/** Remembered kinds of equal calls; polls and plain sales have some dozens. */
 const WAYS = 1_000;
-/** Calls with more losses than this, or with longer texts, are hardly alike. */
+/** Calls with more losses, or longer keys, are hardly ever equal. */
 const MOST_LOSSES = 16;
 const LONGEST_WAY = 4_000;
 
-/** Like `recordedOf`, with the findings of equal calls computed once. Equal calls share them, frozen, so that the store sums a batch by them. */
+/** Like `recordedOf`, but equal calls share their findings, frozen: the store sums a batch by them. */
 export function createEvaluation(tables: Tables): Evaluate {
   const known = createLru<Findings & Pick<Exchange, 'fired'>>(WAYS);
   return (seen, found) => {
@@ -186,18 +184,17 @@ export function createEvaluation(tables: Tables): Evaluate {
   };
 }
 
-/** True where nothing was compared. */
 function isPlain({ differences, cells, compared, paper }: Found): boolean {
   return !compared && paper === undefined && differences.length + cells.length === 0;
 }
 
-/** Everything that `findingsOf` uses, as a key; null for a call that is hardly like another. */
+/** Everything that `findingsOf` uses, as a key; null for a call that hardly equals another. */
 function wayOf(
   { lane, operation, status, error, outcome, shadow, upstream, fired, losses, limitations }: Judged,
   { came }: Found,
 ): string | null {
   if (shadow !== null || losses.length > MOST_LOSSES || losses.some(({ unknown }) => unknown === true)) return null;
-  // Puente's own names have no blanks; texts of others go through JSON, so that no two ways have one key.
+  // Puente's own names have no blanks; other texts are written as JSON, so that no two keys are equal.
   const named = `${lane} ${operation ?? ''} ${status} ${outcome} ${fired.length} ${fired.join(' ')} ${came.join(' ')}`;
   const is_plain = error === null && limitations.length + losses.length + upstream.length === 0;
   const lost = losses.map(({ table, path, why }) => [table, path, why]);
@@ -206,13 +203,13 @@ function wayOf(
   return way.length > LONGEST_WAY ? null : way;
 }
 
-/** What decides the limitations of a call; `limitations` are the marks of the code. */
+/** What decides the limitations of a call; `limitations` are those that code marked. */
 export type JudgedCall = Pick<
   Exchange,
   'lane' | 'operation' | 'status' | 'error' | 'upstream' | 'fired' | 'losses' | 'limitations'
 >;
 
-/** Evaluates `limitations.yaml`. @returns the numbers that the call met, in the order of the file; none on the legacy lane. */
+/** The limitations (`limitations.yaml`) that the call met, in the order of the file; none on the legacy lane. */
 export function limitationsMet(tables: Pick<Tables, 'operations' | 'limitations'>, call: JudgedCall): string[] {
   if (call.lane !== 'orders') return [];
   const operation = tables.operations.find(({ name }) => name === call.operation);
@@ -225,7 +222,7 @@ export function limitationsMet(tables: Pick<Tables, 'operations' | 'limitations'
     .map(({ id }) => id);
 }
 
-/** @param is_marked the code has marked the call with this limitation. */
+/** @param is_marked code has marked the call with this limitation. */
 function holds(condition: LimitationCondition, call: JudgedCall, operation: Operation, is_marked: boolean): boolean {
   const { ok, errors, rows, without, losses, upstream, unasked, noted } = condition;
   return (
@@ -240,7 +237,6 @@ function holds(condition: LimitationCondition, call: JudgedCall, operation: Oper
   );
 }
 
-/** The answer has the status and the code of the catalogue's entry. */
 function hasError({ status, error }: JudgedCall, { family }: Operation, name: string): boolean {
   const entry = legacyError(family, name);
   return entry !== null && entry.status === status && entry.error === error;
@@ -254,7 +250,7 @@ function wasAnswered(note: UpstreamNote, { name, status, codes }: Wanted): boole
   return codes === undefined || (note.code !== null && codes.includes(note.code));
 }
 
-/** Its type proves that every name in `limitations.yaml` is the name of an upstream call. */
+/** The type proves that every name in `limitations.yaml` is the name of an upstream call. */
 function isOneOf(names: readonly (AskedName & UpstreamCall['name'])[], name: string): boolean {
   return names.some((one) => one === name);
 }

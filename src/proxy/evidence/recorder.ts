@@ -1,4 +1,4 @@
-/** Records finished exchanges off the request path: a bounded queue and one batch writer. Under load shadows are left out first. */
+/** Records finished exchanges off the request path: a bounded queue and a batch writer. Shadows are shed first. */
 import { PuenteError } from '../../error.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import type { Clock } from '../clock.ts';
@@ -11,17 +11,17 @@ import { aboutExchange, type Evidence, type Exchange, type ShadowTask } from './
 import { createEvaluation, type Evaluate, type Found, nothingFound } from './findings.ts';
 import { createShadow, exchangeOf, foundOf, type ShadowParts } from './shadow-worker.ts';
 
-/** A stop waits this long for the store; exchanges that are still not written are counted as lost. */
+/** A stop waits this long for the store; exchanges not written by then are counted as lost. */
 const STOP_MS = 5_000;
-/** At a stop the store has this long to record what was left out; the log has it in any case. */
+/** A stop gives the store this long to record how much was shed; the log has it in any case. */
 const NOTE_SHED_MS = 500;
-/** A batch is written without waiting for `batch_ms` when this many exchanges wait. */
+/** With this many exchanges waiting, a batch is written without waiting for `batch_ms`. */
 const FULL_BATCH = 200;
-/** Exchanges of one transaction; payments commit behind it, and this many take the writer about 20 ms. */
+/** Exchanges of one transaction: about 20 ms of the writer, for which commits of payments wait. */
 const LARGEST_BATCH = 1_000;
-/** Captured messages make a batch of fewer exchanges. */
+/** With captured messages a batch has fewer exchanges. */
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** Captured messages are large, and a store that hangs must not use up the memory. */
+/** Bounds the memory while the store hangs: captured messages are large. */
 const QUEUE_BYTES = 64 * 1024 * 1024;
 
 export interface EvidenceSettings {
@@ -45,17 +45,16 @@ export interface EvidenceParts extends Omit<ShadowParts, 'settings'> {
   settings: EvidenceSettings;
   /** True while payments need the time that shadows take. */
   isBusy?: () => boolean;
-  /** Called after a batch was written. */
   onRecorded?: ((batch: readonly Exchange[]) => void) | undefined;
 }
 
 export interface RunningEvidence extends Omit<Evidence, 'safety'> {
-  /** Accepts nothing more, leaves out the shadows that wait, and writes what is left within a bounded time. */
+  /** Accepts nothing more, sheds the waiting shadows, and writes the rest within a bounded time. */
   stop(): Promise<void>;
 }
 
 export function startEvidence(parts: EvidenceParts): RunningEvidence {
-  /** Exchanges that were accepted and are not written yet; calls whose exchange is still being made. */
+  /** Exchanges accepted and not written yet; calls whose exchange is still being made. */
   const accepted = createDrain();
   const coming = createDrain();
   const upkeep = createUpkeep(parts);
@@ -89,7 +88,7 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
       work.then(done, done);
     },
     async settled() {
-      // A caller that has just received its answer may ask before this process has noticed that the answer left.
+      // A caller may have its answer before this process has noticed that the answer left.
       await yieldToEventLoop();
       await coming.settled();
       const all = accepted.settled();
@@ -105,7 +104,6 @@ export function startEvidence(parts: EvidenceParts): RunningEvidence {
   };
 }
 
-/** Resolves when the work is done, or the time is over. */
 async function within(duration_ms: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>((resolve) => {
@@ -132,7 +130,7 @@ function createQueue(parts: EvidenceParts, upkeep: Upkeep, accepted: Drain, isUr
   const queue: Waiting[] = [];
   let [queue_bytes, writing] = [0, false];
   let timer: NodeJS.Timeout | undefined;
-  /** In a small queue a batch is full before the queue is half full, from where on shadows are left out. */
+  /** In a small queue a batch is full before the queue is half full and shadows are shed. */
   const full_batch = Math.min(FULL_BATCH, Math.ceil(settings.queue / 4));
 
   const schedule = (): void => {
@@ -149,7 +147,7 @@ function createQueue(parts: EvidenceParts, upkeep: Upkeep, accepted: Drain, isUr
       if (queue.length > 0) schedule();
     });
   };
-  /** The first batch however small, and more while they are full: many small commits cost twice as much per exchange. */
+  /** Writes one batch of any size, then only full ones: many small commits cost twice as much per exchange. */
   const writeQueue = async (): Promise<void> => {
     do {
       const batch = queue.splice(0, sizeOfBatch(queue));
@@ -179,7 +177,7 @@ function createQueue(parts: EvidenceParts, upkeep: Upkeep, accepted: Drain, isUr
       }
     },
     write,
-    /** Half full: shadows should be left out. */
+    /** Half full: shadows should be shed. */
     isBehind: (): boolean => queue.length * 2 >= settings.queue || queue_bytes * 2 >= QUEUE_BYTES,
   };
 }
@@ -190,7 +188,7 @@ interface WaitingTask {
   ticket: number;
 }
 
-/** Calls that wait for their shadow. One is served per event-loop tick, so that calls are served in between. */
+/** Calls that wait for their shadow: one per event-loop tick, so that requests are served in between. */
 function createShadowQueue(parts: EvidenceParts, upkeep: Upkeep, queue: Queue) {
   const { settings, isBusy, tables } = parts;
   const shadow = createShadow(parts);
@@ -230,7 +228,7 @@ function createShadowQueue(parts: EvidenceParts, upkeep: Upkeep, queue: Queue) {
         if (!running) void run();
       }
     },
-    /** Records everything that still waits without its shadow. */
+    /** Records all waiting calls without their shadows. */
     leaveOut(): void {
       for (const waiting of tasks.splice(0)) addWithoutShadow(waiting);
     },
@@ -278,13 +276,13 @@ async function evaluateAll(evaluate: Evaluate, log: Log, batch: readonly Waiting
   return recorded;
 }
 
-/** Attempts while the store accepts nothing, and the pause after the first; it grows with each, ten seconds in all. */
+/** Attempts while the store is down, and the first pause; pauses grow, ten seconds in all. */
 const TRIES = 5;
 const RETRY_PAUSE_MS = 1_000;
-/** Finding one bad exchange takes fewer refusals in a row than this; after more of them the store may be what is wrong. */
+/** One bad exchange is found with fewer refusals in a row; after this many the store may be at fault. */
 const MOST_REFUSALS = 16;
 
-/** A store that is away is waited for. @returns the ids of the exchanges that were refused to the last try. */
+/** Waits for a store that is down. @returns the ids of the exchanges that were not written. */
 async function writeBatch({ store, clock, log }: EvidenceParts, batch: RecordedExchange[]): Promise<Set<string>> {
   const lost = new Set<string>();
   let left = batch;
@@ -301,23 +299,21 @@ async function writeBatch({ store, clock, log }: EvidenceParts, batch: RecordedE
 }
 
 interface Pass {
-  /** Refused by a store that took others: these are what is wrong. */
+  /** Refused by a store that accepted others, so these are at fault. */
   refused: RecordedExchange[];
-  /** To be tried again. */
   left: RecordedExchange[];
   cause: string;
 }
 
-/** A batch that the store refuses is tried again in halves, down to the single bad exchange: it costs no other. */
+/** A refused batch is tried again in halves, down to the one bad exchange, so that no other is lost. */
 async function writePass(store: EvidenceParts['store'], batch: RecordedExchange[]): Promise<Pass> {
-  /** The last one is next. */
   const pieces = [batch];
   const refused: RecordedExchange[] = [];
   let [refusals, has_taken, cause] = [0, false, ''];
   for (let piece = pieces.pop(); piece !== undefined; piece = pieces.pop()) {
     try {
       await store.exchanges.recordExchanges(piece);
-      // Those refused before may have been refused by a store that took nothing yet.
+      // Earlier refusals may come from a store that accepted nothing at that time.
       if (!has_taken) pieces.unshift(...refused.splice(0).map((one) => [one]));
       has_taken = true;
       refusals = 0;
@@ -344,23 +340,23 @@ function isAway(error: unknown): boolean {
   return error instanceof PuenteError && AWAY.includes(error.facts.failure);
 }
 
-/** Old exchanges and legacy sales are deleted this often, in steps of this many rows, because other writes wait for a step. */
+/** How often old exchanges and legacy sales are deleted, and the rows of one step, for which other writes wait. */
 const TIDY_EVERY_MS = 60 * 60_000;
 const TIDY_ROWS = 500;
 
-/** What is done along with the batches: recording in the store what was left out, and deleting what is old. */
+/** Work after each batch: records in the store how much was shed, and deletes old rows. */
 function createUpkeep({ store, clock, log, count, settings }: EvidenceParts) {
   const unrecorded = { shadow: 0, evidence: 0 };
   const steady = steadyTime({ store, clock });
   let tidied_at = Number.NEGATIVE_INFINITY;
-  /** The time that all steps of the current round go by. */
+  /** The time by which all steps of the current round delete. */
   let round: number | null = null;
 
   const noteAllShed = async (): Promise<void> => {
     for (const reason of ['shadow', 'evidence'] as const) {
       const number = unrecorded[reason];
       if (number === 0) continue;
-      // Reset first: a batch and the stop may record it at the same time.
+      // Reset first: a batch and a stop may record it at the same time.
       unrecorded[reason] = 0;
       try {
         await store.exchanges.noteShed(reason, number, clock.now());
@@ -372,7 +368,7 @@ function createUpkeep({ store, clock, log, count, settings }: EvidenceParts) {
   };
   const tidy = async (): Promise<void> => {
     const now = clock.now();
-    // A clock that was set back must not stop it.
+    // `abs`: a clock that was set back must not stop the deletion.
     if (Math.abs(now - tidied_at) < TIDY_EVERY_MS) return;
     round ??= await steady();
     const { kept_ms, messages_kept_ms } = settings;
@@ -382,7 +378,7 @@ function createUpkeep({ store, clock, log, count, settings }: EvidenceParts) {
     tidied_at = now;
     round = null;
   };
-  /** Never throws: what fails is done with the next batch. */
+  /** Never throws: failed work is repeated after the next batch. */
   const logged = async (work: () => Promise<void>): Promise<void> => {
     try {
       await work();
@@ -391,13 +387,13 @@ function createUpkeep({ store, clock, log, count, settings }: EvidenceParts) {
     }
   };
   return {
-    /** Counts what is not kept; the store records it with the next batch. */
+    /** Counts what is shed; the store records it after the next batch. */
     shed(reason: 'shadow' | 'evidence', number = 1): void {
       unrecorded[reason] += number;
       for (let index = 0; index < number; index++) count('shed', reason);
     },
     noteShed: () => logged(noteAllShed),
-    /** One step of deleting for a batch, and more for a large one, so that it keeps up. */
+    /** Deletes in one step, in more after a large batch, so that it keeps up. */
     afterBatch: (rows: number) =>
       logged(async () => {
         await noteAllShed();
@@ -406,10 +402,10 @@ function createUpkeep({ store, clock, log, count, settings }: EvidenceParts) {
   };
 }
 
-/** Rough sizes of a value in memory, so that what waits can be bounded in bytes. Objects: what V8 takes for a small one, without keys. */
+/** Rough sizes in memory, to bound the queues in bytes. Objects: a small one in V8, without keys. */
 const OBJECT_BYTES = 48;
 const NUMBER_BYTES = 8;
-/** An exchange without messages: ids, times, the names of some twenty rows. */
+/** An exchange without messages: ids, times, names of some twenty rows. */
 const EXCHANGE_BYTES = 1_500;
 
 function exchangeBytes({ messages }: Pick<Exchange, 'messages'>): number {

@@ -3,8 +3,8 @@
 export const MASK = '[masked]';
 
 /**
- * Masks tokens, cards, addresses, phones and document numbers; of URLs the origin stays.
- * @param opaqueIsFine a long run of letters and digits is an id here; elsewhere it counts as a key.
+ * Masks tokens, cards, e-mails, phones and document numbers; of URLs the origin stays.
+ * @param opaqueIsFine a long run of letters and digits is an id here, not a key.
  */
 export function maskText(text: string, opaqueIsFine: boolean): string {
   if (KNOWN_ID.test(text) || !SUSPECT.test(text)) return text;
@@ -15,7 +15,7 @@ export function maskText(text: string, opaqueIsFine: boolean): string {
   return opaqueIsFine ? masked : masked.replaceAll(OPAQUE, (run) => (isKey(run) ? MASK : run));
 }
 
-/** True for a text with a token, a value named as a secret, or digits that can be a card's (`test/faults/README.md` F134). */
+/** True for a text with a token, a named secret, or digits that can be a card's (`test/faults/README.md` F134). */
 export function showsSecret(text: string): boolean {
   for (const [run] of text.matchAll(DIGITS)) if (maskRun(run, false) !== run) return true;
   if (text.search(SPELLED_TOKENS) !== -1 || text.search(NAMED_SECRET) !== -1) return true;
@@ -34,7 +34,7 @@ function maskRun(run: string, isId: boolean): string {
   return run === digits ? run : maskGroups(run, isId);
 }
 
-/** More digits than a card has: a magnetic stripe, or several numbers of which one may be a card. */
+/** More digits than a card has: a magnetic stripe, or several numbers, one of which may be a card. */
 function maskLong(run: string, isId: boolean): string {
   const parts = run.split(/(\d{20,})/).map((part, index) => {
     if (index % 2 === 0) return maskGroups(part, isId);
@@ -68,8 +68,8 @@ const URL_TEXT = /[a-z][a-z0-9+.-]{0,20}:\/\/[^\s"'<>\\]+/gi;
 const SPELLED_TOKENS =
   /(?:APP_USR|TG)-[\w-]{6,}|TEST-\d{6,}-\d{4,}-[\w-]{8,}|Bearer\s+[\w.~+/-]{8,}=*|Basic\s+[\w+/-]{8,}=*|(?:sk|pk|rk|whsec|ghp|xox[abp])[_-][\w-]{12,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*/gi;
 /**
- * A signed token (`eyJ…`), searched once per word, because a word may contain `eyJ` thousands of times. It costs more than
- * all other patterns together, so texts stored with every sale are searched only where they contain `eyJ`.
+ * A signed token (`eyJ…`), searched once per word, because a word may contain `eyJ` thousands of times. It costs more
+ * than all other patterns together, so `showsSecret` uses it only for texts with `eyJ`.
  */
 const SIGNED_TOKEN = /(?<![\w-])(?=[\w-]+\.[\w-]{4,}\.)(?=[\w-]*eyJ[\w-]{8})[\w-]+\.[\w-]{4,}\.[\w-]*/gi;
 const TOKENS = new RegExp(`${SIGNED_TOKEN.source}|${SPELLED_TOKENS.source}`, 'gi');
@@ -86,7 +86,7 @@ const PHONE = /\+\d[\d\s().-]{6,17}\d/g;
 const DIGITS = /\d(?:[ -]?\d){12,}/g;
 const SHORTEST_CARD = 13;
 const LONGEST_CARD = 19;
-/** Hexadecimal or base64 of 24 bytes or more; ids of the two APIs are shorter. */
+/** Hexadecimal or base64 of 24 bytes or more; ids of the APIs are shorter. */
 const OPAQUE = /[\w+/-]{32,}={0,2}/g;
 
 /** A run with `__` is a name, not a key. */
@@ -101,11 +101,11 @@ function originOf(text: string): string {
   return url === null || url.host === '' ? MASK : `${url.protocol}//${url.host}/`;
 }
 
-/** @param isId numbers of payments and of Puente's own are no cards; cards begin with 2 to 6 (ISO/IEC 7812, in use here). */
+/** @param isId excludes payment and synthetic numbers: cards in use here begin with 2 to 6 (ISO/IEC 7812). */
 function isCard(digits: string, isId: boolean): boolean {
   if (digits.length < SHORTEST_CARD || digits.length > LONGEST_CARD || !luhn(digits)) return false;
   if (/^0*$/.test(digits)) return false;
-  // Thirteen digits that begin with 1 are epoch milliseconds, by which many tills number their sales.
+  // Thirteen digits that begin with 1 are epoch milliseconds: many tills number their sales by them.
   if (digits.length === SHORTEST_CARD && digits.startsWith('1')) return false;
   return !isId || /^[2-6]/.test(digits);
 }
@@ -121,7 +121,7 @@ function luhn(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** Looks at every stretch of whole groups: another number may precede a card. One pass, because a body has room for many groups. */
+/** Tests every stretch of whole groups: another number may precede a card. One pass, as a body may have many groups. */
 function maskGroups(run: string, isId: boolean): string {
   const groups = run.split(/([ -])/);
   let masked = '';
@@ -145,7 +145,7 @@ function endOfCard(groups: readonly string[], from: number, isId: boolean): numb
   return null;
 }
 
-/** True where a longer run has a card of sixteen digits inside, as a magnetic stripe does. */
+/** True for a run that contains a card of sixteen digits, as a magnetic stripe does. */
 function holdsCard(long: string): boolean {
   for (let from = 0; from + 16 <= long.length; from++) {
     if (isCard(long.slice(from, from + 16), true)) return true;
@@ -162,10 +162,10 @@ function maskedDigits(run: string): string {
   });
 }
 
-/** Depth to which an encoding inside of an encoding is decoded. */
+/** How deep nested encodings are decoded. */
 const ROUNDS = 3;
 
-/** True when decoding the text (percent, escapes, UTF-16, base64, hexadecimal) gives one that `shows` accepts; the text itself is not tested. */
+/** True when `shows` accepts the decoded text (percent, escapes, UTF-16, base64, hexadecimal), not the text itself. */
 export function hiddenIn(text: string, shows: (inner: string) => boolean, rounds = ROUNDS): boolean {
   if (rounds === 0) return false;
   const again = (inner: string): boolean => shows(inner) || hiddenIn(inner, shows, rounds - 1);
@@ -207,10 +207,10 @@ function bytesOf(text: string, encoding: 'hex' | 'base64'): string {
   return Buffer.from(text, encoding).toString('latin1');
 }
 
-/** Shorter stretches of text are chance. */
+/** Shorter stretches of text occur by chance. */
 const SHORTEST_STRETCH = 6;
 
-/** The stretches that are text; UTF-16 has a zero beside every letter. */
+/** The readable stretches; UTF-16 has a zero byte beside every letter. */
 function printable(bytes: Buffer): string {
   let stretch = 0;
   let longest = 0;

@@ -1,10 +1,10 @@
-/** Redacts messages before they are kept: tokens, secrets, cards, people. What replay needs stays (`test/faults/README.md` F133, F134). */
+/** Redacts messages before they are stored; what replay needs stays (`test/faults/README.md` F133, F134). */
 import { createHash } from 'node:crypto';
 import { isExactNumber, parseJson, stringifyJson } from '../../contract/json.ts';
 import type { Loss } from '../../mapping/tables.ts';
 import { MASK, maskCards, maskText } from './redact-text.ts';
 
-/** The messages of an exchange as an allow-list keeps them. Ids, amounts and references stay; of URLs the origin; of other headers the name. */
+/** Redacts by an allow-list: ids, amounts and references stay; of URLs the origin; of headers not listed the name. */
 export function redactMessages({ request, answer, upstream }: CapturedMessages): CapturedMessages {
   return {
     request: {
@@ -24,33 +24,33 @@ export function redactMessages({ request, answer, upstream }: CapturedMessages):
   };
 }
 
-/** A redacted copy of a JSON value. A text may be JSON itself. */
+/** A redacted copy of a JSON value, whose texts may be JSON too. */
 export function redactValue(value: unknown): unknown {
   return walk(value, TOP);
 }
 
-/** The name of an unknown header, field or endpoint: a sender may put anything there. */
+/** For the name of an unknown header, field or endpoint, which may contain anything. */
 export function redactName(name: string): string {
   return maskText(name, false);
 }
 
-/** Longest name of an unknown field that is kept, and the longest sentence that has it. */
+/** Longest stored name of an unknown field, and longest sentence with it. */
 const MAX_NAME = 200;
 const MAX_WHY = MAX_NAME + 50;
 
-/** Losses of unknown fields name them in the till's own words, which are redacted. */
+/** Losses of unknown fields contain the till's own names, which are redacted. */
 export function redactLosses(losses: readonly Loss[]): Loss[] {
   return losses.map((loss) =>
     loss.unknown === true ? { ...loss, path: keptText(loss.path, MAX_NAME), why: keptText(loss.why, MAX_WHY) } : loss,
   );
 }
 
-/** Well-formed, because a store can't hold half of a surrogate pair. */
+/** Well-formed: a store can't hold half of a surrogate pair. */
 function keptText(text: string, longest: number): string {
   return redactName(text).slice(0, longest).toWellFormed();
 }
 
-/** A place in a value. `kind` follows from its name and from the object around it. */
+/** A place in a value; `kind` follows from its name and the object around it. */
 interface Place {
   name: string;
   kind: NameKind;
@@ -95,7 +95,7 @@ function redactText(text: string, place: Place): string {
   return masked.length > MAX_TEXT ? `${masked.slice(0, MAX_TEXT)}…` : masked;
 }
 
-/** The object or list that a text holds as JSON; null for any other text. */
+/** The JSON object or list in a text; null for any other text. */
 function jsonInside(text: string): unknown {
   if (!/^\s*[{[]/.test(text)) return null;
   try {
@@ -114,7 +114,7 @@ function originOnly(text: string): string {
   return maskText(origin, false);
 }
 
-/** Kept with their masked values: what the tables read, and what identifies the client. */
+/** Headers kept with masked values: those that the tables read, and those that identify the client. */
 const KEPT_HEADERS = new Set([
   'accept',
   'accept-encoding',
@@ -144,7 +144,7 @@ function redactHeaders(headers: Record<string, string>): Record<string, string> 
   return Object.fromEntries(kept);
 }
 
-/** Distinguishes keys; too short to find a key or a card number by trying them all. */
+/** Distinguishes keys; too short to find a key or card number by brute force. */
 function keyMark(key: string): string {
   return /^key-[0-9a-f]{8}$/.test(key) ? key : `key-${createHash('sha256').update(key).digest('hex').slice(0, 8)}`;
 }
@@ -188,24 +188,24 @@ function decoded(text: string): string {
   }
 }
 
-/** What the name of a field says about its value. `id`: stays. `secret`, `card`, `person`, `contact`: never kept. `url`: its origin is kept. */
+/** What a name says about its value. `id`: kept. `url`: origin kept. `plain`: searched for secrets. Others: masked. */
 export type NameKind = 'plain' | 'id' | 'url' | 'secret' | 'card' | 'person' | 'contact';
 
-/** @param around kind of the object that has the field: everything inside of a person is about the person. */
+/** @param around kind of the object that has the field: everything inside a person is about the person. */
 export function kindOfName(name: string, around: NameKind): NameKind {
   const plain = name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   if (SECRETS.test(plain) || SECRET_WORDS.has(plain)) return 'secret';
   if (around === 'secret' || around === 'contact') return around;
   if (CARDS.has(plain)) return 'card';
   if (CONTACTS.test(plain) || CONTACT_WORDS.has(plain)) return 'contact';
-  // Replay and reconciliation need a payer's id and type, which name nobody.
+  // Replay and reconciliation need a payer's id and type, which identify no person.
   if (around === 'person') return FACTS_OF_A_PERSON.has(plain) ? 'id' : 'person';
   if (PEOPLE.has(plain)) return 'person';
   if (around === 'url' || URLS.test(plain)) return 'url';
   return IDS.test(name) ? 'id' : 'plain';
 }
 
-/** Under such a name a long run of letters and digits is an id or a reference, not a key. */
+/** True for a name whose long runs of letters and digits are ids or references, not keys. */
 export function isOpaqueFine(name: string): boolean {
   return IDS.test(name) || REFERENCES.test(name);
 }

@@ -1,5 +1,4 @@
-/** Computes the shadow of one call: the order that a create would have made, or both sides of a read. It can't write anywhere. */
-
+/** Computes the shadow of one call: the order of a create, or both sides of a read. It can't write anywhere. */
 import { upstreamRoutes } from '../../contract/upstream.ts';
 import { fieldsThatCame } from '../../mapping/assemble.ts';
 import type { Tables } from '../../mapping/tables.ts';
@@ -14,16 +13,16 @@ import { aboutExchange, type Exchange, noteUnknown, type ShadowFinding, type Sha
 import { type Found, nothingFound } from './findings.ts';
 import { type CapturedMessages, redactValue } from './redact.ts';
 
-/** A side that takes longer is no evidence. */
+/** A read that takes longer is no evidence. */
 const READ_TIMEOUT_MS = 5_000;
 /**
- * Creates, double reads, and calls of unproven merchants that are worked on at once, each. Further creates wait in the
- * queue; further reads and unproven calls are recorded without a shadow, so that they hold up no creates.
+ * How many creates, double reads and calls of unproven merchants (each) run at once. Further creates wait in the queue;
+ * further reads and unproven calls are recorded without a shadow, so that they hold up no create.
  */
 const AT_ONCE = 16;
-/** Upstream counts calls, so an unanswered question about a token is not repeated for this long. */
+/** Upstream counts calls, so an identification that got no answer is not repeated for this long. */
 const UNANSWERED_FOR_MS = 60_000;
-/** Tokens remembered as unanswered: more than a fleet has. */
+/** Tokens without an answer that are remembered: more than a fleet has. */
 const MOST_UNANSWERED = 10_000;
 
 export interface ShadowParts {
@@ -31,24 +30,23 @@ export interface ShadowParts {
   clock: Pick<Clock, 'now'>;
   log: Log;
   count: Count;
-  /** Used for reads only. */
+  /** For reads only. */
   upstream: Upstream;
   /** For the control read of a double read. */
   legacy_upstream: Upstream;
   settings: { double_reads: boolean };
-  /** The seller behind a token, requested once and remembered (`proxy/routing/merchant-identity.ts`); null without an answer. */
+  /** The seller of a token, requested once (`proxy/routing/merchant-identity.ts`); null without an answer. */
   identify?: ((token: Secret) => Promise<Seller | null>) | undefined;
-  /** Names a token without showing it. */
   fingerprint: (token: Secret) => string;
 }
 
 interface Seller {
   merchant_id: string;
-  /** Calls on the legacy lane don't name it, and the rules of orders depend on it. */
+  /** Not in calls on the legacy lane; the rules of orders depend on it. */
   site: string | null;
 }
 
-/** `shed`: there was no room to compute it. */
+/** `shed`: not computed, for lack of room. */
 interface Shadowed {
   exchange: Exchange;
   found: Found;
@@ -77,13 +75,13 @@ export function createShadow(parts: ShadowParts): Shadow {
     return { exchange: exchangeOf(task), found: foundOf(tables, task), shed };
   };
   const shadowed = (task: ShadowTask): Promise<Shadowed> | Shadowed => {
-    // A token that legacy refused may be anybody's, and proves nothing about the merchant's work.
+    // A token that legacy refused proves nothing about the merchant's calls.
     if (task.exchange.outcome === 'auth') return plain(task);
     const is_create = hasShadow(tables, task);
     if (!is_create && (!settings.double_reads || !isDoubleRead(tools, task))) return plain(task);
     const work = async (): Promise<Shadowed> => {
       const known = await identified(task);
-      // Still unproven, so it counts for no merchant.
+      // Still unproven: the call counts for no merchant.
       if (known.exchange.merchant_id === null) return plain(known);
       return is_create ? shadowCreate(parts, tools, known) : readBothSides(parts, reading, known);
     };
@@ -104,7 +102,7 @@ export function createShadow(parts: ShadowParts): Shadow {
   };
 }
 
-/** Upstream's answer about a token counts more than the token's look. */
+/** Names the merchant by upstream's answer about the token, not by the token's form. */
 function createIdentified({ identify, fingerprint, clock }: ShadowParts): (task: ShadowTask) => Promise<ShadowTask> {
   const unanswered = new Map<string, number>();
   return async (task) => {
@@ -140,7 +138,7 @@ function shadowCreate({ tables, count }: ShadowParts, tools: ShadowTools, task: 
   if (difference !== null) count('differences', difference.what);
   const differences = difference === null ? [] : [difference];
   const exchange = exchangeOf(task, finding);
-  // Fields that no table knows show only when the call is translated.
+  // Only the translation shows fields that no table has.
   const unknown = [...exchange.unknown];
   for (const loss of finding.losses) if (loss.unknown === true) noteUnknown({ unknown }, 'field', loss.path);
   for (let index = exchange.unknown.length; index < unknown.length; index++) count('unknown', 'field');
@@ -148,7 +146,7 @@ function shadowCreate({ tables, count }: ShadowParts, tools: ShadowTools, task: 
   return { exchange: { ...exchange, unknown }, found, shed: false };
 }
 
-/** The exchange of a task, with its shadow or without. The would-be order stands where a sent one would, without an answer. */
+/** The exchange of a task, with its shadow or without. The would-be order is listed as a sent one without an answer. */
 export function exchangeOf({ exchange, messages }: ShadowTask, shadow: ShadowFinding | null = null): Exchange {
   // Only a proven merchant's setting may capture messages.
   const kept = exchange.merchant_id === null ? null : (messages ?? exchange.messages);

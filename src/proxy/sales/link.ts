@@ -38,7 +38,7 @@ export interface Link {
   unit: string;
   /** Held by one live link at a time: `point:<terminal>`, `qr:<point of sale>`; null for a dynamic QR. */
   slot: string | null;
-  /** HMAC of the till's own idempotency key, which is never forwarded (`docs/field-notes.md` Point finding 11). */
+  /** HMAC of the till's idempotency key, for retries; never forwarded (`docs/field-notes.md` Point finding 11). */
   client_key: string | null;
   /** Hash of method, path and canonical body of the legacy request. */
   fingerprint: string;
@@ -92,7 +92,7 @@ export interface Link {
   revision: number;
 }
 
-/** Fields that the store never changes after the insert, and `revision`, which only the store writes. */
+/** Fields that the store refuses to change after the insert, and `revision`, which only the store writes. */
 type Fixed =
   | 'idempotency_key'
   | 'reference_sent'

@@ -119,7 +119,7 @@ async function look(ports: Ports, link: Link): Promise<void> {
 
 /**
  * True for an order that must not hold its terminal any more: its lifetime is over, and for `UNFOUND_MS` upstream has
- * not known it, or has contradicted its sale. One answer, or the clock, may be wrong (`test/faults/README.md` F28, F47).
+ * not known it, or has contradicted its sale. An answer or the clock may be wrong (`test/faults/README.md` F28, F47).
  */
 export function isGone({ clock, memory }: Ports, link: Link): boolean {
   const { unfound, contradicted } = memory.sales;
