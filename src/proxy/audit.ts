@@ -90,6 +90,5 @@ export interface AuditEntry {
 export interface AuditLine extends Omit<AuditEntry, 'action'> {
   action: string;
   sequence: number;
-  /** See `chainHash`. */
   hash: string;
 }

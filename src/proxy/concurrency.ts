@@ -25,7 +25,6 @@ export function createKeyedMutex(): KeyedMutex {
   };
 }
 
-/** A place in a queue. */
 export interface Place<Value> {
   readonly value: Value;
   before: Place<Value> | null;
@@ -35,11 +34,10 @@ export interface Place<Value> {
 
 /** First in, first out; an entry may leave early. Not a Set, which keeps deleted entries alive (`Entries`). */
 export interface Queue<Value> {
-  /** Appends; returns the place, for `leave`. */
   join(value: Value): Place<Value>;
   /** No effect on a place that was left before. */
   leave(place: Place<Value>): void;
-  /** The entry that has waited longest; null when the queue is empty. */
+  /** The oldest entry; null when the queue is empty. */
   first(): Value | null;
 }
 
@@ -74,9 +72,7 @@ export interface Drain {
   /** Work begins; returns its ticket, for `done`. */
   begin(): number;
   done(ticket: number): void;
-  /** Resolves when all work begun so far has ended. */
   settled(): Promise<void>;
-  /** Count of running work. */
   open(): number;
 }
 
@@ -146,10 +142,9 @@ export function yieldToEventLoop(): Promise<void> {
 const BATCH = 32;
 
 /**
- * Begins all calls of one event-loop tick together. Alone, each call would run hundreds of functions, more than the
- * processor caches hold, before the next one; together, all but the first find every step cached. Measured: 0.76 × the
- * processor time of a create, 0.59 × of a read of a terminal intent (64 in flight, one core). A call begins within its
- * tick.
+ * Begins all calls of one event-loop tick together. Alone, each call runs hundreds of functions, more than processor
+ * caches hold; together, all but the first find every step cached: 0.76 × the processor time of a create, 0.59 × of a
+ * read of a terminal intent (64 in flight, one core). A call begins within its tick.
  * @param begin must not throw: later calls of the batch would be lost.
  */
 export function batchPerTick<Call>(begin: (call: Call) => void): (call: Call) => void {
@@ -171,7 +166,6 @@ export function batchPerTick<Call>(begin: (call: Call) => void): (call: Call) =>
 
 /** Bounded, for any number of invented keys (`test/faults/README.md` F102). */
 export interface Lru<Value> {
-  /** Counts as a use. */
   get(key: string): Value | undefined;
   set(key: string, value: Value): void;
   delete(key: string): void;
@@ -213,10 +207,7 @@ export function createLru<Value>(capacity: number): Lru<Value> {
   };
 }
 
-/**
- * In-flight entries by key. Not a Map or Set: V8 keeps deleted entries alive in outgrown tables, so whole calls
- * survived young collections, and garbage collection took 30 µs for each event instead of 5.
- */
+/** In-flight entries. Not a Map: V8 keeps deleted entries alive, and collection took 30 µs for each event, not 5. */
 export interface Entries<Value> {
   get(key: string): Value | undefined;
   has(key: string): boolean;
@@ -261,8 +252,7 @@ export interface Cache {
   /** The kept or requested answer of a key; undefined without one. Requests nothing. */
   peek<Answer>(key: string, now: number, fresh_ms: number): Promise<Answer> | undefined;
   /**
-   * The kept answer of a key, or the result of `ask`; concurrent callers share one call (single flight).
-   * @param now epoch ms. @param fresh_ms greatest age of an answer.
+   * The kept answer of a key, or the result of `ask`, shared by concurrent callers. `now`: epoch ms.
    * @param keep false for an answer that must not be kept, such as a failure; a number: keep it for at most so many ms.
    */
   get<Answer>(
@@ -336,7 +326,6 @@ export function createCache(): Cache {
 /** Wakes a loop that may start later; earlier wakes are lost, because a loop reads the store when it starts. */
 export interface Wakeup {
   wake(): void;
-  /** Sets the loop's own `wake`. */
   to(listener: () => void): void;
 }
 

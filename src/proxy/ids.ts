@@ -6,10 +6,7 @@ import type { Link } from './sales/link.ts';
 /** Random bytes of one UUID; version and variant overwrite six bits. */
 export const RANDOM_BYTES = 10;
 
-/**
- * A UUID version 7: time-ordered for a dense index, and in lower case like legacy ids.
- * @param now epoch ms. @param random at least `RANDOM_BYTES`.
- */
+/** A lower-case UUID v7, time-ordered for a dense index. @param now epoch ms. @param random at least `RANDOM_BYTES`. */
 export function uuidV7(now: number, random: Uint8Array): string {
   // In two parts: V8 formats small integers in half the time.
   const high = Math.floor(now / LOW);
@@ -37,11 +34,7 @@ const POOL_BYTES = 4_096;
 const pool = new Uint8Array(POOL_BYTES);
 let used = POOL_BYTES;
 
-/**
- * Bytes of the system's generator, each returned once. For ids and nonces, never for keys: the bytes stay in memory
- * until the pool is filled again.
- * @param count at most `POOL_BYTES`.
- */
+/** For ids and nonces, never for keys: the pool keeps returned bytes in memory. @param count at most `POOL_BYTES`. */
 export function takeRandom(count: number): Uint8Array {
   if (used + count > POOL_BYTES) {
     randomFillSync(pool);
@@ -78,7 +71,6 @@ export function isMintedMerchantOrder(id: number): boolean {
   return id >= FIRST_MERCHANT_ORDER_ID && id <= Number.MAX_SAFE_INTEGER;
 }
 
-/** True for a synthetic payment number, which upstream does not have. */
 export function isMintedPayment(payment_id: string): boolean {
   return Number(payment_id) >= FIRST_MERCHANT_ORDER_ID - PAYMENT_OFFSET;
 }

@@ -6,9 +6,7 @@ import type { Ports } from './ports.ts';
 import type { Store } from './store.ts';
 
 export interface Loop {
-  /** Polls now. */
   wake(): void;
-  /** Takes nothing new; resolves when the running items have ended. */
   stop(): Promise<void>;
 }
 
@@ -21,11 +19,9 @@ export interface LoopPlan<Item> {
   /** Items with the same key never run at the same time. */
   key(item: Item): string;
   handle(item: Item): Promise<void>;
-  /** True while nothing may be taken. */
   rests?(): boolean;
   /** False while an item must wait; it is taken again later. */
   mayStart?(item: Item): boolean;
-  /** Fields of a log line about the item. */
   about?(item: Item): LogFields;
   log: Log;
 }
@@ -145,9 +141,8 @@ export function watchClock({ store, clock, log }: Pick<Ports, 'store' | 'clock' 
 }
 
 /**
- * The time (epoch ms) by which retention deletes, called once a round. It begins at the newest stored moment and moves
- * at most one step, so that a clock that is wrong by years deletes nothing before it is noticed
- * (`test/faults/README.md` F47).
+ * The time (epoch ms) by which retention deletes: it begins at the newest stored moment and moves at most one step a
+ * call, so that a clock that is wrong by years deletes nothing before it is noticed (`test/faults/README.md` F47).
  */
 export function steadyTime(parts: { store: Pick<Store, 'upkeep'>; clock: Pick<Clock, 'now'> }): () => Promise<number> {
   const { store, clock } = parts;

@@ -59,7 +59,6 @@ export function noteId({ exchange }: Pick<Ports, 'exchange'>, legacy_id: string)
   if (exchange !== null) exchange.legacy_id = legacy_id;
 }
 
-/** @param started_tick_ms of `performance.now()`. */
 export function openDraft(started_tick_ms: number): ExchangeDraft {
   return {
     started_tick_ms,

@@ -38,16 +38,11 @@ export interface ProcessMemory {
 export interface SaleMemory {
   /** Creates that this process sent and whose outcome it has not committed. */
   unsettled: Entries<true>;
-  /** Creates in flight, with the retries that wait for them. */
   flights: Entries<Flight>;
-  /**
-   * Monotonic ms. By refund id: since when upstream does not know a refund in doubt. By legacy id: when the events of a
-   * create in doubt were recalled.
-   */
+  /** Monotonic ms. Refund id: since when upstream does not know it. Legacy id: when a create's events were recalled. */
   missing: Lru<number>;
   /** Orders that this process's last read did not find, by order id; monotonic ms. */
   unfound: Lru<{ since_ms: number; last_ms: number }>;
-  /** Sales that upstream's last answer contradicts. */
   contradicted: Lru<{ what: string; since_ms: number; last_ms: number }>;
   /** What holds a terminal, until a sale succeeds there; by `terminalOf` (`proxy/point/held-terminal.ts`). */
   held_terminals: Lru<'late_order' | 'legacy_sale' | 'foreign'>;
@@ -73,7 +68,6 @@ export interface TokenMemory {
 export interface Ids {
   /** Identifies this run of the process. */
   boot: string;
-  /** A new lower-case UUID. @param now epoch ms. */
   legacyId(now: number): string;
   /** A rising synthetic number, for merchant orders and refunds (`proxy/ids.ts`). */
   number(now: number): number;
@@ -159,9 +153,7 @@ const STOCK = 20;
 
 /** Limits the retries of the process, so that Puente never makes an outage worse (`docs/protocol.md` P12). */
 export interface RetryBudget {
-  /** A first attempt adds `RETRY_RATIO`. */
   earn(): void;
-  /** Takes a retry; false when none is left. */
   spend(): boolean;
 }
 
@@ -187,9 +179,8 @@ export interface RecentReads {
   last(order_id: string): number;
   /** Reads begun so far: gives an order in time even if the clock stands still (F48). */
   begun(): number;
-  /** A read begins; returns its number, for `mark`. */
   begin(): number;
-  /** Number of the last completed read; 0 when unknown. */
+  /** Of the last completed read; 0 when unknown. */
   number(order_id: string): number;
   /** A read is complete. @param at epoch ms when it began. */
   mark(order_id: string, at: number, number: number): void;
@@ -219,7 +210,6 @@ const TOKENS_REMEMBERED = 20_000;
 export interface Proofs {
   /** @param until epoch ms. */
   note(fingerprint: string, merchant_id: string, until: number): void;
-  /** The merchant; null for a token that legacy has not accepted lately. */
   of(fingerprint: string, now: number): string | null;
 }
 
@@ -262,7 +252,6 @@ export interface Unrecorded {
   hold(merchant_id: string, slot: string, until: number): void;
   /** True while legacy may have a sale on the slot that is not stored. */
   holds(merchant_id: string, slot: string, now: number): boolean;
-  /** The same for any slot of the merchant and family. */
   holdsAny(merchant_id: string, family: LinkFamily, now: number): boolean;
 }
 

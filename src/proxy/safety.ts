@@ -167,16 +167,12 @@ function watched({ merchant_id, kind, window }: Kept, rules: Ports['settings']['
 
 /** Slices of a window, whose end is exact to one slice. */
 const SLICES = 30;
-/**
- * This many faults in a row trip the stop without a sample: when nothing works, a small shop never reaches one, because
- * each till with a failed create waits for its own sale in doubt.
- */
+/** Faults in a row that trip without a sample, which a small shop never reaches: its tills wait for sales in doubt. */
 const FAULTS_IN_A_ROW = 5;
 /** A fault this long after the previous one begins a new row: a small shop sells a few times an hour. */
 const ROW_ENDS_AFTER_MS = 60 * 60_000;
 
 interface Slice {
-  /** Number since 1970. */
   nth: number;
   calls: number;
   faults: number;
@@ -195,7 +191,6 @@ export interface Sums {
   calls: number;
   faults: number;
   slow: number;
-  /** Faults since the last good call. */
   in_a_row: number;
   sample: string | null;
 }
@@ -319,10 +314,9 @@ const IDENTITY_CALLS: readonly string[] = ['users_me'];
 
 /**
  * The outcome of a call. A proxied answer that broke off is a fault with any status, and so is a till that stopped
- * waiting. Upstream's rate limit (429) counts as business: it is temporary, and must never move a merchant. A refusal
- * (4xx) that stands for a failed upstream call counts as that failure.
- * @param status answered to the till. @param upstream the calls made for it, in order.
- * @param by_doubt a create in doubt caused the refusal, which is part of that fault.
+ * waiting. Upstream's rate limit (429) is temporary: it counts as business, and never moves a merchant. A refusal (4xx)
+ * that stands for a failed upstream call counts as that failure.
+ * @param upstream the calls made for it, in order. @param by_doubt a create in doubt caused the refusal: a fault.
  */
 export function outcomeOf(status: number, upstream: readonly UpstreamNote[], by_doubt = false): Outcome {
   if (upstream.some((note) => note.name === 'legacy' && note.status === null)) return 'fault';

@@ -26,23 +26,20 @@ export const LONGEST_EVENT_WAIT_MS = 60_000;
 
 /** What a new create finds in the store. */
 export interface Met {
-  /** The live link of its slot. */
   holder: Link | null;
   /** The newest equal sale that the till does not know and that was not refused; one with its client key first. */
   unheard: Link | null;
 }
 
 /**
- * What a create is: a new sale (`open`), a retry of `link` (`join`), one whose unit `link` holds (`busy`), or not to be
- * opened (`unwanted`). `left`: it belongs to legacy. `shut`: the circuit breaker is open. `no_room`: the disk is nearly
- * full.
+ * What a create is: a new sale (`open`), a retry of `link` (`join`), one whose unit `link` holds (`busy`), or
+ * `unwanted`. `left`: it belongs to legacy. `shut`: the circuit breaker is open. `no_room`: the disk is nearly full.
  */
 export type Opening =
   | { kind: 'open' }
   | { kind: 'join' | 'busy'; link: Link }
   | { kind: 'unwanted'; why: 'left' | 'shut' | 'no_room' };
 
-/** Committed together with a change of a link. */
 export interface LinkExtra {
   notices?: NewNotice[];
   audit?: AuditEntry;
@@ -79,10 +76,7 @@ export interface MerchantStore {
     fingerprint: string,
     unit: { slot: string; now: number } | null,
   ): Promise<MerchantWithToken | null>;
-  /**
-   * Writes a merchant and its audit line; its safety stops stay. `expected_revision` 0: it must not exist yet.
-   * @throws PuenteError conflict when the stored revision is another.
-   */
+  /** Writes all but the safety stops. @param expected_revision 0: a new merchant. @throws PuenteError conflict. */
   saveMerchant(
     merchant: Omit<Merchant, 'revision' | 'updated_at' | 'trips'>,
     expected_revision: number,
@@ -105,13 +99,11 @@ export interface MerchantStore {
 
 export interface LinkStore {
   /**
-   * Step 1 of the create protocol. `decide` is pure and may be called several times: first with nothing met, and again
-   * after a lost race; its last decision counts. Only `open` writes the row; `join` and `busy` return their link.
-   * `elsewhere`: a sale created on legacy holds the slot, and nothing is written. `used`: another row of the merchant
-   * has the `reference_sent`, and nothing is written.
-   * @param revision of the merchant when the lane was chosen. If it has changed by the commit, nothing is written
-   * (`moved`), so that each sale is wholly before a move or wholly after it (`docs/protocol.md` §3.10). Without it no
-   * stage is checked.
+   * Step 1 of the create protocol. `decide` is pure and may be called several times, first with nothing met; its last
+   * decision counts. Only `open` writes the row; `join` and `busy` return their link. Nothing is written either when a
+   * sale on legacy holds the slot (`elsewhere`), or when another row of the merchant has the `reference_sent` (`used`).
+   * @param revision of the merchant when the lane was chosen; if it has changed by the commit, nothing is written
+   * (`moved`): each sale is wholly before or after a move (`docs/protocol.md` §3.10). Without it no stage is checked.
    * @throws PuenteError store_failed when the row is not proved to be durable: then nothing may be sent.
    */
   openLink(
@@ -120,13 +112,11 @@ export interface LinkStore {
     revision?: number,
   ): Promise<{ opening: Opening | { kind: 'elsewhere' | 'moved' | 'used' }; link: Link; elsewhere: LegacySale | null }>;
   link(legacy_id: string): Promise<Link | null>;
-  /** The link that holds a slot; null for a free one. */
   liveLink(merchant_id: string, slot: string): Promise<Link | null>;
   /**
-   * True while a live link holds the slot, or a till may repeat a sale of the slot and unit; null slot: sales that hold
-   * none.
-   * @param since epoch ms; older sales are not repeated.
-   * @param answered_since epoch ms; a sale without a client key that was answered earlier is not repeated.
+   * True while a live link holds the slot, or a till may repeat a sale of the slot and unit; null slot: without one.
+   * @param since epoch ms; older sales are not repeated. @param answered_since the same for answers without a client
+   * key.
    */
   hasWork(
     merchant_id: string,
@@ -141,19 +131,14 @@ export interface LinkStore {
   /** By payment number, of any merchant. */
   linkByPayment(payment_id: string): Promise<Link | null>;
   /**
-   * Changes a link and writes its notices and audit line in one transaction. A new order id makes parked events of the
-   * order, or of the link's reference, pending again.
-   * @throws PuenteError conflict when the stored revision is not `link.revision`.
+   * One transaction with notices and audit line. A new order id makes parked events of the order, or of the reference,
+   * pending again. @throws PuenteError conflict when the stored revision is not `link.revision`.
    */
   saveLink(link: Link, change: LinkChange, extra?: LinkExtra): Promise<Link>;
-  /**
-   * Links whose `next_check_at` is due, oldest first, without `except_merchants`. Creates without an outcome come
-   * first, but take half of the places at most while others wait.
-   */
+  /** Oldest first; creates without an outcome come before, in at most half of the places while other links wait. */
   dueLinks(now: number, limit: number, except_merchants?: readonly string[]): Promise<Link[]>;
 }
 
-/** Reads of links for operators. */
 export interface HistoryStore {
   /** Newest first. */
   linksByClientReference(merchant_id: string, client_reference: string, limit: number): Promise<Link[]>;
@@ -167,11 +152,9 @@ export interface HistoryStore {
   ): Promise<{ at: number; state: Link['state']; legacy_state: string; order_status: string | null }[]>;
 }
 
-/** Refunds that tills requested. */
 export interface RefundStore {
   /**
-   * Step 1 of a refund: writes its row, unless `decide` returns an earlier refund of the payment (the same request, or
-   * one under way). `decide` is pure and may be called again after a lost race.
+   * Step 1 of a refund: writes its row, unless the pure `decide` returns an earlier refund (equal, or under way).
    * @throws PuenteError store_failed when the row is not proved to be durable: then nothing may be sent.
    */
   openRefund(
@@ -198,7 +181,6 @@ export interface EventStore {
   ): Promise<void>;
 }
 
-/** Due notices, the record of each attempt, and the delivery log. */
 export interface NoticeStore {
   /**
    * Due notices, oldest first. When several processes share the store, and a notice supersedes one whose attempt is
@@ -214,9 +196,8 @@ export interface NoticeStore {
   /** Due notices of one merchant, oldest first, behind those that wait for a place of their receiver. */
   dueNoticesBehind(asked: NoticesBehind): Promise<Notice[]>;
   /**
-   * Writes an attempt, and the notice's new state and next attempt, in one transaction: only here a notice becomes
-   * delivered. A notice that was superseded meanwhile stays so, unless it was delivered.
-   * @throws PuenteError conflict when another attempt was recorded meanwhile.
+   * Writes an attempt and the notice's new state; only here a notice becomes delivered. A superseded one that was not
+   * delivered stays superseded. @throws PuenteError conflict when another attempt was recorded meanwhile.
    */
   recordAttempt(
     notice: Notice,
@@ -229,22 +210,15 @@ export interface NoticeStore {
 
 /** Sales on legacy, so that a unit never has live work on both lanes. */
 export interface LegacySaleStore {
-  /**
-   * Writes the row of a create that is about to be proxied. If a link holds the slot, or any QR slot for
-   * `ANY_POINT_OF_SALE`, nothing is written, and that link is returned.
-   */
+  /** Writes the row of a proxied create, or returns the link that holds its slot (`ANY_POINT_OF_SALE`: any QR slot). */
   openLegacySale(sale: LegacySale): Promise<Link | null>;
   /**
    * A sale that becomes OPEN ends all earlier ones on its slot: a unit takes one at a time, and a QR is replaced.
    * Unanswered ones younger than `LATE_EFFECT_MS` stay, because their request may still arrive.
    */
   saveLegacySale(id: string, change: LegacySaleChange): Promise<void>;
-  /** By legacy's own id. */
   legacySale(legacy_id: string): Promise<LegacySale | null>;
-  /**
-   * The newest sale that holds the slot at `now`, also as any point of sale; null without one.
-   * @param which `proven`: of a token that was accepted as the merchant's, or that legacy accepted.
-   */
+  /** The newest, also as any point of sale. @param which `proven`: upstream or legacy has accepted its token. */
   heldByLegacy(merchant_id: string, slot: string, now: number, which?: 'any' | 'proven'): Promise<LegacySale | null>;
   /** Sales that hold a unit at `now`, oldest first. */
   openLegacySales(merchant_id: string, now: number, limit: number): Promise<LegacySale[]>;
@@ -254,7 +228,6 @@ export interface LegacySaleStore {
 }
 
 export interface AuditStore {
-  /** Writes a line without another change. */
   appendAudit(audit: AuditEntry): Promise<void>;
 }
 
@@ -267,14 +240,12 @@ export interface ExchangeStore {
   noteShed(reason: 'shadow' | 'evidence', count: number, at: number): Promise<void>;
 }
 
-/** Maintenance: disk space, counts, restores, and clocks that ran ahead. */
 export interface UpkeepStore {
   room(): Room;
   /** The writer thread's heap at the last call; null before the first answer, and without a writer thread. */
   writerHeap(): Heap | null;
   /** Null unless the file was restored from a backup. */
   restoredGap(): RestoredGap | null;
-  /** For metrics and readiness. */
   counts(): Promise<{ links: Record<string, number>; notices_pending: number; events_waiting: number }>;
   /**
    * Repairs the times of links, events and notices that a clock which ran ahead put off: from now on they wait, and

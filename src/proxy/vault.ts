@@ -41,7 +41,6 @@ export class Secret {
     return '[secret]';
   }
 
-  /** For sums and comparisons. */
   [Symbol.toPrimitive](): string {
     return '[secret]';
   }
@@ -94,7 +93,6 @@ export function createVault(key: Secret): Vault {
   return {
     seal: (value, purpose) => seal(subkey(`seal:${purpose}`), value, purpose),
     open: (sealed, purpose) => open(subkey(`seal:${purpose}`), sealed, purpose),
-    // A call needs its token's several times.
     fingerprint: (secret) => secret.once(subkeys, (value) => keyed('fingerprint', value)),
     keyed: (purpose, text) => keyed(`keyed:${purpose}`, text),
     coverKey: () => subkey('cover'),
@@ -110,8 +108,7 @@ function readKey(text: string): Buffer {
       `PUENTE_SECRET_KEY must be 32 bytes as hex or base64, or a passphrase of at least ${MIN_PASSPHRASE_CHARACTERS} characters. Make one with: openssl rand -base64 32`,
     );
   }
-  // Scrypt makes guessing a passphrase expensive. The salt is fixed: every start must derive the same key from nothing
-  // stored.
+  // Scrypt makes guessing expensive. The salt is fixed: every start must derive the same key without stored data.
   return scryptSync(text, 'puente passphrase', KEY_BYTES);
 }
 
@@ -153,8 +150,7 @@ function unusable(purpose: string, cause?: unknown): PuenteError {
   );
 }
 
-// The cover of a till's stored texts: those with a card number or token, and long ones, are sealed but can still be
-// looked up (`test/faults/README.md` F134).
+// The cover seals stored texts with a card number or token; they can still be looked up (`test/faults/README.md` F134).
 
 /** Start of a covered text; a till's text with this start is covered too, so that the two differ. */
 const MARK = '~covered1:';
@@ -172,7 +168,6 @@ export interface Cover {
   open(stored: string): string;
 }
 
-/** For files without a key. */
 export const noCover: Cover = { text: (text) => text, order: (json) => json, open: (stored) => stored };
 
 /** @param key the installation's key for this purpose (`coverKey`). */
@@ -201,10 +196,7 @@ function derived(key: KeyObject, label: string): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', key, 'puente', label, KEY_BYTES)));
 }
 
-/**
- * AES-256-GCM with a nonce that is a keyed hash of the text: only equal texts share a nonce, which reveals only that
- * they are equal.
- */
+/** AES-256-GCM; the nonce is a keyed hash of the text: equal texts share one, which reveals only their equality. */
 function sealed(sealing: KeyObject, nonces: KeyObject, text: string): string {
   const nonce = createHmac('sha256', nonces).update(text).digest().subarray(0, NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', sealing, nonce, { authTagLength: TAG_BYTES });

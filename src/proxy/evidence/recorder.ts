@@ -25,7 +25,6 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 const QUEUE_BYTES = 64 * 1024 * 1024;
 
 export interface EvidenceSettings {
-  /** Exchanges that may wait to be written. */
   queue: number;
   batch_ms: number;
   kept_ms: number;
@@ -177,7 +176,6 @@ function createQueue(parts: EvidenceParts, upkeep: Upkeep, accepted: Drain, isUr
       }
     },
     write,
-    /** Half full: shadows should be shed. */
     isBehind: (): boolean => queue.length * 2 >= settings.queue || queue_bytes * 2 >= QUEUE_BYTES,
   };
 }
@@ -228,7 +226,6 @@ function createShadowQueue(parts: EvidenceParts, upkeep: Upkeep, queue: Queue) {
         if (!running) void run();
       }
     },
-    /** Records all waiting calls without their shadows. */
     leaveOut(): void {
       for (const waiting of tasks.splice(0)) addWithoutShadow(waiting);
     },
@@ -349,8 +346,7 @@ function createUpkeep({ store, clock, log, count, settings }: EvidenceParts) {
   const unrecorded = { shadow: 0, evidence: 0 };
   const steady = steadyTime({ store, clock });
   let tidied_at = Number.NEGATIVE_INFINITY;
-  /** The time by which all steps of the current round delete. */
-  let round: number | null = null;
+  let round: number | null = null; // the time of its steps, epoch ms
 
   const noteAllShed = async (): Promise<void> => {
     for (const reason of ['shadow', 'evidence'] as const) {

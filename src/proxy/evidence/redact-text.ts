@@ -2,10 +2,7 @@
 
 export const MASK = '[masked]';
 
-/**
- * Masks tokens, cards, e-mails, phones and document numbers; of URLs the origin stays.
- * @param opaqueIsFine a long run of letters and digits is an id here, not a key.
- */
+/** Masks secrets and personal data, and cuts URLs to the origin. @param opaqueIsFine a long run is an id, not a key. */
 export function maskText(text: string, opaqueIsFine: boolean): string {
   if (KNOWN_ID.test(text) || !SUSPECT.test(text)) return text;
   const short = text.includes('://') ? text.replaceAll(URL_TEXT, originOf) : text;
@@ -162,8 +159,7 @@ function maskedDigits(run: string): string {
   });
 }
 
-/** How deep nested encodings are decoded. */
-const ROUNDS = 3;
+const ROUNDS = 3; // nested encodings
 
 /** True when `shows` accepts the decoded text (percent, escapes, UTF-16, base64, hexadecimal), not the text itself. */
 export function hiddenIn(text: string, shows: (inner: string) => boolean, rounds = ROUNDS): boolean {

@@ -24,7 +24,6 @@ export function redactMessages({ request, answer, upstream }: CapturedMessages):
   };
 }
 
-/** A redacted copy of a JSON value, whose texts may be JSON too. */
 export function redactValue(value: unknown): unknown {
   return walk(value, TOP);
 }
@@ -89,7 +88,7 @@ function redactText(text: string, place: Place): string {
   if (text === '') return text;
   if (place.kind === 'url') return originOnly(text);
   if (place.kind !== 'plain' && place.kind !== 'id') return MASK;
-  const inside = jsonInside(text);
+  const inside = jsonInside(text); // a text may be JSON too
   if (inside !== null) return stringifyJson(walk(inside, { ...place, depth: place.depth + 1 }));
   const masked = maskText(text, isOpaqueFine(place.name));
   return masked.length > MAX_TEXT ? `${masked.slice(0, MAX_TEXT)}…` : masked;
@@ -216,7 +215,6 @@ const SECRET_WORDS = new Set(['auth', 'cvc', 'cvv', 'cvv2', 'jwt', 'pin', 'pwd',
 
 const CARDS = new Set(['cardnumber', 'pan', 'track1', 'track2', 'trackdata']);
 
-/** Contact details, and numbers of documents. */
 const CONTACTS =
   /mail|phone|telefono|telefone|celular|whatsapp|^(?:doc|document|identification|identificacion)(?:number|numero)?$/;
 const CONTACT_WORDS = new Set(['ci', 'cnpj', 'cpf', 'cuil', 'cuit', 'curp', 'dni', 'rfc', 'rut', 'taxid']);

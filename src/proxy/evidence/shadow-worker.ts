@@ -30,7 +30,6 @@ export interface ShadowParts {
   clock: Pick<Clock, 'now'>;
   log: Log;
   count: Count;
-  /** For reads only. */
   upstream: Upstream;
   /** For the control read of a double read. */
   legacy_upstream: Upstream;
@@ -56,7 +55,6 @@ interface Shadowed {
 export interface Shadow {
   /** Never throws: an error is logged, and the exchange stays as it was. */
   of(task: ShadowTask): Promise<Shadowed>;
-  /** Resolves when one more create may be worked on. */
   room(): Promise<void>;
 }
 

@@ -5,10 +5,7 @@ import type { Link } from './link.ts';
 import { nodesOf } from './order-transition.ts';
 import { changeLink } from './settle.ts';
 
-/**
- * Marks a sale as known to its till: an equal create is a new sale from now on (`docs/protocol.md` §3.9). When the
- * store can't write, only this process remembers the mark. @returns the link as stored afterwards.
- */
+/** Marks a sale as known to its till (`docs/protocol.md` §3.9); only in memory when the store can't write. */
 export async function markHeard(ports: Ports, link: Link): Promise<Link> {
   if (link.heard_by === 'till') return link;
   const marked = changeLink(ports, link, (current) =>
@@ -19,10 +16,7 @@ export async function markHeard(ports: Ports, link: Link): Promise<Link> {
   return written ?? link;
 }
 
-/**
- * Notes a read of a payment or merchant order by its number, and of the refunds that it shows. Only a notice contains
- * the number, so the read counts as an acknowledgement of the notice of the end.
- */
+/** Notes a read by a number that only a notice contains: it counts as an acknowledgement of the notice of the end. */
 export async function noteRead(ports: Ports, link: Link): Promise<void> {
   await Promise.all([hearNotice(ports, link), hearRefunds(ports, link)]);
 }

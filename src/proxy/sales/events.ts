@@ -20,7 +20,7 @@ const FEWEST_TRIES = 60;
 /** Links without an order id whose create may have reached upstream. */
 const ADOPTING: readonly LinkState[] = ['SENDING', 'IN_DOUBT', 'LOST'];
 
-/** The outcome of an event; `in_turn`: it is only put off. */
+/** `in_turn`: put off, and not counted as a try. */
 export type EventEnd = 'done' | 'parked' | 'expired' | 'later' | 'in_turn';
 
 /** Handles one inbox event: matched and read → done; no link yet → parked; unreadable now → later. */
@@ -73,10 +73,7 @@ async function matchingLink(ports: Ports, event: InboxEvent): Promise<Link | nul
   return ports.store.links.linkByReference(event.user_id, event.reference);
 }
 
-/**
- * Reads the order of an event, after a create that still runs. If the create ends without an order id, the event's
- * order is adopted, provided that it has the reference that was sent.
- */
+/** Reads the order after a running create; a create without an order id adopts it if its reference is the one sent. */
 async function readFor(ports: Ports, link: Link, order_id: string): Promise<'read' | 'unread' | 'absent' | 'foreign'> {
   if (!ORDER_ID.test(order_id)) return 'foreign';
   const token = await credentialOf(ports, link.merchant_id);
@@ -124,7 +121,6 @@ async function park(ports: Ports, event: InboxEvent): Promise<EventEnd> {
   return state;
 }
 
-/** The order was read a moment ago, and the next read has to wait. */
 async function inTurn(ports: Ports, event: InboxEvent, wait_ms: number): Promise<EventEnd> {
   await ports.store.events.saveEvent(event.sequence, { next_attempt_at: ports.clock.now() + wait_ms });
   return 'in_turn';

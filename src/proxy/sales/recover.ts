@@ -128,10 +128,7 @@ export function isGone({ clock, memory }: Ports, link: Link): boolean {
   return tickOf(clock) - known.since_ms >= UNFOUND_MS;
 }
 
-/**
- * Reads a released order (`isReleased`), because it may still be paid at its terminal. While upstream does not say how
- * it stands, the looks go on for as long as an event would wait.
- */
+/** Reads a released order, which may still be paid; without an answer, for as long as an event would wait. */
 async function lookAtReleased(ports: Ports, link: Link): Promise<void> {
   const { clock, settings } = ports;
   const { awaited } = ports.memory.sales;
@@ -170,15 +167,12 @@ async function stays(ports: Ports, link: Link, is_first: boolean): Promise<void>
   await changeLink(ports, link, (current) => ({ change: nextLook(ports, current) }));
 }
 
-/**
- * Reports a link as lost and frees its unit, unless it has changed since it was read: a till may have found its order.
- * @param why for the audit line. @returns true when it is lost now.
- */
+/** Reports a link as lost and frees its unit, unless it changed since it was read. @returns true when it is lost. */
 export async function giveUp(ports: Ports, link: Link, why: Spoken): Promise<boolean> {
   const now = ports.clock.now();
   const merchant = await ports.store.merchants.merchant(link.merchant_id);
   const after = await changeLink(ports, link, (current) => {
-    if (current.revision !== link.revision) return null;
+    if (current.revision !== link.revision) return null; // a till may have found its order
     const change = lost(current, now);
     const news = current.family === 'qr' ? endOfMerchantOrder(current, { ...current, ...change }, now) : [];
     const notices = noticesFor(ports, current, merchant, news);

@@ -71,10 +71,7 @@ export async function lookAtLink(
 /** A read gets at least this long, even past its deadline: most are answered in a few milliseconds. */
 const SHORTEST_READ_MS = 250;
 
-/**
- * `GET /v1/orders/{id}`; null when it can't be read now, `missing` when upstream answers that it does not exist.
- * @param deadline epoch ms at which the read is cut, because its caller has to answer.
- */
+/** Null when the order can't be read now, `missing` when it does not exist. @param deadline epoch ms, cuts the read. */
 export async function readOrder(
   ports: Ports,
   token: Secret,
@@ -147,10 +144,9 @@ export async function markSent(ports: Ports, link: Link): Promise<Link> {
 }
 
 /**
- * `POST /v1/orders/{id}/cancel`, with one key until upstream can do it. The key depends on the revision: a later cancel
- * is another operation.
+ * Sends the cancel with one key until upstream can do it. The key depends on the revision: a later cancel is another
+ * one.
  * @param deadline epoch ms until which a till waits; 0: no till waits, and the cancel is sent once.
- * @throws Error for a link without an order id, which is a defect.
  */
 export async function sendCancel(
   ports: Ports,

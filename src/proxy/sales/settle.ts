@@ -21,15 +21,12 @@ export interface Decision extends LinkExtra {
 /** Work on one link is serialized, so lost races are rare; more in a row are a defect. */
 const MAX_RACES = 8;
 
-/**
- * Commits what `decide` decides about the link; null changes nothing. Returns the link as stored afterwards.
- * @throws PuenteError store_failed when the commit can't be proved.
- */
+/** Commits what `decide` returns; null changes nothing. @throws PuenteError store_failed for a commit without proof. */
 export async function changeLink(ports: Ports, link: Link, decide: (current: Link) => Decision | null): Promise<Link> {
   return (await commitChange(ports, link, decide)).link;
 }
 
-/** The same; with the link as it was before, null when nothing was committed. */
+/** With the link as it was before; null when nothing was committed. */
 async function commitChange(
   ports: Ports,
   link: Link,
@@ -184,7 +181,6 @@ export function settlementTime(ports: Ports, link: Link): number {
   return link.created_at + deadline_ms + settle_after_ms;
 }
 
-/** Notices in the dialect and form of the merchant's settings. */
 export function noticesFor(ports: Ports, link: Link, merchant: Merchant | null, news: News[]): NewNotice[] {
   if (news.length === 0) return [];
   const { merchants, notices } = ports.settings;

@@ -72,7 +72,6 @@ interface Pages {
 /**
  * Gives out a page of due links before the next one is read. A page of which no link may start is read again once per
  * poll. A stale page does no harm: `lookAfter` reads each link first, and leaves one that is not due.
- * @param full merchants of which no more links may start.
  */
 function createPages(ports: Ports, mayStart: (link: Link) => boolean, full: () => string[]): Pages {
   const underWay = createEntries<true>();
@@ -128,10 +127,7 @@ async function follow(ports: Ports, event: InboxEvent): Promise<string | null> {
   return end === 'in_turn' ? null : end;
 }
 
-/**
- * Runs the work with its own ports, and reports it to telemetry if it called upstream, had an outcome or failed.
- * @param work resolves with its outcome, null when there was nothing to do; what it throws is thrown.
- */
+/** Runs the work with its own ports; reports it if it called upstream, failed, or had an outcome (not null). */
 export async function workOn(
   ports: Ports,
   telemetry: Telemetry | null,
