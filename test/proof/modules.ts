@@ -128,6 +128,6 @@ export const groups: readonly Group[] = [
       'src/proxy/evidence/redact-text.ts',
       'src/proxy/telemetry/telemetry.ts',
     ],
-    tests: ['test/proxy/evidence/redact.test.ts', 'test/proof/redaction*.test.ts'],
+    tests: ['test/proxy/evidence/redact.test.ts', 'test/proxy/notices/notice.test.ts', 'test/proof/redaction*.test.ts'],
   },
 ];

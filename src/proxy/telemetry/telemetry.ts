@@ -79,11 +79,11 @@ const GATHERED_MS = 100;
 /**
  * Standard output that never blocks a call (`test/faults/README.md` F63). Lines wait for a slow reader, then they are dropped; all are
  * once the output is closed.
- * @param dropped called for each line that is lost.
+ * @param dropped called for each line that is lost. @param fd the output; another one in tests.
  */
-export function standardOutput(dropped: () => void): { write(line: string): void } {
+export function standardOutput(dropped: () => void, fd = 1): { write(line: string): void } {
   const output = pino.destination({
-    fd: 1,
+    fd,
     sync: false,
     maxLength: MAX_WAITING_BYTES,
     minLength: GATHERED_BYTES,

@@ -1,0 +1,57 @@
+/** What stands beside the log lines in `telemetry.ts`: an output that is closed or full, and the metrics. */
+import { openSync } from 'node:fs';
+import { expect, it, vi } from 'vitest';
+import type { Room } from '../../src/proxy/records/upkeep.ts';
+import type { Store } from '../../src/proxy/store.ts';
+import { createMetrics, standardOutput } from '../../src/proxy/telemetry/telemetry.ts';
+
+it('a line for an output that takes no more is counted, and blocks nothing', async () => {
+  let dropped = 0;
+  const output = standardOutput(() => dropped++, openSync('/dev/full', 'w'));
+  output.write(`${'x'.repeat(4_000)}\n`);
+  await vi.waitFor(() => {
+    output.write('one more\n');
+    expect(dropped).toBeGreaterThan(0);
+  });
+});
+
+/** A store as the gauges read it. */
+function storeWith(heap: { used_bytes: number; total_bytes: number } | null, free_bytes: number | null): Store {
+  const room: Room = { level: 'low', free_bytes, log_bytes: 7, is_log_large: false };
+  const counts = { links: { LIVE: 2 }, notices_pending: 3, events_waiting: 4 };
+  return { upkeep: { counts: async () => counts, writerHeap: () => heap, room: () => room } } as unknown as Store; // all that is read
+}
+
+const admission = { level: () => 'reads' as const, callsUnderWay: () => 5 };
+
+it('metrics show the store, the upstream calls by class, and only what a store has', async () => {
+  const metrics = createMetrics();
+  metrics.count('backups', 'made');
+  metrics.count('stale_versions');
+  metrics.observe('create_intent', '2xx', 20);
+  metrics.notice('delivered');
+  metrics.upstream('create', 'answered', 201, 30);
+  metrics.upstream('create', 'broken', null, 30);
+  const without = await metrics.render(storeWith(null, null), admission);
+  expect(without.text).not.toMatch(/^puente_writer_heap_bytes\{|^puente_disk_bytes\{kind="free"\}/m);
+  expect(without.text).toMatch(/^puente_upstream_seconds_count\{call="create",outcome="2xx"\} 1$/m);
+  expect(without.text).toMatch(/^puente_upstream_seconds_count\{call="create",outcome="broken"\} 1$/m);
+  const found = await metrics.read(storeWith({ used_bytes: 8, total_bytes: 9 }, 10), admission);
+  const valuesOf = (name: string) =>
+    found.find((one) => one.name === name)?.values.map(({ labels, value }) => [labels, value]);
+  expect(valuesOf('puente_links')).toEqual([[{ state: 'LIVE' }, 2]]);
+  expect(valuesOf('puente_waiting')).toEqual([
+    [{ kind: 'notices' }, 3],
+    [{ kind: 'events' }, 4],
+  ]);
+  expect(valuesOf('puente_shedding')).toEqual([[{}, 2]]);
+  expect(valuesOf('puente_disk_level')).toEqual([[{}, 1]]);
+  expect(valuesOf('puente_writer_heap_bytes')).toEqual([
+    [{ kind: 'used' }, 8],
+    [{ kind: 'total' }, 9],
+  ]);
+  expect(valuesOf('puente_disk_bytes')).toEqual([
+    [{ kind: 'write_ahead_log' }, 7],
+    [{ kind: 'free' }, 10],
+  ]);
+});
