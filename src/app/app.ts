@@ -25,9 +25,9 @@ import type { WorkerSide } from './workers.ts';
 export type { AppParts };
 
 export interface App extends Started {
-  /** Set in one of several processes of this host. */
+  /** Set in a worker process; null in a single process. */
   worker: WorkerSide | null;
-  /** Loads the API and console of operators, which no till needs; without it, the first operator waits. */
+  /** Imports the operators' API and console before their first request; tills use neither. */
   loadRest(): Promise<void>;
   /** Stops accepting, lets running calls end within the grace period, and closes the store. */
   close(): Promise<void>;
@@ -35,7 +35,7 @@ export interface App extends Started {
 
 /**
  * Starts everything: tables and their proofs first, then the store, then the doors.
- * @throws PuenteError bad_tables, store_unusable or bad_setting; then nothing listens.
+ * @throws PuenteError bad_tables, store_unusable or bad_setting; the caller then ends the process.
  */
 export async function startApp(config: Config, parts: AppParts = {}): Promise<App> {
   const remarks: string[] = [];
@@ -65,7 +65,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const work = startWork(ports, config, metrics, policy, public_url, telemetry);
   const state = { ready: true };
   if (sandbox !== null) attachSandbox(sandbox, ports, webhook_secret, publicDoor.own_url, () => state.ready);
-  // A made token has to be printed, and what is printed is kept in logs: that is for a first try-out alone.
+  // A generated token is printed and so ends up in logs: only a sandbox without configured operators gets one.
   const ops_token_made = sandbox !== null && hasNoPeople(config.ops);
   const ops_token = ops_token_made ? new Secret(randomBytes(24).toString('base64url')) : config.ops.token;
   const shown = worker === null ? metrics : { ...metrics, render: worker.pageOfAll };
@@ -105,15 +105,12 @@ function outboundPolicy({ outbound }: Config): OutboundPolicy {
   return { allow_private, allow_http, ports: [...ports], own_hosts: [] };
 }
 
-/**
- * A worker that stops says `Connection: close` in its answers for so long; clients then reconnect to the other workers. A
- * connection in use has calls more often than this.
- */
+/** A stopping worker answers `Connection: close` this long: clients in use call sooner, and reconnect elsewhere. */
 const WORKER_FAREWELL_MS = 1_000;
 
 /**
- * The ops door goes last: while calls under way end, its `/readyz` tells a balancer 503 (`test/faults/README.md` F53). That of a
- * worker goes first: the others go on answering for the host, and its leaving is no news to a balancer.
+ * Closes the ops door last: its `/readyz` answers a load balancer 503 while calls end (`test/faults/README.md` F53).
+ * A worker closes its own first, because the other workers keep answering for the host.
  */
 async function closeDoors(
   publicDoor: Listening,
@@ -129,7 +126,7 @@ async function closeDoors(
   await opsDoor.close(Math.max(0, end - performance.now()));
 }
 
-/** The sandbox notifies our own door of its events; after a reset or a restore, links to orders that it does not know are closed. */
+/** Sends the sandbox's events to the public door; after its reset or restore, closes links to orders that it lost. */
 function attachSandbox(
   sandbox: Sandbox,
   ports: Ports,
@@ -143,17 +140,17 @@ function attachSandbox(
   world.onReset(async () => {
     if (!isRunning()) return;
     world.configure(webhooks);
-    // A create that is under way ends by itself; what has its order has lost it.
+    // A create in flight ends normally; only links that have an order id have lost their order.
     await closeLeftovers(ports, sandbox, (link) => link.order_id !== null);
   });
 }
 
-/** A public address of this machine would lead to our own doors, whatever name it is called by. */
+/** Addresses of this machine: a notice URL that resolves to one of them would reach Puente's own doors. */
 function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((found = []) => found.map(({ address }) => address));
 }
 
-/** The ops door serves a few people on one network. */
+/** Limits of the ops door, which serves a few people on one network. */
 const opsLimits = {
   headers_timeout_ms: 10_000,
   request_timeout_ms: 30_000,

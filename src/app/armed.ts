@@ -1,13 +1,12 @@
-/** For crash tests alone: the one point at which this process ends itself, and when it may have one. */
-
+/** For crash tests only: arms the one failpoint at which this process kills itself. */
 import type { Config } from '../config/config.ts';
 import { isLoopback } from '../config/contradictions.ts';
 import { PuenteError } from '../error.ts';
 import { type Failpoint, failpoints, noFailpoint } from '../proxy/process-memory.ts';
 
 /**
- * `CRASH_TEST_FAILPOINT` is a point's name, or `name:n` for the n-th time that it is passed; then the process is killed hard.
- * @throws PuenteError bad_setting outside of a test, with an upstream on another machine, and for a point that there is not.
+ * `CRASH_TEST_FAILPOINT` is a failpoint's name, or `name:n` for its n-th pass; the process then kills itself (SIGKILL).
+ * @throws PuenteError bad_setting outside of tests, with an upstream on another machine, or for an unknown failpoint.
  */
 export function armedFailpoint(
   environment: NodeJS.ProcessEnv,
@@ -15,7 +14,7 @@ export function armedFailpoint(
 ): Failpoint {
   const armed = environment.CRASH_TEST_FAILPOINT;
   if (armed === undefined || armed === '') return noFailpoint;
-  // An upstream on this machine may still lead to a real one, so that a test has to say that it is one.
+  // An upstream on this machine may still forward to a real one, so NODE_ENV must be `test` as well.
   if (environment.NODE_ENV !== 'test' || !isHere(upstream) || !isHere(legacy_upstream)) {
     throw refused('is for crash tests alone, with NODE_ENV=test and every upstream on this machine; remove it');
   }

@@ -1,11 +1,10 @@
-/** Keeps what the process has in memory to itself: no debugger and no memory image in production, and no secret in its last words (`test/faults/README.md` F135). */
-
+/** No debugger or memory dump in production, and no secret in a crash message (`test/faults/README.md` F135). */
 import { PuenteError } from '../error.ts';
 import { maskText } from '../proxy/evidence/redact-text.ts';
 
-/** Options of Node that expose the memory of the process, or write it to disk. */
+/** Node options that expose the memory of the process, or write it to disk. */
 const ONLOOKERS = /(?<!\S)--(?:inspect|heap-prof|heapsnapshot|abort-on-uncaught-exception)[\w-]*/;
-/** Characters of a crash message; deeper frames add nothing. */
+/** Longest crash message, characters; deeper stack frames add nothing. */
 const MAX_WORDS = 4_000;
 
 export interface Circumstances {
@@ -13,7 +12,7 @@ export interface Circumstances {
   is_production: boolean;
   /** `process.execArgv`, and `NODE_OPTIONS`. */
   options: readonly string[];
-  /** Where a debugger can attach already; undefined for nowhere. */
+  /** Where a debugger can attach; undefined when none can. */
   inspector_url: string | undefined;
 }
 
@@ -28,10 +27,7 @@ export function refuseOnlookers({ is_production, options, inspector_url }: Circu
   );
 }
 
-/**
- * Diagnostic reports leave the environment out, the signal that would open a debugger does nothing, and an uncaught
- * error ends the process with its masked text alone, without the properties of the error.
- */
+/** Diagnostic reports omit the environment, SIGUSR1 opens no debugger, and a crash prints only `lastWords`. */
 export function keepDiscreet(): void {
   if (process.report !== undefined) process.report.excludeEnv = true;
   process.on('SIGUSR1', () => undefined);

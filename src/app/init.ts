@@ -1,4 +1,4 @@
-/** What `puente init` does with its answers: a configuration with its reasons, and each secret in a file of its own. */
+/** Writes what `puente init` collected: a configuration with comments, and each secret in its own file. */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -10,9 +10,9 @@ import { readTls } from './public.ts';
 
 const CONFIG_NAME = 'puente.yaml';
 const SECRETS_NAME = 'secrets';
-/** 256 bits; in base64 above every shortest length that a setting asks for. */
+/** 256 bits; in base64 longer than the minimum of any setting. */
 const SECRET_BYTES = 32;
-/** What an operator wants to set next, shown with its default. */
+/** Settings that operators usually set next; the file shows them with their defaults. */
 const OFFERED = [
   'webhook.secret_file',
   'merchants.notice_url',
@@ -22,7 +22,6 @@ const OFFERED = [
   'backup.directory',
 ];
 
-/** What `puente init` is handed. */
 export const installer: Installer = {
   check: complaintAbout,
   isSecret,
@@ -31,7 +30,7 @@ export const installer: Installer = {
   write: writeInstallation,
 };
 
-/** What is wrong with a certificate chain and its key, as the start of the door would say it; null when they belong together. */
+/** What is wrong with a certificate chain and its key, in the words of a failed start; null when they match. */
 function checkPair(certificate_file: string, key_file: string): string | null {
   try {
     readTls({ public: { tls: { certificate_file, key_file } } });
@@ -42,7 +41,7 @@ function checkPair(certificate_file: string, key_file: string): string | null {
   }
 }
 
-/** @throws PuenteError refused when a configuration is there that may not be written anew. */
+/** @throws PuenteError refused when a configuration exists and `force` is not set. */
 function refuseOverwriting({ into, force }: Pick<InitOrder, 'into' | 'force'>): void {
   const path = join(resolve(into), CONFIG_NAME);
   if (force || !existsSync(path)) return;
@@ -53,8 +52,8 @@ function refuseOverwriting({ into, force }: Pick<InitOrder, 'into' | 'force'>): 
 }
 
 /**
- * Judges everything beside what is there, and puts it in its place afterwards: a refusal leaves every file as it was.
- * @throws PuenteError refused when something is there already, bad_setting with the sentences of the settings.
+ * Writes and validates temporary files, then renames them: a refusal leaves every existing file unchanged.
+ * @throws PuenteError refused when a file exists already, bad_setting with the messages of the settings.
  */
 function writeInstallation(order: InitOrder): InitOutcome {
   refuseOverwriting(order);
@@ -66,7 +65,7 @@ function writeInstallation(order: InitOrder): InitOutcome {
   refuseGivenTwice(written, order.force);
   for (const path of [config, ...written.map((file) => file.path)]) refuseNoFile(path);
 
-  // A Puente that is started meanwhile sees the old ones or the new ones.
+  // A Puente that starts meanwhile reads complete files, old or new.
   const beside = (path: string): string => `${path}.${process.pid}.new`;
   const isWritten = new Set(written.map(({ path }) => path));
   const proved = (path: string): string => (isWritten.has(path) ? beside(path) : path);
@@ -103,7 +102,7 @@ function refuseGivenTwice(files: readonly SecretFile[], force: boolean): void {
   throw new PuenteError('refused', `${there.path} is there already; write it anew with --force, or move it away.`);
 }
 
-/** Nothing takes the place of a folder, and half of the files would have been replaced when that shows. */
+/** Checked first, because a rename onto a folder fails after half of the files were replaced. */
 function refuseNoFile(path: string): void {
   if (!existsSync(path) || statSync(path).isFile()) return;
   throw new PuenteError(
@@ -123,7 +122,7 @@ function draftOf(order: InitOrder, into: string, secrets: readonly (readonly [st
   ]);
 }
 
-/** Relative paths would count from wherever Puente is started. */
+/** Makes paths absolute: a relative one would depend on the directory in which Puente is started. */
 function anywhere(path: string, text: string): string {
   return text !== '' && /(_file|_dir|\.directory)$/.test(path) ? resolve(text) : text;
 }
@@ -151,17 +150,16 @@ function missing({ settings }: InitOrder, { has_webhook_secret }: InstallationSe
   ];
 }
 
-/** The folders on the way to a path that are not there yet, the deepest first. */
+/** The missing folders of a path, deepest first. */
 function missingFolders(path: string): string[] {
   return existsSync(path) ? [] : [path, ...missingFolders(dirname(path))];
 }
 
-/** @param folders the deepest first; one that was never made, or that somebody else uses by now, stays as it is. */
+/** @param folders deepest first; a folder that is missing or not empty is left alone. */
 function removeEmpty(folders: readonly string[]): void {
   for (const folder of folders) if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder);
 }
 
-/** For this user alone. */
 function writePrivate(path: string, text: string): void {
   writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
 }
@@ -173,33 +171,32 @@ function unwritable(into: string, error: unknown): PuenteError {
   });
 }
 
-// The files of secrets that `puente init` writes: the one that a person names is taken, the others are made.
+// Secret files: files that the operator names are used, the others are generated.
 
 interface SecretFile {
-  /** The setting that names it. */
+  /** The setting that names the file. */
   setting: string;
   path: string;
   about: string;
-  /** Null: a file that is there stays, since others rely on it; where there is none, a random secret is made. */
+  /** Null: an existing file is kept, since others rely on it; a missing one gets a random secret. */
   text: string | null;
 }
 
 interface InstallationSecrets {
-  /** Files that Puente writes, or has written before: the secret key first, then the tokens of people. */
+  /** Files that Puente writes, or wrote before: the secret key first, then the operators' tokens. */
   files: SecretFile[];
-  /** The settings that name these files. @param placed where a file lies. */
+  /** The settings that name these files. @param placed maps the final path of a file to its path now. */
   settings(placed: (path: string) => string): (readonly [setting: string, value: unknown])[];
-  /** For the person who set this up: the sole owner's, or the first person's. */
+  /** The token file of the sole owner, or of the first person. */
   token_file: string;
   has_webhook_secret: boolean;
 }
 
-/** An empty text is no setting. */
+/** An empty text counts as not set. */
 function isGiven(settings: InitOrder['settings'], name: string): boolean {
   return (settings[name] ?? '') !== '';
 }
 
-/** @param folder of the secrets. */
 function secretsOf({ people, settings, webhook_secret, postgres_url }: InitOrder, folder: string): InstallationSecrets {
   const file = (setting: string, name: string, about: string, text: string | null = null): SecretFile[] =>
     isGiven(settings, setting) ? [] : [{ setting, path: join(folder, name), about, text }];
@@ -211,7 +208,7 @@ function secretsOf({ people, settings, webhook_secret, postgres_url }: InitOrder
     about: `the token of ${name}, ${role} of the ops door`,
     text: null,
   }));
-  // A webhook secret that was given before is kept, as the generated ones are.
+  // A webhook secret of an earlier run is kept, like the generated ones.
   const has_webhook = webhook_secret !== null || existsSync(join(folder, 'webhook-secret'));
   const key = 'seals what is kept: keep a copy apart from the data, since no backup opens without it';
   const named = [

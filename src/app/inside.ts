@@ -1,5 +1,4 @@
-/** Everything behind the doors: tables, store, upstreams, evidence, and the ports that is made of them. */
-
+/** Opens everything behind the doors: tables, store, upstreams and evidence, and makes the ports of them. */
 import { mkdirSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { join } from 'node:path';
@@ -28,12 +27,12 @@ const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
 
 export interface Inside {
   ports: Ports;
-  /** For what is about no call: the ports's own names the sale of the call that something was started in. */
+  /** The log of the process; its lines name no sale unless the caller does. */
   log: Log;
   sandbox: Sandbox | null;
   /** Base URL of the legacy API. */
   legacy_url: string;
-  /** Writes what evidence waits, and lets the calls under way end; then the store may be closed. */
+  /** Writes queued evidence and waits for upstream calls in flight; the store may be closed afterwards. */
   settle(): Promise<void>;
 }
 
@@ -72,7 +71,7 @@ export async function openInside(
     legacy_upstream,
     settings: evidenceSettings(config),
     isBusy: () => admission.level() !== 'nothing',
-    // The runtime has the evidence as a part, and is there before anything is shadowed.
+    // `ports` is made below, before any call is shadowed.
     identify: (token) => sellerOf(ports, token),
     fingerprint: (token) => vault.fingerprint(token),
   });
@@ -104,7 +103,7 @@ export async function openInside(
   };
 }
 
-/** Proxied calls do not say the seller's site, on which the rules of orders depend. */
+/** Merchant and site of a token. The rules of orders depend on the site, which proxied calls do not contain. */
 async function sellerOf(ports: Ports, token: Secret): Promise<{ merchant_id: string; site: string | null } | null> {
   const identity = await identify(ports, token);
   return identity.kind === 'accepted' ? { merchant_id: identity.merchant.id, site: identity.merchant.site } : null;
@@ -144,13 +143,13 @@ function upstreamClient(
   });
 }
 
-/** Loaded only where the sandbox is upstream: a start with a real upstream is faster without its hundred files. */
+/** Imported only when used: a start with a real upstream is faster without its hundred files. */
 async function ownSandbox(config: Config): Promise<Sandbox> {
   const { startSandbox } = await import('../sandbox/server.ts');
   return startSandbox(sandboxOptions(config));
 }
 
-/** The sandbox sends its events to our own door, whose certificate may be a private one. */
+/** The sandbox sends its webhooks to the public door, whose certificate may come from a private authority. */
 function sandboxOptions(config: Config): SandboxOptions {
   const { settings, local_notification_urls, keeps_world, ...rest } = config.sandbox;
   const tls = readTls(config);
@@ -176,7 +175,7 @@ function makeDirectory(path: string): void {
 
 // Telemetry, when the standard OTEL variables are set.
 
-/** @param readings what `/metrics` shows. @returns null unless one of those variables is set. */
+/** @param readings the values of `/metrics`. @returns null unless one of those variables is set. */
 export function observe(
   config: Config,
   { environment = {} }: AppParts,

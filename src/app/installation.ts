@@ -1,5 +1,4 @@
-/** What the doctor is given: the installation, its listeners, and a Puente that is not running. */
-
+/** Facts for the doctor: the installation, its doors, and a Puente that is not running. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +24,7 @@ import { examineFile } from '../store/sqlite/examine.ts';
 import { version } from '../version.ts';
 import { backupEvery_ms } from './open-store.ts';
 
-/** @param urls base URLs of the upstreams as they are in force. */
+/** @param urls base URLs of the upstreams in force. */
 export function installationOf(
   config: Config,
   urls: { orders: string; legacy: string },
@@ -56,7 +55,7 @@ export function installationOf(
   };
 }
 
-// The listeners as the doctor sees them: from the settings, and from the certificate's file.
+// The doors for the doctor, from the settings and the certificate file.
 
 export function doorsOf(config: Config): Doors {
   const { url, host, port, tls } = config.public;
@@ -70,7 +69,7 @@ export function doorsOf(config: Config): Doors {
   };
 }
 
-/** The first one of the chain, which is the door's own. */
+/** Reads the first certificate of the chain, which is the door's own. */
 function certificateOf(file: string): Certificate {
   try {
     const { subjectAltName = '', validTo } = new X509Certificate(readFileSync(file));
@@ -81,9 +80,9 @@ function certificateOf(file: string): Certificate {
   }
 }
 
-// The doctor's look at a Puente that is not running: its settings, its doors, what is around it, and its database.
+// The offline examination: settings, doors, upstreams and database of a Puente that is not running.
 
-/** Changes nothing; sends a real upstream one HEAD request. Settings that are refused are a finding. */
+/** Changes nothing; sends each real upstream one HEAD request. Refused settings are a finding. */
 export async function examineOffline(
   env: NodeJS.ProcessEnv,
   cwd: string,

@@ -33,7 +33,7 @@ export async function openStore(
   const failpoint = parts.failpoint === undefined ? {} : { failpoint: parts.failpoint };
   const { url, ...server } = config.postgres;
   if (url !== null) {
-    // The client of a server is loaded where there is one.
+    // The client of a database server is imported only where one is configured.
     const { openPostgresStore } = await import('../store/postgres/store.ts');
     return openPostgresStore({ url, ...server, ...sealing, ...failpoint });
   }
@@ -47,7 +47,7 @@ export function keyMarkOf(vault: Vault): string {
   return vault.keyed('key-check', 'puente');
 }
 
-/** Null: no schedule. The copies of a server's database are made by the server. */
+/** Null: no schedule; backups of a database server are made by that server. */
 export function backupEvery_ms({ postgres, backup }: Config): number | null {
   return postgres.url === null ? backup.every_ms : null;
 }
@@ -64,7 +64,7 @@ function fileOptions(config: Config, parts: AppParts, { log, vault, metrics }: S
   };
 }
 
-/** Each change is an alert, also the one for the better. */
+/** Reports every change of room on the disk, improvements too. */
 function tellRoom(log: Log, metrics: Metrics): (room: Room) => void {
   return ({ level, is_log_large, free_bytes, log_bytes }) => {
     metrics.count('disk', is_log_large ? 'log_large' : level);
@@ -75,9 +75,9 @@ function tellRoom(log: Log, metrics: Metrics): (room: Room) => void {
   };
 }
 
-// `puente migrate-store` on the settings in force: which file, which server, and that the secret key is theirs.
+// `puente migrate-store`: file, server and secret key come from the settings in force.
 
-/** @throws PuenteError bad_setting without `postgres.url`, and whatever the transfer refuses. */
+/** @throws PuenteError bad_setting without `postgres.url` or the file, and the errors of the transfer. */
 export async function migrateStore(
   env: NodeJS.ProcessEnv,
   cwd: string,

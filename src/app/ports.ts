@@ -1,4 +1,4 @@
-/** The ports of the proxy, made from the settings. */
+/** Makes the ports of the proxy from the settings. */
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,10 +22,10 @@ import type { Sandbox } from '../sandbox/server.ts';
 import type { StartStep } from './welcome.ts';
 import type { joinWorkers } from './workers.ts';
 
-/** A sandbox that was restarted has forgotten its orders; this many leftover links are closed at most. */
+/** Most links that are closed at once after a sandbox lost its orders. */
 const MAX_LEFTOVERS = 10_000;
 
-/** The parts that differ between starts; the rest is made here. */
+/** Parts that the caller makes; `createPorts` makes the rest. */
 export interface PortParts extends Pick<Ports, 'store' | 'upstreams' | 'tables' | 'vault' | 'clock' | 'log' | 'count'> {
   evidence: Omit<Ports['evidence'], 'safety'>;
   random: () => number;
@@ -62,10 +62,9 @@ function noticeUrls({ outbound: { allow_private, allow_http, ports } }: Config):
 }
 
 /**
- * A sandbox that does not keep its world starts empty, and so does one after a reset: links and sales of orders that it does
- * not know must not hold terminals. One that keeps its world goes on with the legacy sales too.
- * @param which of the links may be closed.
- * @returns how many were closed.
+ * Closes links and ends legacy sales that a fresh or reset sandbox has lost, so that they hold no terminals. A sandbox
+ * that restored its world keeps its legacy sales too.
+ * @param which links may be closed. @returns how many were closed.
  */
 export async function closeLeftovers(
   runtime: Ports,
@@ -73,17 +72,17 @@ export async function closeLeftovers(
   which: (link: Link) => boolean = () => true,
 ): Promise<number> {
   const due = await runtime.store.links.dueLinks(Number.MAX_SAFE_INTEGER, MAX_LEFTOVERS);
-  // What became of a create in doubt is asked by its key, which a world that was kept still knows.
+  // A create in doubt is resolved by its idempotency key, which a restored world still has.
   const isLost = ({ order_id }: Link): boolean => (order_id === null ? !is_restored : !world.orders.has(order_id));
   const leftovers = due.filter((link) => which(link) && isLost(link));
   const close = (link: Link) => changeLink(runtime, link, () => ({ change: lost(link, runtime.clock.now()) }));
-  // A read that was answered before the reset is applied first: it would bring the link back to life.
+  // The mutex lets a read that was answered before the reset apply first: later it would reopen the link.
   for (const link of leftovers) await runtime.memory.mutex.run(`order:${link.order_id}`, () => close(link));
   const keepsLegacy = is_restored && world.intents.size + world.qr_orders.size > 0;
   return leftovers.length + (keepsLegacy ? 0 : await endLegacySales(runtime));
 }
 
-/** A create that is being proxied now ends by itself. */
+/** Ends the open legacy sales, except a create that is being proxied now: it ends normally. */
 async function endLegacySales({ store, clock }: Ports): Promise<number> {
   let ended = 0;
   for (const { id } of await store.merchants.merchants()) {
@@ -96,7 +95,7 @@ async function endLegacySales({ store, clock }: Ports): Promise<number> {
   return ended;
 }
 
-/** The key of the settings; the sandbox makes one in the data directory and says so (`docs/architecture.md` Decision 9). */
+/** The configured key, or the sandbox's own, generated in the data directory (`docs/architecture.md` Decision 9). */
 export function secretKey(config: Config, remarks: string[]): Secret {
   if (config.secret_key !== null) return config.secret_key;
   const path = join(config.data_dir, 'sandbox.key');
@@ -122,25 +121,25 @@ function coreSettings(config: Config): CoreSettings {
   };
 }
 
-/** What a test may hand in instead of the real thing. */
+/** Optional parts: replacements for tests, and hooks of the process. */
 export interface AppParts {
   clock?: Clock;
-  /** [0, 1): jitter of pauses. */
+  /** Jitter of pauses, in [0, 1). */
   random?: () => number;
   log?: Log;
-  /** Proved and compiled already, e.g. to watch which rows fire. */
+  /** Proved and compiled already, for example to observe which rows fire. */
   tables?: Tables;
   failpoint?: Failpoint;
-  /** In one of several processes of this host: shares the metrics of all of them. */
+  /** Set in a worker process: shares the metrics of all workers. */
   joinWorkers?: typeof joinWorkers;
-  /** Called at the end of each step of the start. */
+  /** Called after each step of the start. */
   onStep?: (step: StartStep) => void;
-  /** The store can't be trusted any more. */
+  /** Called when the store can't be trusted any more. */
   onFatal?: (error: PuenteError) => void;
   /** Free bytes of the disk. */
   free_bytes?: () => Promise<number>;
-  /** With the standard variables of OpenTelemetry; without it there is no telemetry. */
+  /** Source of the standard OpenTelemetry variables; without it there is no telemetry. */
   environment?: NodeJS.ProcessEnv;
-  /** Upper limit of the database in pages: a disk that is full. */
+  /** Upper limit of the database, pages; simulates a full disk. */
   max_pages?: number;
 }

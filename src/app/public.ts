@@ -30,7 +30,7 @@ export interface PublicParts {
 }
 
 /**
- * A door that is closed has also done what follows its answers.
+ * Opens the door; its `close` also waits for the work that follows answers.
  * @throws PuenteError bad_setting when the address or the certificate can't be used.
  */
 export async function openPublicDoor(parts: PublicParts): Promise<Listening & { own_url: string }> {
@@ -70,7 +70,7 @@ export async function openPublicDoor(parts: PublicParts): Promise<Listening & { 
   };
 }
 
-/** The URL of a door on this machine. */
+/** The URL of a door, as reached from this machine. */
 export function doorUrl(scheme: string, host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   return `${scheme}://${name.includes(':') ? `[${name}]` : name}:${port}`;
@@ -97,7 +97,7 @@ function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
       observe: parts.metrics.observe,
     }),
   );
-  // The sandbox's control door needs no token and shows tokens, so it is only reached on its own port.
+  // The sandbox's control door needs no token and shows tokens, so only the sandbox's own port serves it.
   app.use('/_sandbox', (_request, response) => sendAnswer(response, notSupported));
   app.use(unknownEndpoints({ carry: passthrough.handler }));
   const tell: ErrorRequestHandler = (error: unknown, request, response, _next) => {
@@ -108,8 +108,8 @@ function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
 }
 
 /**
- * The door's certificate chain and key, PEM; null when it speaks plain HTTP.
- * @throws PuenteError bad_setting when a file can't be read, is no PEM, or the two don't belong together.
+ * The door's certificate chain and key, PEM; null for plain HTTP.
+ * @throws PuenteError bad_setting when a file can't be read or is not PEM, or the two don't belong together.
  */
 export function readTls(config: {
   public: Pick<Config['public'], 'tls'>;

@@ -1,4 +1,4 @@
-/** `puente sandbox`: the stand-in for both vendor APIs by itself, without a proxy and a database. */
+/** `puente sandbox`: runs the stand-in for both upstream APIs alone, without a proxy and a database. */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { loadConfig } from '../config/config.ts';
@@ -8,7 +8,7 @@ export interface SandboxOrder {
   port?: string;
   host?: string;
   profile?: string;
-  /** A file that keeps the world between two starts. */
+  /** File that stores the sandbox's world between starts. */
   data?: string;
 }
 

@@ -1,38 +1,37 @@
 /** The text of a start: URLs of the listeners, where the ops token is set, and next steps. */
-
 import { type Config, sourcesOf } from '../config/config.ts';
 import { hasNoPeople } from '../config/contradictions.ts';
 import type { Secret } from '../proxy/vault.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 
-/** What has to be known of a Puente that runs. */
+/** Facts of a running Puente for its start text. */
 export interface Started {
   /** How tills reach the public door. */
   public_url: string;
-  /** Where it listens. */
+  /** The address at which it listens. */
   own_url: string;
   ops_url: string;
-  /** The sole owner's; null when `ops.token` is not set and people are named, or no sandbox allows to make one. */
+  /** The sole owner's token; null when `ops.token` is not set and none was generated. */
   ops_token: Secret | null;
-  /** True when the token was made at this start, so that it has to be printed. */
+  /** True when this start generated the token, so that it has to be printed. */
   ops_token_made: boolean;
   /** Set while the upstream is the sandbox. */
   sandbox: Sandbox | null;
-  /** What the start decided by itself, as sentences for the operator. */
+  /** Decisions of the start, as sentences for the operator. */
   remarks: readonly string[];
 }
 
-/** What a start does, in this order: Node and our code are loaded, settings read, tables proved, the store opened, the doors too. */
+/** Steps of a start, in order: load the program, read settings, prove tables, open store, sandbox and doors. */
 export type StartStep = 'program' | 'settings' | 'tables' | 'store' | 'sandbox' | 'doors';
 
-/** Watches a start: call `ended` at the end of each step; `took` then gives the duration of the start and of each step. */
+/** Times a start: call `ended` after each step; `took` then gives the total and the duration of each step. */
 interface StartWatch {
   ended(step: StartStep): void;
   /** `1.42 s: program 0.61, settings 0.12, …`, from the start of the process. */
   took(): string;
 }
 
-/** @param now ms since the process was started. */
+/** @param now ms since the start of the process. */
 export function watchStart(now: () => number): StartWatch {
   const steps: string[] = [];
   let before = 0;
@@ -55,13 +54,10 @@ const FIRST_CALL = {
   token: 'APP_USR-4004001-112026-00000000000000000000000000000a01-700100200',
   device: 'PAX_A910__SMARTPOS0000000001',
 };
-/** Where the commands look by themselves. */
+/** The default of the `puente` commands. */
 const USUAL_OPS_URL = 'http://127.0.0.1:8081';
 
-/**
- * The whole text, to be written at once. No token is in it but one that was made for this start alone.
- * @param took as the watch of the start says it.
- */
+/** The whole text. Its only possible token is one generated at this start. @param took from `StartWatch`. */
 export function welcome(config: Config, started: Started, took: string): string {
   const { sandbox } = started;
   const lines = [
@@ -87,7 +83,7 @@ export function welcome(config: Config, started: Started, took: string): string 
   return `${lines.join('\n')}\n`;
 }
 
-/** A name stands for the public address; where it leads to is this machine's own business. */
+/** The configured public URL may lead elsewhere; this is the address on this machine. */
 function listensOn({ public: { host, port, tls } }: Config, { own_url }: Started): string {
   const taken = port === 0 ? new URL(own_url).port : port;
   return `${host}:${taken}, ${tls.certificate_file === null ? 'plain HTTP' : 'TLS'}`;
@@ -103,10 +99,10 @@ function whereTokenLies(config: Config, { ops_token, ops_token_made }: Started):
   return [...owner, ...named].join('; ');
 }
 
-/** With the sandbox: a first payment, the story of it, and the way to something real. */
+/** With the sandbox: a first payment, its trace, and how to set up the real service. */
 function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandbox): string[] {
   const path = `/point/integration-api/devices/${FIRST_CALL.device}/payment-intents`;
-  // A private authority's certificate is not known to curl, and the sandbox has nothing to steal.
+  // curl doesn't trust a certificate of a private authority; `-k` is safe, because the sandbox has no secrets.
   const curl = public_url.startsWith('https:') ? 'curl -sk' : 'curl -s';
   const token = started.ops_token_made ? (started.ops_token?.reveal() ?? '') : YOURS;
   const count = sandbox.assumptions;
@@ -129,7 +125,7 @@ function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandb
   ];
 }
 
-/** With a real upstream: nothing changes for a till until somebody moves its merchant. */
+/** With a real upstream: nothing changes for a till until an operator moves its merchant. */
 function nextSteps({ ops, routing }: Config, { ops_url }: Started): string[] {
   if (hasNoPeople(ops)) return [];
   const token = ops.token_file === null ? YOURS : `"$(cat '${ops.token_file.replaceAll("'", "'\\''")}')"`;
@@ -151,10 +147,10 @@ function nextSteps({ ops, routing }: Config, { ops_url }: Started): string[] {
 }
 
 const DOCTOR = ['npx puente doctor', 'what is missing, each with its repair'] as const;
-/** Stands for a token that an operator has set. */
+/** Placeholder for a token that an operator has set. */
 const YOURS = "'your ops token'";
 
-/** Commands with what each is for. */
+/** Commands with their descriptions, in two columns. */
 function aligned(steps: readonly (readonly [command: string, about: string])[]): string[] {
   const width = Math.max(...steps.map(([command]) => command.length));
   return steps.map(([command, about]) => `  ${command.padEnd(width)}  ${about}`);

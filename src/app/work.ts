@@ -1,4 +1,4 @@
-/** The background loops: notices, events, links, bulk moves, the continuous reconciliation. */
+/** Starts the background loops: notices, events, links, bulk moves, upkeep, the continuous reconciliation. */
 import type { Config } from '../config/config.ts';
 import { readStored } from '../locales/message.ts';
 import { startBulkMoves } from '../ops/moves/bulk.ts';
@@ -22,7 +22,7 @@ export interface Work {
   stop(): Promise<void>;
 }
 
-/** @param public_url how the public door is reached from outside; it is open by now, because receivers read from it. */
+/** @param public_url for receivers; the public door is open by now, because receivers read from it. */
 export function startWork(
   ports: Ports,
   config: Config,
@@ -47,7 +47,7 @@ export function startWork(
   };
 }
 
-/** The same with the sender handed in: a simulation has receivers without sockets. */
+/** The loops with a given sender: a simulation has receivers without sockets. */
 export function startLoops(
   ports: Ports,
   config: Config,

@@ -1,4 +1,4 @@
-/** Several processes on one host that share its doors: started, watched, and replaced one after the other. */
+/** Starts, watches and replaces several worker processes that share the doors of one host. */
 import cluster, { type Worker } from 'node:cluster';
 import process from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -7,17 +7,16 @@ import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
 import type { Reading } from '../proxy/telemetry/telemetry.ts';
 
-/** A worker that ended by itself is replaced after this long, and after twice as long each time it happens again soon. */
+/** Pause before a worker that ended unexpectedly is replaced; doubled each time until one runs `STEADY_MS`. */
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
-/** Who has lived so long has not ended because of how it was started. */
+/** A worker that ran this long did not end because of its start. */
 const STEADY_MS = 60_000;
-/** Numbers of a worker that doesn't answer by then are left out. */
+/** Metrics of a worker that does not answer within this time are left out. */
 const READINGS_MS = 1_000;
 
 /**
- * Starts the workers and runs until a signal: SIGTERM and SIGINT stop all, SIGHUP replaces one after the other, so that
- * calls are taken all the time.
+ * Starts the workers and runs until SIGTERM or SIGINT. SIGHUP replaces the workers one by one, while others take calls.
  * @param environment of the workers. @param say writes a line to standard output. @returns the exit code.
  * @throws PuenteError bad_setting when the settings allow one process only.
  */
@@ -56,13 +55,13 @@ function refuseAlone({ postgres, upstream, public: door, ops, data_dir }: Config
 }
 
 interface Crew {
-  /** Starts one more. @returns what it prints when it is ready; null when it ended before. */
+  /** Starts one worker. @returns its start text once it is ready; null when it ended before. */
   start(): Promise<string | null>;
-  /** From now on a worker that ends by itself is replaced. */
+  /** From now on replaces workers that end unexpectedly, and all workers at SIGHUP. */
   watch(): void;
-  /** Resolves at the first signal that ends everything. */
+  /** Resolves at the first SIGTERM or SIGINT. */
   untilSignal(): Promise<void>;
-  /** Ends all. @returns true when each ended cleanly. */
+  /** Stops all workers. @returns true when each ended cleanly. */
   stop(): Promise<boolean>;
 }
 
@@ -99,7 +98,7 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
     await pause(pause_ms);
     if (!is_stopping) await start();
   };
-  /** The new one is ready before the old one goes; when it does not get ready, the old one stays. */
+  /** Stops an old worker only after its successor is ready; without a ready successor it stays. */
   const renew = async (): Promise<void> => {
     for (const worker of [...wanted]) {
       if (is_stopping) return;
@@ -121,7 +120,7 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
       new Promise((resolve) => {
         let signals = 0;
         const note = (): void => {
-          // The second one ends everything at once; what was running is recovered at the next start.
+          // A second signal kills all workers; the next start recovers the calls that were in flight.
           if (++signals > 1) for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGKILL');
           is_stopping = true;
           resolve();
@@ -133,7 +132,7 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
       is_stopping = true;
       const ends = Object.values(cluster.workers ?? {}).map(async (worker) => {
         if (worker === undefined) return true;
-        // One that is still starting has nothing to bring to an end, and the signal takes it as it is.
+        // A worker that is still starting has no calls to finish: the signal kills it, which counts as clean.
         const isReady = ready.has(worker);
         return (await end(worker)) === 0 || !isReady;
       });
@@ -142,7 +141,7 @@ function createCrew(environment: NodeJS.ProcessEnv, say: (line: string) => void)
   };
 }
 
-/** @param ask requests the stop. @returns its exit code; null when a signal ended it. */
+/** @param ask requests the stop. @returns the worker's exit code; null when a signal ended it. */
 function end(worker: Worker, ask = (): unknown => worker.process.kill('SIGTERM')): Promise<number | null> {
   if (worker.isDead()) return Promise.resolve(worker.process.exitCode);
   const ended = new Promise<number | null>((resolve) => worker.once('exit', (code) => resolve(code)));
@@ -184,13 +183,13 @@ function readingsOf(worker: Worker): Promise<Reading[] | undefined> {
 
 export interface WorkerSide {
   ready(banner: string): void;
-  /** Another worker has taken its place, so a balancer needs no notice. */
+  /** True once another worker has taken its place, so that a load balancer needs no warning. */
   isReplaced(): boolean;
-  /** The page of `/metrics`, over all workers. Another worker that does not answer in time is left out. */
+  /** The page of `/metrics` over all workers; a worker that does not answer in time is left out. */
   pageOfAll(): Promise<{ type: string; text: string }>;
 }
 
-/** @param read this worker's own numbers. */
+/** @param read reads this worker's own metrics. */
 export function joinWorkers(read: () => Promise<Reading[]>): WorkerSide {
   const waiting = new Map<number, (readings: Reading[][]) => void>();
   let asked = 0;
@@ -203,7 +202,7 @@ export function joinWorkers(read: () => Promise<Reading[]>): WorkerSide {
       process.kill(process.pid, 'SIGTERM');
     }
     if (message?.puente === 'read') {
-      // The requesting worker waits a bounded time, and then leaves these metrics out.
+      // A failed read sends nothing; the primary process then leaves these metrics out.
       read().then(
         (readings) => tell({ puente: 'readings', id: message.id, readings }),
         () => undefined,
@@ -227,24 +226,24 @@ export function joinWorkers(read: () => Promise<Reading[]>): WorkerSide {
   };
 }
 
-// What the first process and its workers say to each other.
+// Messages between the primary process and its workers.
 
 export type FromWorker =
-  /** Its doors are open; `banner`: what a single process would print. */
+  /** Its doors are open; `banner`: the start text. */
   | { puente: 'ready'; banner: string }
-  /** `/metrics` of this worker was requested: it needs the metrics of all. */
+  /** Requests the metrics of all workers, for this worker's `/metrics`. */
   | { puente: 'asks'; id: number }
   | { puente: 'readings'; id: number; readings: Reading[] };
 
 export type ToWorker =
-  /** Another worker has taken your place: stop, without a notice to a balancer. */
+  /** Stop without a warning to load balancers, because another worker has taken your place. */
   | { puente: 'replaced' }
   /** Send your metrics. */
   | { puente: 'read'; id: number }
-  /** The numbers of all workers that answered. */
+  /** The metrics of all workers that answered. */
   | { puente: 'all'; id: number; readings: Reading[][] };
 
-/** Null for what is no message of ours. */
+/** Null for a message that is not Puente's. */
 export function readMessage<Message extends FromWorker | ToWorker>(message: unknown): Message | null {
   const isOurs = message !== null && typeof message === 'object' && 'puente' in message;
   return isOurs ? (message as Message) : null; // both sides run the same build

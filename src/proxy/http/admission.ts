@@ -1,4 +1,4 @@
-/** Admission to the public door: under too much load background work is shed first, then reads, payments last; before a request is read, asked about or written. */
+/** Load shedding at the public door, before a call is read or stored: shadows first, then reads, payments last. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
 import { matchPath } from '../../mapping/path.ts';
@@ -12,16 +12,13 @@ import { workOf } from './exchange.ts';
 import { familyOf } from './passthrough.ts';
 import { isHeldBack, readToken } from './request.ts';
 
-/** Tills and upstream try again after so long; by then what is under way is mostly done. */
+/** `Retry-After` of a shed call; by then most calls in flight have ended. */
 const RETRY_AFTER_S = 1;
-/** A short body is taken in and thrown away, so that the connection stays for the next try. */
+/** A body up to this length is read and discarded, so that the connection stays open for the retry. */
 const SHORT_BODY_BYTES = 8_192;
 const WEBHOOK_PATH = '/webhooks/orders';
 
-/**
- * Whose call it is is told by its token alone: addresses and `X-Forwarded-For` are anybody's to choose, and are never
- * looked at (`test/faults/README.md` F99, F100).
- */
+/** Counts calls by token: clients can forge addresses and `X-Forwarded-For` (`test/faults/README.md` F99, F100). */
 export function admissionGate(ports: Pick<Ports, 'tables' | 'vault' | 'store'>, admission: Admission): RequestHandler {
   const classOf = callClasses(ports.tables.operations);
   const admit = (fingerprint: string | null, ...[request, response, next]: Handled): void => {
@@ -37,7 +34,7 @@ export function admissionGate(ports: Pick<Ports, 'tables' | 'vault' | 'store'>, 
     request.once('end', come);
     response.once('close', () => {
       come();
-      workOf(request).then(leave, leave); // a create goes on when its till has gone
+      workOf(request).then(leave, leave); // a create continues after its till disconnects
     });
     next();
   };
@@ -52,26 +49,26 @@ export function admissionGate(ports: Pick<Ports, 'tables' | 'vault' | 'store'>, 
 const NOTHING = (): void => undefined;
 type Handled = Parameters<RequestHandler>;
 
-/** A start has forgotten whose tokens are good; a flood of invented ones must not keep theirs out until they are told again. */
+/** Restores a known token from the store after a restart: a flood of invented tokens must not shed its calls. */
 async function recognise(store: Pick<Store, 'merchants'>, admission: Admission, fingerprint: string): Promise<void> {
   try {
     if ((await store.merchants.token(fingerprint)) !== null) admission.noteKnown(fingerprint);
   } catch {
-    // A store that can't be read says nothing for the token.
+    // With an unreadable store the token stays unknown.
   }
 }
 
-/** It makes, cancels or refunds something. */
+/** True for an operation that makes, cancels or refunds something. */
 export function isPayment({ method, kind }: Pick<Operation, 'method' | 'kind'>): boolean {
   return method !== 'GET' && kind !== 'devices';
 }
 
-/** Of these methods nothing is made, cancelled or refunded. */
+/** Methods that make, cancel or refund nothing. */
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * What a call is, by method and path. What no table knows is carried, and may be a payment at legacy: it counts as one
- * unless its method only reads, and whoever floods with it has only its own room.
+ * Classifies a call by method and path. An unknown write is proxied and may be a payment at legacy, so it counts as
+ * one; a flood of such calls uses up only the limit of its own token.
  */
 export function callClasses(operations: readonly Operation[]): (method: string, target: string) => CallClass {
   const harmless = operations.filter(({ method, kind }) => method !== 'GET' && kind === 'devices');
@@ -92,82 +89,77 @@ function shed(request: IncomingMessage, response: ServerResponse): void {
   sendAnswer(response, refused(familyOf(request.url ?? ''), 'unavailable', null, headers));
 }
 
-// Who is let in when there is too much to do: background work gives way first, then reads, and payments last.
+// Limits and counters: background work is shed first, then reads, and payments last.
 
 export interface AdmissionLimits {
-  /** Calls under way in all. */
+  /** Calls in flight, all together. */
   calls: number;
-  /** Of those, the ones with a token that nobody has accepted yet. */
+  /** Calls in flight with tokens that were not accepted yet; webhooks have a limit of the same size. */
   unknown_calls: number;
-  /** Calls under way with one merchant's token. */
+  /** Calls in flight with one accepted token. */
   merchant_calls: number;
-  /**
-   * Calls a second with one merchant's token that are nobody's loss, while Puente is busy. The reads of all strangers
-   * together have as many.
-   */
+  /** Reads per second with one accepted token while Puente is busy; all other tokens together have the same rate. */
   merchant_per_second: number;
-  /** A delay of the event loop from which on reads are shed. */
+  /** Event-loop delay from which reads are shed. */
   lag_ms: number;
 }
 
-/** `payment`: makes, cancels or refunds something, or may do so. `read`: what else tills ask. `event`: told by upstream. */
+/** `payment`: makes, cancels or refunds something, or may. `event`: a webhook of upstream. `read`: all other calls. */
 export type CallClass = 'payment' | 'read' | 'event';
 
-/** What gives way now: everything above a name in this list is shed before it. */
+/** What is shed now; each level includes the ones before it. */
 export const sheddingLevels = ['nothing', 'shadow', 'reads', 'payments'] as const;
 export type SheddingLevel = (typeof sheddingLevels)[number];
 
 export interface Admission {
   /**
-   * Lets a call in, or sheds it.
+   * Admits a call, or sheds and counts it.
    * @param fingerprint of the token; null without one.
-   * @returns what to call when the call is over, or null when it is shed; then nothing of it was kept, and it was counted.
+   * @returns a function for the end of the call; null when the call is shed.
    */
   enter(kind: CallClass, fingerprint: string | null): (() => void) | null;
   /**
-   * Takes a place among the calls whose body is still coming, besides the one of `enter`: whoever sends slowly keeps only
-   * its own long bodies waiting.
-   * @returns what to call when the body has come, or null when the call is shed; then it was counted.
+   * Reserves a place for a call whose body is still arriving, besides that of `enter`: a slow sender delays only long
+   * bodies of its own group.
+   * @returns a function for the end of the body; null when the call is shed, which was counted.
    */
   upload(kind: CallClass, fingerprint: string | null): (() => void) | null;
-  /** Its token was accepted since the start. */
+  /** True for a token that was accepted since the start. */
   isKnown(fingerprint: string): boolean;
-  /** The token was accepted, so it has limits of its own from now on. */
+  /** Gives an accepted token its own limits from now on. */
   noteKnown(fingerprint: string): void;
-  /** It counts with those of strangers, who have no room left to speak of, or no more to ask this second. */
+  /** True for an unknown token while unknown tokens have little room left, or have used up their rate. */
   isCrowdedOut(fingerprint: string): boolean;
-  /** What gives way now. */
   level(): SheddingLevel;
-  /** How many calls are under way. */
   callsUnderWay(): number;
-  /** Ends the measuring of the delay. */
+  /** Stops measuring the event-loop delay. */
   stop(): void;
 }
 
-/** Shadows are left out from half of the calls on, and rates begin to count: there is room left for payments only then. */
+/** From this share of the limits on, shadows are left out and rates count. */
 const BUSY_SHARE = 0.5;
 /** Reads leave the last quarter of every limit to payments. */
 const READ_SHARE = 0.75;
-/** Bodies that are still coming leave the rest of every limit to calls that have come. Tills send none so long. */
+/** Share of every limit for calls whose body is still arriving; the short body of a till is awaited before. */
 const UPLOAD_SHARE = 0.25;
-/** Tokens with limits of their own; one that is forgotten is unknown again until its next call that works (F102). */
+/** Tokens with limits of their own; an evicted one is unknown until its next accepted call (F102). */
 const MAX_KNOWN = 20_000;
-/** How often the delay of the event loop is measured. */
+/** Interval of measuring the event-loop delay. */
 const BEAT_MS = 100;
 
-/** Calls that count together. */
+/** Calls that share a limit. */
 interface Group {
   cap: number;
   under_way: number;
-  /** Of those, the ones whose body is still coming. */
+  /** Calls in flight whose body is still arriving. */
   uploads: number;
-  /** Calls left in this second's allowance. */
+  /** Calls left of the rate. */
   allowance: number;
-  /** Process time of the last change of the allowance, ms. */
+  /** Monotonic time of the last refill. */
   at_ms: number;
 }
 
-/** @param now_ms a clock that nobody can set, ms. @param count told of each call that is shed, as `class reason`. */
+/** @param now_ms monotonic clock, ms. @param count called for each shed call, as `class reason`. */
 export function createAdmission(limits: AdmissionLimits, now_ms: () => number, count: Count): Admission {
   const groupOf = (cap: number): Group => ({
     cap,
@@ -233,7 +225,7 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
   };
 }
 
-/** Why a call is shed; null when it may come in. */
+/** Why a call is shed; null when it is admitted. */
 function whyShed(kind: CallClass, level: SheddingLevel, group: Group, is_strangers: boolean): 'load' | 'share' | null {
   const is_payment = kind === 'payment';
   if (level === 'payments' || (level === 'reads' && !is_payment)) return 'load';
@@ -242,15 +234,15 @@ function whyShed(kind: CallClass, level: SheddingLevel, group: Group, is_strange
 }
 
 /**
- * While there is room, nobody loses anything by a merchant that asks a lot. Events are those of all merchants, and after a
- * start strangers are: their payments must not share what one merchant may ask, so their room alone bounds them.
+ * Rates count only under load: before that, a busy merchant harms no other. No rate bounds events, which come from all
+ * merchants, and payments of unknown tokens, which after a restart may be those of all merchants; their limits bound
+ * them.
  */
 function doesRateCount(kind: CallClass, level: SheddingLevel, is_strangers: boolean): boolean {
   if (kind === 'payment') return level === 'reads' && !is_strangers;
   return kind === 'read' && level === 'shadow';
 }
 
-/** Refills the allowance for the time that went by. */
 function earn(group: Group, per_second: number, now_ms: number): void {
   const earned = ((now_ms - group.at_ms) / 1000) * per_second;
   group.allowance = Math.min(per_second, group.allowance + Math.max(0, earned));
@@ -258,8 +250,8 @@ function earn(group: Group, per_second: number, now_ms: number): void {
 }
 
 /**
- * How late timers, and so every call, are served now (`test/faults/README.md` F50): the delay of the last beat, or of the one that
- * is due, because after a stall calls are read before timers run.
+ * Delay of timers, and so of every call, now (`test/faults/README.md` F50): that of the last beat or of the one due,
+ * because after a stall calls are read before timers run.
  */
 function watchLag(now_ms: () => number): { now(): number; stop(): void } {
   let last_beat_ms = now_ms();

@@ -1,5 +1,4 @@
-/** What follows an answer that has left: a proxied sale learns how it ended, and the exchange goes to the evidence. */
-
+/** Work after an answer has left: records how a proxied sale ended, and hands the exchange to the evidence. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readQuery } from '../../contract/legacy-body.ts';
 import { fieldsThatCame } from '../../mapping/assemble.ts';
@@ -17,7 +16,7 @@ import { toldOf } from './answer.ts';
 import { bodyOf, type Ongoing, policyOf } from './exchange.ts';
 import { scrubbedTarget, singleHeaders } from './request.ts';
 
-/** What `createExchanges` runs once a call is over. @param admission told of tokens that were proven. @param telemetry told of every call. */
+/** Makes the work after each call. @param admission gets proven tokens. @param telemetry gets every call. */
 export function createAfter(
   admission: Pick<Admission, 'noteKnown'> | null = null,
   telemetry: Telemetry | null = null,
@@ -46,7 +45,7 @@ export function createAfter(
   };
 }
 
-/** What legacy answered, once what it says of sales is written down. */
+/** Stores what legacy's answer shows about sales. @returns that answer. */
 function followCarried(
   ports: Ports,
   call: Ongoing,
@@ -63,8 +62,8 @@ function followCarried(
 }
 
 /**
- * One after the other for what one token does at one unit, in the order of the answers: the cancel that follows a create at
- * once must find it written down as open. Tokens don't wait for each other, so that invented ones hold up nobody's till.
+ * Runs the work of one token at one unit in the order of the answers: a cancel right behind a create must find the
+ * create stored as open. Tokens do not wait for each other, so that invented tokens delay no till.
  */
 function inTurn<Result>(
   ports: Ports,
@@ -76,7 +75,7 @@ function inTurn<Result>(
   return ports.memory.mutex.run(`after:${ports.vault.fingerprint(token)}:${where}`, work);
 }
 
-/** Whose the call was for certain, by what is known of its token or by what legacy has just done for it. Never throws. */
+/** The proven merchant of a call: by its token, or because legacy has just executed the call. Never throws. */
 async function proved(ports: Ports, { operation, token, watched, merchant_id }: Ongoing): Promise<string | null> {
   if (token === null) return null;
   try {
@@ -92,7 +91,7 @@ async function proved(ports: Ports, { operation, token, watched, merchant_id }: 
   }
 }
 
-/** A carried answer is only unpacked and parsed where somebody reads it. */
+/** True when the body of a proxied answer is used; only then is it decompressed and parsed. */
 function isBodyOfUse(ports: Ports, call: Ongoing): boolean {
   const { watched } = call;
   if (watched === null || watched.status >= 400 || call.sale !== null) return true;
@@ -100,14 +99,14 @@ function isBodyOfUse(ports: Ports, call: Ongoing): boolean {
   return isShadowed(stageOf(ports, call));
 }
 
-/** What is not known to have come whole may have happened or not, whoever broke off. */
+/** Stores the outcome of a proxied create; without a complete answer the outcome is unknown. */
 async function endSale(ports: Ports, call: Ongoing, told: Told, closed_at: number): Promise<void> {
   if (call.sale === null) return;
   const whole = call.watched?.whole === true;
   await endCarried(ports, call.sale, whole ? { status: told.status, body: told.body } : null, closed_at);
 }
 
-/** A carried cancel, or a read that shows an end, frees the unit of the sale that it is about. */
+/** Frees the unit of a sale that a proxied cancel ended, or that a proxied read shows in a terminal state. */
 async function noteEnd(ports: Ports, call: Ongoing, { status, body }: Told): Promise<void> {
   const { operation, token, watched, merchant_id, path } = call;
   if (operation === null || token === null || call.sale !== null || watched?.whole !== true) return;
@@ -126,7 +125,7 @@ function noteCarried(call: Ongoing, closed_tick_ms: number): void {
   });
 }
 
-/** Every hit is counted, whatever the policy; `note` is also logged, with whom the token names. */
+/** Counts every unknown field, header and endpoint; policy `note` also logs it, with the claimed merchant. */
 function noteUnknowns(ports: Ports, call: Ongoing): void {
   for (const { what, name } of call.draft.unknown) {
     ports.count('unknown', what);
@@ -136,24 +135,24 @@ function noteUnknowns(ports: Ports, call: Ongoing): void {
   }
 }
 
-// What is handed to the evidence once a call is over: the exchange, and what its shadow needs.
+// What the evidence gets of a finished call: the exchange, and the input of its shadow.
 
-/** What the till was told; of a carried answer, what went by. */
+/** The answer that the till got, Puente's own or proxied. */
 export interface Told {
   status: number;
   headers: Record<string, string>;
-  /** Null where there was none, or nobody could read it. */
+  /** Null when there was none, or it is unreadable. */
   body: unknown;
 }
 
-/** What Puente itself told. */
+/** Puente's own answer. */
 export function toldBy(response: ServerResponse): Told {
   const own = toldOf(response);
   if (own === null) return { status: TILL_LEFT, headers: {}, body: null };
   return { status: own.status, headers: own.headers ?? {}, body: own.body ?? null };
 }
 
-/** What was told of a call that was carried. @param reading whether the body of the answer is of use. */
+/** The answer of a proxied call. @param reading whether to parse its body. */
 export async function carriedBy({ watched }: Ongoing, response: ServerResponse, reading: boolean): Promise<Told> {
   if (watched === null || toldOf(response) !== null) return toldBy(response);
   const { status, headers } = watched;
@@ -161,8 +160,9 @@ export async function carriedBy({ watched }: Ongoing, response: ServerResponse, 
 }
 
 /**
- * The exchange of a call. One whose token nobody has proven is kept under no merchant: it may be anybody's, and counts in
- * no sum of whom it names. @param duration_ms the till's wait. @param messages redacted; null unless captured.
+ * The exchange of a call. With an unproven token it has no merchant, because the claim may be false, and counts for
+ * none.
+ * @param duration_ms the till's wait. @param messages redacted; null unless captured.
  */
 export function exchangeOf(
   ports: Ports,
@@ -187,7 +187,7 @@ export function exchangeOf(
     outcome: call.is_drill ? 'business' : outcomeOf(told.status, draft.upstream, draft.by_doubt),
     duration_ms,
     tables_revision: ports.tables.revision,
-    // Copies: what still runs for the call must not change what was handed over.
+    // Copies, because work that still runs for the call may change the draft.
     upstream: [...draft.upstream],
     fired: [...draft.fired],
     losses: [...draft.losses],
@@ -198,15 +198,12 @@ export function exchangeOf(
   };
 }
 
-/** As the lane saw it; a call of no lane has its merchant's. */
+/** The stage when the lane was chosen; for a call without a lane, its merchant's. */
 export function stageOf(ports: Ports, call: Ongoing): Stage {
   return call.stage ?? stageInForce(ports.settings, call.merchant, call.operation?.kind ?? null).stage;
 }
 
-/**
- * What the shadow of a carried call needs; null for a call that has none. @param messages of the call, for the case that
- * its token is only proven by the shadow.
- */
+/** Input of the shadow of a proxied call; null without one. @param messages for a token that only the shadow proves. */
 export function shadowOf(
   ports: Ports,
   call: Ongoing,
@@ -229,7 +226,7 @@ export function shadowOf(
   };
 }
 
-/** What coverage asks of a call that the tables have translated: fields that it had; the others are proven by the rows that fired. */
+/** For coverage: the fields of a translated call whose rows do not prove them by firing. */
 export function fieldsOf({ tables }: Ports, call: Ongoing, request: IncomingMessage): string[] {
   const { operation, draft } = call;
   if (operation === null || draft.fired.length === 0) return [];
@@ -240,10 +237,10 @@ function askedIn(call: Ongoing, request: IncomingMessage): ShadowTask['request']
   return { path: call.path, query: queryOf(request), headers: withoutSecrets(request), body: call.body };
 }
 
-/** The messages of a captured call, redacted before anything waits or is kept; null for a call that is not captured. */
+/** The messages of a captured call, redacted before they are queued or stored; null for any other call. */
 export function messagesOf(call: Ongoing, request: IncomingMessage, told: Told): CapturedMessages | null {
   if (call.draft.rules?.captured !== true || call.operation === null) return null;
-  // The rules are of whom the token names, which may be somebody else.
+  // Capture is a setting of the claimed merchant, which may not be the proven one.
   if (call.proven_id !== null && call.proven_id !== call.merchant_id) return null;
   return redactMessages({
     request: {
@@ -261,10 +258,10 @@ function errorNamed(body: unknown): string | null {
   const named = body !== null && typeof body === 'object' && 'error' in body ? body.error : null;
   return typeof named === 'string' ? named.slice(0, MAX_ERROR) : null;
 }
-/** The longest error of the catalogues is below 60 characters; another one is not kept whole. */
+/** The longest error of the catalogues is below 60 characters; a longer text is cut. */
 const MAX_ERROR = 80;
 
-/** The last of a parameter given twice, without a token: legacy took such calls, and its shadow says what orders make of them. */
+/** The query without the token; of a repeated parameter the last value, because legacy accepted such calls. */
 function queryOf(request: IncomingMessage): Record<string, string> {
   const target = scrubbedTarget(request);
   const start = target.indexOf('?');

@@ -1,4 +1,4 @@
-/** Writing legacy answers, and telling errors in the legacy shape: no internals, never an `id`. */
+/** Writes legacy answers, and errors in the legacy shape: no internals, never an `id`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { stringifyJson } from '../../contract/json.ts';
 import { errorBody, type Family, type LegacyErrorName, legacyError } from '../../contract/legacy-errors.ts';
@@ -14,7 +14,7 @@ import type { Link } from '../sales/link.ts';
 import { errorCode, isNotYet, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 
-/** Sends status, headers and JSON body; a body held from the client keeps the source text of its numbers. */
+/** Sends status, headers and JSON body; fields held for the till keep the source text of their numbers. */
 export function sendAnswer(response: ServerResponse, answer: Answered): void {
   if (response.headersSent) return;
   (response as Telling)[TOLD] = answer;
@@ -24,7 +24,7 @@ export function sendAnswer(response: ServerResponse, answer: Answered): void {
     ...(text === ''
       ? {}
       : { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(text) }),
-    // An answer ahead of the body ends the connection; otherwise a declared gigabyte would still be taken in (F65).
+    // An answer before the end of the body closes the connection; else Node would read a declared gigabyte (F65).
     ...(response.req.complete ? {} : { connection: 'close' }),
     ...requestId(response, answer.status),
     ...answer.headers,
@@ -32,9 +32,9 @@ export function sendAnswer(response: ServerResponse, answer: Answered): void {
   response.end(text);
 }
 
-/** Texts of bodies that are frozen all through (`Tables.answer`): what is polled when it is over is written once. */
+/** Texts of deeply frozen bodies (`Tables.answer`): a polled terminal sale is serialized once. */
 const texts = new WeakMap<object, string>();
-/** What a till had put into it may be as long as a body; a thousand such texts would be a gigabyte. */
+/** Held fields may be as long as a request body; a thousand such texts would be a gigabyte. */
 const LONGEST_KEPT = 8_192;
 
 function textOf(body: unknown): string {
@@ -46,13 +46,13 @@ function textOf(body: unknown): string {
   return text;
 }
 
-/** Of an error, so that whoever asks about it can say which one it was (`test/faults/README.md` F136). */
+/** `X-Request-Id` of an error answer, by which a person can name the call (`test/faults/README.md` F136). */
 function requestId(response: ServerResponse, status: number): Record<string, string> {
   const id = status < 400 ? null : callIdOf(response.req);
   return id === null ? {} : { 'x-request-id': id };
 }
 
-/** On the request itself, set by the exchange of its call: the call's id, by which `puente trace` finds it. */
+/** Property of the request that holds the call's id, for `puente trace`; set by its exchange. */
 export const CALL_ID = Symbol('call id');
 export type Identified = IncomingMessage & { [CALL_ID]?: string };
 
@@ -60,16 +60,16 @@ function callIdOf(request: Identified): string | null {
   return request[CALL_ID] ?? null;
 }
 
-/** On the response itself, as the call is on its request (`exchange.ts`). */
+/** Property of the response, for the reason at `CALL` (`exchange.ts`). */
 const TOLD = Symbol('told');
 type Telling = ServerResponse & { [TOLD]?: Answered };
 
-/** What Puente itself told on a response; null where it told nothing: then it was carried, or nobody was told. */
+/** Puente's own answer on a response; null when the answer was proxied, or none was sent. */
 export function toldOf(response: ServerResponse): Answered | null {
   return (response as Telling)[TOLD] ?? null;
 }
 
-/** The legacy answer for whatever was thrown on the way; what is not a refusal is logged and told as ours. */
+/** The legacy answer for any thrown error; an error that is answered 5xx is logged, unless it is a refusal. */
 export function answerThrown(family: Family, error: unknown, request: IncomingMessage, log: Log): Answered {
   const refusal = refusalOf(family, error);
   if (refusal !== null) return refusal;
@@ -96,21 +96,21 @@ function isClientError(error: unknown): boolean {
   return typeof status === 'number' && status >= 400 && status < 500;
 }
 
-// What a story gives back to the legacy door: an answer in the legacy shape, or where the call is to go instead.
+// The result of a story: an answer in the legacy shape, or another way for the call.
 
 export type LegacyAnswer =
-  /** A body that is undefined is sent as no body at all: v2 tills take nothing else on their 204 (`docs/field-notes.md` QR finding 2). */
+  /** An undefined body is sent as no body: v2 tills accept only that with 204 (`docs/field-notes.md` QR finding 2). */
   | {
       kind: 'answer';
       status: number;
       body: unknown;
       headers?: Record<string, string>;
-      /** Runs when the call is over. @param whole the answer has left; false when the client did not wait for it. */
+      /** Runs after the call. @param whole the answer was sent; false when the client disconnected before. */
       over?: (whole: boolean) => Promise<void>;
     }
-  /** Not Puente's: the bytes go to the legacy upstream untouched. */
+  /** Proxied: the bytes go to the legacy upstream unchanged. */
   | { kind: 'carry' }
-  /** Its merchant was set since its lane was chosen, and nothing of the call is under way: lane and story begin anew. */
+  /** The merchant's settings changed since the lane was chosen, and nothing was sent: the lane is chosen again. */
   | { kind: 'moved' };
 
 export type Answered = Extract<LegacyAnswer, { kind: 'answer' }>;
@@ -120,8 +120,8 @@ export function answered(status: number, body: unknown, headers?: Record<string,
 }
 
 /**
- * A legacy error of the family's catalogue in the family's envelope; `{}` in its text is filled with `detail`.
- * A name that the family has no words for is told as its `internal`.
+ * A legacy error of the family's catalogue, in the family's envelope; `detail` replaces `{}` in its text. An error that
+ * the family lacks is answered as its `internal`.
  */
 export function refused(
   family: Family,
@@ -134,7 +134,7 @@ export function refused(
   return answered(entry.status, errorBody(family, entry, detail ?? ''), headers);
 }
 
-/** The legacy answer for an error a story threw; null when it is no refusal. */
+/** The legacy answer for a refusal that a story threw; null for any other error. */
 export function refusalOf(family: Family, error: unknown): Answered | null {
   if (!(error instanceof PuenteError) || error.code !== 'refused') return null;
   const { error: name, detail } = error.facts;
@@ -142,13 +142,13 @@ export function refusalOf(family: Family, error: unknown): Answered | null {
   return refused(family, name as LegacyErrorName, typeof detail === 'string' ? detail : null); // membership was just checked
 }
 
-// One legacy call on the orders lane, and the errors of upstream calls told in legacy words.
+// One legacy call on the orders lane, and upstream errors as legacy errors.
 
 export interface LegacyCall {
   operation: Operation;
-  /** Epoch ms when the call came in; its deadline counts from here. */
+  /** Epoch ms of arrival; the deadline counts from here. */
   received_at: number;
-  /** Path and query as they came, for recognising a retry. */
+  /** Path and query without the token, by which a retry is recognised. */
   target: string;
   path: Record<string, string>;
   query: Record<string, string>;
@@ -157,16 +157,16 @@ export interface LegacyCall {
   /** Parsed JSON, where the operation takes a body. */
   body: unknown;
   token: Secret;
-  /** Accepted by the upstream. */
+  /** The token's owner, accepted by upstream. */
   merchant: Merchant;
-  /** The link the path names, already known to be this merchant's; null where it names none, or is a new sale's. */
+  /** The link that the path names, verified as this merchant's; null when it names none, or for a new sale. */
   link: Link | null;
 }
 
 /** A story runs one operation from the parsed call to the legacy answer. */
 export type Story = (ports: Ports, call: LegacyCall) => Promise<LegacyAnswer>;
 
-/** What every table may want to know of the merchant. */
+/** What tables use of the merchant. */
 export function merchantContext(ports: Ports, merchant: Merchant): MappingContext {
   return {
     site: merchant.site ?? undefined,
@@ -175,10 +175,7 @@ export function merchantContext(ports: Ports, merchant: Merchant): MappingContex
   };
 }
 
-/**
- * The legacy answer for an upstream call that did not succeed. A row reached by default is counted and logged;
- * a 401 makes the token be asked about again.
- */
+/** The legacy answer for an upstream call that did not succeed; after a 401 the token is verified again. */
 export async function upstreamRefusal(
   ports: Ports,
   call: LegacyCall,
@@ -192,8 +189,8 @@ export async function upstreamRefusal(
 }
 
 /**
- * The row of the error table for a status and body, as a legacy answer. What passes by itself is told as worth another try,
- * whether its code is documented or not: official clients repeat a 503 by themselves.
+ * The error table's row for a status and body, as a legacy answer; a default row is counted and logged. A temporary
+ * refusal is answered as worth a retry, documented or not, because official clients repeat a 503 by themselves.
  */
 export function answerUpstreamError(
   ports: Ports,
@@ -204,7 +201,7 @@ export function answerUpstreamError(
   retry_after_ms: number | null = null,
 ): Answered {
   const row = ports.tables.error(call.operation.family, name, status, body, merchantContext(ports, call.merchant));
-  // Legacy's limits were others, and nobody knows which of these amounts it would have refused as well.
+  // Legacy's limits were different; whether legacy would have refused this amount too is unknown.
   if (row.error === 'amount_minimum' || row.error === 'amount_maximum') markLimitation(ports.exchange, 'LIM-12');
   const passes = isNotYet(status, errorCode(body));
   if (row.default && !passes) {
@@ -216,7 +213,7 @@ export function answerUpstreamError(
     });
   }
   const told_s = retry_after_ms === null ? null : Math.ceil(retry_after_ms / 1000);
-  // Official clients wait as long as they are told, and a second when nobody tells them (`docs/field-notes.md` Point §1.9).
+  // Official clients wait as long as the answer says, and a second otherwise (`docs/field-notes.md` Point §1.9).
   const wait_s = told_s ?? (passes || row.error === 'too_many_requests' ? 1 : null);
   return refused(
     call.operation.family,

@@ -1,4 +1,4 @@
-/** The exchange of a call: opened when the request arrives, closed when its answer has left. An answer of the legacy API is watched as it passes, untouched and undelayed. */
+/** The exchange of a call, from its arrival until its answer has left; a proxied answer is observed, not changed. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw, zstdDecompress } from 'node:zlib';
@@ -15,26 +15,26 @@ import type { Secret } from '../vault.ts';
 import { CALL_ID, type Identified } from './answer.ts';
 import { singleHeaders } from './request.ts';
 
-/** What is known of a call by now. */
+/** A call in progress, filled step by step. */
 export interface Ongoing {
   readonly id: string;
-  /** Epoch ms when the call came in. */
+  /** Epoch ms of arrival. */
   readonly at: number;
   readonly draft: ExchangeDraft;
-  /** What work for this call uses: it is noted in the draft. */
+  /** The ports for this call: they note its upstream calls and rows in the draft. */
   readonly ports: Ports;
   operation: Operation | null;
   token: Secret | null;
-  /** As the lane told it, which may be on the word of the token alone. */
+  /** Claimed by the token, maybe not verified. */
   merchant_id: string | null;
-  /** Whose the token is for certain; null until that is known. */
+  /** The verified owner of the token; null until known. */
   proven_id: string | null;
   /** Null for a merchant without a row. */
   merchant: Merchant | null;
   lane: 'legacy' | 'orders';
-  /** Orders have refused the token of a call that is carried. */
+  /** The orders API refused the token of this proxied call. */
   is_token_refused: boolean;
-  /** In force when the lane was chosen; null for a call of no lane. */
+  /** In force when the lane was chosen; null for a call without a lane. */
   stage: Stage | null;
   path: Record<string, string>;
   /** Slot of the unit that the call names. */
@@ -43,29 +43,29 @@ export interface Ongoing {
   body: unknown;
   /** Refused by a brown-out: neither side failed. */
   is_drill: boolean;
-  /** Epoch ms when the bytes began to be carried; null when they were not. */
+  /** Epoch ms when the call was proxied; null when it was not. */
   carried_at: number | null;
-  /** Instants of the process's own clock, which nobody can set: durations come from these, never from epoch times. */
+  /** Monotonic instants: durations come from these, because epoch times may be set. */
   carried_tick_ms: number | null;
   closed_tick_ms: number | null;
   /** The answer of legacy; null while there is none. */
   watched: WatchedAnswer | null;
-  /** The row of a create that is being carried. */
+  /** The row of a create that is being proxied. */
   sale: CarriedSale | null;
-  /** Epoch ms when the till had its answer, or had gone. */
+  /** Epoch ms when the till had its answer, or disconnected. */
   closed_at: number | null;
-  /** Settles when the call has been served, which may be after the till has left. */
+  /** Settles when the call has been served, which may be after the till disconnected. */
   work: Promise<void>;
 }
 
 export interface Exchanges {
-  /** Stands before everything whose calls are exchanges. */
+  /** Middleware in front of all handlers whose calls are exchanges. */
   open: RequestHandler;
-  /** Until what follows the answers that have left is done. */
+  /** Resolves when the work after all sent answers is done. */
   settled(): Promise<void>;
 }
 
-/** @param over does what follows an answer that has left, off the request path. It may throw: that is logged. */
+/** @param over runs after an answer has left, off the request path; its errors are logged. */
 export function createExchanges(
   ports: Ports,
   over: (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void>,
@@ -75,7 +75,7 @@ export function createExchanges(
     const ticket = following.begin();
     try {
       await call.work;
-      // Nobody waits for what is asked from here on.
+      // No till waits for upstream calls from here on.
       call.draft.is_payment = false;
       await over(call, request, response);
     } catch (error) {
@@ -99,7 +99,7 @@ export function createExchanges(
         call.closed_at = ports.clock.now();
         call.closed_tick_ms = performance.now();
         const done = follow(call, request, response);
-        // A till that has left early may leave work behind that takes its time; nobody counts that call yet.
+        // After a till disconnected, the remaining work may take long, so `evidence.settled` does not wait for it.
         if (response.writableFinished) ports.evidence.coming(done);
       });
       next();
@@ -109,8 +109,8 @@ export function createExchanges(
 }
 
 /**
- * On the request itself: what a WeakMap holds outlives a young collection whatever becomes of its key, and the collector's
- * threads take a third more for each read of a final sale.
+ * The call is a property of its request: values of a WeakMap survive a young collection even when their key is gone,
+ * and the collector's threads would take a third more for each read of a terminal sale.
  */
 const CALL = Symbol('call');
 type Called = IncomingMessage & { [CALL]?: Ongoing };
@@ -122,12 +122,12 @@ export function ongoingOf(request: IncomingMessage): Ongoing {
   return call;
 }
 
-/** Settles when the call of a request has been served; at once for a request that opened no exchange. */
+/** Settles when the call of a request has been served; at once for a request without an exchange. */
 export function workOf(request: IncomingMessage): Promise<void> {
   return (request as Called)[CALL]?.work ?? Promise.resolve();
 }
 
-/** Looks at the answer that is carried for a request. Called from a hook of the carrier, so it can't throw. */
+/** Observes the proxied answer of a request. Runs in a hook of the proxy library, so it must not throw. */
 export function watchCall(request: IncomingMessage, answer: IncomingMessage): void {
   const call = (request as Called)[CALL];
   if (call !== undefined) call.watched = watchAnswer(answer);
@@ -165,28 +165,25 @@ function openCall(ports: Ports): Ongoing {
   };
 }
 
-// Watches an answer of the legacy upstream go by, without touching or delaying a byte of it.
+// Observes an answer of the legacy upstream, without changing or delaying a byte of it.
 
-/** The largest legacy answer that is looked at, a page of fifty sales, is below 256 KiB; a larger one goes by unread. */
+/** The largest legacy answer of use, a page of fifty sales, is below 256 KiB; a larger one is proxied unread. */
 const MAX_WATCHED_BYTES = 256 * 1024;
-/** A compressed answer may grow to so much; what grows further was made to. */
+/** Longest decompressed answer; only a decompression bomb is longer. */
 const MAX_UNPACKED_BYTES = 2 * 1024 * 1024;
 
-/** An answer that is going by, or has gone by. */
+/** A proxied answer, complete or still arriving. */
 export interface WatchedAnswer {
   status: number;
   headers: Record<string, string>;
-  /** What came so far; null when it was too much. */
+  /** Chunks so far; null for an answer that is too long. */
   chunks: Buffer[] | null;
   length: number;
-  /** All of it came; false for one that broke off, and for one that is still coming. */
+  /** True once the answer is complete; stays false when it breaks off. */
   whole: boolean;
 }
 
-/**
- * Listens to an answer beside the pipe that carries it: the listeners only keep references, and can't throw. They are set
- * in the same turn as the pipe, so both get every byte.
- */
+/** Keeps references to the chunks, and can't throw. Set in the tick of the pipe, so that both get every byte. */
 export function watchAnswer(answer: IncomingMessage): WatchedAnswer {
   const watched: WatchedAnswer = {
     status: answer.statusCode ?? 0,
@@ -206,7 +203,7 @@ export function watchAnswer(answer: IncomingMessage): WatchedAnswer {
   return watched;
 }
 
-/** The body as parsed JSON, or as text where it is none; null when it can't be read. Never throws; runs after the answer has left. */
+/** The body as parsed JSON, else as text; null when unreadable. Never throws; runs after the answer has left. */
 export async function bodyOf(watched: WatchedAnswer): Promise<unknown> {
   if (!watched.whole || watched.chunks === null) return null;
   try {
@@ -231,23 +228,22 @@ const limit = { maxOutputLength: MAX_UNPACKED_BYTES };
 const unpackers: Readonly<Record<string, (bytes: Buffer) => Promise<Buffer>>> = {
   gzip: (bytes) => promisify(gunzip)(bytes, limit),
   'x-gzip': (bytes) => promisify(gunzip)(bytes, limit),
-  // Some servers mean the bare stream, without its envelope (RFC 9110 §8.4.1.2).
+  // Some servers send the raw stream, without the zlib envelope (RFC 9110 §8.4.1.2).
   deflate: (bytes) => promisify(inflate)(bytes, limit).catch(() => promisify(inflateRaw)(bytes, limit)),
   br: (bytes) => promisify(brotliDecompress)(bytes, limit),
   zstd: (bytes) => promisify(zstdDecompress)(bytes, limit),
 };
 
-/** Null for an encoding, or several of them, that nobody asked for. */
+/** Null for an unsupported content encoding, or several of them. */
 async function unpacked(bytes: Buffer, encoding: string | undefined): Promise<Buffer | null> {
   const name = (encoding ?? '').trim().toLowerCase();
   if (name === '' || name === 'identity' || bytes.length === 0) return bytes;
   return (await unpackers[name]?.(bytes)) ?? null;
 }
 
-// Whose call it is, as far as that is known without asking anybody, and what that merchant's settings ask of the
-// door.
+// The merchant of a call, as far as it is known without a network call, and what its settings say.
 
-/** Names the merchant of a call by its claim or its memory. Never throws: a call is carried also while the store is away. */
+/** Names the merchant by the token's claim or last owner. Never throws: calls are proxied also without the store. */
 export async function nameCaller(ports: Ports, call: Ongoing, token: Secret | null): Promise<void> {
   call.token = token;
   if (token === null) return;
@@ -268,7 +264,7 @@ export async function nameMerchant(ports: Ports, call: Ongoing, merchant_id: str
   if (merchant_id !== null) setMerchant(ports, call, await ports.store.merchants.merchant(merchant_id));
 }
 
-/** From here on the exchange is gathered as the merchant's settings say. */
+/** From here on the exchange is recorded as the merchant's settings say. */
 export function setMerchant(ports: Ports, call: Ongoing, merchant: Merchant | null): void {
   call.merchant = merchant;
   call.merchant_id = merchant?.id ?? call.merchant_id;
@@ -278,7 +274,7 @@ export function setMerchant(ports: Ports, call: Ongoing, merchant: Merchant | nu
   };
 }
 
-/** The merchant's word on what no table knows, or the default. */
+/** The merchant's policy for unknown input, or the default. */
 export function policyOf(
   ports: Ports,
   merchant: Merchant | null,

@@ -1,4 +1,4 @@
-/** The legacy door: one route per row of `mappings/operations.yaml`. A call is admitted, its lane chosen, then translated or proxied, answered, and recorded. */
+/** The legacy door: one route per row of `mappings/operations.yaml`; its lane decides whether a call is translated. */
 import { type RequestHandler, type Response, Router } from 'express';
 import { type Json, withWholeNumbers } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
@@ -30,21 +30,18 @@ import {
   unknownHeaders,
 } from './request.ts';
 
-/** How often one call may find that what its lane was chosen by is over, or has begun, meanwhile. */
+/** Most lane choices of one call: another call may take or free the unit meanwhile. */
 const MAX_CHOICES = 4;
 
 export interface LegacyDoor {
   ports: Ports;
-  /** Carries the request to the legacy upstream, untouched. */
+  /** Proxies the request to the legacy upstream, unchanged. */
   carry: RequestHandler;
   body_limit_bytes: number;
   observe: Observe;
 }
 
-/**
- * Routes for every operation of the tables.
- * @throws PuenteError bad_tables when an operation names a story that does not exist.
- */
+/** Routes of all operations. @throws PuenteError bad_tables when an operation names a story that does not exist. */
 export function legacyRouter(door: LegacyDoor): RequestHandler {
   const routers = narrowRouters();
   for (const operation of door.ports.tables.operations) {
@@ -67,15 +64,15 @@ export function legacyRouter(door: LegacyDoor): RequestHandler {
   return routers.handle;
 }
 
-// Where an operation is found: its method, its paths, and what a path names.
+// Routing: the method and paths of an operation, and the values of its path.
 
 interface NarrowRouters {
   add(operation: Operation, handler: RequestHandler): void;
-  /** Leaves what is no operation's to the next handler. */
+  /** Passes calls of no operation to the next handler. */
   handle: RequestHandler;
 }
 
-/** One router for each method and first part of a path: walked through one by one, seventy patterns cost every call 10 µs. */
+/** One router per method and first path segment: trying seventy patterns one by one costs every call 10 µs. */
 function narrowRouters(): NarrowRouters {
   const make = (): Router => Router({ caseSensitive: true, strict: true });
   const narrow = new Map<string, Router>();
@@ -87,7 +84,7 @@ function narrowRouters(): NarrowRouters {
       const router = narrow.get(start) ?? make();
       narrow.set(start, router);
       const found: RequestHandler = (request, response, next) => {
-        request.url = request.originalUrl; // what is carried goes as it came
+        request.url = request.originalUrl; // proxied as received
         return handler(request, response, next);
       };
       for (const one of [router, all]) one[methodOf(operation)](pathsOf(operation), found);
@@ -99,7 +96,7 @@ function narrowRouters(): NarrowRouters {
       if (router === undefined) return next();
       request.url = plain;
       router(request, response, (error?: unknown) => {
-        request.url = url; // what is carried goes as it came
+        request.url = url; // proxied as received
         next(error);
       });
     },
@@ -111,7 +108,6 @@ function startOf(method: string, target: string): string {
   return `${method} ${/^\/[^/?]*/.exec(target)?.[0]}`;
 }
 
-/** The path parameters of a request, by name. */
 function pathValues(parameters: Record<string, string | string[]>): Record<string, string> {
   const values: Record<string, string> = {};
   for (const name in parameters) {
@@ -122,9 +118,9 @@ function pathValues(parameters: Record<string, string | string[]>): Record<strin
 }
 
 /**
- * Official clients end some paths of payments with a slash, and legacy took it on all of them, and on merchant orders
- * (`docs/field-notes.md` QR §2, §3). It took it on sales too (`docs/architecture.md` Decision 12), and work on a unit that went by unseen could be a
- * second charge.
+ * Official clients end some payment paths with a slash; legacy accepted it there and on merchant orders
+ * (`docs/field-notes.md` QR §2, §3). It accepted it on sales too (`docs/architecture.md` Decision 12): a sale that
+ * passes unrecognised could become a second charge.
  */
 function pathsOf({ family, path }: Operation): string[] {
   const isOfUnit = family === 'point' || family === 'qr' || family === 'qr_v1';
@@ -132,12 +128,11 @@ function pathsOf({ family, path }: Operation): string[] {
   return mayEndSo ? [path, `${path}/`] : [path];
 }
 
-/** The name of the router's method for an operation. */
 function methodOf(operation: Operation): 'get' | 'post' | 'patch' | 'put' | 'delete' {
   return operation.method.toLowerCase() as 'get' | 'post' | 'patch' | 'put' | 'delete'; // lower case of a closed list
 }
 
-/** One call: token, lane, and then the story or the carrier; once more when the lane was overtaken by another call. */
+/** Serves a call: token, lane, then translation or proxy; starts again when another call made the lane wrong. */
 async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...handled: Handled): Promise<void> {
   const { ports } = door;
   const [request, response] = handled;
@@ -148,7 +143,7 @@ async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...h
   call.token = readToken(request);
   const { token } = call;
   if (token === null) {
-    // Nobody's call: where merchants start on legacy, legacy says what it thinks of it.
+    // Without a token: where merchants start on legacy, legacy answers the call.
     if (ports.settings.merchants.stage === 'legacy') return carryBytes(door, call, handled);
     call.lane = 'orders';
     return tell(refused(family, family === 'payments' ? 'token_missing' : 'unauthorized'));
@@ -163,7 +158,7 @@ async function serve(door: LegacyDoor, operation: Operation, call: Ongoing, ...h
       if (answer.kind === 'answer') return tell(answer);
       if (answer.kind === 'moved') continue;
     }
-    if (isShadowed(lane.stage)) noteHeaders(call, request); // counted; a carried call is refused for nothing
+    if (isShadowed(lane.stage)) noteHeaders(call, request); // counted only: no header refuses a proxied call
     if (await carryOperation(door, call, operation, token, handled)) return;
   }
   return tell(refused(family, 'unavailable'));
@@ -173,7 +168,7 @@ function isDeprecated(merchant: Merchant | null): merchant is Merchant {
   return merchant !== null && merchant.settings.deprecation !== null;
 }
 
-/** To whoever has the merchant's token alone: what is planned for its tills is nobody else's affair. */
+/** Adds the headers for a proven token of the merchant only: others must not learn the plans for its tills. */
 async function tellDeprecation(
   ports: Ports,
   call: Ongoing,
@@ -189,7 +184,7 @@ async function tellDeprecation(
 type Handled = Parameters<RequestHandler>;
 type OnOrders = Extract<Lane, { lane: 'orders' }>;
 
-/** The lane, with what it tells of the call's merchant, unit and id. */
+/** Chooses the lane, and notes merchant, unit and legacy id in the call. */
 async function chooseLaneOf(ports: Ports, operation: Operation, call: Ongoing, token: Secret): Promise<Lane> {
   const lane = await chooseLane(ports, token, namedBy(ports, operation, call.path), operation.kind);
   call.lane = lane.lane === 'legacy' ? 'legacy' : 'orders';
@@ -205,7 +200,7 @@ async function chooseLaneOf(ports: Ports, operation: Operation, call: Ongoing, t
   return lane;
 }
 
-/** The call on the orders lane, from what may be read of it to the story's answer. */
+/** Serves a call on the orders lane: checks the request, then runs its story. */
 async function translate(
   door: LegacyDoor,
   operation: Operation,
@@ -245,21 +240,21 @@ function storyOf(operation: Operation): NonNullable<(typeof stories)[string]> {
   return stories[operation.story] as NonNullable<(typeof stories)[string]>; // checked at start
 }
 
-/** @returns the names of headers that no table knows. */
+/** Notes the headers that no table has. @returns their names. */
 function noteHeaders(call: Ongoing, request: Handled[0]): string[] {
   const names = unknownHeaders(request);
   for (const name of names) noteUnknown(call.draft, 'header', name);
   return names;
 }
 
-/** Where a body is optional nothing at all counts as `{}`, as the refund of a whole payment is asked for (`docs/field-notes.md` QR §3). */
+/** An empty optional body counts as `{}`: tills refund a whole payment that way (`docs/field-notes.md` QR §3). */
 async function readJson(door: LegacyDoor, { family, body: wanted }: Operation, request: Handled[0]): Promise<unknown> {
   const bytes = await peekBody(request, door.body_limit_bytes);
   if (wanted === 'optional' && bytes.length === 0) return {};
   const read = parseBody(bytes, request.headers, door.body_limit_bytes);
-  // Point has no fractions: one number in two spellings is the same sale, and comes back plain. QR amounts come back as written.
+  // Point has no fractions: 1500 and 1500.0 are the same sale, answered as 1500. QR amounts keep their spelling.
   const body = family === 'point' ? withWholeNumbers(read as Json) : read;
-  // Every legacy body is an object; what is none was never taken for one.
+  // Every legacy body is an object; legacy never accepted anything else.
   const object = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
   if (!object) throw new PuenteError('refused', 'The body is no JSON object', { facts: { error: 'bad_json' } });
   return body;
@@ -272,7 +267,7 @@ interface Door {
   observe: Observe;
 }
 
-/** Answers a call of the orders lane, and does what follows once the till has the answer, or has gone. */
+/** Answers a call of the orders lane; `answer.over` runs once the till has the answer, or disconnected. */
 export function finish(
   door: Door,
   operation: Operation,
@@ -293,7 +288,7 @@ export function finish(
   door.ports.memory.failpoint('answer.sent');
 }
 
-/** A client that has gone already is told nothing, and what follows knows it. */
+/** Runs `over` when the response closes; at once when the client disconnected before. */
 function afterwards(
   door: Door,
   operation: Operation,

@@ -1,14 +1,13 @@
-/** A handler that is loaded when it is needed: until then a start pays nothing for it, and neither does who never asks. */
+/** A handler that is imported when it is first needed, so that a start does not wait for it. */
 import type { RequestHandler } from 'express';
 
 export interface LoadedLate {
-  /** Waits for the handler; its error is the request's. */
+  /** Waits for the handler; a failed import fails the request. */
   handler: RequestHandler;
-  /** Loads it before anybody asks; a failure is tried again with the next request. */
+  /** Imports ahead of the first request; after a failure the next request tries again. */
   load(): Promise<void>;
 }
 
-/** @param load tried again with the next request when it fails. */
 export function loadedLate(load: () => Promise<RequestHandler>): LoadedLate {
   let loading: Promise<RequestHandler> | null = null;
   const loaded = (): Promise<RequestHandler> => {

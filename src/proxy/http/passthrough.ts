@@ -1,4 +1,4 @@
-/** Proxies a call to the legacy upstream: request and answer as they came, streaming both ways (`docs/architecture.md` Decision 2). */
+/** Proxies calls to the legacy upstream unchanged, streaming both ways (`docs/architecture.md` Decision 2). */
 import {
   type ClientRequest,
   Agent as HttpAgent,
@@ -26,9 +26,9 @@ import {
 
 /** Longest silence of the legacy upstream; longer than any till waits. */
 const SILENCE_MS = 60_000;
-/** Failures before a connection stood, so that nothing can have happened there. */
+/** Failures before there was a connection, so that legacy can't have received anything. */
 const NOT_CONNECTED: readonly string[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
-/** Interim answers of one call; a service that sends more does not get the memory of a till that reads none of them. */
+/** Interim answers (1xx) proxied per call; more could fill the memory while a till reads none of them. */
 const MOST_HINTS = 16;
 
 export interface Passthrough {
@@ -37,16 +37,16 @@ export interface Passthrough {
 }
 
 /**
- * The library sends and pipes; the heads of both directions are written here, because it joins repeated headers, and writes
- * an answer where nobody catches what Node throws at one that it can't write.
+ * The library sends and pipes. Puente writes the heads of both directions, because the library joins repeated headers,
+ * and nothing catches what Node throws when the library writes an invalid answer.
  * @param target base URL of the legacy upstream.
- * @param calls that the gate lets in: with fewer sockets one merchant's slow calls would keep the others waiting here.
+ * @param calls limit of admission: with fewer sockets one merchant's slow calls would delay the others here.
  */
 export function createPassthrough(target: string, calls: number, log: Log): Passthrough {
   // Without a keep-alive agent the library opens a connection per request and is four times slower (measured).
   const options = { keepAlive: true, maxSockets: calls };
   const agent = target.startsWith('https:') ? new HttpsAgent(options) : new HttpAgent(options);
-  /** In place of an answer that can't be passed on, of which nothing may be left. */
+  /** Answers in place of an answer that can't be proxied, whose headers must not remain. */
   const refuseAnswer = (request: IncomingMessage, response: ServerResponse, cause: string): void => {
     log.warn('legacy answered what can not be passed on', { cause, lane: 'legacy' });
     for (const name of response.getHeaderNames()) response.removeHeader(name);
@@ -54,26 +54,26 @@ export function createPassthrough(target: string, calls: number, log: Log): Pass
     sendAnswer(response, refused(familyOf(request.url ?? ''), 'bad_answer'));
   };
   const handler = createProxyMiddleware({
-    // A text would be read as a URL twice for each call.
+    // As a string, it would be parsed twice for each call.
     target: new URL(target),
     changeOrigin: true,
     agent,
-    // Without the one of the library's own that writes a log line for each call, and makes a URL for it if nobody reads it.
+    // Without the default plugin that makes a URL and a log line for each call, even when nothing reads the line.
     ejectPlugins: true,
     plugins: [debugProxyErrorsPlugin, proxyEventsPlugin],
     proxyTimeout: SILENCE_MS,
     selfHandleResponse: true,
     on: {
       proxyReq: (onward, request, response) => {
-        // We asked for no other protocol; without a listener Node ends the connection and says nothing of it.
+        // Puente requests no upgrade; without a listener Node ends the connection and reports nothing.
         onward.once('upgrade', (_answer, socket) => {
-          socket.on('error', () => undefined).destroy(); // Node has let go of it
+          socket.on('error', () => undefined).destroy(); // Node no longer handles its errors
           refuseAnswer(request, response, 'it changes the protocol');
         });
         try {
           sendRequest(onward, request, response);
         } catch (error) {
-          onward.destroy(error as Error); // told by `error` below; Node throws nothing but errors
+          onward.destroy(error as Error); // answered by `error` below; Node throws nothing but errors
         }
       },
       proxyRes: (answer, request, response) => {
@@ -101,7 +101,7 @@ export function createPassthrough(target: string, calls: number, log: Log): Pass
   };
 }
 
-/** The head of the request, and what belongs to it besides its body. Nothing of it has been sent yet. */
+/** Writes the head of the request, and sets up its trailers and interim answers; nothing has been sent yet. */
 function sendRequest(onward: ClientRequest, request: IncomingMessage, response: ServerResponse): void {
   writeHeaders(onward, request);
   liftToken(onward, request);
@@ -114,14 +114,14 @@ function sendRequest(onward: ClientRequest, request: IncomingMessage, response: 
   });
   if (!isHeldBack(request)) return;
   onward.once('continue', () => askForBody(request));
-  // Not before: the library passes over a request that has it.
+  // Set here, because the library skips `proxyReq` for a request that has it.
   onward.setHeader('Expect', '100-continue');
   onward.flushHeaders();
 }
 
 /**
- * Names in their case, and repeated headers line by line. What the library sends is the word on which go and with which value:
- * where the two differ, somebody has taken the header out, put it in or changed it on purpose.
+ * Restores the case of names, and repeats headers line by line. A header that the library sends with another value, or
+ * not at all, was changed on purpose and stays so.
  */
 function writeHeaders(onward: ClientRequest, { rawHeaders, method }: IncomingMessage): void {
   const sent = linesOf(rawHeaders);
@@ -131,15 +131,15 @@ function writeHeaders(onward: ClientRequest, { rawHeaders, method }: IncomingMes
     const is_untouched = value === values[0] || value === values.join(key === 'cookie' ? '; ' : ', ');
     onward.setHeader(name, !is_untouched ? value : values.length === 1 ? (values[0] ?? '') : values);
   }
-  // The library gives these a length of nothing, for a Node that is gone.
+  // The library adds `Content-Length: 0` to these, for a Node version that is gone.
   if ((method === 'DELETE' || method === 'OPTIONS') && !sent.has('content-length'))
     onward.removeHeader('content-length');
   const trailer = sent.get('trailer');
-  // Node throws at one beside a length.
+  // Node throws for this header beside a length.
   if (trailer !== undefined && onward.hasHeader('transfer-encoding')) onward.setHeader(trailer.name, trailer.values);
 }
 
-/** A token in a header of its own goes on as legacy takes every token; that header is never sent on (`docs/architecture.md` Decision 12). */
+/** Moves a token of `X-Access-Token`, never sent on, to `Authorization` (`docs/architecture.md` Decision 12). */
 function liftToken(onward: ClientRequest, request: IncomingMessage): void {
   if (request.headers['x-access-token'] === undefined) return;
   onward.removeHeader('x-access-token');
@@ -149,12 +149,12 @@ function liftToken(onward: ClientRequest, request: IncomingMessage): void {
 }
 
 interface Lines {
-  /** As the first of them is spelled. */
+  /** Spelling of the first line. */
   name: string;
   values: string[];
 }
 
-/** The lines of a head by their name in lower case. */
+/** Header lines by name, lower case. */
 function linesOf(raw: readonly string[]): Map<string, Lines> {
   const lines = new Map<string, Lines>();
   for (let index = 0; index + 1 < raw.length; index += 2) {
@@ -168,12 +168,12 @@ function linesOf(raw: readonly string[]): Map<string, Lines> {
   return lines;
 }
 
-/** To be called before the pipe is set, whose listener ends the message. Node leaves them out where its side has no chunks. */
+/** Call before the pipe is set, whose listener ends the message. Node omits trailers of a message without chunks. */
 function passTrailers(from: IncomingMessage, to: ClientRequest | ServerResponse): void {
   const add = (): void => {
     const pairs: [string, string][] = [];
     for (const [key, { name, values }] of linesOf(from.rawTrailers)) {
-      // A reader that took them for headers would find another length, host or token in them.
+      // A reader that merges trailers into headers would find another length, host or token in them.
       if (!readsAsSingle(key) && !isOfThisHop(key)) for (const value of values) pairs.push([name, value]);
     }
     if (pairs.length > 0) to.addTrailers(pairs);
@@ -182,7 +182,7 @@ function passTrailers(from: IncomingMessage, to: ClientRequest | ServerResponse)
   else from.once('end', add);
 }
 
-/** 102 and 103 are all that Node can write; a till of HTTP/1.0 knows of none (RFC 9110 §15.2). */
+/** Node can write only 102 and 103; HTTP/1.0 has no interim answers (RFC 9110 §15.2). */
 function passHint({ statusCode, rawHeaders }: InformationEvent, response: ServerResponse): void {
   if (response.headersSent || response.destroyed || response.req.httpVersion === '1.0') return;
   if (statusCode === 102) response.writeProcessing();
@@ -192,18 +192,18 @@ function passHint({ statusCode, rawHeaders }: InformationEvent, response: Server
   try {
     response.writeEarlyHints(hints);
   } catch {
-    // A link that Node does not write. Hints may be left out.
+    // Node refuses some links; hints are optional.
   }
 }
 
-/** The answer of legacy to the till. @throws Error, with nothing sent, for one that Node can't write, or no till could read. */
+/** Sends legacy's answer. @throws Error, with nothing sent, for an answer that Node can't write or tills can't read. */
 function passAnswer(answer: IncomingMessage, request: IncomingMessage, response: ServerResponse): void {
   const { statusCode = 0, statusMessage, headers } = answer;
   const coding = headers['transfer-encoding'];
-  // None but this one may be used unasked, and what else is packed would reach the till without its name.
+  // Only `chunked` needs no negotiation; the body of another coding would reach the till without its name.
   if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') throw new TypeError('a transfer coding');
   if (statusCode < 200) throw new RangeError('a status below 200');
-  // A client that was answered without being asked for its body may send it or not: what came next could be either.
+  // A client that got no 100 may send its body or not: the next bytes would be ambiguous.
   if (isHeldBack(request) && !request.complete) response.shouldKeepAlive = false;
   response.writeHead(statusCode, statusMessage, headersFor(answer, response));
   watchCall(request, answer);
@@ -212,7 +212,7 @@ function passAnswer(answer: IncomingMessage, request: IncomingMessage, response:
   answer.pipe(response);
 }
 
-/** Line by line as they came, without those of the hop to legacy; Node adds those of the hop to the till. */
+/** Header lines as received, without hop-by-hop ones; Node adds those of the connection to the till. */
 function headersFor(answer: IncomingMessage, response: ServerResponse): string[] {
   const { rawHeaders, statusCode, headers } = answer;
   const named = namedForThisHop(answer);
@@ -224,14 +224,14 @@ function headersFor(answer: IncomingMessage, response: ServerResponse): string[]
     const value = rawHeaders[index + 1] as string;
     const key = name.toLowerCase();
     if (named.includes(key) || (key === 'trailer' ? !is_chunked : isOfThisHop(key))) continue;
-    // A till that believed it would take the next answer for this body.
+    // A till that trusts this length would read the next answer as this body.
     if (key === 'content-length' && statusCode === 204 && value !== '0') continue;
     kept.push(name, value);
   }
   return kept;
 }
 
-/** A call that may have arrived is never told as one that did nothing, unless it could do nothing anyway. */
+/** Answers that nothing happened only for a call that can't have arrived, or could change nothing anyway. */
 function failure(error: Error, request: IncomingMessage): ReturnType<typeof refused> {
   const code = 'code' in error ? String(error.code) : '';
   const family = familyOf(request.url ?? '');
@@ -240,7 +240,7 @@ function failure(error: Error, request: IncomingMessage): ReturnType<typeof refu
   return refused(family, harmless ? 'bad_gateway' : 'outcome_unknown');
 }
 
-/** Whose envelope the callers of a path know; everything that is not named speaks as payments do (`docs/field-notes.md` QR §3). */
+/** Error shape by path prefix; any other path has that of payments (`docs/field-notes.md` QR §3). */
 const FAMILIES: readonly (readonly [string, Family])[] = [
   ['/point/', 'point'],
   ['/mpmobile/', 'qr_v1'],
@@ -248,27 +248,26 @@ const FAMILIES: readonly (readonly [string, Family])[] = [
   ['/merchant_orders', 'merchant_orders'],
 ];
 
-/** @param target path and query as they came. */
+/** @param target path and query as received. */
 export function familyOf(target: string): Family {
   return FAMILIES.find(([prefix]) => target.startsWith(prefix))?.[1] ?? 'payments';
 }
 
-// Frees what large bodies leave behind while they are carried, before V8 looks through its whole heap for it.
+// Collects garbage of large proxied bodies early, before V8 collects its whole heap for it.
 
-/** So many bytes of large bodies, and then a collection of the young: it takes some milliseconds, whatever else is in memory. */
+/** Bytes of large bodies per minor collection, which takes some milliseconds, however large the heap is. */
 const COLLECT_AFTER_BYTES = 8 * 1024 * 1024;
-/** What tills send and are answered is far below; only a body that may be longer is counted. */
+/** Bodies of tills are far smaller; only bodies that may be longer are counted. */
 const LARGE_BYTES = 256 * 1024;
 
 let carried_bytes = 0;
 
 /**
- * Counts a body that is large, or does not say how long it is, beside the pipe that carries it; to be called in the turn in
- * which that pipe is set, before or after it, so that both get every byte. Node reads a body in pieces outside V8's heap. They
- * die young, but nothing that is young tells V8 to look; what does is their sum, every 32 MB or so, and then it collects the
- * whole heap, which is far larger than the pieces. Nothing is done where the process was started without `--expose-gc`. A body
- * of 10 MB to a till, beside a Puente without it: 0.52 × the processor time and 1.8 to 2.2 × the bodies a second (one core,
- * 1 and 8 in flight).
+ * Counts a body that is large or of unknown length, beside its pipe. Call it in the tick in which the pipe is set, so
+ * that both get every byte. Node keeps the chunks outside V8's heap; they die young, but do not make V8 run a minor
+ * collection: every 32 MB or so it collects the whole heap for them, which is far larger. Does nothing without
+ * `--expose-gc`. A body of 10 MB to a till, compared with a Puente without it: 0.52 × the processor time and 1.8 to 2.2
+ * × the bodies a second (one core, 1 and 8 in flight).
  */
 export function collectBehind(body: IncomingMessage): void {
   if (globalThis.gc !== undefined && mayBeLarge(body)) body.on('data', count);

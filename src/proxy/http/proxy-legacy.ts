@@ -19,18 +19,18 @@ import { peekUpTo, plainTarget, readToken, singleHeaders, slotNamed } from './re
 
 export interface Carrier {
   ports: Ports;
-  /** Carries the request to the legacy upstream, untouched. */
+  /** Proxies the request to the legacy upstream, unchanged. */
   carry: RequestHandler;
-  /** A longer body is carried without being looked at. */
+  /** A longer body is proxied unread. */
   body_limit_bytes: number;
 }
 
 type Handled = Parameters<RequestHandler>;
 
 /**
- * Carries a call of an operation, once it is written down where it makes something.
- * @returns false when an order of ours holds the unit by now, so that the lane has to be chosen again.
- * @throws PuenteError bad_request when the client goes away before its request is complete.
+ * Proxies a call of an operation; a create is recorded before.
+ * @returns false when an order holds the unit by now, so that the lane has to be chosen again.
+ * @throws PuenteError bad_request when the client disconnects before its request is complete.
  */
 export async function carryOperation(
   carrier: Carrier,
@@ -45,7 +45,7 @@ export async function carryOperation(
   const is_create = operation.upstream === 'create' || isTerminalRefund(operation);
   const is_captured = call.draft.rules?.captured === true && operation.body !== 'dropped';
   if (is_create || is_captured) call.body = await lookAtBody(request, carrier.body_limit_bytes);
-  if (response.closed) return true; // nobody waits, and nothing was sent
+  if (response.closed) return true; // the client disconnected, and nothing was sent
   if (is_create) {
     const begun = await beginCarried(carrier.ports, {
       merchant_id: call.merchant_id,
@@ -63,7 +63,7 @@ export async function carryOperation(
   return true;
 }
 
-/** Carries whatever it is, and remembers when. */
+/** Proxies any call, and notes when. */
 export function carryBytes(carrier: Pick<Carrier, 'ports' | 'carry'>, call: Ongoing, handled: Handled): void {
   call.lane = 'legacy';
   call.carried_at = carrier.ports.clock.now();
@@ -71,7 +71,7 @@ export function carryBytes(carrier: Pick<Carrier, 'ports' | 'carry'>, call: Ongo
   void carrier.carry(...handled);
 }
 
-/** Refuses the call while a brown-out of its merchant asks for it; each call looks anew, so an abort holds at once. */
+/** Refuses the call during a brown-out of its merchant; checked per call, so that an abort takes effect at once. */
 async function isBrownedOut(
   ports: Ports,
   call: Ongoing,
@@ -82,7 +82,7 @@ async function isBrownedOut(
   const now = ports.clock.now();
   const window = brownoutOf(call.merchant, operation, now);
   if (window === null) return false;
-  // An invented token must not learn of it, and on legacy nobody was asked so far: then legacy judges the token itself.
+  // Only a proven token may learn of it. The legacy lane has not verified it so far; legacy judges any other token.
   if ((await askWhose(ports, token)) !== call.merchant?.id) return false;
   call.is_drill = true;
   ports.count('brownouts', operation.name);
@@ -91,7 +91,7 @@ async function isBrownedOut(
   return true;
 }
 
-/** Parsed as the orders lane would read it, or text where it is no JSON; undefined when there is nothing or too much. Every byte is put back. */
+/** Parsed as on the orders lane, else text; undefined when empty or too long. Every byte is put back. */
 async function lookAtBody(request: IncomingMessage, limit_bytes: number): Promise<unknown> {
   const bytes = await peekUpTo(request, limit_bytes);
   if (bytes === null || bytes.length === 0) return undefined;
@@ -99,11 +99,11 @@ async function lookAtBody(request: IncomingMessage, limit_bytes: number): Promis
   return read.fault === undefined ? read.value : decodeText(bytes);
 }
 
-// Calls of no operation: named and counted, and then carried, unless their merchant's word is to refuse them.
+// Calls of no operation: counted, and then proxied, unless their merchant's policy refuses them.
 
 /**
- * The last handler of the door. A merchant's word to refuse holds for calls with a token of its own, and an invented one
- * learns nothing of it. A call of nobody, such as the one for a new token, has no merchant, and is carried.
+ * The last handler of the door. A merchant's policy to refuse applies to calls with its proven token only, so that an
+ * invented token does not learn of it. A call without a token, such as the one for a new token, has no merchant.
  */
 export function unknownEndpoints({ carry }: Pick<Carrier, 'carry'>): RequestHandler {
   return (request, response, next) => {
@@ -125,14 +125,14 @@ export function unknownEndpoints({ carry }: Pick<Carrier, 'carry'>): RequestHand
   };
 }
 
-/** Of these methods nothing is made. */
+/** Methods that make nothing. */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Nothing that can make a sale reaches legacy for a unit whose sales are on orders: there a write below the paths of sales
- * that no table knows is refused in its family's shape, unless the setting says to carry it, and so is whatever a bolder
- * server than ours could take for a call of the tables. The lane is chosen as for a call that the tables know.
- * @returns null for what may be carried.
+ * Keeps new sales off legacy for a unit whose sales are on orders. There, a write below the paths of sales that no
+ * table has is refused in its family's shape, unless `merchants.unknown_write` is `carry`; so is any path that a
+ * lenient server could read as an operation's. The lane is chosen as for an operation.
+ * @returns null for a call that may be proxied.
  */
 async function guard(ports: Ports, call: Ongoing, method: string, target: string): Promise<Answered | null> {
   const unrouted = method === 'OPTIONS' ? null : unroutedOf(ports.tables.operations, target);
@@ -142,13 +142,13 @@ async function guard(ports: Ports, call: Ongoing, method: string, target: string
   const family = familyOf(`${path}/`);
   const is_write = is_of_sales && !SAFE.has(method);
   if (!is_odd && (!is_write || ports.settings.merchants.unknown_write === 'carry')) return null;
-  // Nobody's call: where merchants start on legacy, legacy says what it thinks of it.
+  // Without a token: where merchants start on legacy, legacy answers the call.
   if (call.token === null) return ports.settings.merchants.stage === 'legacy' ? null : refused(family, 'unauthorized');
   const named: Named = slot === null ? { kind: 'merchant' } : { kind: 'slot', slot, work: 'look' };
   const lane = await chooseLane(ports, call.token, named, kind);
   call.unit = slot;
   if (lane.lane === 'refused') return refused(family, lane.error);
-  // Of a canary's work that names no unit nobody can tell whose sale it would be.
+  // On canary, a call that names no unit could be a sale of either lane.
   if (lane.lane === 'legacy' && !(slot === null && lane.stage === 'canary')) return null;
   call.lane = 'orders';
   ports.count('refused_writes', is_odd ? 'spelling' : 'endpoint');
@@ -167,16 +167,16 @@ async function isRefused(ports: Ports, call: Ongoing): Promise<boolean> {
   return (await askWhose(ports, token)) === merchant_id;
 }
 
-// What a path is that no route has taken.
+// Paths that no route has matched.
 
-/** How often a path may be escaped over its escapes before it is taken as it is. */
+/** Levels of nested escapes that are decoded. */
 const MOST_ESCAPES = 4;
 
 /**
- * The path that the boldest of servers could read a target as: escapes of escapes, backslashes, parameters of parts, dots at
- * their ends, letters of other widths and in the other case all taken away. Nothing is routed by it; it tells what must not
- * be carried unread.
- * @param target path and query as they came. @returns lower case, without a slash at its end.
+ * The path as the most lenient of servers could read it: nested escapes, backslashes, parameters of segments, dots at
+ * their ends, and letters of other widths or cases are normalised. Nothing is routed by it; it finds calls that must
+ * not be proxied unread.
+ * @param target path and query as received. @returns lower case, without a slash at its end.
  */
 export function boldPath(target: string): string {
   let path = target.split('?', 1)[0] ?? '';
@@ -194,7 +194,7 @@ export function boldPath(target: string): string {
   return `/${parts.join('/')}`.toLowerCase();
 }
 
-/** A run of escapes as text: UTF-8, also when it is longer than it need be (`%c1%b0` for `p`), `%u0070`, else byte by byte. */
+/** Decodes a run of escapes: UTF-8, also overlong (`%c1%b0` for `p`), `%u0070`, else byte by byte. */
 function unescaped(run: string): string {
   const bytes: number[] = [];
   for (const [, unit, byte, raw] of run.matchAll(/%u([0-9a-f]{4})|%([0-9a-f]{2})|([\x80-\xff])/gi)) {
@@ -210,22 +210,22 @@ function unescaped(run: string): string {
   return text.includes('\ufffd') ? short : text;
 }
 
-/** Below these every unsafe method may make a sale, whatever a table knows. */
+/** Below these paths every unsafe method may make a sale. */
 const SALES = /^\/(?:point|instore|mpmobile)(?:\/|$)/;
 
 interface Unrouted {
-  /** The boldest reading, in lower case. */
+  /** As `boldPath` reads it. */
   path: string;
-  /** It is not spelled as it would have to be to be read by the tables. */
+  /** Spelled so that no table matches it, but a lenient server may. */
   is_odd: boolean;
-  /** It is below a path at which sales are made. */
+  /** Below a path at which sales are made. */
   is_of_sales: boolean;
-  /** What its unit would be on the word of its path; null where it names none. */
+  /** Slot of the unit that the path names; null when it names none. */
   slot: string | null;
   kind: OperationKind;
 }
 
-/** @returns null for a path that has nothing to do with any operation of the tables. */
+/** @returns null for a path that resembles no operation. */
 function unroutedOf(operations: readonly Operation[], target: string): Unrouted | null {
   const path = boldPath(target);
   const plain =
@@ -247,7 +247,7 @@ function unroutedOf(operations: readonly Operation[], target: string): Unrouted 
   };
 }
 
-/** The unit that a path names by itself, as it is spelled there. */
+/** Slot of the unit that a path names, in its own spelling. */
 function slotIn(target: string): string | null {
   const path = plainTarget(target).split('?', 1)[0] ?? '';
   const [, device_id] = /\/devices\/([^/;]+)/i.exec(path) ?? [];
@@ -256,28 +256,28 @@ function slotIn(target: string): string | null {
   return external_pos_id === undefined ? null : slotNamed({ external_pos_id });
 }
 
-// `Deprecation`, `Sunset` and `Link` headers for the makers of a merchant's tills, where its setting asks for them.
+// `Deprecation`, `Sunset` and `Link` headers for the makers of a merchant's tills, where its setting requires them.
 
 /**
- * Sets the headers on an answer that has not begun, whichever lane writes it; an answer of legacy that has one of them
- * itself keeps its own. Only the calls that are being moved are deprecated: payments and their searches stay.
+ * Sets the headers before the answer of either lane; a legacy answer keeps its own ones. Payments and their searches
+ * get none, because they stay.
  */
 export function markDeprecated(response: ServerResponse, merchant: Merchant | null, operation: Operation): void {
   if (response.headersSent || !routedKinds.some((kind) => kind === operation.kind)) return;
   for (const [name, value] of Object.entries(deprecationHeaders(merchant))) response.setHeader(name, value);
 }
 
-/** Empty where the merchant's setting asks for none. */
+/** Empty without the setting. */
 export function deprecationHeaders(merchant: Merchant | null): Record<string, string> {
   const setting = merchant?.settings.deprecation ?? null;
   if (setting === null) return {};
   const { deprecated_at, sunset_at, link } = setting;
   return {
-    // A date of structured fields: seconds behind an @ (RFC 9745 §2.1).
+    // A structured-field date: `@` and seconds (RFC 9745 §2.1).
     ...(deprecated_at === null ? {} : { deprecation: `@${Math.floor(deprecated_at / 1000)}` }),
     // An HTTP-date (RFC 8594 §3).
     ...(sunset_at === null ? {} : { sunset: new Date(sunset_at).toUTCString() }),
-    // Written out by the URL parser, which leaves no character that could end the header or the brackets.
+    // The URL parser leaves no character that could end the header or the brackets.
     ...(link === null ? {} : { link: `<${new URL(link).href}>; rel="deprecation"` }),
   };
 }

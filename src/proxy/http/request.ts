@@ -1,4 +1,4 @@
-/** Reading a legacy request: strict where a guess could cost money, tolerant where legacy was (`docs/architecture.md` Decision 12). */
+/** Reads requests: strict where a guess could cost money, else tolerant (`docs/architecture.md` Decision 12). */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { type BodyFault, legacyHeaders, readLegacyBody, readQuery } from '../../contract/legacy-body.ts';
 import { PuenteError } from '../../error.ts';
@@ -6,12 +6,12 @@ import { createLru } from '../concurrency.ts';
 import { slotOf } from '../sales/link.ts';
 import { Secret } from '../vault.ts';
 
-/** Longest token that is looked at; the vendor's are about 80 characters. */
+/** Longest accepted token; real ones have about 80 characters. */
 const MAX_TOKEN = 512;
 
 /**
- * The token of a request: from `Authorization`, or lifted from the query, where old tills put it, or from `X-Access-Token`, in
- * this order; null without one. The same object each time, so that what is made of it is made once.
+ * The token of a request: from `Authorization`, else from the query, where old tills put it, else from
+ * `X-Access-Token`; null without one. One object per token, so that what is derived from it is computed once.
  */
 export function readToken(request: IncomingMessage): Secret | null {
   const read = (request as Read)[TOKEN];
@@ -21,7 +21,7 @@ export function readToken(request: IncomingMessage): Secret | null {
   return token;
 }
 
-/** On the request itself, as its call is (`exchange.ts`). */
+/** Property of the request, for the reason at `CALL` (`exchange.ts`). */
 const TOKEN = Symbol('token');
 type Read = IncomingMessage & { [TOKEN]?: Secret | null };
 
@@ -33,11 +33,10 @@ function tokenOf(request: IncomingMessage): Secret | null {
   return text === '' || text.length > MAX_TOKEN || !/^[\x21-\x7e]+$/.test(text) ? null : secretOf(text);
 }
 
-/** Tokens remembered, in memory alone: more than a fleet has in use, some two megabytes of them. */
+/** Tokens cached in memory: more than a fleet has in use, about two megabytes. */
 const KNOWN_TOKENS = 10_000;
 const secrets = createLru<Secret>(KNOWN_TOKENS);
 
-/** The same object for the same token, so that what is made of it is made once for all its calls. */
 function secretOf(text: string): Secret {
   const known = secrets.get(text);
   if (known !== undefined) return known;
@@ -46,14 +45,12 @@ function secretOf(text: string): Secret {
   return secret;
 }
 
-/** The token stands in the query, where it goes on as it came on the legacy lane. */
+/** True for a token in the query, which the legacy lane proxies unchanged. */
 export function hasQueryToken(request: IncomingMessage): boolean {
   return new URLSearchParams(queryText(request)).has('access_token');
 }
 
-/**
- * Path, in its plain spelling, and query as it came, without a token: what a retry is recognised by, and what logs may show.
- */
+/** Path in its plain spelling and query as received, without the token: identifies a retry, and may be logged. */
 export function scrubbedTarget(request: IncomingMessage): string {
   const [path = '', query] = plainTarget(request.url ?? '').split('?', 2);
   if (query === undefined) return path;
@@ -61,20 +58,20 @@ export function scrubbedTarget(request: IncomingMessage): string {
   return kept.length === 0 ? path : `${path}?${kept.join('&')}`;
 }
 
-/** However its name is spelled: `access%5Ftoken` is the same one. */
+/** In any spelling: `access%5Ftoken` is the token too. */
 function isToken(part: string): boolean {
   const [written = ''] = part.split('=', 1);
   const [name = ''] = written.includes('%') ? new URLSearchParams(written).keys() : [written];
   return name.toLowerCase() === 'access_token';
 }
 
-/** True when a parameter was given twice, so that nobody knows which one counts (`test/faults/README.md` F87). The token is none. */
+/** True when a parameter is repeated, which is ambiguous (`test/faults/README.md` F87); the token does not count. */
 export function repeatsParameter(request: IncomingMessage): boolean {
   const names = parameters(request).map(([name]) => name);
   return new Set(names).size < names.length;
 }
 
-/** The query as single values; the token is not among them. */
+/** The query as single values, without the token. */
 export function singleQuery(request: IncomingMessage): Record<string, string> {
   return Object.fromEntries(parameters(request));
 }
@@ -84,7 +81,7 @@ function parameters(request: IncomingMessage): [string, string][] {
   return text === '' ? [] : [...readQuery(text)].filter(([name]) => name !== 'access_token');
 }
 
-/** Headers with one value each; Node has joined or dropped repeats of those that only count once. */
+/** Headers with one value each; Node has joined repeated ones, or dropped them where one counts. */
 export function singleHeaders(request: IncomingMessage): Record<string, string> {
   const values: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers)) {
@@ -94,9 +91,9 @@ export function singleHeaders(request: IncomingMessage): Record<string, string> 
 }
 
 /**
- * Reads the whole body and puts it back, so that the request can still be carried.
- * @param limit_bytes refused as soon as it is known to be passed, before anything is buffered beyond it.
- * @throws PuenteError refused with the legacy error `too_large`; bad_request when the client goes away.
+ * Reads the whole body and puts it back, so that the request can still be proxied.
+ * @param limit_bytes a longer body is refused before more is buffered.
+ * @throws PuenteError refused with the legacy error `too_large`; bad_request when the client disconnects.
  */
 export async function peekBody(request: IncomingMessage, limit_bytes: number): Promise<Buffer> {
   const body = await peekUpTo(request, limit_bytes);
@@ -105,9 +102,9 @@ export async function peekBody(request: IncomingMessage, limit_bytes: number): P
 }
 
 /**
- * Looks at a body that may be carried afterwards: whatever was read is put back, so that not a byte is lost.
- * @returns null when it is longer than the limit; then at most the limit and one chunk stand in memory.
- * @throws PuenteError bad_request when the client goes away.
+ * Reads a body up to a limit and puts every byte back.
+ * @returns null when it is longer than the limit; then at most the limit and one chunk are in memory.
+ * @throws PuenteError bad_request when the client disconnects.
  */
 export async function peekUpTo(request: IncomingMessage, limit_bytes: number): Promise<Buffer | null> {
   const declared = Number(request.headers['content-length'] ?? Number.NaN);
@@ -125,14 +122,14 @@ export async function peekUpTo(request: IncomingMessage, limit_bytes: number): P
     else await readable(request);
   }
   const body = Buffer.concat(chunks);
-  // Before its end was told the stream takes the bytes back, whether their length was declared or they came in chunks.
+  // Before its `end` event the stream accepts the bytes back, with a declared length or in chunks.
   if (length > 0 && !request.readableEnded) request.unshift(body);
   return length > limit_bytes ? null : body;
 }
 
 /**
  * Parses the body of a legacy request (`contract/legacy-body.ts`).
- * @param limit_bytes most that a packed body may grow to.
+ * @param limit_bytes longest decompressed body.
  * @throws PuenteError refused with `bad_json`, `unsupported_media` or `too_large`.
  */
 export function parseBody(body: Buffer, headers: IncomingHttpHeaders, limit_bytes: number): unknown {
@@ -161,16 +158,15 @@ function readable(request: IncomingMessage): Promise<void> {
       request.off('readable', settle).off('end', settle);
       reject(new PuenteError('bad_request', 'The client went away before its request was complete'));
     };
-    // One that went while something else was asked tells no more of it.
+    // A client that has disconnected already causes no more events.
     if (request.destroyed) return closed();
     request.once('readable', settle).once('end', settle).once('close', closed);
   });
 }
 
-// Strictness over a request's head: what would leave a guess is refused at every door, and what is meant for one hop
-// goes no further.
+// Checks of a request's head: ambiguous heads are refused at every door, and hop-by-hop headers are not sent on.
 
-/** What is wrong with a head; also the label under which it is counted. */
+/** Fault of a head; also its label in the metrics. */
 export type HeadFault =
   | 'method'
   | 'target'
@@ -181,13 +177,13 @@ export type HeadFault =
   | 'method_override';
 
 /**
- * A path of this server, once an absolute form has been made one (`takeAbsoluteForm`; F78). No path has `\` or `#` in it, and
- * servers read them as three different ones. Bytes beyond ASCII don't come so far: Node's parser refuses them (LIM-77).
+ * An origin-form target (`takeAbsoluteForm` converts absolute ones; F78). No path has `\` or `#`, and servers read them
+ * in three different ways. Node's parser refuses bytes beyond ASCII (LIM-77).
  */
 const TARGET = /^\/[\x21\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*(\?[\x21-\x7e]*)?$/;
-/** A till sends about ten, a proxy in front of it adds as many. */
+/** A till sends about ten; a proxy in front of Puente adds as many. */
 const MAX_HEADERS = 100;
-/** Headers of which a second one would leave open which one counts (F79). */
+/** Headers that are ambiguous when repeated (F79). */
 const SINGLE: ReadonlySet<string> = new Set([
   'host',
   'authorization',
@@ -199,9 +195,9 @@ const SINGLE: ReadonlySet<string> = new Set([
 const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const;
 
 /**
- * Makes a target in absolute form the path that it names. Clients that were told of a proxy send it so, and a server takes the
- * host that it names for the `Host` header (RFC 9112 §3.2.2): one host is left, and nothing to guess. With user information,
- * a fragment or another scheme it stays as it is, and is refused.
+ * Replaces an absolute-form target by its path. Clients that use a proxy send this form, and a server takes its host
+ * for the `Host` header (RFC 9112 §3.2.2), so that one host is left. With user information, a fragment or another
+ * scheme the target stays, and is refused.
  */
 export function takeAbsoluteForm(request: IncomingMessage): void {
   const [, host, target = ''] = ABSOLUTE.exec(request.url ?? '') ?? [];
@@ -211,7 +207,7 @@ export function takeAbsoluteForm(request: IncomingMessage): void {
 }
 const ABSOLUTE = /^https?:\/\/((?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)([/?].*)?$/i;
 
-/** What makes a request one that two readers could read in two ways; null for a sound one (`test/faults/README.md` F78–F83, F88). */
+/** Why two servers could read the request differently; null for a sound one (`test/faults/README.md` F78–F83, F88). */
 export function headFault(request: IncomingMessage): HeadFault | null {
   if (request.method === 'TRACE') return 'method'; // it would echo a token (`test/faults/README.md` F88)
   if (!TARGET.test(request.url ?? '') && !isAboutServer(request)) return 'target';
@@ -222,13 +218,13 @@ export function headFault(request: IncomingMessage): HeadFault | null {
   return isMethodOverridden(request) ? 'method_override' : null;
 }
 
-/** What the server can do, whatever the path. */
+/** `OPTIONS *` requests what the server can do, for any path. */
 function isAboutServer({ method, url }: IncomingMessage): boolean {
   return method === 'OPTIONS' && url === '*';
 }
 
 /**
- * Whether a reader could take a header for one that counts once, or for a token: some servers read `_` as `-`
+ * True for a name that a server could read as that of a single header or a token: some read `_` as `-`
  * (`test/faults/README.md` F82). @param name lower case.
  */
 export function readsAsSingle(name: string): boolean {
@@ -236,7 +232,7 @@ export function readsAsSingle(name: string): boolean {
   return SINGLE.has(plain) || plain === 'x-access-token';
 }
 
-/** Of one hop alone (RFC 9110 §7.6.1), with what an upgrade or an interim answer would need. */
+/** Of one hop alone (RFC 9110 §7.6.1), with those of an upgrade or an interim answer. */
 const HOP_BY_HOP = [
   'keep-alive',
   'proxy-connection',
@@ -247,18 +243,18 @@ const HOP_BY_HOP = [
   'http2-settings',
   'expect',
 ] as const;
-/** With what frames the message, which whoever sends it on does anew. */
+/** With the headers that frame the message, which each hop writes anew. */
 const OF_THIS_HOP: ReadonlySet<string> = new Set(['connection', 'transfer-encoding', ...HOP_BY_HOP]);
 
-/** It says something of the connection that it came on, and of no other. @param name lower case. */
+/** True for a header of one connection only. @param name lower case. */
 export function isOfThisHop(name: string): boolean {
   return OF_THIS_HOP.has(name);
 }
 
 /**
- * Takes out of a request's headers what must not be carried on: those of this hop alone, and doubles of headers that only
- * count once, spelled with underscores, which some servers read as the same (`test/faults/README.md` F82). Of `connection`,
- * `close` and `keep-alive` stay, because the answer's own depends on it.
+ * Removes headers that must not be sent on: hop-by-hop ones, and doubles of single headers spelled with underscores,
+ * which some servers read as the same (`test/faults/README.md` F82). Of `connection`, `close` and `keep-alive` stay,
+ * because the answer's own depends on it.
  */
 export function dropHopByHop(request: IncomingMessage): void {
   const { headers } = request;
@@ -272,7 +268,7 @@ export function dropHopByHop(request: IncomingMessage): void {
   if (connection !== undefined) headers.connection = /(^|,)\s*close\s*(,|$)/i.test(connection) ? 'close' : 'keep-alive';
 }
 
-/** Browsers send cookies to every port of a host: the console's session is nobody's beyond this installation. */
+/** The console's session must not leave this installation, and browsers send cookies to every port of a host. */
 function dropOwnCookies(headers: IncomingMessage['headers']): void {
   if (headers.cookie === undefined) return;
   const others = headers.cookie.split(';').filter((one) => !one.trimStart().startsWith('puente_'));
@@ -291,14 +287,14 @@ function repeatsHeader(raw: readonly string[]): boolean {
   return false;
 }
 
-/** `chunked` and nothing else: what another server takes for it, or does not, is how requests are smuggled (F81). */
+/** True for no coding but `chunked`: servers that disagree on another one allow request smuggling (F81). */
 function isFramedPlainly({ headers, httpVersion }: IncomingMessage): boolean {
   const encoding = headers['transfer-encoding'];
   if (encoding === undefined) return true;
   return encoding.trim().toLowerCase() === 'chunked' && httpVersion !== '1.0';
 }
 
-/** What `Connection` lists beside its own two words, lower case. */
+/** Names in `Connection` other than `close` and `keep-alive`, lower case. */
 export function namedForThisHop({ headers }: IncomingMessage): string[] {
   const { connection } = headers;
   if (connection === undefined) return [];
@@ -306,7 +302,7 @@ export function namedForThisHop({ headers }: IncomingMessage): string[] {
   return names.filter((name) => name !== '' && name !== 'close' && name !== 'keep-alive');
 }
 
-/** A method in a header that is not the request's own: the door and legacy could take the call for different ones. */
+/** True when a header names another method: Puente and legacy could read the call as different ones. */
 function isMethodOverridden({ headers, method }: IncomingMessage): boolean {
   return OVERRIDES.some((name) => {
     const value = headers[name];
@@ -314,32 +310,32 @@ function isMethodOverridden({ headers, method }: IncomingMessage): boolean {
   });
 }
 
-// `Expect: 100-continue`: a client holds its body back until it is told to send it (RFC 9110 §10.1.1).
+// `Expect: 100-continue`: a client holds its body back until it gets a 100 (RFC 9110 §10.1.1).
 
-/** On the request itself, as its call is (`exchange.ts`). */
+/** Property of the request, as `TOKEN` is. */
 const HELD = Symbol('held back');
 type Held = IncomingMessage & { [HELD]?: ServerResponse };
 
-/** Notes that the client waits for a 100, or for a final answer in its place. */
+/** Notes that the client waits for a 100, or for a final answer instead. */
 export function noteHeldBack(request: IncomingMessage, response: ServerResponse): void {
   (request as Held)[HELD] = response;
 }
 
-/** The client was not asked for its body yet. */
+/** True while the client waits for a 100. */
 export function isHeldBack(request: IncomingMessage): boolean {
   return (request as Held)[HELD] !== undefined;
 }
 
-/** Asks for the body, once; does nothing for a client that did not wait. */
+/** Sends the 100, once; does nothing for a client that does not wait. */
 export function askForBody(request: IncomingMessage): void {
   const response = (request as Held)[HELD];
   delete (request as Held)[HELD];
   if (response !== undefined && !response.headersSent && !response.destroyed) response.writeContinue();
 }
 
-// Headers that no table knows: neither translated, nor of those that clients and proxies send by themselves.
+// Unknown headers: neither translated, nor ordinary ones of clients and proxies.
 
-/** What HTTP clients, and the proxies on the way, send by themselves; lower-case. */
+/** Sent by HTTP clients, and by proxies on the way; lower case. */
 const ORDINARY: ReadonlySet<string> = new Set([
   'accept',
   'accept-charset',
@@ -380,35 +376,33 @@ const ORDINARY: ReadonlySet<string> = new Set([
   'x-request-id',
   'x-requested-with',
 ]);
-/** Families of such headers. */
+/** Prefixes of such headers. */
 const ORDINARY_STARTS = ['if-', 'sec-', 'x-forwarded-', 'cf-'];
-/** Every one of these has a row in the headers tables, which the proofs at the start make sure. */
+/** Each has a row in the headers tables; the proofs at the start check that. */
 const TRANSLATED: ReadonlySet<string> = new Set(Object.keys(legacyHeaders.shape));
 
-/** @param names lower-case. */
+/** @param names lower case. */
 export function unknownHeaderNames(names: readonly string[]): string[] {
   return names.filter(
     (name) => !ORDINARY.has(name) && !TRANSLATED.has(name) && !ORDINARY_STARTS.some((start) => name.startsWith(start)),
   );
 }
 
-// Headers of translated calls that no table knows: they never reach the order, so whoever sends them should know.
-
-/** Lower-case names, each once. */
+/** Lower-case names, each once. These headers of translated calls do not reach the order, so they are reported. */
 export function unknownHeaders(request: IncomingMessage): string[] {
   return unknownHeaderNames(Object.keys(request.headers));
 }
 
 // Paths: their plain spelling, and the values that they name.
 
-/** What a path may have that its plain spelling has not. */
+/** What the plain spelling removes or decodes. */
 const SPELLED = /\/\/|\/\.(?=\/|$)|%(?:2d|2e|5f|7e|3[0-9]|[46][1-9a-f]|[57][0-9a])/i;
 const ESCAPED_PLAIN = /%(?:2d|2e|5f|7e|3[0-9]|[46][1-9a-f]|[57][0-9a])/gi;
 
 /**
- * The plain spelling of a target: without empty parts and parts that are a dot, and without escapes of characters that need
- * none, which is the same path to every server (RFC 3986 §6.2.2). A till whose base URL ends with a slash sends `//point/…`.
- * @param target path and query as they came; the query stays as it is.
+ * The plain spelling of a target, the same path for every server (RFC 3986 §6.2.2): no empty segments, no dot segments,
+ * no escapes of characters that need none. A till whose base URL ends with a slash sends `//point/…`.
+ * @param target path and query as received; the query stays as it is.
  */
 export function plainTarget(target: string): string {
   const mark = target.indexOf('?');
@@ -419,15 +413,14 @@ export function plainTarget(target: string): string {
   return (plain === '' ? '/' : plain) + (mark === -1 ? '' : target.slice(mark));
 }
 
-/** Allow-list of everything a path parameter may be before it reaches a table or a path (`test/faults/README.md` F76). */
+/** Allowed values of a path parameter, before it reaches a table or a path (`test/faults/README.md` F76). */
 const PATH_VALUE = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Whether a path parameter may reach a table or a path. */
 export function isPathValue(value: string): boolean {
   return PATH_VALUE.test(value);
 }
 
-/** The slot of the unit that a path names by itself. */
+/** The slot of the unit that the values of a path name; null when they name none. */
 export function slotNamed({ device_id, external_pos_id }: Record<string, string>): string | null {
   const [family, unit] = device_id === undefined ? (['qr', external_pos_id] as const) : (['point', device_id] as const);
   return unit !== undefined && isPathValue(unit) ? slotOf(family, unit) : null;

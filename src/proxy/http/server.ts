@@ -1,4 +1,4 @@
-/** A listening HTTP(S) server with the limits of the settings, its connections, and a stop that lets running calls end. */
+/** An HTTP(S) server with limits on requests and connections, and a stop that lets calls in flight end. */
 import { createServer as createHttpServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -18,23 +18,23 @@ export interface ListenOptions {
   headers_timeout_ms: number;
   request_timeout_ms: number;
   keep_alive_timeout_ms: number;
-  /** How long an answer may wait for a reader that takes nothing. */
+  /** How long an answer may wait for a client that reads too slowly. */
   write_timeout_ms: number;
   /** Request line and headers together. */
   header_limit_bytes: number;
-  /** Beyond it the connection that is idle for longest gives way; with none idle, the new one. */
+  /** Beyond it the longest idle connection is closed; with none idle, the new one. */
   max_connections: number;
   max_requests_per_connection: number;
-  /** Answers a request whose head would leave a guess, in the words of the door; the connection ends with it. */
+  /** Answers a request with an ambiguous head in the door's error shape; the connection ends with it. */
   refuse(request: IncomingMessage, response: ServerResponse, fault: HeadFault): void;
-  /** Told of each connection that was closed for the others' sake. */
+  /** Called for each connection that was closed because of `max_connections`. */
   dropped(): void;
   /**
-   * Whose call may be served before its client has sent the body that it holds back (`Expect`); of anybody else the body is
-   * asked for at once, and waited for like any other.
+   * True for a call that may be served before its client sends the body that it holds back (`Expect`). From any other
+   * client the server requests the body at once, and waits for it.
    */
   mayHoldBack?(request: IncomingMessage): boolean;
-  /** PEM texts; plain HTTP without. */
+  /** PEM texts; plain HTTP when missing. */
   tls?: { certificate: string; key: string };
 }
 
@@ -43,11 +43,11 @@ export interface Listening {
   /** Stops accepting, waits for running calls up to `grace_ms`, then cuts what is left. */
   close(grace_ms: number): Promise<void>;
   /**
-   * Every answer from now on is the last of its connection, and idle connections are left open: a client that sends its next
-   * call at this moment is answered, and goes elsewhere with the one after it.
-   * @param told_ms how long newcomers are expected: a balancer opens a connection for each call until it has noticed, and
-   *   none is open between two of them.
-   * @param known_ms how long those who are connected are waited for, when it is longer.
+   * From now on every answer is the last of its connection. Idle connections stay open: a call that is sent at this
+   * moment is answered, and the client's next call goes elsewhere.
+   * @param told_ms how long to expect new connections: a load balancer may open one for each call until it reads
+   * `/readyz`.
+   * @param known_ms how long to wait for the clients that are connected, when that is longer.
    */
   farewell(told_ms: number, known_ms: number): Promise<void>;
 }
@@ -58,11 +58,11 @@ interface Call {
 }
 
 /**
- * So much of a body is waited for before the call is served, and a till's is a fraction of it: as long as a client sends its
- * call, it takes nobody's place. Of a longer one the gate counts how many are still coming.
+ * Up to this length a body is awaited before the call is served, so that a slow sender takes no place; a till's body is
+ * a fraction of it. Admission counts the calls whose longer body is still arriving.
  */
 const WAITED_BYTES = 16_384;
-/** Without it a 10 s header timeout would only be looked at every 30 s (`test/faults/README.md` F94). */
+/** Node's default checks a 10 s header timeout only every 30 s (`test/faults/README.md` F94). */
 const CHECK_INTERVAL_MS = 1_000;
 
 /** @throws PuenteError bad_setting when the address can't be taken, with the setting to change. */
@@ -83,7 +83,7 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
         key: options.tls.key,
       })
     : createHttpServer(limits);
-  server.maxHeadersCount = 0; // those beyond a count would be left out in silence; `headFault` refuses them
+  server.maxHeadersCount = 0; // a limit would drop headers silently; `headFault` refuses them
   const connections = watchConnections(server, options, options.dropped);
   let is_leaving = false;
   const serve = batchPerTick<Call>(({ request, response }) => app(request, response));
@@ -93,7 +93,7 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
     takeAbsoluteForm(request);
     const fault = headFault(request);
     if (fault !== null) {
-      connections.endWith(response); // whatever follows on this connection may be a part of the same trick
+      connections.endWith(response); // later bytes on this connection may belong to the same attack
       return options.refuse(request, response, fault);
     }
     connections.inTurn(response, () => {
@@ -104,7 +104,7 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
       });
     });
   });
-  // Without it Node asks for every body by itself.
+  // Without this listener Node requests every body at once.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     noteHeldBack(request, response);
     server.emit('request', request, response);
@@ -113,7 +113,7 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
     endBadly(STATUS[error.code ?? ''] ?? '400 Bad Request', socket, connections),
   );
   server.on('connect', (_request, socket) => {
-    socket.on('error', () => undefined); // Node has let go of it: a reset that nobody hears of would end the process
+    socket.on('error', () => undefined); // Node handles its errors no more: an unhandled reset would end the process
     endBadly('405 Method Not Allowed', socket, connections);
   });
   server.once('close', () => connections.stop());
@@ -142,21 +142,21 @@ export function listen(app: Express, options: ListenOptions): Promise<Listening>
 }
 
 /**
- * Requests and responses that have Express's methods from the start. Express gives them to each by changing its prototype,
- * which is for nothing when it is that one already (10 % more calls a second of an application that does nothing).
+ * Requests and responses that have Express's prototype from the start. Express sets it on each one, which costs nothing
+ * when it is set already (10 % more calls a second of an application that does nothing).
  */
 function bornAsExpress(app: Express) {
   class Request extends IncomingMessage {}
   class Response<Asked extends IncomingMessage> extends ServerResponse<Asked> {}
   Object.setPrototypeOf(Request.prototype, app.request);
   Object.setPrototypeOf(Response.prototype, app.response);
-  // From now on they have Express's methods, which the compiler can't see.
+  // They have Express's methods now, which the compiler can't see.
   app.request = Request.prototype as typeof app.request;
   app.response = Response.prototype as typeof app.response;
   return { IncomingMessage: Request, ServerResponse: Response };
 }
 
-/** Goes on when the body has come, as far as it is waited for; not at all when the client goes away before. */
+/** Calls `go` once the awaited part of the body has arrived; never when the client disconnects before. */
 function whenCome(request: IncomingMessage, go: () => void): void {
   const isThere = (): boolean => request.complete || request.readableLength >= WAITED_BYTES;
   const declared = Number(request.headers['content-length'] ?? 0);
@@ -173,7 +173,7 @@ function whenCome(request: IncomingMessage, go: () => void): void {
   request.on('readable', look).once('close', stop);
 }
 
-/** What Node could not read as a request, by its own error codes. */
+/** Answers to what Node could not parse, by its error code. */
 const STATUS: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
@@ -181,8 +181,8 @@ const STATUS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Ends a connection whose bytes are no request, or ask for a tunnel. Behind a request that has come whole they must not take
- * its answer away, nor be told before it: a till that counts its length wrong would be told 400 of a sale that is being made.
+ * Ends a connection whose bytes are no request, or request a tunnel. Complete requests before them keep their answers,
+ * and get them first: a till with a wrong content length would else read 400 for a sale that is being made.
  */
 function endBadly(status: string, duplex: Duplex, connections: Connections): void {
   const socket = duplex as Socket; // Node hands over the connection's own
@@ -190,12 +190,12 @@ function endBadly(status: string, duplex: Duplex, connections: Connections): voi
   const owed = connections.owed(socket);
   if (owed === null) tellStatus(socket, status);
   else if (isSettled(owed)) connections.endWith(owed);
-  else socket.destroy(); // half an answer has left, and a status would be read as more of it
+  else socket.destroy(); // half an answer has left; a status would be read as part of it
 }
 
 function tellStatus(socket: Duplex, status: string): void {
   if (!socket.writable) return void socket.destroy();
-  // Who does not read what it is told does not keep the connection by it.
+  // A client that does not read the answer must not keep the connection.
   const limit = setTimeout(() => socket.destroy(), CHECK_INTERVAL_MS).unref();
   socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`, () => {
     clearTimeout(limit);
@@ -210,7 +210,7 @@ async function untilAlone(server: Server, duration_ms: number): Promise<void> {
   while (performance.now() < end && (await count()) > 0) await pause(Math.min(SWEEP_MS, end - performance.now()));
 }
 
-/** A connection whose last answer leaves while we stop would otherwise stay open for its keep-alive time. */
+/** A connection whose last answer leaves during the stop would else stay open for its keep-alive time. */
 const SWEEP_MS = 50;
 
 function close(server: Server, grace_ms: number): Promise<void> {
@@ -234,44 +234,44 @@ export function refusedPort(port: number, error: NodeJS.ErrnoException): string 
   return `${why}; choose another port, or 0 for a free one`;
 }
 
-// The connections of a door: their cap, whose oldest idle one gives way, their last request, and clients that do not read.
+// The connections of a door: their limit, the order of their calls, their last request, and clients that do not read.
 
 interface ConnectionLimits {
   max_connections: number;
-  /** How long an answer waits for its reader to take a kilobyte for every second of it. */
+  /** Time in which a client must have read a kilobyte per second. */
   write_timeout_ms: number;
   max_requests_per_connection: number;
 }
 
 interface Connections {
   /**
-   * Runs a call once its turn has come: the calls of a connection go one after the other, because a cancel that was sent
-   * behind its create in one packet would find nothing to cancel. Not at all when the connection has ended meanwhile.
+   * Runs the calls of a connection one after the other, because a cancel sent in one packet with its create would find
+   * nothing to cancel. Does not run a call whose connection has ended.
    */
   inTurn(response: ServerResponse, run: () => void): void;
-  /** The call is served from here on, so that its connection is no longer idle. */
+  /** The call is served from here on: its connection is not idle. */
   begin(response: ServerResponse): void;
   /**
-   * The answer that a connection must not lose when its next bytes are no request: the last one before them to a request
-   * that has come whole, or else one that has begun to leave. Null when nothing has been promised.
+   * The answer that must still be sent when the next bytes of a connection are no request: that of the last complete
+   * request before them, else one that has begun to leave. Null without one.
    */
   owed(socket: Socket): ServerResponse | null;
-  /** False for one that was turned away, or has not shaken hands: nothing can be told on it. */
+  /** False for a connection that was refused, or has not shaken hands: nothing can be sent on it. */
   isOpen(socket: Socket): boolean;
-  /** The connection ends with this answer, and not before. */
+  /** Ends the connection after this answer. */
   endWith(response: ServerResponse): void;
-  /** What came stands behind the answer that its connection ends with, and is no call any more. */
+  /** True for a request behind the last answer of its connection; it is not served. */
   isBehindTheEnd(response: ServerResponse): boolean;
-  /** Ends the looking at readers; connections stay. */
+  /** Stops checking readers; connections stay open. */
   stop(): void;
 }
 
 /** A reader slower than this has no use for the answer; a phone line had five times as much. */
 const SLOWEST_READER_BYTES_PER_S = 1024;
-/** How often readers are looked at. */
+/** Interval of checking readers. */
 const LOOK_MS = 1_000;
 
-/** A call that is under way, or waits for those before it. */
+/** A call in flight, or waiting for earlier ones. */
 interface Open {
   response: ServerResponse;
   /** Null unless it waits for its turn. */
@@ -281,24 +281,23 @@ interface Open {
 interface Line {
   peer: string;
   socket: Socket;
-  /** In the order of their requests. An array, because a Set holds on to what passed through it (`proxy/concurrency.ts`). */
+  /** In the order of requests. An array, because a Set keeps what was removed alive (`proxy/concurrency.ts`). */
   open: Open[];
-  /** Among the idle ones; null while it is not. */
+  /** Its place among idle connections; null while it is not idle. */
   place: Place<Line> | null;
   requests: number;
-  /** The answer that the connection ends with, as soon as that is known. */
+  /** The answer that the connection ends with; null until known. */
   last: ServerResponse | null;
-  /** How long what is written has been waiting for the reader since `taken`. */
+  /** How long written bytes have waited for the reader since `taken`. */
   waited_ms: number;
   /** Bytes that the reader's side had taken by then. */
   taken: number;
 }
 
-/** @param dropped told of each connection that was closed for the others' sake. */
 function watchConnections(server: Server, limits: ConnectionLimits, dropped: () => void): Connections {
   const byPeer = createEntries<Line>();
   const lines = new WeakMap<Socket, Line>();
-  /** In the order in which they fell idle; one whose request is still coming counts as idle, so that a slow one gives way. */
+  /** Oldest first. A connection whose request is still arriving counts as idle, so that a slow one can be closed. */
   const idle = createQueue<Line>();
   server.on('connection', (socket) => {
     if (byPeer.size >= limits.max_connections && !giveWay(idle)) {
@@ -313,11 +312,11 @@ function watchConnections(server: Server, limits: ConnectionLimits, dropped: () 
     socket.once('close', () => {
       leave(line, idle);
       if (byPeer.get(peer) === line) byPeer.delete(peer);
-      // Node forgets calls that wait behind others once a CONNECT has come: they would count as under way for ever.
+      // After a CONNECT, Node forgets calls that wait behind others: they would count as in flight for ever.
       for (const { response } of [...line.open]) response.destroy();
     });
   });
-  // With TLS, requests name the socket inside: the same line.
+  // With TLS, requests have the inner socket; it belongs to the same line.
   server.on('secureConnection', (socket: Socket) => {
     const line = byPeer.get(peerOf(socket));
     if (line === undefined) return;
@@ -368,7 +367,7 @@ function watchConnections(server: Server, limits: ConnectionLimits, dropped: () 
   };
 }
 
-/** What follows on its connection can change nothing of its answer. */
+/** True when later bytes of its connection can't change its answer. */
 function isSettled({ req, writableEnded }: ServerResponse): boolean {
   return req.complete || writableEnded;
 }
@@ -406,7 +405,7 @@ function runNext(line: Line): void {
   run();
 }
 
-/** Nobody can be answered any more, or the last answer of the connection has left. */
+/** True when no answer can be sent any more, or the last answer of the connection has left. */
 function isOver({ socket, last, open }: Line, response: ServerResponse): boolean {
   const is_behind = last !== null && open.every((one) => one.response !== last);
   return response.closed || socket.destroyed || socket.writableEnded || is_behind;
@@ -417,15 +416,15 @@ function leave(line: Line, idle: Queue<Line>): void {
   line.place = null;
 }
 
-/** By ourselves, whatever the answer's own headers say. */
+/** Ends the connection after this answer, whatever its headers say. */
 function endLine(line: Line, response: ServerResponse): void {
-  if (line.last === response) return; // bad bytes can come in many pieces
+  if (line.last === response) return; // bad bytes can arrive in many pieces
   line.last = response;
   response.shouldKeepAlive = false;
   response.once('finish', () => line.socket.destroySoon());
 }
 
-/** Ends a connection whose reader takes too little in the time that it has (`test/faults/README.md` F96). */
+/** Ends a connection whose client reads too slowly (`test/faults/README.md` F96). */
 function look(line: Line, write_timeout_ms: number): void {
   line.waited_ms += LOOK_MS;
   const wanted = (SLOWEST_READER_BYTES_PER_S * write_timeout_ms) / 1000;
@@ -438,7 +437,7 @@ function waitAnew(line: Line): void {
   line.taken = takenOf(line.socket);
 }
 
-/** Bytes that left our own buffers. */
+/** Bytes that left Puente's buffers. */
 function takenOf(socket: Socket): number {
   return socket.bytesWritten - socket.writableLength;
 }

@@ -1,11 +1,11 @@
-/** Checks the signature of an `order` webhook over every casing and time unit in use. Source: `docs/field-notes.md` Orders §4.2. */
+/** Verifies `order` webhook signatures, in every casing and time unit in use (`docs/field-notes.md` Orders §4.2). */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Secret } from '../vault.ts';
 
 export interface SignedDelivery {
-  /** `data.id` of the query string, as it came; the signature is over this one. */
+  /** `data.id` of the query, as received; this one is signed. */
   query_id: string | null;
-  /** `data.id` of the body, which nothing signs. */
+  /** `data.id` of the body, which is not signed. */
   body_id: string | null;
   /** `X-Request-Id`. */
   request_id: string | null;
@@ -15,9 +15,9 @@ export interface SignedDelivery {
 }
 
 /**
- * Checks a delivery. `timestamp_ms` is the sender's time, epoch ms, also when the check fails; null when unreadable.
- * The body is not part of what is signed, so a body that names another order than the query is not verified.
- * There is no time window: a replay is only a hint to read again (`docs/protocol.md` §3.11, step 6). Never throws.
+ * The body is not signed, so a body that names another order than the query is not verified. There is no time window: a
+ * replay only causes another read (`docs/protocol.md` §3.11, step 6). Never throws.
+ * @returns `timestamp_ms`: the sender's time, epoch ms, also when the check fails; null when unreadable.
  */
 export function verifyOrderSignature(delivery: SignedDelivery): { verified: boolean; timestamp_ms: number | null } {
   const parts = readHeader(delivery.signature_header);
@@ -33,7 +33,7 @@ export function verifyOrderSignature(delivery: SignedDelivery): { verified: bool
     const expected = createHmac('sha256', secret)
       .update(manifest(id, delivery.request_id, parts.ts))
       .digest();
-    // No early end: every casting is tried, whichever fits.
+    // Tries every casing, also after a match, so that the time shows nothing.
     verified = timingSafeEqual(given, expected) || verified;
   }
   return { verified, timestamp_ms };
@@ -41,7 +41,7 @@ export function verifyOrderSignature(delivery: SignedDelivery): { verified: bool
 
 /** SHA-256 as hex; another length would make the constant-time comparison throw (F103). */
 const DIGEST = /^[0-9a-f]{64}$/i;
-/** Far above any real header; longer ones are not even split. */
+/** Far above any real header; a longer one is not parsed. */
 const MAX_HEADER_CHARACTERS = 1024;
 
 /** The header's two parts in any order and spacing; null when one is missing or given twice. */
@@ -60,7 +60,7 @@ function readHeader(header: string | null): { ts: string; v1: string } | null {
   return ts === undefined || v1 === undefined ? null : { ts, v1 };
 }
 
-/** Seconds (10 digits) and milliseconds (13) are both live; the number of digits decides. */
+/** Seconds (10 digits) and milliseconds (13) are both in use; the number of digits decides. */
 function readTimestamp_ms(ts: string): number | null {
   if (/^\d{10}$/.test(ts)) return Number(ts) * 1000;
   return /^\d{13}$/.test(ts) ? Number(ts) : null;
@@ -70,12 +70,12 @@ function namesAnother({ query_id, body_id }: SignedDelivery): boolean {
   return query_id !== null && body_id !== null && query_id.toLowerCase() !== body_id.toLowerCase();
 }
 
-/** The vendor's libraries disagree on the id's case, so each one is tried, once. */
+/** Upstream's libraries disagree on the case of the id, so each case is tried once. */
 function castings(id: string | null): Iterable<string | null> {
   return id === null || id === '' ? [null] : new Set([id, id.toLowerCase(), id.toUpperCase()]);
 }
 
-/** Parts that are absent are left out, with their name. */
+/** Omits absent parts, with their names. */
 function manifest(id: string | null, request_id: string | null, ts: string): string {
   const idPart = id === null ? '' : `id:${id};`;
   const requestPart = request_id === null || request_id === '' ? '' : `request-id:${request_id};`;

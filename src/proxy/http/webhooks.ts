@@ -1,3 +1,4 @@
+/** The webhook door: checks and stores the order events of upstream before it acknowledges them. */
 import { type RequestHandler, Router } from 'express';
 import { type OrderEvent, orderEvent } from '../../contract/events.ts';
 import { ORDER_ID, ORDER_REFERENCE, USER_ID } from '../../contract/identifiers.ts';
@@ -11,27 +12,27 @@ import { verifyOrderSignature } from './signature.ts';
 /** A real event is below 4 KiB. */
 const MAX_EVENT_BYTES = 65_536;
 
-/** What an event announces is a name; anything else that a sender puts there is not kept. */
+/** The form of an action; other text of a sender is not stored. */
 const ACTION = /^[a-z][a-z_.-]{0,63}$/i;
-/** How long the count of what waits in the inbox is believed: a flood must not be answered with a flood of counts. */
+/** How long the count of waiting events is cached: a flood of events must not cause a flood of counts. */
 const COUNT_KEPT_MS = 1_000;
-/** What the sender of a refused event is asked to wait; the vendor's own pace is 15 min. */
+/** The wait of a refused sender; upstream itself repeats after 15 min. */
 const RETRY_AFTER_S = '60';
 
 export interface WebhookDoor {
   ports: Ports;
-  /** The secret that signs events; null: every event is unverified, and still leads to a read. */
+  /** Signs events; null: every event is unverified, and still leads to a read. */
   secret: Secret | null;
-  /** What becomes of an unverified event while there is a secret. */
+  /** Policy for an unverified event while there is a secret. */
   unverified: 'read' | 'refuse';
-  /** Events that may wait in the inbox; beyond it unverified ones are not taken. */
+  /** Events that may wait in the inbox; beyond it, unverified ones are refused. */
   waiting_limit: number;
 }
 
 /**
- * `POST /webhooks/orders`. 503 when the event can't be kept, or when too many wait, so that upstream sends it again;
- * 401 for an unverified one where the settings want that (`test/faults/README.md` F103, F109, F110). An event about something that
- * can't be an order of ours, as the vendor panel's test is, is answered 200 and not kept.
+ * `POST /webhooks/orders`. 503 when the event can't be stored, or too many wait, so that upstream sends it again; 401
+ * for an unverified one where the settings require it (`test/faults/README.md` F103, F109, F110). An event that can't
+ * be about an order, such as the test of upstream's panel, is answered 200 and not stored.
  */
 export function webhookRouter(door: WebhookDoor): RequestHandler {
   const router = Router({ caseSensitive: true });
@@ -75,7 +76,7 @@ export function webhookRouter(door: WebhookDoor): RequestHandler {
     tell(200, { received: true });
     door.ports.memory.wakeups.events.wake();
   });
-  // A router that is entered costs a call more than the look at its path.
+  // Looking at the path first costs a call less than entering the router.
   return (request, response, next) => {
     if (request.url.startsWith('/webhooks/')) router(request, response, next);
     else next();
@@ -112,7 +113,7 @@ async function keep({ ports }: WebhookDoor, event: OrderEvent, verified: boolean
   });
 }
 
-/** Whether more wait than may; parked events count, because they wait for their order. */
+/** True when too many events wait; parked ones count, because they wait for their order. */
 function watchInbox({ ports, waiting_limit }: WebhookDoor): () => Promise<boolean> {
   let full = false;
   let counted_at = Number.NEGATIVE_INFINITY;
@@ -125,13 +126,13 @@ function watchInbox({ ports, waiting_limit }: WebhookDoor): () => Promise<boolea
   };
 }
 
-/** What an event points at, with the id and the reference only if they can be an order's; null when it points at nothing. */
+/** The event, with id and reference only if they can be an order's; null when it names nothing. */
 function readEvent(body: Buffer, query: URLSearchParams): OrderEvent | null {
   const parsed = orderEvent.safeParse(jsonOrNothing(body));
   const event: OrderEvent = parsed.success ? parsed.data : {};
   const type = event.type ?? query.get('type') ?? undefined;
   const isOurs = type === undefined || type.startsWith('order');
-  // The panel's simulator sends a query id unrelated to the body's; the body names the order (`docs/field-notes.md` Point §3.3).
+  // The panel's simulator sends an unrelated query id; the body names the order (`docs/field-notes.md` Point §3.3).
   const id = orderId(event.data?.id) ?? orderId(query.get('data.id')) ?? (isOurs ? anyOrderId(body) : undefined);
   const said = event.data?.external_reference ?? query.get('data.external_reference') ?? undefined;
   const reference = said !== undefined && ORDER_REFERENCE.test(said) ? said : undefined;
@@ -150,17 +151,17 @@ function readEvent(body: Buffer, query: URLSearchParams): OrderEvent | null {
   };
 }
 
-/** The shape of events is documented nowhere for certain (F111): an order id in another place is as good a hint. */
+/** Finds an order id anywhere in the body, because no source documents the shape of events for certain (F111). */
 function anyOrderId(body: Buffer): string | undefined {
   return orderId(/\bORD(?:TST)?[0-9A-Z]{26}\b/i.exec(body.toString('latin1'))?.[0]);
 }
 
-/** An id as it is, or what was lower-cased on its way in capitals again. */
+/** The id as it is, or in capitals again when it was lower-cased on its way. */
 function orderId(text: string | null | undefined): string | undefined {
   return text == null ? undefined : [text, text.toUpperCase()].find((form) => ORDER_ID.test(form));
 }
 
-/** The names of the outermost fields, which say what kind of thing it was and nothing of what was in it. */
+/** The length and the top-level field names, which show the kind of an event and nothing of its content. */
 function shapeOf(body: Buffer): string {
   const value = jsonOrNothing(body);
   const names = Object.keys(typeof value === 'object' && value !== null ? value : {});
