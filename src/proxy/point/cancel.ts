@@ -16,9 +16,9 @@ import { markSent, readableOrder, refreshLink, sendCancel } from '../sales/refre
 import { applyOrder, changeLink } from '../sales/settle.ts';
 import { errorCode, saysNotYet, type UpstreamOutcome } from '../upstream/upstream.ts';
 
-/** With less time than this left a cancel would only turn a known outcome into an unknown one. */
+/** With less time than this a cancel would only turn a known outcome into an unknown one. */
 const SHORTEST_CANCEL_MS = 250;
-/** A terminal takes a second or two to confirm; its order is read at this interval. */
+/** Interval of reading the order; a terminal takes a second or two to confirm. */
 const TERMINAL_PAUSE_MS = 500;
 
 /** `DELETE …/devices/{device}/payment-intents/{id}`. Waits for a create that is still running, then cancels. */
@@ -49,7 +49,7 @@ async function cancelNow(ports: Ports, call: LegacyCall, legacy_id: string): Pro
   if (link.state !== 'LIVE') return finalAnswer(ports, call, link);
   const deadline = call.received_at + ports.settings.create.deadline_ms;
   const left_ms = deadline - ports.clock.now();
-  // A create before it took all the time: an answer after the till's own limit would be lost.
+  // A create before this call used up the time: an answer after the till's own limit would be lost.
   if (left_ms < SHORTEST_CANCEL_MS) return refused('point', 'unavailable');
   const allow = call.merchant.settings.cancel_on_terminal ?? ports.settings.merchants.cancel_on_terminal;
   const marked = await markSent(ports, link);
@@ -67,8 +67,8 @@ async function cancelNow(ports: Ports, call: LegacyCall, legacy_id: string): Pro
 }
 
 /**
- * The answer to the till after a cancel attempt; the order decides where the outcome is unknown. A canceled order was
- * canceled by Puente when an earlier cancel was never acknowledged, or when this one got no clear refusal.
+ * The answer after a cancel attempt; the order decides when the outcome is unknown. Puente canceled a canceled order
+ * when an earlier cancel was never acknowledged, or when this one got no clear refusal.
  */
 async function judgeCancel(
   ports: Ports,
@@ -87,13 +87,12 @@ async function judgeCancel(
     errorCode(outcome.body) !== 'idempotency_key_already_used' &&
     !saysNotYet(outcome);
   const already = outcome.kind === 'answered' && errorCode(outcome.body) === 'order_already_canceled';
-  // The read shares the deadline of the call.
   const deadline = call.received_at + ports.settings.create.deadline_ms;
   const seen = await refreshLink(ports, link, call.token, { force: true, deadline });
   const canceled = already || seen.legacy_state === 'CANCELED';
   if (canceled && (sent_before || !known)) return acknowledged(ports, call, seen);
   if (known) {
-    // No cancel of Puente is under way any more: a later one at the terminal is not Puente's.
+    // No cancel of Puente is in flight any more: a later one at the terminal is not Puente's.
     await changeLink(ports, seen, (current) => (current.cancel === 'sent' ? { change: { cancel: null } } : null));
     return upstreamRefusal(ports, call, 'cancel', outcome);
   }
@@ -104,8 +103,8 @@ async function judgeCancel(
 }
 
 /**
- * 200: canceled. 202: requested from the terminal, which may still accept a payment (`docs/field-notes.md` Orders §3.1). The till
- * is answered by the order's terminal state, or that the outcome is unknown if that takes too long.
+ * 200: canceled. 202: requested from the terminal, which may still accept a payment (`docs/field-notes.md` Orders
+ * §3.1): the till gets the order's terminal state, or `outcome_unknown` when that takes too long.
  */
 async function accepted(ports: Ports, call: LegacyCall, link: Link, order: Order): Promise<LegacyAnswer> {
   const deadline = call.received_at + ports.settings.create.deadline_ms;
@@ -119,8 +118,8 @@ async function accepted(ports: Ports, call: LegacyCall, link: Link, order: Order
 }
 
 /**
- * The answer for a terminal link. An earlier cancel of Puente counts as success until the till has shown that it knows of it,
- * because its answer may have been lost (`docs/protocol.md` §3.9, F29).
+ * The answer for a terminal link. Until the sale is known to the till, a cancel succeeds again, because its answer may
+ * have been lost (`docs/protocol.md` §3.9, F29).
  */
 async function finalAnswer(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
   if (link.legacy_state === 'CANCELED') {

@@ -1,5 +1,4 @@
 /** A new payment intent: an order of type `point` on its terminal. */
-
 import { tickOf } from '../clock.ts';
 import {
   type Answered,
@@ -15,10 +14,7 @@ import type { HeldFields, Link } from '../sales/link.ts';
 import { lookAtLink } from '../sales/refresh.ts';
 import { isHeld, releaseHeld } from '../sales/settle.ts';
 
-/**
- * `POST …/devices/{device}/payment-intents` on the orders lane.
- * @throws PuenteError refused, for a request the tables refuse.
- */
+/** `POST …/devices/{device}/payment-intents` on the orders lane. @throws PuenteError refused, by the request table. */
 export function createIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const body = call.body as CreateBody; // the request table checks the shape before anything is used
   const reference = body.additional_info?.external_reference;
@@ -51,8 +47,8 @@ function heldFields(body: CreateBody): HeldFields {
 }
 
 /**
- * Reads the order of the sale that occupies the terminal, because a missed event must never block it. If upstream refuses the
- * token, the answer is that of a create with it: nothing has shown that the terminal is busy.
+ * Reads the order of the sale that occupies the terminal, because a missed event must never block it. When upstream
+ * refuses the token, the answer is that of a create with it: nothing has shown that the terminal is busy.
  */
 export async function makeRoom(
   ports: Ports,
@@ -69,15 +65,15 @@ export async function makeRoom(
   return (await isNotified(ports, seen, deadline)) ? 'freed' : busy;
 }
 
-/** How long a create waits for the notice of the previous sale, and how often it checks. */
+/** Longest wait of a create for the notice of the previous sale, and the interval of its checks. */
 const NOTIFIED_WITHIN_MS = 2_000;
 const NOTIFIED_LOOK_MS = 25;
 /** No sale has more untried notices. */
 const MOST_NOTICES = 20;
 
 /**
- * True when every notice of a terminal sale was tried once. Tills such as Odoo's take any notice for one of the sale that they
- * wait for: a notice caused by this call must not arrive after its answer, or the new sale is given up.
+ * True when every notice of a terminal sale was tried once. Tills such as Odoo's take any notice for one of the sale
+ * that they wait for: a notice of the old sale after this answer would make them give up the new one.
  */
 async function isNotified({ store, clock }: Ports, { legacy_id }: Link, deadline: number): Promise<boolean> {
   const until_tick = tickOf(clock) + Math.min(NOTIFIED_WITHIN_MS, deadline - clock.now());
@@ -90,8 +86,8 @@ async function isNotified({ store, clock }: Ports, { legacy_id }: Link, deadline
 }
 
 /**
- * A created intent: no `state`, the fields as they were sent (`docs/field-notes.md` Point §1.3). 201, as the live tests of the
- * official SDKs expect, also for a joined retry; every other Point call is answered 200.
+ * A created intent: no `state`, the fields as sent (`docs/field-notes.md` Point §1.3). 201, also for a joined retry, as
+ * the live tests of the official SDKs expect; every other Point call is answered 200.
  */
 function createdAnswer(ports: Ports, call: LegacyCall, link: Link): Answered {
   const { value } = ports.tables.answer(call.operation, link.order ?? {}, {

@@ -1,4 +1,4 @@
-/** Devices: listing them, and changing their mode. */
+/** Lists devices, and changes their mode. */
 import { listTerminalsAnswer, parseSetupAnswer } from '../../contract/terminals.ts';
 import { SELF_SERVICE_SHOWN } from '../../mapping/converters/point.ts';
 import { markLimitation } from '../evidence/exchange.ts';
@@ -38,9 +38,9 @@ async function readTerminals(ports: Ports, call: LegacyCall, query: Record<strin
 }
 
 /**
- * `PATCH …/devices/{id}`: `PATCH /terminals/v1/setup` with one terminal (`docs/field-notes.md` Point §1.2). Some tills put their
- * terminal into PDV by themselves (Odoo at every start), which would take a kiosk's terminal out of SELF_SERVICE: that mode is
- * looked up first, and kept (LIM-71).
+ * `PATCH …/devices/{id}`: `PATCH /terminals/v1/setup` with one terminal (`docs/field-notes.md` Point §1.2). Some tills
+ * set PDV (Odoo at every start), which would take a kiosk's terminal out of SELF_SERVICE: that mode is read first, and
+ * kept (LIM-71).
  */
 export async function changeMode(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { value } = translate(ports, call);
@@ -64,11 +64,11 @@ export async function changeMode(ports: Ports, call: LegacyCall): Promise<Legacy
   return answerWith(ports, call, setup.data);
 }
 
-/** The longest page, and pages read: more terminals than a merchant has. */
+/** Longest page, and most pages: more terminals than a merchant has. */
 const PAGE = 50;
 const MOST_PAGES = 40;
 
-/** @returns null for a terminal that is not listed; the outcome of a list that could not be read. */
+/** Null for a terminal that is not listed; an outcome when the list could not be read. */
 async function modeOf(ports: Ports, call: LegacyCall): Promise<string | null | UpstreamOutcome> {
   for (let page = 0; page < MOST_PAGES; page++) {
     const { list, outcome } = await readTerminals(ports, call, { limit: String(PAGE), offset: String(page * PAGE) });

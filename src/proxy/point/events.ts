@@ -14,10 +14,7 @@ const DAY_MS = 86_400_000;
 const MAX_EVENTS = 10_000;
 const LEGACY_PATH = '/point/integration-api/payment-intents/events';
 
-/**
- * `GET …/payment-intents/events`: newest first, of both lanes. While legacy fails Puente's own stand alone; without any its
- * error is answered.
- */
+/** `GET …/payment-intents/events`: both lanes, newest first. While legacy fails, Puente's own, else legacy's error. */
 export async function listEvents(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const parsed = listEventsRequest.safeParse({ query: call.query });
   const from = parsed.success ? dayStart(parsed.data.query.startDate) : null;
@@ -40,7 +37,7 @@ interface HistoryEvent {
   created_on: string;
 }
 
-/** As the table writes them, newest first. @param to epoch ms, not included. */
+/** Puente's events, newest first. @param to epoch ms, exclusive. */
 async function ourEvents(ports: Ports, call: LegacyCall, from: number, to: number): Promise<HistoryEvent[]> {
   const links = await ports.store.history.finishedLinks(call.merchant.id, from, to, MAX_EVENTS);
   for (const link of links) markShown(ports, link, false);
@@ -55,13 +52,12 @@ async function ourEvents(ports: Ports, call: LegacyCall, from: number, to: numbe
 
 const legacyEvents = z.object({ events: z.array(z.looseObject({ created_on: z.string() })) });
 
-/** Null when legacy gave no list. Its events are passed on unchanged. */
+/** Legacy's events, unchanged; null when legacy gave no list. */
 function foundBy(outcome: UpstreamOutcome): HistoryEvent[] | null {
   if (outcome.kind !== 'answered' || outcome.status !== 200) return null;
   return legacyEvents.safeParse(outcome.body).success ? (outcome.body as { events: HistoryEvent[] }).events : null;
 }
 
-/** Events of one moment keep their order. */
 function newestFirst(events: HistoryEvent[]): HistoryEvent[] {
   const at = ({ created_on }: HistoryEvent): number => Date.parse(created_on) || 0;
   return events.sort((one, other) => at(other) - at(one));

@@ -1,5 +1,4 @@
 /** Reports a terminal that refuses a sale because something else than an open sale of Puente is queued on it. */
-
 import type { Spoken } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import type { Ports } from '../ports.ts';
@@ -7,20 +6,20 @@ import { type Link, terminalOf } from '../sales/link.ts';
 import { isReleased } from '../sales/settle.ts';
 import { errorCode } from '../upstream/upstream.ts';
 
-/** A Point order lives three hours at most (`docs/field-notes.md` Spec Limits); a day is safely longer. */
+/** A Point order lasts three hours at most (`docs/field-notes.md` Spec Limits); a day is safely longer. */
 const LONGEST_LIFE_MS = 86_400_000;
 /** Sales of a merchant that are searched, newest first: a day of a busy shop. */
 const MOST_SALES = 500;
 
-/** True for the refusal of a create because of its terminal's queue; upstream spells the code in two ways (`docs/field-notes.md` Orders §1.6). */
+/** True when a terminal's queue refused a create; upstream has two spellings (`docs/field-notes.md` Orders §1.6). */
 export function isTerminalHeld(status: number, body: unknown): boolean {
   return status === 409 && errorCode(body)?.startsWith('already_queued_order') === true;
 }
 
 /**
- * Reports it: a counter, a log line and, once until a sale succeeds on the terminal, an audit line. Upstream does not name
- * what is queued. Puente's rows may show an order that the till counts as terminal, or a legacy sale; anything else was made
- * without Puente: by another program, in upstream's panel, or as an unfinished print.
+ * Counts it, logs it and, once until a sale succeeds on the terminal, audits it. Upstream does not name what is queued.
+ * Puente's rows may show an order that the till counts as terminal, or a legacy sale; anything else was made without
+ * Puente: by another program, in upstream's panel, or as an unfinished print.
  * @param refused the refused sale; its row is REJECTED.
  * @throws PuenteError store_failed.
  */
@@ -64,7 +63,7 @@ async function holderOf(ports: Ports, { merchant_id, slot, legacy_id }: Link): P
   const earlier = mine.filter((link) => link.slot === slot && link.legacy_id !== legacy_id);
   const late = earlier.find((link) => link.state === 'LOST' || isReleased(ports, link));
   if (late !== undefined) return { kind: 'late_order', sale: late.legacy_id };
-  // A legacy sale whose end was not observed: its intent may still be queued.
+  // The end of this legacy sale was not observed: its intent may still be queued.
   const legacy = slot === null ? null : await store.legacy_sales.heldByLegacy(merchant_id, slot, now - LONGEST_LIFE_MS);
   if (legacy !== null) return { kind: 'legacy_sale', sale: legacy.legacy_id ?? legacy.id };
   return { kind: 'foreign', sale: null };

@@ -1,4 +1,4 @@
-/** Reading one intent and its last status, and the refund on the terminal. */
+/** Reads an intent and its last status, and answers the refund on the terminal. */
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { createRefundIntentBody } from '../../contract/legacy-point.ts';
 import type { MappingContext } from '../../mapping/tables.ts';
@@ -39,8 +39,8 @@ async function currentLink(ports: Ports, call: LegacyCall): Promise<Link | null>
 }
 
 /**
- * A till that reads a sale by its own id knows the sale. While its create was answered an error or nothing, the till can't know that
- * id: the reader is the receiver of a notice, or a person.
+ * A read by id makes the sale known to the till. Without an acknowledged create the till can't know the id: a receiver
+ * of its notice, or a person, reads it.
  */
 function markRead(ports: Ports, link: Link): Promise<Link> | Link {
   return link.acknowledged_at === null || link.heard_by === 'till' ? link : markHeard(ports, link);
@@ -72,11 +72,11 @@ function contextOf(ports: Ports, call: LegacyCall, link: Link): MappingContext {
   };
 }
 
-/** Status detail of a payment that failed by an error, not by a refusal (`docs/field-notes.md` Orders §3.2, details of Point transactions). */
+/** Detail of a payment failed by an error, not a refusal (`docs/field-notes.md` Orders §3.2, Point transactions). */
 const BY_ERROR = 'processing_error';
 
 /**
- * Marks the limitations of an intent that is shown: an order that waits for a person shows late (LIM-09), and a failed one with
+ * Marks the limitations of a shown intent: an order that waits for a person shows late (LIM-09), and a failed one with
  * a payment differs from legacy (LIM-01, LIM-10).
  * @param with_payment the answer has the payment's number, not only the state.
  */
@@ -93,8 +93,8 @@ export function markShown(ports: Ports, { order, legacy_state, payment_id }: Lin
 }
 
 /**
- * `POST …/devices/{device}/refund`: refused, with the alternative, for a payment made by an order, because orders refund
- * without the terminal (LIM-03); for any other payment it is proxied to legacy (`docs/field-notes.md` Point §1.8).
+ * `POST …/devices/{device}/refund`: refused for a payment of an order, naming the alternative, because orders refund
+ * without the terminal (LIM-03); proxied for any other payment (`docs/field-notes.md` Point §1.8).
  */
 export async function refundIntent(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const body = createRefundIntentBody.safeParse(call.body);

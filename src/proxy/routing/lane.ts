@@ -1,5 +1,4 @@
-/** The lane of a call: new work follows the stage of the merchant, an existing id the lane it was created on (`docs/glossary.md` Lane). */
-
+/** The lane of a call: new work by stage, an existing id by its lane of birth (`docs/glossary.md` Lane). */
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { CommonErrorName } from '../../contract/legacy-errors.ts';
 import type { Operation } from '../../mapping/tables.ts';
@@ -18,20 +17,22 @@ import { isOnOrders, stageInForce } from './stage.ts';
 
 /** `stage`: in force for the call, safety stop included. */
 export type Lane =
-  /** `merchant_id`: whom the token names or was accepted for; may be unproven, because nobody was asked. Null: nobody known.
-   * `is_token_refused`: orders have refused the token, and it goes to legacy for what legacy has there. */
+  /**
+   * `merchant_id`: claimed by the token or remembered, maybe not verified; null when unknown. `is_token_refused`: the
+   * orders API refused the token; legacy may accept it.
+   */
   | { lane: 'legacy'; stage: Stage; merchant_id: string | null; is_token_refused?: boolean }
   | { lane: 'orders'; stage: Stage; merchant: Merchant; link: Link | null }
   | { lane: 'refused'; stage: Stage; merchant_id: string | null; error: CommonErrorName };
 
-/** A call without an existing id; an id stays on the lane that it was created on. */
+/** A call without an existing id. */
 type NewWork = Exclude<Named, { kind: 'link' }>;
 
 /**
- * Chooses the lane of a call of the given kind. A merchant on legacy is carried without asking the upstream about its
- * token; whatever reads or changes the map needs an accepted token first, and an id of another merchant is treated as
- * unknown. A unit with live work in one lane is not handed to the other before that is over, whatever the stage is now:
- * the retry of a create in doubt must not become a second charge (`docs/protocol.md` §3.10, `docs/architecture.md` Decision 6).
+ * Chooses the lane of a call of the given kind. A merchant on legacy is proxied without verifying its token; calls that
+ * read or change stored sales need an accepted token, and an id of another merchant counts as unknown. A unit with live
+ * work on one lane stays there until it is terminal, whatever the stage: the retry of a create in doubt must not become
+ * a second charge (`docs/protocol.md` §3.10, `docs/architecture.md` Decision 6).
  */
 export async function chooseLane(
   ports: Ports,
@@ -39,7 +40,7 @@ export async function chooseLane(
   naming: Named | Promise<Named>,
   kind: OperationKind,
 ): Promise<Lane> {
-  // In one round trip, where that is what a look takes.
+  // Both at once: one round trip with a database server.
   const [named, { claimed, seen }] = await Promise.all([naming, seenBefore(ports, token, naming)]);
   const known = seen?.merchant ?? null;
   const { stage } = stageInForce(ports.settings, known, kind);
@@ -52,11 +53,11 @@ export async function chooseLane(
   const identity = await identify(ports, token, seen);
   if (identity.kind === 'accepted') {
     const { merchant } = identity;
-    // Whoever had to be asked whose the token is took time, in which the unit may have been taken.
+    // Upstream was called: in that time another call may have taken the unit, so `is_free` no longer holds.
     const is_free = seen?.is_free === true && merchant === seen.merchant;
     return await laneOfMerchant(ports, merchant, token, named, kind, is_free);
   }
-  // Most payments nobody here has seen are legacy's, and so is what it has on a unit: it judges the token itself.
+  // Unknown payments are mostly legacy's, and so is its work on a unit: legacy judges the token itself.
   const is_token_refused = identity.error === 'unauthorized';
   const which = is_token_refused ? 'proven' : 'any';
   const has_unit = claimed !== null && named.kind === 'slot';
@@ -65,7 +66,7 @@ export async function chooseLane(
   return { lane: 'refused', stage, merchant_id: claimed, error: identity.error };
 }
 
-/** What is known before anybody is asked: the merchant, its token, and a unit that decides about the lane. */
+/** The claimed merchant, its token and the unit. Reads the store; makes no network call. */
 async function seenBefore(
   ports: Ports,
   token: Secret,
@@ -79,7 +80,7 @@ async function seenBefore(
   return { claimed, seen };
 }
 
-/** The lane of a call whose token was accepted as this merchant's. @param is_free legacy holds nothing of the named unit. */
+/** The lane of a call with an accepted token of this merchant. @param is_free legacy holds nothing of the unit. */
 async function laneOfMerchant(
   ports: Ports,
   merchant: Merchant,
@@ -101,19 +102,19 @@ async function laneOfMerchant(
     case 'slot':
       return (await isUnitOnOrders(ports, merchant, token, named, kind, is_free)) ? orders() : legacy;
     case 'pos': {
-      // With nothing of its tills on legacy the stage says it all, and the story asks what it needs.
+      // Without QR sales on legacy the stage decides, and the story looks up what it needs.
       if (stage === 'orders' && !(await mayHaveQrOnLegacy(ports, merchant.id))) return orders();
-      // Its story needs the number anyway; everywhere else legacy may be the place for it.
+      // On stage orders the story needs the lookup anyway, so it may take longer.
       const timeout_ms = stage === 'orders' ? ports.settings.reads.timeout_ms : POS_LOOKUP_MS;
       const lookup = await lookUpPos(ports, merchant.id, token, named.pos_id, timeout_ms);
       if (lookup.kind === 'known') {
         const slot = slotOf('qr', lookup.external_pos_id);
         return (await isUnitOnOrders(ports, merchant, token, { slot, work: named.work }, kind)) ? orders() : legacy;
       }
-      // The story tells what is wrong with the number; on the way there legacy is the place for what can't be told …
+      // On stage orders the story answers a failed lookup; before it, such calls go to legacy …
       if (stage === 'orders') return orders();
       if (isNoPosOfOrders(lookup) || !(await hasLiveQr(ports, merchant.id))) return legacy;
-      // … unless it may be the one that has work on orders.
+      // … unless the number may be a point of sale with live work on orders.
       return { lane: 'refused', stage, merchant_id: merchant.id, error: 'unavailable' };
     }
     case 'history':
@@ -123,7 +124,7 @@ async function laneOfMerchant(
   }
 }
 
-/** By the stage, whatever is there. */
+/** True when the stage assigns the work to orders, whatever is live. */
 function isMeantForOrders(
   { settings }: Ports,
   merchant_id: string,
@@ -146,7 +147,7 @@ function isMeantForOrders(
   }
 }
 
-/** What the stage says is legacy's may be on orders all the same; where nothing is, nobody has to be asked whose the token is. */
+/** True when orders may have work that the stage assigns to legacy; otherwise the token need not be verified. */
 async function hasAnythingOnOrders(
   ports: Ports,
   merchant_id: string,
@@ -162,11 +163,11 @@ async function hasAnythingOnOrders(
     case 'pos':
       return await hasLiveQr(ports, merchant_id);
     case 'merchant':
-      return false; // not of a unit, nor of the past
+      return false; // concerns no unit and no past sale
   }
 }
 
-/** Asks whose the payment is only where the merchant has had sales on orders. */
+/** Looks up a payment that no link has, for merchants with sales on orders only. */
 async function unseenPayment(
   ports: Ports,
   merchant: Merchant,
@@ -177,7 +178,7 @@ async function unseenPayment(
   return findUnseenPayment(ports, token, merchant.id, payment_id);
 }
 
-/** More open sales than this are taken for one of QR among them. */
+/** Open sales that are searched; with as many, one of QR is assumed. */
 const LOOKED_AT = 1_000;
 
 async function mayHaveQrOnLegacy(ports: Ports, merchant_id: string): Promise<boolean> {
@@ -191,23 +192,23 @@ async function hasLiveQr(ports: Ports, merchant_id: string): Promise<boolean> {
   return (await ports.store.links.liveSlots(merchant_id)).some((slot) => slot.startsWith(slotOf('qr', '')));
 }
 
-/** The merchant has had sales on orders. */
+/** True for a merchant that has had sales on orders. */
 async function hasHistory(ports: Ports, merchant_id: string): Promise<boolean> {
   return (await ports.store.history.linksOf(merchant_id, 0, Number.MAX_SAFE_INTEGER, 1)).length > 0;
 }
 
-/** For the exchange record: whose life the call belongs to. */
+/** Notes in the exchange which sale the call is about. */
 function noteId(ports: Ports, named: Named): void {
   const draft = ports.exchange;
   if (draft === null || named.kind !== 'link') return;
   draft.legacy_id = named.link?.legacy_id ?? named.legacy_id ?? null;
 }
 
-// The lane of a call about a unit: whatever is live there decides before the stage does (`docs/architecture.md` Decision 6).
+// The lane of a call about a unit: live work there decides before the stage (`docs/architecture.md` Decision 6).
 
 /**
- * True for work that belongs on orders: what is live on its unit decides, on either side; then the stage.
- * @param is_free the store has just said that legacy holds nothing of the unit.
+ * True for work that belongs on orders: live work on its unit decides, on either side; then the stage.
+ * @param is_free the store has just shown that legacy holds nothing of the unit.
  */
 export async function isUnitOnOrders(
   ports: Ports,
@@ -219,31 +220,27 @@ export async function isUnitOnOrders(
 ): Promise<boolean> {
   const { slot, work } = unit;
   const is_by_stage = isOnOrders(ports.settings, merchant, merchant.id, kind, slot);
-  // The commonest: whatever is live on the unit is on orders as well, so that nobody has to look for it. A unit that legacy may
-  // hold is looked at twice instead.
+  // The common case: nothing of the unit is on legacy, so live work would be on orders too and needs no lookup.
   if (is_by_stage && (work === 'beside' || !(await mayBeHeld(ports, merchant.id, slot, is_free)))) return true;
   if (await hasOwnWork(ports, merchant.id, unit, kind)) return true;
-  // Legacy itself answers what is asked of its own; only a new sale is worth a question.
+  // Legacy answers reads of its own sales; only a new sale is worth a request to legacy.
   if (!is_by_stage || work === 'look') return false;
   const deadline = ports.clock.now() + ports.settings.reads.timeout_ms;
   return !(await isHeldByLegacy(ports, merchant.id, slot, token, deadline));
 }
 
-/**
- * For a story whose unit turned out to be free: the merchant may have been moved, or legacy have taken the unit, since the
- * lane was chosen.
- */
+/** For a story whose unit is free: a move or a legacy sale may have changed the lane since it was chosen. */
 export async function isStillOnOrders(ports: Ports, call: LegacyCall, slot: string): Promise<boolean> {
   const merchant = (await ports.store.merchants.merchant(call.merchant.id)) ?? call.merchant;
   return isUnitOnOrders(ports, merchant, call.token, { slot, work: 'look' }, call.operation.kind);
 }
 
-/** The longest lifetime of a Point order (`docs/field-notes.md` Spec Limits); who repeats an unanswered QR sale does so far earlier. */
+/** The longest lifetime of a Point order (`docs/field-notes.md` Spec Limits); QR sales are retried far earlier. */
 const LONGEST_LIFETIME_MS = 3 * 60 * 60_000;
 
 /**
- * Something of the unit is on orders: a live sale that takes it, or one that its till may not know of and may ask for again, which
- * must not be charged a second time on legacy.
+ * True when orders have work of the unit: a live sale that holds it, or a sale that is not known to the till, whose
+ * retry must not be charged a second time on legacy.
  */
 export async function hasOwnWork(
   ports: Ports,
@@ -260,7 +257,7 @@ export async function hasOwnWork(
   return await store.links.hasWork(merchant_id, at, now - LONGEST_LIFETIME_MS - replay_window_ms, now - join_window_ms);
 }
 
-/** Legacy may have work on the unit, as far as can be told without asking it. */
+/** True when legacy may have work on the unit, as far as store and memory show; makes no network call. */
 async function mayBeHeld(ports: Ports, merchant_id: string, slot: string, is_free = false): Promise<boolean> {
   const now = ports.clock.now();
   if (ports.memory.unrecorded.holds(merchant_id, slot, now)) return true;
@@ -269,8 +266,8 @@ async function mayBeHeld(ports: Ports, merchant_id: string, slot: string, is_fre
 }
 
 /**
- * What legacy has on a unit that has nothing on orders. Only what is `proven` for a token that orders refuse: otherwise
- * invented ones could hold a unit there for one another.
+ * True when only legacy has work on the unit. For a token that the orders API refused only `proven` work counts:
+ * invented tokens could otherwise hold a unit on legacy for one another.
  */
 export async function isOnLegacyAlone(
   ports: Ports,
@@ -283,10 +280,10 @@ export async function isOnLegacyAlone(
   return (await ports.store.legacy_sales.heldByLegacy(merchant_id, slot, ports.clock.now(), which)) !== null;
 }
 
-// What the path of an operation is about: looked up before the lane is chosen (`docs/glossary.md` Lane).
+// What the path of an operation names; looked up before the lane is chosen (`docs/glossary.md` Lane).
 
 type PathValues = Readonly<Record<string, string>>;
-/** Reads the map at most; asks nobody. */
+/** May read the store; makes no network call. */
 type Naming = (ports: Ports, path: PathValues) => Named | Promise<Named>;
 
 export const byIntent: Naming = async (ports, { intent_id = '' }) => {
@@ -312,10 +309,10 @@ export const byDeviceSetting: Naming = (_runtime, { device_id = '' }) => ({
 /** A sale that the point of sale shows on its own code. */
 export const byPointOfSale: Naming = (_runtime, path) => pointOfSale(path, 'sale');
 
-/** What the point of sale shows. */
+/** The sale that the point of sale shows now. */
 export const atPointOfSale: Naming = (_runtime, path) => pointOfSale(path, 'look');
 
-/** A code of its own for one sale: any number of them may be live on one point of sale. */
+/** A dynamic code for one sale: any number of them may be live at one point of sale. */
 export const byDynamicCode: Naming = (_runtime, path) => pointOfSale(path, 'beside');
 
 function pointOfSale({ external_pos_id, pos_id = '' }: PathValues, work: 'sale' | 'look' | 'beside'): Named {
@@ -323,10 +320,10 @@ function pointOfSale({ external_pos_id, pos_id = '' }: PathValues, work: 'sale' 
   return { kind: 'slot', slot: slotOf('qr', external_pos_id), work };
 }
 
-/** What can be a payment's number; anything else names nothing. */
+/** A payment's number; any other text names none. */
 const PAYMENT_NUMBER = /^[1-9]\d{0,17}$/;
 
-/** A minted number goes on naming its sale after the service has given a real one. */
+/** A number that Puente made names its sale also after upstream gave a real one. */
 export const byPayment: Naming = async (ports, { payment_id = '' }) => {
   const link = await ports.store.links.linkByPayment(payment_id);
   if (link !== null || !PAYMENT_NUMBER.test(payment_id)) return { kind: 'link', link };
@@ -344,7 +341,7 @@ export const byMerchantOrder: Naming = async (ports, { merchant_order_id = '' })
 export const byHistory: Naming = () => ({ kind: 'history' });
 export const byMerchant: Naming = () => ({ kind: 'merchant' });
 
-/** By the names of operations' stories in `mappings/operations.yaml`; `legacyRouter` refuses a name without a row. */
+/** By the stories of `mappings/operations.yaml`; `legacyRouter` refuses a story without a row. */
 export const namings: Readonly<Record<string, Naming>> = {
   list_devices: byMerchant,
   change_mode: byDeviceSetting,
@@ -354,7 +351,7 @@ export const namings: Readonly<Record<string, Naming>> = {
   cancel_without_device: byIntent,
   list_events: byHistory,
   last_status: byIntent,
-  // Whose payment it is stands in the body: its story looks, for whoever has had sales on orders.
+  // The payment is named in the body: the story reads it, for merchants with sales on orders.
   refund_intent: byHistory,
   create_preference: byPointOfSale,
   create_store_order: byPointOfSale,
@@ -375,29 +372,28 @@ export const namings: Readonly<Record<string, Naming>> = {
   refund_collection: byPayment,
 };
 
-/** What a call is about, by its operation and the values of its path. May read the store; makes no network call. */
+/** What a call is about, by its operation and its path. May read the store; makes no network call. */
 export function namedBy(ports: Ports, { story }: Operation, path: PathValues): Named | Promise<Named> {
-  const names = namings[story] as Naming; // `legacyRouter` refuses a story without one
+  const names = namings[story] as Naming; // as above
   return names(ports, path);
 }
 
-/** What a call is about, which decides its lane. */
 export type Named =
-  /** An existing id, looked up already; null when it is none of ours. `legacy_id`: as the path says it, where it is one. */
+  /** An existing id; `link` is null when Puente has no such sale. `legacy_id`: of the path, if well formed. */
   | { kind: 'link'; link: Link | null; legacy_id?: string }
   | ({ kind: 'slot' } & UnitWork)
-  /** A point of sale by its internal number, which has to be looked up before its slot is known. */
+  /** A point of sale by its internal number; its slot needs a lookup. */
   | { kind: 'pos'; pos_id: string; work: UnitWork['work'] }
-  /** A payment whose number no link has: foreign, or one of a sale on orders that has not seen its payment yet. */
+  /** A payment that no link has: foreign, or of a sale on orders whose payment was not read yet. */
   | { kind: 'payment'; payment_id: string }
-  /** Whatever the merchant's past on orders has: searches. */
+  /** The merchant's past sales on orders: searches. */
   | { kind: 'history' }
-  /** Nothing that Puente remembers. */
+  /** Nothing that Puente stores. */
   | { kind: 'merchant' };
 
 /**
- * Work on a unit, by its slot. `sale`: it takes the unit. `look`: it reads or takes away what is there. For both, whatever
- * is live on the unit decides before the stage does. `beside`: a setting, or a sale that takes no unit.
+ * Work on a unit, by its slot. `sale`: takes the unit. `look`: reads or removes its sale. For both, live work on the
+ * unit decides before the stage. `beside`: a setting, or a sale that takes no unit.
  */
 export interface UnitWork {
   slot: string;

@@ -1,4 +1,4 @@
-/** The ledger of sales on legacy: a row before a proxied create leaves, then what legacy answered (`docs/protocol.md` §3.10), so that its unit gets no work on orders meanwhile. */
+/** Ledger of legacy sales: a row before each proxied create keeps its unit off orders (`docs/protocol.md` §3.10). */
 import { EXTERNAL_ID, INTENT_ID } from '../../contract/identifiers.ts';
 import { finalIntentStates } from '../../contract/legacy-point.ts';
 import type { Operation } from '../../mapping/tables.ts';
@@ -19,24 +19,24 @@ import {
 } from './legacy-sale-end.ts';
 import { judgeUnproven, provenMerchant } from './token-ownership.ts';
 
-/** A carried create that is written down; `endCarried` takes it back. */
+/** A recorded create that is being proxied, for `endCarried`. */
 export interface CarriedSale {
   row: LegacySale;
   call: CarriedCreate;
 }
 
 /**
- * `begun`: written down, where it has to be; carry it and tell `endCarried` what came. `elsewhere`: an order of ours holds the unit, so the
- * lane has to be chosen again. `unrecorded`: carry it; there is nothing to tell afterwards.
+ * `begun`: recorded, where it has to be; proxy it and pass its answer to `endCarried`. `elsewhere`: an order holds the
+ * unit, so the lane has to be chosen again. `unrecorded`: proxy it; its answer is not recorded.
  */
 export type Begun = { kind: 'begun'; sale: CarriedSale } | { kind: 'elsewhere' } | { kind: 'unrecorded' };
 
-/** Null: no complete answer came. `body`: parsed JSON; null when there was none or nobody could read it. */
+/** Null: no complete answer. `body`: parsed JSON; null when missing or unreadable. */
 export type CarriedAnswer = { status: number; body: unknown } | null;
 
 /**
- * Writes the row of a create before its bytes leave. Never throws for the store: a till is not refused because Puente
- * can't take a note; its unit is then held in memory, so that nothing of it goes to orders meanwhile.
+ * Writes the row of a create before its bytes leave. Never throws for the store, because a till is not refused for a
+ * missing row; its unit is then held in memory, so that nothing of it goes to orders meanwhile.
  */
 export async function beginCarried(ports: Ports, call: CarriedCreate): Promise<Begun> {
   const { merchant_id } = call;
@@ -55,7 +55,7 @@ export async function beginCarried(ports: Ports, call: CarriedCreate): Promise<B
   }
 }
 
-/** Holds its unit for long from the start, because a process that ends before the answer can't do it any more. */
+/** Holds its unit for long from the start, because a process that ends before the answer can't extend it. */
 async function newRow(
   ports: Ports,
   merchant_id: string,
@@ -82,9 +82,9 @@ async function newRow(
 }
 
 /**
- * Writes what became of a carried create. Without a clear answer it may exist, and holds its unit; only when its token
- * turns out to be none of the merchant's nothing can have come of it, because an invented token must not keep a victim's
- * units from moving. Never throws for the store: the row of before goes on holding.
+ * Records the outcome of a proxied create. Without a clear answer the sale may exist, and holds its unit, unless its
+ * token turns out not to be the merchant's: an invented token must not keep a merchant's units from moving. Never
+ * throws for the store: the first row keeps holding.
  * @param answered_at epoch ms when the answer was complete.
  */
 export async function endCarried(
@@ -95,7 +95,7 @@ export async function endCarried(
 ): Promise<void> {
   const { row, call } = sale;
   const change = { ...judge(ports, sale, answer), at: answered_at };
-  // Legacy took the token, so it is a real one of whom it names.
+  // Legacy accepted the token, so it belongs to the merchant that it names.
   const taken = answer !== null && answer.status >= 200 && answer.status <= 299;
   if (call.is_token_refused && !taken) return;
   try {
@@ -122,7 +122,7 @@ function judge(ports: Ports, { row, call }: CarriedSale, answer: CarriedAnswer):
   };
   if (answer === null) return in_doubt;
   const { status } = answer;
-  // Refused, except where the request may have been taken in part.
+  // A refusal; but with 408 legacy may have received the request in part.
   if (status >= 400 && status < 500 && status !== 408) return { state: 'REFUSED' };
   if (status < 200 || status > 299) return in_doubt;
   const legacy_id = legacyIdOf(row, call, answer.body);
@@ -139,7 +139,7 @@ async function settle(ports: Ports, row: LegacySale, change: LegacySaleChange): 
   if (row.slot === null) await endDoubtsBefore(ports, row);
 }
 
-/** A dynamic code that was answered is what its retry waited for; an earlier try that may still be on its way stays. */
+/** Ends earlier tries of a dynamic code that was answered now, unless they may still be on their way. */
 async function endDoubtsBefore(ports: Ports, row: LegacySale): Promise<void> {
   const arrived_by = ports.clock.now() - LATE_EFFECT_MS;
   for (const doubt of await legacyDoubts(ports, row.merchant_id, row.unit, row.client_reference)) {
@@ -150,8 +150,8 @@ async function endDoubtsBefore(ports: Ports, row: LegacySale): Promise<void> {
 }
 
 /**
- * The id that legacy gave: an intent, a preference (`<collector>-<uuid>`), or an in-store order; null where it gives none
- * (v2, `docs/field-notes.md` QR finding 2), undefined where it must have given one that nobody can read.
+ * The id that legacy gave: an intent, a preference (`<collector>-<uuid>`), or an in-store order. Null where legacy
+ * gives none (v2, `docs/field-notes.md` QR finding 2), undefined when a required one is unreadable.
  */
 function legacyIdOf(row: LegacySale, { operation }: CarriedCreate, body: unknown): string | null | undefined {
   const { id, in_store_order_id } = objectOf(body);
@@ -186,13 +186,13 @@ function holdInMemory(ports: Ports, merchant_id: string, slot: string): void {
   ports.memory.unrecorded.hold(merchant_id, slot, ports.clock.now() + ports.settings.routing.legacy_hold_ms);
 }
 
-// What carried calls tell of sales created on legacy: a cancel that worked, a read that shows an end.
+// The end of legacy sales, as proxied calls show it: a cancel that worked, a read of a terminal state.
 
 /**
- * Ends the sale that a carried call has just shown to be over, so that its unit is free to move without another question.
- * Only a sale that legacy had answered for: what is not there yet may still come. Does nothing for any other call; never
- * throws for the store, because the next create of the unit asks legacy anyway.
- * @param received_at epoch ms when the call came in: a sale that was not open by then may be another one, or arrive later.
+ * Ends a sale that a proxied call shows as terminal, so that its unit may move without another request. Ends only an
+ * OPEN sale: one without an answer may still take effect. Never throws for the store, because the next create of the
+ * unit reads from legacy anyway.
+ * @param received_at epoch ms of arrival: a sale that was not open by then may be another one, or arrive later.
  */
 export async function noteCarriedEnd(
   ports: Ports,
@@ -215,7 +215,7 @@ export async function noteCarriedEnd(
   }
 }
 
-/** By the intent in the path; otherwise what legacy has on the unit that a cancel names. */
+/** By the intent in the path; otherwise the legacy sale on the unit that a cancel names. */
 async function saleOf(ports: Ports, call: CarriedCall): Promise<LegacySale | null> {
   const { store, clock } = ports;
   const { intent_id } = call.path;
@@ -225,7 +225,7 @@ async function saleOf(ports: Ports, call: CarriedCall): Promise<LegacySale | nul
   if (unit === null || unit.slot === null) return null;
   const slot = unit.slot === ANY_POINT_OF_SALE ? await slotOfNumber(ports, call.merchant_id, call, unit) : unit.slot;
   const sale = await store.legacy_sales.heldByLegacy(call.merchant_id, slot, clock.now());
-  // What stands for any point of sale is this one's only by the same number.
+  // A sale of `ANY_POINT_OF_SALE` is this one's only by the same number.
   return sale?.slot === ANY_POINT_OF_SALE && sale.unit !== call.path.pos_id ? null : sale;
 }
 
@@ -246,17 +246,17 @@ function showsFinalState(body: unknown): boolean {
   return finalIntentStates.some((final) => final === state || final === status);
 }
 
-// Which unit a carried call works on, as the lane names it: the slot that must not be live on orders meanwhile.
+// The unit of a proxied call, whose slot must not be live on orders meanwhile.
 
-/** `slot` is null for what holds nothing; a number whose point of sale is not known stands for any of them. */
+/** `slot`: null for no unit; `ANY_POINT_OF_SALE` for a number that was not looked up. */
 export type CarriedUnit = Pick<LegacySale, 'family' | 'unit' | 'slot'>;
 
-/** A refund that the terminal carries out, which names its terminal and is no sale. */
+/** True for a refund on the terminal, which names its terminal and is no sale. */
 export function isTerminalRefund({ story }: Operation): boolean {
   return story === 'refund_intent';
 }
 
-/** Null where the call names no unit that orders could ever have. Asks nobody. */
+/** Null when the call names no unit that orders can have. Makes no network call. */
 export async function unitOf(ports: Ports, merchant_id: string, call: CarriedCall): Promise<CarriedUnit | null> {
   if (isTerminalRefund(call.operation)) return knownUnit(slotOf('point', call.path.device_id ?? ''), true);
   const named = await namedBy(ports, call.operation, call.path);
@@ -268,7 +268,7 @@ export async function unitOf(ports: Ports, merchant_id: string, call: CarriedCal
   return { family: 'qr', unit: named.pos_id, slot: ANY_POINT_OF_SALE };
 }
 
-/** A name that is no id reaches no order: the door refuses it there. */
+/** Null for a malformed id, which the orders lane refuses. */
 function knownUnit(slot: string, holds: boolean): CarriedUnit | null {
   const family = slot.startsWith('qr:') ? 'qr' : 'point';
   const unit = slot.slice(family.length + 1);

@@ -1,4 +1,4 @@
-/** How a sale on legacy is found to have ended, so that its unit may have work on orders: legacy is asked by a read, or its time is over. */
+/** Finds out whether a legacy sale has ended, by a read or by time, so that its unit may have work on orders. */
 import { z } from 'zod';
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import { finalIntentStates, intentStates } from '../../contract/legacy-point.ts';
@@ -12,14 +12,15 @@ import type { UpstreamCall, UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 import { isRefusedByNow } from './token-ownership.ts';
 
-/** Several may be left on one slot after a burst; more are looked at by the next call. */
+/** Sales checked per call; after a burst a slot may have more, for the next call. */
 const LOOKED_AT = 4;
-/** A read with less time than this left would only be cut. */
+/** A read with less time than this left would only time out. */
 const SHORTEST_READ_MS = 250;
 
 /**
- * True while legacy may have live work on a unit. What can't be told stays on legacy: a unit never has live work in both
- * lanes, and an unknown outcome is never tried on the other one (`docs/protocol.md` §3.10, `docs/architecture.md` Decision 6).
+ * True while legacy may have live work on a unit. In doubt it stays on legacy: a unit never has live work on both
+ * lanes, and an unknown outcome is never tried on the other one (`docs/protocol.md` §3.10, `docs/architecture.md`
+ * Decision 6).
  * @param deadline epoch ms at which the caller has to answer.
  */
 export async function isHeldByLegacy(
@@ -39,10 +40,10 @@ export async function isHeldByLegacy(
 }
 
 /**
- * Asks legacy whether the sale is over, and writes it down when it is. Asked at most once in `reads.fresh_ms` for each
- * token: an answer that an invented one got is nobody else's. A sale without a clear answer is never asked about: what
- * is not there yet may still come; unless its token turns out to be none.
- * @returns true also for a sale that stood for any point of sale and was found to be about one: the slot is looked at anew.
+ * Reads from legacy whether the sale has ended, and stores it. At most one read in `reads.fresh_ms` per token, because
+ * the answer to an invented token counts for no other. A create without a clear answer is not read, since it may still
+ * take effect; it ends only when its token is refused.
+ * @returns true also when `narrow` found the slot of the sale: the caller looks at its own slot anew.
  */
 export async function isOver(ports: Ports, sale: LegacySale, token: Secret, deadline: number): Promise<boolean> {
   const { clock, settings } = ports;
@@ -75,13 +76,13 @@ interface Question {
   saysOver(outcome: UpstreamOutcome): boolean;
 }
 
-/** True when a read of legacy tells its end, however it came; what v1 made is only told of when it is paid. */
+/** True when a read of legacy shows any end of the sale; for v1 sales it shows payment only. */
 export function hasEnd({ family, legacy_id, merchant_id, slot }: LegacySale): boolean {
   if (family === 'point') return legacy_id !== null;
   return slot !== null && !isPreference(merchant_id, legacy_id);
 }
 
-/** Null where legacy has no read that could tell. */
+/** Null when legacy has no read that shows the end. */
 function questionOf(sale: LegacySale): Question | null {
   const { family, work, legacy_id, merchant_id, unit } = sale;
   if (family === 'point') return legacy_id === null ? null : aboutIntent(legacy_id, work);
@@ -91,7 +92,7 @@ function questionOf(sale: LegacySale): Question | null {
 
 const intentAnswer = z.object({ state: z.enum(intentStates) });
 
-/** An intent in a final state leaves its terminal; one that legacy doesn't know holds nothing (`docs/field-notes.md` Point §1.4, §1.8, §2). */
+/** Ended: a final state, or an intent that legacy does not know (`docs/field-notes.md` Point §1.4, §1.8, §2). */
 function aboutIntent(legacy_id: string, work: LegacySale['work']): Question {
   const kind = work === 'refund' ? 'refund' : 'payment-intents';
   return {
@@ -105,7 +106,7 @@ function aboutIntent(legacy_id: string, work: LegacySale['work']): Question {
   };
 }
 
-/** What a till shows, and 404 when it shows nothing: paid, taken away or expired (`docs/field-notes.md` QR §1.2). */
+/** The sale that a point of sale shows; 404 once it is paid, removed or expired (`docs/field-notes.md` QR §1.2). */
 function aboutTill(merchant_id: string, unit: string): Question {
   return {
     call: { name: 'legacy_till', path: `/instore/qr/seller/collectors/${merchant_id}/pos/${unit}/orders` },
@@ -118,8 +119,9 @@ const preferenceOrders = z.object({
 });
 
 /**
- * What v1 made is asked for as its merchant order, because nobody has said that the read of v2 shows it: over when all
- * that were made for it are. None is no answer: it is born with the payment at the latest (`docs/field-notes.md` QR finding 11, §2).
+ * A v1 sale is searched by its merchant orders, because no source shows that the read of v2 finds it. Ended when all of
+ * them are final; without one it is not known, since the payment makes one at the latest (`docs/field-notes.md` QR
+ * finding 11, §2).
  */
 function aboutPreference(preference_id: string): Question {
   return {
@@ -128,14 +130,14 @@ function aboutPreference(preference_id: string): Question {
       if (outcome.kind !== 'answered' || outcome.status !== 200) return false;
       const found = preferenceOrders.safeParse(outcome.body);
       const orders = found.success ? (found.data.elements ?? []) : [];
-      // A filter that a service doesn't know finds everybody's; only this sale's own orders say anything.
+      // An API that ignores the filter returns every merchant order, which proves nothing.
       if (orders.length === 0 || orders.some((order) => order.preference_id !== preference_id)) return false;
       return orders.every(({ order_status }) => finalMerchantOrderStates.some((state) => state === order_status));
     },
   };
 }
 
-/** A 404 in the service's own words; one of anything between us and it proves nothing. */
+/** A 404 with legacy's error body; a 404 of a server in between proves nothing. */
 function isNotFound(outcome: UpstreamOutcome): boolean {
   if (outcome.kind !== 'answered' || outcome.status !== 404) return false;
   const { body } = outcome;
@@ -147,12 +149,11 @@ export function isPreference(merchant_id: string, id: unknown): id is string {
   return typeof id === 'string' && id.startsWith(`${merchant_id}-`) && INTENT_ID.test(id.slice(merchant_id.length + 1));
 }
 
-// Finds out which point of sale a sale is about that was carried by a number nobody had looked up.
+// Finds the point of sale of a sale that was proxied by a number without a lookup.
 
 /**
- * Looks up the point of sale of a sale that stands for any of them, so that it holds that one alone, or none when orders
- * can't know it.
- * @param token accepted as the merchant's, by orders or by legacy. @returns false while nobody can tell.
+ * Replaces `ANY_POINT_OF_SALE` by the slot of the sale, or by none when orders can't have its point of sale.
+ * @param token accepted as the merchant's, by orders or by legacy. @returns false while the lookup gives no result.
  */
 export async function narrow(ports: Ports, sale: LegacySale, token: Secret): Promise<boolean> {
   const lookup = await lookUpPos(ports, sale.merchant_id, token, sale.unit, POS_LOOKUP_MS);
@@ -169,23 +170,20 @@ export async function narrow(ports: Ports, sale: LegacySale, token: Secret): Pro
   return true;
 }
 
-// How long a sale created on legacy holds its unit there when nobody says that it is over.
+// How long a legacy sale holds its unit when no call shows its end.
 
 /** `X-Ttl-Store-Preference` (`docs/field-notes.md` QR §1.1). */
 const TTL_SECONDS = /^[1-9]\d{0,8}$/;
-/** What v1 sales live for when their till says nothing (`docs/field-notes.md` QR §1.1). */
+/** Lifetime of v1 sales whose till sets none (`docs/field-notes.md` QR §1.1). */
 const V1_LIFETIME_MS = 600_000;
-/** The longest lifetime that is believed of a token nobody has proved: longer than a shop is open. */
+/** The longest lifetime accepted from an unproven token: longer than a shop is open. */
 const UNPROVEN_LIFETIME_MS = 24 * 3_600_000;
-/**
- * A sale whose end legacy tells is asked about until legacy says so, and in a month at the latest: nobody pays it any
- * more, and a legacy that is switched off must not keep units for ever.
- */
+/** A sale is read at most this long: nobody pays it later, and a legacy switched off must not hold units for ever. */
 const ASKED_ABOUT_FOR_MS = 30 * 86_400_000;
 
 type Told = Pick<CarriedCreate, 'body' | 'headers' | 'operation'>;
 
-/** For the set time, and as long as the till wants it to live. @returns epoch ms. */
+/** The later of `routing.legacy_hold_ms` and the lifetime that the till sets. @returns epoch ms. */
 export function holdsUntil(ports: Ports, call: Told, is_proven: boolean): number {
   const now = ports.clock.now();
   const lives_until = livesUntil(call, now);
@@ -193,45 +191,45 @@ export function holdsUntil(ports: Ports, call: Told, is_proven: boolean): number
   return Math.max(now + ports.settings.routing.legacy_hold_ms, believed);
 }
 
-/** The same for one that legacy has taken: where legacy tells of its end, its read ends it. */
+/** The same for a sale that legacy accepted; longer when a read of legacy shows its end. */
 export function holdsWhileOpen(ports: Ports, call: Told, sale: LegacySale): number {
   const held_until = holdsUntil(ports, call, true);
   return hasEnd(sale) ? Math.max(held_until, ports.clock.now() + ASKED_ABOUT_FOR_MS) : held_until;
 }
 
-/** By the header or the body; 0 where neither says anything. @returns epoch ms. */
+/** By the header, the body or the default of v1; now without any of them. @returns epoch ms. */
 function livesUntil({ body, headers, operation }: Told, now: number): number {
   const { expiration_date } = (body ?? {}) as { expiration_date?: unknown }; // any JSON value but null
-  const date = Date.parse(String(expiration_date)); // NaN where the till says none
+  const date = Date.parse(String(expiration_date)); // NaN without one
   const ttl_s = headers['x-ttl-store-preference'] ?? '';
   const ttl_ms = TTL_SECONDS.test(ttl_s) ? Number(ttl_s) * 1_000 : null;
   const usual_ms = operation.family === 'qr_v1' ? V1_LIFETIME_MS : 0;
   return Math.max(Number.isNaN(date) ? 0 : date, now + (ttl_ms ?? usual_ms));
 }
 
-/** A call that is carried, with whom its token claims to be. */
+/** A proxied call. */
 export interface CarriedCall {
-  /** As the lane told it: claimed by the token or remembered, maybe unproven; null: nobody known. */
+  /** Claimed by the token or remembered, maybe not verified; null when unknown. */
   merchant_id: string | null;
   operation: Operation;
   path: Readonly<Record<string, string>>;
   token: Secret;
 }
 
-/** A create that is about to be carried. */
+/** A create that is about to be proxied. */
 export interface CarriedCreate extends CarriedCall {
-  /** Parsed JSON; null when there is none or nobody could read it. */
+  /** Parsed JSON; null when missing or unreadable. */
   body: unknown;
   /** Lower-case names. */
   headers: Readonly<Record<string, string>>;
-  /** Orders have refused the token: nothing is written down unless legacy takes it. */
+  /** The orders API refused the token: nothing is recorded unless legacy accepts it. */
   is_token_refused: boolean;
 }
 
-/** More tries of one dynamic sale than any till makes before somebody looks. */
+/** More tries of one dynamic sale than a till makes before a person looks. */
 const TRIES_AT_MOST = 20;
 
-/** Dynamic codes asked for on legacy, of this unit and reference, whose outcome is not known yet. */
+/** Dynamic codes requested from legacy, of this unit and reference, whose outcome is not known yet. */
 export async function legacyDoubts(
   ports: Ports,
   merchant_id: string,

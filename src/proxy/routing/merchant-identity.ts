@@ -1,4 +1,4 @@
-/** Whose token this is: known only once the upstream has accepted it (`docs/glossary.md` Merchant). */
+/** The merchant of a token, known only once upstream has accepted the token (`docs/glossary.md` Merchant). */
 import { z } from 'zod';
 import { USER_ID } from '../../contract/identifiers.ts';
 import type { CommonErrorName } from '../../contract/legacy-errors.ts';
@@ -12,10 +12,10 @@ export type Identity =
   | { kind: 'refused'; error: CommonErrorName };
 
 /**
- * The merchant behind a token. An accepted fingerprint is remembered until its expiry; otherwise the upstream is asked
- * once (`GET /users/me`), whatever the token looks like, so an invented token with a victim's id learns nothing.
- * A token accepted before stays good while the upstream can't be reached: the upstream judges it on the call itself.
- * @param seen the merchant that the token claims, when it was just read with the token: it is not read again.
+ * The merchant of a token. An accepted fingerprint is cached until it expires; otherwise one `GET /users/me` verifies
+ * the token, whatever it claims, so that an invented token with a merchant's id gets nothing. While upstream can't be
+ * reached, a token accepted before stays good: upstream judges it on the call itself.
+ * @param seen the claimed merchant, when it was just read with the token.
  */
 export async function identify(ports: Ports, token: Secret, seen: MerchantWithToken | null = null): Promise<Identity> {
   const fingerprint = ports.vault.fingerprint(token);
@@ -24,7 +24,7 @@ export async function identify(ports: Ports, token: Secret, seen: MerchantWithTo
   const known = await acceptedMerchant(ports, fingerprint, ports.clock.now());
   if (known !== null) return { kind: 'accepted', merchant: known, fingerprint };
   const for_payment = await isPaymentOfKnown(ports, fingerprint);
-  // A payment doesn't stand in line behind what a look of the same till has asked.
+  // Payments have their own key: they do not wait behind a read of the same till.
   return ports.memory.mutex.run(`token${for_payment ? ' for payment' : ''}:${fingerprint}`, async () => {
     const meanwhile = await acceptedMerchant(ports, fingerprint, ports.clock.now());
     if (meanwhile !== null) return { kind: 'accepted', merchant: meanwhile, fingerprint };
@@ -32,26 +32,26 @@ export async function identify(ports: Ports, token: Secret, seen: MerchantWithTo
   });
 }
 
-/** With a token that was accepted before: invented ones must not go first, whatever they ask for. */
+/** True for a payment with a token accepted before; invented tokens must not get priority. */
 async function isPaymentOfKnown(ports: Ports, fingerprint: string): Promise<boolean> {
   return ports.exchange?.is_payment === true && (await ports.store.merchants.token(fingerprint)) !== null;
 }
 
-/** The user id a token claims: its last segment (`APP_USR-…-<user id>`). Good for choosing a lane, proves nothing. */
+/** The user id that a token claims: its last segment (`APP_USR-…-<user id>`). Chooses a lane, proves nothing. */
 export function claimedMerchant(token: Secret): string | null {
   const last = token.reveal().split('-').at(-1) ?? '';
   return token.reveal().includes('-') && USER_ID.test(last) ? last : null;
 }
 
-/** Whose a token was when the upstream last accepted it, however long ago; for choosing a lane alone. */
+/** The last owner of a token, however long ago upstream accepted it; for choosing a lane only. */
 export async function rememberedMerchant(ports: Ports, token: Secret): Promise<string | null> {
   const known = await ports.store.merchants.token(ports.vault.fingerprint(token));
   return known?.merchant_id ?? null;
 }
 
 /**
- * The upstream said 401: the token is asked about again on its next call. It is kept for work after the call, because
- * one wrong 401 must not leave events and recovery without a credential.
+ * After a 401: the token is verified again on its next call. It stays stored for work after the call, because one wrong
+ * 401 must not leave events and recovery without a credential.
  */
 export async function distrust(ports: Ports, token: Secret): Promise<void> {
   const known = await ports.store.merchants.token(ports.vault.fingerprint(token));
@@ -60,8 +60,8 @@ export async function distrust(ports: Ports, token: Secret): Promise<void> {
 }
 
 /**
- * The merchant's token for work after the call has ended: the configured credential, else the token seen last
- * (`docs/architecture.md` Decision 9); null when there is none.
+ * The merchant's token for work after the call: the configured credential, else the token seen last
+ * (`docs/architecture.md` Decision 9); null without one.
  */
 export async function credentialOf(ports: Ports, merchant_id: string): Promise<Secret | null> {
   const merchant = await ports.store.merchants.merchant(merchant_id);
@@ -122,18 +122,15 @@ async function accept(
   return { kind: 'accepted', merchant, fingerprint };
 }
 
-/** The seller's public name, as the account says it. */
+/** The seller's public name. */
 const account = z.looseObject({ nickname: z.string().default('') });
 
-/** No answer is worth more of a till's time than this for a name that nobody pays by. */
+/** Longest wait for the name, which no payment needs. */
 const NICKNAME_WAIT_MS = 1_000;
-/** While it can't be learned it is asked for once a minute, not at every poll. */
+/** A failed read is repeated after this time, not at every poll. */
 const FAILURE_KEPT_MS = 60_000;
 
-/**
- * Asked for as seldom as what a till's number stands for; empty while it can't be learned. Waits for half of what is
- * left of the call's time at most, so that what the call is about keeps the other half.
- */
+/** Empty when the name can't be read. Cached as long as points of sale; waits for half of the call's time at most. */
 export async function nicknameOf(
   ports: Ports,
   call: { merchant: Pick<Merchant, 'id'>; token: Secret; received_at: number },

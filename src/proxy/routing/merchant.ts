@@ -1,4 +1,4 @@
-/** A merchant and the settings an operator may give it; what is not set follows `config/default.yaml`. */
+/** A merchant and its settings; what is not set follows `config/default.yaml`. */
 import { z } from 'zod';
 import { encoded, say } from '../../locales/message.ts';
 
@@ -10,7 +10,7 @@ export type Stage = (typeof stages)[number];
 export const routedKinds = ['devices', 'intents', 'qr'] as const;
 export type RoutedKind = (typeof routedKinds)[number];
 
-/** What becomes of an endpoint, field or header that no table knows: each is counted whatever the policy. */
+/** Policies for an endpoint, field or header that no table has; each one is counted in any case. */
 export const unknownPolicies = ['carry', 'note', 'refuse'] as const;
 export type UnknownPolicy = (typeof unknownPolicies)[number];
 
@@ -45,13 +45,13 @@ export type Brownout = z.infer<typeof brownout>;
 export const dialects = ['point_integration_ipn', 'point_integration_wh'] as const;
 export type Dialect = (typeof dialects)[number];
 
-/** How a QR sale is told when its URL doesn't say: `ipn`, `webhook`, or `both` as two deliveries (`docs/field-notes.md` QR §5). */
+/** Notices of a QR sale whose URL names no form; `both` is two deliveries (`docs/field-notes.md` QR §5). */
 export const qrNotices = ['ipn', 'webhook', 'both'] as const;
 export type QrNotices = (typeof qrNotices)[number];
 
 /**
- * Whether a Point sale is told by topic `payment` too: `ipn` beside `point_integration_ipn` as legacy did, `all` beside
- * `point_integration_wh` as well, as a webhook, `off` never.
+ * Notices of topic `payment` for a Point sale. `ipn`: beside `point_integration_ipn`, as legacy did. `all`: also beside
+ * `point_integration_wh`, as a webhook. `off`: never.
  */
 export const pointPaymentNotices = ['ipn', 'all', 'off'] as const;
 export type PointPaymentNotices = (typeof pointPaymentNotices)[number];
@@ -86,7 +86,7 @@ export const merchantSettings = z.strictObject({
     .nullable()
     .default(null),
   brownouts: z.array(brownout).max(100).default([]),
-  /** In clear, as the first builds kept it: null since a start has moved it to `sealed_notice_url`. */
+  /** In clear, as the first versions stored it; null once a start has moved it to `sealed_notice_url`. */
   notice_url: z.string().max(2048).nullable().default(null),
   dialect: z.enum(dialects).nullable().default(null),
   qr_notices: z.enum(qrNotices).nullable().default(null),
@@ -95,22 +95,22 @@ export const merchantSettings = z.strictObject({
   declined: z.enum(['error', 'finished']).nullable().default(null),
   /** Send `x-allow-cancelable-status: at_terminal` with a cancel (`docs/architecture.md` Decision 11). */
   cancel_on_terminal: z.boolean().nullable().default(null),
-  /** What happens with a voucher preference, which orders don't know (`docs/field-notes.md` Point §5). */
+  /** Policy for a voucher preference, which orders do not have (`docs/field-notes.md` Point §5). */
   voucher: z.enum(['refuse', 'drop']).nullable().default(null),
 });
 export type MerchantSettings = z.infer<typeof merchantSettings>;
 
-/** A safety stop: while it stands, the kind is at most on shadow, whatever the operator's stage says. */
+/** An active safety stop: the kind is at most on shadow, whatever the operator's stage. */
 export interface Trip {
   /** Epoch ms. */
   at: number;
-  /** What the classifier saw, in a sentence. */
+  /** The finding of the classifier, as a sentence. */
   why: string;
   evidence: {
     calls: number;
     faults: number;
     slow: number;
-    /** Faults since the last good call; stops of older builds have none. */
+    /** Faults since the last good call; stops of earlier versions have none. */
     in_a_row?: number;
     window_ms: number;
     sample: string | null;
@@ -120,7 +120,7 @@ export interface Trip {
 export interface Merchant {
   /** The upstream `user_id`, digits. */
   id: string;
-  /** `MLA`, `MLB`, `MLM` … as `GET /users/me` says; null until a token was accepted. */
+  /** `MLA`, `MLB`, `MLM` … from `GET /users/me`; null until a token was accepted. */
   site: string | null;
   settings: MerchantSettings;
   /** Where its notices go, sealed: the URLs of receivers carry keys in their path and query. Null follows the default. */
@@ -129,19 +129,19 @@ export interface Merchant {
   sealed_notice_secret: Uint8Array | null;
   /** A configured credential, sealed; first choice for work after the call has ended (`docs/architecture.md` Decision 9). */
   sealed_credential: Uint8Array | null;
-  /** Safety stops that stand; reset by hand, apart from the operator's intent in `settings`. */
+  /** Active safety stops; reset by an operator, apart from the intended stage in `settings`. */
   trips: Partial<Record<RoutedKind, Trip>>;
   /** Rises with every saved change; the precondition of the next one. Starts at 1. */
   revision: number;
   updated_at: number;
 }
 
-/** A merchant as one of its tokens finds it. */
+/** A merchant, read with one of its tokens and a unit. */
 export interface MerchantWithToken {
   merchant: Merchant;
   /** Epoch ms, as of `AcceptedToken`; null for a token that was not accepted as this merchant's. */
   accepted_until: number | null;
-  /** True when no sale created on legacy held the unit; false when one did, and when nobody has looked. */
+  /** True when no legacy sale held the unit; false when one did, or without a lookup. */
   is_free: boolean;
 }
 
@@ -151,7 +151,7 @@ export interface AcceptedToken {
   fingerprint: string;
   merchant_id: string;
   sealed_token: Uint8Array;
-  /** Epoch ms; after it the upstream is asked again. */
+  /** Epoch ms; the token is verified again after it. */
   accepted_until: number;
   seen_at: number;
 }

@@ -1,10 +1,10 @@
-/** The stage in force for a kind of work, whether a unit belongs to the canary, and brown-outs of the legacy lane: pure. */
+/** The stage in force, whether a unit belongs to the canary, and brown-outs of the legacy lane; pure functions. */
 import { createHash } from 'node:crypto';
 import type { Operation } from '../../mapping/tables.ts';
 import type { OperationKind } from '../evidence/exchange.ts';
 import { type Brownout, type Merchant, type RoutedKind, routedKinds, type Stage, type Trip } from './merchant.ts';
 
-/** What routing needs of the settings. */
+/** The settings that routing uses. */
 export interface RoutingRules {
   merchants: { stage: Stage };
   routing: { canary_salt: string };
@@ -23,7 +23,7 @@ export interface StageInForce {
 /** Buckets of the canary hash: a hundredth of a percent each. */
 const BUCKETS = 10_000;
 
-/** The stage in force. @param kind a payments call follows the merchant's own stage; null is a call of no kind. */
+/** @param kind payments follow the merchant's own stage; null for a call of no kind. */
 export function stageInForce(rules: RoutingRules, merchant: Merchant | null, kind: OperationKind | null): StageInForce {
   const routed = routedKinds.find((one) => one === kind) ?? null;
   const own = routed === null ? undefined : merchant?.settings.kinds[routed];
@@ -35,7 +35,7 @@ export function stageInForce(rules: RoutingRules, merchant: Merchant | null, kin
 }
 
 /**
- * True when a unit's new work goes to orders by stage alone; what is live on it may still keep it elsewhere.
+ * True when the stage alone assigns a unit's new work to orders; live work on the unit may override it.
  * @param slot `point:<terminal>` or `qr:<point of sale>`; null for work of no unit, which a canary leaves on legacy.
  */
 export function isOnOrders(
@@ -64,7 +64,6 @@ export function bucketOf(salt: string, merchant_id: string, slot: string): numbe
   return Math.floor((hash.readUInt32BE(0) / 2 ** 32) * BUCKETS);
 }
 
-/** The kind that a slot's new work is of. */
 export function kindOfSlot(slot: string): RoutedKind {
   return slot.startsWith('qr:') ? 'qr' : 'intents';
 }
@@ -72,8 +71,8 @@ export function kindOfSlot(slot: string): RoutedKind {
 // Brown-outs: windows in which the legacy lane refuses a merchant's new work, as a drill before it ends for good.
 
 /**
- * Stories of new work and of pure listings. What is about a sale that exists (reads, cancels, refunds), and everything of
- * payments and merchant orders, goes on, so that no money is stranded in a window.
+ * Stories of new work and of pure listings. Reads, cancels and refunds of existing sales, payments and merchant orders
+ * go on, so that no money is stranded.
  */
 const REFUSED_STORIES: ReadonlySet<string> = new Set([
   'list_devices',
@@ -86,12 +85,13 @@ const REFUSED_STORIES: ReadonlySet<string> = new Set([
   'create_hybrid_code',
 ]);
 
-/** A window can be aborted at any moment, so nobody is told to stay away for longer than this. */
+/** Longest `Retry-After`, because a window can be aborted at any moment. */
 const LONGEST_WAIT_S = 60;
 
 /**
- * The window that refuses this call on the legacy lane; null when it may pass. @param now epoch ms; a window holds from
- * `from` until just before `until`. Only a call whose token is proven to be the merchant's may be told of it.
+ * The window that refuses this call on the legacy lane; null without one. Only a proven token of the merchant may learn
+ * of it.
+ * @param now epoch ms; a window lasts from `from` until just before `until`.
  */
 export function brownoutOf(merchant: Merchant | null, operation: Operation, now: number): Brownout | null {
   if (merchant === null || operation.kind === 'payments' || !REFUSED_STORIES.has(operation.story)) return null;

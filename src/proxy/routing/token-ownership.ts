@@ -1,11 +1,12 @@
+/** Proof that a token is its merchant's, from upstream or legacy, and creates in doubt whose token lacks it. */
 import type { Ports } from '../ports.ts';
 import type { LegacySale } from '../records/routing.ts';
 import type { Secret } from '../vault.ts';
 import { identify } from './merchant-identity.ts';
 
 /**
- * The merchant of a token, without asking anybody: the upstream accepted it once and has not refused it since, or legacy
- * took it lately. Null while nobody has said so, whatever the token looks like.
+ * The proven merchant of a token, without a network call: upstream accepted the token and has not refused it since, or
+ * legacy accepted it lately. Null otherwise, whatever the token claims.
  */
 export async function provenMerchant(ports: Ports, token: Secret): Promise<string | null> {
   const fingerprint = ports.vault.fingerprint(token);
@@ -13,7 +14,7 @@ export async function provenMerchant(ports: Ports, token: Secret): Promise<strin
   return accepted?.merchant_id ?? ports.memory.tokens.proofs.of(fingerprint, ports.clock.now());
 }
 
-/** The same, and the upstream is asked about a token that nobody knows. Null, too, when it says nothing. */
+/** The same, and verifies an unknown token at upstream. Null also while upstream gives no answer. */
 export async function askWhose(ports: Ports, token: Secret): Promise<string | null> {
   const known = await provenMerchant(ports, token);
   if (known !== null) return known;
@@ -22,21 +23,20 @@ export async function askWhose(ports: Ports, token: Secret): Promise<string | nu
 }
 
 /**
- * Legacy has done what a call of the tables asked for. All of those need a token, so this one is a real token of whom it
- * names. A refusal proves nothing: a service may say 400, 404, 429 or 5xx before it looks at the token.
+ * Notes that legacy has executed a call of the tables. All of these need a token, so this one belongs to the merchant
+ * that it names. A refusal proves nothing: legacy may answer 400, 404, 429 or 5xx before it checks the token.
  */
 export function noteTaken(ports: Ports, token: Secret, merchant_id: string): void {
   const until = ports.clock.now() + ports.settings.tokens.accepted_for_ms;
   ports.memory.tokens.proofs.note(ports.vault.fingerprint(token), merchant_id, until);
 }
 
-// Creates in doubt whose token nobody has proved: they hold their unit until somebody says that it is no token of its
-// merchant.
+// Creates in doubt with an unproven token: they hold their unit until the token is found not to be the merchant's.
 
 /**
- * Asks whose the token is that a sale without an answer came with. One that orders refuse, legacy has refused too, and
- * nothing came of it; while nobody answers, the sale stays as it is.
- * @returns `proven`: the sale is its merchant's. `refused`: it is none, and that is written down.
+ * Verifies the token of a sale without an answer. A token that the orders API refuses was refused by legacy too, so
+ * nothing came of the sale; while upstream gives no answer, the sale stays as it is.
+ * @returns `proven`: the sale is its merchant's. `refused`: it is not, and that is stored.
  */
 export async function judgeUnproven(
   ports: Ports,
@@ -57,7 +57,7 @@ export async function judgeUnproven(
   return 'refused';
 }
 
-/** The same for a sale that is in the way, at most once in `reads.fresh_ms`; false while it may hold its unit. */
+/** The same for a sale that holds a unit, at most once in `reads.fresh_ms`; false while it may hold on. */
 export async function isRefusedByNow(ports: Ports, sale: LegacySale): Promise<boolean> {
   const token = sale.unproven_token === null ? undefined : ports.memory.tokens.unproven.get(sale.unproven_token);
   if (token === undefined) return false;

@@ -1,8 +1,8 @@
-/** Starts telemetry as the standard `OTEL_…` variables say; the exporters themselves read where to send, and with which headers. */
+/** Starts telemetry by the standard `OTEL_…` variables; the exporters read destination and headers themselves. */
 import type { Exporter, Protocol, RunningTelemetry, TelemetryParts, TelemetrySettings } from './port.ts';
 
 /**
- * @param environment the standard variables; the exporters read `OTEL_EXPORTER_OTLP_…` of the process by themselves.
+ * @param environment the standard variables; the exporters read `OTEL_EXPORTER_OTLP_…` of the process directly.
  * @param remarks gets a sentence for every ignored setting, and for the destinations.
  * @returns null while nothing enables it; nothing is loaded then.
  */
@@ -23,7 +23,7 @@ export async function startTelemetry(
 const EXPORTERS: readonly string[] = ['otlp', 'console', 'none'];
 const PROTOCOLS: readonly string[] = ['http/protobuf', 'http/json'];
 const SAMPLERS: readonly string[] = ['always_on', 'always_off', 'traceidratio'];
-/** Beyond it a timer of Node fires at once. */
+/** A Node timer that is longer fires at once. */
 const MAX_NUMBER = 2 ** 31 - 1;
 
 /**
@@ -88,11 +88,11 @@ function samplingOf(read: Reader): Pick<TelemetrySettings, 'sampler' | 'sampled_
   return { sampler, sampled_share: 1 };
 }
 
-/** A blank value is not set, by the standard. */
+/** By the standard, a blank value is not set. */
 function createReader(environment: NodeJS.ProcessEnv) {
   const remarks: string[] = [];
   const text = (name: string): string | null => environment[name]?.trim() || null;
-  /** Without the value, which may be a secret. */
+  /** Omits the value, which may be a secret. */
   const unknown = (name: string, known: readonly string[]): void => {
     const remark = `${name} has an unknown value, so its default is used; known: ${known.join(', ')}.`;
     if (!remarks.includes(remark)) remarks.push(remark);

@@ -1,5 +1,4 @@
 /** The spans of calls, events, recoveries and notice attempts: their names and attributes. */
-
 import { createHash } from 'node:crypto';
 import {
   type Attributes,
@@ -128,7 +127,7 @@ export const NO_ANSWER = 'no_answer';
 
 export type WriteSpan = (work: FinishedWork) => void;
 
-/** Roots have no parent: the spans of one sale come from processes that don't know each other. */
+/** Roots have no parent: the spans of one sale come from independent processes. */
 export function createSpanWriter(tracer: Tracer, ids: SteeredIds, hosts: TelemetryParts['hosts']): WriteSpan {
   return ({ name, kind, trace_id, at, duration_ms, attributes, error, links = [], upstream = [] }) => {
     const options = { kind, startTime: at, links, attributes: cleaned({ ...attributes, ...errorOf(error) }) };

@@ -1,5 +1,4 @@
 /** The OpenTelemetry providers and exporters; loaded only when telemetry is on. Registers nothing globally. */
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
 import { OTLPMetricExporter as JsonMetrics } from '@opentelemetry/exporter-metrics-otlp-http';
@@ -143,7 +142,7 @@ export function readingsProducer(
   };
 }
 
-/** Since when values have been counted, and until when. */
+/** Start and end of the count. */
 interface Span {
   startTime: HrTime;
   endTime: HrTime;
@@ -237,7 +236,6 @@ interface Exporting<Items, Result> {
   export(items: Items, done: (result: Result) => void): void;
 }
 
-/** Reports failures of the exporter. */
 export function watched<Items, Result extends { code: number; error?: Error }, E extends Exporting<Items, Result>>(
   exporter: E & Exporting<Items, Result>,
   signal: Signal,

@@ -14,7 +14,7 @@ export interface TelemetryParts {
   hosts: { orders: string; legacy: string };
   /** The values of `/metrics`, read for every export. */
   readings(): Promise<Reading[]>;
-  /** Tells one run of the process from another. */
+  /** Identifies this run of the process. */
   instance: string;
   version: string;
 }
@@ -46,7 +46,7 @@ export type Protocol = 'http/protobuf' | 'http/json';
 
 export type Sampler = 'always_on' | 'always_off' | 'traceidratio';
 
-/** Facts of the request that the exchange doesn't keep. */
+/** Facts of the request that the exchange does not have. */
 export interface CallRequest {
   method: string;
   /** The W3C header as received; null without one. */

@@ -29,7 +29,7 @@ const ALLOWED = [
 
 /** Digits that could be a card number, whatever their check digit (`test/faults/README.md` F134). */
 const CARD_LIKE = /(?<!\d)\d{13,19}(?!\d)/g;
-/** Control characters of consoles and text direction, which JSON does not escape (`test/faults/README.md` F132). */
+/** Console control characters and text direction, which JSON does not escape (`test/faults/README.md` F132). */
 const UNPRINTABLE = /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 /** Longest text of a field; a cause is a sentence, not a dump. */
 const MAX_TEXT = 300;
@@ -46,7 +46,6 @@ export function createLog(level: string, destination?: { write(line: string): vo
   };
 }
 
-/** Copies the allowed fields by name. */
 function allowed(fields: LogFields = {}): Record<string, string | number> {
   const kept: Record<string, string | number> = {};
   for (const name of ALLOWED) {
@@ -60,7 +59,7 @@ function allowed(fields: LogFields = {}): Record<string, string | number> {
 /** The rest of a longer text is not masked, because it is cut off. */
 const MAX_READ = 4_096;
 
-/** Masks tokens, cards, addresses and keys in every text, encoded ones too. A text is cut after that, so that no half of a secret stays. */
+/** Masks tokens, cards, addresses and keys, encoded ones too; cuts after that, so that no half of a secret stays. */
 function cleaned(text: string): string {
   // The id of a sale has nothing to mask.
   if (INTENT_ID.test(text)) return text;
@@ -70,16 +69,16 @@ function cleaned(text: string): string {
 
 /** Lines that wait for a slow reader of the output: a quarter of a minute of a busy process. */
 const MAX_WAITING_BYTES = 1_048_576;
-/** Lines are gathered up to this size, or for `GATHERED_MS`: a write for each costs more than making the line. One more still fits a write. */
+/** Lines are gathered up to this size or for `GATHERED_MS`: a write costs more than a line. One more fits a write. */
 const GATHERED_BYTES = 3_584;
 /** Workers share one pipe, which keeps writes whole only up to this size (`PIPE_BUF` of pipe(7)). */
 const WRITTEN_BYTES = 4_096;
 const GATHERED_MS = 100;
 
 /**
- * Standard output that never blocks a call (`test/faults/README.md` F63). Lines wait for a slow reader, then they are dropped; all are
- * once the output is closed.
- * @param dropped called for each line that is lost. @param fd the output; another one in tests.
+ * Standard output that never blocks a call (`test/faults/README.md` F63): lines wait for a slow reader, then they are
+ * dropped, as all lines are once the output is closed.
+ * @param dropped called for each lost line. @param fd another output in tests.
  */
 export function standardOutput(dropped: () => void, fd = 1): { write(line: string): void } {
   const output = pino.destination({
@@ -140,14 +139,12 @@ export function createMetrics() {
       const outcome = status === null ? kind : `${Math.floor(status / 100)}xx`;
       upstream.observe({ call: name, outcome }, duration_ms / 1000);
     },
-    /** Counts a notice attempt. */
     notice: (outcome: string): void => notices.inc({ outcome }),
     /** The page in Prometheus's text format. */
     async render(store: Store, admission: Pressure): Promise<{ type: string; text: string }> {
       await refresh(store, admission);
       return { type: registry.contentType, text: await registry.metrics() };
     },
-    /** The same as values. */
     async read(store: Store, admission: Pressure): Promise<Reading[]> {
       await refresh(store, admission);
       return registry.getMetricsAsJSON();

@@ -1,52 +1,52 @@
-/** Keeps calls away from an upstream at which nothing works, and lets them back slowly (`docs/protocol.md` P12, F31, F32). */
+/** A circuit breaker for calls to an upstream, which closes again slowly (`docs/protocol.md` P12, F31, F32). */
 import { claimedMerchant } from '../routing/merchant-identity.ts';
 import type { Secret } from '../vault.ts';
 import { NO_FREE_CONNECTION, type UpstreamClient } from './client.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from './upstream.ts';
 
 /**
- * Failures further apart than this are no outage but a quiet shop's bad luck; and so long after the last one nobody knows
- * whether there still is an outage, because while anybody calls, probes fail every second.
+ * Failures further apart are no outage but bad luck of a quiet shop. After this time without a failure it is unknown
+ * whether an outage goes on, because while calls are made, probes fail every second.
  */
 const RUN_LONGEST_MS = 30_000;
-/** A blip that breaks every connection at once is over before a breaker is of use. */
+/** A shorter run is a fault that breaks every connection at once, and ends before a breaker is of use. */
 const RUN_SHORTEST_MS = 1_000;
-/** While it is tried whether the upstream holds, calls leave this many times as often as probes did. */
+/** In a trial, calls are sent this many times as often as probes. */
 const TRIAL_PACE = 10;
-/** Failures in a row that end a trial; a single one may be a single order's. */
+/** Failures in a row that end a trial; a single one may concern a single order. */
 const TRIAL_FAILURES = 3;
-/** Successes without which a trial proves nothing. */
+/** Successes that a trial needs. */
 const TRIAL_SUCCESSES = 3;
 
 export interface BreakerSettings {
-  /** Failures in a row, without one success between them, that open the breaker; 0 never opens it. */
+  /** Failures in a row that open the breaker; 0 never opens it. */
   failures: number;
-  /** While it is open, one call in this time is let through as a probe. */
+  /** While open, one call in this time is sent as a probe. */
   probe_ms: number;
-  /** How long calls must work again before all are let through. */
+  /** How long calls must succeed before all are sent again. */
   steady_ms: number;
 }
 
 export type BreakerState = 'closed' | 'open' | 'trial';
 export type CallResult = 'success' | 'failure' | 'neutral';
 
-/** `who`: the merchant that a call is of. */
+/** `who`: the merchant of the call. */
 export interface Breaker {
-  /** True when a call made now would be refused. Takes nothing. */
+  /** True when a call made now would be refused; changes nothing. */
   isShut(who?: string): boolean;
-  /** True when nothing is kept back of this merchant. */
+  /** True when no call of this merchant is refused. */
   isClosed(who?: string): boolean;
-  /** What to tell the result of a call that may go; null when it must not. */
+  /** @returns a function for the result of an admitted call; null when the call is refused. */
   admit(who?: string): ((result: CallResult) => void) | null;
   state(): BreakerState;
 }
 
 /**
- * `closed` lets all calls through; a run of failures opens it. `open` lets one probe through in `probe_ms`; any success
- * starts a `trial`, in which calls are paced. A trial in which calls work for `steady_ms` closes the breaker, so that an
- * upstream that flaps faster than that is probed at a steady pace instead of being flooded at each turn (F32).
- * One merchant's failures alone keep back that merchant alone, until a call of another one fails, too (F99). What was
- * opened before a quiet night is closed in the morning: of two tills that call then, none is told that nothing works.
+ * `closed` sends all calls; a run of failures opens it. `open` sends one probe in `probe_ms`; a success starts a
+ * `trial`, in which calls are paced. A trial in which calls succeed for `steady_ms` closes it, so that an upstream that
+ * flaps faster is probed at a steady pace instead of being flooded each time (F32). Failures of one merchant only stop
+ * that merchant's calls, until a call of another one fails too (F99). A breaker that opened before a quiet night is
+ * closed by the first call of the morning.
  * @param now monotonic, ms.
  */
 export function createBreaker(
@@ -55,16 +55,16 @@ export function createBreaker(
   onChange: (state: BreakerState) => void = () => undefined,
 ): Breaker {
   let state: BreakerState = 'closed';
-  /** Calls that began before the last change prove nothing bad about what came after it. */
+  /** Number of the current state; failures of calls that began in an earlier one do not count. */
   let epoch = 0;
   let since = 0;
   let let_through_at = Number.NEGATIVE_INFINITY;
-  /** Since when nothing has worked, and the last failures. */
+  /** When the current run of failures began, and its last failures. */
   let run_began = 0;
   let run: { at: number; who: string }[] = [];
   let failed_at = 0;
   let successes = 0;
-  /** The only merchant whose calls have failed; null when there are several, and while it is closed. */
+  /** The only merchant whose calls failed; null for several, and while closed. */
   let blamed: string | null = null;
 
   const turn = (next: BreakerState): void => {
@@ -124,9 +124,9 @@ function onlyOne(failures: readonly { who: string }[]): string | null {
 }
 
 /**
- * The same client behind two breakers: one for calls that change something, one for reads, so that neither sheds the
- * other. A call that is kept back is proved unsent. A read that a payment waits for is kept back only where payments are,
- * too; it proves nothing for them, and one that goes where reads are kept back proves nothing for those.
+ * The same client behind two breakers, for writes and for reads, so that neither refuses calls because of the other. A
+ * refused call is proved unsent. A read for a payment is refused only while writes are refused too; its result never
+ * counts for writes, and not for reads when their breaker had refused it.
  * @param now monotonic, ms.
  */
 export function withBreaker(
@@ -162,12 +162,12 @@ export function withBreaker(
   };
 }
 
-/** On the token's word; those that name nobody count as one. */
+/** As the token claims; all tokens without a claim count as one merchant. */
 function whoseIs(token: Secret): string {
   return claimedMerchant(token) ?? '';
 }
 
-/** An answer below 500 shows that the upstream works, whatever it says; a lack of our own sockets shows nothing. */
+/** Any answer below 500 shows that upstream works; a lack of Puente's own sockets shows nothing. */
 function resultOf(outcome: UpstreamOutcome): CallResult {
   if (outcome.kind === 'answered') return outcome.status < 500 ? 'success' : 'failure';
   return outcome.kind === 'not_sent' && outcome.cause === NO_FREE_CONNECTION ? 'neutral' : 'failure';

@@ -1,3 +1,4 @@
+/** The HTTP client of an upstream: one pool of connections, payments before reads, a pace for background calls. */
 import { type Dispatcher, Pool } from 'undici';
 import { PuenteError } from '../../error.ts';
 import type { Clock } from '../clock.ts';
@@ -5,23 +6,23 @@ import { batchPerTick, createDrain, createQueue, type Queue } from '../concurren
 import { Reception, type SentMark, watchSending } from './reception.ts';
 import { readRetryAfter, type Upstream, type UpstreamCall, type UpstreamOutcome } from './upstream.ts';
 
-/** A larger answer is not ours to read; the largest real one, a page of terminals, is below 100 KiB (F21). */
+/** Longest answer; the largest real one, a page of terminals, is below 100 KiB (F21). */
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** Node's own default, said here so that it is ours: real answers have below 2 KiB of headers (F21). */
+/** Node's own default, made explicit: real answers have below 2 KiB of headers (F21). */
 const MAX_HEADER_BYTES = 16 * 1024;
-/** The cause that says that the lack was ours: it tells nothing of the upstream. */
+/** Cause of a lack of Puente's own sockets, which shows nothing about upstream. */
 export const NO_FREE_CONNECTION = 'no free connection in time';
-/** A timer that fires this late shows that this process stood still, not the upstream (F50). */
+/** A timer that fires this late shows that this process was blocked, not upstream (F50). */
 const STALL_MS = 100;
-/** What came in while it stood still is read within this time. */
+/** Answers that arrived while the process was blocked are read within this time. */
 const CATCH_UP_MS = 50;
-/** The longest patience a `Retry-After` can ask of a call that a till is waiting for. */
+/** Longest `Retry-After` that is honoured while a till waits. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
 export interface UpstreamOptions {
-  /** `https://host`, or with a path that every call's path is put behind. */
+  /** `https://host`, or with a path that precedes the path of every call. */
   baseUrl: string;
-  /** Sockets, and therefore calls, at a time; reads leave a quarter of them to what changes something. */
+  /** Sockets, and so concurrent calls; reads leave a quarter of them to writes. */
   connections: number;
   connectTimeout_ms: number;
   userAgent: string;
@@ -35,14 +36,14 @@ export interface UpstreamOptions {
 }
 
 export interface UpstreamClient extends Upstream {
-  /** Lets calls under way end, at most until their own timeouts. */
+  /** Waits for calls in flight, at most until their timeouts. */
   close(): Promise<void>;
 }
 
 /**
- * Opens a client on one pool: keep-alive, one request per socket at a time, no redirects, no retries.
- * `send` resolves for whatever the network does; it rejects with PuenteError bad_request only for a call that can't be
- * written as HTTP, before anything is sent.
+ * A client on one pool: keep-alive, one request per socket at a time, no redirects, no retries. `send` resolves for any
+ * network failure; it rejects only with PuenteError bad_request, before anything is sent, for a call that can't be
+ * written as HTTP.
  * @throws PuenteError bad_setting when `baseUrl` is no plain http(s) URL.
  */
 export function createUpstream(options: UpstreamOptions): UpstreamClient {
@@ -67,7 +68,7 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
     const mark: SentMark = { sent: false };
     const reception = new Reception(mark, MAX_ANSWER_BYTES, readRetryAfterHeader);
     limit.onOver(reception.cut);
-    // The slot stays taken until undici is done with the request, which a timeout alone doesn't make sure.
+    // The slot stays taken until undici releases the request, which a timeout alone does not ensure.
     void reception.released.then(() => {
       limit.clear();
       slots.give(kind);
@@ -103,7 +104,7 @@ function slotKindOf({ method, for_payment }: UpstreamCall): SlotKind {
   return for_payment === true ? 'payment_read' : 'read';
 }
 
-/** Is over after `timeout_ms`, unless it is cleared; what arrived while this process stood still is read first. */
+/** Ends after `timeout_ms` unless cleared; answers that arrived while the process was blocked are read first. */
 function startLimit(timeout_ms: number): TimeLimit & { clear(): void } {
   let is_over = false;
   let tell = (): void => undefined;
@@ -147,7 +148,7 @@ function readBase(baseUrl: string): { origin: string; prefix: string } {
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') };
 }
 
-/** Everything that goes on the wire is named here; nothing of the client's own request can slip through. */
+/** Everything that is sent is named here; no other header of the till is copied. */
 function writeRequest(call: UpstreamCall, prefix: string, userAgent: string): Dispatcher.DispatchOptions {
   if (!PLAIN_PATH.test(call.path) || call.path.includes('..')) {
     throw new PuenteError('bad_request', 'The upstream path has a character that no id has; nothing was sent.', {
@@ -175,31 +176,31 @@ function writeRequest(call: UpstreamCall, prefix: string, userAgent: string): Di
   };
 }
 
-/** Segments of the characters that URLs need no escape for; `%` is refused because `%2e%2e` climbs (`docs/protocol.md` P8). */
+/** Segments of characters that need no escape; `%` is refused: `%2e%2e` leads to a parent (`docs/protocol.md` P8). */
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9._~:@-]+)+$/;
 
-// Bounds on calls to upstream: how many run at once, payments before reads; and the pace of recovery, so that a backlog does not crowd out payments (`test/faults/README.md` F31, §3.11.4).
+// The pace of background calls, so that a backlog does not delay payments (`test/faults/README.md` F31, §3.11.4).
 
 const SECOND_MS = 1_000;
-/** How long all background calls rest when the service asks for fewer without saying for how long. */
+/** Pause of all background calls after a 429 that names none. */
 const REST_MS = 1_000;
-/** A slot further away than this was given before the clock was set back, and is not waited for. */
+/** A slot further away was given before the clock was set back, and is not awaited. */
 const LONGEST_WAIT_MS = 60_000;
 
 export interface PacedUpstream extends Upstream {
-  /** True while the service's own limit (429) is respected: nothing more is worth starting. */
+  /** True during the pause after a 429: starting more calls is useless. */
   rests(): boolean;
 }
 
 /**
- * The same upstream at no more than `per_second` calls, evenly spaced and without a burst, whoever makes them. What is
- * started while it rests is answered as not sent, so that its caller tries later and holds nothing up meanwhile.
+ * The same upstream at no more than `per_second` calls for all callers together, evenly spaced and without bursts. A
+ * call during a pause is answered as not sent, so that its caller tries later.
  */
 export function paceUpstream(upstream: Upstream, per_second: number, clock: Clock): PacedUpstream {
   let free_at = Number.NEGATIVE_INFINITY;
   let rest_until = Number.NEGATIVE_INFINITY;
 
-  /** Takes the next slot; ms until it comes. */
+  /** Takes the next slot. @returns ms until it. */
   const nextSlot = (): number => {
     const now = clock.now();
     const slot = free_at - now > LONGEST_WAIT_MS ? now : Math.max(now, free_at);
@@ -228,37 +229,36 @@ export function paceUpstream(upstream: Upstream, per_second: number, clock: Cloc
   };
 }
 
-// Bounds how many calls run at once: payments go before reads, and those that wait leave the queue when their time is
-// over.
+// Limits of concurrent calls: payments before reads; waiting calls leave the queue at their timeout.
 
-/** `write`: makes, cancels or refunds something. `payment_read`: such a call waits for what is read. */
+/** `write`: makes, cancels or refunds something. `payment_read`: a read that such a call waits for. */
 export type SlotKind = 'write' | 'payment_read' | 'read';
 
-/** Who waits is served in this order. */
+/** Waiting calls are served in this order. */
 const KINDS = ['write', 'payment_read', 'read'] as const satisfies readonly SlotKind[];
 
-/** The time that somebody waits. Not an AbortController: that costs as much processor time as all else that is done for a slot. */
+/** A timeout. Not an AbortController, which costs as much processor time as all other work for a slot. */
 export interface TimeLimit {
   isOver(): boolean;
-  /** Told once, when the time is over; whoever asked last is told alone, and nobody who asks after it. */
+  /** Called once at the timeout. Only the last callback counts; one set after the timeout is not called. */
   onOver(tell: () => void): void;
 }
 
 export interface Slots {
-  /** True with a slot taken, at once where one is free; false when the time was over first. */
+  /** True with a slot taken, synchronously when one is free; false at the timeout. */
   take(kind: SlotKind, limit: TimeLimit): boolean | Promise<boolean>;
-  /** Gives a slot back, to what has waited longest of the first kind in line. */
+  /** Gives a slot back, to the longest waiting call of the first kind in `KINDS` that has room. */
   give(kind: SlotKind): void;
 }
 
-/** Reads leave a quarter of the slots to writes, so that no flood of them, and no slow ones, keeps a payment waiting. */
+/** Reads leave a quarter of the slots to writes, so that neither many nor slow reads delay a payment. */
 const READ_SHARE = 0.75;
-/** Those for payments may take more, and still leave room for what needs no read, should reads alone hang. */
+/** Reads for payments may take more, and still leave room for calls without a read, should all reads hang. */
 const ALL_READS_SHARE = 0.875;
 
 /**
- * The queue stands before undici's pool, because a call that timed out in the pool's own queue stays there and still
- * costs a connection attempt: while the other side is unreachable, that queue only grows.
+ * The queue is in front of undici's pool, because a call that timed out in the pool's queue stays there and still costs
+ * a connection attempt: while upstream is unreachable, that queue only grows.
  */
 export function createSlots(count: number): Slots {
   const most_reads = Math.max(1, Math.floor(count * READ_SHARE));

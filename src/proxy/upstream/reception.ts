@@ -1,4 +1,4 @@
-/** Receives the answer of one upstream call and decides what the call came to when it ends, breaks or is cut; and proves whether its bytes left (`docs/protocol.md` §3.5). */
+/** Receives the answer of one upstream call, and proves whether the call's bytes left (`docs/protocol.md` §3.5). */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -8,21 +8,21 @@ import { PuenteError } from '../../error.ts';
 import { batchPerTick } from '../concurrency.ts';
 import type { UpstreamOutcome } from './upstream.ts';
 
-/** Whoever waits for answers goes on together, whatever client they came by. */
+/** Callers that wait for answers continue together, for all clients. */
 const goOn = batchPerTick<() => void>((tell) => tell());
 
-/** A class because undici drives it step by step and a timeout may end it at every one of them. */
+/** A class because undici drives it step by step, and a timeout may end it at any step. */
 export class Reception {
   /** Settles once: with the outcome, or with PuenteError bad_request when undici refused to write the request. */
   readonly outcome: Promise<UpstreamOutcome>;
-  /** Resolves when undici has let go of the request. */
+  /** Resolves when undici has released the request. */
   readonly released: Promise<void>;
   readonly handler: Dispatcher.DispatchHandler;
   readonly #mark: SentMark;
   readonly #settle: PromiseWithResolvers<UpstreamOutcome>;
   #controller: Dispatcher.DispatchController | null = null;
   #isCut = false;
-  /** The answer has come whole, and is told in this very turn. */
+  /** The answer is complete, and `outcome` settles in this tick. */
   #isWhole = false;
 
   constructor(mark: SentMark, max_bytes: number, readRetryAfter: (header: string | undefined) => number | null) {
@@ -36,7 +36,7 @@ export class Reception {
     let status = 0;
     let headers: IncomingHttpHeaders = {};
     this.handler = {
-      // Comes before the head is written; a call that was cut while it waited ends here and is never sent.
+      // Called before the head is written; a call that timed out in the queue ends here and is never sent.
       onRequestStart: (controller) => {
         this.#controller = controller;
         if (this.#isCut) controller.abort(new Error('cut'));
@@ -69,7 +69,7 @@ export class Reception {
     };
   }
 
-  /** Ends the call because its time is over; bound, so that it can be a listener. */
+  /** Ends the call at its timeout; bound, so that it can be a listener. */
   readonly cut = (): void => {
     if (this.#isWhole) return;
     this.#isCut = true;
@@ -95,8 +95,8 @@ export class Reception {
 }
 
 /**
- * What a complete answer is worth: a success must be JSON, since an order is made of it; an error is an error whatever
- * its body says. Compressed answers were asked not to come (`docs/protocol.md` §3.5).
+ * The outcome of a complete answer. A success must be JSON, since an order is made of it; an error needs no readable
+ * body. Requests forbid compressed answers (`docs/protocol.md` §3.5).
  */
 function judge(
   status: number,
@@ -111,7 +111,7 @@ function judge(
   return { kind: 'answered', status, retry_after_ms, body };
 }
 
-/** A missing content type is let through to the parser; another one is not. */
+/** A missing content type counts as JSON; any other one does not. */
 function isJson(headers: IncomingHttpHeaders): boolean {
   const type = first(headers['content-type']);
   return type === undefined || /^\s*application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type);
@@ -129,28 +129,27 @@ export function first(header: string | string[] | undefined): string | undefined
   return Array.isArray(header) ? header[0] : header;
 }
 
-/** The code says enough; messages may carry parts of what was received. */
+/** The code is enough; a message may contain parts of the answer. */
 function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
 }
 
-// Proves whether the bytes of one request left this process, through undici's diagnostics channels (`docs/protocol.md`
-// §3.5).
+// Proves whether the bytes of a request left this process, by undici's diagnostics channels (`docs/protocol.md` §3.5).
 
-/** `sent` turns true just before undici hands the request's head to the socket, and never back. */
+/** `sent` becomes true just before undici writes the request's head to the socket, and stays true. */
 export interface SentMark {
   sent: boolean;
 }
 
 export interface SentWatch {
-  /** Runs `dispatch`; the one request it makes writes into `mark`. */
+  /** Runs `dispatch`; its one request sets `mark`. */
   follow(mark: SentMark, dispatch: () => void): void;
   stop(): void;
 }
 
 /**
- * Ties each channel message to its call: undici makes its request object inside `dispatch`, also when the pool had queued
- * it (it restores the caller's async context then), and names that same object when it writes it.
+ * Ties each channel message to its call: undici makes its request object inside `dispatch`, also for a call that the
+ * pool queued (it restores the caller's async context then), and names that same object when it writes it.
  */
 export function watchSending(): SentWatch {
   const context = new AsyncLocalStorage<SentMark>();
@@ -174,7 +173,7 @@ export function watchSending(): SentWatch {
   };
 }
 
-/** On undici's own object, because a WeakMap holds on to what is long over (`proxy/http/exchange.ts`). */
+/** Property of undici's own object, because a WeakMap keeps ended calls alive (`CALL` in `proxy/http/exchange.ts`). */
 const MARK = Symbol('mark');
 type Marked = object & { [MARK]?: SentMark };
 

@@ -1,9 +1,9 @@
-/** A call to the orders API and what may come of it; the interface that `outbound/upstream` keeps. */
+/** A call to an upstream, its possible outcomes, and the repeats of a temporary refusal. */
 import { notYetErrors, ordersError, type UpstreamCallName, upstreamRoutes } from '../../contract/upstream.ts';
 import type { Clock } from '../clock.ts';
 import type { Secret } from '../vault.ts';
 
-/** Reads outside of the orders API that Puente makes by itself; their errors are not documented, and have no rows. */
+/** Puente's own reads outside of the orders API; their errors are not documented, and have no rows. */
 export type LegacyReadName =
   | 'users_me'
   | 'pos'
@@ -21,7 +21,7 @@ export interface UpstreamCall {
   /** Absolute path, ids already checked against their pattern. */
   path: string;
   query?: Record<string, string>;
-  /** Beyond authorization, accept, content type and idempotency key, which the client sets. */
+  /** Besides authorization, accept, content type and idempotency key, which the client sets. */
   headers?: Record<string, string>;
   /** Exact bytes of a JSON body. */
   body?: Uint8Array;
@@ -29,8 +29,8 @@ export interface UpstreamCall {
   idempotency_key?: string;
   timeout_ms: number;
   /**
-   * A read that a payment, a cancel or a refund waits for: it goes before those of tills that only look. Unset it is told
-   * by the call that is being served; false keeps it behind.
+   * A read that a payment, a cancel or a refund waits for: it goes before other reads. Unset, the served call decides;
+   * false keeps it behind.
    */
   for_payment?: boolean;
 }
@@ -41,14 +41,14 @@ export interface UpstreamCall {
  */
 export type UpstreamOutcome =
   | { kind: 'answered'; status: number; retry_after_ms: number | null; body: unknown }
-  /** `kept_back`: by ourselves, because nothing works upstream; another try at once is kept back too. */
+  /** `kept_back`: refused by Puente's breaker, which refuses an immediate retry too. */
   | { kind: 'not_sent'; cause: string; kept_back?: boolean }
   | { kind: 'broken'; cause: string };
 
 export interface Upstream {
-  /** Sends once: no retry, no redirect. Never throws for what the network does. */
+  /** Sends once: no retry, no redirect. Never throws for a network failure. */
   send(call: UpstreamCall): Promise<UpstreamOutcome>;
-  /** True while a call of this method with this token would be kept back; a client without it keeps nothing back. */
+  /** True while a call of this method with this token would be refused; missing without a breaker. */
   isShut?(method: UpstreamCall['method'], token: Secret): boolean;
 }
 
@@ -82,39 +82,36 @@ export function readRetryAfter(header: string | null | undefined, now: number, m
 
 const SECONDS = /^[+-]?\d+(?:\.\d+)?(?:[eE]\+?\d+)?$/;
 
-/** Only the three forms of HTTP dates start with a day name; everything else that `Date.parse` guesses at is refused. */
+/** All three forms of HTTP dates start with a day name; any other text that `Date.parse` accepts is refused. */
 function readHttpDate(text: string): number {
   return HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
 }
 
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /;
 
-// What upstream can not do yet: sent again with the same key for as long as the till waits, then told as worth
-// another try.
+// Temporary refusals: sent again with the same key while the till waits, then answered as worth a retry.
 
-/** Money that was just paid is settled 1 to 5 s later, as clients have measured it; twice as long after each try. */
+/** First pause, doubled after each try: as clients have measured, a payment settles after 1 to 5 s. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 2_000;
-/** So much of the till's time is left for what follows the last try: a read of the order, and the answer. */
+/** Time left for the steps after the last try: a read of the order, and the answer. */
 const RESERVE_MS = 500;
 
-/** True for a refusal that passes by itself: nothing was done, and the same call works later. */
+/** True for a temporary refusal: nothing was done, and the same call works later. */
 export function isNotYet(status: number, code: string | null): boolean {
   return notYetErrors.some(
     ([its_status, its_code]) => status === its_status && (its_code === null || code === its_code),
   );
 }
 
-/** The same of an outcome. */
 export function saysNotYet(outcome: UpstreamOutcome): boolean {
   return outcome.kind === 'answered' && isNotYet(outcome.status, errorCode(outcome.body));
 }
 
 /**
- * Sends, and sends again while upstream says that it can't do it yet. Each repeat is paid for by the process-wide budget.
+ * Sends, and repeats a temporary refusal within the process-wide retry budget.
  * @param deadline epoch ms at which the till has to be answered.
  * @param send one try, with the same key and bytes each time.
- * @returns the outcome of the last try.
  */
 export async function sendUntilReady(
   ports: { clock: Clock; memory: { retries: { spend(): boolean } } },
