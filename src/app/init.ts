@@ -174,7 +174,6 @@ function unwritable(into: string, error: unknown): PuenteError {
 // Secret files: files that the operator names are used, the others are generated.
 
 interface SecretFile {
-  /** The setting that names the file. */
   setting: string;
   path: string;
   about: string;
@@ -192,7 +191,6 @@ interface InstallationSecrets {
   has_webhook_secret: boolean;
 }
 
-/** An empty text counts as not set. */
 function isGiven(settings: InitOrder['settings'], name: string): boolean {
   return (settings[name] ?? '') !== '';
 }

@@ -27,10 +27,8 @@ const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
 
 export interface Inside {
   ports: Ports;
-  /** The log of the process; its lines name no sale unless the caller does. */
   log: Log;
   sandbox: Sandbox | null;
-  /** Base URL of the legacy API. */
   legacy_url: string;
   /** Writes queued evidence and waits for upstream calls in flight; the store may be closed afterwards. */
   settle(): Promise<void>;

@@ -24,7 +24,6 @@ import { examineFile } from '../store/sqlite/examine.ts';
 import { version } from '../version.ts';
 import { backupEvery_ms } from './open-store.ts';
 
-/** @param urls base URLs of the upstreams in force. */
 export function installationOf(
   config: Config,
   urls: { orders: string; legacy: string },

@@ -25,7 +25,6 @@ import type { joinWorkers } from './workers.ts';
 /** Most links that are closed at once after a sandbox lost its orders. */
 const MAX_LEFTOVERS = 10_000;
 
-/** Parts that the caller makes; `createPorts` makes the rest. */
 export interface PortParts extends Pick<Ports, 'store' | 'upstreams' | 'tables' | 'vault' | 'clock' | 'log' | 'count'> {
   evidence: Omit<Ports['evidence'], 'safety'>;
   random: () => number;
@@ -132,11 +131,9 @@ export interface AppParts {
   failpoint?: Failpoint;
   /** Set in a worker process: shares the metrics of all workers. */
   joinWorkers?: typeof joinWorkers;
-  /** Called after each step of the start. */
   onStep?: (step: StartStep) => void;
   /** Called when the store can't be trusted any more. */
   onFatal?: (error: PuenteError) => void;
-  /** Free bytes of the disk. */
   free_bytes?: () => Promise<number>;
   /** Source of the standard OpenTelemetry variables; without it there is no telemetry. */
   environment?: NodeJS.ProcessEnv;

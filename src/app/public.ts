@@ -29,10 +29,7 @@ export interface PublicParts {
   telemetry: Telemetry | null;
 }
 
-/**
- * Opens the door; its `close` also waits for the work that follows answers.
- * @throws PuenteError bad_setting when the address or the certificate can't be used.
- */
+/** `close` also waits for the work after answers. @throws PuenteError bad_setting for a bad address or certificate. */
 export async function openPublicDoor(parts: PublicParts): Promise<Listening & { own_url: string }> {
   const door = parts.config.public;
   const tls = readTls(parts.config);
@@ -107,10 +104,7 @@ function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
   return app;
 }
 
-/**
- * The door's certificate chain and key, PEM; null for plain HTTP.
- * @throws PuenteError bad_setting when a file can't be read or is not PEM, or the two don't belong together.
- */
+/** Chain and key, PEM; null for plain HTTP. @throws PuenteError bad_setting when unreadable, or not of one pair. */
 export function readTls(config: {
   public: Pick<Config['public'], 'tls'>;
 }): { certificate: string; key: string } | null {

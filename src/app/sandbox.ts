@@ -12,10 +12,7 @@ export interface SandboxOrder {
   data?: string;
 }
 
-/**
- * Serves until SIGTERM or SIGINT.
- * @throws PuenteError bad_setting when an option is wrong, the port is taken, or the file does not hold a world.
- */
+/** Serves until SIGTERM or SIGINT. @throws PuenteError bad_setting for a wrong option, a taken port or a bad file. */
 export async function serveSandbox(environment: NodeJS.ProcessEnv, cwd: string, order: SandboxOrder): Promise<void> {
   const env = {
     ...environment,

@@ -150,7 +150,6 @@ const DOCTOR = ['npx puente doctor', 'what is missing, each with its repair'] as
 /** Placeholder for a token that an operator has set. */
 const YOURS = "'your ops token'";
 
-/** Commands with their descriptions, in two columns. */
 function aligned(steps: readonly (readonly [command: string, about: string])[]): string[] {
   const width = Math.max(...steps.map(([command]) => command.length));
   return steps.map(([command, about]) => `  ${command.padEnd(width)}  ${about}`);

@@ -66,10 +66,7 @@ export function isPayment({ method, kind }: Pick<Operation, 'method' | 'kind'>):
 /** Methods that make, cancel or refund nothing. */
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/**
- * Classifies a call by method and path. An unknown write is proxied and may be a payment at legacy, so it counts as
- * one; a flood of such calls uses up only the limit of its own token.
- */
+/** By method and path. An unknown write may be a payment at legacy, so it counts as one, within its token's limits. */
 export function callClasses(operations: readonly Operation[]): (method: string, target: string) => CallClass {
   const harmless = operations.filter(({ method, kind }) => method !== 'GET' && kind === 'devices');
   return (method, target) => {
@@ -98,7 +95,7 @@ export interface AdmissionLimits {
   unknown_calls: number;
   /** Calls in flight with one accepted token. */
   merchant_calls: number;
-  /** Reads per second with one accepted token while Puente is busy; all other tokens together have the same rate. */
+  /** Calls per second with one accepted token while Puente is busy; reads of all other tokens share as many. */
   merchant_per_second: number;
   /** Event-loop delay from which reads are shed. */
   lag_ms: number;
@@ -112,17 +109,9 @@ export const sheddingLevels = ['nothing', 'shadow', 'reads', 'payments'] as cons
 export type SheddingLevel = (typeof sheddingLevels)[number];
 
 export interface Admission {
-  /**
-   * Admits a call, or sheds and counts it.
-   * @param fingerprint of the token; null without one.
-   * @returns a function for the end of the call; null when the call is shed.
-   */
+  /** @param fingerprint null without a token. @returns a function for the call's end; null for a shed call, counted. */
   enter(kind: CallClass, fingerprint: string | null): (() => void) | null;
-  /**
-   * Reserves a place for a call whose body is still arriving, besides that of `enter`: a slow sender delays only long
-   * bodies of its own group.
-   * @returns a function for the end of the body; null when the call is shed, which was counted.
-   */
+  /** The same for a body that is still arriving: slow senders fill only the few places of their own group. */
   upload(kind: CallClass, fingerprint: string | null): (() => void) | null;
   /** True for a token that was accepted since the start. */
   isKnown(fingerprint: string): boolean;
@@ -225,7 +214,6 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
   };
 }
 
-/** Why a call is shed; null when it is admitted. */
 function whyShed(kind: CallClass, level: SheddingLevel, group: Group, is_strangers: boolean): 'load' | 'share' | null {
   const is_payment = kind === 'payment';
   if (level === 'payments' || (level === 'reads' && !is_payment)) return 'load';
@@ -234,9 +222,8 @@ function whyShed(kind: CallClass, level: SheddingLevel, group: Group, is_strange
 }
 
 /**
- * Rates count only under load: before that, a busy merchant harms no other. No rate bounds events, which come from all
- * merchants, and payments of unknown tokens, which after a restart may be those of all merchants; their limits bound
- * them.
+ * Rates count only under load: before that, a busy merchant harms no other. They do not bound events and payments of
+ * unknown tokens, which may be those of all merchants.
  */
 function doesRateCount(kind: CallClass, level: SheddingLevel, is_strangers: boolean): boolean {
   if (kind === 'payment') return level === 'reads' && !is_strangers;
@@ -249,10 +236,7 @@ function earn(group: Group, per_second: number, now_ms: number): void {
   group.at_ms = now_ms;
 }
 
-/**
- * Delay of timers, and so of every call, now (`test/faults/README.md` F50): that of the last beat or of the one due,
- * because after a stall calls are read before timers run.
- */
+/** Current delay of timers (`test/faults/README.md` F50), including a due beat: after a stall, calls run first. */
 function watchLag(now_ms: () => number): { now(): number; stop(): void } {
   let last_beat_ms = now_ms();
   let late_ms = 0;

@@ -159,11 +159,7 @@ export async function carriedBy({ watched }: Ongoing, response: ServerResponse, 
   return { status, headers, body: reading ? await bodyOf(watched) : null };
 }
 
-/**
- * The exchange of a call. With an unproven token it has no merchant, because the claim may be false, and counts for
- * none.
- * @param duration_ms the till's wait. @param messages redacted; null unless captured.
- */
+/** The exchange of a call, without a merchant while its token is only a claim. @param duration_ms the till's wait. */
 export function exchangeOf(
   ports: Ports,
   call: Ongoing,

@@ -119,10 +119,7 @@ export function answered(status: number, body: unknown, headers?: Record<string,
   return headers === undefined ? { kind: 'answer', status, body } : { kind: 'answer', status, body, headers };
 }
 
-/**
- * A legacy error of the family's catalogue, in the family's envelope; `detail` replaces `{}` in its text. An error that
- * the family lacks is answered as its `internal`.
- */
+/** An error of the family's catalogue, else its `internal`, in its envelope; `detail` replaces `{}` in the text. */
 export function refused(
   family: Family,
   name: LegacyErrorName,
@@ -166,7 +163,6 @@ export interface LegacyCall {
 /** A story runs one operation from the parsed call to the legacy answer. */
 export type Story = (ports: Ports, call: LegacyCall) => Promise<LegacyAnswer>;
 
-/** What tables use of the merchant. */
 export function merchantContext(ports: Ports, merchant: Merchant): MappingContext {
   return {
     site: merchant.site ?? undefined,

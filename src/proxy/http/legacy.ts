@@ -184,7 +184,6 @@ async function tellDeprecation(
 type Handled = Parameters<RequestHandler>;
 type OnOrders = Extract<Lane, { lane: 'orders' }>;
 
-/** Chooses the lane, and notes merchant, unit and legacy id in the call. */
 async function chooseLaneOf(ports: Ports, operation: Operation, call: Ongoing, token: Secret): Promise<Lane> {
   const lane = await chooseLane(ports, token, namedBy(ports, operation, call.path), operation.kind);
   call.lane = lane.lane === 'legacy' ? 'legacy' : 'orders';

@@ -39,7 +39,6 @@ export interface Passthrough {
 /**
  * The library sends and pipes. Puente writes the heads of both directions, because the library joins repeated headers,
  * and nothing catches what Node throws when the library writes an invalid answer.
- * @param target base URL of the legacy upstream.
  * @param calls limit of admission: with fewer sockets one merchant's slow calls would delay the others here.
  */
 export function createPassthrough(target: string, calls: number, log: Log): Passthrough {
@@ -119,10 +118,7 @@ function sendRequest(onward: ClientRequest, request: IncomingMessage, response: 
   onward.flushHeaders();
 }
 
-/**
- * Restores the case of names, and repeats headers line by line. A header that the library sends with another value, or
- * not at all, was changed on purpose and stays so.
- */
+/** Restores the case and the repetition of headers; one that the library changed or removed stays so. */
 function writeHeaders(onward: ClientRequest, { rawHeaders, method }: IncomingMessage): void {
   const sent = linesOf(rawHeaders);
   for (const [key, { name, values }] of sent) {

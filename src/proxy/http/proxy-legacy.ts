@@ -258,10 +258,7 @@ function slotIn(target: string): string | null {
 
 // `Deprecation`, `Sunset` and `Link` headers for the makers of a merchant's tills, where its setting requires them.
 
-/**
- * Sets the headers before the answer of either lane; a legacy answer keeps its own ones. Payments and their searches
- * get none, because they stay.
- */
+/** Sets the headers before either lane answers; legacy's own ones win. Payments and searches stay, so get none. */
 export function markDeprecated(response: ServerResponse, merchant: Merchant | null, operation: Operation): void {
   if (response.headersSent || !routedKinds.some((kind) => kind === operation.kind)) return;
   for (const [name, value] of Object.entries(deprecationHeaders(merchant))) response.setHeader(name, value);

@@ -9,10 +9,7 @@ import { Secret } from '../vault.ts';
 /** Longest accepted token; real ones have about 80 characters. */
 const MAX_TOKEN = 512;
 
-/**
- * The token of a request: from `Authorization`, else from the query, where old tills put it, else from
- * `X-Access-Token`; null without one. One object per token, so that what is derived from it is computed once.
- */
+/** Token of `Authorization`, else the query (old tills), else `X-Access-Token`; one object per token, as cache key. */
 export function readToken(request: IncomingMessage): Secret | null {
   const read = (request as Read)[TOKEN];
   if (read !== undefined) return read;
@@ -91,8 +88,8 @@ export function singleHeaders(request: IncomingMessage): Record<string, string> 
 }
 
 /**
- * Reads the whole body and puts it back, so that the request can still be proxied.
- * @param limit_bytes a longer body is refused before more is buffered.
+ * Reads the whole body and puts it back, so that it can still be proxied; a longer one is refused before more is
+ * buffered.
  * @throws PuenteError refused with the legacy error `too_large`; bad_request when the client disconnects.
  */
 export async function peekBody(request: IncomingMessage, limit_bytes: number): Promise<Buffer> {
@@ -127,11 +124,7 @@ export async function peekUpTo(request: IncomingMessage, limit_bytes: number): P
   return length > limit_bytes ? null : body;
 }
 
-/**
- * Parses the body of a legacy request (`contract/legacy-body.ts`).
- * @param limit_bytes longest decompressed body.
- * @throws PuenteError refused with `bad_json`, `unsupported_media` or `too_large`.
- */
+/** @param limit_bytes decompressed. @throws PuenteError refused with `bad_json`, `unsupported_media` or `too_large`. */
 export function parseBody(body: Buffer, headers: IncomingHttpHeaders, limit_bytes: number): unknown {
   const read = readLegacyBody(body, headers, limit_bytes);
   if (read.fault !== undefined) throw refusal(read.fault);
@@ -223,10 +216,7 @@ function isAboutServer({ method, url }: IncomingMessage): boolean {
   return method === 'OPTIONS' && url === '*';
 }
 
-/**
- * True for a name that a server could read as that of a single header or a token: some read `_` as `-`
- * (`test/faults/README.md` F82). @param name lower case.
- */
+/** True for a lower-case name that servers could read as a single header or token: some read `_` as `-` (F82). */
 export function readsAsSingle(name: string): boolean {
   const plain = name.replaceAll('_', '-');
   return SINGLE.has(plain) || plain === 'x-access-token';

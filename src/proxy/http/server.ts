@@ -45,8 +45,7 @@ export interface Listening {
   /**
    * From now on every answer is the last of its connection. Idle connections stay open: a call that is sent at this
    * moment is answered, and the client's next call goes elsewhere.
-   * @param told_ms how long to expect new connections: a load balancer may open one for each call until it reads
-   * `/readyz`.
+   * @param told_ms how long to expect new connections: load balancers may open one per call until they read `/readyz`.
    * @param known_ms how long to wait for the clients that are connected, when that is longer.
    */
   farewell(told_ms: number, known_ms: number): Promise<void>;
@@ -57,10 +56,7 @@ interface Call {
   response: ServerResponse;
 }
 
-/**
- * Up to this length a body is awaited before the call is served, so that a slow sender takes no place; a till's body is
- * a fraction of it. Admission counts the calls whose longer body is still arriving.
- */
+/** A body up to this length, such as a till's, is awaited: slow senders take no place. Admission counts longer ones. */
 const WAITED_BYTES = 16_384;
 /** Node's default checks a 10 s header timeout only every 30 s (`test/faults/README.md` F94). */
 const CHECK_INTERVAL_MS = 1_000;
@@ -226,7 +222,6 @@ function close(server: Server, grace_ms: number): Promise<void> {
   });
 }
 
-/** Why a port can't be taken, and what to do about it. */
 export function refusedPort(port: number, error: NodeJS.ErrnoException): string {
   if (error.code === 'EACCES')
     return `is kept from this user by the machine; allow it with \`sysctl net.ipv4.ip_unprivileged_port_start=${port}\`, or give the service CAP_NET_BIND_SERVICE, or choose a port above 1023`;
@@ -244,17 +239,11 @@ interface ConnectionLimits {
 }
 
 interface Connections {
-  /**
-   * Runs the calls of a connection one after the other, because a cancel sent in one packet with its create would find
-   * nothing to cancel. Does not run a call whose connection has ended.
-   */
+  /** Runs a connection's calls in order, until it ends: a cancel in one packet with its create would find nothing. */
   inTurn(response: ServerResponse, run: () => void): void;
   /** The call is served from here on: its connection is not idle. */
   begin(response: ServerResponse): void;
-  /**
-   * The answer that must still be sent when the next bytes of a connection are no request: that of the last complete
-   * request before them, else one that has begun to leave. Null without one.
-   */
+  /** The answer to send when the next bytes are no request: of the last complete request, else one begun, else null. */
   owed(socket: Socket): ServerResponse | null;
   /** False for a connection that was refused, or has not shaken hands: nothing can be sent on it. */
   isOpen(socket: Socket): boolean;

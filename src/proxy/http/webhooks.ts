@@ -11,7 +11,6 @@ import { verifyOrderSignature } from './signature.ts';
 
 /** A real event is below 4 KiB. */
 const MAX_EVENT_BYTES = 65_536;
-
 /** The form of an action; other text of a sender is not stored. */
 const ACTION = /^[a-z][a-z_.-]{0,63}$/i;
 /** How long the count of waiting events is cached: a flood of events must not cause a flood of counts. */

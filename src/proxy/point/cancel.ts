@@ -117,10 +117,7 @@ async function accepted(ports: Ports, call: LegacyCall, link: Link, order: Order
   return refused('point', seen.state === 'DONE' ? 'cancel_blocked' : 'outcome_unknown');
 }
 
-/**
- * The answer for a terminal link. Until the sale is known to the till, a cancel succeeds again, because its answer may
- * have been lost (`docs/protocol.md` §3.9, F29).
- */
+/** Cancels succeed again until the sale is known to the till: answers may be lost (`docs/protocol.md` §3.9, F29). */
 async function finalAnswer(ports: Ports, call: LegacyCall, link: Link): Promise<LegacyAnswer> {
   if (link.legacy_state === 'CANCELED') {
     if (link.cancel === 'sent') return acknowledged(ports, call, link);

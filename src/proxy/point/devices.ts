@@ -38,9 +38,8 @@ async function readTerminals(ports: Ports, call: LegacyCall, query: Record<strin
 }
 
 /**
- * `PATCH …/devices/{id}`: `PATCH /terminals/v1/setup` with one terminal (`docs/field-notes.md` Point §1.2). Some tills
- * set PDV (Odoo at every start), which would take a kiosk's terminal out of SELF_SERVICE: that mode is read first, and
- * kept (LIM-71).
+ * `PATCH …/devices/{id}`: `PATCH /terminals/v1/setup` with one terminal (`docs/field-notes.md` Point §1.2). The mode
+ * SELF_SERVICE is read first and kept (LIM-71), because some tills set PDV unasked (Odoo at every start).
  */
 export async function changeMode(ports: Ports, call: LegacyCall): Promise<LegacyAnswer> {
   const { value } = translate(ports, call);

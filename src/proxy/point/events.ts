@@ -1,4 +1,4 @@
-/** The history of intents: Puente's own terminal states and those of legacy, as one list (`docs/field-notes.md` Point §1.6). */
+/** The history of intents: terminal states of Puente and of legacy, as one list (`docs/field-notes.md` Point §1.6). */
 import { z } from 'zod';
 import { listEventsRequest } from '../../contract/legacy-point.ts';
 import { answered, type LegacyAnswer, type LegacyCall, merchantContext, refused } from '../http/answer.ts';

@@ -38,10 +38,7 @@ async function currentLink(ports: Ports, call: LegacyCall): Promise<Link | null>
   return markRead(ports, link.state === 'LIVE' ? await readLink(ports, link, call.token) : link);
 }
 
-/**
- * A read by id makes the sale known to the till. Without an acknowledged create the till can't know the id: a receiver
- * of its notice, or a person, reads it.
- */
+/** A read by id makes the sale known to the till; but without an acknowledged create, only others can know the id. */
 function markRead(ports: Ports, link: Link): Promise<Link> | Link {
   return link.acknowledged_at === null || link.heard_by === 'till' ? link : markHeard(ports, link);
 }

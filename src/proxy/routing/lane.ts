@@ -17,10 +17,7 @@ import { isOnOrders, stageInForce } from './stage.ts';
 
 /** `stage`: in force for the call, safety stop included. */
 export type Lane =
-  /**
-   * `merchant_id`: claimed by the token or remembered, maybe not verified; null when unknown. `is_token_refused`: the
-   * orders API refused the token; legacy may accept it.
-   */
+  /** `merchant_id`: maybe only claimed by the token. `is_token_refused`: by the orders API; legacy may accept it. */
   | { lane: 'legacy'; stage: Stage; merchant_id: string | null; is_token_refused?: boolean }
   | { lane: 'orders'; stage: Stage; merchant: Merchant; link: Link | null }
   | { lane: 'refused'; stage: Stage; merchant_id: string | null; error: CommonErrorName };
@@ -53,7 +50,7 @@ export async function chooseLane(
   const identity = await identify(ports, token, seen);
   if (identity.kind === 'accepted') {
     const { merchant } = identity;
-    // Upstream was called: in that time another call may have taken the unit, so `is_free` no longer holds.
+    // After a call to upstream `is_free` no longer holds: another call may have taken the unit meanwhile.
     const is_free = seen?.is_free === true && merchant === seen.merchant;
     return await laneOfMerchant(ports, merchant, token, named, kind, is_free);
   }
@@ -197,7 +194,6 @@ async function hasHistory(ports: Ports, merchant_id: string): Promise<boolean> {
   return (await ports.store.history.linksOf(merchant_id, 0, Number.MAX_SAFE_INTEGER, 1)).length > 0;
 }
 
-/** Notes in the exchange which sale the call is about. */
 function noteId(ports: Ports, named: Named): void {
   const draft = ports.exchange;
   if (draft === null || named.kind !== 'link') return;
@@ -206,10 +202,7 @@ function noteId(ports: Ports, named: Named): void {
 
 // The lane of a call about a unit: live work there decides before the stage (`docs/architecture.md` Decision 6).
 
-/**
- * True for work that belongs on orders: live work on its unit decides, on either side; then the stage.
- * @param is_free the store has just shown that legacy holds nothing of the unit.
- */
+/** True for work on orders, by live work on its unit, else by stage. @param is_free legacy holds nothing of it. */
 export async function isUnitOnOrders(
   ports: Ports,
   merchant: Merchant,
@@ -238,10 +231,7 @@ export async function isStillOnOrders(ports: Ports, call: LegacyCall, slot: stri
 /** The longest lifetime of a Point order (`docs/field-notes.md` Spec Limits); QR sales are retried far earlier. */
 const LONGEST_LIFETIME_MS = 3 * 60 * 60_000;
 
-/**
- * True when orders have work of the unit: a live sale that holds it, or a sale that is not known to the till, whose
- * retry must not be charged a second time on legacy.
- */
+/** True for a live sale of the unit, or one not known to the till: its retry must not be charged again on legacy. */
 export async function hasOwnWork(
   ports: Ports,
   merchant_id: string,
@@ -292,14 +282,12 @@ export const byIntent: Naming = async (ports, { intent_id = '' }) => {
   return INTENT_ID.test(legacy_id) ? { kind: 'link', link, legacy_id } : { kind: 'link', link };
 };
 
-/** A sale on the terminal. */
 export const byDevice: Naming = (_runtime, { device_id = '' }) => ({
   kind: 'slot',
   slot: slotOf('point', device_id),
   work: 'sale',
 });
 
-/** A setting of the terminal. */
 export const byDeviceSetting: Naming = (_runtime, { device_id = '' }) => ({
   kind: 'slot',
   slot: slotOf('point', device_id),
@@ -309,7 +297,6 @@ export const byDeviceSetting: Naming = (_runtime, { device_id = '' }) => ({
 /** A sale that the point of sale shows on its own code. */
 export const byPointOfSale: Naming = (_runtime, path) => pointOfSale(path, 'sale');
 
-/** The sale that the point of sale shows now. */
 export const atPointOfSale: Naming = (_runtime, path) => pointOfSale(path, 'look');
 
 /** A dynamic code for one sale: any number of them may be live at one point of sale. */
@@ -374,7 +361,7 @@ export const namings: Readonly<Record<string, Naming>> = {
 
 /** What a call is about, by its operation and its path. May read the store; makes no network call. */
 export function namedBy(ports: Ports, { story }: Operation, path: PathValues): Named | Promise<Named> {
-  const names = namings[story] as Naming; // as above
+  const names = namings[story] as Naming; // `legacyRouter` refuses a story without one
   return names(ports, path);
 }
 

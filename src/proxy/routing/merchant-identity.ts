@@ -49,20 +49,14 @@ export async function rememberedMerchant(ports: Ports, token: Secret): Promise<s
   return known?.merchant_id ?? null;
 }
 
-/**
- * After a 401: the token is verified again on its next call. It stays stored for work after the call, because one wrong
- * 401 must not leave events and recovery without a credential.
- */
+/** After a 401: verified again on its next call, but kept for events and recovery, because one 401 may be wrong. */
 export async function distrust(ports: Ports, token: Secret): Promise<void> {
   const known = await ports.store.merchants.token(ports.vault.fingerprint(token));
   if (known !== null && known.accepted_until > 0)
     await ports.store.merchants.acceptToken({ ...known, accepted_until: 0 }, null);
 }
 
-/**
- * The merchant's token for work after the call: the configured credential, else the token seen last
- * (`docs/architecture.md` Decision 9); null without one.
- */
+/** Token for work after a call: the configured one, else the last seen; or null (`docs/architecture.md` Decision 9). */
 export async function credentialOf(ports: Ports, merchant_id: string): Promise<Secret | null> {
   const merchant = await ports.store.merchants.merchant(merchant_id);
   if (merchant?.sealed_credential) {

@@ -91,7 +91,7 @@ export const merchantSettings = z.strictObject({
   dialect: z.enum(dialects).nullable().default(null),
   qr_notices: z.enum(qrNotices).nullable().default(null),
   point_payment_notices: z.enum(pointPaymentNotices).nullable().default(null),
-  /** How a declined payment shows (`docs/field-notes.md` Point finding 1): `error` is safe with naive tills, `finished` is faithful. */
+  /** A declined payment (`docs/field-notes.md` Point finding 1): `error` suits naive tills, `finished` is faithful. */
   declined: z.enum(['error', 'finished']).nullable().default(null),
   /** Send `x-allow-cancelable-status: at_terminal` with a cancel (`docs/architecture.md` Decision 11). */
   cancel_on_terminal: z.boolean().nullable().default(null),
@@ -123,11 +123,11 @@ export interface Merchant {
   /** `MLA`, `MLB`, `MLM` … from `GET /users/me`; null until a token was accepted. */
   site: string | null;
   settings: MerchantSettings;
-  /** Where its notices go, sealed: the URLs of receivers carry keys in their path and query. Null follows the default. */
+  /** Where its notices go, sealed, because URLs of receivers contain keys. Null follows the default. */
   sealed_notice_url: Uint8Array | null;
   /** The merchant's own webhook secret, sealed; signs `point_integration_wh` notices and the webhooks of QR sales. */
   sealed_notice_secret: Uint8Array | null;
-  /** A configured credential, sealed; first choice for work after the call has ended (`docs/architecture.md` Decision 9). */
+  /** A configured credential, sealed; first choice for work after a call (`docs/architecture.md` Decision 9). */
   sealed_credential: Uint8Array | null;
   /** Active safety stops; reset by an operator, apart from the intended stage in `settings`. */
   trips: Partial<Record<RoutedKind, Trip>>;

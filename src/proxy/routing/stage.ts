@@ -70,10 +70,7 @@ export function kindOfSlot(slot: string): RoutedKind {
 
 // Brown-outs: windows in which the legacy lane refuses a merchant's new work, as a drill before it ends for good.
 
-/**
- * Stories of new work and of pure listings. Reads, cancels and refunds of existing sales, payments and merchant orders
- * go on, so that no money is stranded.
- */
+/** New work and pure listings. Existing sales, payments and merchant orders go on, so that no money is stranded. */
 const REFUSED_STORIES: ReadonlySet<string> = new Set([
   'list_devices',
   'change_mode',
@@ -88,11 +85,7 @@ const REFUSED_STORIES: ReadonlySet<string> = new Set([
 /** Longest `Retry-After`, because a window can be aborted at any moment. */
 const LONGEST_WAIT_S = 60;
 
-/**
- * The window that refuses this call on the legacy lane; null without one. Only a proven token of the merchant may learn
- * of it.
- * @param now epoch ms; a window lasts from `from` until just before `until`.
- */
+/** The window that refuses this call on the legacy lane at `now` (epoch ms). Only a proven token may learn of it. */
 export function brownoutOf(merchant: Merchant | null, operation: Operation, now: number): Brownout | null {
   if (merchant === null || operation.kind === 'payments' || !REFUSED_STORIES.has(operation.story)) return null;
   return (

@@ -27,8 +27,9 @@ const SAMPLERS: readonly string[] = ['always_on', 'always_off', 'traceidratio'];
 const MAX_NUMBER = 2 ** 31 - 1;
 
 /**
- * Reads the standard variables. Off unless one enables it; `OTEL_SDK_DISABLED=true` overrides all. As the standard requires, an
- * unknown value stops nothing: the default is used, and a remark says so. Defaults: https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+ * Reads the standard variables. Off unless one enables it; `OTEL_SDK_DISABLED=true` overrides all. As the standard
+ * requires, an unknown value stops nothing: the default is used, and a remark says so. Defaults:
+ * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
  */
 export function readTelemetry(environment: NodeJS.ProcessEnv): TelemetrySettings {
   const read = createReader(environment);

@@ -117,10 +117,7 @@ function metricExporter(name: Exporter, protocol: Protocol): PushMetricExporter 
   return protocol === 'http/json' ? new JsonMetrics() : new ProtobufMetrics();
 }
 
-/**
- * The values of `/metrics` as OpenTelemetry metrics, read at every export, so that nothing is counted twice. A failed read is
- * reported and leaves this export empty.
- */
+/** The values of `/metrics`, read at every export, so that nothing is counted twice; empty after a read that failed. */
 export function readingsProducer(
   { readings, version }: Pick<TelemetryParts, 'readings' | 'version'>,
   report: ReportFault,

@@ -1,4 +1,4 @@
-/** Log lines as JSON, with the fields of an allow-list (`test/faults/README.md` F132, F133), and metrics for Prometheus. */
+/** Log lines as JSON, with allow-listed fields (`test/faults/README.md` F132, F133), and metrics for Prometheus. */
 import pino from 'pino';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { INTENT_ID } from '../../contract/identifiers.ts';

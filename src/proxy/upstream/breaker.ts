@@ -6,7 +6,7 @@ import type { Upstream, UpstreamCall, UpstreamOutcome } from './upstream.ts';
 
 /**
  * Failures further apart are no outage but bad luck of a quiet shop. After this time without a failure it is unknown
- * whether an outage goes on, because while calls are made, probes fail every second.
+ * whether an outage continues, because while calls are made, probes fail every second.
  */
 const RUN_LONGEST_MS = 30_000;
 /** A shorter run is a fault that breaks every connection at once, and ends before a breaker is of use. */

@@ -42,8 +42,7 @@ export interface UpstreamClient extends Upstream {
 
 /**
  * A client on one pool: keep-alive, one request per socket at a time, no redirects, no retries. `send` resolves for any
- * network failure; it rejects only with PuenteError bad_request, before anything is sent, for a call that can't be
- * written as HTTP.
+ * network failure; it rejects with PuenteError bad_request, unsent, for a call that can't be written as HTTP.
  * @throws PuenteError bad_setting when `baseUrl` is no plain http(s) URL.
  */
 export function createUpstream(options: UpstreamOptions): UpstreamClient {
@@ -192,10 +191,7 @@ export interface PacedUpstream extends Upstream {
   rests(): boolean;
 }
 
-/**
- * The same upstream at no more than `per_second` calls for all callers together, evenly spaced and without bursts. A
- * call during a pause is answered as not sent, so that its caller tries later.
- */
+/** At most `per_second` calls of all callers, evenly spaced; during a pause they are not sent, to be tried later. */
 export function paceUpstream(upstream: Upstream, per_second: number, clock: Clock): PacedUpstream {
   let free_at = Number.NEGATIVE_INFINITY;
   let rest_until = Number.NEGATIVE_INFINITY;

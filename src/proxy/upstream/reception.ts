@@ -94,10 +94,7 @@ export class Reception {
   }
 }
 
-/**
- * The outcome of a complete answer. A success must be JSON, since an order is made of it; an error needs no readable
- * body. Requests forbid compressed answers (`docs/protocol.md` §3.5).
- */
+/** A success must be JSON, since an order is made of it. Compression is refused (`docs/protocol.md` §3.5). */
 function judge(
   status: number,
   headers: IncomingHttpHeaders,

@@ -28,10 +28,7 @@ export interface UpstreamCall {
   token: Secret;
   idempotency_key?: string;
   timeout_ms: number;
-  /**
-   * A read that a payment, a cancel or a refund waits for: it goes before other reads. Unset, the served call decides;
-   * false keeps it behind.
-   */
+  /** True for a read that a payment, cancel or refund waits for: it goes first. Unset: as the served call decides. */
   for_payment?: boolean;
 }
 
@@ -52,10 +49,7 @@ export interface Upstream {
   isShut?(method: UpstreamCall['method'], token: Secret): boolean;
 }
 
-/**
- * Name, method and path of a documented call.
- * @param order_id already checked against its pattern, so that it can't change the path (`docs/protocol.md` P8).
- */
+/** @param order_id checked against its pattern already, so that it can't change the path (`docs/protocol.md` P8). */
 export function routeOf(name: UpstreamCallName, order_id = ''): Pick<UpstreamCall, 'name' | 'method' | 'path'> {
   const { method, path } = upstreamRoutes[name];
   return { name, method, path: path.replace(':order_id', order_id) };
@@ -68,10 +62,7 @@ export function errorCode(body: unknown): string | null {
   return 'errors' in parsed.data ? parsed.data.errors[0].code : parsed.data.code;
 }
 
-/**
- * Reads a `Retry-After` header, seconds or an HTTP date, as ms from `now`, clamped to 0 … `max_ms`.
- * Null when there is none or it can't be read (F19).
- */
+/** `Retry-After`, seconds or an HTTP date, as ms from `now`, clamped to 0 … `max_ms`; null when unreadable (F19). */
 export function readRetryAfter(header: string | null | undefined, now: number, max_ms: number): number | null {
   const text = header?.trim() ?? '';
   if (text === '') return null;
