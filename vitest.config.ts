@@ -15,8 +15,8 @@ const onPostgres = [
 ];
 /** `fidelity.test.ts` runs on both profiles of the sandbox by itself. */
 const onField = [
-  'test/journeys/{sdk,sdk-qr,odoo,reset,qr-journeys}.test.ts',
-  ...(ALL_JOURNEYS ? ['test/journeys/{sdk-lost-answer,qr-fidelity}.test.ts'] : []),
+  'test/journeys/{sdk,sdk-qr,reset}.test.ts',
+  ...(ALL_JOURNEYS ? ['test/journeys/{odoo,qr-journeys,sdk-lost-answer,qr-fidelity}.test.ts'] : []),
 ];
 /** Servers of their own that are killed, fail over and fall silent. */
 const ownServers = 'test/crash/database.test.ts';

@@ -46,8 +46,8 @@ const suites: readonly Suite[] = [
     about: 'the mapping tables and the evidence against generated sales',
     promise: 'P7',
     what: 'amounts, references and texts come out as they went in',
-    files: ['test/mapping/', 'test/proxy/evidence/findings', 'test/contract/legacy-amount'],
-    counts: { PROPERTY_RUNS: 50_000 },
+    files: ['test/mapping/', 'test/proxy/evidence/findings', 'test/contract/legacy-amount', 'test/proxy/shadow/writes'],
+    counts: { PROPERTY_RUNS: 50_000, SHADOWS: 100_000 },
     seed: 'PROPERTY_SEED',
   },
   {

@@ -15,7 +15,7 @@ import { type Fault, FIRST_FAULTS, faultsOf, nameOf, straceMissing, underStrace,
 import { startTill, type Till } from './till.ts';
 
 /** With those of the first start; more for a longer proof: `CRASH_SYSCALL_FAULTS=2400`. */
-const FAULTS = Number(process.env.CRASH_SYSCALL_FAULTS ?? 30);
+const FAULTS = Number(process.env.CRASH_SYSCALL_FAULTS ?? 20);
 /** One directory and its terminals take so many. */
 const FAULTS_OF_CHAIN = 25;
 const ROUNDS = 3;

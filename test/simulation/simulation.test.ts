@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { replayInProcess, runInProcesses } from './workers.ts';
 
 /** With every change (`docs/protocol.md` §5.1); `npm run prove` runs the night's million. */
-const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 1_000);
+const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 500);
 /** Only ends what hangs. */
 const PATIENCE_MS = 1_800_000;
 const REGRESSIONS = join(import.meta.dirname, 'regressions');
