@@ -370,6 +370,7 @@ describe('attempts', () => {
       deadline: DEADLINE,
       sent_before: false,
       attempts: 3,
+      waits_until_ready: true,
       exponent: 2,
       ...plan,
     };
@@ -403,6 +404,15 @@ describe('attempts', () => {
     expect((await attempt({ deadline: NOON + 400 })).attempts).toBe(2);
     stand.now = NOON;
     expect((await attempt({ deadline: NOON + 399 })).attempts).toBe(1);
+  });
+
+  it.each([
+    [true, 2],
+    [false, 1],
+  ])('are repeated while upstream says "not yet" for a till that waits (%s)', async (waits_until_ready, sent) => {
+    stand.answers = [refusal(409, 'processor_communication_error'), creates()];
+    await attempt({ attempts: 1, waits_until_ready });
+    expect(stand.asked).toHaveLength(sent);
   });
 
   it('are as many as asked for', async () => {

@@ -18,18 +18,18 @@ import { derivedReference, hasRoom, newLink, noRoom, type Sale, spend, usableRef
 import { changeLink } from './settle.ts';
 import { type SendPlan, sendInTurn } from './submit.ts';
 
-/** Nothing was written, and the breaker probes upstream every second: the till may soon try again. */
-const SOON = { 'retry-after': '1' };
+/** For a create that wrote nothing: the breaker lets a probe through every second. */
+const RETRY_IN_1_S = { 'retry-after': '1' };
 
-/** Rounds of one create: the next one starts when the sale on its unit was terminal, or its reference used. */
+/** Rounds of one create: another one starts when the sale on its unit turns out to have ended, or its reference is in use. */
 const MAX_ROUNDS = 5;
 
 interface Round {
   /** Epoch ms. */
   deadline: number;
-  /** False after upstream refused the till's own reference. */
+  /** Whether the till's own reference may be sent: not after upstream refused it. */
   own_reference: boolean;
-  /** The till's own reference; null: a derived one is sent. */
+  /** The till's own reference, if it is sent; null: a derived one is sent. */
   reference: string | null;
   /** True: the stage routes the sale to orders. False: only an open sale on its unit does. */
   on_orders: boolean;
@@ -73,12 +73,12 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
   const { opening, link: stored, elsewhere } = await openRow(ports, call, fresh.link, round.on_orders);
   if (opening.kind === 'unwanted') {
     if (opening.why === 'left') return { kind: 'carry' };
-    return counted(ports, 'shut', refused(call.operation.family, 'unavailable', null, SOON));
+    return counted(ports, 'shut', refused(call.operation.family, 'unavailable', null, RETRY_IN_1_S));
   }
   if (opening.kind === 'moved') return { kind: 'moved' };
   if (opening.kind === 'used') {
     spend(ports, stored.merchant_id, stored.reference_sent);
-    return 'again'; // with a derived reference
+    return 'again'; // the next round finds the reference in use, and derives one
   }
   if (elsewhere !== null) return (await isOver(ports, elsewhere, call.token, deadline)) ? 'again' : { kind: 'carry' };
   if (opening.kind === 'busy') {
@@ -98,7 +98,7 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
       : { token: call.token, deadline, body: null };
   const sent = await sendOrDoubt(ports, stored, plan);
   if (sent.kind === 'over') return 'again'; // the repeated sale was refused or canceled: open a new one
-  if (sent.kind === 'refused' && isOwn(sent.link) && namesReference(sent)) return 'derived';
+  if (sent.kind === 'refused' && sentOwnReference(sent.link) && namesReference(sent)) return 'derived';
   return await answerOf(ports, call, sale, sent);
 }
 
@@ -152,7 +152,7 @@ async function sendOrDoubt(ports: Ports, link: Link, plan: SendPlan): Promise<Se
   }
 }
 
-/** Refused by `property_value` naming `external_reference`: another system of this merchant used the reference. */
+/** A 400 whose body names `external_reference`: another system of this merchant used the reference (`docs/field-notes.md` Spec Errors, `property_value`). */
 function namesReference(sent: Extract<Sent, { kind: 'refused' }>): boolean {
   return sent.status === 400 && JSON.stringify(sent.body ?? '').includes('external_reference');
 }
@@ -192,7 +192,7 @@ export async function openRow(
   return row;
 }
 
-/** The smaller of two ages: a wall clock set forward makes no retry a new sale (`test/faults/README.md` F47). */
+/** Ages by the wall or the monotonic clock, whichever is smaller: a clock set forward makes no retry a new sale (`test/faults/README.md` F47). */
 function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWindows {
   const since = ({ legacy_id }: Link, at: number): number => {
     const wall_ms = candidate.created_at - at;
@@ -204,7 +204,7 @@ function windowsOf({ memory, clock, settings }: Ports, candidate: Link): RetryWi
     join_window_ms,
     replay_window_ms,
     age_ms: (link) => since(link, link.created_at),
-    // Once the order is known, `expires_at` is by upstream's clock and `created_at` by Puente's.
+    // A known order's own duration: its `expires_at` is by upstream's clock, and `created_at` by Puente's.
     lifetime_ms: ({ order, expires_at, created_at }) =>
       order === null
         ? expires_at - created_at
@@ -229,7 +229,7 @@ export interface RetryWindows {
 
 /**
  * The sale that a create repeats, in any state, paid included; null for a new sale. Two equal coffees in a row are two
- * sales: the till has read the first one by then, or its receiver has acknowledged the notice of its end.
+ * sales: before the second, the till has read the first one, or its receiver has acknowledged the notice of its end.
  */
 export function retriedSale({ unheard }: Met, candidate: Link, windows: RetryWindows): Link | null {
   if (unheard === null || wasCanceledByUs(unheard)) return null;
@@ -244,18 +244,21 @@ export function retriedSale({ unheard }: Met, candidate: Link, windows: RetryWin
 export const CLIENT_PATIENCE_MS = 15_000;
 
 function isRetry(sale: Link, candidate: Link, windows: RetryWindows): boolean {
-  const has_same_key = sale.client_key === candidate.client_key;
+  const same_key_or_none = sale.client_key === candidate.client_key;
   const is_keyed = sale.client_key !== null && candidate.client_key !== null;
-  if (sale.heard_by === 'notice') return is_keyed && has_same_key && windows.acknowledged_ms(sale) < CLIENT_PATIENCE_MS;
+  // `heard_by` is never `till` here: the store leaves such sales out.
+  if (sale.heard_by === 'notice')
+    return is_keyed && same_key_or_none && windows.acknowledged_ms(sale) < CLIENT_PATIENCE_MS;
   const is_live = sale.state !== 'DONE';
   const may_be_repeated = is_live || windows.age_ms(sale) < windows.lifetime_ms(sale) + windows.replay_window_ms;
   if (sale.acknowledged_at === null) {
+    const is_dynamic_qr = candidate.slot === null;
     // An unacknowledged dynamic QR was never shown: it can't be paid, and it holds no unit.
-    if (candidate.slot === null && is_keyed && !has_same_key) return false;
+    if (is_dynamic_qr && is_keyed && !same_key_or_none) return false;
     // The till was answered an error, or nothing: its next equal create is the retry, with any key.
     return may_be_repeated;
   }
-  if (!has_same_key) return false;
+  if (!same_key_or_none) return false;
   return is_keyed ? may_be_repeated : windows.acknowledged_ms(sale) < windows.join_window_ms;
 }
 
@@ -270,7 +273,7 @@ export async function answerOf(
   switch (sent.kind) {
     case 'created':
       ports.memory.sales.held_terminals.delete(terminalOf(sent.link)); // a sale succeeded there
-      return counted(ports, 'created', unlessLost(ports, sent.link, sale.created(sent.link)));
+      return counted(ports, 'created', takenBackIfLost(ports, sent.link, sale.created(sent.link)));
     case 'refused': {
       if (sent.status === 401) await distrust(ports, call.token);
       if (isTerminalHeld(sent.status, sent.body)) await reportHeldTerminal(ports, sent.link);
@@ -292,7 +295,7 @@ export async function answerOf(
 }
 
 /** An answer that did not leave whole acknowledges nothing (`docs/protocol.md` §3.3, step 5). */
-function unlessLost(ports: Ports, link: Link, answer: Answered): Answered {
+function takenBackIfLost(ports: Ports, link: Link, answer: Answered): Answered {
   const over = async (whole: boolean): Promise<void> => {
     if (!whole) await changeLink(ports, link, () => ({ change: { acknowledged_at: null } }));
   };
@@ -302,18 +305,19 @@ function unlessLost(ports: Ports, link: Link, answer: Answered): Answered {
 /** Marks the limitations that the till meets: a derived reference upstream, and a retry recognised without a key. */
 export function markOpening(ports: Ports, opening: Row['opening'], asked: Link): void {
   const draft = ports.exchange;
-  if (opening.kind === 'open' && asked.client_reference !== null && !isOwn(asked)) markLimitation(draft, 'LIM-08');
+  if (opening.kind === 'open' && asked.client_reference !== null && !sentOwnReference(asked))
+    markLimitation(draft, 'LIM-08');
   if (opening.kind !== 'join') return;
   const is_keyed_retry = asked.client_key !== null && asked.client_key === opening.link.client_key;
   if (!is_keyed_retry) markLimitation(draft, asked.family === 'qr' ? 'LIM-29' : 'LIM-14');
 }
 
 /** The till's own reference was sent upstream, not a derived one. */
-export function isOwn(link: Link): boolean {
+export function sentOwnReference(link: Link): boolean {
   return link.reference_sent !== derivedReference(link.legacy_id);
 }
 
-/** Called once for each new sale, not for its retries; a field of a list is logged once. */
+/** Called once for each new sale, not for its retries; a field of a list is logged once, whatever its index. */
 export function noteLosses(ports: Ports, { merchant_id, legacy_id }: Link, losses: Loss[]): void {
   const reported = new Set<string>();
   for (const { table, path } of losses) {
@@ -336,7 +340,7 @@ export function counted(ports: Ports, outcome: string, answer: LegacyAnswer): Le
  */
 export async function noteOwnDoubt(ports: Ports, { legacy_id }: Link): Promise<void> {
   const draft = ports.exchange;
-  // Upstream's answer to this create counts instead.
+  // Where this call sent its own create, the outcome of that create counts.
   if (draft === null || draft.upstream.some(({ name }) => name === 'create')) return;
   const holder = await ports.store.links.link(legacy_id);
   if (holder === null) return;

@@ -31,7 +31,7 @@ export interface SendPlan {
 }
 
 /**
- * Runs a link's create to an outcome, committed before the till is answered (`docs/protocol.md` §3.3 e). Must be called
+ * Sends a link's create until it has an outcome, committed before the till is answered (`docs/protocol.md` §3.3 e). Must be called
  * inside `ports.memory.mutex` for this link.
  * @param fresh the link, when it can't have changed since its row was written; otherwise it is read.
  */
@@ -43,12 +43,13 @@ export async function sendLink(
 ): Promise<Sent> {
   const stored = fresh ?? (await ports.store.links.link(legacy_id));
   if (stored === null) throw new Error(`the link ${legacy_id} was just written and is gone`);
-  const link = isUnseen(stored) ? await seenSinceCancel(ports, stored, plan) : stored;
+  const link = mayBeCanceled(stored) ? await seenSinceCancel(ports, stored, plan) : stored;
   if (link === null) return { kind: 'in_doubt', link: stored, busy: false };
   if (link.state === 'LIVE') return await acknowledge(ports, link, plan);
   // A retry is the same sale in any state, paid included: a second order would charge twice (`docs/protocol.md` §3.9).
   if (link.state === 'DONE' && !wasCanceledByUs(link)) return await acknowledge(ports, link, plan);
   if (link.state !== 'SENDING' && link.state !== 'IN_DOUBT') return { kind: 'over', link };
+  // By another process, by an earlier call, or by a call of this process that could not commit the outcome.
   const sent_before =
     link.boot_id !== ports.memory.ids.boot || link.attempts > 0 || ports.memory.sales.unsettled.has(legacy_id);
   if (sent_before && !mayReplay(ports, link)) return { kind: 'in_doubt', link, busy: true };
@@ -66,23 +67,24 @@ export async function sendLink(
     exponent: ports.tables.site(merchant?.site ?? null).exponent,
     // Recovery makes one attempt now, and the next one at its own pace (F11, F12).
     attempts: plan.for_client === false ? 1 : ports.settings.create.attempts,
+    waits_until_ready: plan.for_client !== false,
   });
   return await settle(ports, link, result, plan);
 }
 
 type Ordered = Link & { order_id: string };
 
-/** An unclaimed order that a process marked as canceled before it died: upstream may have executed the cancel. */
-function isUnseen(link: Link): link is Ordered {
+/** An unclaimed order whose cancel was marked, and which nobody has read since: upstream may have executed the cancel. */
+function mayBeCanceled(link: Link): link is Ordered {
   return link.state === 'LIVE' && link.cancel !== null && link.order_id !== null && unclaimed(link);
 }
 
 /** Reads the order before a retry is answered with it (`docs/protocol.md` §3.8); null when it can't be read. */
 async function seenSinceCancel(ports: Ports, link: Ordered, plan: SendPlan): Promise<Link | null> {
   const { order_id } = link;
-  const before = ports.memory.sales.reads.number(order_id);
+  const reads_before = ports.memory.sales.reads.number(order_id);
   const seen = await refreshLink(ports, link, plan.token, { force: true, deadline: plan.deadline });
-  return ports.memory.sales.reads.number(order_id) > before ? seen : null;
+  return ports.memory.sales.reads.number(order_id) > reads_before ? seen : null;
 }
 
 /** True while the same key and bytes may be sent again (`docs/protocol.md` §3.5, retry rules). */
@@ -147,7 +149,7 @@ async function settleSuccess(ports: Ports, link: Link, order: Order, attempts: n
     },
   });
   const saved = await applyOrder(ports, link, order, { extra, merchant: plan.merchant });
-  // The order that was read after a replay contradicts the sale.
+  // Only an order that was read after a replay can contradict its sale here.
   if (isContradicted(ports, link)) {
     return await settleDoubt(ports, saved, answeredWithError(saved, attempts, plan), false);
   }
@@ -176,6 +178,7 @@ function storedBody(ports: Ports, link: Link): Uint8Array {
 /** When recovery tries next: after 1, 2, 4, 8, 15, 30 s … and up to two fifths more (`docs/protocol.md` §3.7, F12). */
 function nextReplay(ports: Ports, link: Link): number {
   const pauses_ms = [1_000, 2_000, 4_000, 8_000, 15_000];
+  // Attempts beyond those of the till's own call.
   const rounds = Math.max(0, link.attempts - ports.settings.create.attempts + 1);
   const base_ms = pauses_ms[rounds] ?? 30_000;
   return ports.clock.now() + Math.round(base_ms * (1 + 0.4 * ports.memory.ids.random()));
@@ -190,29 +193,29 @@ export async function sendInTurn(ports: Ports, link: Link, plan: SendPlan): Prom
   const { legacy_id } = link;
   // This call has just written the row, and no other work on it is queued.
   const fresh = plan.body !== null && !mutex.busy(legacy_id) ? link : null;
-  const before = sales.flights.get(legacy_id);
+  const earlier = sales.flights.get(legacy_id);
   const sent = mutex.run(legacy_id, () => sendLink(ports, legacy_id, plan, fresh));
-  if (before === undefined) sales.flights.set(legacy_id, { token: plan.token, sent });
+  if (earlier === undefined) sales.flights.set(legacy_id, { token: plan.token, sent });
   try {
-    const mine = await sent;
-    return mine.kind === 'over' && before !== undefined ? await refusalOf(ports, before, plan.token, mine) : mine;
+    const own = await sent;
+    return own.kind === 'over' && earlier !== undefined ? await refusalOf(ports, earlier, plan.token, own) : own;
   } finally {
-    if (before === undefined) sales.flights.delete(legacy_id);
+    if (earlier === undefined) sales.flights.delete(legacy_id);
   }
 }
 
 /** The earlier create's refusal, if it had the same token: another token may be accepted. */
-async function refusalOf(ports: Ports, before: Flight, token: Secret, mine: Sent): Promise<Sent> {
+async function refusalOf(ports: Ports, earlier: Flight, token: Secret, own: Sent): Promise<Sent> {
   const fingerprint = (one: Secret): string => ports.vault.fingerprint(one);
-  if (fingerprint(before.token) !== fingerprint(token)) return mine;
-  const theirs = await before.sent.catch(() => mine);
-  return theirs.kind === 'refused' || theirs.kind === 'not_sent' ? theirs : mine;
+  if (fingerprint(earlier.token) !== fingerprint(token)) return own;
+  const result = await earlier.sent.catch(() => own);
+  return result.kind === 'refused' || result.kind === 'not_sent' ? result : own;
 }
 
 /** The longest random pause before the second attempt, and before later ones (`docs/protocol.md` §3.5). */
 const FIRST_PAUSE_MS = 300;
 const LATER_PAUSE_MS = 1_500;
-/** An attempt with less time left would only make a known outcome unknown. */
+/** A shorter attempt would be cut, and leave a doubt. */
 const SHORTEST_ATTEMPT_MS = 250;
 
 export interface AttemptPlan {
@@ -224,6 +227,8 @@ export interface AttemptPlan {
   /** True when an earlier process or call may have sent this row already. */
   sent_before: boolean;
   attempts: number;
+  /** Whether an attempt is repeated while upstream says "not yet": for a till that waits; recovery comes again later. */
+  waits_until_ready: boolean;
   /** Decimals of the merchant's currency. */
   exponent: number;
 }
@@ -259,7 +264,7 @@ export async function attemptCreate(ports: Ports, plan: AttemptPlan): Promise<At
     const late = ports.clock.now() + wait_ms + SHORTEST_ATTEMPT_MS > plan.deadline;
     const kept_back = verdict.kind === 'not_sent' && verdict.kept_back === true;
     if (attempts >= plan.attempts || late || kept_back || !ports.memory.retries.spend()) {
-      return { verdict: doubt ?? hold(verdict, plan), attempts, replayed: false };
+      return { verdict: doubt ?? keepDoubt(verdict, plan), attempts, replayed: false };
     }
     await ports.clock.sleep(wait_ms);
   }
@@ -268,8 +273,7 @@ export async function attemptCreate(ports: Ports, plan: AttemptPlan): Promise<At
 async function attemptOnce(ports: Ports, plan: AttemptPlan, replay: boolean): Promise<CreateVerdict> {
   const { create } = ports.settings;
   const timeLeft = (): number => plan.deadline - ports.clock.now();
-  // Recovery (one attempt) does not wait until upstream is ready: it tries again later.
-  const patient_until = plan.attempts > 1 ? plan.deadline : 0;
+  const patient_until = plan.waits_until_ready ? plan.deadline : 0;
   ports.memory.failpoint('create.before_send');
   const outcome = await sendUntilReady(ports, patient_until, () =>
     ports.upstreams.orders.send({
@@ -296,7 +300,7 @@ async function attemptOnce(ports: Ports, plan: AttemptPlan, replay: boolean): Pr
 type Undecided = Exclude<CreateVerdict, { kind: 'success' | 'definite' }>;
 
 /** A row that may have been sent before stays in doubt, although this attempt was not sent or not executed. */
-function hold(verdict: Undecided, plan: AttemptPlan): CreateVerdict {
+function keepDoubt(verdict: Undecided, plan: AttemptPlan): CreateVerdict {
   if (!plan.sent_before) return verdict;
   const cause = verdict.kind === 'not_executed' ? `status ${verdict.status}` : verdict.cause;
   return { kind: 'ambiguous', cause, retry: true, busy: false };
