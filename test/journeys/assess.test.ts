@@ -1,4 +1,4 @@
-/** Ten thousand calls of till scripts are captured, assessed and replayed; every sum agrees with what the tills counted. */
+/** Ten thousand calls of till scripts are captured, assessed and replayed; every sum equals the tills' own counts. */
 import { cpSync, createReadStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import type { Exchange } from '../../src/proxy/evidence/exchange.ts';
 import { redactValue } from '../../src/proxy/evidence/redact.ts';
 
 const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
-/** Alone it takes half a minute; on a busy machine several times as long. */
+/** Half a minute alone; several times that on a busy machine. */
 const LIMIT_MS = 240_000;
 const tables = loadTables(MAPPINGS);
 
@@ -36,7 +36,7 @@ function replayed(file: string, mappings = MAPPINGS): Promise<Replay> {
   return replayOf(readCapture(createReadStream(file)), tools);
 }
 
-/** The tables with one text changed in one file. */
+/** A copy of the tables with one text changed in one file. */
 function tablesWith(name: string, path: string, from: string, to: string): string {
   const copy = join(directory, name);
   cpSync(MAPPINGS, copy, { recursive: true });
@@ -46,7 +46,7 @@ function tablesWith(name: string, path: string, from: string, to: string): strin
   return copy;
 }
 
-/** The exchanges of the file, read without any of what is tested. */
+/** The exchanges of the file, read without the code under test. */
 function linesOf(file: string): Exchange[] {
   return readFileSync(file, 'utf8')
     .trim()

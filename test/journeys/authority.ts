@@ -1,19 +1,19 @@
-/** A throw-away certificate authority, and a certificate for the vendor's host names that it has signed. */
+/** A throw-away certificate authority, and its certificate for the vendor's host names. */
 import { webcrypto } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import '../proxy/upstream/certificate.ts'; // gives the x509 package the Reflect functions it asks for
+import '../proxy/upstream/certificate.ts'; // provides the Reflect functions that x509 needs
 import { OTHER_HOST, VENDOR_HOST } from './vendor-host.ts';
 
 export interface Authority {
-  /** What a client has to trust; PEM. */
+  /** Certificate that clients must trust; PEM. */
   ca_file: string;
   /** Certificate chain and key of the vendor's host names; PEM. */
   certificate_file: string;
   key_file: string;
 }
 
-/** Both valid for an hour; written into the directory as an operator would have them. */
+/** Writes both, valid for an hour, into the directory in an operator's form. */
 export async function makeAuthority(directory: string): Promise<Authority> {
   const x509 = await import('@peculiar/x509');
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };

@@ -1,4 +1,4 @@
-/** One till script against the legacy API and through Puente: what a till sees is the same (`docs/architecture.md` Decision 11). */
+/** One till script on the legacy API and through Puente looks equal to a till (`docs/architecture.md` Decision 11). */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { profiles } from '../../src/sandbox/assumptions.ts';
 import { ARGENTINA, BRAZIL, MEXICO } from '../kit.ts';
@@ -22,7 +22,7 @@ const events = (from: number, to: number): Step => ({
 const devices = (query: string): Step => ({ call: `GET /devices${query}` });
 const mode = (body: unknown, device = '{device}'): Step => ({ call: `PATCH /devices/${device}`, body });
 
-/** What each site does alike, each leaving the terminal free. */
+/** Chapters equal on all sites; each leaves the terminal free. */
 const chapters: Record<string, (merchant: string) => Step[]> = {
   paid: () => [
     create(SALE),
@@ -254,7 +254,7 @@ const chapters: Record<string, (merchant: string) => Step[]> = {
   ],
 };
 
-/** What one site does differently from the others. */
+/** Chapters of one site only. */
 const ownChapters: Record<string, Record<string, () => Step[]>> = {
   Argentina: {
     'keys of its own, with numbers that a double can not hold': () => [
@@ -306,7 +306,7 @@ const ownChapters: Record<string, Record<string, () => Step[]>> = {
   },
 };
 
-/** What legacy and the field do alike, and the specification does not: LIM-12 and LIM-81. */
+/** Chapters that legacy and the field profile share, but not the specification: LIM-12 and LIM-81. */
 const fieldChapters: Record<string, Record<string, () => Step[]>> = {
   Argentina: { 'the minimum': () => [create({ amount: 1499 })] },
   Brazil: {

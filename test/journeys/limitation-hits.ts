@@ -1,4 +1,4 @@
-/** Registers the test of each limitation, and tells which limitations its orders worlds met, as their reports say once they are closed. */
+/** Registers the test of each limitation, and checks its hits in the reports of the closed orders worlds. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { WrittenLimitation } from '../../src/mapping/limitations.ts';
@@ -13,10 +13,10 @@ import { lanePorts } from '../proxy/routing/lane-ports.ts';
 
 const silent: Upstream = { send: async () => ({ kind: 'not_sent', cause: 'nobody is there' }) };
 
-/** The secret key of the worlds, so that their stores can be read once they are closed. */
+/** The worlds' secret key, so that their stores can be read after closing. */
 export const WORLD_KEY = 'a-secret-key-that-only-these-worlds-use';
 
-/** The report on the data of a Puente that has closed, so that everything that it saw is in it. @param since epoch ms. */
+/** The report on the data of a closed Puente, which holds everything it saw. @param since epoch ms. */
 export async function reportOnClosed(
   data_dir: string,
   { since, clock, notice_agent }: { since: number; clock: Clock; notice_agent: string },
@@ -32,10 +32,10 @@ export async function reportOnClosed(
   }
 }
 
-/** Reports of the orders worlds that were closed since it was emptied; null while nobody asks for them. */
+/** Reports of orders worlds closed since the list was set; null while no test collects them. */
 export const closed: { reports: Report[] | null } = { reports: null };
 
-/** Runs something, and gives the reports of its orders worlds. */
+/** Runs `run` and returns the reports of its orders worlds. */
 export async function reportsOf(run: () => Promise<unknown>): Promise<Report[]> {
   const reports: Report[] = [];
   closed.reports = reports;
@@ -47,17 +47,17 @@ export async function reportsOf(run: () => Promise<unknown>): Promise<Report[]> 
   return reports;
 }
 
-/** Numbers of those that were met, with their hits, in the order of the numbers. */
+/** Limitations with hits, in the order of their numbers. */
 export function hitsIn({ limitations }: Report): [id: string, hits: number][] {
   return limitations
     .flatMap(({ id, hits }): [string, number][] => (hits === null ? [] : [[id, hits]]))
     .toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** Some of them make dozens of sales. */
+/** Some tests make dozens of sales. */
 const LIMIT_MS = 60_000;
 
-/** The limitations of a family, a function that registers the test of one under its number and title, and those registered. */
+/** The limitations of a family, a function that registers the test of one, and the registered ids. */
 export function limitationsOf(is_own: (id: string) => boolean): {
   limitations: WrittenLimitation[];
   limitation(id: string, run: () => Promise<void>): void;
@@ -79,7 +79,7 @@ export function limitationsOf(is_own: (id: string) => boolean): {
   return { limitations, limitation, shown };
 }
 
-/** One that is counted has hits in one of the reports; one that can't be counted stands among the unseen of each. */
+/** A counted limitation must have hits in a report; one that can't be counted must be among the unseen of each. */
 function expectCounted({ id, counted, operations }: WrittenLimitation, reports: readonly Report[]): void {
   expect(reports.length, 'reports of orders worlds').toBeGreaterThan(0);
   if ('unseen' in counted) {
@@ -95,7 +95,7 @@ function expectCounted({ id, counted, operations }: WrittenLimitation, reports: 
   }
 }
 
-/** The first limitations and 70 to 74 are about Point sales and terminals; the others have a test file of their own. */
+/** LIM-01 to LIM-20 and LIM-70 to LIM-74 are about Point; the others have their own test file. */
 export function isOfPoint(id: string): boolean {
   return id <= 'LIM-20' || (id >= 'LIM-70' && id <= 'LIM-74');
 }

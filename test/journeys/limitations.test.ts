@@ -15,12 +15,12 @@ const SALE = { amount: 1500, additional_info: { external_reference: 'sale-77', p
 const TAKEN = '< 201 application/json {"id":"<id 1>","device_id":"PAX_A910__SMARTPOS0000000001"';
 const READ = '"device_id":"PAX_A910__SMARTPOS0000000001"';
 const INFO = '"additional_info":{"external_reference":"sale-77","print_on_terminal":true}';
-/** As a transcript shows it, with everything that changes taken out. */
+/** A signature as transcripts show it, without its variable parts. */
 const SIGNED = 'signed ts=…,v…=… with request id';
-/** As `reconcile.action_required_grace_ms` is set by default. */
+/** The default of `reconcile.action_required_grace_ms`. */
 const GRACE_MS = 10_000;
 
-/** The lines that differ between the legacy API (`-`) and Puente on the orders lane (`+`). */
+/** Lines that differ between the legacy API (`-`) and Puente on the orders lane (`+`). */
 async function compare(script: Step[], options: Partial<WorldOptions> = {}): Promise<string[]> {
   const told = await inEachWay({ merchant: ARGENTINA, ...options }, ['direct', 'orders'], (world) =>
     newTill(world).run(script),
@@ -157,7 +157,7 @@ describe('each limitation is this difference and no other', () => {
       `- ${notice},"payment":{"id":<payment 1>,"state":"","type":""},${INFO}}`,
       `+ ${notice},"payment":{"state":"","type":""},${INFO}}`,
     ]);
-    // The terminal is not kept from the next sale by it: asking for one ends the wait.
+    // A sale in this state does not block the terminal: the next create ends the wait.
     const wanted = await compare([
       create(SALE),
       { person: 'confirm_needed' },

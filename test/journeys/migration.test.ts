@@ -1,4 +1,4 @@
-/** A whole migration of four merchants on the virtual clock: the story of `npm run demo`, scene by scene, with every expectation. */
+/** A whole migration of four merchants on the virtual clock: `npm run demo`, scene by scene, with all its checks. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ describe('the papers', () => {
   test('cover two weeks of the virtual clock', () => {
     const { period } = JSON.parse(readFileSync(join(output, 'fleet.json'), 'utf8')) as {
       period: { since: string; until: string };
-    }; // the report's own form
+    }; // the report's shape
     expect(Date.parse(period.until) - Date.parse(period.since)).toBeGreaterThan(10 * 86_400_000);
   });
 

@@ -1,23 +1,23 @@
-/** A till that behaves as Odoo's `pos_mercado_pago` does; written from `docs/field-notes.md` Point §4.1, finding 3 and finding 9. */
+/** A till like Odoo's `pos_mercado_pago`; written from `docs/field-notes.md` Point §4.1, finding 3 and finding 9. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { request } from 'undici';
 
-/** JSON as the till gets it: it looks for keys, never at the HTTP status. */
+/** An answer's JSON: the till tests for keys and ignores the HTTP status. */
 type Reply = Record<string, unknown>;
 
 export type Line =
   | { kind: 'done'; payment_id: number }
-  /** The card was refused: the intent is FINISHED, its payment is not approved. */
+  /** The card was declined: the intent is FINISHED and its payment is not approved. */
   | { kind: 'refused' }
   | { kind: 'canceled' }
-  /** "Unknown payment status": the cashier must look at the terminal; nothing is taken as paid. */
+  /** "Unknown payment status": the cashier must check the terminal; the sale does not count as paid. */
   | { kind: 'unknown status'; state: unknown }
   | { kind: 'not created'; message: unknown };
 
-/** What one webhook led to, as seen from inside its handler. */
+/** Result of one webhook inside its handler. */
 export interface Handled {
   answered: number;
   body: Reply;
@@ -29,14 +29,14 @@ export interface Handled {
 export interface OdooTill {
   webhook_url: string;
   handled: Handled[];
-  /** Raises unless the answer has `operating_mode` PDV at the top level. */
+  /** @throws Error unless the answer has `operating_mode` PDV at the top level. */
   forcePdv(device: string): Promise<void>;
   /** The device whose id contains the serial number on the label. */
   findDevice(serial: string): Promise<string>;
   create(device: string, amount: number, reference: string): Promise<Reply>;
   /**
-   * Concludes the payment line of this intent, from what it reads after a webhook came: that of the intent, or any other
-   * that comes while the line waits, because the till takes each as one about its open line.
+   * Concludes the open payment line with the state it reads after a webhook. Any webhook that arrives meanwhile counts,
+   * because the till takes each as one about its open line.
    */
   conclude(intent_id: string): Promise<Line>;
   cancel(device: string, intent_id: string): Promise<'canceled' | 'cancel on terminal' | 'not found'>;
@@ -48,9 +48,9 @@ export interface OdooSettings {
   door_url: string;
   token: string;
   webhook_secret: string;
-  /** What a reference of this till looks like; others are answered with 400. */
+  /** Form of this till's references; webhooks with another form are answered with 400. */
   reference_pattern?: RegExp;
-  /** How long a webhook is on its way through the shop's network before the till sees it. */
+  /** Delay of webhooks in the shop's network before the till receives them. */
   webhook_delay_ms?: number;
 }
 
@@ -58,7 +58,7 @@ const TIMEOUT_MS = 10_000;
 const PLATFORM_ID = 'dev_cdf1cfac242111ef9fdebe8d845d0987';
 /** `{session}_{method}_{uuid}` since 18.0. */
 const REFERENCE = /^\d+_\d+_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** Sometimes the legacy webhook came while the intent still said ON_TERMINAL. */
+/** A legacy webhook sometimes arrived while the intent was still ON_TERMINAL. */
 const RETRIES = 5;
 const RETRY_MS = 1_000;
 
@@ -82,7 +82,7 @@ export async function startOdooTill(settings: OdooSettings): Promise<OdooTill> {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   return {
     webhook_url: `http://127.0.0.1:${port}/pos_mercado_pago/notification`,
     handled,
@@ -94,14 +94,14 @@ export async function startOdooTill(settings: OdooSettings): Promise<OdooTill> {
     async findDevice(serial) {
       const reply = await ask('GET', '/point/integration-api/devices');
       if (!('devices' in reply)) throw new Error(String(reply.message));
-      const devices = reply.devices as { id: string }[]; // trusted as the till trusts it
+      const devices = reply.devices as { id: string }[]; // the till does not check it either
       const device = devices.find(({ id }) => id.includes(serial));
       if (device === undefined) throw new Error('The terminal serial number is not registered');
       return device.id;
     },
     create: (device, amount, reference) =>
       ask('POST', `/point/integration-api/devices/${device}/payment-intents`, {
-        amount: Number.parseInt(String(amount * 100), 10), // a cent short for some prices, as theirs
+        amount: Number.parseInt(String(amount * 100), 10), // one cent short for some prices, as in Odoo
         additional_info: { external_reference: reference, print_on_terminal: true },
       }),
     async conclude(intent_id) {
@@ -122,7 +122,7 @@ export async function startOdooTill(settings: OdooSettings): Promise<OdooTill> {
   };
 }
 
-/** A JSON body on every method, the platform's header on every call, and no look at the HTTP status. */
+/** A JSON body with every method, the platform header on every call, no check of the HTTP status. */
 async function askVendor(
   { door_url, token }: OdooSettings,
   method: string,
@@ -130,7 +130,7 @@ async function askVendor(
   payload: object,
 ): Promise<Reply> {
   const answer = await request(door_url + path, {
-    method: method as 'GET', // one of the four that this till uses
+    method: method as 'GET', // one of the till's four methods
     headers: {
       authorization: `Bearer ${token}`,
       'x-platform-id': PLATFORM_ID,
@@ -145,7 +145,7 @@ async function askVendor(
   return jsonOrNull(text) ?? { errorMessage: text };
 }
 
-/** 400 without the headers or the reference, 401 for a false signature over the id of the body, 200 otherwise. */
+/** 400 without the headers or the reference, 401 for a wrong signature over the body's id, otherwise 200. */
 function judgeWebhook(settings: OdooSettings, headers: IncomingHttpHeaders, body: Reply): number {
   const request_id = headers['x-request-id'];
   const [, ts, v1] = /^ts=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['x-signature'] ?? '')) ?? [];
@@ -172,19 +172,19 @@ async function settledIntent(read: OdooTill['read'], intent_id: string): Promise
   return intent;
 }
 
-/** FINISHED alone is not paid: the payment itself must be approved. */
+/** FINISHED is not yet paid: the payment itself must be approved. */
 async function concluded(intent: Reply, readPayment: (payment_id: unknown) => Promise<Reply>): Promise<Line> {
   const { state } = intent;
   if (state === 'CANCELED') return { kind: 'canceled' };
   if (state !== 'FINISHED' && state !== 'PROCESSED') return { kind: 'unknown status', state };
-  const payment_id = (intent.payment as { id: number }).id; // throws without a payment, as theirs
+  const payment_id = (intent.payment as { id: number }).id; // throws without a payment, as in Odoo
   const payment = await readPayment(payment_id);
   return payment.status === 'approved' ? { kind: 'done', payment_id } : { kind: 'refused' };
 }
 
 function jsonOrNull(text: string): Reply | null {
   try {
-    return JSON.parse(text) as Reply; // looked at by key only
+    return JSON.parse(text) as Reply; // read by key only
   } catch {
     return null;
   }

@@ -1,4 +1,4 @@
-/** A till in Odoo's style, which only works when signed webhooks come and tell the truth (`docs/field-notes.md` Point §4.1). */
+/** A till in Odoo's style, which depends on signed and truthful webhooks (`docs/field-notes.md` Point §4.1). */
 import { randomUUID } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import { type OdooSettings, type OdooTill, startOdooTill } from './odoo-till.ts'
 
 const SECRET = 'secret-of-this-merchants-panel';
 
-/** No look of Puente's own comes in between. */
+/** Puente polls no order during these tests. */
 const NO_LOOKS = { PUENTE_RECONCILE_POINT_INTERVAL_MS: '60000' };
 
 let bench: Bench;
@@ -223,7 +223,7 @@ describe('the sale before, whose outcome stands on the terminal alone', () => {
       for (const amount of [30, 35]) {
         await bench.atTerminal('confirm_needed');
         expect(await till.create(DEVICE, amount, newReference())).toMatchObject({ error: '2205' });
-        await sale(amount); // the first attempt is still under way
+        await sale(amount); // the first attempt is still pending
       }
       expect(await noticeStates()).toEqual(['pending', 'pending']);
     });
@@ -282,7 +282,7 @@ describe('the sale before, whose outcome stands on the terminal alone', () => {
   });
 });
 
-/** How the Point notices of this merchant stand, newest first. */
+/** States of this merchant's Point notices, newest first. */
 async function noticeStates(): Promise<unknown[]> {
   const { body } = await bench.ops('/api/notices?topic=point');
   return (body as { notices: { state: unknown }[] }).notices.map(({ state }) => state); // the ops door's own form
@@ -290,7 +290,7 @@ async function noticeStates(): Promise<unknown[]> {
 
 interface Receiver {
   url: string;
-  /** How many notices have come. */
+  /** Number of notices received. */
   calls(): number;
   close(): Promise<void>;
 }
@@ -302,7 +302,7 @@ async function startReceiver(answer: (response: ServerResponse) => void): Promis
     answer(response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   return {
     url: `http://127.0.0.1:${port}/`,
     calls: () => calls,

@@ -1,4 +1,4 @@
-/** What every QR family does alike, chapter by chapter, each leaving the till without an order. */
+/** Chapters common to every QR family; each leaves the till without an order. */
 import { buyer, create, type QrFamily, type QrSite, read, remove } from './qr-sales.ts';
 import type { QrStep } from './qr-till-script.ts';
 
@@ -22,7 +22,7 @@ function sale({ family, site, reference }: Subject, changes: object = {}, header
   return [create(family, family.body(site, { external_reference: reference, ...changes }), headers), OPENED];
 }
 
-/** Ends what the till has: by the till where it can, by the buyer's money otherwise. */
+/** Ends the current sale: by the till where its family can remove it, otherwise by a payment. */
 function end(subject: Subject): QrStep[] {
   const { family } = subject;
   return family.remove === null ? [buyer(family, 'pay'), PAID] : [...remove(family), ENDED];
@@ -265,7 +265,7 @@ export const commonChapters: Readonly<Record<string, Chapter>> = {
     const { family, site, reference } = subject;
     const body = family.body(site, { external_reference: reference });
     const token = `access_token=APP_USR-4004001-112026-00000000000000000000000000000a01-${site.merchant}`;
-    const odd = (step: QrStep, changes: object): QrStep => ({ ...step, ...changes }) as QrStep; // a call stays a call
+    const odd = (step: QrStep, changes: object): QrStep => ({ ...step, ...changes }) as QrStep; // still a call
     return [
       { call: `${family.create}?${token}`, body, token: null },
       OPENED,
@@ -320,12 +320,12 @@ const isV1 = ({ family }: Subject): boolean => family.name.startsWith('v1');
 const siteId = ({ site }: Subject): string => siteIds[site.currency] ?? '';
 const siteIds: Readonly<Record<string, string>> = { ARS: 'MLA', BRL: 'MLB', CLP: 'MLC', UYU: 'MLU' };
 
-/** The same reference again with another body, so that it is no retry of the first. */
+/** A body that differs from the first under the same reference, so it is not a retry. */
 const subjectMark = ({ site, family }: Subject): object => (family.name.startsWith('v1') ? {} : { title: site.name });
 const otherMark = ({ site, family }: Subject): object =>
   family.name.startsWith('v1') ? { sponsor_id: 700900900 } : { title: `${site.name} again` };
 
-/** What a till's own code alone can show. */
+/** Chapters for families that show on a till's printed code. */
 export const tillChapters: Readonly<Record<string, Chapter>> = {
   'created again: replaced': (subject) => [
     ...sale(subject),

@@ -1,9 +1,9 @@
-/** Tills and receivers as public code has them (`docs/field-notes.md` QR §2 "What integrators actually check", §7). */
+/** Tills and receivers as in public code (`docs/field-notes.md` QR §2 "What integrators actually check", §7). */
 import { type Answer, call, type Delivery } from '../kit.ts';
 
 type Json = Record<string, unknown>;
 
-/** Where a client's calls go: its one base URL, and its token. */
+/** A client's base URL and token. */
 export interface Connection {
   door_url: string;
   token: string;
@@ -13,10 +13,10 @@ export interface Connection {
 const send = ({ door_url, token }: Connection, method: string, path: string, body?: object): Promise<Answer> =>
   call(door_url + path, { method, token, ...(body === undefined ? {} : { body }) });
 
-/** What one notice led to, as seen from inside its handler. */
+/** Result of one notice inside its handler. */
 export interface Handled {
   topic: string;
-  /** The address that the receiver asked, without the host. */
+  /** The path that the receiver requested. */
   asked: string;
   status: unknown;
   order_status: unknown;
@@ -24,8 +24,8 @@ export interface Handled {
 }
 
 /**
- * The official IPN example: a payment notice leads to the payment and by `order.id` to the merchant order, the other one
- * straight there; paid when what is approved adds up to the total.
+ * The official IPN example. A payment notice leads to the payment and by `order.id` to the merchant order; a merchant
+ * order notice leads straight there. The sale is paid when the approved payments add up to the total.
  */
 export async function handleIpn(connection: Connection, { query, body }: Delivery): Promise<Handled> {
   const topic = query.get('topic') ?? '';
@@ -33,7 +33,7 @@ export async function handleIpn(connection: Connection, { query, body }: Deliver
     topic === 'payment'
       ? await orderOfPayment(connection, query.get('id') ?? '')
       : await orderOfResource(connection, String((body as Json).resource));
-  const payments = order.found.payments as { status: string; transaction_amount: number }[]; // counted without a look, as theirs
+  const payments = order.found.payments as { status: string; transaction_amount: number }[]; // not validated, as in the example
   let paid_amount = 0;
   for (const payment of payments) if (payment.status === 'approved') paid_amount += payment.transaction_amount;
   const { status, order_status } = order.found;
@@ -58,7 +58,7 @@ async function orderOfPayment(connection: Connection, payment_id: string): Promi
   return { asked, found: found.body as Json };
 }
 
-/** Asks the URL of the notice itself, as many receivers do. */
+/** Requests the URL in the notice, as many receivers do. */
 async function orderOfResource({ token }: Connection, resource: string): Promise<FoundOrder> {
   const found = await call(resource, { token });
   if (found.status !== 200) throw new Error(`The resource was not there: ${found.text}`);
@@ -68,7 +68,7 @@ async function orderOfResource({ token }: Connection, resource: string): Promise
 interface Sale {
   reference: string;
   title: string;
-  /** Whole, as these tills send them. */
+  /** In whole units, as these tills send it. */
   total: number;
   notification_url?: string;
 }
@@ -96,14 +96,14 @@ const storeOrder = ({ reference, title, total, notification_url }: Sale): object
 const tillPath = ({ merchant }: Connection, till: string): string =>
   `/instore/qr/seller/collectors/${merchant}/pos/${till}/orders`;
 
-/** A till of the web: removes the current order without reading the answer, puts its sale, and polls for a payment. */
+/** A web till: removes the current order without reading the answer, puts its sale, and polls for a payment. */
 export const pollingTill = (connection: Connection, till: string) => ({
   async charge(sale: Sale): Promise<void> {
     await send(connection, 'DELETE', tillPath(connection, till)).catch(() => undefined);
     const put = await send(connection, 'PUT', tillPath(connection, till), storeOrder(sale));
     if (![200, 201, 204].includes(put.status)) throw new Error(`The order was not taken: ${put.text}`);
   },
-  /** One step of its loop: the status of the newest payment, null while there is none. */
+  /** One poll: the newest payment and its status, null while there is none. */
   async look(reference: string): Promise<{ id: number; status: string } | null> {
     const query = `external_reference=${encodeURIComponent(reference)}&sort=date_created&criteria=desc`;
     const { status, body } = await send(connection, 'GET', `/v1/payments/search?${query}`);
@@ -113,7 +113,7 @@ export const pollingTill = (connection: Connection, till: string) => ({
   },
 });
 
-/** A module of a shop system that takes anything but exactly 204 for a failure, body and all. */
+/** A shop module that treats every answer except an empty 204 as a failure. */
 export async function strictPut(connection: Connection, till: string, sale: Sale): Promise<'shown' | 'failed'> {
   const path = `/instore/qr/seller/collectors/${connection.merchant}/stores/SUC001/pos/${till}/orders`;
   const { status, text } = await send(connection, 'PUT', path, storeOrder(sale));
@@ -130,5 +130,5 @@ export async function makeCode(
   const path = `/instore/orders/qr/seller/collectors/${connection.merchant}/pos/${till}/qrs`;
   const { status, body, text } = await send(connection, method, path, storeOrder(sale));
   if (status < 200 || status > 299) throw new Error(`There is no code: ${text}`);
-  return body as { qr_data: string; in_store_order_id: string }; // used as it comes, as theirs
+  return body as { qr_data: string; in_store_order_id: string }; // not validated, as in public code
 }

@@ -1,9 +1,9 @@
-/** Reads the text of a QR code as a wallet does: EMVCo fields and their checksum, written from the public specification. */
+/** Reads the text of a QR code as a wallet does: EMVCo fields and checksum, written from the public specification. */
 
-/** By tag, two digits; a value of one field may be read again for its own fields. */
+/** Values by two-digit tag; a value may hold fields of its own. */
 type EmvFields = ReadonlyMap<string, string>;
 
-/** @throws Error unless the text is fields from its first letter to its last, the checksum is the last one, and holds. */
+/** @throws Error unless the whole text is fields and ends in a correct checksum. */
 export function readCode(text: string): EmvFields {
   const fields = readFields(text);
   if ([...fields.keys()].at(-1) !== '63') throw new Error('The checksum is not the last field');
@@ -13,7 +13,7 @@ export function readCode(text: string): EmvFields {
   return fields;
 }
 
-/** Tag in two digits, length in two, value. */
+/** A field is a tag of two digits, a length of two digits, and a value. */
 export function readFields(text: string): EmvFields {
   const fields = new Map<string, string>();
   for (let at = 0; at < text.length; ) {
@@ -29,7 +29,7 @@ export function readFields(text: string): EmvFields {
   return fields;
 }
 
-/** Polynomial 0x1021, beginning with 0xFFFF, nothing reflected. */
+/** CRC-16 with polynomial 0x1021, initial value 0xFFFF, no reflection. */
 function crc16(text: string): number {
   let sum = 0xffff;
   for (const byte of new TextEncoder().encode(text)) {

@@ -1,4 +1,4 @@
-/** One QR till script per family against the legacy API and through Puente: what a till and its receiver see is the same. */
+/** One QR till script per family on the legacy API and through Puente: till and receiver see the same. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { commonChapters, tillChapters } from './qr-chapters.ts';
 import { refusalChapters } from './qr-refusals.ts';
@@ -8,13 +8,13 @@ import { inEachQrWay } from './qr-worlds.ts';
 import type { Transcript } from './till-script.ts';
 import type { Way } from './worlds.ts';
 
-/** Every path of every family where one site is enough, and each kind of answer in the others. */
+/** All families on one site, one family per kind of answer on the others. */
 const familiesOf = (site: QrSite): readonly QrFamily[] => (site === argentina ? qrFamilies : [v1, v2, hybrid, dynamic]);
-/** Refusals differ by the decimals of the currency alone. */
+/** Refusals differ only by the decimals of the currency. */
 const refusalsOf = (site: QrSite): Record<string, QrStep[]> =>
   site === argentina || site.currency === 'CLP' ? refusalChapters(site) : {};
 
-/** Nothing here takes longer than a second; three worlds are started, one after the other. */
+/** Each step takes less than a second, but three worlds start one after the other. */
 const LIMIT_MS = 240_000;
 
 describe.each(qrSites)('$name', (site) => {

@@ -1,4 +1,4 @@
-/** Whole sales by QR code as real tills and receivers make them, proxied and translated (`docs/field-notes.md` QR §7). */
+/** Whole QR sales as real tills and receivers make them, proxied and translated (`docs/field-notes.md` QR §7). */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ARGENTINA, BRAZIL, call, eventually } from '../kit.ts';
 import { makeCode, pollingTill, strictPut } from './qr-clients.ts';
@@ -7,7 +7,7 @@ import { openShop, type Shop, type Stage } from './qr-shop.ts';
 
 const TILL = 'SUC001POS001';
 const stages: readonly Stage[] = ['orders', 'legacy'];
-/** Starting Puente on a busy machine takes the most of it. */
+/** Most of it is the start of Puente on a busy machine. */
 const LIMIT_MS = 30_000;
 
 describe.each(stages)('stage %s', (stage) => {
@@ -34,13 +34,12 @@ describe.each(stages)('stage %s', (stage) => {
     expect(created).toMatchObject({ status: 200, body: { total_amount: 340.99 } });
     await shop.handledAtLeast(1);
     expect(shop.handled[0]).toMatchObject({ topic: 'merchant_order', status: 'opened', verdict: 'not paid' });
-
     await shop.buyer('pay', TILL);
     const [, ...later] = await shop.handledAtLeast(3);
     expect(later.map(({ topic }) => topic).sort()).toEqual(['merchant_order', 'payment']);
     for (const handled of later) {
       expect(handled).toMatchObject({ status: 'closed', order_status: 'paid', verdict: 'release the item' });
-      // The payment leads to the same merchant order that the other notice names.
+      // The payment notice leads to the same merchant order as the other notice.
       expect(handled.asked).toBe(shop.handled[0]?.asked);
     }
     expect(receiver.received.map(({ query }) => query.get('tenant'))).toEqual(['3', '3', '3']);
@@ -106,7 +105,6 @@ describe.each(stages)('stage %s', (stage) => {
     const code = readCode(first.qr_data);
     expect([code.get('00'), code.get('53'), code.get('54'), code.get('58')]).toEqual(['01', '032', '1500.00', 'AR']);
     expect(readFields(code.get('43') ?? '').get('00')).toBe('COM.MERCADOLIBRE');
-
     await shop.buyerOf('pay', payableOf(shop, second.qr_data));
     await shop.handledAtLeast(4);
     const read = await shop.bench.till('/merchant_orders/search?external_reference=D2');
@@ -150,7 +148,7 @@ describe.each(stages)('stage %s', (stage) => {
       });
     const part = await refund({ amount: 100.5 }, 'one');
     expect(part).toMatchObject({ status: 201, body: { amount: 100.5, status: 'approved', payment_id: found?.id } });
-    // Repeated with its key it is the same refund, without one it is another.
+    // With the same key it is the same refund; without a key it is a new one.
     expect((await refund({ amount: 100.5 }, 'one')).body).toMatchObject({ id: (part.body as { id: number }).id });
     const second = await refund({ amount: 100.5 });
     expect((second.body as { id: number }).id).not.toBe((part.body as { id: number }).id);
@@ -179,7 +177,7 @@ test('Brazil: any bank pays the code by its Pix location', async () => {
   }
 });
 
-/** A wallet finds the payment by what the code says. */
+/** Finds the payment as a wallet does: by the text of the code. */
 function payableOf({ bench }: Shop, qr_data: string): string {
   const { world } = bench.sandbox;
   const order = [...world.orders.values()].find(({ place }) => place.type === 'qr' && place.qr_data === qr_data);

@@ -1,4 +1,4 @@
-/** What every test of a QR limitation starts from: one script in two worlds, and what differs in what they tell. */
+/** Shared by the tests of QR limitations: runs one script in two worlds and compares the transcripts. */
 import { expect } from 'vitest';
 import { call, tokenOf } from '../kit.ts';
 import { isOfPoint, limitationsOf } from './limitation-hits.ts';
@@ -12,7 +12,7 @@ export const { limitation, limitations, shown } = limitationsOf((id) => !isOfPoi
 
 type Run = (till: QrTill, world: OpenQrWorld) => Promise<string[]>;
 
-/** What differs between the legacy API (`-`) and Puente on the orders lane (`+`), equal heads and tails left out. */
+/** The differences between the legacy API (`-`) and Puente on the orders lane (`+`), without equal heads and tails. */
 export async function compare(run: QrStep[] | Run, options: Partial<WorldOptions> = {}): Promise<string[]> {
   const told = await inEachQrWay({ merchant: argentina.merchant, ...options }, ['direct', 'orders'], (world) => {
     const till = newQrTill(world, true);
@@ -21,7 +21,7 @@ export async function compare(run: QrStep[] | Run, options: Partial<WorldOptions
   return narrowDifferences(told.direct, told.orders);
 }
 
-/** The same in each way. */
+/** Runs the same function on the legacy API and on the orders lane. */
 export function each<T>(
   run: (till: QrTill, world: OpenQrWorld) => Promise<T>,
   options: Partial<WorldOptions> = {},
@@ -44,20 +44,20 @@ export const REFUND: QrStep = { call: 'POST /v1/payments/{payment}/refunds', bod
 export const NOTHING_SHOWN =
   '< 404 application/json {"error":"point_of_sale_in_store_order_not_found","message":"Point of sale has no in store order","status":404,"causes":[]}';
 
-/** The till's own reads, and nothing of what others did. */
+/** A read with the till's token, outside the transcript. */
 export async function ask(world: OpenQrWorld, path: string, more: object = {}): Promise<Record<string, unknown>> {
   const answer = await call(world.door_url + path, { token: tokenOf(world.merchant), ...more });
-  return answer.body as Record<string, unknown>; // looked at by key only
+  return answer.body as Record<string, unknown>; // read by key only
 }
 
-/** What the sandbox keeps of the newest order, as the orders API shows it; nothing where there is none. */
+/** The newest order as the orders API shows it; an empty answer without one. */
 export async function newestOrder(world: OpenQrWorld): Promise<Record<string, unknown>> {
   const id = [...world.bench.sandbox.world.orders.keys()].at(-1);
   const answer = await call(`${world.control_url}/v1/orders/${id}`, { token: tokenOf(world.merchant) });
-  return answer.body as Record<string, unknown>; // looked at by key only
+  return answer.body as Record<string, unknown>; // read by key only
 }
 
-/** Answers of the new service that never arrive, though what was asked for has happened. */
+/** Loses answers of the orders API after the request has taken effect. */
 export async function loseAnswers(world: OpenQrWorld, method: string, path: string): Promise<void> {
   const rule = { method, path, kind: 'reset', when: 'after', times: 'always' };
   expect((await call(`${world.control_url}/_sandbox/faults`, { body: rule })).status).toBe(201);

@@ -30,7 +30,7 @@ import { narrowDifferences } from './transcript.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** Sales made together. */
+/** Sales created in parallel. */
 const BATCH = 20;
 
 describe('sales', () => {
@@ -39,7 +39,7 @@ describe('sales', () => {
       const first = await till.run([sale(v2), OPENED]);
       const rule = { method: 'POST', path: '/v1/orders', kind: 'error', status: 400, code: 'bad_request' };
       await call(`${world.control_url}/_sandbox/faults`, { body: rule });
-      // Legacy has no such fault, so the second sale is one that it refuses by itself.
+      // Legacy has no such fault, so there the second sale has a wrong total.
       const body = v2.body(argentina, { external_reference: 'SECOND' });
       const bad = world.door_url === world.control_url ? { ...body, total_amount: 1 } : body;
       await ask(world, `/instore/qr/seller/collectors/${world.merchant}/pos/SUC001POS001/orders`, {
@@ -77,7 +77,7 @@ describe('sales', () => {
   limitation('LIM-23', async () => {
     const items = Array.from({ length: 12 }, (_none, index) => ({ ...v2Item(argentina), title: `Item ${index + 1}` }));
     const body = { items, total_amount: 12 * argentina.total };
-    // The buyer alone is missing, which is LIM-38.
+    // Only the payer is missing, which is LIM-38.
     expect(await compare([sale(v2, body), OPENED, ...read(v2), ...pay(v2), MERCHANT_ORDER])).toEqual([
       '- …"payer":{"id":700900001,"email":""}…',
       '+ …"payer":null…',
@@ -224,7 +224,7 @@ describe('merchant orders', () => {
       await call(`${world.control_url}/_sandbox/settings`, { method: 'PUT', body: birth });
       await till.run([sale(v1)]);
       const { elements } = await ask(world, '/merchant_orders/search?external_reference=INV-0001');
-      return elements as { id: number }[] | null; // what a search answers
+      return elements as { id: number }[] | null; // a search's elements
     });
     expect(direct).toBeNull();
     expect(orders).toHaveLength(1);
@@ -249,7 +249,7 @@ describe('merchant orders', () => {
       await till.run([sale(v1), OPENED, ...pay(v1)]);
       const timesOf = async (): Promise<unknown> => {
         const found = await ask(world, '/merchant_orders/search?external_reference=INV-0001');
-        const [{ payments }] = found.elements as [{ payments: [{ date_created: string; date_approved: string }] }]; // one was paid
+        const [{ payments }] = found.elements as [{ payments: [{ date_created: string; date_approved: string }] }]; // one is paid
         return [payments[0].date_created, payments[0].date_approved];
       };
       const before = await timesOf();
@@ -273,7 +273,7 @@ describe('merchant orders', () => {
     const written = await each(async (till, world) => {
       await till.run([sale(v1), OPENED]);
       const { elements } = await ask(world, '/merchant_orders/search?external_reference=INV-0001');
-      const [{ id }] = elements as [{ id: number }]; // it was opened
+      const [{ id }] = elements as [{ id: number }]; // the order is open
       const paths = [
         ['PUT', `/merchant_orders/${id}`],
         ['POST', '/merchant_orders'],
@@ -350,11 +350,11 @@ describe('payments', () => {
       await till.run([sale(v2), OPENED, ...pay(v2)]);
       const { received } = world.receiver;
       const id = received.find(({ query }) => query.get('topic') === 'payment')?.query.get('id');
-      // As the Node SDK 0.5.0 reads it, and finds it.
+      // The Node SDK 0.5.0 reads it this way.
       const { collection } = await ask(world, `/collections/notifications/${id}`);
       const { results } = await ask(world, '/collections/search?external_reference=INV-0001');
       expect(results).toEqual([{ collection }]);
-      return collection as Record<string, object>; // of the vendor's own shape
+      return collection as Record<string, object>; // the vendor's shape
     });
     expect(Object.keys(direct).filter((name) => !(name in orders))).toEqual(['marketplace']);
     expect(Object.keys(orders).filter((name) => !(name in direct))).toEqual([]);
@@ -423,7 +423,7 @@ describe('payments', () => {
     expect(statuses).toEqual(['- < 201', '+ < 504', '- < 201', '+ < 409']);
     expect(found.at(1)).toContain('"error":"gateway_timeout"');
     expect(found.at(3)).toContain('"message":"A refund of the payment is in progress"');
-    // Asked for a third time it is made, once; to legacy that was a third refund.
+    // The third request makes the refund, once; at legacy it was a third refund.
     expect(found).toHaveLength(6);
     expect(found.at(4)).toContain('<refund 3>');
     expect(found.at(5)).not.toContain('<refund 2>');
@@ -450,7 +450,7 @@ describe('payments', () => {
   });
 
   limitation('LIM-59', async () => {
-    // A receiver that acknowledges the notice of a refund shows that the refund is known; here nobody listens.
+    // A receiver's acknowledgement would make the refund known to the till, so here no receiver listens.
     const unheard = sale(v2, { notification_url: 'http://127.0.0.1:9/nobody' });
     const payment: QrStep = {
       poll: 'GET /v1/payments/search?external_reference=INV-0001',
@@ -486,7 +486,7 @@ describe('payments', () => {
         await call(`${world.door_url}/point/integration-api/payment-intents/${id}`, { token });
         return [...before, await cancel()];
       },
-      { settings: { notice_url: null } }, // a receiver would show that the end is known
+      { settings: { notice_url: null } }, // a receiver would make the end known to the till
     );
     expect(statuses).toEqual({ direct: [200, 404, 404], orders: [200, 200, 404] });
   });
@@ -507,7 +507,7 @@ describe('notices and refusals', () => {
         async (_till, world) => {
           const { control_url, merchant, receiver, receiver_url, door_url } = world;
           const secret = 'notice-secret-of-the-till';
-          // The panel's choice: webhooks of intents, and of payments.
+          // The panel is set to webhooks of intents and of payments.
           const panel = { url: receiver_url, topic: dialect, ipn_url: `${receiver_url}?source_news=webhooks`, secret };
           const path = `${control_url}/_sandbox/legacy/merchants/${merchant}/notifications`;
           expect((await call(path, { method: 'PUT', body: panel })).status).toBe(200);
@@ -619,7 +619,7 @@ describe('what is said', () => {
 });
 
 describe('heads', () => {
-  /** The statuses of calls that no table knows, after a sale. */
+  /** Statuses of requests that no table knows, after a sale. */
   const answersTo = (lines: string[]) =>
     each(async (till, world) => {
       await till.run([sale(v1), OPENED]);
@@ -676,9 +676,9 @@ describe('HTTP that is carried', () => {
     puente: string[];
   }
 
-  /** What a till is answered, and what legacy received, directly and through Puente, for each request and legacy's answer to it. */
+  /** The till's answer and legacy's request, directly and through Puente, for each request with legacy's answer. */
   async function carried(exchanges: [request: string, answer: string][]): Promise<Carried[]> {
-    await each((till) => till.run([sale(v1), OPENED])); // whose report names what nobody can count
+    await each((till) => till.run([sale(v1), OPENED])); // its report names the limitations that cannot be counted
     let answer = '';
     const upstream = await startRawUpstream((_request, socket) => void socket.end(answer, 'latin1'));
     const puente = await startOutside(upstream.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });

@@ -1,4 +1,4 @@
-/** What each QR family refuses: bodies field by field, and paths that name somebody else's till or none. */
+/** Calls that each QR family refuses: bodies field by field, and paths with a till of another merchant or of none. */
 import { BRAZIL } from '../kit.ts';
 import {
   create,
@@ -18,7 +18,7 @@ import type { QrStep } from './qr-till-script.ts';
 
 const UNKNOWN_TOKEN = 'APP_USR-4004001-112026-0000000000000000000000000000beef';
 
-/** Bodies that each way refuses alike, before anything is on the till. */
+/** Bodies that all three routes refuse alike, before the till shows an order. */
 const refusedBodies: Readonly<Record<string, (site: QrSite) => unknown[]>> = {
   'v1, the whole': (site) => [
     '',
@@ -113,7 +113,7 @@ const v2Changes: readonly object[] = [
   { description: 5 },
 ];
 
-/** A family of bodies goes through each way of sending them. */
+/** Chapters that send each refused body through each call of its family. */
 export function refusalChapters(site: QrSite): Record<string, QrStep[]> {
   const chapters: Record<string, QrStep[]> = {};
   for (const [name, bodies] of Object.entries(refusedBodies)) {
@@ -130,10 +130,10 @@ export function refusalChapters(site: QrSite): Record<string, QrStep[]> {
   return chapters;
 }
 
-/** Tokens, and a path user that is not the token's. */
+/** Missing and unknown tokens, and a path user that does not own the token. */
 function foreign(family: QrFamily, site: QrSite): QrStep[] {
   const body = family.body(site);
-  const calls = [create(family, body), ...read(family), ...remove(family)] as Extract<QrStep, { call: string }>[]; // none of them is a buyer's
+  const calls = [create(family, body), ...read(family), ...remove(family)] as Extract<QrStep, { call: string }>[]; // none is a buyer's step
   const other = site.merchant === BRAZIL ? '700100200' : BRAZIL;
   const named = calls.filter(({ call }) => call.includes('{merchant}'));
   return [

@@ -1,4 +1,4 @@
-/** The legacy QR families as tills use them: paths, and bodies that each site accepts. Source: `docs/field-notes.md` QR §1. */
+/** The legacy QR families as tills use them: paths, and bodies accepted by each site (`docs/field-notes.md` QR §1). */
 import { ARGENTINA, BRAZIL, CHILE, URUGUAY } from '../kit.ts';
 import type { QrStep } from './qr-till-script.ts';
 
@@ -6,11 +6,11 @@ export interface QrSite {
   name: string;
   merchant: string;
   currency: string;
-  /** Of one piece, as the till writes it. */
+  /** Price of one piece, as the till writes it. */
   unit_price: number;
-  /** Of the sale below: two pieces. */
+  /** Total of the sale below: two pieces. */
   total: number;
-  /** What a partial refund gives back. */
+  /** Amount of a partial refund. */
   part: number;
 }
 
@@ -32,12 +32,11 @@ export const qrSites: readonly QrSite[] = [
 export interface QrFamily {
   name: string;
   create: string;
-  /** Null where legacy could neither fetch nor delete. */
+  /** Null where legacy had no such call. */
   get: string | null;
   remove: string | null;
-  /** Whether what was created shows on the till's printed code. */
+  /** Whether the sale shows on the till's printed code. */
   on_till: boolean;
-  /** A sale that the site accepts. */
   body(site: QrSite, changes?: object): Record<string, unknown>;
 }
 
@@ -121,9 +120,9 @@ export const create = (
   body,
   ...(headers === undefined ? {} : { headers }),
 });
-/** Nothing where the family can't. */
+/** No step where the family has no read. */
 export const read = ({ get }: QrFamily): QrStep[] => (get === null ? [] : [{ call: get }]);
 export const remove = (family: QrFamily): QrStep[] => (family.remove === null ? [] : [{ call: family.remove }]);
-/** At the till's own code, or at the one that was made. */
+/** The buyer at the till's printed code, or at the code that was made. */
 export const buyer = (family: QrFamily, action: string, options: object = {}): QrStep =>
   family.on_till ? { buyer: action, options } : { buyer: action, code: true, options };

@@ -1,4 +1,4 @@
-/** A shop with tills and a receiver of IPN behind Puente, on either stage, and its buyers. */
+/** A shop with tills, an IPN receiver and buyers, behind Puente on either stage. */
 import {
   type Bench,
   call,
@@ -17,14 +17,14 @@ export interface Shop {
   bench: Bench;
   connection: Connection;
   receiver: Receiver;
-  /** What each notice led to, oldest first; a notice whose handler failed is answered with 500 and not in here. */
+  /** Results of handled notices, oldest first; a notice whose handler failed is answered with 500 and is not listed. */
   handled: Handled[];
   failures: string[];
-  /** The buyer at the printed code of a till. */
+  /** The buyer acts at the printed code of a till. */
   buyer(action: string, till: string, options?: object): Promise<void>;
-  /** The buyer with something of an id of its own: an order's, or a legacy one's. */
+  /** The buyer acts on an order or legacy order of this id. */
   buyerOf(action: string, payable_id: string): Promise<void>;
-  /** Resolves with what was handled when it is that many. */
+  /** Resolves when at least `count` notices were handled. */
   handledAtLeast(count: number): Promise<Handled[]>;
   close(): Promise<void>;
 }
@@ -45,7 +45,7 @@ export async function openShop(stage: Stage, merchant: string): Promise<Shop> {
   });
   const bench = await startBench({ PUENTE_ROUTING_DEFAULT_STAGE: stage });
   connection = { door_url: bench.app.public_url, token: tokenOf(merchant), merchant };
-  // The vendor's host name leads to Puente where a shop is attached by its name; here the setting says so.
+  // An attached shop reaches Puente by the vendor's host name; here a setting does that.
   await bench.control('/settings', { method: 'PUT', body: { ipn_resource_base: bench.app.public_url } });
   const act = async (path: string, options: object): Promise<void> => {
     const { status, text } = await call(`${bench.sandbox.url}/_sandbox/${path}`, { body: options });

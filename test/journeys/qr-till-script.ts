@@ -1,53 +1,50 @@
-/** One QR till script for every world: a list of steps, and the transcript of what a till and its receiver see. */
+/** A QR till script that runs in every world: steps, and the transcript of what a till and its receiver see. */
 import { type Answer, call, type Delivery, tokenOf } from '../kit.ts';
 import type { Transcript } from './till-script.ts';
 import { qrNormaliser, shownAnswer, shownBody, shownDelivery } from './transcript.ts';
 
-/** What a till or its buyer does. Names in braces are filled in from what the script has seen. */
+/** A step of a till or its buyer. Names in braces are replaced by values that the script has seen. */
 export type QrStep =
   | { call: string; body?: unknown; headers?: Record<string, string>; token?: string | null }
-  /** Calls until the answer's text has this in it; only that answer is written down. */
+  /** Repeats the call until the answer contains this text; only that answer is recorded. */
   | { poll: string; until: string }
   /** The buyer at the printed code of a till, or, with `code`, at the code that the till showed last. */
   | { buyer: string; till?: string; code?: true; options?: object }
-  /** Virtual time passes. */
   | { advance_ms: number }
-  /** Waits until so many more notices have come, and writes down what came. */
+  /** Waits for this many more notices and records them. */
   | { notices: number };
 
 export interface QrWorld {
-  /** The legacy API, without a trailing slash. */
+  /** URL of the legacy API, without a trailing slash. */
   door_url: string;
-  /** The sandbox's control door. */
   control_url: string;
-  /** Where the receiver of this world's notices is. */
+  /** URL of this world's notice receiver. */
   receiver_url: string;
   merchant: string;
-  /** The internal number of the till. */
+  /** Internal number of the till. */
   till_number: number;
-  /** The time that passes everywhere, epoch milliseconds. */
+  /** The shared virtual time, epoch milliseconds. */
   now(): number;
-  /** Resolves with at least so many notices. */
   notices(count: number): Promise<Delivery[]>;
-  /** The id that the sandbox's control door knows the owner of a code by. */
+  /** Id by which the sandbox's control door finds the owner of a code. */
   payableOf(qr_data: string): string;
-  /** Lets so much virtual time pass everywhere. */
+  /** Advances the virtual time of the sandbox and Puente. */
   advance(duration_ms: number): Promise<void>;
 }
 
 export interface QrTill {
-  /** Takes the steps; names and notices are remembered from one script to the next, ids are counted anew in each. */
+  /** Runs the steps; names and notices are kept between scripts, ids are numbered anew in each. */
   run(script: readonly QrStep[]): Promise<Transcript>;
 }
 
 export const TILL = 'SUC001POS001';
-/** Polls of one step before a test fails; with the pause between them far longer than anything takes. */
+/** Polls of one step before a test fails; with the pause, far longer than any step takes. */
 const MAX_POLLS = 200;
 const POLL_PAUSE_MS = 25;
-/** How far `{soon}` is away, a moment in the form that tills write. */
+/** Distance of `{soon}` from now; `{soon}` is written in the form that tills use. */
 const SOON_MS = 600_000;
 
-/** @param shows_payer whether the transcript has who paid a merchant order (LIM-38). */
+/** @param shows_payer whether the transcript shows the payer of a merchant order (LIM-38). */
 export function newQrTill(world: QrWorld, shows_payer = false): QrTill {
   let normal = qrNormaliser(world.receiver_url, shows_payer);
   const names = new Map<string, string>([
@@ -87,7 +84,7 @@ export function newQrTill(world: QrWorld, shows_payer = false): QrTill {
   };
 }
 
-/** Notices of the same moment overtake each other on the way, in the live service too (`docs/field-notes.md` QR §5.1). */
+/** Notices of the same moment overtake each other, in production too (`docs/field-notes.md` QR §5.1). */
 function rank({ query, text }: Delivery): string {
   return `${query.get('topic')} ${query.get('id')?.padStart(20, '0')} ${text}`;
 }
@@ -139,7 +136,7 @@ function filled(text: string, names: ReadonlyMap<string, string>): string {
   });
 }
 
-/** Ids of what an answer tells of: `{merchant_order}` and `{payment}` come with the notices and from searches too. */
+/** Keeps ids of an answer; notices and searches also set `{merchant_order}` and `{payment}`. */
 function remember(names: Map<string, string>, { body }: Answer): void {
   if (typeof body !== 'object' || body === null) return;
   if ('qr_data' in body) names.set('qr_data', String(body.qr_data));

@@ -1,4 +1,4 @@
-/** The three ways a QR till's calls can go, with receivers of IPN and one clock for the sandbox and Puente. */
+/** The three routes of a QR till's calls, with IPN receivers and one clock for the sandbox and Puente. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call } from '../kit.ts';
 import { type QrWorld, TILL } from './qr-till-script.ts';
@@ -10,9 +10,9 @@ export interface OpenQrWorld extends QrWorld {
   close(): Promise<void>;
 }
 
-/** `proxy/sales/event.ts`: one read a second for each order. */
+/** `proxy/sales/events.ts` reads each order at most once a second. */
 const READ_INTERVAL_MS = 1_000;
-/** Nearly all notices that wait for nothing have come by then. */
+/** Nearly all notices without a delay arrive within this time. */
 const SOON_MS = 50;
 
 async function openQrWorld(way: Way, options: WorldOptions): Promise<OpenQrWorld> {
@@ -22,7 +22,7 @@ async function openQrWorld(way: Way, options: WorldOptions): Promise<OpenQrWorld
     sleep: (duration_ms: number) => new Promise<void>((resolve) => setTimeout(resolve, duration_ms)),
   };
   const environment = {
-    // Tills of a script ask faster than people act; LIM-11 and its likes have tests of their own.
+    // Scripts poll faster than people; LIM-11 and similar limitations have their own tests.
     PUENTE_READS_SEARCH_FRESH_MS: '0',
     ...options.environment,
   };
@@ -47,7 +47,7 @@ async function openQrWorld(way: Way, options: WorldOptions): Promise<OpenQrWorld
     advance,
     async notices(count) {
       const come = world.notices(count);
-      // What tells of a QR sale is not signed, and an order that was just read is read again a second later.
+      // Events of QR sales are not signed, and an order that was just read is read again a second later.
       if (way === 'orders' && !(await isSoon(come))) await advance(READ_INTERVAL_MS);
       return come;
     },
@@ -63,7 +63,7 @@ async function isSoon(come: Promise<unknown>): Promise<boolean> {
   return is_soon;
 }
 
-/** A wallet finds the payment by the reference in the code; orders keep the code, and legacy orders are that reference. */
+/** A wallet finds the payment by the reference in the code; orders store the code, legacy orders the reference. */
 function payableOf(bench: OpenWorld['bench'], qr_data: string): string {
   const { world } = bench.sandbox;
   for (const order of world.orders.values()) {
@@ -76,7 +76,7 @@ function payableOf(bench: OpenWorld['bench'], qr_data: string): string {
   return found;
 }
 
-/** Runs something in each of the ways, one world after the other, and closes the worlds. */
+/** Runs `run` in each world, one after the other, and closes the worlds. */
 export function inEachQrWay<T>(
   options: WorldOptions,
   ways: readonly Way[],

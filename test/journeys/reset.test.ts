@@ -1,4 +1,4 @@
-/** After a reset of the sandbox its events still find Puente; the settings of the door are not part of the world. */
+/** After a reset of the sandbox its events still reach Puente, because a reset keeps the settings of the door. */
 import { expect, test } from 'vitest';
 import { ARGENTINA, call, DEVICE, eventually, INTENT, POINT, startBench, startReceiver, tokenOf } from '../kit.ts';
 
@@ -24,7 +24,7 @@ test('a payment that was open at a reset does not hold its terminal', async () =
   const bench = await startBench();
   try {
     const create = () => bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
-    const { id } = (await create()).body as { id: string }; // the door's own form
+    const { id } = (await create()).body as { id: string }; // the id of an intent
     await bench.control('/reset', { method: 'POST' });
     await eventually(
       async () => (await bench.till(`${POINT}/payment-intents/${id}`)).body,
@@ -42,7 +42,7 @@ test('a sandbox that keeps its world goes on with an open payment after a restar
   const kept = { PUENTE_SANDBOX_KEEPS_WORLD: 'true' };
   const first = await startBench(kept);
   const { id } = (await first.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } })).body as {
-    id: string; // the door's own form
+    id: string; // the id of an intent
   };
   await first.app.close();
   const second = await startBench({ ...kept, PUENTE_DATA_DIR: first.data_dir });

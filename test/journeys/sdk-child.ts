@@ -1,8 +1,10 @@
-/** The till's side of the line to its parent: calls of an unchanged SDK one by one, with what it threw as plain data. */
+/**
+ * The child's side of the channel to its parent: runs calls of an unchanged SDK; returns results and errors as data.
+ */
 
 export interface Asked<Call extends string = string> {
   number: number;
-  /** Calls with the same name share one client object, as in a till that makes it once. */
+  /** Calls with the same name share one client object, as in a till that creates its client once. */
   client: string;
   token: string;
   call: Call;
@@ -11,13 +13,12 @@ export interface Asked<Call extends string = string> {
 
 export interface Told {
   number: number;
-  /** What the call resolved to. */
   result?: unknown;
-  /** What it threw. */
+  /** The error that the call threw. */
   error?: { name: string; message: string; status?: number; error?: string; causes?: unknown; cause?: string };
 }
 
-/** Does what the parent asks for until the line is cut. */
+/** Runs the parent's calls until the channel closes. */
 export function answerCalls<Call extends string>(run: (asked: Asked<Call>) => Promise<unknown>): void {
   process.on('message', (asked: Asked<Call>) => {
     void run(asked).then(
@@ -29,7 +30,7 @@ export function answerCalls<Call extends string>(run: (asked: Asked<Call>) => Pr
 
 function described(error: unknown): NonNullable<Told['error']> {
   if (!(error instanceof Error)) return { name: 'not an error', message: String(error) };
-  const { status, error: code, causes } = error as Error & { status?: number; error?: string; causes?: unknown }; // what the SDK's errors carry
+  const { status, error: code, causes } = error as Error & { status?: number; error?: string; causes?: unknown }; // fields of the SDK's errors
   return {
     name: error.name,
     message: error.message,
@@ -40,9 +41,9 @@ function described(error: unknown): NonNullable<Told['error']> {
   };
 }
 
-/** The innermost reason, e.g. why a certificate was not trusted. */
+/** The innermost cause, such as why a certificate was not trusted. */
 function causeOf(error: Error): string {
-  let inner: unknown = (error as Error & { __cause__?: unknown }).__cause__ ?? error; // where the SDK keeps it
+  let inner: unknown = (error as Error & { __cause__?: unknown }).__cause__ ?? error; // where the SDK stores it
   while (inner instanceof Error && inner.cause !== undefined) inner = inner.cause;
   return inner instanceof Error ? `${(inner as NodeJS.ErrnoException).code ?? ''} ${inner.message}` : String(inner);
 }

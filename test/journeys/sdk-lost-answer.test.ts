@@ -1,4 +1,4 @@
-/** A create whose answer was lost is made once and paid once, however its till asks again (`docs/protocol.md` §3.9). */
+/** A create whose answer was lost is made and paid once, however the till retries (`docs/protocol.md` §3.9). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const POS = 'SUC001POS001';
 const INSTORE = `/instore/qr/seller/collectors/${ARGENTINA}/pos/${POS}/orders`;
 const CODES = `/instore/orders/qr/seller/collectors/${ARGENTINA}/pos/${POS}/qrs`;
 const PREFERENCES = `/mpmobile/instore/qr/${ARGENTINA}/${POS}`;
-/** The deadline of the create, and what a loaded machine needs beside it. */
+/** The deadline of the create, plus time for a loaded machine. */
 const PATIENCE_MS = 60_000;
 
 type UpstreamOrder = LossyShop['sandbox']['world']['orders'] extends Map<string, infer Order> ? Order : never;
@@ -32,7 +32,7 @@ function ordersOf({ sandbox }: LossyShop, amount_minor: number): UpstreamOrder[]
   return [...sandbox.world.orders.values()].filter(({ transaction }) => transaction.amount_minor === amount_minor);
 }
 
-/** The order over this amount, once the upstream has it. */
+/** The order with this amount, once upstream has it. */
 async function orderOver(shop: LossyShop, amount_minor: number): Promise<UpstreamOrder> {
   const [order] = await eventually(
     async () => ordersOf(shop, amount_minor),
@@ -42,19 +42,19 @@ async function orderOver(shop: LossyShop, amount_minor: number): Promise<Upstrea
   return order;
 }
 
-/** The customer at the terminal, or the buyer with what the till shows. */
+/** The customer pays at the terminal, or the buyer pays the code. */
 async function pays(shop: LossyShop, { id, place }: UpstreamOrder): Promise<void> {
   await shop.act(place.type === 'point' ? `terminals/${ARGENTINA}/${place.terminal_id}/pay` : `payables/${id}/pay`);
 }
 
-/** One order was made over this amount, and one approved payment; both by the upstream's own books. */
+/** Upstream has one order with this amount and one approved payment. */
 function expectPaidOnce(shop: LossyShop, amount_minor: number): void {
   expect(ordersOf(shop, amount_minor).map(({ status }) => status)).toEqual(['processed']);
   const payments = [...shop.sandbox.world.payments.values()].filter((payment) => payment.amount_minor === amount_minor);
   expect(payments.map(({ status }) => status)).toEqual(['approved']);
 }
 
-/** So many creates were answered 504 so far. */
+/** Creates answered 504 so far. */
 async function createsInDoubt(shop: LossyShop): Promise<number> {
   const { text } = await shop.ops('/metrics');
   return Number(/^puente_total\{what="creates",label="in_doubt"\} (\d+)$/m.exec(text)?.[1] ?? 0);
@@ -86,7 +86,7 @@ describe('the official SDK', () => {
 
   const create = (amount: number, client: string): Promise<SdkAnswer> =>
     till.call('createPaymentIntent', { device_id: DEVICE, request: { amount } }, { client });
-  const retriesOf = ({ sdk_retries }: SdkAnswer): SdkRetry[] => sdk_retries as SdkRetry[]; // as the till's process tells them
+  const retriesOf = ({ sdk_retries }: SdkAnswer): SdkRetry[] => sdk_retries as SdkRetry[]; // as its process returns them
 
   async function expectFinished(sale: SdkAnswer, client: string): Promise<void> {
     const shown = await eventually(
@@ -96,7 +96,7 @@ describe('the official SDK', () => {
     expect(shown).toMatchObject({ id: sale.id, state: 'FINISHED', payment: { id: expect.any(Number) } });
   }
 
-  /** The till has read that the first was paid, so an equal one is a second coffee. */
+  /** The till has read that the first sale was paid, so an equal create is a new sale. */
   async function expectNextIsNew(first: SdkAnswer, amount: number, client: string): Promise<void> {
     const second = await create(amount, client);
     expect(second.id).not.toBe(first.id);
@@ -115,7 +115,7 @@ describe('the official SDK', () => {
       const before = await createsInDoubt(shop);
       const selling = create(amount, 'lost upstream');
       await pays(shop, await orderOver(shop, amount));
-      // Where only a replay can tell of the order, the upstream has to answer again before the SDK gives up.
+      // Without events only a replay finds the order, so upstream must answer again before the SDK gives up.
       if (!are_sent) {
         await eventually(
           () => createsInDoubt(shop),
@@ -126,7 +126,7 @@ describe('the official SDK', () => {
       const sale = await selling;
       const [retry] = retriesOf(sale);
       expect(retry).toMatchObject({ attempt: 1, status: 504 });
-      // The answer says what is safe to do then.
+      // The answer names the safe next step.
       expect(retry?.message).toMatch(/same (?:sale|request|call).*again|again.*same (?:sale|request|call)/i);
       expectPaidOnce(shop, amount);
       await expectFinished(sale, 'lost upstream');
@@ -142,7 +142,7 @@ describe('the official SDK', () => {
     async () => {
       const amount = 1_613;
       const client = 'lost on its way';
-      await till.call('getDevices', {}, { client }); // the connection is there, so what comes next is the answer
+      await till.call('getDevices', {}, { client }); // opens the connection, so the next data is the answer
       const lost = shop.loseNextAnswer();
       const selling = create(amount, client);
       await lost;
@@ -165,7 +165,7 @@ describe('the official SDK', () => {
       const order = await orderOver(shop, amount);
       await pays(shop, order);
       await shop.restart();
-      // The event of the payment may have come while nobody listened; then only a replay can tell.
+      // The event may have been lost during the restart; then only a replay finds the payment.
       shop.mendUpstream();
       const sale = await selling;
       expect(retriesOf(sale).length).toBeGreaterThan(0);
@@ -180,7 +180,7 @@ interface Family {
   name: string;
   method: string;
   path: string;
-  /** Set where a 2xx carries the sale's id. */
+  /** The field of a 2xx answer that holds the sale's id. */
   id: 'id' | 'in_store_order_id' | null;
   body(amount_minor: number): object;
 }
@@ -225,7 +225,7 @@ const losses: readonly Loss[] = ['upstream', 'upstream, no event', 'on its way']
 describe.each(families)('a till of $name', (family) => {
   const { method, path, id, body } = family;
   let shop: LossyShop;
-  /** Every sale has an amount of its own. */
+  /** Every sale has its own amount. */
   let amount_minor = 20_000;
 
   beforeAll(async () => {
@@ -242,7 +242,7 @@ describe.each(families)('a till of $name', (family) => {
   const send = (headers: Record<string, string>): Promise<Answer> =>
     call(shop.door_url + path, { method, body: body(amount_minor), token: tokenOf(ARGENTINA), headers });
 
-  /** The create is made upstream and paid there, and its till does not get the answer. */
+  /** The order is made and paid upstream, and the till does not get the answer. */
   async function loseAnswer(loss: Loss, headers: Record<string, string>): Promise<void> {
     if (loss === 'on its way') {
       const lost = shop.loseNextAnswer();
@@ -259,7 +259,7 @@ describe.each(families)('a till of $name', (family) => {
     shop.mendUpstream();
   }
 
-  /** The same call again, as often as the answer asks for. */
+  /** Repeats the call as long as the answer requests a retry. */
   async function sendAgain(headers: Record<string, string>): Promise<Answer> {
     return eventually(
       () => send(headers),
@@ -283,7 +283,7 @@ describe.each(families)('a till of $name', (family) => {
       const again = await sendAgain(headers);
       expect(again.status, again.text).toBeLessThan(300);
       expectPaidOnce(shop, amount_minor);
-      // And once more, because the till has not shown yet that it knows of it: this answer may be lost too.
+      // Once more: the till has not shown that it knows the sale, so this answer may have been lost too.
       const last = await sendAgain(headers);
       expect(last.status, last.text).toBe(again.status);
       if (id !== null) expect(idIn(last, id)).toBe(idIn(again, id));
@@ -309,14 +309,14 @@ describe.each(families)('a till of $name', (family) => {
     amount_minor += 7;
     const receiver = await startReceiver();
     try {
-      const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // the view of a merchant always has one
+      const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
       const change = { notice_url: receiver.url, reason: 'set by a test', revision };
       expect((await shop.ops(`/api/merchants/${ARGENTINA}`, { method: 'PUT', body: change })).status).toBe(200);
       const first = await send({});
       expect(first.status, first.text).toBeLessThan(300);
       await pays(shop, await orderOver(shop, amount_minor));
       await receiver.waitFor(1);
-      // The notice was taken; that Puente has written it down shows by what an equal create is answered with.
+      // The acknowledgement is stored once an equal create makes a new order.
       await eventually(
         () => send({}),
         ({ status }) => status < 300 && ordersOf(shop, amount_minor).length === 2,
@@ -333,7 +333,7 @@ function idIn({ body }: Answer, name: string): unknown {
   return (body as Record<string, unknown>)[name];
 }
 
-/** A till of Point reads its intent; a till of QR looks for the payment of its reference. */
+/** A Point till reads its intent; a QR till searches the payment of its reference. */
 async function untilSeen(shop: LossyShop, { name }: Family, sale: Answer, amount_minor: number): Promise<void> {
   const read = (path: string): Promise<Answer> => call(shop.door_url + path, { token: tokenOf(ARGENTINA) });
   if (name === 'Point')

@@ -1,4 +1,4 @@
-/** Starts the SDK's till as a child process and hands calls to it. */
+/** Runs the SDK's till as a child process and passes calls to it. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -7,9 +7,9 @@ import type { Asked, Told } from './sdk-child.ts';
 import type { PointCall } from './sdk-till.ts';
 
 export interface SdkTill<Call extends string = PointCall> {
-  /** What the call resolves to. @throws SdkError when the SDK threw. */
+  /** @throws SdkError when the SDK threw. */
   call(call: Call, argument?: unknown, options?: { client?: string; token?: string }): Promise<SdkAnswer>;
-  /** What the SDK throws; fails when it does not. */
+  /** The error that the SDK throws; fails when it throws none. */
   refusal(
     call: Call,
     argument?: unknown,
@@ -18,16 +18,16 @@ export interface SdkTill<Call extends string = PointCall> {
   close(): Promise<void>;
 }
 
-/** An answer as the SDK gives it back; fields are looked at by name. */
+/** An answer as the SDK returns it; fields are read by name. */
 export type SdkAnswer = Record<string, unknown> & {
   api_response: { status: number; headers: Record<string, string[]> };
 };
 
 /**
- * A process with the SDK in it. The only things given to it are those an operator gives to an attached till: where the
- * host name points to, and a certificate authority to trust.
- * @param ca_file null: the authority is not made known.
- * @param program the till's own file, which decides the calls it knows.
+ * A process with the SDK. It gets only what an operator changes on an attached till: the address of the host name, and
+ * a certificate authority to trust.
+ * @param ca_file null: the authority is not trusted.
+ * @param program the till's file, which defines its calls.
  */
 export function startSdkTill<Call extends string = PointCall>(
   door_url: string,
@@ -73,7 +73,7 @@ export function startSdkTill<Call extends string = PointCall>(
       const { result, error } = await ask(...given);
       if (error !== undefined)
         throw new Error(`The SDK threw ${error.name}: ${error.message} (${error.status}, ${error.cause})`);
-      return result as SdkAnswer; // whatever the door answered, as parsed by the SDK
+      return result as SdkAnswer; // the door's answer, parsed by the SDK
     },
     async refusal(...given) {
       const { error } = await ask(...given);

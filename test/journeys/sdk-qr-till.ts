@@ -1,8 +1,8 @@
-/** A back office in its own process: the unchanged SDK's clients for what in-store QR sales leave behind. */
+/** A back office in its own process: clients of the unchanged SDK for payments, refunds and merchant orders of QR. */
 import { Invoice, MercadoPagoConfig, MerchantOrder, Payment, PaymentRefund } from 'mercadopago';
 import { answerCalls } from './sdk-child.ts';
 
-/** By client and method, as the SDK names them. */
+/** Client and method names of the SDK. */
 export type QrCall =
   | 'MerchantOrder.get'
   | 'MerchantOrder.search'
@@ -21,7 +21,7 @@ answerCalls<QrCall>(({ client, token, call, argument }) => {
   const clients = made.get(client) ?? clientsOf(new MercadoPagoConfig({ accessToken: token }));
   made.set(client, clients);
   const [name = '', method = ''] = call.split('.');
-  const owner = clients[name] as Record<string, (argument: unknown) => Promise<unknown>>; // each takes one object of its own type
+  const owner = clients[name] as Record<string, (argument: unknown) => Promise<unknown>>; // each takes an object of its own type
   return (owner[method] as (argument: unknown) => Promise<unknown>).call(owner, argument);
 });
 

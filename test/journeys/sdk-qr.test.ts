@@ -1,4 +1,4 @@
-/** The official Node SDK 3.6.1, unchanged and in its own process, reads and refunds QR sales that Puente made as orders. */
+/** The unchanged official Node SDK 3.6.1, in its own process, reads and refunds QR sales that Puente made as orders. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type RequestOptions, request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   bench = await startBench({
     PUENTE_PUBLIC_TLS_CERTIFICATE_FILE: authority.certificate_file,
     PUENTE_PUBLIC_TLS_KEY_FILE: authority.key_file,
-    // A till that asks right after a change is to see it; how old a search may be has a test of its own.
+    // A read right after a change must show it; the age of searches has its own test.
     PUENTE_READS_SEARCH_FRESH_MS: '0',
     PUENTE_READS_FRESH_MS: '0',
   });
@@ -44,7 +44,7 @@ interface Told {
   body: unknown;
 }
 
-/** A plain client that finds the vendor's host name at Puente's address and trusts the authority, and nothing else. */
+/** A plain client that resolves the vendor's host name to Puente and trusts only the test's authority. */
 function vendor(host: string, method: string, path: string, body?: unknown, merchant = ARGENTINA): Promise<Told> {
   const text = body === undefined ? '' : JSON.stringify(body);
   const { port } = new URL(bench.app.public_url);
@@ -78,7 +78,6 @@ function vendor(host: string, method: string, path: string, body?: unknown, merc
   });
 }
 
-/** A v2 sale of two coffees at the till. */
 async function sellV2(external_reference: string): Promise<void> {
   const item = { sku_number: 'A1', category: 'food', title: 'Café', unit_price: 120.5, quantity: 2 };
   const body = {
@@ -100,7 +99,7 @@ interface Found {
   results: { id: number }[];
 }
 
-/** The id of the sale's payment, once its polling till finds it. */
+/** The id of the sale's payment, once a search finds it. */
 async function paidBy(external_reference: string, options: { client?: string; token?: string } = {}): Promise<number> {
   const query = { options: { external_reference, sort: 'date_created', criteria: 'desc' } };
   const found = await eventually(
@@ -194,7 +193,7 @@ describe('MerchantOrder and Payment', () => {
     });
     const refund = await sdk.call('PaymentRefund.create', { payment_id: id, body: { amount: 500 } }, chile);
     expect(refund).toMatchObject({ id: expect.any(Number), payment_id: id, amount: 500 });
-    // Another seller's payment is none of the first one's business.
+    // Another merchant's token finds no such payment.
     expect(await sdk.refusal('Payment.get', { id })).toMatchObject({ name: 'MPNotFoundError', status: 404 });
   });
 });

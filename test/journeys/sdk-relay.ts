@@ -1,11 +1,11 @@
-/** The address that tills and the upstream call: it outlives restarts of Puente, and loses answers on their way. */
+/** The address that tills and upstream call: it survives restarts of Puente, and can lose answers. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface Relay {
   port: number;
-  /** Where Puente listens now; null: every connection is refused. */
+  /** Puente's current port; null refuses every connection. */
   target: number | null;
-  /** Resolves when the next answer was lost: its first bytes come to the relay, and both sockets are destroyed. */
+  /** Resolves when the next answer is lost: its first bytes reach the relay, which destroys both sockets. */
   loseNextAnswer(): Promise<void>;
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ export async function startRelay(): Promise<Relay> {
     puente.on('end', () => till.end());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   const relay: Relay = {
     port,
     target: null,

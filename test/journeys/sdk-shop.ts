@@ -1,4 +1,4 @@
-/** A shop in which answers get lost: a Puente that can be restarted, an upstream that outlives it, and a relay before it. */
+/** A shop that loses answers: a Puente that restarts, an upstream that keeps running, and a relay before Puente. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,21 +13,21 @@ import { call, OPS_TOKEN, sandboxProfile, tables } from '../kit.ts';
 import type { Authority } from './authority.ts';
 import { startRelay } from './sdk-relay.ts';
 
-/** Short, because a lost answer is waited for; long enough for a loaded machine. */
+/** Short, because tests wait for lost answers; long enough for a loaded machine. */
 const TIMES = { PUENTE_CREATE_DEADLINE_MS: '1500', PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '500' };
 
 export interface LossyShop {
-  /** The relay's, as tills know it. */
+  /** URL of the relay, which tills call. */
   door_url: string;
   sandbox: Sandbox;
-  /** Puente's clock goes ahead; nothing else does. */
+  /** Advances Puente's clock only. */
   advance(duration_ms: number): void;
-  /** Until `mendUpstream`, an order is made as it was asked for, and nobody hears of it. */
+  /** Until `mendUpstream`, orders are made and their answers are lost. */
   loseOrders(): void;
   mendUpstream(): void;
-  /** Whether the upstream's events come to Puente. */
+  /** Whether upstream's events reach Puente. */
   sendEvents(are_sent: boolean): void;
-  /** Resolves when an answer was lost on its way to a till. */
+  /** Resolves when an answer to a till was lost. */
   loseNextAnswer(): Promise<void>;
   restart(): Promise<void>;
   /** The person at a terminal, or the buyer: `path` of the sandbox's control door. */
@@ -36,7 +36,7 @@ export interface LossyShop {
   close(): Promise<void>;
 }
 
-/** @param authority of the door's certificate; null for a door without TLS. */
+/** @param authority signs the door's certificate; null for a door without TLS. */
 export async function openLossyShop(
   authority: Authority | null,
   settings: Record<string, string> = {},

@@ -1,4 +1,4 @@
-/** A till in its own process: an unchanged `mercadopago` SDK that does what its parent asks for, call by call. */
+/** A till in its own process: an unchanged `mercadopago` SDK that runs the calls of its parent. */
 import { MercadoPagoConfig, Point } from 'mercadopago';
 import { answerCalls } from './sdk-child.ts';
 
@@ -13,10 +13,10 @@ export const pointCalls = [
 ] as const;
 export type PointCall = (typeof pointCalls)[number];
 
-/** Why the SDK sent a call again by itself, as it tells its own callback. */
+/** A retry of the SDK, as it reports it to its callback. */
 export interface SdkRetry {
   attempt: number;
-  /** Of the answer; 0 when the connection broke. */
+  /** HTTP status of the answer; 0 when the connection broke. */
   status: number;
   message: string;
 }
@@ -29,7 +29,7 @@ answerCalls<PointCall>(async ({ client, token, call, argument }) => {
   const sdk_retries: SdkRetry[] = [];
   const onRetry = (attempt: number, error: Error & { status: number }): void =>
     void sdk_retries.push({ attempt, status: error.status, message: error.message });
-  const given = argument as { requestOptions?: object }; // each call takes one object of its own type
+  const given = argument as { requestOptions?: object }; // each takes one object of its own type
   const method = point[call] as (argument: unknown) => Promise<object>;
   const result = await method.call(point, { ...given, requestOptions: { ...given.requestOptions, onRetry } });
   return sdk_retries.length === 0 ? result : { ...result, sdk_retries };

@@ -1,4 +1,4 @@
-/** The official Node SDK 3.6.1, unchanged and in its own process, takes payments through Puente over TLS. */
+/** The unchanged official Node SDK 3.6.1, in its own process, takes payments through Puente over TLS. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ import { type SdkAnswer, type SdkTill, startSdkTill } from './sdk-process.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const FIFTEEN_MINUTES_MS = 900_000;
-/** A Point Pro 2, the only kind of terminal on which orders take the cost of installments everywhere (LIM-81). */
+/** A Point Pro 2: the only terminal type on which orders accept installment costs everywhere (LIM-81). */
 const POINT_PRO = 'GERTEC_MP35P__8701000000000001';
 
 let directory: string;
@@ -45,7 +45,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Every test starts on free terminals, without forgetting what Puente knows. */
+/** Frees the terminals before each test; Puente keeps its data. */
 beforeEach(async () => {
   for (const merchant of [ARGENTINA, BRAZIL, MEXICO]) {
     for (const device of [DEVICE, SECOND_DEVICE]) await bench.atTerminal('cancel', { merchant, device });
@@ -138,7 +138,7 @@ describe('the seven calls', () => {
       created_on: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
     });
     expect(await listed(sale)).toMatchObject({ payment_intent_id: sale.id, status: 'FINISHED' });
-    // The sandbox's event got through the door with the private certificate.
+    // The sandbox's event reached the public door, whose certificate is private.
     expect(bench.sandbox.world.sent_log.list()).toContainEqual(
       expect.objectContaining({ action: 'order.processed', status: 200 }),
     );
@@ -273,7 +273,7 @@ describe('other countries', () => {
       status: 400,
       message: 'Additional property description is not allowed',
     });
-    // The field has a minimum of its own, the specification none (LIM-12).
+    // The field profile has a minimum; the specification has none (LIM-12).
     const [least, below] = bench.sandbox.world.profile === 'field' ? ['500', 499] : ['1', 0];
     expect((await refuse({ amount: below })).message.split(' ').at(-1)).toBe(least);
     const sale = await till.call('createPaymentIntent', { device_id: DEVICE, request: { amount: 500 } }, mexico);
@@ -357,7 +357,7 @@ function untilState(sale: SdkAnswer, state: string): Promise<SdkAnswer> {
   );
 }
 
-/** The sale's line in the events list of the days around today, as the sandbox's clock may be ahead. */
+/** The sale in the events list, from yesterday to tomorrow because the sandbox's clock may be ahead. */
 async function listed(sale: SdkAnswer): Promise<object | undefined> {
   const day = (offset_days: number): string =>
     new Date(Date.now() + offset_days * 86_400_000).toISOString().slice(0, 10);
@@ -372,7 +372,7 @@ async function listed(sale: SdkAnswer): Promise<object | undefined> {
 async function modeOf(device: string): Promise<string | undefined> {
   const { devices } = (await till.call('getDevices')) as unknown as {
     devices: { id: string; operating_mode: string }[];
-  }; // as tested above
+  }; // tested above
   return devices.find(({ id }) => id === device)?.operating_mode;
 }
 
@@ -381,7 +381,7 @@ async function paymentStatus(payment_id: number): Promise<unknown> {
   return (answer.body as { status: string }).status;
 }
 
-/** The newest order of a merchant, read at the sandbox as its owner. */
+/** A merchant's newest order, read from the sandbox with that merchant's token. */
 async function orderBehind(merchant: string): Promise<unknown> {
   const newest = [...bench.sandbox.world.orders.values()].findLast((order) => order.merchant_id === merchant);
   return (await call(`${bench.sandbox.url}/v1/orders/${newest?.id}`, { token: tokenOf(merchant) })).body;

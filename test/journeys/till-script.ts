@@ -1,37 +1,34 @@
-/** One till script for every world: a list of steps, and the transcript of what a till sees when it takes them. */
+/** A till script that runs in every world: a list of steps, and the transcript of what a till sees. */
 import { type Answer, call, DEVICE, type Delivery, POINT, tokenOf, topicOf } from '../kit.ts';
 import { normaliser, POINT_NUMBERS, POINT_TIMES, shownAnswer, shownBody } from './transcript.ts';
 
-/** What a till or the person at its terminal does. Names in braces are filled in: `{device}`, and what `as` remembered. */
+/** A step of a till or of the person at its terminal. Names in braces are replaced: `{device}`, and those of `as`. */
 export type Step =
   | { call: string; body?: unknown; headers?: Record<string, string>; as?: string; token?: string | null }
   /** The person at the terminal acts. */
   | { person: string; device?: string; options?: object }
-  /** Something is set in the sandbox, by its control door. */
+  /** A setting of the sandbox, through its control door. */
   | { sandbox: string; body: unknown }
-  /** Virtual time passes. */
   | { advance_ms: number }
-  /** Waits until so many more notices have come, and so many of payments where those are announced, and writes down the notices. */
+  /** Waits for this many more notices, plus `payments` where payments have their own topic; records them. */
   | { notices: number; payments?: number };
 
-/** Where a script runs: a door that speaks the legacy API, and the terminal and clock behind it. */
+/** The world of a script: a door with the legacy API, and the terminal and clock behind it. */
 export interface ScriptWorld {
-  /** The legacy API, without a trailing slash. */
+  /** URL of the legacy API, without a trailing slash. */
   door_url: string;
-  /** The sandbox's control door. */
   control_url: string;
   merchant: string;
-  /** Whether a payment is announced by a topic of its own, beside its intent. */
+  /** Whether a payment has a notice of its own topic, besides its intent's. */
   tells_payments: boolean;
-  /** Resolves with at least so many notices. */
   notices(count: number): Promise<Delivery[]>;
 }
 
-/** A line for each thing the till did or saw, ids, times and payment numbers by order of appearance. */
+/** One line per call or notice; ids, times and payment numbers are numbered by order of appearance. */
 export type Transcript = string[];
 
 export interface ScriptTill {
-  /** Takes the steps; ids and notices are remembered from one script to the next. */
+  /** Runs the steps; ids and notices are kept between scripts. */
   run(script: readonly Step[]): Promise<Transcript>;
 }
 
@@ -66,7 +63,7 @@ export function newTill(world: ScriptWorld): ScriptTill {
     }
     const payments = world.tells_payments ? (step.payments ?? 0) : 0;
     const all = await world.notices(seen + step.notices + payments);
-    // Those of one change come in any order.
+    // Notices of one change arrive in any order.
     const fresh = all.slice(seen).sort((one, other) => order(one) - order(other));
     seen = all.length;
     return fresh.map((delivery) => `! ${normal(shownDelivery(delivery))}`);
@@ -80,12 +77,12 @@ export function newTill(world: ScriptWorld): ScriptTill {
   };
 }
 
-/** The intent's first. */
+/** Intent notices come first. */
 function order(delivery: Delivery): number {
   return topicOf(delivery) === 'payment' ? 1 : 0;
 }
 
-/** A payment was made: its intent is announced, and the payment itself. */
+/** Notices of a payment: one for the intent, one for the payment. */
 export const TOLD_PAID: Step = { notices: 1, payments: 1 };
 
 export const create = (body: unknown, as = 'sale', headers?: Record<string, string>): Step => ({

@@ -1,7 +1,7 @@
-/** What a till sees as lines of text: numbers, ids, times and hosts by order of appearance, everything else as it came. */
+/** What a till sees, as lines of text: numbers, ids, times and hosts by order of appearance, the rest unchanged. */
 import type { Answer, Delivery } from '../kit.ts';
 
-/** Status, the family of the content type, headers that clients act on, and the body's text: key order and value types count. */
+/** Status, content type, headers that clients act on, and body text: key order and value types count. */
 export function shownAnswer({ status, headers, text }: Answer): string {
   const type = String(headers['content-type'] ?? 'no type').split(';')[0];
   const retry = headers['retry-after'] === undefined ? '' : ` retry-after ${headers['retry-after']}`;
@@ -12,14 +12,14 @@ export function shownBody(body: unknown): string {
   return typeof body === 'string' ? body : JSON.stringify(body);
 }
 
-/** Query in its order, sender, and the body's text. The signature is left out: it never verified, and LIM-50 is about it. */
+/** Query in its order, sender and body text. Without the signature: it never verified, and LIM-50 covers it. */
 export function shownDelivery({ query, headers, text }: Delivery): string {
   const asked = [...query].map(([name, value]) => `${name}=${value}`).join('&');
   const request_id = headers['x-request-id'] === undefined ? '' : ' with request id';
   return `?${asked} ${headers['content-type']} ${headers['user-agent']}${request_id} ${text}`;
 }
 
-/** What only one of two transcripts of the same script has, in order: `- ` the first's, `+ ` the second's. */
+/** Lines that differ between two transcripts of one script: `- ` from the first, `+ ` from the second. */
 export function differences(one: readonly string[], other: readonly string[]): string[] {
   const found: string[] = [];
   for (let index = 0; index < Math.max(one.length, other.length); index++) {
@@ -30,7 +30,7 @@ export function differences(one: readonly string[], other: readonly string[]): s
   return found;
 }
 
-/** What differs between two transcripts of one script, the equal head and tail of each pair of lines left out. */
+/** Differences of two transcripts of one script, each pair of lines without its equal head and tail. */
 export function narrowDifferences(one: readonly string[], other: readonly string[]): string[] {
   const found: string[] = [];
   for (let index = 0; index < Math.max(one.length, other.length); index++) {
@@ -42,11 +42,11 @@ export function narrowDifferences(one: readonly string[], other: readonly string
   return found;
 }
 
-/** Whole members stay: the cut is before and after a comma or a brace. */
+/** Cuts only before or after a comma or brace, so members stay whole. */
 function narrowed(left: string, right: string): string[] {
   const head = cut(left, commonLength(left, right), left.length);
   const ends: [string, string] = [left.slice(head), right.slice(head)];
-  const backwards = ends.map((text) => [...text].reverse().join('')) as [string, string]; // two of two
+  const backwards = ends.map((text) => [...text].reverse().join('')) as [string, string]; // a pair
   const tail = cut(backwards[0], commonLength(...backwards), Math.min(...ends.map(({ length }) => length)));
   const shown = ends.map((text) => `${head > 0 ? '…' : ''}${text.slice(0, text.length - tail)}${tail > 0 ? '…' : ''}`);
   return [`- ${shown[0]}`, `+ ${shown[1]}`];
@@ -65,7 +65,7 @@ function cut(text: string, most: number, longest: number): number {
   return length;
 }
 
-/** Numbers become numbers in order of appearance, so that the same one stays the same one. */
+/** Patterns replaced by numbers in order of appearance, so equal values stay equal. */
 type Numbers = readonly (readonly [RegExp, string])[];
 export const POINT_NUMBERS: Numbers = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, 'id'],
@@ -75,11 +75,11 @@ export const POINT_NUMBERS: Numbers = [
 ];
 const QR_NUMBERS: Numbers = [
   ...POINT_NUMBERS,
-  // Eleven digits where the service gives them out, sixteen where Puente does.
+  // Eleven digits in legacy's numbers, sixteen in Puente's.
   [/\b(?:40\d{9}|8\d{15})\b/g, 'merchant order'],
   [/\b19\d{8}\b/g, 'refund'],
 ];
-/** What else changes from run to run. */
+/** Other values that change from run to run. */
 type Changing = readonly (readonly [RegExp, (...found: string[]) => string])[];
 const INSTANT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g;
 const fractionOf = (fraction: string | undefined): string => (fraction === undefined ? '' : ' with fraction');
@@ -88,7 +88,7 @@ export const POINT_TIMES: Changing = [
   [/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, () => '<date time>'],
 ];
 
-/** @param before what is replaced ahead of the numbers. */
+/** @param before replacements made before the numbers. */
 export function normaliser({
   numbers,
   times,
@@ -112,12 +112,12 @@ export function normaliser({
   };
 }
 
-/** Who paid a merchant order; Puente's never tell (LIM-38). A payment's own payer has more in it and stays. */
+/** The payer of a merchant order; Puente's show none (LIM-38). A payment's own payer has more fields and stays. */
 const PAYER = /"payer":(?:null|\{"id":\d+,"email":""\})/g;
 
 /**
- * @param own_url where this world's receiver is; another port in each.
- * @param shows_payer where LIM-38 itself is looked at.
+ * @param own_url URL of this world's receiver; its port differs by world.
+ * @param shows_payer true where LIM-38 itself is tested.
  */
 export function qrNormaliser(own_url: string, shows_payer = false): (text: string) => string {
   return normaliser({
@@ -135,7 +135,7 @@ export function qrNormaliser(own_url: string, shows_payer = false): (text: strin
   });
 }
 
-/** The wallet's reference of the payment and the checksum over it are of their own in each code. */
+/** The wallet's payment reference and the checksum differ in each code. */
 function maskedCode(code: string): string {
   return code
     .replace(/[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}/, '<wallet reference>')

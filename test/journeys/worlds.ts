@@ -1,4 +1,4 @@
-/** The three ways a till's calls can go, each a world of its own: legacy directly, proxied by Puente, translated to orders. */
+/** The three routes of a till's calls, each in its own world: legacy directly, proxied by Puente, or on orders. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,13 +16,13 @@ export type Way = 'direct' | 'carried' | 'orders';
 export interface WorldOptions {
   merchant: string;
   dialect?: 'point_integration_ipn' | 'point_integration_wh';
-  /** Settings of the merchant at Puente. Where fidelity is asked for, a declined payment shows as legacy showed it. */
+  /** The merchant's settings at Puente. The default shows a declined payment as legacy did. */
   settings?: Record<string, unknown>;
-  /** Which service the sandbox is; as all of the run when nothing is said. */
+  /** Profile of the sandbox; the default is that of the whole run. */
   profile?: Profile;
-  /** Puente's own settings, as environment variables. */
+  /** Puente's settings, as environment variables. */
   environment?: Record<string, string>;
-  /** What Puente takes for the time. */
+  /** Puente's clock. */
   clock?: Clock;
 }
 
@@ -43,7 +43,7 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
   const bench = await startBench(
     {
       PUENTE_ROUTING_DEFAULT_STAGE: way === 'orders' ? 'orders' : 'legacy',
-      // Tills of a script ask faster than people act; LIM-11 has a test of its own.
+      // Scripts poll faster than people; LIM-11 has its own test.
       PUENTE_READS_FRESH_MS: '0',
       PUENTE_DATA_DIR: data_dir,
       PUENTE_SECRET_KEY: WORLD_KEY,
@@ -54,7 +54,7 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
   );
   const url = `${receiver.url}?tenant=7`;
   const tells_payments = dialect === 'point_integration_ipn';
-  // The vendor's panel keeps the URL, whichever way the calls go; its IPN is of payments too.
+  // The vendor's panel keeps the URL in all three worlds; its IPN covers payments too.
   const target = { url, topic: dialect, secret: NOTICE_SECRET, ...(tells_payments ? { ipn_url: url } : {}) };
   const panel = `${bench.sandbox.url}/_sandbox/legacy/merchants/${merchant}/notifications`;
   await call(panel, { method: 'PUT', body: target });
@@ -79,12 +79,12 @@ export async function openWorld(way: Way, options: WorldOptions): Promise<OpenWo
   };
 }
 
-/** Runs something in each of the ways, one world after the other, and closes the worlds. */
+/** Runs `run` in each world, one after the other, and closes the worlds. */
 export async function inEachWay<T, World extends { close(): Promise<void> } = OpenWorld>(
   options: WorldOptions,
   ways: readonly Way[],
   run: (world: World) => Promise<T>,
-  open = openWorld as unknown as (way: Way, options: WorldOptions) => Promise<World>, // the usual world
+  open = openWorld as unknown as (way: Way, options: WorldOptions) => Promise<World>, // the default world
 ): Promise<Record<Way, T>> {
   const results: Partial<Record<Way, T>> = {};
   for (const way of ways) {
@@ -95,5 +95,5 @@ export async function inEachWay<T, World extends { close(): Promise<void> } = Op
       await world.close();
     }
   }
-  return results as Record<Way, T>; // callers look at the ways they named
+  return results as Record<Way, T>; // callers read only the ways they named
 }

@@ -1,8 +1,8 @@
-/** The audit chain of a whole store, checked line by line. */
+/** Verifies the audit chain of a whole store, line by line. */
 import { type BrokenLink, brokenLink } from '../../src/ops/audit.ts';
 import { type AuditLine, chainStart } from '../../src/proxy/audit.ts';
 
-/** @param lines in any order. The oldest is taken as it is unless it is line 1, so that a part of a chain can be checked, too. */
+/** @param lines in any order. The oldest line is trusted unless it is line 1, so a part of a chain can be verified. */
 export function verifyAudit(
   lines: readonly AuditLine[],
 ): { intact: true; lines: number } | ({ intact: false } & BrokenLink) {

@@ -1,4 +1,4 @@
-/** Merchants with settings of their own, written before Puente starts; and exchanges, read beside it while it runs. */
+/** Merchants with settings, written before Puente starts; and exchanges, read from the store while it runs. */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,14 +10,11 @@ import { createVault, Secret } from '../../src/proxy/vault.ts';
 import { firedRows } from '../../src/store/exchanges.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 
-/** Of the cast, by the last three digits of its ids. */
+/** Sites of the test merchants, by the last three digits of their ids. */
 const SITES: Readonly<Record<string, string>> = { 200: 'MLA', 300: 'MLB', 400: 'MLM', 500: 'MLC', 600: 'MLU' };
 const KEY = 'a key of the tests that is long enough';
 
-/**
- * A data directory with these merchants.
- * @returns the settings to start with.
- */
+/** Makes a data directory with these merchants. @returns the settings to start with. */
 export async function seed(merchants: Record<string, Partial<MerchantSettings>>): Promise<Record<string, string>> {
   const data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
   const vault = createVault(new Secret(KEY));
@@ -62,7 +59,7 @@ export type Kept = Pick<
   messages: CapturedMessages | null;
 };
 
-/** The exchanges that are in the store by now, oldest first. */
+/** Exchanges in the store now, oldest first. */
 export function keptExchanges(data_dir: string): Kept[] {
   const database = new Database(join(data_dir, 'puente.db'), { readonly: true });
   try {
@@ -71,7 +68,7 @@ export function keptExchanges(data_dir: string): Kept[] {
       const json = (name: string): unknown => (typeof row[name] === 'string' ? JSON.parse(row[name]) : null);
       const parts = ['upstream', 'losses', 'unknown', 'shadow', 'messages'];
       const fired = row.fired === null ? null : firedRows(row.fired ?? null);
-      // The store's own columns, in its own form.
+      // Columns as the store writes them.
       return { ...row, fired, ...Object.fromEntries(parts.map((name) => [name, json(name)])) } as unknown as Kept;
     });
   } finally {
@@ -79,7 +76,7 @@ export function keptExchanges(data_dir: string): Kept[] {
   }
 }
 
-/** Creates that each world got, as the sandbox noted them. */
+/** Creates that each API received, from the sandbox's request log. */
 export function createsOf(requests: readonly { method: string; path: string }[]): { legacy: number; orders: number } {
   const count = (pattern: RegExp): number =>
     requests.filter(({ method, path }) => pattern.test(`${method} ${path}`)).length;

@@ -1,4 +1,4 @@
-/** The audit trail through the ops door and the command: read, proved, and caught when the file was changed (P16). */
+/** The audit trail through the ops door and the command: read, verified, and a changed file detected (P16). */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ let data_dir: string;
 let head: string;
 const made: string[] = [];
 
-/** A database with a chain of six decisions, of two people and two merchants; every test looks at a copy of it. */
+/** A database with a chain of six decisions by two people about two merchants; every test works on a copy. */
 beforeAll(async () => {
   data_dir = freshDirectory();
   const bench = await startBench({ ...SEALING, ...PEOPLE, PUENTE_DATA_DIR: data_dir });
@@ -45,7 +45,7 @@ function freshDirectory(): string {
   return directory;
 }
 
-/** Puente on a copy of the database, after somebody has been at the file. */
+/** Puente on a copy of the database, after a change to the file. */
 async function onCopy(change: string | null, work: (bench: Bench) => Promise<void>): Promise<void> {
   const copy = freshDirectory();
   cpSync(data_dir, copy, { recursive: true });
@@ -58,7 +58,7 @@ async function onCopy(change: string | null, work: (bench: Bench) => Promise<voi
   }
 }
 
-/** A report in each form, and by the command as a list that has nothing of the chain. */
+/** A report in each form, and by the command as a list without the chain. */
 async function reportsOf(change: string | null): Promise<{ json: Report; csv: string; html: string; ran: Ran }> {
   const made: { json: Report; csv: string; html: string; ran: Ran }[] = [];
   await onCopy(change, async (bench) => {
@@ -77,7 +77,7 @@ async function reportsOf(change: string | null): Promise<{ json: Report; csv: st
   return only;
 }
 
-/** Whoever has the file can put the table's own guards aside and back, and leaves no trace but the chain. */
+/** Drops the table's triggers, changes rows and restores the triggers, so only the chain shows the change. */
 function tamper(file: string, change: string): void {
   const database = new Database(file);
   const guards = database

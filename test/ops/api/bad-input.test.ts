@@ -1,4 +1,4 @@
-/** What the ops door says of wrong input has a code in every sentence, down to each field: nothing stays English on a page. */
+/** Refusals of wrong input have a code in every sentence, down to each field, so no page shows them in English only. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { PuenteError } from '../../../src/error.ts';
@@ -10,7 +10,7 @@ import { html, saysAll } from '../../../src/ops/html.ts';
 
 const words = loadWords();
 
-/** What no field takes, or few. */
+/** Values that few fields accept, or none. */
 const WRONG: readonly unknown[] = [
   ...[null, undefined, '', 'x', '7'.repeat(40), 'x'.repeat(6_000), -1, 0, 1.5, 0.001, 1e9, 1e300, Number.NaN, true],
   ...[{}, [], [''], [1], { nothing: 1 }, { one: 1, two: 2 }, Array.from({ length: 20_000 }, () => 'x')],
@@ -22,7 +22,7 @@ interface JsonSchema {
   anyOf?: JsonSchema[];
 }
 
-/** Wrong values for a schema, and for every field of it. */
+/** Wrong values for a schema and for each of its fields. */
 function wrongFor({ properties = {}, items, anyOf = [] }: JsonSchema): unknown[] {
   return [
     ...WRONG,
@@ -59,7 +59,7 @@ const asked = opsRoutes.flatMap(({ method, path, body, query }) =>
 
 describe('what is wrong with what was sent', () => {
   it.each(asked)('to $row is said in each language, and the same in English', async ({ row, schema }) => {
-    const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema; // its own words for parts
+    const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema; // as the JSON Schema form
     const refusals = [...wrongFor(json), ODD_TOGETHER[row]].flatMap((value) => refusalOf(schema, value) ?? []);
     expect(refusals.length).toBeGreaterThan(5);
     const distinct = new Map(refusals.map((refusal) => [refusal.message, refusal]));

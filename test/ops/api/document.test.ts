@@ -1,4 +1,4 @@
-/** The OpenAPI document and the rows it is made of: whole, valid, and with a command for every operation. */
+/** The OpenAPI document and the rows it is generated from: complete, valid, and a command for every operation. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { opsRoutes } from '../../../src/ops/api/api.ts';
@@ -22,7 +22,7 @@ const LOCAL = [
   'report diff',
   'completion',
 ];
-/** Commands that set one thing of what `merchants set` can. */
+/** Commands that set one of the settings that `merchants set` can set. */
 const SHORTHANDS = ['capture on', 'capture off'];
 
 interface Operation {
@@ -39,7 +39,7 @@ const document = openApi('1.2.3', opsRoutes) as {
   openapi: string;
   info: object;
   paths: Record<string, Record<string, Operation>>;
-}; // what the tests below prove of it
+}; // verified by the tests below
 
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
@@ -57,13 +57,13 @@ function referencesIn(value: unknown): string[] {
   );
 }
 
-/** The fields of each object in a JSON Schema that would take others beside them. */
+/** Objects in a JSON Schema that accept unknown fields. */
 function looseObjects(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   const within = Object.values(schema).flatMap(looseObjects);
   const is_loose =
     'properties' in schema && !('additionalProperties' in schema && schema.additionalProperties === false);
-  return is_loose ? [Object.keys(schema.properties as object).join(', '), ...within] : within; // JSON Schema has an object there
+  return is_loose ? [Object.keys(schema.properties as object).join(', '), ...within] : within;
 }
 
 const program = programHere();

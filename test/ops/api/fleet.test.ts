@@ -1,4 +1,4 @@
-/** The fleet, incidents, the register and single calls on the ops door, and the commands that ask for them. */
+/** The fleet, incidents, the register and single exchanges on the ops door, and their commands. */
 import { describe, expect, it } from 'vitest';
 import type { FleetView } from '../../../src/ops/fleet/line.ts';
 import {
@@ -86,7 +86,7 @@ describe('incidents', () => {
 describe('a single call', () => {
   it('is shown with its messages only while the merchant is captured', async () => {
     const { body } = await bench.ops(`/api/merchants/${ARGENTINA}`);
-    const { revision } = body as { revision: number }; // the view of a merchant always has one
+    const { revision } = body as { revision: number }; // every view has a revision
     await puente('capture', 'on', ARGENTINA, '--reason', 'refused to a viewer');
     await bench.ops(`/api/merchants/${ARGENTINA}`, {
       method: 'PUT',

@@ -1,4 +1,4 @@
-/** The ops door and foreign web pages: cross-site calls, form posts, turned host names, scripts in stored texts (F125–F127, F136). */
+/** The ops door and foreign pages: cross-site calls, form posts, DNS rebinding, scripts in texts (F125–F127, F136). */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, call, OPS_TOKEN, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -84,7 +84,6 @@ describe('a host name', () => {
   });
 });
 
-/** The status of a call with this Host header. */
 async function statusFor(host: string, path: string): Promise<number> {
   const lines = [`GET ${path} HTTP/1.1`, `Host: ${host}`, `Authorization: Bearer ${OPS_TOKEN}`, 'Connection: close'];
   return (await sendRaw(bench.app.ops_url, `${lines.join('\r\n')}\r\n\r\n`)).status;

@@ -1,4 +1,4 @@
-/** The delivery log on the ops door: what was told, each attempt of it, and replays with a reason and an audit line. */
+/** The delivery log on the ops door: notices, their attempts, and replays with a reason and an audit line. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NoticeView } from '../../../src/ops/notices.ts';
 import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, type Receiver, startReceiver, tokenOf } from '../../kit.ts';
@@ -14,7 +14,7 @@ beforeEach(async () => {
   shop = await openShop();
   receiver = await startReceiver(() => status);
   const notice_url = `${receiver.url}?key=the-receivers-key`;
-  await shop.notify(ARGENTINA, { notice_url, point_payment_notices: 'off' }); // one notice a sale
+  await shop.notify(ARGENTINA, { notice_url, point_payment_notices: 'off' }); // one notice per sale
 });
 afterEach(async () => {
   await shop.close();
@@ -23,7 +23,7 @@ afterEach(async () => {
 
 const ALWAYS = { since: '2020-01-01T00:00:00Z', until: '2100-01-01T00:00:00Z' };
 
-/** A paid sale on a terminal of its own; resolves once its notice was tried. */
+/** A paid sale on a terminal of its own; resolves after the first attempt of its notice. */
 async function paidSale(): Promise<NoticeView> {
   const device = shop.freshDevice();
   const id = idOf(await shop.create(device));
@@ -205,7 +205,6 @@ describe('a replay of a window', () => {
     ]);
     expect((await auditsOf(shop.data_dir)).map(({ action }) => action)).toEqual(['merchant settings']);
     expect(receiver.received).toHaveLength(3);
-
     const surprised = await replay('replay', { ...dry, dry_run: false, expected: 1 });
     expect([surprised.status, surprised.body]).toMatchObject([
       409,
@@ -227,7 +226,6 @@ describe('a replay of a window', () => {
     });
     expect([typed.code, typed.err]).toEqual([1, expect.stringContaining('there are 2 now')]);
     expect(receiver.received).toHaveLength(3);
-
     status = 200;
     const told = await replay('replay', { ...dry, dry_run: false, expected: 2 });
     expect([told.status, told.body]).toEqual([200, { notices: 2, dry_run: false, delivered_left_out: 1 }]);

@@ -1,4 +1,4 @@
-/** Who may do what on the ops door: every row, without a token, with a wrong one, and with each role (F123, F124). */
+/** Permissions on the ops door: every row without a token, with a wrong token, and with each role (F123, F124). */
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -11,7 +11,7 @@ import { whenComparisonsSay } from '../../constant-time.ts';
 import { ANA, ARGENTINA, BEN, type Bench, call, EVA, OPS_TOKEN, PEOPLE, startBench, tokenOf } from '../../kit.ts';
 import { auditsOf } from '../../proxy/http/till.ts';
 
-/** A wall clock that tests move on; the pauses of loops stay real. */
+/** A wall clock that tests advance; pauses of loops take real time. */
 function movedClock(): Clock & { move(duration_ms: number): void } {
   let moved_ms = 0;
   return {
@@ -23,7 +23,7 @@ function movedClock(): Clock & { move(duration_ms: number): void } {
   };
 }
 
-/** May do everything, and may do nothing any more. */
+/** An approver whose token has expired. */
 const ZOE = { role: 'approver', token: 'token-of-zoe-who-has-left', expires_at: '2026-01-01T00:00:00Z' };
 const TOO_LOW = { viewer: [], operator: [ANA], approver: [ANA, BEN] } as const;
 
@@ -182,7 +182,7 @@ describe('tokens', () => {
       compared.push([one.byteLength, other.byteLength]);
       return honest(one, other);
     };
-    syncBuiltinESMExports(); // so that those who import it by name call this one, too
+    syncBuiltinESMExports(); // so imports by name call this function too
     try {
       for (const token of [OPS_TOKEN, ANA.token, `${ANA.token}x`, 'x', 'x'.repeat(5_000)]) {
         compared.length = 0;

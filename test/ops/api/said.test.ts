@@ -1,4 +1,4 @@
-/** Each refusal of the ops door tells the code and facts of its sentences, and is said whole in each language. */
+/** Each refusal of the ops door has the code and facts of its sentences, and is translated whole into each language. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ import { type MovesBench, startMoves } from '../moves/kit.ts';
 
 const SOURCES = join(import.meta.dirname, '../../..', 'src');
 
-/** Not met on the ops door: files that commands read, calls of tills, and faults of ours. */
+/** Sources outside the ops door: files that commands read, calls of tills, and faults of Puente. */
 const OTHERS =
   /^(?:proxy\/(?:http\/|upstream\/|shadow\/|sales\/(?:create|settle|new-link|room))|ops\/(?:cli\/|capture\/|report\/diff|doctor\/))/;
 
@@ -28,11 +28,11 @@ interface Refusal {
   said?: Said[];
 }
 
-/** The codes of a refusal that is said in each language, with nothing in it that is left in English. */
+/** The codes of a refusal, after checking that each translation leaves nothing in English. */
 async function codesOf({ message, said = [] }: Refusal): Promise<string[]> {
   for (const own of [words.es, words.pt]) {
     const text = String(html`${saysAll(own, message, said)}`);
-    // A cause in somebody else's words is marked as English, and nothing else.
+    // Only the system's cause (such as `ENOENT`) stays, marked as English.
     const unmarked = text.replace(/<span lang="en">E[A-Z]+<\/span>/, '');
     expect([message, unmarked.includes('lang="en"'), text === message]).toEqual([message, false, false]);
   }
@@ -42,7 +42,7 @@ async function codesOf({ message, said = [] }: Refusal): Promise<string[]> {
 async function refusedAs(...asked: Parameters<MovesBench['as']>): Promise<string[]> {
   const { status, body } = await bench.as(...asked);
   expect(status).toBeGreaterThan(399);
-  return codesOf(body as Refusal); // the shape of every refusal (`errors.ts`)
+  return codesOf(body as Refusal); // shape of every refusal (`errors.ts`)
 }
 
 describe('a refusal tells its codes', () => {
@@ -118,7 +118,7 @@ describe('a refusal of the ops door', () => {
     const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
       .map((name) => name.replaceAll('\\', '/'))
       .filter((path) => /^(?:proxy|ops)\/.*\.ts$/.test(path) && !OTHERS.test(path));
-    // The codes that a caller is answered with; others end a start, or are logged.
+    // Codes of answers to callers; other errors end the start or are logged.
     const bare =
       /new PuenteError\(\s*'(?:bad_request|refused|not_found|conflict|unauthorized|forbidden|too_many)',\s*['"`]/;
     const found = files.filter((path) => bare.test(readFileSync(join(SOURCES, path), 'utf8')));

@@ -1,4 +1,4 @@
-/** The ops door: nothing without the token, every change with a reason, a revision and an audit line (`docs/architecture.md` Decision 13, F123–F128). */
+/** The ops door: token, reason, revision and audit line required (`docs/architecture.md` Decision 13, F123–F128). */
 import supertest from 'supertest';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
@@ -72,7 +72,7 @@ describe('changes that are refused', () => {
       'http://shop.example/',
     ]) {
       const answer = await shop.ops(MERCHANT, { method: 'PUT', body: { ...CHANGE, notice_url } });
-      const { error } = answer.body as { error: string }; // every refusal has one
+      const { error } = answer.body as { error: string }; // every refusal has a code
       expect([notice_url, answer.status, error]).toEqual([notice_url, 400, 'blocked_address']);
     }
   });
@@ -130,7 +130,7 @@ describe('changes', () => {
     }
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 2 });
     const [first, second] = lines;
-    const forged = [{ ...first, reason: 'nobody asked' }, second] as typeof lines; // two lines were just seen
+    const forged = [{ ...first, reason: 'nobody asked' }, second] as typeof lines; // two lines were just verified
     expect(verifyAudit(forged)).toMatchObject({ intact: false, sequence: 1 });
   });
 
@@ -138,7 +138,7 @@ describe('changes', () => {
     shop = await openShop();
     const device = shop.freshDevice();
     const before = idOf(await shop.create(device));
-    const { revision } = (await shop.ops(MERCHANT)).body as { revision: number }; // a view has one
+    const { revision } = (await shop.ops(MERCHANT)).body as { revision: number }; // every view has a revision
     const moved = await shop.ops(`${MERCHANT}/stage`, {
       method: 'PUT',
       body: { stage: 'legacy', reason: 'going back', revision },

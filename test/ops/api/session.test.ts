@@ -1,4 +1,4 @@
-/** Sessions of the console: who a signed cookie stands for, and until when. */
+/** Sessions of the console: the person a signed cookie stands for, and its expiry. */
 import { describe, expect, it } from 'vitest';
 import { createSessions, membersOf, SESSION_MS } from '../../../src/ops/api/access.ts';
 import { createVault, Secret } from '../../../src/proxy/vault.ts';

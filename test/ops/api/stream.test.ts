@@ -1,4 +1,4 @@
-/** Streamed answers of the ops API: made no faster than they are read, stopped when the reader goes, and never half without a sign. */
+/** Streamed answers of the ops API: made at the reader's pace, stopped when the reader leaves, never silently cut. */
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import express from 'express';
@@ -13,7 +13,7 @@ import { Secret } from '../../../src/proxy/vault.ts';
 import { call, eventually, OPS_TOKEN } from '../../kit.ts';
 
 const PART = 'x'.repeat(64 * 1024);
-/** Far more than all buffers between the two ends hold. */
+/** Far more than all buffers between server and client hold. */
 const MANY = 4_000;
 
 let server: Server | null = null;
@@ -25,7 +25,7 @@ afterEach(async () => {
   lines.length = 0;
 });
 
-/** A door whose one row answers with these parts. */
+/** A door with one row, which answers with these parts. */
 async function open(parts: (call: OpsCall) => AsyncIterable<string>, file_name: string | null = null): Promise<string> {
   const row = opsRoute('viewer', 'GET /api/parts/:id', {
     summary: 'Parts.',
@@ -36,7 +36,7 @@ async function open(parts: (call: OpsCall) => AsyncIterable<string>, file_name: 
   const log = createLog('info', { write: (line) => void lines.push(line) });
   const members = membersOf({ token: new Secret(OPS_TOKEN), tokens: {} });
   const app = express();
-  const handed = { ports: { log } } as OpsParts; // of the parts, a streamed answer needs the log alone
+  const handed = { ports: { log } } as OpsParts; // a streamed answer uses only the log
   app.use(opsRouter([row], handed, createSignIn(members, { now: Date.now }, log)));
   app.use(tellError(log));
   server = createServer(app);
@@ -44,7 +44,7 @@ async function open(parts: (call: OpsCall) => AsyncIterable<string>, file_name: 
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/parts/1`; // it listens on TCP
 }
 
-/** Counts what was made, and says when the making was ended. */
+/** Counts the parts made, and records whether the generator ended. */
 function endless() {
   const seen = { made: 0, ended: false, aborted: false };
   return {
@@ -90,7 +90,7 @@ describe('a streamed answer', () => {
     await new Promise((resolve) => socket.once('data', resolve));
     socket.pause();
     let before = -1;
-    // Nobody reads: what is made comes to a stand.
+    // The client does not read, so the count of parts stops growing.
     await eventually(
       async () => seen.made,
       (made) => {
@@ -127,7 +127,7 @@ describe('a streamed answer', () => {
     const { status, body, headers } = await call(url, { token: OPS_TOKEN });
     const said = [{ code: 'refusal.internal', facts: {} }];
     expect([status, body]).toEqual([500, { error: 'internal', message: 'Internal error; the log says more', said }]);
-    const told = lines.map((line) => JSON.parse(line) as { request_id?: string; cause?: string }); // our own lines
+    const told = lines.map((line) => JSON.parse(line) as { request_id?: string; cause?: string }); // lines of our log
     expect(told).toMatchObject([{ request_id: headers['x-request-id'], cause: 'Error: the disk is gone' }]);
     expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
   });

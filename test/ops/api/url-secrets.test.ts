@@ -1,4 +1,4 @@
-/** The URLs of receivers carry keys in their path and query: they are called whole, and stand nowhere in clear. */
+/** Receiver URLs hold keys in path and query: requests use the whole URL, and nothing shows or stores it in clear. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -12,7 +12,7 @@ import { puente } from '../../run-cli.ts';
 import { command } from '../moves/command.ts';
 
 const MERCHANT = `/api/merchants/${ARGENTINA}`;
-/** Each stands in one place of one URL. */
+/** Each key is in one place of one URL. */
 const KEYS = {
   old_path: 'OldPathKey71',
   old_query: 'OldQueryKey72',
@@ -45,7 +45,7 @@ function expectNoKey(text: string, where: string): void {
   for (const key of Object.values(KEYS)) expect(text.includes(key), `${key} in ${where}`).toBe(false);
 }
 
-/** A paid sale at a terminal, told. */
+/** A paid sale at a terminal; resolves when its notices have arrived. */
 async function tellOne(): Promise<void> {
   const told = receiver.received.length;
   const device = shop.freshDevice();
@@ -54,7 +54,7 @@ async function tellOne(): Promise<void> {
   await receiver.waitFor(told + 2);
 }
 
-/** Every notice of the log, once all of them are delivered. */
+/** Every notice of the log, once at least `count` are delivered. */
 function delivered(count: number): Promise<NoticeView[]> {
   return eventually(
     async () => ((await shop.ops('/api/notices')).body as { notices: NoticeView[] }).notices, // the API's own form
@@ -76,7 +76,6 @@ describe('a key in the path or the query of a URL', () => {
     await shop.control(`/pos/${ARGENTINA}/SUC001POS001/pay`, { body: {} });
     await receiver.waitFor(4);
     expect(receiver.received.at(-1)).toMatchObject({ path: `/${KEYS.sale_path}` });
-
     const notices = await delivered(4);
     const paths = [MERCHANT, '/api/merchants', '/api/notices', ...notices.map(({ id }) => `/api/notices/${id}`)];
     for (const path of paths) answers.push(await shop.ops(path));
@@ -88,7 +87,7 @@ describe('a key in the path or the query of a URL', () => {
     expect(answers[1]?.body).toMatchObject({
       settings: { notice_url: { value: `${origin}/…?…`, from: 'merchant' } },
     });
-    // A later one of the sale may be on its way still.
+    // A later notice of the sale may still be pending.
     const went = notices.filter(({ state }) => state === 'delivered').map(({ last_attempt }) => last_attempt?.url);
     expect(went).toEqual(went.map(() => `${origin}/…?…`));
     expect((await auditsOf(shop.data_dir)).at(-1)?.detail).toMatchObject({
@@ -107,7 +106,7 @@ describe('a key in the path or the query of a URL', () => {
     const { origin } = new URL(receiver.url);
     const env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: shop.app.ops_url };
     const url = `${origin}/hooks/${KEYS.path}?k=${KEYS.query}`;
-    // Arguments show in process lists, so this one comes from the environment.
+    // Process lists show arguments, so this URL comes from the environment.
     const set = await puente(['merchants', 'set', ARGENTINA, '--reason', 'the till listens there', '--notify', '-'], {
       env: { ...env, PUENTE_NOTICE_URL: url },
     });
@@ -147,7 +146,7 @@ it('a URL that an older build left in clear is sealed by the next start, and sti
   expect(receiver.received.map((delivery) => delivery.path)).toEqual(Array(2).fill(`/${KEYS.path}`));
 });
 
-/** Looks through every file, beside the running process; the merchant's id proves that the bytes are really looked at. */
+/** Searches every file while Puente runs; the merchant's id proves that the search reads the right bytes. */
 function expectNoKeyOnDisk(): void {
   const files = readdirSync(shop.data_dir).filter((name) => name.startsWith('puente.db'));
   const all = files.map((name) => readFileSync(join(shop.data_dir, name)).toString('latin1'));
@@ -156,7 +155,7 @@ function expectNoKeyOnDisk(): void {
   all.forEach((bytes, index) => void expectNoKey(bytes, files[index] ?? ''));
 }
 
-/** As schema 1 had it. */
+/** Stores the URL as schema 1 did. */
 function keepInClear(data_dir: string, url: string): void {
   const database = new Database(join(data_dir, 'puente.db'));
   database

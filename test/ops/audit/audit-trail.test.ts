@@ -1,9 +1,8 @@
-/** The check of the whole audit chain: page by page, and against a head that was noted elsewhere (P16). */
+/** Verification of the whole audit chain: page by page, and against a head stored elsewhere (P16). */
 import { describe, expect, it } from 'vitest';
 import { verifyAuditStream } from '../../../src/ops/audit.ts';
 import { AUDIT_GENESIS, type AuditLine, chainHash } from '../../../src/proxy/audit.ts';
 
-/** A chain as the store writes it. */
 function chainOf(length: number): AuditLine[] {
   const lines: AuditLine[] = [];
   for (let sequence = 1; sequence <= length; sequence += 1) {
@@ -21,7 +20,7 @@ function chainOf(length: number): AuditLine[] {
   return lines;
 }
 
-/** Pages of a chain as a store gives them, and the largest that was asked for. */
+/** Pages of a chain as a store returns them, and the page sizes requested. */
 function paged(lines: AuditLine[]) {
   const asked: number[] = [];
   return {
@@ -70,7 +69,7 @@ describe('the first broken link is told', () => {
 
 describe('with a head that was noted elsewhere', () => {
   const lines = chainOf(30);
-  const noted = markOf(lines[24] as AuditLine); // a chain of thirty has it
+  const noted = markOf(lines[24] as AuditLine); // a chain of thirty has line 25
 
   it('a cut-off end shows, though what is left is a chain', async () => {
     expect(await verifyAuditStream(paged(lines.slice(0, 20)))).toMatchObject({ intact: true, lines: 20 });

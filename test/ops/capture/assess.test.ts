@@ -1,4 +1,4 @@
-/** A capture of legacy traffic is judged before a single call was routed. */
+/** Captured legacy traffic is assessed before any call goes through Puente. */
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { loadTables } from '../../../src/mapping/load.ts';
@@ -125,7 +125,7 @@ test('losses have their advice, and what no table knows is named', async () => {
   const { merchants, verdict } = await viewAssessment(assessment, tables, NOW);
   expect(verdict).toBe('inconclusive');
   expect(merchants).toMatchObject([{ merchant_id: '9' }]);
-  // No running Puente has seen these calls.
+  // The calls come from a file, so no command of a running Puente applies.
   const { blockers = [], unproven = [], remarks = [] } = merchants[0]?.readiness ?? {};
   const findings = [...blockers, ...unproven, ...remarks];
   expect(findings.map(({ command }) => command)).toEqual(findings.map(() => null));

@@ -1,4 +1,4 @@
-/** The book of a file keeps the same sums as the store. */
+/** The book of a capture file keeps the same sums as the store. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ const recorded = fc.record({
 });
 type Drawn = typeof recorded extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Times rise, as they do in a file. */
+/** Times rise, as in a file. */
 function exchangesOf(drawn: readonly Drawn[]): RecordedExchange[] {
   runs++;
   let at = START;
@@ -54,7 +54,7 @@ function exchangesOf(drawn: readonly Drawn[]): RecordedExchange[] {
       ...one,
       id: `${runs}-${index}`,
       at,
-      // A weight belongs to its path.
+      // A path always has the same weight.
       lost: lost.map((loss) => ({
         ...loss,
         weight: loss.path === 'body.a' ? 'money' : 'other',
@@ -91,7 +91,7 @@ function exchangesOf(drawn: readonly Drawn[]): RecordedExchange[] {
   });
 }
 
-/** The store is shared by all runs, and every run has merchants of its own. */
+/** All runs share the store, so every run has its own merchants. */
 function ownMerchants(exchanges: RecordedExchange[]): RecordedExchange[] {
   return exchanges.map((one) => ({ ...one, merchant_id: `${runs}${one.merchant_id ?? 0}` }));
 }
@@ -102,7 +102,7 @@ test('whatever is recorded, both answer the same', async () => {
       const exchanges = ownMerchants(exchangesOf(drawn));
       const book = createBook();
       for (const one of exchanges) book.record(one);
-      // In batches, as the store gets them.
+      // In batches, as the recorder writes them.
       for (let from = 0; from < exchanges.length; from += 7)
         await store.exchanges.recordExchanges(exchanges.slice(from, from + 7));
       const merchants = [...new Set(exchanges.map(({ merchant_id }) => String(merchant_id)))].sort();

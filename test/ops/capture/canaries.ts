@@ -1,4 +1,4 @@
-/** Things that must never be kept, in every place of a message and in six encodings; shared by the tests of every sink. */
+/** Values that must never be stored, in every place of a message and in six encodings; shared by tests of all sinks. */
 import type { CapturedMessages } from '../../../src/proxy/evidence/redact.ts';
 
 export const TOKEN = 'APP_USR-4004001-112026-c0ffeec0ffeec0ffeec0ffeec0ffee77-700100200';
@@ -15,7 +15,7 @@ export const encodings: Readonly<Record<string, (text: string) => string>> = {
   utf16: (text) => Buffer.from(text, 'utf16le').toString('latin1'),
 };
 
-/** A text in the free-standing places of a message: found by what it looks like. */
+/** The text in the unnamed places of a message, where only its form reveals it. */
 export function everywhere(canary: string): CapturedMessages {
   const bare = canary.replaceAll('\0', '');
   return {
@@ -48,7 +48,7 @@ export function everywhere(canary: string): CapturedMessages {
   };
 }
 
-/** A secret of no known look, in the places whose names say that it is one. */
+/** A secret without a recognizable form, in the places whose names mark it as one. */
 export function inSecretPlaces(canary: string): CapturedMessages {
   const bare = canary.replaceAll('\0', '');
   return {
@@ -71,7 +71,7 @@ export function inSecretPlaces(canary: string): CapturedMessages {
   };
 }
 
-/** Every way in which a canary could be read from a text; lower case, because hexadecimal has both. */
+/** Every form in which a text could hold the canary; lower case, because hexadecimal has both. */
 export function tracesOf(canary: string): string[] {
   return Object.values(encodings).flatMap((encode) => {
     const text = encode(canary);

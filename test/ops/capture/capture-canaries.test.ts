@@ -1,4 +1,4 @@
-/** A captured call leaves no token, card, secret or person in the database, whatever the lane. */
+/** A captured call leaves no token, card, secret or personal data in the database, on either lane. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -43,7 +43,6 @@ for (const stage of ['shadow', 'orders'] as const) {
         );
       }
     });
-
     let text = '';
     const captured = async (): Promise<{ messages: unknown; lane: string }[]> => {
       ({ text } = await call(`${bench.app.ops_url}/api/exchanges?captured=true`, {
@@ -52,9 +51,8 @@ for (const stage of ['shadow', 'orders'] as const) {
       const lines = text.trim().split('\n').slice(1, -1);
       return lines.map((line) => JSON.parse(line));
     };
-
     test('the capture has the calls [F133]', async () => {
-      // A call is recorded when its answer has left.
+      // A call is recorded after its answer is sent.
       const exchanges = await eventually(captured, ({ length }) => length >= 10);
       expect(exchanges).toHaveLength(10);
       expect(
@@ -64,7 +62,7 @@ for (const stage of ['shadow', 'orders'] as const) {
     });
 
     test('the files of the database have none of it [F133 F134]', async () => {
-      await bench.ops('/api/exchanges'); // everything is written by then
+      await bench.ops('/api/exchanges'); // everything is written after this call
       const files = readdirSync(bench.data_dir).filter((name) => name.startsWith('puente.db'));
       expect(files).toContain('puente.db');
       const kept = files.map((name) => readFileSync(join(bench.data_dir, name), 'latin1').toLowerCase()).join('\n');
@@ -97,14 +95,14 @@ for (const stage of ['shadow', 'orders'] as const) {
   });
 }
 
-/** On orders the sale itself is kept sealed; what a till says in clear must not be anywhere. */
+/** Traces of values that till calls hold in clear; on orders the sale itself is stored sealed. */
 function traces(): string[] {
   return [CARD, EMAIL, SECRET, tokenOf(ARGENTINA)].flatMap(tracesOf);
 }
 
 /**
- * A reference is kept as it was said on either lane, because tills search by it; so is, of a sale on orders, what the order
- * says and what has to be given back byte for byte. None of it is a matter of capturing.
+ * Both lanes store a reference as sent, because tills search by it. On orders Puente also stores the order and the
+ * fields that it must return byte for byte. Neither depends on capture.
  */
 function intent(canary: string, stage: 'shadow' | 'orders'): object {
   const free = { description: `for ${canary}`, additional_info: { print_on_terminal: true, [canary]: canary } };

@@ -1,7 +1,6 @@
-/** Captures for tests: bytes as a stream, and the entries that are read of them. */
+/** Captures for tests: text as a byte stream, and the entries read from it. */
 import { type Entry, readCapture } from '../../../src/ops/capture/read.ts';
 
-/** The text as bytes in chunks of a size. */
 export async function* bytes(text: string, size = 64 * 1024): AsyncGenerator<Uint8Array> {
   const all = Buffer.from(text, 'utf8');
   for (let from = 0; from < all.length; from += size) yield all.subarray(from, from + size);

@@ -1,4 +1,4 @@
-/** Captures from anywhere are read line by line; what can't be read is told with its line, and nothing is dropped. */
+/** Captures are read line by line; unreadable lines are reported by number, and nothing is dropped silently. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseJson, stringifyJson } from '../../../src/contract/json.ts';

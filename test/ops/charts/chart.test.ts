@@ -1,4 +1,4 @@
-/** Charts against their data: how long each bar is, what an empty one says, and what labels of tills can't do to them. */
+/** Charts against their data: bar lengths, the text of an empty chart, and hostile labels from tills. */
 import { describe, expect, it } from 'vitest';
 import { type ChartData, groupedColumns, stackedColumns, stackedRows } from '../../../src/ops/charts/svg.ts';
 
@@ -29,7 +29,6 @@ interface Rect {
   height: number;
 }
 
-/** The bars, each named by its title. */
 function rectsOf(svg: string): Rect[] {
   return [...svg.matchAll(/<rect ([^>]*)><title>([^<]*)<\/title><\/rect>/g)].map(([, attributes = '', title = '']) => {
     const of = (name: string): number => Number(new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(attributes)?.[1]);

@@ -1,4 +1,4 @@
-/** Long names beside bars, where there is little room: broken at their joints, each within the picture, and whole in its title. */
+/** Long names beside narrow bars: broken at word joints, inside the picture, and whole in the title. */
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
       await page.setViewportSize({ width, height: 800 });
       const svg = stackedRows(data, width);
       await page.setContent(`<style>body { margin: 0; font-family: system-ui } ${CHART_STYLE}</style>${svg}`);
-      const names = (await page.evaluate(NAMES)) as { title: string; shown: string; box: Box }[]; // the form of the script
+      const names = (await page.evaluate(NAMES)) as { title: string; shown: string; box: Box }[]; // the script's result
       expect(names.map(({ title }) => title)).toEqual(marks);
       for (const [nth, { title, shown, box }] of names.entries()) {
         expect([title, box.left >= 0, box.right <= width / 2]).toEqual([title, true, true]);
@@ -67,8 +67,7 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
         const whole = title.replaceAll(' ', '');
         expect([title, whole.startsWith(begin), whole.endsWith(end)]).toEqual([title, true, true]);
       }
-      // Numbers at the axis stand apart, too.
-      const axis = (await page.evaluate(AXIS)) as Box[]; // the form of the script
+      const axis = (await page.evaluate(AXIS)) as Box[]; // shape of the script's result
       expect(axis.length).toBeGreaterThan(1);
       for (const [nth, { left, right }] of axis.entries())
         expect([right <= width, left > (axis[nth - 1]?.right ?? 0)]).toEqual([true, true]);

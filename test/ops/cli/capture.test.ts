@@ -69,7 +69,7 @@ describe('assess', () => {
   test('fewer calls prove nothing, as many as a running Puente wants', () => {
     const defaults = parse(readFileSync(join(HOUSE, 'config', 'default.yaml'), 'utf8')) as {
       moves: { min_sample: number };
-    }; // ours
+    }; // our file
     expect(readFileSync(join(HOUSE, 'src', 'ops', 'cli', 'assess.ts'), 'utf8')).toContain(
       `MIN_SAMPLE = ${defaults.moves.min_sample};`,
     );
@@ -86,7 +86,7 @@ describe('a capture of a running Puente', () => {
       bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, {
         body: { amount: 1500, additional_info: { ticket_number: 'S1' } },
       });
-    /** Evidence is written beside the calls. */
+    /** Evidence is written after the answer. */
     const recorded = (count: number) =>
       eventually(
         async () => (await bench.ops(`/api/exchanges?merchant=${ARGENTINA}`)).text.trim().split('\n').length,
@@ -113,7 +113,6 @@ describe('a capture of a running Puente', () => {
     ]);
     const captured = await run('capture', 'export', '--captured');
     expect(captured.out.trim().split('\n')).toHaveLength(3);
-
     const same = await command(['replay', output, '--against', 'tables']);
     expect(same).toMatchObject({ code: 0, out: expect.stringContaining('2 lines = 1 replayed + 1 left out') });
     expect(same.out).toContain('No change in 1 calls.');
@@ -153,7 +152,6 @@ describe('a capture of a running Puente', () => {
       changes: [{ operation: 'point.create_intent', what: 'upstream', count: 1 }, { what: 'upstream' }],
     });
     expect(other.code).toBe(6);
-
     const off = await run('capture', 'off', ARGENTINA, '--reason', 'it is enough');
     expect(off.code).toBe(0);
     await sell();

@@ -1,4 +1,4 @@
-/** The command line as people and scripts use it: exit codes and texts, of real processes where it matters, against a running Puente. */
+/** The command line against a running Puente: exit codes and texts, in real processes where that matters. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

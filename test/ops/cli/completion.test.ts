@@ -1,4 +1,4 @@
-/** Shell completion: what a real bash offers at each place, and that the other shells' scripts know the same words. */
+/** Shell completion: offers of a real bash at each position; the scripts for the other shells have the same words. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const script = join(directory, 'puente.bash');
 writeFileSync(script, bashScript(nodes));
 
-/** What bash offers after these words; the last one is being typed. */
+/** Words that bash offers; the last argument is the word being typed. */
 function offered(...words: string[]): string[] {
   const program = `source "$1"; shift; COMP_WORDS=(puente "$@"); COMP_CWORD=$#; _puente; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const out = execFileSync('bash', ['-c', program, 'bash', script, ...words], { encoding: 'utf8' });
@@ -84,7 +84,7 @@ describe('every shell', () => {
   });
 });
 
-/** At a prompt somebody types, and presses the key that completes; the last word is what has to be there then. */
+/** Text typed at a prompt before the Tab key, and the completed line. */
 const TYPED = [
   { typed: 'puente mer', becomes: 'puente merchants ' },
   { typed: 'puente merchants li', becomes: 'puente merchants list ' },
@@ -127,7 +127,7 @@ describe('a person at a prompt', () => {
   });
 });
 
-/** Types, presses the key, and waits until the line is as it has to be. */
+/** Types, presses Tab, and waits for the completed line. */
 async function completes(terminal: Terminal, typed: string, becomes: string): Promise<void> {
   await terminal.answer(PROMPT, typed);
   await terminal.answer(typed, keys.tab);

@@ -1,4 +1,4 @@
-/** `puente init --postgres` on a real server: what it writes is what a real Puente starts on, and a till is served from. */
+/** `puente init --postgres` with a real server: a real Puente starts on the written files and serves a till. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -91,7 +91,7 @@ describe('an installation on a PostgreSQL server', () => {
     expect(left.filter((name) => name.includes('.db'))).toEqual([]);
   });
 
-  /** The real process; resolves with what it printed. */
+  /** Starts the real process; resolves with its output. */
   async function start(): Promise<string> {
     running = spawn(process.execPath, ['src/main.ts'], {
       cwd: HOUSE,
@@ -109,7 +109,7 @@ describe('an installation on a PostgreSQL server', () => {
   }
 });
 
-/** What a report of the doctor says under a name. */
+/** The doctor's finding of this name. */
 function findingOf(report: string, name: string): Omit<Finding, 'name'> | undefined {
   const { findings } = JSON.parse(report) as { findings: Finding[] }; // the form of `doctor --json`
   const found = findings.find((one) => one.name === name);

@@ -1,4 +1,4 @@
-/** `puente init`: by questions in a real terminal and by options, and a real Puente that starts on what was written. */
+/** `puente init`, by questions in a real terminal and by options; a real Puente starts on the written files. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -45,7 +45,7 @@ function folder(): string {
   return mkdtempSync(join(directory, 'into-'));
 }
 
-/** The real process on a configuration; resolves with what it printed. */
+/** Starts the real process on a configuration; resolves with its output. */
 async function started(config: string): Promise<string> {
   const env = { PATH: process.env.PATH, PUENTE_CONFIG: config };
   const child = spawn(process.execPath, ['src/main.ts'], { cwd: HOUSE, env });
@@ -61,11 +61,11 @@ async function started(config: string): Promise<string> {
   );
 }
 
-/** One that nobody listens on: the printed address of the public door is the one that tills use. */
+/** An unused port: the printed address of the public door must be the one that tills use. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   server.close();
   await once(server, 'close');
   return port;
@@ -75,7 +75,7 @@ function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
 }
 
-/** Every file below a folder, with what it holds. */
+/** Contents of every file below a folder, by relative path. */
 function bytesIn(into: string): Record<string, string> {
   const files = readdirSync(into, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return Object.fromEntries(
@@ -120,7 +120,6 @@ describe('by questions', () => {
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown()).toContain('Written, for this user alone to read:');
     expect(terminal.shown()).not.toContain('hush');
-
     const config = join(into, 'puente.yaml');
     const text = readFileSync(config, 'utf8');
     expect(text).toContain('# The secret that signs events.');
@@ -132,7 +131,6 @@ describe('by questions', () => {
     for (const name of ['secret-key', 'ops-token-ana', 'ops-token-ben', 'webhook-secret'])
       expect(modeOf(join(into, 'secrets', name))).toBe('600');
     expect([modeOf(config), modeOf(join(into, 'secrets'))]).toEqual(['600', '700']);
-
     const printed = await started(config);
     expect(printed).toContain('one each for ana (viewer), ben (operator)');
     const dispatcher = new Agent({ connect: { ca: readFileSync(authority.ca_file, 'utf8'), servername: VENDOR_HOST } });
@@ -141,12 +139,12 @@ describe('by questions', () => {
       const { statusCode, body } = await request(`https://127.0.0.1:${port}${POINT}/devices`, { dispatcher, headers });
       return [statusCode, await body.text()];
     };
-    // A machine that has too much to do right after the start says so with a 503, and to come again.
+    // An overloaded machine may answer 503 (retry later) right after the start.
     const devices = await eventually(listDevices, ([status]) => status !== 503);
     expect(devices).toEqual([200, expect.stringContaining(DEVICE)]);
     await dispatcher.close();
     const env = { PUENTE_OPS_URL: /ops door +(\S+)/.exec(printed)?.[1] ?? '', PUENTE_OPS_TOKEN: tokens[1] ?? '' };
-    // Whose the call was is written down once its answer has left.
+    // The owner of the token is stored after the answer is sent.
     const { out } = await eventually(
       async () => puente(['merchants', 'list', '--json'], { env }),
       (listed) => listed.out.includes(ARGENTINA),
@@ -355,7 +353,6 @@ describe('by options', () => {
     const refused = await puente([...argv, ...bad], { env: second });
     expect(refused.err).toContain('store.ballast_bytes is 1073741824, more than store.low_bytes');
     expect(bytesIn(into)).toEqual(before);
-
     rmSync(join(into, 'secrets', 'postgres-url'));
     mkdirSync(join(into, 'secrets', 'postgres-url'));
     const folded = bytesIn(into);

@@ -1,4 +1,4 @@
-/** The manual: every command explains itself whole, the page puente(1) is one that `man` reads, and facts are about what there is. */
+/** The manual: every command is explained in full, `man` reads the page puente(1), and its facts match the program. */
 import { spawnSync } from 'node:child_process';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';

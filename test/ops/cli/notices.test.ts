@@ -12,14 +12,14 @@ const bench = openForAll(() => startBench());
 const receiver = openForAll(() => startReceiver());
 beforeAll(async () => {
   const notice_url = `${receiver.url}?key=the-receivers-key`;
-  await bench.notify(ARGENTINA, { notice_url, point_payment_notices: 'off' }); // one notice a sale
+  await bench.notify(ARGENTINA, { notice_url, point_payment_notices: 'off' }); // one notice per sale
   await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
   await bench.atTerminal('pay');
   const { notices } = await eventually(
     async () => (await bench.ops('/api/notices')).body as { notices: NoticeView[] }, // the API's own form
     (log) => log.notices[0]?.state === 'delivered',
   );
-  notice = notices[0] as NoticeView; // just waited for
+  notice = notices[0] as NoticeView; // the wait above found it
 });
 
 function notices(...argv: string[]): Promise<Ran> {
@@ -100,7 +100,7 @@ describe('a text of a till that could drive a terminal', () => {
     const external_reference = 'ref\u001b[2J\u009b1A\u202e';
     const body = { amount: 1500, additional_info: { external_reference } };
     const made = await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body });
-    const { id } = made.body as { id: string }; // the id of an intent
+    const { id } = made.body as { id: string }; // shape of an intent
     await bench.atTerminal('pay');
     for (const more of [[], ['--json']]) {
       const env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: bench.app.ops_url };

@@ -1,4 +1,4 @@
-/** Progress of long work: one changing line on a terminal, a line now and then in a log, nothing for scripts. */
+/** Progress of long work: one changing line on a terminal, a line every few seconds in a log, none for scripts. */
 import { describe, expect, it } from 'vitest';
 import { startProgress } from '../../../src/ops/cli/output.ts';
 

@@ -1,4 +1,4 @@
-/** Commands made from rows: each example of the help makes a call that its row takes, whatever the row is. */
+/** Commands made from rows: each example of the help makes a call that its row accepts. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,7 +19,7 @@ interface Call {
   body: unknown;
 }
 
-/** Enough of every answer that a command goes on with it. */
+/** The fields of any answer that a command needs to continue. */
 const ANSWER = {
   ...{
     id: 'an-id',
@@ -55,7 +55,7 @@ const examples = commandsOf(programHere())
   .flatMap(({ name, command }) => manualOf(command).examples.map((line) => ({ name, line })))
   .filter(({ name, line }) => line.startsWith(`puente ${name}`) && !/--offline|--file|report diff|--expect/.test(line));
 
-/** The words after `puente`, as a shell reads them; files go to a folder of the test. */
+/** The words after `puente`, split as a shell splits them; output files go to the test's folder. */
 function wordsOf(line: string): string[] {
   const own = line.split(/ (?:>|\||&&) /)[0]?.replace(/(?<=--output )/, `${directory}/`) ?? '';
   return [...own.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)]

@@ -1,4 +1,4 @@
-/** Streamed answers at the command line: text and lines as they come, and a file that is whole or not there. */
+/** Streamed answers at the command line: text and lines as they arrive, and a file that is complete or absent. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** Tables: as wide as they are in pipes, as narrow as the terminal, and never with less in them. */
+/** Tables: full width in pipes, as narrow as the terminal otherwise, always with all their content. */
 import { expect, it } from 'vitest';
 import { hanging, tableOf } from '../../../src/ops/cli/output.ts';
 

@@ -1,4 +1,4 @@
-/** The fleet board in a real browser: what it greets with, shows, finds, keeps fresh, and how it is read. */
+/** The fleet board in a real browser: first steps, merchants, search, refresh, and accessibility. */
 import { describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
 import { ANA, ARGENTINA, BRAZIL, DEVICE, MEXICO, PEOPLE, POINT, startBench } from '../../kit.ts';
@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)('the board', () => {
     await go('/');
     const cells = page.getByRole('row', { name: ARGENTINA }).locator('td');
     expect(await cells.count()).toBe(6);
-    // Waits of a minute are the longest that a lane shows.
+    // A wait of a minute is the longest text that a lane shows.
     await page
       .locator('#board .pulse span')
       .last()

@@ -1,14 +1,14 @@
-/** The console in a real Chromium, signed in as somebody; each page notes every problem that it meets. */
+/** The console in a real Chromium, signed in as a person; each page records its problems. */
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { browser, seriousFindings } from '../../chromium.ts';
 import type { Bench } from '../../kit.ts';
 
-/** Ends what hangs; the board asks for what is new every five seconds. */
+/** Only ends a test that hangs; the board refreshes every five seconds. */
 const LONGEST_WAIT_MS = 40_000;
 
 export interface Opened {
   page: Page;
-  /** What the page complained of: its content security policy above all, and scripts that failed. */
+  /** Errors of the page: violations of its content security policy, and failed scripts. */
   problems: string[];
   /** Goes to a path of the console. @returns the HTTP status. */
   go(path: string): Promise<number>;
@@ -17,7 +17,7 @@ export interface Opened {
   close(): Promise<void>;
 }
 
-/** A window of its own, signed in as somebody; nobody for null. */
+/** A browser context of its own, signed in as `person`; signed out for null. */
 export async function openConsole(
   bench: Bench,
   person: { token: string } | null,
@@ -28,7 +28,7 @@ export async function openConsole(
   const page = await context.newPage();
   const problems: string[] = [];
   page.on('console', (message) => {
-    // The status of a page that was refused is told there, too; the tests look at it themselves.
+    // The browser also logs the status of a refused page; the tests check that status themselves.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       problems.push(message.text());
   });

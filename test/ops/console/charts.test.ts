@@ -1,4 +1,4 @@
-/** The charts of the console in a real browser: in three languages, narrow and dark, without scripts, and where there is nothing. */
+/** The console's charts in a real browser: three languages, narrow, dark, without scripts, and without data. */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -19,7 +19,7 @@ describe.skipIf(!hasChromium)('the charts', () => {
     opened.push(one);
     return one;
   };
-  /** A verdict as it was kept so many days ago. */
+  /** Stores a verdict of so many days ago. */
   const keep = (merchant_id: string, days_ago: number, verdict: string): void => {
     const database = new Database(join(bench.data_dir, 'puente.db'));
     const day = Math.floor(Date.now() / DAY_MS) - days_ago;
@@ -79,7 +79,7 @@ describe.skipIf(!hasChromium)('the charts', () => {
     const { page, go, seriousFindings } = await as();
     await go('/reports');
     await page.locator('#chart-traffic svg:visible').waitFor();
-    // The fleet's verdicts are those that were kept: nobody is judged while a page is waited for.
+    // The fleet's verdicts come from the store: a page request judges no merchant.
     await page.locator('#chart-readiness').getByText('Nothing to show in this time.').waitFor();
     keep(ARGENTINA, 0, 'ready');
     await go('/reports');

@@ -1,4 +1,4 @@
-/** The console's door: signing in and out, what a session lets in, forms of other pages, languages, and its headers. */
+/** The console's door: sign-in and sign-out, what a session allows, forms of other pages, languages, and headers. */
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { ANA, type Answer, BEN, call, PEOPLE, startBench } from '../../kit.ts';
@@ -8,7 +8,7 @@ const bench = openForAll(() => startBench(PEOPLE));
 
 const FORM = 'application/x-www-form-urlencoded';
 
-/** As a browser sends it. */
+/** A GET as browsers send it. */
 function at(path: string, cookie = '', headers: Record<string, string> = {}): Promise<Answer> {
   return call(bench.app.ops_url + path, { headers: { accept: 'text/html', cookie, ...headers } });
 }

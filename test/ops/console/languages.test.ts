@@ -1,4 +1,4 @@
-/** Every page in Spanish and Portuguese: no English sentence is left on it, marked as English or not; and it fits a phone. */
+/** Every page in Spanish and Portuguese: no English sentence, marked as English or not; and it fits a phone. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
 import { ARGENTINA, BEN, type Bench, DEVICE, EVA, eventually, POINT, startReceiver } from '../../kit.ts';
@@ -9,14 +9,14 @@ import { openConsole } from './browser.ts';
 const HERE = `/merchants/${ARGENTINA}`;
 const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
 
-/** CSS pixels: narrow ones have no more. */
+/** Width of a narrow phone, in CSS pixels. */
 const PHONE = 360;
 
-/** What people wrote stays as they wrote it. */
+/** Texts written by people are not translated. */
 const WRITTEN_BY_PEOPLE = ['set by a test', 'a test moves it'];
 
 const LOSS = 'Legacy took a description in Brazil only';
-/** What the register, settings and tables say on the pages, and of a loss: the beginning of a text, by its place. */
+/** Beginnings of texts that come from the register, settings, tables and a loss, by page. */
 const SAID = [
   ['/limitations', 'a declined payment shows as ERROR'],
   ['/assumptions', 'Fewer calls in the window are not judged.'],
@@ -27,7 +27,7 @@ const SAID = [
   ['trace', 'drop body.description, note → –'],
 ] as const;
 
-/** Texts of a page that are not marked as English, one for each piece; and where those stand that are, but for a status and its code. */
+/** Script: texts of a page not marked as English, and places of those marked, except a status and its code. */
 const TEXTS = `(() => {
   const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
   const texts = [];
@@ -44,7 +44,7 @@ interface Texts {
   places: string[];
 }
 
-/** Three words make a sentence; names of operations, numbers and ids are none. */
+/** A sentence has at least three words; names of operations, numbers and ids do not count. */
 function isSentence(text: string): boolean {
   const words = text.split(' ').filter((word) => /^\(?[a-z'-]+[,.;:)]*$/i.test(word));
   return words.length > 2 && !WRITTEN_BY_PEOPLE.includes(text);
@@ -88,7 +88,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     await bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/rollback`, { reason: 'a test moves it' });
   });
 
-  /** All pages, and those that are asked for what they do not know. */
+  /** All pages, and pages with unknown ids. */
   const placesNow = (): string[] => [
     '/',
     HERE,
@@ -106,13 +106,13 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     '/nowhere',
   ];
 
-  /** All pages, and a move that is refused. */
+  /** Texts of all pages, and of a refused move. */
   async function textsIn(locale: string): Promise<Map<string, Texts>> {
     const { page, go, close } = await openConsole(bench as Bench, BEN, { locale });
     const found = new Map<string, Texts>();
     for (const place of placesNow()) {
       await go(place);
-      found.set(place, (await page.evaluate(TEXTS)) as Texts); // the form of the script above
+      found.set(place, (await page.evaluate(TEXTS)) as Texts); // shape of the script's result
     }
     await go(`${HERE}?stage=orders&override=true`);
     await page.locator('#stage-reason').fill('prueba');
@@ -128,7 +128,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     english ??= await textsIn('en');
     for (const [place, { texts }] of english) {
       expect([place, texts.length > 1]).toEqual([place, true]);
-      expect([place, texts.filter((text) => text.includes('`'))]).toEqual([place, []]); // names of settings are shown as such
+      expect([place, texts.filter((text) => text.includes('`'))]).toEqual([place, []]); // setting names are shown as code
     }
     const own = await textsIn(locale);
     for (const [place, { texts, places }] of own) {
@@ -136,7 +136,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
       expect([place, texts.filter((text) => isSentence(text) && before.has(text))]).toEqual([place, []]);
       expect([place, places]).toEqual([place, []]);
     }
-    // What was looked at is there: a stop, what it lacks, a loss, a notice that failed.
+    // The pages held what the test is about: a safety stop, a loss, a failed notice.
     expect(own.get('refused')?.texts.length).toBeGreaterThan(100);
     for (const [place, text] of SAID) {
       const texts = english.get(place === 'trace' ? `/trace?id=${sale}` : place)?.texts;

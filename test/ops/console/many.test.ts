@@ -1,4 +1,4 @@
-/** The fleet board of five thousand merchants, in a real browser: found, sorted, paged and kept fresh, in one look at the store for all who look. */
+/** The board of five thousand merchants in a real browser: search, sort, pages, refresh, one store read for all. */
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import Database from 'better-sqlite3';
@@ -10,7 +10,7 @@ import { type Opened, openConsole } from './browser.ts';
 
 const MERCHANTS = 5_000;
 
-/** Copies of one merchant with its calls of today: its row, its token's row aside, and what it did. */
+/** Copies one merchant many times: its row (without its token) and today's calls. */
 function multiply(path: string): void {
   const database = new Database(path);
   const columnsOf = (table: string): string[] =>
@@ -44,7 +44,7 @@ function callsIn(path: string): number {
 describe.skipIf(!hasChromium)('a fleet of five thousand', () => {
   let console_: Opened;
   const took: string[] = [];
-  /** For whoever wants to know; a busy machine fails nothing by it. */
+  /** Durations are printed only; no assertion depends on them. */
   const timed = async <Made>(what: string, work: () => Promise<Made>): Promise<Made> => {
     const began = performance.now();
     const made = await work();
@@ -96,7 +96,7 @@ describe.skipIf(!hasChromium)('a fleet of five thousand', () => {
     took.push(`a turn of the process meanwhile ${Math.round(late.max / 1e6)} ms at most`);
     expect(tills.map(({ status }) => status)).toEqual(tills.map(() => 200));
     const bodies = seen.map(({ body }) => body as { at: string; totals: { merchants: number }; merchants: unknown[] });
-    // A page that keeps itself fresh may have looked just before.
+    // A page that refreshes itself may have read just before.
     expect(new Set(bodies.map(({ at }) => at)).size).toBeLessThanOrEqual(3);
     for (const { totals, merchants } of bodies) expect([totals.merchants, merchants.length]).toEqual([MERCHANTS, 500]);
   });

@@ -1,4 +1,4 @@
-/** The merchant page in a real browser: a move with preview and refusal, a rollback that drains, approval, replay; roles refuse as ever. */
+/** The merchant page in a real browser: move with preview and refusal, rollback with drain, approval, replay; roles. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
 import { ANA, ARGENTINA, BEN, type Bench, DEVICE, EVA, eventually, POINT, startReceiver } from '../../kit.ts';
@@ -170,7 +170,6 @@ describe.skipIf(!hasChromium)('what stands in the way', () => {
     await inbox.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('status').getByText('The difference is judged.').waitFor();
     await inbox.locator('.badge').getByText('accepted', { exact: true }).waitFor();
-
     await bench.move({ stage: 'orders' });
     await bench.notify(ARGENTINA, { safety_stop: 'armed' });
     await bench.control('/faults', { body: { ...failing, path: '/v1/orders', status: 500, code: 'internal_error' } });

@@ -1,4 +1,4 @@
-/** The other pages in a real browser: trace, incidents, audit with its proof, register, reports; each readable in three languages. */
+/** The other console pages in a real browser: trace, incidents, audit, register, reports; in three languages. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium } from '../../chromium.ts';
 import { ANA, ARGENTINA, BEN, DEVICE, PEOPLE, POINT, startBench } from '../../kit.ts';

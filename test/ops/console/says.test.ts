@@ -1,4 +1,4 @@
-/** What the API says, in the page's language: facts of tills are shown whatever they hold. */
+/** API messages in the page's language: facts from tills are shown unchanged. */
 import { describe, expect, it } from 'vitest';
 import type { Fact } from '../../../src/error.ts';
 import { quoted, say } from '../../../src/locales/message.ts';

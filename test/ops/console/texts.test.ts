@@ -1,4 +1,4 @@
-/** Texts of tables, settings and the register in Spanish and Portuguese: each there once, as it is said in English now, with its names and numbers. */
+/** Translated texts of tables, settings and the register: one per current English text, with its names and numbers. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ const HOUSE = join(import.meta.dirname, '../..', '..');
 const tables = loadTables(join(HOUSE, 'mappings'));
 const rows = tables.documents.tables.flatMap((table) => wholeRows(rowsOf(table.table, table.rows)));
 
-/** What code says of a lost field, as it is written there, with `{}` where it puts something in. */
+/** Loss texts in the source code, with `{}` for each inserted value. */
 function lossesInCode(): string[] {
   const converters = readdirSync(join(HOUSE, 'src/mapping/converters')).toSorted();
   const files = [...converters.map((name) => `src/mapping/converters/${name}`), 'src/mapping/compile.ts'];
@@ -30,7 +30,7 @@ function lossesInCode(): string[] {
 
 const LOSS = /(?:\bloss(?:: | = )|const why = |advice: |advice \?\? )(['`])(.*?)\1/g;
 
-/** What a rule says, after the field, with `{}` for what its paths and lists put in. */
+/** The text of a rule after its field, with `{}` for inserted paths and lists. */
 function predictionOf({ code, path, why }: Rule): string {
   if (code === 'required_properties' || code === 'property_type') return `{}: ${why.replace(path, '{}')}`;
   if (code !== 'minimum_properties' && code !== 'unsupported_properties') return `{}: ${why}`;
@@ -38,13 +38,13 @@ function predictionOf({ code, path, why }: Rule): string {
   return `{}: ${begun.replace(/ of type \w+ has no properties but .*\.$/s, ' of type {} has no properties but {}.')}`;
 }
 
-/** Rules are judged by code, texts are read by people: their order is not the same. */
+/** Compares by the order in the text list, because rules are listed in another order. */
 function inOrderOf(texts: readonly { en: string }[]): (one: string, other: string) => number {
   const places = new Map(texts.map(({ en }, index) => [en, index]));
   return (one, other) => (places.get(one) ?? 0) - (places.get(other) ?? 0);
 }
 
-/** What is said in English now, by the file that has it in the other languages. */
+/** Current English texts, by the list that translates them. */
 const said: Record<TextList, readonly string[]> = {
   limitations: tables.limitations.flatMap(({ title, effect, workaround }) => [title, effect, workaround]),
   reasons: [
@@ -58,11 +58,11 @@ const said: Record<TextList, readonly string[]> = {
   predictions: [...rulesOf.point, ...rulesOf.qr].map(predictionOf).toSorted(inOrderOf(textsOf('predictions'))),
 };
 
-/** What stays as it is in every language: what stands in backticks, paths, names, codes and states in capitals, numbers, and places. */
+/** Parts equal in every language: code in backticks, paths, names, codes, states in capitals, numbers, places. */
 function tokensOf(text: string): string[] {
   const quoted = text.match(/`[^`]*`/g) ?? [];
   const plain = text.replaceAll(/`[^`]*`/g, ' ').replaceAll(/(\d),(\d)/g, '$1.$2');
-  // Languages differ in the plural of an abbreviation.
+  // The plural of an abbreviation differs by language.
   const names = (plain.match(NAMES) ?? []).map((name) => name.replace(/\.$/, '').replace(/^([A-Z]{2,})s$/, '$1'));
   const places = text.split('{}').map((_part, index) => `{} ${index}`);
   return [...new Set([...quoted, ...names, ...places])].toSorted();

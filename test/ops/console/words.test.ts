@@ -1,4 +1,4 @@
-/** The words of pages and reports: the same keys and arguments in every language, each of them used, and nothing said that has no words. */
+/** The words of pages and reports: equal keys and arguments in every language, each used, and no text without words. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IntlMessageFormat } from 'intl-messageformat';
@@ -12,17 +12,17 @@ import { legacySaleStates } from '../../../src/proxy/records/routing.ts';
 import { linkStates } from '../../../src/proxy/sales/link.ts';
 import { mismatchKinds } from '../../../src/proxy/sales/orphans.ts';
 
-/** Who says something to people. */
+/** Source folders with texts for people. */
 const HOUSES = ['ops/console', 'locales', 'ops/report', 'ops/charts'].map((name) =>
   join(import.meta.dirname, '../../..', 'src', name),
 );
 
-/** The parts of a parsed message that name an argument, with its form (plain, number, plural …), whatever they are nested in. */
+/** The arguments of a parsed message with their types (plain, number, plural …), nested ones included. */
 function argumentsIn(elements: ReturnType<IntlMessageFormat['getAst']>): string[] {
   return elements.flatMap((element) => {
     const nested =
       'options' in element ? Object.values(element.options).flatMap(({ value }) => argumentsIn(value)) : [];
-    // A literal is a text and no name.
+    // Type 0 is a literal: text, not an argument.
     return 'value' in element && element.type !== 0 ? [`${element.value}:${element.type}`, ...nested] : nested;
   });
 }
@@ -47,7 +47,7 @@ describe.each(languages.filter((one) => one !== 'en'))('the words in %s', (langu
   });
 
   it.each(parts)('take the same arguments: %s', (part) => {
-    // How a message counts is each language's own affair: only the names of its facts are compared.
+    // Plural forms of messages differ by language, so only the names of their facts are compared.
     const told = (one: Catalogue, key: string): string[] => {
       const all = argumentsOf(one[part][key] ?? '');
       return part === 'messages' ? namesOf(all) : all;
@@ -67,7 +67,7 @@ function namesOf(all: readonly string[]): string[] {
   return [...new Set(all.map((argument) => argument.replace(/:\d+$/, '')))].toSorted();
 }
 
-/** Words for facts of messages (`src/locales/message.ts`); the test below holds them against the lists of the source. */
+/** Prefixes of words for facts of messages (`src/locales/message.ts`); a test below compares them with the source. */
 const GROUPS = ['area.', 'unknown.', 'mismatch.'];
 
 describe('the words', () => {
@@ -86,7 +86,7 @@ describe('the words', () => {
   });
 
   it('are there for every key that a page names, and no others', () => {
-    // A key is named whole, or with its last part taken from a closed list.
+    // Code names a key whole, or with a last part from a closed list.
     const named = [...sources.matchAll(/'([a-z_]+(?:\.[a-z_]+)+)'/g)].map(([, key]) => key ?? '');
     const parts = [...sources.matchAll(/`([a-z_]+(?:\.[a-z_]+)*\.)\$\{/g)].map(([, prefix]) => prefix ?? '');
     const tables = [...sources.matchAll(/\btable(?:Of)?\(\s*words,\s*'([^']+)'/g)].map(([, prefix]) => `${prefix}.`);
@@ -124,7 +124,7 @@ describe('the words', () => {
     ]);
     expect([es.decimal('1500'), es.decimal('25.00')]).toEqual(['1500', '25,00']);
     expect(en.time('2026-01-31T09:00:00Z')).toContain('2026');
-    // In numbers alone nobody knows which of two is the month.
+    // In a numeric date, day and month could be confused.
     expect([en, es].map((one) => one.moment('2026-12-06T09:00:00.183Z'))).toEqual([
       'Dec 06, 2026 09:00:00.183',
       '06/12/2026 09:00:00.183',

@@ -1,4 +1,4 @@
-/** What the doctor says of the doors: each thing that is missing, with the setting or the command that repairs it. */
+/** The doctor's findings about the doors: each missing thing, with the setting or the command that repairs it. */
 import { describe, expect, it } from 'vitest';
 import { doorFindings } from '../../../src/ops/doctor/doors.ts';
 import type { Doors } from '../../../src/ops/doctor/finding.ts';
@@ -22,7 +22,7 @@ function findings(change: Change) {
     const is_part = typeof value === 'object' && value !== null && typeof before === 'object' && before !== null;
     return [part, is_part ? { ...before, ...value } : value];
   });
-  return doorFindings({ ...well, ...Object.fromEntries(changed) } as Doors, NOW); // its parts were laid over the whole one
+  return doorFindings({ ...well, ...Object.fromEntries(changed) } as Doors, NOW); // merged over complete parts
 }
 
 it('finds nothing where all is set', () => {

@@ -1,4 +1,4 @@
-/** The fleet board's decisions: pulses of two lanes over an hour, what drains, what wants to be looked at, pages. */
+/** The fleet board's decisions: pulses of both lanes over an hour, drains, merchants that need attention, pages. */
 import { describe, expect, it } from 'vitest';
 import {
   type Beside,

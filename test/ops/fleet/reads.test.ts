@@ -1,4 +1,4 @@
-/** What the fleet board remembers between two looks, on a real store: incidents, verdicts, and the pulse of calls. */
+/** Caches of the fleet board between two requests, on a real store: incidents, verdicts, and the pulse of calls. */
 
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -54,7 +54,7 @@ describe('verdicts', () => {
 describe('the mismatches of all', () => {
   const ids = Array.from({ length: 20 }, (_, nth) => String(700_000 + nth));
 
-  /** Looks until all are judged. @param refuse the store's first so many reads of mismatches. */
+  /** Polls until all merchants are judged. @param refuse number of mismatch reads that the store refuses first. */
   async function look(sleep_ms: number, refuse = 0): Promise<{ reads: number; judgements: Judgements }> {
     let now = NOON;
     let reads = 0;

@@ -1,4 +1,4 @@
-/** What a bulk move does next: budget by UTC day, the first safety stop, the end. */
+/** The next step of a bulk move: the budget by UTC day, the first safety stop, the end. */
 import { describe, expect, it } from 'vitest';
 import { encoded, say } from '../../../src/locales/message.ts';
 import { nextStep, settled, spentToday, summary } from '../../../src/ops/moves/bulk.ts';

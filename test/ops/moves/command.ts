@@ -1,4 +1,4 @@
-/** Runs a `puente` command in this process: the same program, without the half second that a process of its own takes. */
+/** Runs a `puente` command in this process, which saves the half second that a process of its own takes. */
 import { CommanderError } from 'commander';
 import { vi } from 'vitest';
 import { PuenteError } from '../../../src/error.ts';
@@ -8,7 +8,7 @@ import type { Ran } from '../../run-cli.ts';
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** Commands run one after the other: output and exit code are the process's own. */
+/** Commands run one at a time, because standard output and the exit code belong to the process. */
 export function command(argv: string[], env: Record<string, string> = {}): Promise<Ran> {
   const ran = last.then(() => run(argv, env));
   last = ran.catch(() => undefined);
@@ -39,19 +39,19 @@ async function run(argv: string[], env: Record<string, string>): Promise<Ran> {
   }
 }
 
-/** A pipe into standard output leaves its listeners there, which ends with a process of its own. @returns takes away what is new. */
+/** A pipe into standard output leaves listeners on it. @returns removes those added since the call. */
 function listenersOf(stream: NodeJS.WriteStream): () => void {
   const before = new Map(stream.eventNames().map((name) => [name, new Set(stream.rawListeners(name))]));
   return () => {
     for (const name of stream.eventNames()) {
       for (const listener of stream.rawListeners(name)) {
-        if (before.get(name)?.has(listener) !== true) stream.off(name, listener as () => void); // the name decides its form
+        if (before.get(name)?.has(listener) !== true) stream.off(name, listener as () => void); // typed by its event
       }
     }
   };
 }
 
-/** Writes into a list; a stream that is piped in waits for the word that it was written. */
+/** Writes into a list; calls the write callback, for which a piped stream waits. */
 function kept(list: string[]): typeof process.stdout.write {
   return (text: unknown, ...rest: unknown[]) => {
     const written = rest.at(-1);

@@ -1,4 +1,4 @@
-/** The commands that move merchants, as people and scripts use them, against a running Puente. */
+/** The commands that move merchants, as operators and scripts run them, against a running Puente. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ describe('stage, rollback, drain', () => {
   });
 
   it('moves, takes back, and shows what is open', async () => {
-    const moved = await puente(['stage', ARGENTINA, 'shadow', ...REASON], { env: env(BEN) }); // a process, as at a prompt
+    const moved = await puente(['stage', ARGENTINA, 'shadow', ...REASON], { env: env(BEN) }); // a real process
     expect([moved.code, moved.out]).toEqual([0, expect.stringContaining('intents: legacy to shadow')]);
     expect(moved.out.split('\n')[0]).toBe(`merchant ${ARGENTINA} is moved: stage shadow, revision 1`);
     expect(moved.out).not.toContain('qr_notices');

@@ -1,4 +1,4 @@
-/** The gate on a running Puente: no door moves a merchant forward without evidence, back is always open, and each move says why. */
+/** The gate on a running Puente: no move forward without evidence, moves back always allowed, each with its reason. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, DEVICE, EVA, eventually, MEXICO, POINT, URUGUAY } from '../../kit.ts';
 import { auditsOf } from '../../proxy/http/till.ts';
@@ -94,7 +94,7 @@ describe('with the gate enforced', () => {
   });
 });
 
-/** A sale with a field that its merchant has refused, which is a hard blocker; resolves when the evidence knows of it. */
+/** A sale with a field that its merchant refuses (a hard blocker); resolves when the evidence shows it. */
 async function sellWhatIsRefused(): Promise<void> {
   expect((await bench.notify(ARGENTINA, { unknown_field: 'refuse' })).status).toBe(200);
   const body = { amount: 1500, tip: 100 };

@@ -1,4 +1,4 @@
-/** The judge of moves: every pair of stages with every kind of evidence, gate and role; and the rules that no table shows. */
+/** The judge of moves: all pairs of stages with all kinds of evidence, gate and role; then rules outside the table. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Role, roles } from '../../../src/ops/api/person.ts';
@@ -29,7 +29,7 @@ import {
 const gates = ['enforce', 'advise'] as const;
 const evidences: Evidence[] = ['none', 'shadowed', 'served', 'blocked'];
 
-/** The rules of a move in the order in which they decide, told apart from how the judge finds them. */
+/** The rules of a move in the order of precedence, written independently of the judge. */
 function mayMove(from: Stage, to: Stage, evidence: Evidence, gate: string, role: Role, override: boolean): boolean {
   const steps = stages.indexOf(to) - stages.indexOf(from);
   if (role === 'viewer') return false;

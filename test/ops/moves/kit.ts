@@ -1,10 +1,10 @@
-/** What the tests of moves share: people with roles, the revision of a merchant, and calls of the ops door. */
+/** Shared by the tests of moves: people with roles, the revision of a merchant, and calls of the ops door. */
 
 import type { AppParts } from '../../../src/app/app.ts';
 import { type Answer, ARGENTINA, BEN, type Bench, call, EVA, PEOPLE, startBench } from '../../kit.ts';
 
 export interface MovesBench extends Bench {
-  /** A call on the ops door as somebody; an object is a PUT or POST of its body. */
+  /** A call on the ops door with this person's token. */
   as(person: { token: string }, method: string, path: string, body?: unknown): Promise<Answer>;
   /** Moves a merchant at its current revision. */
   move(target: object, person?: { token: string }, merchant?: string): Promise<Answer>;
@@ -13,7 +13,7 @@ export interface MovesBench extends Bench {
   ): Promise<{ stage: unknown; revision: number; in_force: Record<string, { stage: string }> }>;
 }
 
-/** A bench whose merchants start on legacy, with evidence asked for, as in production. */
+/** A bench whose merchants start on legacy, with the evidence gate enforced, as in production. */
 export async function startMoves(settings: Record<string, string> = {}, parts: AppParts = {}): Promise<MovesBench> {
   const legacy = { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy', PUENTE_MOVES_GATE: 'enforce' };
   const bench = await startBench({ ...legacy, ...PEOPLE, ...settings }, parts);

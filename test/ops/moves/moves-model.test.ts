@@ -1,4 +1,4 @@
-/** Random lives of merchants that are moved to and fro: no unit lives on both sides, no id changes side, no sale is made twice. */
+/** Random moves of merchants to and fro: no unit is on both lanes, no id changes lane, no sale is made twice. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';

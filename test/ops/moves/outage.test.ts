@@ -1,4 +1,4 @@
-/** A total outage of a small shop: it never has a sample, and its tills are held by their own doubts; the stop trips all the same. */
+/** A total outage of a small shop: too few calls for a sample, units held by doubtful sales; the safety stop trips. */
 import { expect, it } from 'vitest';
 import { ANA, ARGENTINA, eventually, POINT } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -19,7 +19,7 @@ interface Safety {
 const safety = async (): Promise<Safety> =>
   (await bench.as(ANA, 'GET', `/api/merchants/${ARGENTINA}/safety`)).body as Safety; // the door's own view
 
-/** Each of another amount: a new sale, not a retry of the one in doubt. */
+/** Each sale has another amount, so it is not a retry of the one in doubt. */
 const sale = async (till: string, amount: number): Promise<number> =>
   (await bench.till(`${POINT}/devices/${till}/payment-intents`, { body: { amount } })).status;
 

@@ -1,4 +1,4 @@
-/** The blast radius of a move: which units change side now, which wait for an open sale, and how many calls that is. */
+/** The preview of a move: units that change lane now, units that wait for an open sale, and the calls affected. */
 import { describe, expect, it } from 'vitest';
 import { judgeMove } from '../../../src/ops/moves/judge.ts';
 import { factsWith, merchantWith, NOW, situationWith, TERMINALS, targetWith } from './situations.ts';

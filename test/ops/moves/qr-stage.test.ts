@@ -1,4 +1,4 @@
-/** A merchant that moves back to legacy: what is live on orders stays there until it is over, and everything new is carried. */
+/** A merchant that moves back to legacy: its open orders stay on orders until terminal; new sales are proxied. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -26,12 +26,12 @@ beforeAll(async () => {
 });
 
 async function stage(to: 'legacy' | 'orders'): Promise<void> {
-  const { revision } = (await bench.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // every view has one
+  const { revision } = (await bench.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
   const body = { stage: to, reason: 'moved by a test', revision };
   expect((await bench.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body })).status).toBe(200);
 }
 
-/** Statuses of the orders upstream, by their modes. */
+/** Statuses of the orders upstream, by mode. */
 function orders(): Record<string, string[]> {
   const all = [...bench.sandbox.world.orders.values()];
   const by = Map.groupBy(all, (order) => ('mode' in order.place ? String(order.place.mode) : 'terminal'));

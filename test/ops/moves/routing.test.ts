@@ -1,4 +1,4 @@
-/** Moves with work in hand: the preview equals what then happens, a rollback leaves open sales where they were born, and the drain counts them. */
+/** Moves with open sales: the preview equals the result, a rollback leaves sales on their lane, the drain counts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DrainView, Preview } from '../../../src/ops/moves/preview.ts';
 import { ANA, ARGENTINA, BEN, EVA, eventually, POINT } from '../../kit.ts';
@@ -18,13 +18,13 @@ afterAll(() => bench.close());
 const sell = (device: string) => bench.till(`${POINT}/devices/${device}/payment-intents`, { body: { amount: 1500 } });
 const slotOf = (device: string): string => `point:${device}`;
 
-/** A carried answer reaches the till before Puente has read it, so the cancel waits until the sale is known. */
+/** A proxied answer reaches the till before Puente has read it, so the cancel waits until the sale is known. */
 async function cancel(device: string, id: string): Promise<void> {
   await eventually(drain, ({ legacy }) => legacy.in_doubt === 0);
   expect((await bench.till(`${POINT}/devices/${device}/payment-intents/${id}`, { method: 'DELETE' })).status).toBe(200);
 }
 
-/** Which side a terminal's new sale goes to; the sale is cancelled again. */
+/** Lane that a terminal's new sale is routed to; the sale is canceled again. */
 async function sideOf(device: string): Promise<'orders' | 'legacy'> {
   const id = idOf(await sell(device));
   const { body } = await bench.control('/state');
@@ -53,7 +53,6 @@ describe('the preview equals what then happens', () => {
       ({ units_seen, open_on_legacy }) => units_seen === TERMINALS.length && open_on_legacy === 1,
     );
     await eventually(drain, ({ legacy }) => legacy.in_doubt === 0);
-
     const preview = await previewOf(`stage=canary&share=40&kind=intents&units_in=${slotOf(busy)}`);
     const now = preview.units.filter(({ when }) => when === 'now').map(({ slot }) => slot);
     expect(preview.units.filter(({ when }) => when === 'later')).toMatchObject([
@@ -62,7 +61,6 @@ describe('the preview equals what then happens', () => {
     expect(now.length).toBeGreaterThan(0);
     expect(now.length).toBeLessThan(TERMINALS.length - 1);
     expect(preview.calls_a_day_touched).toBeGreaterThan(0);
-
     const moved = await bench.move({ ...CANARY, units_in: [slotOf(busy)] }, EVA);
     expect((moved.body as { judgement: { preview: Preview } }).judgement.preview.units_now).toBe(now.length);
     for (const device of TERMINALS.slice(1)) {

@@ -1,4 +1,4 @@
-/** The safety stop on a running Puente: observes, stops, leaves the operator's stage alone, and is reset by hand. */
+/** The safety stop on a running Puente: observes, stops, leaves the operator's stage unchanged, is reset by hand. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, call, EVA, eventually, MEXICO, POINT, URUGUAY } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -26,7 +26,7 @@ let used = 0;
 const bench = openForAll(() => startMoves(SETTINGS));
 afterEach(() => bench.control('/faults', { method: 'DELETE' }));
 
-/** A sale on a terminal that nothing is open on. */
+/** A sale on a terminal without an open sale. */
 const sell = (merchant = ARGENTINA) =>
   bench.till(`${POINT}/devices/NEWLAND_N950__LOAD${String(++used).padStart(7, '0')}/payment-intents`, {
     body: { amount: 1500 },

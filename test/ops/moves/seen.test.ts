@@ -1,4 +1,4 @@
-/** A merchant that nothing was ever set for: carried calls alone make it known, and what they began is told as over when it is. */
+/** A merchant without settings: proxied calls alone make it known, and its proxied sales are reported as ended. */
 import { expect, it } from 'vitest';
 import { ANA, ARGENTINA, BEN, BRAZIL, eventually, MEXICO } from '../../kit.ts';
 import { openForAll } from '../../open.ts';

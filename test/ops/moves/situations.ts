@@ -1,4 +1,4 @@
-/** Situations of a merchant for the tests of moves: a quiet one that nothing is known of, and what a test lays over it. */
+/** Situations of a merchant for the tests of moves: a merchant without evidence, and changes merged over it. */
 
 import type { Facts, MoveTarget, Sample, Situation } from '../../../src/ops/moves/target.ts';
 import type { Finding, FindingCode, Readiness } from '../../../src/ops/readiness/facts.ts';
@@ -32,7 +32,7 @@ export function merchantWith(settings: Partial<MerchantSettings> = {}, trips: Me
   };
 }
 
-/** `none`: nothing was seen. `shadowed`: enough on paper. `served`: ready, and enough on orders. `blocked`: a hard blocker beside all that. */
+/** `none`: no calls. `shadowed`: enough in shadow. `served`: ready, enough on orders. `blocked`: and a hard blocker. */
 export type Evidence = 'none' | 'shadowed' | 'served' | 'blocked';
 
 const calls = (shadow: number, orders: number): Sample => ({ shadow, orders, seen: shadow + orders, calls_a_day: 40 });

@@ -1,4 +1,4 @@
-/** A merchant that moves to orders: what is live on legacy stays there until it is over, and a retry never becomes a second sale. */
+/** A merchant that moves to orders: open legacy sales stay on legacy until terminal; no retry makes a second sale. */
 import { beforeEach, expect, it } from 'vitest';
 import { ARGENTINA, BRAZIL, DEVICE, eventually, POINT, SECOND_DEVICE, startBench } from '../../kit.ts';
 import { openForEach } from '../../open.ts';
@@ -23,20 +23,20 @@ const show = (reference: string) =>
     },
   });
 const shown = async (): Promise<unknown> =>
-  ((await bench.till(TILL)).body as { external_reference?: string }).external_reference; // of the till's order, on either side
+  ((await bench.till(TILL)).body as { external_reference?: string }).external_reference; // the till's order, on either lane
 
-/** Learning whose a token is raises the merchant's revision too, so a move may have to read it again. */
+/** Learning the owner of a token raises the merchant's revision too, so a 409 is retried. */
 async function move(stage: 'legacy' | 'orders', merchant = ARGENTINA): Promise<void> {
   const path = `/api/merchants/${merchant}`;
   const attempt = async (): Promise<number> => {
-    const { revision } = (await bench.ops(path)).body as { revision: number }; // the view has one
+    const { revision } = (await bench.ops(path)).body as { revision: number }; // every view has a revision
     const body = { stage, reason: 'a test moves it', revision };
     return (await bench.ops(`${path}/stage`, { method: 'PUT', body })).status;
   };
   expect(await eventually(attempt, (status) => status !== 409)).toBe(200);
 }
 
-/** Resolves when Puente has written down so many answers of legacy: that is done after they have left. */
+/** Resolves when Puente has stored this many legacy answers; it stores them after sending them to the till. */
 const known = (count: number) =>
   eventually(
     () => bench.ops('/metrics'),

@@ -1,4 +1,4 @@
-/** A move while work is open: a unit is on one side at a time, and a retry never becomes a second charge on the other (`docs/protocol.md` §3.10). */
+/** A move with open sales: a unit has one lane at a time; a retry never charges twice (`docs/protocol.md` §3.10). */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -14,7 +14,7 @@ const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
 const sell = (amount: number, path = CREATE) => bench.till(path, { body: { amount } });
 
 async function move(stage: 'legacy' | 'orders'): Promise<void> {
-  const { revision } = (await bench.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // the view has one
+  const { revision } = (await bench.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
   const moved = await bench.ops(`/api/merchants/${ARGENTINA}/stage`, {
     method: 'PUT',
     body: { stage, reason: 'a test moves it', revision },
@@ -22,7 +22,7 @@ async function move(stage: 'legacy' | 'orders'): Promise<void> {
   expect(moved.status).toBe(200);
 }
 
-/** Intents that the sandbox's legacy API knows. */
+/** Intents in the sandbox's legacy API. */
 async function legacyIntents(): Promise<string[]> {
   const { body } = await bench.control('/state');
   return (body as { legacy: { intents: { id: string }[] } }).legacy.intents.map(({ id }) => id); // the sandbox's own view
@@ -84,19 +84,19 @@ it('the list of events shows intents of both sides, after a move in either direc
   await cancel(on_legacy);
   expect((await list()).toSorted()).toEqual([on_orders, on_legacy].toSorted());
   await move('orders');
-  // A list is kept for a moment, because tills poll.
+  // Lists are cached for a moment, because tills poll.
   expect(await eventually(list, (ids) => ids.length === 2)).toContain(on_legacy);
 });
 
 it('a sale whose till is slow to say it goes by the stage as it is then', async () => {
   await move('orders');
-  await sell(1500, `${POINT}/devices/${SECOND_DEVICE}/payment-intents`); // whose token it is is known from here on
+  await sell(1500, `${POINT}/devices/${SECOND_DEVICE}/payment-intents`); // from here on the owner of the token is known
   const body = '{"amount":1700}';
   const headers = [`authorization: Bearer ${tokenOf(ARGENTINA)}`, 'content-type: application/json'];
   const whole = rawRequest(`POST ${CREATE}`, headers, body);
   const socket = connect(Number(new URL(bench.app.public_url).port), '127.0.0.1');
   socket.write(whole.subarray(0, -4));
-  await pause(300); // its lane is chosen by then; on a machine where it is not, this shows less
+  await pause(300); // enough for the lane to be chosen; on a slower machine the test proves less
   await move('legacy');
   socket.write(whole.subarray(-4));
   const [answer] = await once(socket, 'data');

@@ -1,4 +1,4 @@
-/** The window of moves: how it is written, and when it is open, over changes of the clocks too. */
+/** The window of moves: its syntax, and when it is open, across clock changes too. */
 import { describe, expect, it } from 'vitest';
 import { isOpen, nextOpening, parseWindow } from '../../../src/ops/moves/window.ts';
 
@@ -33,16 +33,16 @@ describe('when it is open', () => {
     ['Mon,Tue 00:00-24:00 UTC', '2026-11-18T00:00:00Z', false],
     ['Fri-Mon 10:00-11:00 UTC', '2026-11-22T10:30:00Z', true], // Sunday
     ['Tue 22:00-02:00 UTC', '2026-11-17T23:00:00Z', true],
-    ['Tue 22:00-02:00 UTC', '2026-11-18T01:59:00Z', true], // the night that Tuesday began
+    ['Tue 22:00-02:00 UTC', '2026-11-18T01:59:00Z', true], // the night that began on Tuesday
     ['Tue 22:00-02:00 UTC', '2026-11-18T22:30:00Z', false],
-    // A day whose clocks go back has the hour twice: it is open in both.
+    // On the day the clocks go back this hour exists twice; the window is open both times.
     ['Sun 01:00-02:00 America/New_York', '2026-11-01T05:30:00Z', true],
     ['Sun 01:00-02:00 America/New_York', '2026-11-01T06:30:00Z', true],
     ['Sun 01:00-02:00 America/New_York', '2026-11-01T07:00:00Z', false],
-    // A day whose clocks go forward does not have it.
+    // On the day the clocks go forward this hour does not exist.
     ['Sun 02:00-03:00 America/New_York', '2026-03-08T06:59:00Z', false],
     ['Sun 02:00-03:00 America/New_York', '2026-03-08T07:00:00Z', false],
-    // The same window an hour apart, summer and winter.
+    // The same local window is one hour apart in UTC, summer and winter.
     ['Mon-Fri 09:00-17:00 America/Santiago', '2026-01-14T12:00:00Z', true],
     ['Mon-Fri 09:00-17:00 America/Santiago', '2026-07-15T12:00:00Z', false],
   ])('%s at %s: %s', (text, at, open) => {
@@ -55,7 +55,7 @@ describe('the next opening', () => {
     ['Mon-Fri 09:00-17:00 America/Sao_Paulo', '2026-11-18T13:00:00Z', '2026-11-18T13:00:00.000Z'], // open now
     ['Mon-Fri 09:00-17:00 America/Sao_Paulo', '2026-11-20T20:00:30Z', '2026-11-23T12:00:00.000Z'], // over the weekend
     ['Wed 09:07-09:08 UTC', '2026-11-18T09:08:00Z', '2026-11-25T09:07:00.000Z'],
-    // The clocks leave the whole window out that week.
+    // The clock change removes the whole window that week.
     ['Sun 02:00-03:00 America/New_York', '2026-03-07T12:00:00Z', '2026-03-15T06:00:00.000Z'],
   ])('%s after %s', (text, after, next) => {
     const at = nextOpening(parseWindow(text), Date.parse(after));

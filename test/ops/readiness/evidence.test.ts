@@ -1,4 +1,4 @@
-/** Evidence end to end: a shadowed merchant's calls become verdicts, losses, coverage and differences, for the API and for the command. */
+/** Evidence end to end (API, command): a shadowed merchant's calls become verdicts, losses, coverage, differences. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CoverageView, LossView, UnknownView, VerdictView } from '../../../src/ops/readiness/coverage.ts';
 import type { DifferenceView } from '../../../src/ops/readiness/differences.ts';
@@ -14,14 +14,14 @@ const bench = openForAll(() => startBench({ PUENTE_MOVES_MIN_SAMPLE: '1', PUENTE
 beforeAll(async () => {
   const created = await bench.till(INTENTS, { body: { amount: 1500, tip: 100 }, headers: { 'x-corporation-id': '9' } });
   expect(created.status).toBe(201);
-  const { id } = created.body as { id: string }; // a create that worked
+  const { id } = created.body as { id: string }; // the create succeeded
   await bench.till(`${POINT}/payment-intents/${id}`);
   await bench.till(`${POINT}/devices?limit=50&offset=0`);
   await bench.till(`${INTENTS}/${id}`, { method: 'DELETE' });
   await recorded(ARGENTINA, 4);
 });
 
-/** Waits until so many calls of a merchant are in the evidence, double reads included. */
+/** Waits until the evidence holds this many calls of a merchant, double reads included. */
 async function recorded(merchant: string, calls: number): Promise<void> {
   await eventually(
     () => asked<Readiness>(`/api/merchants/${merchant}/readiness`),
@@ -107,11 +107,11 @@ describe('of a shadowed merchant', () => {
     expect(stateOf('point.create_intent', 'body.tip')).toBe('different');
     expect(stateOf('point.create_intent', 'headers.x-corporation-id')).toBe('different');
     expect(stateOf('point.create_intent', 'body.additional_info.ticket_number')).toBe('never_seen');
-    // A read is carried, and its path is all that is known of it; a list was read on both sides, as it was asked for.
+    // The read is proxied, so only its path is seen; the list is read from both sides with the same query.
     expect(stateOf('point.get_intent', 'path.intent_id')).toBe('seen');
     expect(stateOf('point.list_devices', 'query.limit')).toBe('equal');
     expect(stateOf('point.list_devices', 'query.store_id')).toBe('never_seen');
-    // Only Brazil has it, and this merchant is from Argentina.
+    // The field exists in Brazil only; this merchant is in Argentina.
     expect(stateOf('point.create_intent', 'body.payment.installments')).toBeUndefined();
     expect(stateOf('point.list_devices', 'answer.devices[].id')).toBe('equal');
     expect(found.operations.find(({ operation }) => operation === 'qr.put_order')).toEqual({
@@ -152,7 +152,7 @@ describe('a difference', () => {
   const list = async (): Promise<DifferenceView[]> =>
     (await asked<{ differences: DifferenceView[] }>(`/api/differences?merchant=${BRAZIL}`)).differences;
 
-  /** Legacy takes it; as an order it is below the least amount. */
+  /** Legacy accepts the amount; as an order it is below the minimum. */
   async function small(calls: number): Promise<void> {
     const created = await bench.till(INTENTS, {
       merchant: BRAZIL,

@@ -1,4 +1,4 @@
-/** Readiness day by day on a real store: each merchant judged once a day, and the days that are told. */
+/** Readiness by day on a real store: each merchant is judged once a day, and reports list the days. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
@@ -103,7 +103,7 @@ describe('the verdict of a day', () => {
       ...ports,
       clock: {
         ...ports.clock,
-        // Between two of them.
+        // Erases the merchants while the others are still to be judged.
         sleep: async () => {
           for (const id of [MERCHANT, OTHER_MERCHANT])
             if (!(await store.evidence.judgedOn(DAY)).includes(id))
@@ -121,7 +121,7 @@ describe('the verdict of a day', () => {
     const processes = ['first', 'second'].map((boot_id) => processOn(store, boot_id));
     const counts = await Promise.all(processes.map((ports) => keepReadiness(ports, () => true)));
     expect(await store.evidence.judgedOn(DAY)).toHaveLength(62);
-    // Where they meet each may have a few that the other has just judged.
+    // Where the two processes meet, each may judge a few merchants that the other has just judged.
     expect(counts.reduce((sum, count) => sum + count, 0)).toBeLessThan(2 * 62);
     expect(await keepReadiness(processOn(store, 'third'), () => true)).toBe(0);
   });

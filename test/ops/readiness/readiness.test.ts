@@ -1,4 +1,4 @@
-/** The verdict, case by case, refusals first: what blocks, what is unproven, and the command for each; never green by default. */
+/** The readiness verdict case by case, refusals first: what blocks, what is unproven, the command for each. */
 import { describe, expect, it } from 'vitest';
 import { fieldsThatCame } from '../../../src/mapping/assemble.ts';
 import { type Book, createBook } from '../../../src/ops/capture/book.ts';
@@ -21,7 +21,7 @@ const intent: Create = {
   body: { amount: 1500 },
 };
 const call = (operation: string): Create => ({ operation, site: 'MLA', path: {} });
-/** Everything that a Point merchant has to show. */
+/** Every operation that a Point merchant needs evidence of. */
 const point = [
   intent,
   ...['point.get_intent', 'point.cancel_intent', 'point.list_devices', 'payments.create_refund'].map(call),
@@ -44,7 +44,7 @@ let made = 0;
 const LEGACY_ONLY = (areas: number): string[] => Array<string>(areas).fill('legacy_only');
 const orders: Partial<Exchange> = { lane: 'orders', stage: 'canary' };
 const conflict: Partial<Exchange> = { status: 409, error: 'busy', outcome: 'business' };
-/** Calls as they are recorded: creates of a legacy lane with their shadow, like the live recorder does. */
+/** Records calls as the live recorder does: creates on the legacy lane with their shadow. */
 function seen(book: Book, creates: readonly Create[], count = MIN_SAMPLE, changes: Partial<Exchange> = {}): void {
   for (const create of creates) {
     for (let index = 0; index < count; index++) {
@@ -68,7 +68,7 @@ function bookOf(creates: readonly Create[] = point, count = MIN_SAMPLE): Book {
   return book;
 }
 
-/** A merchant about whom everything is known and fine. */
+/** A merchant with complete evidence and no problem. */
 const facts: ReadinessFacts = {
   merchant_id: MERCHANT,
   now: RECEIVED_AT + DAY_MS,
@@ -247,7 +247,7 @@ describe('blocked', () => {
     expect(found.operations.find(({ operation }) => operation === 'point.create_intent')?.verdict).toBe('blocked');
     expect((await judged(book, { now: RECEIVED_AT + 9 * DAY_MS })).blocked_by).toEqual([]);
     expect((await judged(book, { fault_share: null })).blocked_by).toEqual([]);
-    // Somebody has looked at them and reset the stop.
+    // An operator has reviewed the faults and reset the safety stop.
     expect((await judged(book, { reset_at: { intents: RECEIVED_AT + DAY_MS } })).blocked_by).toEqual([]);
     expect((await judged(book, { reset_at: { qr: RECEIVED_AT + DAY_MS } })).blocked_by).toEqual(['faults']);
   });
@@ -329,7 +329,7 @@ describe('inconclusive', () => {
     expect([found.verdict, found.lacks]).toEqual(['inconclusive', ['not_on_orders', 'not_on_orders', 'not_on_orders']]);
     seen(book, point, MIN_SAMPLE, orders);
     expect(await judged(book, canary)).toMatchObject({ verdict: 'ready', unproven: [] });
-    // Another kind's canary is proven by refunds alone.
+    // A canary of another kind is proven by refunds alone.
     expect((await judged(bookOf(), { on_orders: ['qr'] })).lacks).toEqual([
       'legacy_only',
       'legacy_only',
@@ -371,7 +371,7 @@ describe('inconclusive', () => {
     expect([lack?.code, others]).toEqual(['never_seen', []]);
     expect(lack?.what).toContain(`No ${says} was ever seen`);
     expect(lack?.command).toBe('puente coverage 700100200');
-    expect(lack?.operation).toBeNull(); // its till may use any of the area
+    expect(lack?.operation).toBeNull(); // any operation of the area counts
   });
 
   it('stays old when all that came since was refused for its token, or failed', async () => {
@@ -434,7 +434,7 @@ describe('ready', () => {
     ['both', [...point, ...qr], 8, 5],
   ])('with enough of everything that a merchant of %s does', async (_case, creates, operations, areas) => {
     const found = await judged(bookOf(creates));
-    // What only a canary can show is told, and not in the way of one.
+    // Findings that only a canary can prove are listed, but do not block a canary.
     expect([found.verdict, found.blockers, found.lacks]).toEqual(['ready', [], LEGACY_ONLY(areas)]);
     expect(found.unproven[0]?.what).toMatch(
       /^\d+ calls of .+ went well, on legacy alone: on orders only a canary proves it\.$/,

@@ -1,4 +1,4 @@
-/** Reconciliation through the ops door: injected faults of each kind are found dry, repaired once, and then gone. */
+/** Reconciliation through the ops door: a dry run finds injected faults of each kind, a repair fixes each once. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { ReconcileNews } from '../../../src/ops/reconcile/reconcile.ts';
 import { type Bench, DEVICE, eventually, POINT, startBench } from '../../kit.ts';
@@ -6,7 +6,7 @@ import { idOf } from '../../proxy/http/till.ts';
 
 let bench: Bench;
 beforeEach(async () => {
-  // Nothing looks by itself, so that what is found is found by the reconciliation.
+  // The sweep and polls are off, so only the reconciliation finds the faults.
   bench = await startBench({
     PUENTE_RECONCILE_POINT_INTERVAL_MS: '3600000',
     PUENTE_RECONCILE_MAX_INTERVAL_MS: '86400000',

@@ -1,4 +1,4 @@
-/** What the reconciliation finds when the service says something else than Puente stored, what it mends, and what it leaves alone. */
+/** Reconciliation where upstream and the store disagree: what it finds, repairs, and leaves unchanged. */
 import { describe, expect, it } from 'vitest';
 import type { ReconcileNews } from '../../../src/ops/reconcile/reconcile.ts';
 import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
@@ -72,7 +72,7 @@ describe('a dry run', () => {
       order.status === 'processed' && order.id === paidOrder ? { ...order, status: 'canceled' } : order;
     const traced = await front.ops(`/api/trace?id=${paid}`);
     const [, paidOrder = ''] = /"order_id":"(\w+)"/.exec(traced.text) ?? [];
-    await front.ops('/api/report'); // everything of before is in the store now
+    await front.ops('/api/report'); // flushes earlier exchanges to the store
     const before = storedBy(front);
     const found = mismatches(await reconcile());
     expect(found.map(({ mismatch }) => [mismatch.kind, mismatch.legacy_id]).toSorted()).toEqual([

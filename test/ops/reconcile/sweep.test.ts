@@ -1,4 +1,4 @@
-/** The continuous reconciliation on a virtual clock: its rate is bounded, it mends what a read mends, tells the rest once, and rests. */
+/** The continuous reconciliation on a virtual clock: bounded rate, repairs by reads, one report per mismatch, rests. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
 import type { Trace } from '../../../src/ops/trace/trace.ts';
@@ -46,10 +46,10 @@ async function traced(id: string): Promise<Trace> {
   return found;
 }
 
-/** Lets it look as often as it wants at this instant. */
+/** Lets the sweep poll as often as it can at this instant. */
 const polls = () => sleep(6 * STEP_MS);
 
-/** Reads of orders while the clock goes on in steps of the rate. */
+/** Reads of orders while the clock advances in steps of the rate. */
 async function readsIn(steps: number): Promise<number> {
   const before = front.reads();
   for (let step = 0; step < steps; step++) {

@@ -1,4 +1,4 @@
-/** The report's file in a real Chromium: opened from disk with the network off, looked at, and printed. */
+/** The report's HTML file in a real Chromium: opened from disk with the network off, inspected, and printed. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { openHarness } from '../../store/sqlite/kit.ts';
 
 const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
 const clock = { now: () => NOON, sleep: async () => undefined };
-/** A4 on its side without its margins, in CSS pixels. */
+/** A4 landscape without margins, in CSS pixels. */
 const PAPER = { width: 1032, height: 703 };
 
 const LONG = 'additional_info.external_reference';
@@ -157,7 +157,7 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
       expect(await names.locator('title').allTextContents()).toContain(`point.create ${LONG}`);
       const places = await names.evaluateAll((found: Svg[]) => found.map((one) => one.getBoundingClientRect().left));
       expect(Math.min(...places)).toBeGreaterThanOrEqual(0);
-      // A table that is wider is moved by itself.
+      // A wider table scrolls in its own frame.
       const frame = page.getByRole('region', { name: 'Latency' });
       expect(await frame.evaluate((one: object) => 'scrollWidth' in one && Number(one.scrollWidth))).toBeGreaterThan(
         width,
@@ -194,7 +194,7 @@ describe.skipIf(!hasChromium)('a report opened from disk with the network off', 
   });
 });
 
-/** The little of a page's own types that is needed here; Node's have none. */
+/** The few browser types needed here; Node's types have none of them. */
 interface Svg {
   outerHTML: string;
   getAttribute(name: string): string | null;
@@ -205,7 +205,7 @@ interface PageGlobals {
   getComputedStyle(element: Svg): { fill: string; fontSize: string; breakInside: string; breakAfter: string };
 }
 
-/** Bars as they stand on the screen, by their titles. */
+/** Bars as rendered on the screen, by title. */
 async function barsOf(page: Page, chart: string): Promise<Map<string, { width: number; height: number }>> {
   const rects = page.locator(`svg[aria-label^="${chart}"]:visible rect:has(> title)`);
   const found = await rects.evaluateAll((all: (Svg & { textContent: string })[]) =>

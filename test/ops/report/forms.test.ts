@@ -1,4 +1,4 @@
-/** A report's forms: CSV that no spreadsheet runs, HTML that carries nothing in, quantiles within an eighth, and a diff of two. */
+/** A report's forms: CSV without formulas, HTML without injection, quantiles within an eighth, diff of two reports. */
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -92,7 +92,7 @@ describe('HTML', () => {
     expect(html).not.toContain('<script');
     expect(html).not.toContain('<img');
     expect(html).toContain('&lt;script&gt;');
-    // What stands inside an attribute's quotes is text.
+    // Text inside an attribute's quotes is harmless, so it is removed first.
     expect(html.replace(/"[^"]*"/g, '""')).not.toMatch(/<[^>]+\s(src|href|on\w+)\s*=|url\(|@import/);
     expect(html).toContain("default-src 'none'");
   });

@@ -1,4 +1,4 @@
-/** A report on a real store: whose decisions and incidents, what stands in the way, which notices are stuck, and what was cut. */
+/** A report on a real store: decisions and incidents by merchant, findings, stuck notices, and what was cut. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';

@@ -1,7 +1,7 @@
-/** Reports as the core makes them, small enough to be looked at. */
+/** Small reports for tests, in the shape that the core makes. */
 import { REPORT_SCHEMA, type Report } from '../../../src/ops/report/report.ts';
 
-/** A merchant's week with three calls. */
+/** One week of a merchant, with three calls. */
 export function reportOf(changes: Partial<Report> = {}): Report {
   return {
     schema: REPORT_SCHEMA,
@@ -44,7 +44,6 @@ export function reportOf(changes: Partial<Report> = {}): Report {
   };
 }
 
-/** A move that ana made. */
 export const decision = (sequence: number, reason: string) => ({
   sequence,
   at: '2026-03-02T00:00:00.000Z',

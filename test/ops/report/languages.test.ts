@@ -1,4 +1,4 @@
-/** A report in Spanish and Portuguese, opened from disk without a network: no English sentence is left but those that are marked. */
+/** A report in Spanish and Portuguese, opened from disk without a network: all English left is marked as English. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ import { decision, reportOf } from './kit.ts';
 const words = loadWords();
 const { limitations } = loadTables(join(HOUSE, 'mappings'));
 
-/** What people wrote stays as they wrote it. */
+/** Texts written by people are not translated. */
 const REASON = 'two weeks of good numbers';
 const OWN_ROW = 'a row of an operator and of nobody else';
 const UNTRANSLATED = 'what no list of texts has';
@@ -30,7 +30,7 @@ function finding(code: 'in_doubt' | 'faults') {
   return { code, what, said, command: 'puente reconcile', operation: null, sample: null };
 }
 
-/** Every list has a line, and every sentence that may stand in a report is in one of the two. */
+/** A fleet report with a line in every list; with the merchant's report it holds every sentence of a report. */
 function fleetReport(): Report {
   const day = '2026-03-01';
   const outcomes = { ok: 12_345, business: 1, auth: 0, fault: 2 };
@@ -109,7 +109,7 @@ function fleetReport(): Report {
   });
 }
 
-/** Of a merchant, whose chain is broken. */
+/** A merchant's report with a broken chain. */
 function merchantReport(): Report {
   const { text: reason, said } = say('chain.changed', { line: 4 });
   return {
@@ -124,7 +124,7 @@ function merchantReport(): Report {
   };
 }
 
-/** Texts that are not marked as English, one for each piece, and names that are read aloud; and those that are marked. */
+/** Script for the page: `texts` not marked as English (visible texts and aria labels), and `english`, those marked. */
 const TEXTS = `(() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const texts = [...document.querySelectorAll('[aria-label]')].map((one) => one.getAttribute('aria-label'));
@@ -135,7 +135,7 @@ const TEXTS = `(() => {
   return { texts: [...texts, document.title], english: [...document.querySelectorAll('span[lang=en]')].map((one) => one.textContent) };
 })()`;
 
-/** Three words make a sentence; names of operations, numbers and ids are none. */
+/** A sentence has at least three words; names of operations, numbers and ids do not count. */
 function isSentence(text: string): boolean {
   return text.split(' ').filter((word) => /^\(?[a-z'-]+[,.;:)]*$/i.test(word)).length > 2 && text !== REASON;
 }
@@ -161,7 +161,7 @@ describe.skipIf(!hasChromium)('a report of', () => {
     const { href } = pathToFileURL(file);
     await page.goto(href);
     expect(asked.splice(0)).toEqual([href]);
-    return (await page.evaluate(TEXTS)) as { texts: string[]; english: string[] }; // the form of the script
+    return (await page.evaluate(TEXTS)) as { texts: string[]; english: string[] }; // shape of the script's result
   }
 
   const reports = { 'the fleet': fleetReport, 'a merchant': merchantReport };
@@ -174,10 +174,10 @@ describe.skipIf(!hasChromium)('a report of', () => {
         expect(before.texts.filter(isSentence).length).toBeGreaterThan(20);
         const own = await open(make(), language);
         expect(own.texts.filter((text) => isSentence(text) && before.texts.includes(text))).toEqual([]);
-        // What stays English is what nobody has translated, and facts as they were recorded.
+        // English remains only for untranslated texts and for facts as recorded.
         const fact = /^(stage|judgement) /;
         expect(new Set(own.english.filter((text) => !fact.test(text)))).toEqual(new Set([OWN_ROW, UNTRANSLATED]));
-        expect(own.texts.filter((text) => text.includes('`'))).toEqual([]); // names of settings are shown as such
+        expect(own.texts.filter((text) => text.includes('`'))).toEqual([]); // setting names are shown as code
         expect(own.texts).toContain(REASON);
         expect(await page.locator('html').getAttribute('lang')).toBe(language);
         expect(await page.locator('svg[role=img]:visible').count()).toBe(6);

@@ -1,4 +1,4 @@
-/** A child with a small heap: sums up exchanges that are made page by page, as the store hands them out. */
+/** A child process with a small heap that sums up generated exchanges, page by page as the store returns them. */
 
 import { tallyOf } from '../../../src/ops/report/gather.ts';
 import { latencyLines } from '../../../src/ops/report/tally.ts';

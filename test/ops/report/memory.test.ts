@@ -1,9 +1,9 @@
-/** Exchanges are summed up in a heap that could not hold a quarter of them; `npm run nightly:report` does it with a million in SQLite. */
+/** Exchanges summed in a heap too small for a quarter of them; `npm run nightly:report` sums a million in SQLite. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-/** A quarter of the exchanges alone takes more: the sums below are made in passing, or the child dies. */
+/** A quarter of the exchanges needs more: unless they are summed page by page, the child process runs out of memory. */
 const HEAP_MB = 32;
 
 it('their sums agree, from a heap that could not hold them [F130]', () => {

@@ -1,4 +1,4 @@
-/** Reports through the ops door and the command: sums that agree with what the tills did, in every form, and harmless in each. */
+/** Reports through the ops door and the command: sums that match the tills' calls, harmless in every form. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { command } from '../moves/command.ts';
 const EVIL = '=HYPERLINK("http://x.example")<script>alert(1)</script>\u001b[31m\u009b31m';
 const SECRET_URL = 'hook-of-this-shop';
 const tables = loadTables(join(HOUSE, 'mappings'));
-/** What the tills did: merchant, operation, lane and status of each call. */
+/** The tills' calls: merchant, operation, lane and status of each. */
 const ledger: { merchant: string; operation: string; lane: string; status: number }[] = [];
 
 const shop = openForAll(() =>
@@ -55,7 +55,7 @@ function note(merchant: string, operation: string, lane: string, answer: Answer)
 }
 
 async function move(merchant: string, stage: string, reason: string): Promise<void> {
-  const { revision = 0 } = (await shop.ops(`/api/merchants/${merchant}`)).body as { revision?: number }; // 404: not known yet
+  const { revision = 0 } = (await shop.ops(`/api/merchants/${merchant}`)).body as { revision?: number }; // 404: unknown merchant
   const path = `/api/merchants/${merchant}/stage`;
   const answer = await shop.ops(path, { method: 'PUT', body: { stage, reason, revision } });
   expect(answer.status, answer.text).toBe(200);
@@ -135,8 +135,8 @@ it('tells of one merchant what it is to know: notices, decisions, assumptions, l
 it('counts the calls that met a limitation, and tells apart those that nobody can count', async () => {
   const { limitations } = await report(`&merchant=${ARGENTINA}`);
   const hits = limitations.flatMap(({ id, hits, calls }) => (hits === null ? [] : [[id, hits, calls]]));
-  // Polls that come faster than `reads.fresh_ms` meet LIM-11, and these come as fast as they can.
-  // No notice was delivered, so nobody saw its sender (LIM-20).
+  // Polls faster than `reads.fresh_ms` hit LIM-11, and these polls run without a pause.
+  // No notice was delivered, so no receiver saw its sender (LIM-20).
   expect(hits.filter(([id]) => id !== 'LIM-11')).toEqual([['LIM-08', 1, 3]]);
   const called = ledger.filter(({ lane }) => lane === 'orders').map(({ operation }) => operation);
   const unseen = tables.limitations.filter(
@@ -251,7 +251,7 @@ describe('forms', () => {
       expect(text).toContain(`<html lang="${language}">`);
       expect(text).toContain(`<h1>${title}</h1>`);
       expect(unbalanced(text)).toEqual([]);
-      // What is to be told to a till's maker is in its language, too.
+      // The advice for the maker of the till is translated too.
       expect(text).toContain({ es: 'Su caja envía', pt: 'Seu caixa envia' }[language]);
       expect(text).not.toContain('Your till sends');
       expect(headers['content-disposition']).toContain(`puente-report-all-merchants-${language}.html`);
@@ -340,7 +340,7 @@ function recordsOf(csv: string): string[] {
   return csv.match(/(?:[^"\r\n]|"(?:[^"]|"")*")+/g) ?? [];
 }
 
-/** Tags that are not closed where they should be. */
+/** Tags that are not closed where they must be. */
 function unbalanced(html: string): string[] {
   const open: string[] = [];
   const wrong: string[] = [];

@@ -1,4 +1,4 @@
-/** A report on a real store while a busy shop goes on: what is written during it is in the next one (F130). */
+/** A report on a real store under load: rows written while it is read are in the next report (F130). */
 
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
@@ -9,7 +9,7 @@ import { DAY_MS, MERCHANT, NOON } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 import { withMethods } from '../../store/with-methods.ts';
 
-/** More than two pages. */
+/** More than two pages of exchanges. */
 const BEFORE = 2_300;
 const FACTS = { assumptions: [], notice_agent: 'Puente' };
 const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
@@ -20,7 +20,7 @@ const calls = (count: number) =>
     newExchange({ at: NOON - index, merchant_id: MERCHANT, limitations: index % 7 === 0 ? ['LIM-08'] : [] }),
   );
 
-/** The same store; `meanwhile` runs behind every page of exchanges that is read. */
+/** The same store; `meanwhile` runs after every page of exchanges that is read. */
 function busy(store: Store, meanwhile: () => Promise<void>): Store {
   return withMethods(store, {
     async exchanges(...asked) {

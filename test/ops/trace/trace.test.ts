@@ -1,4 +1,4 @@
-/** The order of a story's steps: where a clock stands still, or was read a moment too early, causes still come first. */
+/** The order of the steps of a trace: causes come first, even where timestamps are equal or were read too early. */
 import { expect, it } from 'vitest';
 import { inOrder, stepOfState, stepsOfExchange, stepsOfNotice } from '../../../src/ops/trace/steps.ts';
 import type { StoredExchange } from '../../../src/proxy/records/evidence.ts';

@@ -1,4 +1,4 @@
-/** Trace through the ops door: one sale in one story, by every id that somebody may have, for both lanes and both families. */
+/** Trace through the ops door: one sale as one story, found by any of its ids, for both lanes and both families. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Trace } from '../../../src/ops/trace/trace.ts';
 import { ARGENTINA, BRAZIL, CHILE, eventually, MEXICO, OPS_TOKEN, startReceiver, tokenOf, URUGUAY } from '../../kit.ts';
@@ -38,7 +38,7 @@ async function trace(id: string): Promise<Trace> {
   return found;
 }
 
-/** The story as `kind first-words`. */
+/** The steps of a trace as `kind: first words`. */
 const told = ({ steps }: Trace, words: number): string[] =>
   steps.map(({ kind, what }) => `${kind}: ${what.split(' ').slice(0, words).join(' ')}`);
 
@@ -55,7 +55,7 @@ describe('a Point sale on orders', () => {
   let payment: string;
   let whole: Trace;
   beforeAll(async () => {
-    // One notice a sale: the order of two of one commit is open.
+    // One notice per sale: two notices of one commit have no fixed order.
     const notice_url = `${receiver.url}/${SECRET_URL}?tenant=7`;
     await shop.notify(ARGENTINA, { notice_url, point_payment_notices: 'off' });
     const body = { additional_info: { external_reference: `mesa 4 ${CARD}` }, tip: 100 };
@@ -223,7 +223,7 @@ describe('a sale created on legacy', () => {
   it('that legacy gave no id (QR v2): by its reference, with the calls on its point of sale', async () => {
     const body = storeOrder({ external_reference: 'Factura 88', notification_url: undefined });
     expect((await shop.till(orderPath(TILL, URUGUAY), { method: 'PUT', merchant: URUGUAY, body })).status).toBe(204);
-    // What follows an answer is written after it: the next call of a till may come before that.
+    // The sale is written after its answer; the till's next call may arrive before that.
     await eventually(
       () => trace('Factura 88'),
       ({ sale }) => sale?.state === 'OPEN',
@@ -294,7 +294,6 @@ it('two merchants with one reference have a story each, and neither has the othe
   expect(await traces('BOTH1', `&merchant=${CHILE}`)).toHaveLength(1);
 });
 
-/** Chile has no cents. */
 function inPesos(body: Record<string, unknown>): Record<string, unknown> {
   return { ...body, items: [{ title: 'Coffee', currency_id: 'CLP', unit_price: 1200, quantity: 1 }] };
 }
