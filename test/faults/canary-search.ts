@@ -1,13 +1,12 @@
-/** Finds planted texts in bytes, whichever of six encodings they stand in and wherever the encoded text begins (`docs/protocol.md` P9). */
+/** Finds planted texts in bytes, in six encodings and at any offset (`docs/protocol.md` P9). */
 
-/** What must be found nowhere, by name. */
+/** Texts that must not be found, by name. */
 export type Canaries = Readonly<Record<string, string>>;
 
-/** The six ways in which a text can be written down. */
 export const encodings = ['raw', 'base64', 'base64url', 'hex', 'percent', 'utf16'] as const;
 export type Encoding = (typeof encodings)[number];
 
-/** The whole text in an encoding, as somebody would write it down. */
+/** The whole text in an encoding. */
 export function encoded(text: string, encoding: Encoding): Buffer {
   const bytes = Buffer.from(text, 'utf8');
   if (encoding === 'raw') return bytes;
@@ -20,11 +19,11 @@ export function encoded(text: string, encoding: Encoding): Buffer {
 interface Trace {
   name: string;
   encoding: Encoding;
-  /** Lower case, one character for each byte. */
+  /** Lower case, one character per byte. */
   text: string;
 }
 
-/** Prepares a search; it is made once and asked of many sinks. */
+/** Prepares a search once, for many sinks. */
 export function searchFor(canaries: Canaries): (bytes: Buffer | string) => string[] {
   const traces = Object.entries(canaries).flatMap(([name, canary]) => tracesOf(name, canary));
   return (bytes) => {
@@ -34,7 +33,7 @@ export function searchFor(canaries: Canaries): (bytes: Buffer | string) => strin
   };
 }
 
-/** Letters of both sizes count as the same: hexadecimal and percent signs are written with either. */
+/** Case is ignored, because hexadecimal and percent-encoding may use either case. */
 function tracesOf(name: string, canary: string): Trace[] {
   const trace = (encoding: Encoding, bytes: Buffer | string): Trace => ({
     name,
@@ -56,7 +55,7 @@ function tracesOf(name: string, canary: string): Trace[] {
   ];
 }
 
-/** The part of a base64 text that does not depend on the text around it, for each way in which three bytes can fall. */
+/** The part of a base64 text that does not depend on neighbouring bytes, for each of the three byte offsets. */
 function innerBase64(canary: string, encoding: 'base64' | 'base64url', shift: number): string {
   const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(canary, 'utf8')]);
   const text = bytes.toString(encoding).replaceAll('=', '');

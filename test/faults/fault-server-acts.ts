@@ -1,41 +1,41 @@
-/** The ways in which a server can misbehave after a whole request: each is an `Act` for the fault server. */
+/** Misbehavior of a server after a complete request, one `Act` of the fault server each. */
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import type { Act } from './fault-server.ts';
 
 type Headers = Record<string, string>;
 
-/** A whole, correct answer; the connection stays open. */
+/** A complete, correct answer; the connection stays open. */
 export function answer(status: number, body: string | Buffer = '', headers: Headers = {}): Act {
   const bytes = Buffer.from(body);
   return raw(Buffer.concat([head(status, { 'content-length': String(bytes.length), ...headers }), bytes]));
 }
 
-/** A whole, correct JSON answer. */
+/** A complete, correct JSON answer. */
 export function json(status: number, body: unknown, headers: Headers = {}): Act {
   return answer(status, JSON.stringify(body), { 'content-type': 'application/json', ...headers });
 }
 
-/** These bytes, and the connection stays open. */
+/** Writes these bytes; the connection stays open. */
 export function raw(bytes: string | Buffer): Act {
   return (socket) => void socket.write(bytes);
 }
 
-/** These bytes, then an orderly close (FIN). */
+/** Writes these bytes, then closes in order (FIN). */
 export function rawThenClose(bytes: string | Buffer): Act {
   return (socket) => void socket.end(bytes);
 }
 
-/** The request was read; the connection is reset (RST). */
+/** Resets the connection (RST) after the request was read. */
 export const reset: Act = (socket) => void socket.resetAndDestroy();
 
-/** The request was read; the connection is closed in order (FIN), without a byte. */
+/** Closes in order (FIN) without a byte after the request was read. */
 export const close: Act = (socket) => void socket.end();
 
-/** The request was read; nothing ever comes. */
+/** Never answers. */
 export const silence: Act = () => undefined;
 
-/** The first `bytes` of what `whole` would have written, then an orderly close, or a reset. */
+/** The first `bytes` that `whole` would write, then an orderly close or a reset. */
 export function cutAt(bytes: number, whole: Act, end: 'close' | 'reset' = 'close'): Act {
   return (socket, heard) => {
     const kept = Buffer.concat(writtenBy(whole, heard)).subarray(0, bytes);
@@ -43,7 +43,7 @@ export function cutAt(bytes: number, whole: Act, end: 'close' | 'reset' = 'close
   };
 }
 
-/** What `whole` would have written, in pieces of `bytes` every `every_ms`. */
+/** The bytes that `whole` would write, in pieces of `bytes` every `every_ms`. */
 export function drip(whole: Act, bytes = 1, every_ms = 100): Act {
   return (socket, heard) => {
     const all = Buffer.concat(writtenBy(whole, heard));
@@ -55,7 +55,6 @@ export function drip(whole: Act, bytes = 1, every_ms = 100): Act {
   };
 }
 
-/** `whole`, after `wait_ms`. */
 export function late(whole: Act, wait_ms: number): Act {
   return (socket, heard) => {
     const timer = setTimeout(() => whole(socket, heard), wait_ms);
@@ -63,12 +62,12 @@ export function late(whole: Act, wait_ms: number): Act {
   };
 }
 
-/** `whole`, then a close: a server that announces keep-alive and does not keep it. */
+/** `whole`, then a close, although the answer announces keep-alive. */
 export function thenClose(whole: Act): Act {
   return (socket, heard) => void socket.end(Buffer.concat(writtenBy(whole, heard)));
 }
 
-/** `whole` has its effect, but nobody hears of it: `then` is done to the socket in its place. */
+/** `whole` takes effect, but its answer is lost: `then` acts on the socket instead. */
 export function unheard(whole: Act, then: Act): Act {
   return (socket, heard) => {
     writtenBy(whole, heard);
@@ -76,7 +75,7 @@ export function unheard(whole: Act, then: Act): Act {
   };
 }
 
-/** A body whose content length says `by` bytes more (or fewer, when negative) than come. */
+/** A body whose content length is `by` bytes too large (too small when negative). */
 export function wrongLength(status: number, body: string, by: number): Act {
   const length = String(Buffer.byteLength(body) + by);
   return rawThenClose(
@@ -94,7 +93,7 @@ export function lengthAndChunked(status: number, body: string): Act {
   return raw(Buffer.concat([head(status, headers), chunk(Buffer.from(body)), Buffer.from('0\r\n\r\n')]));
 }
 
-/** A chunked body that begins with `start` and goes on in spaces without end, as fast as it is read. */
+/** A chunked body: `start`, then spaces without end, as fast as the client reads. */
 export function endlessChunked(status = 201, start = ' '): Act {
   const piece = chunk(Buffer.alloc(64 * 1024, 0x20));
   return (socket) => {
@@ -104,7 +103,7 @@ export function endlessChunked(status = 201, start = ' '): Act {
   };
 }
 
-/** A body that is announced as `bytes` long, begins with `start` and goes on in spaces, as fast as it is read. */
+/** A body announced with `bytes`: `start`, then spaces, as fast as the client reads. */
 export function hugeBody(bytes: number, status = 201, start = ''): Act {
   return (socket) => {
     socket.write(head(status, { 'content-type': 'application/json', 'content-length': String(bytes) }));
@@ -119,25 +118,22 @@ export function gzipBomb(bytes: number, status = 201, start = ''): Act {
   return answer(status, squeezed, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
 }
 
-/** This many header lines before the body. */
 export function manyHeaders(count: number, status = 201, body = '{}'): Act {
   const length = Buffer.byteLength(body);
   return raw(`HTTP/1.1 ${status} Status\r\n${'x-many: 1\r\n'.repeat(count)}content-length: ${length}\r\n\r\n${body}`);
 }
 
-/** One header line of this many bytes. */
 export function longHeader(bytes: number, status = 201, body = '{}'): Act {
   return answer(status, body, { 'x-long': 'a'.repeat(bytes) });
 }
 
-/** Informational answers (1xx) without end. */
 export function informationalFlood(status = 103): Act {
   return (socket) => {
     repeat(socket, 5, () => void socket.write(`HTTP/1.1 ${status} Wait\r\nlink: </x>\r\n\r\n`.repeat(20)));
   };
 }
 
-/** Header lines that never end, one at a time. */
+/** Header lines without end, one at a time. */
 export function endlessHeaders(every_ms = 5): Act {
   return (socket) => {
     socket.write('HTTP/1.1 200 OK\r\n');
@@ -158,7 +154,7 @@ function chunk(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 }
 
-/** Writes as fast as the other side reads, and never holds more than the socket's own buffer. */
+/** Writes as fast as the other side reads, and buffers no more than the socket does. */
 function pour(socket: Socket, piece: Buffer): void {
   const more = (): void => {
     while (!socket.destroyed && socket.writable && socket.write(piece));
@@ -172,10 +168,10 @@ function repeat(socket: Socket, every_ms: number, act: () => void): void {
   socket.on('close', () => clearInterval(timer));
 }
 
-/** What an act that writes at once would write, without a socket. */
+/** The bytes of an act that writes synchronously, captured without a socket. */
 function writtenBy(whole: Act, heard: Parameters<Act>[1]): Buffer[] {
   const pieces: Buffer[] = [];
   const keep = (bytes: string | Buffer): boolean => pieces.push(Buffer.from(bytes)) > 0;
-  whole({ write: keep, end: keep } as unknown as Socket, heard); // acts that write at once use nothing else
+  whole({ write: keep, end: keep } as unknown as Socket, heard); // these acts use nothing else
   return pieces;
 }

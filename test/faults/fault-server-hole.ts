@@ -1,8 +1,8 @@
-/** A port on which connections are neither taken nor refused: a listener with a full queue, whose thread sleeps. */
+/** A port that neither accepts nor refuses connections: a listener with a full queue whose thread is blocked. */
 import { connect, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 
-/** A queue of length 1 holds two connections on Linux; some more make sure that it is full. */
+/** A queue of length 1 holds two connections on Linux; two more make sure that it is full. */
 const FILLERS = 4;
 
 const LISTENER = `
@@ -14,7 +14,7 @@ server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
   setImmediate(() => Atomics.wait(new Int32Array(workerData), 0, 0));
 });`;
 
-/** Connections to `url` hang until their own timeout. */
+/** Connections to `url` hang until the client's timeout. */
 export async function startBlackHole(): Promise<{ url: string; close(): Promise<void> }> {
   const latch = new SharedArrayBuffer(4);
   const worker = new Worker(LISTENER, { eval: true, workerData: latch });
@@ -31,7 +31,7 @@ export async function startBlackHole(): Promise<{ url: string; close(): Promise<
   };
 }
 
-/** Connects until the queue takes no more; a filler that hangs is as good as one that got in. */
+/** Connects until the queue is full; a filler that hangs is fine too. */
 async function fill(port: number): Promise<Socket[]> {
   const fillers: Socket[] = [];
   for (let number = 0; number < FILLERS; number++) {

@@ -1,4 +1,4 @@
-/** Reads whole HTTP/1.1 requests from a socket: with a content length, chunked, or without a body. */
+/** Reads complete HTTP/1.1 requests from a socket: with a content length, chunked, or without a body. */
 import type { Socket } from 'node:net';
 
 export interface WholeRequest {
@@ -8,7 +8,7 @@ export interface WholeRequest {
   body: Buffer;
 }
 
-/** Calls `then` for each whole request, as often as the connection is used again. */
+/** Calls `then` for each complete request on the connection. */
 export function readRequests(socket: Socket, then: (request: WholeRequest) => void): void {
   let unread = Buffer.alloc(0);
   socket.on('data', (chunk: Buffer) => {

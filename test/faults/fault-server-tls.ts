@@ -1,4 +1,4 @@
-/** Certificates and protocol versions that a client must refuse, made on the spot under a throw-away authority. */
+/** Certificates and protocol versions that a client must refuse, generated under a throw-away authority. */
 import { webcrypto } from 'node:crypto';
 import { getCACertificates, setDefaultCACertificates, type TlsOptions } from 'node:tls';
 import { selfSigned } from '../proxy/upstream/certificate.ts';
@@ -6,34 +6,33 @@ import { selfSigned } from '../proxy/upstream/certificate.ts';
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const HOUR_MS = 3_600_000;
 
-/** What a server presents; all but `good` must end the handshake. */
+/** Options of TLS servers; all except `good` must fail the handshake. */
 export interface TlsFaults {
-  /** For `localhost`, under the trusted authority: the control. */
+  /** Control: for `localhost`, under the trusted authority. */
   good: TlsOptions;
-  /** Right host, right authority, over since an hour. */
+  /** Right host and authority, expired an hour ago. */
   expired: TlsOptions;
-  /** Right host, right authority, valid in an hour. */
+  /** Right host and authority, valid in an hour. */
   not_yet: TlsOptions;
-  /** Right authority, another host. */
   wrong_host: TlsOptions;
   self_signed: TlsOptions;
-  /** Right host, an authority that nobody trusts. */
+  /** Right host, untrusted authority. */
   unknown_authority: TlsOptions;
-  /** A good certificate, and nothing newer than TLS 1.0. */
+  /** A good certificate, at most TLS 1.0. */
   old_protocol: TlsOptions;
-  /** A good certificate, and nothing newer than TLS 1.1. */
+  /** A good certificate, at most TLS 1.1. */
   older_protocol: TlsOptions;
 }
 
-/** Makes them, and trusts the authority in this process, so that each certificate has exactly its own fault. */
+/** Generates the options, and trusts the authority in this process, so that each certificate has exactly one fault. */
 export async function makeTlsFaults(): Promise<TlsFaults> {
-  const self_signed = await selfSigned('localhost'); // also loads what the x509 package needs
-  // A name of its own: of two authorities of one name the first is asked, and files share their process.
+  const self_signed = await selfSigned('localhost'); // also loads the needs of the x509 package
+  // A unique name: of two authorities with one name only the first is checked, and test files share the process.
   const authority = await makeAuthority(`Puente tests ${webcrypto.randomUUID()}`);
   const stranger = await makeAuthority('Nobody');
   setDefaultCACertificates([...getCACertificates(), authority.pem]);
   const good = await issue(authority, 'localhost', [-HOUR_MS, HOUR_MS]);
-  const weak = { ...good, ciphers: 'DEFAULT@SECLEVEL=0' }; // OpenSSL refuses to serve old protocols otherwise
+  const weak = { ...good, ciphers: 'DEFAULT@SECLEVEL=0' }; // OpenSSL otherwise refuses old protocols
   return {
     good,
     expired: await issue(authority, 'localhost', [-2 * HOUR_MS, -HOUR_MS]),

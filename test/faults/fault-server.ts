@@ -1,42 +1,42 @@
-/** A scriptable server on real sockets that misbehaves on request: for the upstream, and for receivers of notices. */
+/** A scriptable server on real sockets that misbehaves on request, as upstream or as a receiver of notices. */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { readRequests } from './fault-server-request.ts';
 
-/** One whole request as it came in. */
+/** One complete request. */
 export interface Heard {
   method: string;
-  /** Path and query, as they were written. */
+  /** Path and query, unchanged. */
   path: string;
-  /** Lower-case names; of a header that comes twice, the last one. */
+  /** Lower-case names; the last value of a repeated header. */
   headers: Record<string, string>;
   body: Buffer;
-  /** Which accepted connection it came on, from 1. */
+  /** Number of the accepted connection, from 1. */
   connection: number;
 }
 
-/** What is done to the socket after a whole request was read; `fault-server-acts.ts` has them. */
+/** Acts on the socket after a complete request; see `fault-server-acts.ts`. */
 export type Act = (socket: Socket, heard: Heard) => void;
 
 export interface FaultServerOptions {
-  /** Serves TLS with these; see `fault-server-tls.ts`. */
+  /** Serves TLS with these options; see `fault-server-tls.ts`. */
   tls?: TlsOptions;
-  /** What is done with a connection as it is accepted; a socket destroyed here never gets to send a request. */
+  /** Runs when a connection is accepted; may destroy its socket before any request. */
   onConnection?: (socket: Socket, number: number) => void;
 }
 
 export interface FaultServer {
   url: string;
   port: number;
-  /** Whole requests, oldest first. */
+  /** Complete requests, oldest first. */
   heard: Heard[];
   /** Connections accepted so far; with TLS also those whose handshake failed. */
   accepted(): number;
-  /** Bytes that left for clients so far. */
+  /** Bytes sent to clients so far. */
   written(): number;
-  /** Resolves when at least `count` whole requests have come. */
+  /** Resolves after at least `count` complete requests. */
   waitFor(count: number): Promise<Heard[]>;
-  /** Destroys what is open, and stops listening. */
+  /** Destroys open connections and stops listening. */
   close(): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ export async function startFaultServer(
     });
     onConnection?.(socket, number);
   });
-  // Clients that give up during the handshake are what some scripts are for.
+  // Some scripts make clients fail the handshake on purpose.
   server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy());
   server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
     const connection = accepted;
@@ -93,7 +93,7 @@ export async function startFaultServer(
   };
 }
 
-/** A URL on which nobody listens: connections to it are refused. */
+/** A URL without a listener: connections to it are refused. */
 export async function refusedUrl(): Promise<string> {
   const server = createServer();
   const port = await listen(server);
@@ -101,13 +101,13 @@ export async function refusedUrl(): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-/** A TCP door in front of other servers, which can be moved to another one, or shut, while its client keeps its URL. */
+/** A TCP proxy before other servers, which can change its target or refuse, while its client keeps its URL. */
 export interface Gate {
   port: number;
   url: string;
-  /** What becomes of bytes that clients send. */
+  /** Treatment of bytes from clients. */
   mode: 'open' | 'reset' | 'close' | 'silent';
-  /** Where new connections go from now on; those that are open are closed. */
+  /** Sends new connections to this port and closes the open ones. */
   turnTo(port: number): void;
   close(): Promise<void>;
 }
@@ -155,7 +155,7 @@ export async function startGate(first_port: number): Promise<Gate> {
 
 function listen(server: Server): Promise<number> {
   return new Promise((resolve) => {
-    // A TCP server that listens has an address with a port.
+    // A listening TCP server has an address with a port.
     server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
   });
 }

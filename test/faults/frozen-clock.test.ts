@@ -5,12 +5,12 @@ import { openForAll } from '../open.ts';
 import { type Order, openTill, startUpstream } from './upstream-stand.ts';
 import { sendEvent } from './webhook-sender.ts';
 
-/** The one moment at which everything of this file happens; later than the dates that the upstream gives a new order. */
+/** The time of everything in this file; later than upstream's dates of a new order. */
 const NOW = Date.now() + 60_000;
 
-/** Moved on by one test alone: an order that has ended is read once a second, and without a second there is none. */
+/** Advanced by one test only: a terminal order is read once a second at most. */
 let passed_ms = 0;
-/** Set while the receiver keeps its first notice waiting. */
+/** Set while the receiver delays its first notice. */
 let hold: Promise<void> | null = null;
 const receiver = openForAll(() =>
   startReceiver(async () => {
@@ -27,7 +27,7 @@ const puente = openForAll(() =>
   ),
 );
 
-/** The order changes, in the same millisecond as ever, and upstream tells so. */
+/** Changes the order without changing its timestamp, and sends its event. */
 async function change(order: Order, status: string): Promise<void> {
   Object.assign(order, { status, status_detail: status, last_updated_date: new Date(NOW).toISOString() });
   const request_id = `${order.id} ${status}`;
@@ -65,7 +65,7 @@ it('changes of one moment are all followed, and told in the order in which they 
   await change(order, 'processed');
   passed_ms += 1_000;
   await untilShown(device, 'FINISHED');
-  await new Promise((resolve) => setTimeout(resolve, 300)); // for a notice that would not wait its turn
+  await new Promise((resolve) => setTimeout(resolve, 300)); // time for a notice sent out of order
   held.resolve();
   await receiver.waitFor(2, INTENT);
   expect(receiver.received.filter((one) => topicOf(one) === INTENT).map(({ body }) => body)).toMatchObject([

@@ -1,9 +1,9 @@
-/** The corpus of `test/faults/README.md` F113–F116: URLs that somebody may give us, and what each of them is. */
+/** The corpus of `test/faults/README.md` F113–F116: URLs that merchants may configure, with the expected decision. */
 
-/** Names and addresses that the policy under test calls our own. */
+/** Names and addresses that the policy under test counts as Puente's own. */
 export const OWN_HOSTS = ['puente.example.com', 'puente.example.org:8443', '93.184.216.34'];
 
-/** One address of every IPv4 range that is not public, at its edges where a wrong mask would show. */
+/** Addresses of every non-public IPv4 range, at the edges where a wrong mask shows. */
 const INSIDE_V4 = [
   '0.0.0.0', // "this" network
   '0.255.255.255',
@@ -14,7 +14,7 @@ const INSIDE_V4 = [
   '127.0.0.1', // loopback
   '127.255.255.254',
   '169.254.0.1', // link-local
-  '169.254.169.254', // where clouds keep their metadata
+  '169.254.169.254', // cloud metadata
   '172.16.0.1',
   '172.31.255.254',
   '192.0.0.1', // protocol assignments
@@ -32,7 +32,7 @@ const INSIDE_V4 = [
   '255.255.255.255', // broadcast
 ];
 
-/** Every way in which the URL standard lets one IPv4 address be written, in URLs and inside IPv6 addresses. */
+/** Every spelling of one IPv4 address in the URL standard, in URLs and inside IPv6 addresses. */
 export function spellingsOf(address: string): string[] {
   const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number);
   const value = ((a << 24) | (b << 16) | (c << 8) | d) >>> 0;
@@ -194,7 +194,7 @@ const ODD = [
   `https://${'a'.repeat(2_100)}.example.com/`,
 ];
 
-/** Must be refused as they stand, before any name is resolved. */
+/** Refused without resolving a name. */
 export const REFUSED_URLS: readonly string[] = [
   ...INSIDE_V4.flatMap(spellingsOf).map((host) => `https://${host}/hook?key=canary`),
   ...INSIDE_V6.map((address) => `https://[${address}]:8443/hook`),
@@ -205,7 +205,7 @@ export const REFUSED_URLS: readonly string[] = [
   ...ODD,
 ];
 
-/** Plain names that the URL alone does not tell from a merchant's: what they resolve to decides. */
+/** Names that look like a merchant's; only their resolved addresses decide. */
 export const NAMED_URLS: readonly string[] = [
   'https://till.example.com/hook',
   'https://till.example.com./hook',
@@ -231,7 +231,7 @@ export const NAMED_URLS: readonly string[] = [
   'https://%65xample.com/hook',
 ];
 
-/** Public addresses written as such. */
+/** Public addresses as literals. */
 export const PUBLIC_URLS: readonly { url: string; address: string }[] = [
   { url: 'https://8.8.8.8/hook', address: '8.8.8.8' },
   { url: 'https://134744072/hook', address: '8.8.8.8' },

@@ -1,13 +1,13 @@
-/** The guard against generated URLs: what it lets through is public in every spelling, and public URLs pass. */
+/** The guard against generated URLs: every accepted URL is public in each spelling, and public URLs are accepted. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { addressRefusal, checkUrl, type OutboundPolicy } from '../../src/proxy/notices/guard.ts';
 import { spellingsOf } from './guard-corpus.ts';
 import { isPublic } from './guard-oracle.ts';
 
-/** Generated cases of each property; `npm run prove` asks for more. */
+/** Generated cases of each property; `npm run prove` sets more. */
 const RUNS = Number(process.env.GUARD_RUNS ?? 2_000);
-/** Only ends what hangs. */
+/** Only ends a test that hangs. */
 const LONGEST_MS = Math.max(60_000, RUNS * 20);
 const POLICY: OutboundPolicy = { allow_private: false, allow_http: false, ports: [443, 8443], own_hosts: [] };
 
@@ -20,7 +20,7 @@ function isTaken(url: string): boolean {
   }
 }
 
-/** Half anywhere, half at the edge of a range that is not public. */
+/** Half of the addresses are random, half lie at the edge of a range that is not public. */
 const EDGES = [0, 0x0a, 0x64_40, 0x7f, 0xa9_fe, 0xac_10, 0xc0_00_00, 0xc0_00_02, 0xc0_a8, 0xc6_12, 0xcb_00_71, 0xe0];
 const ipv4 = fc.oneof(
   fc.nat(0xff_ff_ff_ff),

@@ -1,4 +1,4 @@
-/** Says which addresses are public, from the IANA registries and Node's own lists alone: it shares nothing with the guard. */
+/** Decides which addresses are public from the IANA registries and Node's lists only; shares no code with the guard. */
 import { BlockList, isIPv4 } from 'node:net';
 
 const V4 =
@@ -13,7 +13,7 @@ for (const range of V6.split(' ')) add(range, 'ipv6');
 const global6 = new BlockList();
 global6.addSubnet('2000::', 3, 'ipv6');
 
-/** True when anybody on the internet may have this address; an IPv4-mapped one is what it maps. */
+/** True for a globally routable address; an IPv4-mapped address counts as its IPv4 address. */
 export function isPublic(address: string): boolean {
   if (isIPv4(address)) return !special.check(address, 'ipv4');
   const mapped = /^::ffff:(?:(\d+\.\d+\.\d+\.\d+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i.exec(address);

@@ -1,4 +1,4 @@
-/** Sees every TCP connection that this process begins, below TLS and below Node's own choice of addresses. */
+/** Records every TCP connection that this process begins, below TLS and Node's choice of addresses. */
 import { createServer } from 'node:net';
 
 export interface Begun {
@@ -12,18 +12,17 @@ interface TcpHandle {
   connect6: Connect;
 }
 
-/** What the kernel says of a network that can't be reached: nothing leaves this machine. */
+/** The error of an unreachable network (ENETUNREACH): nothing leaves this machine. */
 const NETWORK_UNREACHABLE = -101;
 
 export interface SocketWatch {
-  /** Attempts since the start or the last `take`, oldest first. */
   take(): Begun[];
-  /** From now on attempts to any address are led to this port of 127.0.0.1; null: they fail. */
+  /** Sends later attempts, whatever their address, to this port of 127.0.0.1; null makes them fail. */
   divert(port: number | null): void;
   stop(): void;
 }
 
-/** Stands in front of the two calls by which Node's sockets connect; both belong to Node, not to what is tested. */
+/** Replaces the two native calls by which Node's sockets connect; the code under test stays unchanged. */
 export async function watchSockets(): Promise<SocketWatch> {
   const handle = await tcpHandle();
   const { connect, connect6 } = handle;
@@ -51,11 +50,11 @@ export async function watchSockets(): Promise<SocketWatch> {
   };
 }
 
-/** The prototype that all of this process's TCP handles share; a listening server's handle leads to it. */
+/** The prototype of all TCP handles of this process, found through a listening server. */
 async function tcpHandle(): Promise<TcpHandle> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { _handle } = server as unknown as { _handle: object }; // Node keeps it there, and its types don't say so
+  const { _handle } = server as unknown as { _handle: object }; // an internal field, missing in Node's types
   const prototype = Object.getPrototypeOf(_handle) as TcpHandle; // the native class has both calls
   await new Promise((resolve) => server.close(resolve));
   return prototype;

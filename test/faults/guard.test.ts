@@ -1,4 +1,4 @@
-/** The outbound guard against the corpus, in three resolver modes, with every connection of this process on record (P8, I9). */
+/** The outbound guard and the corpus, with three resolvers; all connections of this process are recorded (P8, I9). */
 import type { LookupAddress } from 'node:dns';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => sockets.stop());
 afterEach(() => sockets.take());
 
-/** Sends a notice to each URL as often as `times` says; the connections that it began go to `judge`. */
+/** Sends `times` notices to each URL; passes the connections begun to `judge`. */
 async function sendAll(
   resolve: Resolve,
   judge: (url: string, begun: Begun[]) => void,
@@ -47,7 +47,7 @@ async function sendAll(
   await sender.close();
 }
 
-/** A refusal of the guard is never counted against the receiver, and never shows the URL's query. */
+/** A refusal by the guard never counts against the receiver and never shows the URL's query. */
 function expectOwnFault(url: string, { outcome, detail }: SendResult): void {
   expect({ url, outcome }).toEqual({ url, outcome: 'ours' });
   expect(detail).not.toContain('canary');
@@ -57,7 +57,7 @@ function isNamed(url: string): boolean {
   return NAMED_URLS.includes(url);
 }
 
-/** Where a URL leads by itself, without any resolver. */
+/** The address in a URL without a name to resolve. */
 function literalOf(url: string): string[] {
   return PUBLIC_URLS.filter((known) => known.url === url).map(({ address }) => address);
 }
@@ -100,7 +100,7 @@ describe('every connection of the corpus', () => {
       if (isNamed(url)) seen.set(url, (seen.get(url) ?? 0) + begun.length);
     };
     await sendAll(rebinding, note, { times: 2 });
-    // Names that stand in the corpus more than once were asked before: each name is connected to once in all.
+    // Some names occur several times in the corpus; each name is connected to once in all.
     expect([...seen.values()].reduce((sum, count) => sum + count, 0)).toBe(asked.size * PUBLIC.length);
     expect(Math.min(...asked.values())).toBeGreaterThanOrEqual(2);
   });
@@ -176,7 +176,7 @@ describe('the socket after it is connected', () => {
       socket.on('error', () => socket.destroy());
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+    const { port } = server.address() as AddressInfo; // a listening TCP server has one
     sockets.divert(port);
     const sender = createSender({
       policy: { ...POLICY, allow_http: true },

@@ -1,4 +1,4 @@
-/** The gate by itself: what gives way first, and that nobody's flood, and no number of names, takes what is everybody's. */
+/** Admission alone: shedding order; no merchant's flood and no number of names takes the room of the others. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { loadTables } from '../../src/mapping/load.ts';
@@ -16,7 +16,7 @@ afterEach(() => {
   for (const gate of gates.splice(0)) gate.stop();
 });
 
-/** A gate whose clock a test moves, with the merchants `a`, `b`, … known. */
+/** Admission with a clock that the test advances; merchants `a`, `b`, … are known. */
 function open(limits: Partial<AdmissionLimits> = {}, merchants = 'abcdefgh') {
   const time = { now_ms: 0 };
   const counted: string[] = [];
@@ -30,7 +30,7 @@ function open(limits: Partial<AdmissionLimits> = {}, merchants = 'abcdefgh') {
   return { gate, time, counted };
 }
 
-/** Lets in as many calls of a kind as may come. */
+/** Admits calls of a kind until one is refused. */
 function fill(gate: Admission, kind: 'payment' | 'read' | 'event', who: string | null): number {
   let entered = 0;
   while (entered < 1_000 && gate.enter(kind, who) !== null) entered++;

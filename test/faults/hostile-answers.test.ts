@@ -1,4 +1,4 @@
-/** Answers of the legacy upstream that are wrong in any place, to tills of any kind, with the process watched: none ends it, and nothing of a broken one is passed on. */
+/** Legacy answers broken in any place, to tills of any kind: the process survives and passes no broken answer on. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,18 +10,18 @@ import { ARGENTINA, DEVICE, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
 import { openForAll } from '../open.ts';
 import { startRawUpstream } from '../proxy/http/raw.ts';
 
-/** Changed answers in all; `FUZZ_RUNS=100000` is for the night. */
+/** Number of mutated answers; nightly runs set `FUZZ_RUNS=100000`. */
 const RUNS = Number(process.env.FUZZ_RUNS ?? 1_000);
 const TOGETHER = 20;
-/** How long an answer may say nothing; then we hang up. */
+/** The test closes a connection that is silent for this long. */
 const PATIENCE_MS = 200;
-/** The same before its first byte, where one must come. */
+/** The same before the first byte, where an answer is required. */
 const FIRST_MS = 20_000;
 const LIMIT_MS = 240_000;
 
 let child: Child;
 let data_dir: string;
-/** What legacy does with the request of that number. */
+/** Legacy's treatment of a request, by its number. */
 const plans = new Map<number, (socket: Socket) => void>();
 const upstream = openForAll(() =>
   startRawUpstream((request, socket) => {
@@ -55,7 +55,7 @@ afterAll(async () => {
 
 const BEARER = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
 const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
-/** By what Node has to do for them. */
+/** Requests that Node handles in different ways. */
 const tills: Record<string, (number: number) => string> = {
   'a read': (n) => head(`GET ${POINT}/devices?n=${n} HTTP/1.1`),
   'a read that keeps the connection': (n) => head(`GET /v1/documents?n=${n} HTTP/1.1`, 'Connection: keep-alive'),
@@ -74,11 +74,11 @@ function head(line: string, ...more: string[]): string {
   return [line, 'Host: a', BEARER, ...more, '', ''].join('\r\n');
 }
 
-/** Puente asks for a body that is held back. */
+/** Puente's request for a body that a till holds back. */
 const ASKED = 'HTTP/1.1 100 Continue\r\n\r\n';
 
 let last_number = 0;
-/** What a till is answered when legacy misbehaves. */
+/** The till's answer when legacy misbehaves. */
 function tell(
   till: (number: number) => string,
   act: (socket: Socket) => void,
@@ -95,7 +95,7 @@ function tell(
       if (answer === ASKED) socket.write('{}');
       else socket.setTimeout(PATIENCE_MS);
     });
-    socket.on('error', () => undefined); // a reset is an end, too
+    socket.on('error', () => undefined); // a reset also ends it
     socket.on('close', () => {
       plans.delete(number);
       resolve(answer);
@@ -107,7 +107,7 @@ function expectAlive(): void {
   if (!child.alive()) throw new Error(`the process has ended:\n${child.output()}`);
 }
 
-/** In each answer, so that what is passed on of it shows. */
+/** In every answer, to show which parts are passed on. */
 const OWN = 'Server: broken-legacy\r\nSet-Cookie: broken=1\r\n';
 const BODY = 'Content-Length: 2\r\n\r\n{}';
 /** No till could read these. */
@@ -127,7 +127,7 @@ const broken: Record<string, string> = {
   'no HTTP': 'SSH-2.0-Broken\r\n\r\n',
   'a head without end': `HTTP/1.1 200 Broken\r\n${OWN}${'X-A: b\r\n'.repeat(5_000)}`,
 };
-/** These can be read, in whole or in part. */
+/** Tills can read these in whole or in part. */
 const odd: Record<string, string> = {
   'a trailer beside a length': `HTTP/1.1 200 OK\r\nTrailer: y\r\n${BODY}`,
   'a trailer of a 204': 'HTTP/1.1 204 No Content\r\nTrailer: y\r\n\r\n',
@@ -225,7 +225,7 @@ const piece = fc.oneof(
   fc.uint8Array({ maxLength: 6 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
 );
 const change = fc.record({ at: fc.nat(), cut: fc.nat(12), piece });
-/** A place is drawn from the head more often than not. */
+/** Most changed places are in the head. */
 const changed = fc
   .tuple(
     fc.constantFrom(...Object.values(odd), ...Object.values(broken).filter(({ length }) => length < 1_000)),

@@ -1,4 +1,4 @@
-/** Bodies and queries that are not what they seem: refused before anything is asked or kept, never guessed at. */
+/** Deceptive bodies and queries: refused before any upstream call or row, never guessed at. */
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
@@ -13,11 +13,11 @@ beforeAll(async () => {
   const note = (message: string, fields?: object): void => void told.push(message + JSON.stringify(fields ?? {}));
   shop = await openShop({}, { log: { debug: note, info: note, warn: note, error: note } });
   qr = await openQrShop();
-  await shop.create(shop.freshDevice()); // so that the token is known and only the odd request is seen upstream
+  await shop.create(shop.freshDevice()); // makes the token known, so upstream sees only the odd request
 });
 afterAll(() => Promise.all([shop.close(), qr.close()]));
 
-/** What was asked to do something; the order that is open is looked at in the background. */
+/** Requests that change something; background polls of the open order do not count. */
 async function posts(): Promise<number> {
   return (await shop.requests('/')).filter(({ method }) => method !== 'GET').length;
 }
@@ -25,7 +25,7 @@ async function posts(): Promise<number> {
 const BEARER = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
 const BOMB = Buffer.alloc(8 * 1024 * 1024, ' ');
 
-/** A create of the sale, sent as it stands; nothing may be made of it. */
+/** Sends this body as a create and expects a refusal without any effect. */
 async function refused(headers: string[], body: string | Buffer): Promise<number> {
   const device = shop.freshDevice();
   const before = await posts();
@@ -82,7 +82,7 @@ describe('keys and texts', () => {
   ])('%s', async (_name, body) => {
     expect(await refused(['Content-Type: application/json'], body)).toBe(400);
     expect(Object.keys(Object.prototype)).toEqual([]);
-    expect(({} as Record<string, unknown>).toString).toBe(Object.prototype.toString); // any object's
+    expect(({} as Record<string, unknown>).toString).toBe(Object.prototype.toString); // of any object
   });
 
   it.each([
@@ -167,7 +167,7 @@ describe('tokens and queries', () => {
       const { body } = await shop.control('/state');
       const sent = (body as { orders: { expiration_time?: string; config: { point: { terminal_id: string } } }[] })
         .orders;
-      const order = sent.find(({ config }) => config.point.terminal_id === device); // the control door's own form
+      const order = sent.find(({ config }) => config.point.terminal_id === device); // the sandbox's shape
       if (answer.status === 201) expect(idOf(answer)).toMatch(/^[0-9a-f-]{36}$/);
       expect(order === undefined).toBe(answer.status === 400);
       const limit = order?.expiration_time ?? 'PT15M';
@@ -177,7 +177,7 @@ describe('tokens and queries', () => {
   );
 });
 
-/** Of an ISO 8601 duration of hours, minutes and seconds. */
+/** Seconds of an ISO 8601 duration of hours, minutes and seconds. */
 function secondsOf(text: string): number {
   const [, hours = '0', minutes = '0', seconds = '0'] = /^PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?$/.exec(text) ?? [];
   return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);

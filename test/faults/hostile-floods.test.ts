@@ -1,4 +1,4 @@
-/** Floods at the real door: what exceeds a limit is refused before anything is stored, one merchant's flood is that merchant's, and payments go last. */
+/** Floods at the real door: excess refused before any row, a flood costs only its merchant, payments are shed last. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import {
 
 let upstream: Unruly;
 let puente: Outside;
-/** While it is open, upstream answers creates; reads of `/v1/slow` wait for it too. */
+/** Upstream answers creates and reads of `/v1/slow` when it resolves. */
 let gate = Promise.withResolvers<void>();
 
 afterEach(async () => {
@@ -27,7 +27,7 @@ afterEach(async () => {
   await upstream.close();
 });
 
-/** An upstream that keeps creates waiting, and Puente with few places; both merchants are known to it. */
+/** An upstream that delays creates, and Puente with few places; it knows both merchants. */
 async function open(limits: Record<string, string>): Promise<void> {
   gate = Promise.withResolvers<void>();
   upstream = await startUnruly((seen, response) => {
@@ -53,7 +53,7 @@ async function open(limits: Record<string, string>): Promise<void> {
 let devices = 0;
 let made = 0;
 
-/** No order is made twice. */
+/** A new id for each order. */
 function orderId(): string {
   return `ORD01K7Q2V5B8N4T6W9XJ${String(++made).padStart(8, '0')}`;
 }
@@ -79,7 +79,7 @@ async function underWay(number: number): Promise<void> {
   );
 }
 
-/** What is under way has been written down by now. */
+/** Resolves when this many sales are stored. */
 async function linked(number: number): Promise<void> {
   await eventually(
     async () => count('links'),
@@ -87,7 +87,7 @@ async function linked(number: number): Promise<void> {
   );
 }
 
-/** So many of the calls have their answer, while the others wait for upstream. */
+/** Resolves when this many of the calls are answered, while the others wait for upstream. */
 async function told(calls: Promise<Answer>[], number: number): Promise<void> {
   let answered = 0;
   for (const one of calls) void one.then(() => answered++);
@@ -106,7 +106,7 @@ describe('one merchant floods', () => {
   it('beyond its share it is told 503 with nothing kept or asked; the others are served [F98 F99 F100]', async () => {
     await open({ PUENTE_LIMITS_CALLS: '40', PUENTE_LIMITS_MERCHANT_CALLS: '5' });
     const [links, asked] = [count('links'), upstream.seen.length];
-    // Whatever addresses the flood says that it comes from.
+    // `X-Forwarded-For` makes no difference.
     const flood = Array.from({ length: 40 }, (_, nth) => create(ARGENTINA, { 'x-forwarded-for': `203.0.113.${nth}` }));
     await told(flood, 35);
     await underWay(5);
@@ -143,7 +143,7 @@ describe('one merchant floods', () => {
       call(`${puente.app.public_url}/v1/slow`, { token: invented(nth) }),
     );
     await told(flood, 27);
-    await underWay(3); // reads leave a quarter
+    await underWay(3); // a quarter is reserved
     const till = create(ARGENTINA);
     await underWay(4);
     gate.resolve();
@@ -220,7 +220,7 @@ describe('too much from everybody', () => {
     expectShed(await create(ARGENTINA));
     expect((await call(`${puente.app.ops_url}/readyz`)).body).toMatchObject({ shedding: 'payments' });
     gate.resolve();
-    // The last is proxied.
+    // The last call is proxied.
     expect((await Promise.all(paying)).map(({ status }) => status)).toEqual([...Array(7).fill(201), 200]);
     await underWay(0);
     expect((await puente.till('/v1/slow')).status, 'and all is well again').toBe(200);
@@ -256,7 +256,7 @@ describe('too much from everybody', () => {
     const [read, paid] = await eventually(
       async () => {
         const both = Promise.all([puente.till(`${POINT}/devices`), create(ARGENTINA)]);
-        await new Promise((resolve) => setImmediate(resolve)); // both are on their way
+        await new Promise((resolve) => setImmediate(resolve)); // both calls are sent
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
         return both;
       },
@@ -274,7 +274,7 @@ describe('reads that hang upstream', () => {
       PUENTE_TOKENS_ACCEPTED_FOR_MS: '1000',
       PUENTE_READS_TIMEOUT_MS: '9000',
     });
-    // By now nobody's token counts as accepted.
+    // By now no token counts as accepted.
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     const looks = Array.from({ length: 8 }, () => puente.till(`${POINT}/devices`, { merchant: BRAZIL }));
     const asked = (method: string): number =>
@@ -320,7 +320,7 @@ it('thousands of units, tokens and paths make no new names in the metrics [F102]
   const before = await names();
   for (let nth = 1; nth < 160; nth += 20) await Promise.all(Array.from({ length: 20 }, (_, more) => once(nth + more)));
   const after = await names();
-  // An order that is looked at in the background, or a status that comes for the first time, has its own few.
+  // Background polls of an order and statuses seen for the first time add a few names.
   expect(after.length - before.length).toBeLessThan(100);
   expect(after.join()).not.toMatch(/UNIT_|path-|name-|7000000/);
 });

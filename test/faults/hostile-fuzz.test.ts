@@ -1,4 +1,4 @@
-/** Requests with a place changed, cut or doubled, over real sockets to every door: an answer in the family's shape or a clean end, and the door lives. */
+/** Mutated requests over real sockets to every door: an answer in its shape or a clean close, and the door survives. */
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -6,9 +6,9 @@ import { ARGENTINA, type Bench, call, DEVICE, OPS_TOKEN, POINT, startBench, toke
 import { codePath, orderPath, preference, preferencePath, storeOrder } from '../proxy/http/qr-till.ts';
 import { rawRequest } from '../proxy/http/raw.ts';
 
-/** Requests over sockets in all; `FUZZ_RUNS=100000` is for the night. */
+/** Number of requests; nightly runs set `FUZZ_RUNS=100000`. */
 const RUNS = Number(process.env.FUZZ_RUNS ?? 2_000);
-/** How long a request that has no end may be waited for; then we hang up. */
+/** The test closes a connection that is silent for this long. */
 const PATIENCE_MS = 150;
 const TOGETHER = 20;
 
@@ -99,7 +99,6 @@ const piece = fc.oneof(
   fc.uint8Array({ maxLength: 6 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
 );
 const change = fc.record({ at: fc.nat(), cut: fc.nat(12), piece });
-/** A request with up to four places changed. */
 function mutated(from: Buffer[]) {
   return fc.tuple(fc.constantFrom(...from), fc.array(change, { maxLength: 4 })).map(([bytes, changes]) =>
     changes.reduce((text, { at, cut, piece: put }) => {
@@ -109,7 +108,7 @@ function mutated(from: Buffer[]) {
   );
 }
 
-/** Everything that is answered, until the other side ends it or nothing comes for a while. */
+/** The answer, read until the other side closes or is silent. */
 function tell(url: string, text: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(text, 'latin1'));
@@ -118,12 +117,12 @@ function tell(url: string, text: string): Promise<string> {
     socket.on('data', (chunk) => {
       answer += chunk.toString('latin1');
     });
-    socket.on('error', () => undefined); // a reset is an end, too
+    socket.on('error', () => undefined); // a reset also ends it
     socket.on('close', () => resolve(answer));
   });
 }
 
-/** Sends a share of the runs to a door, and looks at each answer. */
+/** Sends a share of the runs to a door and checks each answer. */
 async function storm(url: string, requests: fc.Arbitrary<string>, runs: number, look: (answer: string) => void) {
   const batch = fc.array(requests, { minLength: TOGETHER, maxLength: TOGETHER });
   const all = fc.asyncProperty(batch, async (texts) => {
@@ -134,7 +133,7 @@ async function storm(url: string, requests: fc.Arbitrary<string>, runs: number, 
 }
 const PROTOTYPE = Reflect.ownKeys(Object.prototype).length;
 
-/** The statuses that came, in their order; bodies of refusals are in some family's shape. */
+/** Statuses in order; checks that the body of a refusal has the shape of a known API. */
 function statusesOf(answer: string): number[] {
   const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
   if (answer !== '' && !answer.startsWith('HTTP/1.1 ')) throw new Error(`no HTTP: ${answer.slice(0, 200)}`);

@@ -1,4 +1,4 @@
-/** Heads that two readers could read in two ways: answered 400 on every port, with nothing asked, kept or left open. */
+/** Heads that two servers could read differently: answered 400 on every port; no upstream call, row or open socket. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { sendRaw } from '../proxy/http/raw.ts';
 import { answerJson, answerWho, type Outside, orderFor, startOutside, startUnruly } from '../proxy/http/unruly.ts';
 import { ambiguousHeads, CREATE, creation, exactly, START, untilClosed } from './hostile-table.ts';
 
-/** HTTP/0.9 has no end of a head: the door waits for one, as it does for a slow one. */
+/** HTTP/0.9 has no end of a head, so the door waits for one until this timeout. */
 const SETTINGS = { PUENTE_PUBLIC_HEADERS_TIMEOUT_MS: '1000' };
 const REFUSED = [400, 405, 408, 413, 431];
 const TUNNEL = ['CONNECT a.example:443 HTTP/1.1', 'Host: a', '', ''];
@@ -19,7 +19,7 @@ const TUNNEL = ['CONNECT a.example:443 HTTP/1.1', 'Host: a', '', ''];
 let sandbox: Sandbox;
 let orders: Outside;
 let legacy: Outside;
-/** Until it resolves, upstream does not answer whose a token is. */
+/** Until it resolves, upstream does not answer `/users/me`. */
 let asking = Promise.withResolvers<void>();
 asking.resolve();
 const upstream = openForAll(() =>
@@ -39,7 +39,7 @@ afterAll(async () => {
   await sandbox.close();
 });
 
-/** Rows of anything that a call could leave behind. */
+/** Rows of all tables that a call could write. */
 function rowsOf(door: Outside, tables = ['links', 'legacy_sales', 'exchanges', 'tokens']): number {
   const database = new Database(join(door.data_dir, 'puente.db'), { readonly: true });
   try {
@@ -72,7 +72,7 @@ describe('an ambiguous head [F78 F79 F80 F81 F82 F83 F88]', () => {
 
   it('on the ops door, in its own words', async () => {
     for (const [name, bytes] of Object.entries(ambiguousHeads)) {
-      if (name === 'HTTP/0.9') continue; // its time for a head is no setting, and long
+      if (name === 'HTTP/0.9') continue; // the ops door's head timeout is long and not configurable
       const answer = await sendRaw(orders.app.ops_url, bytes);
       expect([name, REFUSED.includes(answer.status), answer.closed]).toEqual([name, true, true]);
       expect(answer.text).not.toContain(tokenOf(ARGENTINA));
@@ -135,7 +135,7 @@ describe('a sound head', () => {
     for (const path of [CREATE.toUpperCase(), `${CREATE};x=1`, `/${CREATE}`, CREATE.replace('/devices', '/./devices')])
       statuses.push((await sendRaw(orders.app.public_url, creation(`POST ${path}`, [], SALE))).status);
     expect(statuses).toEqual([400, 400, 201, 201]);
-    expect([made() - before, carried()]).toEqual([0, 0]); // the sale of the test before, which is taken for the same
+    expect([made() - before, carried()]).toEqual([0, 0]); // the sale of the previous test, as a retry
   });
 
   it('that the client leaves while it is asked whose its token is: nothing waits for it [F89]', async () => {
@@ -143,7 +143,7 @@ describe('a sound head', () => {
     asking = Promise.withResolvers<void>();
     const seen = upstream.seen.length;
     const socket = connect(Number(new URL(stopping.app.public_url).port), '127.0.0.1');
-    socket.write(exactly(...START, 'Content-Length: 60000', '', '{"amou')); // too long to be waited for
+    socket.write(exactly(...START, 'Content-Length: 60000', '', '{"amou')); // too long to wait for
     await eventually(
       async () => upstream.seen[seen]?.path,
       (path) => path === '/users/me',
@@ -186,7 +186,7 @@ describe('behind calls that came whole', () => {
     asking.resolve();
   });
 
-  /** All comes in one packet, so what stands behind the calls has been met once they are under way. */
+  /** All bytes arrive in one packet, so bytes behind the calls were read once the calls are under way. */
   async function underWay(calls: number): Promise<void> {
     await eventually(
       async () => (await door.ops('/metrics')).text,
@@ -198,7 +198,7 @@ describe('behind calls that came whole', () => {
     '%s takes no answer away, and is told nothing before them [F80 F88]',
     async (_name, bytes) => {
       const told = untilClosed(door.app.public_url, Buffer.concat([sale, read, bytes]));
-      await underWay(1); // the others wait for their turn
+      await underWay(1); // the other waits for its turn
       asking.resolve();
       expect((await told).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 201', 'HTTP/1.1 200']);
       expect(rowsOf(door, ['links'])).toBe(1);

@@ -1,11 +1,11 @@
-/** What a till sends for one hop, or for a reader that reads otherwise, goes no further: neither proxied nor translated. */
+/** Hop-by-hop headers, and requests that servers read in different ways, go no further: not proxied, not translated. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openForAll } from '../open.ts';
 import { sendRaw } from '../proxy/http/raw.ts';
 import { answerJson, answerWho, type Outside, orderFor, startOutside, startUnruly } from '../proxy/http/unruly.ts';
 import { CREATE, creation, exactly, START, untilClosed } from './hostile-table.ts';
 
-/** So many requests, and a connection has had its time. */
+/** Puente closes a connection after this many requests. */
 const MOST_REQUESTS = 4;
 const SETTINGS = { PUENTE_PUBLIC_MAX_REQUESTS_PER_CONNECTION: String(MOST_REQUESTS) };
 
@@ -26,7 +26,7 @@ afterAll(async () => {
   await Promise.all([orders.close(), legacy.close()]);
 });
 
-/** Headers that arrived upstream with the last request of a path, lower case. */
+/** Headers of the last upstream request to this path, lower case. */
 function arrived(path: string): Record<string, unknown> {
   const seen = upstream.seen.findLast((one) => one.path === path);
   if (seen === undefined) throw new Error(`${path} was not asked`);
@@ -135,7 +135,7 @@ describe('an answer behind an answer', () => {
         ...Array(MOST_REQUESTS - 1).fill('connection: keep-alive'),
         'connection: close',
       ]);
-      // How long the service keeps its own connections open (a minute here) is nothing that a till may rely on.
+      // A till must not depend on upstream's own keep-alive (a minute here).
       const idle = [...new Set(text.match(/^keep-alive: .*/gim)?.map((line) => line.trim().toLowerCase()))];
       expect(idle).toEqual(['keep-alive: timeout=5']);
       expect(upstream.seen.slice(before).filter(({ path }) => path !== '/users/me')).toHaveLength(MOST_REQUESTS);

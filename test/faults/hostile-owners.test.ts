@@ -1,4 +1,4 @@
-/** Whose a sale is: no token but its merchant's sees or changes it by guessing ids; and a repeated create is the same sale. */
+/** Ownership: no other merchant's token reads or changes a sale by guessing ids; a repeated create is the same sale. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,16 +10,15 @@ import { codePath, openQrShop, orderPath, type QrShop, storeOrder } from '../pro
 import { idOf, openShop, rowsOf, type Shop } from '../proxy/http/till.ts';
 import { startOutside } from '../proxy/http/unruly.ts';
 
-/** Pairs of a token and an id; `FUZZ_OWNERS=50000` is for the night. */
+/** Pairs of token and id; nightly runs set `FUZZ_OWNERS=50000`. */
 const PAIRS = Number(process.env.FUZZ_OWNERS ?? 400);
 const MERCHANTS = [ARGENTINA, BRAZIL, MEXICO];
 const SECRET = 'only-the-owner-knows-';
-/** An open order is looked at in the background, too. */
+/** Puente also polls an open order in the background. */
 const LOOK = /^GET \/v1\/orders\/ORD/;
 
 let shop: Shop;
 let qr: QrShop;
-/** The sale of each merchant. */
 const sales: { merchant: string; id: string; device: string }[] = [];
 beforeAll(async () => {
   shop = await openShop();
@@ -33,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([shop.close(), qr.close()]));
 
-/** Ids near to a real one: a stranger who knows how they are made changes a place. */
+/** Ids one character away from a real one, as an attacker who knows their form would guess. */
 const near = (id: string) =>
   fc
     .tuple(fc.nat(id.length - 1), fc.constantFrom(...'0123456789abcdefABCDEF-'))
@@ -59,7 +58,7 @@ describe('guessed ids', () => {
     );
     const told = fc.asyncProperty(pair, async ({ sale, asker, id, how: [method, path] }) => {
       const isOwn = asker === sale.merchant && id.toLowerCase() === sale.id;
-      if (isOwn && method === 'DELETE') return; // theirs to end
+      if (isOwn && method === 'DELETE') return; // the owner may cancel
       const token = asker === 'stranger' ? `APP_USR-1-1-${'f'.repeat(32)}-${sale.merchant}` : tokenOf(asker);
       const answer = await call(shop.app.public_url + POINT + path(id), { method, token });
       expect(isOwn ? [200] : [401, 404]).toContain(answer.status);
@@ -122,7 +121,7 @@ it('the same create ten times at once, and again after a restart, is one order a
   }
   expect(ids.size).toBe(1);
   expect(rowsOf(data_dir, DEVICE)).toHaveLength(1);
-  expect(((await call(`${sandbox.url}/_sandbox/state`)).body as { orders: unknown[] }).orders).toHaveLength(1); // its own form
+  expect(((await call(`${sandbox.url}/_sandbox/state`)).body as { orders: unknown[] }).orders).toHaveLength(1); // its shape
   await sandbox.close();
   rmSync(data_dir, { recursive: true });
 });

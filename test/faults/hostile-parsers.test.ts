@@ -1,4 +1,4 @@
-/** Two hundred thousand inputs for everything that reads what a stranger wrote: an answer or a refusal, never a guess, never a trace. */
+/** Two hundred thousand inputs for the parsers of untrusted text: a value or a refusal, never a guess or a trace. */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
@@ -18,14 +18,14 @@ import {
   singleQuery,
 } from '../../src/proxy/http/request.ts';
 
-/** Times what is tried with every change: `FUZZ_FACTOR=50` makes ten million inputs of it (`docs/protocol.md` §5.1, both columns). */
+/** Multiplies the inputs: `FUZZ_FACTOR=50` makes ten million (`docs/protocol.md` §5.1, both columns). */
 const FACTOR = Number(process.env.FUZZ_FACTOR ?? 1);
-/** Inputs of each kind with every change; the cheapest kinds have the most. */
+/** Inputs of each kind; the cheapest kinds have the most. */
 const INPUTS = { texts: 40_000, bytes: 40_000, bodies: 30_000, shapes: 20_000, targets: 30_000, heads: 40_000 };
 const runsOf = (kind: keyof typeof INPUTS): { numRuns: number } => ({ numRuns: Math.ceil(INPUTS[kind] * FACTOR) });
 const PROTOTYPE = Reflect.ownKeys(Object.prototype).length;
 
-/** JSON as strangers write it: nearly right, with the words and signs that have broken parsers. */
+/** Nearly valid JSON, with words and characters that have broken parsers. */
 const pieces = fc.constantFrom(
   ...'{}[]:,"\\ \n\t'.split(''),
   ...['"amount"', '"__proto__"', '"constructor"', '"\\u005f_proto__"', '"a"', '"a":1,"a":2', '\\ud83d', '\\u0000'],
@@ -34,13 +34,12 @@ const pieces = fc.constantFrom(
 );
 const nearly = fc.array(pieces, { maxLength: 24 }).map((parts) => parts.join(''));
 const exact = fc.json({ maxDepth: 4 });
-/** A valid text with one place changed. */
 const changed = fc
   .tuple(exact, fc.nat(), pieces)
   .map(([text, at, piece]) => text.slice(0, at % (text.length + 1)) + piece + text.slice((at % (text.length + 1)) + 1));
 const texts = fc.oneof(nearly, exact, changed);
 
-/** The value, or null for one that was refused as a refusal should be. */
+/** The value, or null for one of the expected errors. */
 function attempt<Value>(work: () => Value, kinds: (new (...rest: never[]) => Error)[]): { value: Value } | null {
   try {
     return { value: work() };
@@ -59,7 +58,7 @@ function keysAndNumbers(value: unknown, seen: (key: string | null, value: unknow
   }
 }
 
-/** As `expect` does, a hundred times faster: these loops run so often. */
+/** A hundred times faster than `expect`, which matters in these loops. */
 function must(holds: boolean, what: string): void {
   if (!holds) throw new Error(what);
 }
@@ -74,7 +73,7 @@ describe('JSON', () => {
       fc.property(texts, (text) => {
         const ours = attempt(() => parseJson(text), [SyntaxError]);
         if (ours === null) return;
-        const standard = JSON.parse(text) as unknown; // it takes whatever ours takes
+        const standard = JSON.parse(text) as unknown; // the standard parser accepts every text that ours accepts
         const written = stringifyJson(ours.value);
         must(
           JSON.stringify(JSON.parse(written)) === JSON.stringify(standard),
@@ -176,10 +175,10 @@ describe('JSON', () => {
   });
 });
 
-/** What the readers of a request look at. */
+/** The fields that the readers of a request use. */
 function requestOf(method: string, url: string, headers: [string, string][]): IncomingMessage {
   const single = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]));
-  return { method, url, headers: single, rawHeaders: headers.flat(), httpVersion: '1.1' } as unknown as IncomingMessage; // no more is looked at
+  return { method, url, headers: single, rawHeaders: headers.flat(), httpVersion: '1.1' } as unknown as IncomingMessage; // only these are read
 }
 
 const words = fc.constantFrom(
@@ -256,7 +255,7 @@ describe('request lines and headers', () => {
       fc.property(methods, targets, fc.array(header, { maxLength: 8 }), (method, target, headers) => {
         const fault = headFault(requestOf(method, target, headers));
         if (fault !== null) return;
-        // What is no HTTP method at all never gets here: the parser of Node refuses it.
+        // Node's parser already refuses words that are no HTTP method.
         must(!['TRACE'].includes(method), 'another method');
         must(/^\/[\x21-\xff]*$/.test(target), 'another target');
         const counted = [
@@ -279,7 +278,7 @@ describe('request lines and headers', () => {
 });
 
 describe('a text of a till', () => {
-  // As much as a body may hold. Each card that was found had the rest split anew, so that one stranger stopped all payments.
+  // The largest text of a body. Each card found once split the rest anew, so one caller stopped all payments.
   it.each([
     ['cards one after the other', '4 1 1 1 '.repeat(8_192)],
     ['cards of sixteen digits', '4509 9535 6623 3704 '.repeat(3_277)],
@@ -317,7 +316,7 @@ describe('a text of a till', () => {
   });
 });
 
-/** How many characters are taken apart and put together: what work on a text costs on any machine. */
+/** Counts the characters that split, replaceAll and join handle: a measure of work that no machine changes. */
 function charactersLookedAt(work: () => unknown): number {
   const { split, replaceAll } = String.prototype;
   const { join } = Array.prototype;
@@ -361,8 +360,8 @@ const TOKEN = /\\.|\[(?:\\.|[^\]\\])*\]|./gs;
 const ENDLESS = /^(?:[*+]|\{\d+,\})/;
 
 /**
- * A group that holds something without end and is repeated without end itself: it can match one text in many ways, unless
- * every turn begins with a sign of its own that nothing else in the group matches.
+ * A group with an unbounded repeat inside that is itself repeated without bound can match one text in many ways, unless
+ * each repetition begins with a character that nothing else in the group matches.
  */
 function repeatsRepeated(source: string): boolean {
   const open: { tokens: string[]; endless: boolean }[] = [{ tokens: [], endless: false }];
@@ -384,7 +383,7 @@ function repeatsRepeated(source: string): boolean {
   return false;
 }
 
-/** Begins with one character, which no class or escape behind it matches. */
+/** Begins with one character that no later class or escape matches. */
 function isMarked([mark = '', ...rest]: string[]): boolean {
   const [first = '', ...others] = mark === '?' && rest[0] === ':' ? rest.slice(1) : [mark, ...rest];
   const sign = first.replace(/^\\(?=\W)/, '');

@@ -1,4 +1,4 @@
-/** Clients that are slow, idle or many on purpose: each holds little, for a short time, and tills are served all the while. */
+/** Deliberately slow, idle or numerous clients: each holds little, briefly, and tills are served meanwhile. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -14,7 +14,7 @@ import { answerJson, answerWho, type Outside, orderFor, startOutside, startUnrul
 import { selfSigned } from '../proxy/upstream/certificate.ts';
 import { CREATE, exactly, START } from './hostile-table.ts';
 
-/** As short as the settings allow; the defaults are in `config/default.yaml`, and tested to be no longer than promised. */
+/** The shortest allowed; `config/default.yaml` has the defaults, which are tested to be no longer than promised. */
 const SHORT = {
   PUENTE_PUBLIC_HEADERS_TIMEOUT_MS: '700',
   PUENTE_PUBLIC_REQUEST_TIMEOUT_MS: '900',
@@ -28,7 +28,7 @@ let orders: Outside;
 let legacy: Outside;
 let orders_made = 0;
 const nextOrder = (): string => `ORD01K7Q2V5B8N4T6W9XJ3MEH${String(++orders_made).padStart(4, '0')}`;
-/** The answer of legacy that is being read slowly. */
+/** The legacy answer that a client reads slowly. */
 let big: ServerResponse | null = null;
 const open: Socket[] = [];
 const upstream = openForAll(() =>
@@ -59,14 +59,14 @@ afterAll(async () => {
   await Promise.all([orders.close(), legacy.close()]);
 });
 
-/** A connection to a door; its errors are ends. */
+/** A connection to a door; errors count as its end. */
 function dial(door: Outside): Socket {
   const socket = connect(Number(new URL(door.app.public_url).port), '127.0.0.1').on('error', () => undefined);
   open.push(socket);
   return socket;
 }
 
-/** Writes one byte of a text every 50 ms, until the other side ends it; gives what was answered. */
+/** Writes one byte every 50 ms until the other side closes; resolves with the answer. */
 async function drip(socket: Socket, text: Buffer): Promise<string> {
   let answer = '';
   let at = 0;
@@ -105,10 +105,10 @@ describe('a slow client', () => {
       PUENTE_PUBLIC_MAX_CONNECTIONS: '2',
     });
     await once(dial(secure).resume(), 'close');
-    // The cap counts them too: the oldest of three gives way, and the newest is served.
+    // The cap counts TLS connections too: the oldest of three is closed and the newest is served.
     const port = Number(new URL(secure.app.public_url).port);
     const dialTls = (): Socket => connectTls({ port, ca: cert, servername: 'localhost' }).on('error', () => undefined);
-    // Once more where this machine is too slow for a handshake in the short time that the door gives.
+    // Repeated where this machine is too slow for a handshake within the door's short timeout.
     const told = await eventually(
       async () => {
         const [oldest, second, newest] = [dialTls(), dialTls(), dialTls()];
@@ -152,7 +152,7 @@ describe('a slow client', () => {
       async () => big,
       (response) => response !== null,
     );
-    await once(answer as ServerResponse, 'close'); // waited for
+    await once(answer as ServerResponse, 'close'); // waited for above
     expect((answer as ServerResponse).writableFinished, 'most of it was never taken').toBe(false);
     let received = 0;
     socket.on('data', (chunk) => {
@@ -167,7 +167,7 @@ describe('a slow client', () => {
     socket.write(exactly('GET /v1/big HTTP/1.1', 'Host: a', 'Connection: close', '', ''));
     let received = 0;
     for await (const chunk of socket) {
-      received += (chunk as Buffer).length; // a socket without an encoding gives buffers
+      received += (chunk as Buffer).length; // a socket without an encoding yields buffers
       if (received % 7 === 0) await new Promise((resolve) => setTimeout(resolve, 2));
     }
     expect(received).toBeGreaterThan(BIG.length);
@@ -184,12 +184,12 @@ describe('many bodies that are sent slowly', () => {
   };
   const door = openForAll(() => startOutside(upstream.url, LIMITS));
 
-  /** Starts as many calls as a flood has, each with its first bytes. */
+  /** Starts the calls of a flood and sends the first bytes of each. */
   async function flood(headFor: (nth: number) => string[], first: string): Promise<void> {
     const sockets = Array.from({ length: MANY }, () => dial(door).resume());
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
     for (const [nth, socket] of sockets.entries()) socket.write(exactly(...headFor(nth), '', first));
-    // What they brought has been read by the time a later connection is answered.
+    // When a later connection is answered, the door has read the bytes of the flood.
     for (let nth = 0; nth < 3; nth++) await call(`${door.app.public_url}/webhooks/orders`, { body: {} });
   }
   const CALL = [`POST ${CREATE} HTTP/1.1`, 'Host: a'];
@@ -230,7 +230,7 @@ describe('more connections than the door has', () => {
     const ended: number[] = [];
     for (const [nth, socket] of idle.entries()) socket.once('close', () => ended.push(nth));
     await Promise.all(idle.map((socket) => once(socket, 'connect')));
-    // A busy one is older than any other, and stays; one that only sends its call gives way.
+    // A busy connection stays although it is the oldest; one that is still sending its call is closed.
     idle[0]?.write(exactly('GET /v1/silence HTTP/1.1', 'Host: a', '', ''));
     idle[1]?.write(exactly(...START, 'Content-Length: 2', '', '{'));
     await eventually(

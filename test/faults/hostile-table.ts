@@ -1,4 +1,4 @@
-/** Heads that two readers could read in two ways, byte for byte; each is the head of a create if it is anything. */
+/** Heads that two servers could read differently, byte for byte; each would be the head of a create. */
 import { connect } from 'node:net';
 import { ARGENTINA, DEVICE, POINT, tokenOf } from '../kit.ts';
 import { rawRequest } from '../proxy/http/raw.ts';
@@ -8,20 +8,20 @@ export const BEARER = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
 export const JSON_TYPE = 'Content-Type: application/json';
 const BODY = '{"amount":1500}';
 export const START = [`POST ${CREATE} HTTP/1.1`, 'Host: till.example', BEARER, JSON_TYPE];
-/** What a smuggler puts behind: were it taken for a request of its own, a second answer would come. */
+/** Smuggled behind a create; a server that takes it for a request sends a second answer. */
 const SMUGGLED = `GET ${POINT}/devices HTTP/1.1\r\nHost: till.example\r\n\r\n`;
 
-/** A create as a till sends it, with a line and headers of the test's own. */
+/** A create as tills send it, with the test's own request line and headers. */
 export function creation(line: string, headers: string[], body: string = BODY): Buffer {
   return rawRequest(line, [BEARER, JSON_TYPE, ...headers], body);
 }
 
-/** Written byte for byte: no helper adds what the test leaves out. */
+/** Exact bytes: no helper adds what the test omits. */
 export function exactly(...lines: string[]): Buffer {
   return Buffer.from(lines.join('\r\n'), 'latin1');
 }
 
-/** Sends bytes, and reads everything until the other side ends the connection. */
+/** Sends bytes, and reads until the other side closes the connection. */
 export function untilClosed(url: string, bytes: string | Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
@@ -29,12 +29,12 @@ export function untilClosed(url: string, bytes: string | Buffer): Promise<string
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1');
     });
-    socket.on('error', () => undefined); // a reset is an end, too
+    socket.on('error', () => undefined); // a reset also ends it
     socket.on('close', () => resolve(text));
   });
 }
 
-/** By what is wrong with them (`test/faults/README.md` F78–F83, F88). */
+/** Heads by their fault (`test/faults/README.md` F78–F83, F88). */
 export const ambiguousHeads: Record<string, Buffer> = {
   'two hosts': creation(`POST ${CREATE}`, ['Host: other.example']),
   'the same host twice': creation(`POST ${CREATE}`, ['Host: till.example']),

@@ -1,4 +1,4 @@
-/** Generated faults of the network, try by try over real sockets: one key, the same bytes, one order, and no success without it (F4–F10, F22, F24). */
+/** Generated network faults per attempt: one key, same bytes, one order, no success without it (F4–F10, F22, F24). */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type Answer, eventually } from '../kit.ts';
@@ -7,15 +7,15 @@ import type { Act } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
 import { openTill, SHORT, startUpstream, type Till, type Upstream } from './upstream-stand.ts';
 
-/** Sales, each with faults of its own; `NETWORK_SCENARIOS=400` is for the night (`docs/protocol.md` §5.1). */
+/** Number of sales, each with its own faults; nightly runs set `NETWORK_SCENARIOS=400` (`docs/protocol.md` §5.1). */
 const SCENARIOS = Number(process.env.NETWORK_SCENARIOS ?? 40);
-/** Sales at a time, on one Puente: its retry budget runs out under more. */
+/** Sales at a time on one Puente; more would exhaust its retry budget. */
 const TOGETHER = 10;
-/** Only ends what hangs. */
+/** Only ends a test that hangs. */
 const PATIENCE_MS = 60_000 + SCENARIOS * 5_000;
 const DEADLINE_MS = Number(SHORT.PUENTE_CREATE_DEADLINE_MS);
 
-/** What one try meets: an act made of the honest one, which may have its effect before it is spoiled. */
+/** The fault of one attempt: wraps the honest act, which may take effect before it is spoiled. */
 type Spoil = (honest: Act) => Act;
 
 const spoils: fc.Arbitrary<{ name: string; spoil: Spoil }> = fc.oneof(
@@ -45,7 +45,7 @@ const spoils: fc.Arbitrary<{ name: string; spoil: Spoil }> = fc.oneof(
     .chain((by) => unanswered(`length off by ${by}`, acts.wrongLength(201, '{"id":"ORD"}', by))),
 );
 
-/** The order may have been made all the same. */
+/** The order may have been made although no answer arrives. */
 function unanswered(what: string, act: Act): fc.Arbitrary<{ name: string; spoil: Spoil }> {
   return fc.boolean().map((made) => ({
     name: `${what}${made ? ', order made' : ''}`,
@@ -73,14 +73,14 @@ it(
     const property = fc.asyncProperty(batches, async (scenarios) => {
       judged += await sellUnder(scenarios);
     });
-    // A smaller batch is another history; the seed repeats this one.
+    // Shrinking would change the history of the batch; the seed repeats it instead.
     await fc.assert(property, { numRuns: Math.ceil(SCENARIOS / TOGETHER), endOnFailure: true });
     expect(judged).toBeGreaterThanOrEqual(SCENARIOS);
   },
   PATIENCE_MS,
 );
 
-/** @returns how many sales were judged. */
+/** @returns the number of sales checked. */
 async function sellUnder(scenarios: readonly Scenario[]): Promise<number> {
   const upstream = await startUpstream();
   const puente = await openTill(upstream.url, SHORT);

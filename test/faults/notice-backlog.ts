@@ -1,4 +1,4 @@
-/** Puts a backlog of notices into a store that is closed, as an outage of every receiver would have left it. */
+/** Writes a backlog of notices into a closed store, as an outage of every receiver would leave it. */
 import Database from 'better-sqlite3';
 import { uuidV7 } from '../../src/proxy/ids.ts';
 import { slotOf } from '../../src/proxy/sales/link.ts';
@@ -8,13 +8,10 @@ export interface Backlog {
   notices: number;
 }
 
-/** Bytes of a usual intent body, so that memory is filled as it would be. */
+/** As many bytes as a usual intent body, for realistic memory use. */
 const BODY = JSON.stringify({ id: '', state: 'FINISHED', padding: 'x'.repeat(400) });
 
-/**
- * One finished link for each notice; all are due at `now`, and were made a millisecond apart, those of the first backlog
- * first.
- */
+/** One terminal link per notice; all are due at `now` and were made a millisecond apart, in the order of `backlogs`. */
 export function fillBacklog(path: string, now: number, backlogs: readonly Backlog[]): void {
   const database = new Database(path, { fileMustExist: true });
   const link = database.prepare(

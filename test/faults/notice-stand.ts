@@ -1,4 +1,4 @@
-/** A notifier on a real store whose file was filled before, with receivers over real sockets and a clock that stands still. */
+/** A notifier on a real store filled beforehand, with receivers on real sockets and a clock that stands still. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,15 +17,15 @@ const NOON = Date.UTC(2026, 10, 2, 12);
 
 export interface NoticeStand {
   store: Store;
-  /** Where each merchant's notices go. */
+  /** URL for each merchant's notices. */
   urls: Map<string, string | null>;
-  /** Epoch ms; moves only when it is set. */
+  /** Epoch ms; changes only when a test sets it. */
   now: number;
   attempts: { notice: Notice; attempt: Attempt }[];
   start(more?: Partial<NotifierParts> & { timeout_ms?: number; policy?: OutboundPolicy }): Notifier;
-  /** The notices of a merchant as the delivery log has them, newest first. */
+  /** A merchant's notices in the delivery log, newest first. */
   log(merchant_id: string): Promise<LoggedNotice[]>;
-  /** Resolves when so many attempts were recorded in all. */
+  /** Resolves when this many attempts were recorded in all. */
   attempted(count: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -80,7 +80,7 @@ export async function openNoticeStand(backlogs: readonly Backlog[]): Promise<Not
   return stand;
 }
 
-/** The clock stands, so a sleep ends soon by itself, or at once when it is cut. */
+/** The clock stands still, so a sleep ends after 20 ms, or at once when aborted. */
 async function shortSleep(_duration_ms: number, signal: AbortSignal): Promise<void> {
   await pause(20, undefined, { signal }).catch(() => undefined);
 }

@@ -1,4 +1,4 @@
-/** Everything is due at once for many receivers, of which one is dead and one is slow: the others drain evenly, and wait for neither. */
+/** A backlog for many receivers, one dead and one slow: the others drain evenly and wait for neither. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { type FaultServer, startFaultServer } from './fault-server.ts';
@@ -6,10 +6,10 @@ import { answer, late, silence } from './fault-server-acts.ts';
 import { openNoticeStand } from './notice-stand.ts';
 
 const RECEIVERS = 20;
-/** Notices in all; `npm run prove` asks for a hundred thousand. */
+/** Number of notices; `npm run prove` sets a hundred thousand. */
 const COUNT = Math.max(Number(process.env.NOTICE_BACKLOG ?? 1_100), 10 * (RECEIVERS + 2));
 const EACH = Math.floor(COUNT / (RECEIVERS + 2));
-/** Only ends what hangs. */
+/** Only ends a test that hangs. */
 const LONGEST_MS = Math.max(60_000, COUNT * 100);
 const PER_HOST = 2;
 const [DEAD, SLOW] = ['700100200', '700100300'];
@@ -23,7 +23,7 @@ afterEach(async () => {
 it(
   'of many receivers with as much due, a dead and a slow one delay nobody, and the others are told evenly [F117 F120]',
   async () => {
-    // The oldest are the dead one's and the slow one's: by age alone nobody else would be served before them.
+    // The dead and the slow receiver have the oldest notices, so ordering by age alone would serve them first.
     const stand = await openNoticeStand(
       [DEAD, SLOW, ...HEALTHY].map((merchant_id) => ({ merchant_id, notices: EACH })),
     );
@@ -42,7 +42,6 @@ it(
     const delivered = () => stand.attempts.filter(({ attempt }) => attempt.outcome === 'delivered');
     const ofHealthy = () => delivered().filter(({ notice }) => notice.merchant_id !== SLOW);
     while (stand.attempts.length < RECEIVERS * EACH || ofHealthy().length < RECEIVERS * EACH) await pause(20);
-
     const told = ofHealthy().map(({ notice }) => notice.merchant_id);
     expect(told).not.toContain(DEAD);
     expect(HEALTHY.map(heardBy)).toEqual(HEALTHY.map(() => EACH));
@@ -55,7 +54,7 @@ it(
   LONGEST_MS,
 );
 
-/** Each has two under way, and one that ends a moment later is no delay. How far the first was ahead of the last at most, in notices, while nobody had all of them. */
+/** The largest lead of one receiver over the last, in notices, until one has all; two in flight make a small lead. */
 function widestGap(told: readonly string[]): number {
   const counts = new Map(HEALTHY.map((merchant) => [merchant, 0]));
   let widest = 0;

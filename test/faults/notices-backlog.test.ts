@@ -1,18 +1,18 @@
-/** Everything is due at once after an outage: it goes out at its pace, in turns, and is never read as a whole (F120). */
+/** A backlog that is due at once after an outage: delivered at its pace, in turns, never read as a whole (F120). */
 import { afterEach, expect, it } from 'vitest';
 import type { Notice } from '../../src/proxy/records/notices.ts';
 import { startFaultServer } from './fault-server.ts';
 import { answer, late } from './fault-server-acts.ts';
 import { openNoticeStand } from './notice-stand.ts';
 
-/** Notices in all; `npm run prove` asks for a hundred thousand. */
+/** Number of notices; `npm run prove` sets a hundred thousand. */
 const COUNT = Math.max(Number(process.env.NOTICE_BACKLOG ?? 800), 200);
-/** Only ends what hangs. */
+/** Only ends a test that hangs. */
 const LONGEST_MS = Math.max(60_000, COUNT * 100);
 const PER_HOST = 2;
 const CONCURRENCY = 50;
 const LARGE = '700100200';
-/** Small merchants that share the large one's receiver, as customers of one integrator do, and others that have their own. */
+/** Small merchants that share the large one's receiver, as customers of one integrator do; others have their own. */
 const NEIGHBOURS = Array.from({ length: 60 }, (_, index) => String(800_000_001 + index));
 const OTHERS = Array.from({ length: 8 }, (_, index) => String(900_000_001 + index));
 const EACH = 2;
@@ -27,7 +27,7 @@ it(
   async () => {
     const small = [...NEIGHBOURS, ...OTHERS].map((merchant_id) => ({ merchant_id, notices: EACH }));
     const large = { merchant_id: LARGE, notices: COUNT - small.length * EACH };
-    // The large one's are the oldest, so that by age alone nobody else would be served before it.
+    // The large merchant's notices are the oldest, so ordering by age alone would serve it first.
     const stand = await openNoticeStand([large, ...small]);
     closing.push(() => stand.close());
     const open = new Map<string, number>();
@@ -45,7 +45,6 @@ it(
     const shared = await told('shared');
     for (const merchant of [LARGE, ...NEIGHBOURS]) stand.urls.set(merchant, shared);
     for (const merchant of OTHERS) stand.urls.set(merchant, await told(merchant));
-
     let largest_page = 0;
     const seen = <Page extends readonly Notice[]>(page: Page): Page => {
       largest_page = Math.max(largest_page, page.length);
@@ -67,21 +66,19 @@ it(
       },
     });
     await stand.attempted(COUNT);
-
     expect(stand.attempts.every(({ attempt }) => attempt.outcome === 'delivered')).toBe(true);
     expect(new Set(stand.attempts.map(({ notice }) => notice.id)).size).toBe(COUNT);
     expect(await store.upkeep.counts()).toMatchObject({ notices_pending: 0 });
     expect(Math.max(...most.values())).toBeLessThanOrEqual(PER_HOST);
     expect(largest_page).toBeLessThanOrEqual(4 * CONCURRENCY);
-
-    // The large merchant got no more than its turns while a small one still waited.
+    // The large merchant got only its turns while a small one still waited.
     const order = stand.attempts.map(({ notice }) => notice.merchant_id);
     const lastOfSmall = order.findLastIndex((merchant) => merchant !== LARGE);
     const turnsOfLarge = order.slice(0, lastOfSmall).filter((merchant) => merchant === LARGE).length;
     expect(turnsOfLarge).toBeLessThan(NEIGHBOURS.length);
     const ofLarge = stand.attempts.filter(({ notice }) => notice.merchant_id === LARGE).slice(0, 500);
     const created = ofLarge.map(({ notice }) => notice.created_at);
-    // Two are in flight at once, so the second may end before the first, and no more than that.
+    // Two attempts are in flight, so the second may end before the first.
     const overtaken = created.map((at, index) => created.slice(0, index).filter((before) => before > at).length);
     expect(Math.max(...overtaken)).toBeLessThan(PER_HOST + 1);
   },

@@ -1,4 +1,4 @@
-/** Receivers that misbehave on real sockets: what counts as delivered, what is tried again when, and what nobody else notices. */
+/** Misbehaving receivers on real sockets: what counts as delivered, when a retry follows, what others do not notice. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Act, type FaultServer, type FaultServerOptions, startFaultServer } from './fault-server.ts';
@@ -65,7 +65,7 @@ describe('a receiver that', () => {
         last_attempt: { outcome },
       });
       expect(servers[index]?.heard[0]?.headers['accept-encoding'], name).toBe('identity');
-      // What the socket's own buffers took in before it was cut, far from what was offered.
+      // The socket buffers took some bytes before the cut, far fewer than offered.
       expect(servers[index]?.written(), name).toBeLessThan(32 * 1024 ** 2);
     }
   });
@@ -108,7 +108,7 @@ describe('a receiver that answers', () => {
         state: minutes === null ? 'delivered' : 'pending',
         last_attempt: { status, outcome: minutes === null ? 'delivered' : 'theirs' },
       });
-      // Jitter only adds, a tenth at most.
+      // Jitter only adds, at most a tenth.
       const waits = ((notice?.next_attempt_at ?? 0) - opened.now) / MINUTE_MS;
       expect(waits).toBeGreaterThanOrEqual(minutes ?? 0);
       expect(waits).toBeLessThanOrEqual((minutes ?? 0) * 1.1);

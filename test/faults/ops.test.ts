@@ -1,4 +1,4 @@
-/** The commands never open the database, in spite of their imports; and errors in answers have an id and nothing of the inside (F131, F136). */
+/** The commands never open the database, directly or by an import; errors have an id and no internals (F131, F136). */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { idOf, openShop } from '../proxy/http/till.ts';
 import { HOUSE } from '../run-cli.ts';
 
 const SOURCES = join(HOUSE, 'src');
-/** What a file of ours imports when it is loaded, directly. */
+/** Direct runtime imports of a source file. */
 function importsOf(file: string): string[] {
   const text = readFileSync(file, 'utf8');
   return [...text.matchAll(/^(?:import|export)\s(?!type\b)[^;]*?from '([^']+)'|^import '([^']+)'/gm)].map(
@@ -17,7 +17,7 @@ function importsOf(file: string): string[] {
   );
 }
 
-/** Everything that is loaded with a file: paths of ours below `src`, and names of packages. */
+/** Everything loaded with a file: our paths below `src`, and package names. */
 function loadedBy(first: string): Set<string> {
   const seen = new Set<string>();
   const waiting = [first];
@@ -60,7 +60,7 @@ describe('an error', () => {
   it('that a till is told has the legacy shape, an id by which operators find it, and nothing of the inside [F136]', async () => {
     const device = shop.freshDevice();
     await shop.fault({ method: 'POST', path: '/v1/orders', kind: 'error', status: 418, code: 'teapot' });
-    // All of them Puente's own: what legacy answers is passed on unchanged.
+    // All are Puente's own answers; legacy's are passed on unchanged.
     const answers: Answer[] = [
       await shop.create(device),
       await shop.create(shop.freshDevice(), { amount: 'x' }),

@@ -1,4 +1,4 @@
-/** Puente in front of a sandbox that can be cut off, on a clock that can jump hours; everything asked of it is counted. */
+/** Puente with a sandbox that can be cut off and a clock that can jump hours; it counts upstream calls. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -10,23 +10,22 @@ import { type Answer, ARGENTINA, call } from '../kit.ts';
 import { type Outside, startOutside } from '../proxy/http/unruly.ts';
 
 export interface Outage extends Outside {
-  /** While true every connection is cut as soon as it asks for something. */
+  /** While true every connection is cut at its first request. */
   down: boolean;
-  /** While true reads of orders are taken and not answered; those that wait get their answer when it turns false. */
+  /** While true reads of orders wait; they are answered when it turns false. */
   holds_reads: boolean;
-  /** Creates and reads of orders in the order in which they came. */
+  /** Creates and reads of orders, in the order of arrival. */
   seen: ('create' | 'read')[];
-  /** `GET /v1/orders/…` that came so far, cut ones too. */
+  /** `GET /v1/orders/…` so far, cut ones included. */
   reads(): number;
-  /** Moves both clocks. */
+  /** Advances both clocks. */
   pass(ms: number): Promise<void>;
   control(path: string, options?: { method?: string; body?: unknown }): Promise<Answer>;
   atTerminal(action: string, device: string): Promise<Answer>;
-  /** The state of each link, by legacy id. */
   states(): Map<string, string>;
 }
 
-/** @param settings on top of an outside upstream's; upstream sends no webhooks. */
+/** @param settings added to those of an outside upstream; upstream sends no webhooks. */
 export async function openOutage(settings: Record<string, string>): Promise<Outage> {
   const sandbox = await startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: 100 } });
   const seen: Outage['seen'] = [];
@@ -42,7 +41,7 @@ export async function openOutage(settings: Record<string, string>): Promise<Outa
     else void forward(sandbox.url, incoming, response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   const clock = { now: () => Date.now() + offset_ms, sleep: (ms: number) => sleep(ms) };
   const outside = await startOutside(`http://127.0.0.1:${port}`, settings, { clock });
   const control: Outage['control'] = (path, options) => call(`${sandbox.url}/_sandbox${path}`, options);

@@ -1,4 +1,4 @@
-/** Hours without the upstream, and hours without a webhook: nothing is lost, the backlog drains at its pace, payments go first. */
+/** Hours without upstream or webhooks: nothing is lost, the backlog drains at its pace, payments go first. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { eventually, POINT, startReceiver } from '../kit.ts';
@@ -44,7 +44,6 @@ it('a day without the upstream loses nothing: what was paid is told once, at a b
   expect(outage.reads() - before).toBeLessThanOrEqual(allowed(began));
   expect(statesOf(ids)).toEqual(['LIVE']);
   expect(receiver.received).toEqual([]);
-
   outage.down = false;
   const back = outage.reads();
   const returned = performance.now();
@@ -73,13 +72,13 @@ it('a day without the upstream loses nothing: what was paid is told once, at a b
     expect((await outage.till(`${POINT}/payment-intents/${id}`)).body).toMatchObject({ state: 'FINISHED' });
 });
 
-/** The states in which these sales are, each once. */
+/** The distinct states of these sales. */
 function statesOf(ids: string[]): string[] {
   const states = outage.states();
   return [...new Set(ids.map((id) => states.get(id) ?? 'gone'))];
 }
 
-/** Reads that the pace allows since then; each later look at the watch only allows more. */
+/** Reads that the pace allows since then; a later call of this function only allows more. */
 function allowed(since: number): number {
   return Math.ceil(((performance.now() - since) / 1_000) * PER_SECOND) + 1;
 }
@@ -102,7 +101,7 @@ it('hours of silence: every sale is found by looking, and told once [F112]', asy
 });
 
 it('new sales go first: upstream sees them before the rest of a backlog that waits for its turn [F31]', async () => {
-  const places = 4; // of which reads get three
+  const places = 4; // reads get three of them
   const busy = await openOutage({
     PUENTE_RECONCILE_SWEEP_PER_SECOND: '0',
     PUENTE_RECONCILE_CONCURRENCY: '64',

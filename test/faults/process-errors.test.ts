@@ -1,4 +1,4 @@
-/** An error that nobody foresaw, inside the server: the till gets the legacy shape, and the next sale works. */
+/** An unexpected error inside the server: the till gets an error in the legacy shape, and the next sale works. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Bench, DEVICE, POINT, SECOND_DEVICE, startBench } from '../kit.ts';
 

@@ -1,4 +1,4 @@
-/** Nobody reads the log any more: its pipe is closed, or full because its reader is stuck. Tills must not notice. */
+/** The log pipe is closed, or full because its reader is stuck; tills are served as before. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, openSync, readSync } from 'node:fs';
@@ -10,12 +10,12 @@ import { ARGENTINA, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit.t
 import { idOf } from '../proxy/http/till.ts';
 
 const LIMIT_MS = 120_000;
-/** Each call writes a line of 100 bytes; a pipe takes 64 KiB. */
+/** Each call writes a line of 100 bytes; a pipe holds 64 KiB. */
 const CALLS = 1_200;
 const AT_ONCE = 20;
 
 let stand: Stand;
-/** Terminals that have a sale. */
+/** Terminals used by sales so far. */
 let used = 0;
 
 beforeAll(async () => {
@@ -45,7 +45,7 @@ describe('standard output', { timeout: LIMIT_MS }, () => {
     const server = await startOnPipe('stuck');
     try {
       await callAll(server);
-      // What the pipe could not take waits in the server, and comes when its reader is back.
+      // Lines beyond the pipe's capacity wait in the server and are written when the reader continues.
       const taken = linesIn(readNow(server.end));
       expect(taken).toBeLessThan(CALLS);
       const rest = await eventually(readingFrom(server.end), (text) => taken + linesIn(text) >= CALLS);
@@ -74,12 +74,12 @@ describe('standard output', { timeout: LIMIT_MS }, () => {
 interface OnPipe {
   public_url: string;
   ops_url: string;
-  /** Our end of the pipe. */
+  /** The test's end of the pipe. */
   end: number;
   kill(): Promise<void>;
 }
 
-/** A server that writes into a pipe, from which its banner was read and nothing else. */
+/** A server that writes into a pipe, of which only the banner was read. */
 async function startOnPipe(name: string): Promise<OnPipe> {
   const path = join(stand.data_dir, name);
   spawnSync('mkfifo', [path]);
@@ -108,18 +108,18 @@ function readingFrom(end: number): () => Promise<string> {
   };
 }
 
-/** What is in the pipe now; nothing while it is empty. */
+/** The pipe's current content; empty when there is none. */
 function readNow(end: number): string {
   const buffer = Buffer.alloc(65_536);
   try {
     return buffer.toString('utf8', 0, readSync(end, buffer));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return ''; // fs throws these
+    if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return ''; // errors of fs have a code
     throw error;
   }
 }
 
-/** One sale, which is then looked at again and again. */
+/** One sale, then repeated reads of it. */
 async function callAll(server: OnPipe): Promise<void> {
   const { id: device } = stand.sandbox.world.terminalsOf(ARGENTINA)[used++] ?? { id: '' };
   const token = tokenOf(ARGENTINA);
@@ -135,7 +135,7 @@ async function callAll(server: OnPipe): Promise<void> {
   }
 }
 
-/** Lines of calls. */
+/** Log lines of calls. */
 function linesIn(text: string): number {
   return text.split('"msg":"call"').length - 1;
 }

@@ -1,4 +1,4 @@
-/** What happens to the process itself: a second one, pauses, signals, no descriptors, little memory. One directory bears it all. */
+/** Faults of the process: a second instance, pauses, signals, no descriptors, little memory; one data directory. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -15,14 +15,14 @@ import { type Answer, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../kit
 
 const LIMIT_MS = 240_000;
 const SEED = 46;
-/** A stall counts from here on; the creates of the stand have 800 ms a try, and 2 s in all. */
+/** Lag that counts as a stall; the stand's creates have 800 ms per attempt and 2 s in all. */
 const SETTINGS = { PUENTE_SHUTDOWN_GRACE_MS: '4000', PUENTE_LIMITS_LAG_MS: '600' };
-/** A heap that the server fills by half when nobody calls. */
+/** A heap that the idle server fills by half. */
 const SMALL_HEAP = '--max-old-space-size=128';
-/** Each has an id or a token of its own; what is remembered of a hundred thousand, `test/proxy/remembered.test.ts` counts. */
+/** Calls with unknown ids or tokens; `test/proxy/remembered.test.ts` covers a hundred thousand. */
 const STRANGE_CALLS = 3_000;
 const AT_ONCE = 50;
-/** A mishap that no test could bring about from outside: a promise that nobody waits for is rejected. */
+/** An unhandled rejection, which no test can cause from outside. */
 const MISHAP = `process.on('SIGUSR2', () => void Promise.reject(new Error('unheard ${tokenOf('700100200')}')))`;
 
 let stand: Stand;
@@ -58,7 +58,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     running().process.kill('SIGCONT');
     await sales;
     heal();
-    // Beyond its deadline no call tries again; what finishes it later does so with the same key.
+    // After the deadline no call retries; later recovery uses the same key.
     await eventually(
       async () => openRows(),
       (open) => open === 0,
@@ -92,7 +92,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     const { pid } = running();
     await sold();
     const before = descriptors(pid).length;
-    // The limit is on the numbers of descriptors, and lower ones may be free.
+    // The limit applies to descriptor numbers, and lower numbers may be free.
     const limit = Math.max(...descriptors(pid)) + 5;
     limitDescriptors(pid, `${limit}:`);
     const { hostname, port } = new URL(running().public_url);
@@ -113,7 +113,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     const child = running();
     const { sales } = await underWay(3, 500);
     child.process.kill('SIGTERM');
-    // A new connection each, as a balancer's probe has; one that is refused says nothing of being asked to end.
+    // A new connection each time, as a balancer's probe has; a refused connection proves nothing.
     const told = await eventually(
       () => readiness(child),
       (status) => status !== 200,
@@ -170,7 +170,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
       for (const { status } of await Promise.all(calls)) seen.add(status);
       if (number % (STRANGE_CALLS / 4) === 0) sizes_kib.push(residentKib(child.pid));
     }
-    // 401: nobody's token. 404: a merchant's, for what is not there. 503 and 429 are shed, and 5xx besides is a fault.
+    // 401: unknown token. 404: a merchant's token, unknown id. 429 and 503: shed. Any other 5xx is a fault.
     expect([...seen].filter((status) => ![401, 404, 429, 503].includes(status))).toEqual([]);
     expect([...seen]).toEqual(expect.arrayContaining([401, 404]));
     expect(residentKib(child.pid) - (sizes_kib[1] ?? 0), sizes_kib.join()).toBeLessThan(64 * 1024);
@@ -191,7 +191,7 @@ function running(): Child {
   return stand.child;
 }
 
-/** What `/readyz` answers to somebody who has no connection yet; null when the door is shut. */
+/** Status of `/readyz` on a new connection; null when the door is closed. */
 async function readiness({ ops_url }: Child): Promise<number | null> {
   return request(`${ops_url}/readyz`, { reset: true, dispatcher: new Agent() }).then(
     ({ statusCode }) => statusCode,
@@ -204,12 +204,11 @@ async function endOf(child: Child): Promise<number | string | null> {
   return child.process.exitCode ?? child.process.signalCode;
 }
 
-/** One acknowledged sale. */
 async function sold(): Promise<boolean> {
   return (await till.sell({ ending: 'leave' })).legacy_id !== null;
 }
 
-/** Creates that have reached the upstream, whose answers are held back. */
+/** Creates that have reached upstream and whose answers are delayed. */
 async function underWay(count: number, delay_ms: number): Promise<{ sales: Promise<Sale[]> }> {
   stand.fault({ method: 'POST', path: '/v1/orders', kind: 'delay', when: 'after', delay_ms, times: 'always' });
   const before = keysPosted().length;
@@ -225,7 +224,7 @@ function heal(): void {
   stand.sandbox.world.faults.length = 0;
 }
 
-/** Of the orders' POSTs that have reached the upstream. */
+/** Keys of the order creates that have reached upstream. */
 function keysPosted(): (string | null | undefined)[] {
   const lines = stand.sandbox.world.request_log.list();
   return lines
@@ -251,12 +250,12 @@ function limitDescriptors(pid: number, limit: string): void {
   if (status !== 0) throw new Error(`prlimit: ${stderr}`);
 }
 
-/** What the process holds in memory. */
+/** Resident memory of the process. */
 function residentKib(pid: number): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }
 
-/** A call about something that is not there: of somebody nobody knows, and every second time of a merchant. */
+/** A call about an unknown id: every second one with a merchant's token, the others with an unknown token. */
 function strange(child: Child, number: number): Promise<Answer> {
   const token = tokenOf(number % 2 === 0 ? '700100200' : String(800_000_000 + number));
   const id = `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;

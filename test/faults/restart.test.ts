@@ -1,6 +1,6 @@
 /**
- * A restart on 100,000 rows with creates in doubt (P14): the doors open before any doubt is resolved, and then every one
- * is, by one replay and one read, at the set pace. `npm run measure:restart` does it with 1,000, and prints how long it took.
+ * A restart on 100,000 rows with creates in doubt (P14): the doors open first, then one replay and one read at the set
+ * pace resolve each. `npm run measure:restart` runs it with 1,000 doubts and prints the times.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const PER_SECOND = 200;
 const AT_ONCE = 50;
 const LIMIT_MS = 240_000;
 
-/** The promise is measured on a machine of its own; here the limit only ends a hanging test. */
+/** The promised time is measured on a dedicated machine; here the limit only ends a hanging test. */
 const SETTINGS = {
   PUENTE_CREATE_ATTEMPTS: '1',
   PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '1000',
@@ -27,7 +27,7 @@ const SETTINGS = {
   PUENTE_RECONCILE_MAX_INTERVAL_MS: '3600000',
 };
 
-/** Read from an index: to read the whole file again and again would hold up the server, which is in this process. */
+/** Uses an index: repeated full scans would block the server, which runs in this process. */
 const IN_DOUBT = "next_check_at IS NOT NULL AND state IN ('SENDING', 'IN_DOUBT')";
 
 it(
@@ -46,8 +46,7 @@ it(
       expect(countOf(path, IN_DOUBT)).toBe(DOUBTS);
       fill(path, ROWS - DOUBTS);
       upstream.heard.length = 0;
-
-      // The upstream takes calls and says nothing: who waited for it before opening the doors would not open them.
+      // Upstream accepts calls and never answers: a start that waited for upstream would never open its doors.
       upstream.onCreate = () => acts.silence;
       const started = performance.now();
       const after = await openTill(upstream.url, settings);
@@ -55,7 +54,6 @@ it(
       expect((await call(`${after.app.ops_url}/readyz`)).status).toBe(200);
       expect(countOf(path, IN_DOUBT)).toBe(DOUBTS);
       const unheard = upstream.creates().length;
-
       upstream.onCreate = (honest) => honest;
       const healed = performance.now();
       await eventually(
@@ -89,7 +87,7 @@ function countOf(path: string, where: string): number {
   }
 }
 
-/** Sales of other days: copies of one that has ended, each with ids of its own. */
+/** Adds terminal sales: copies of one, each with its own ids. */
 function fill(path: string, rows: number): void {
   const database = new Database(path, { timeout: 5_000 });
   try {

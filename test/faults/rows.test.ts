@@ -1,8 +1,8 @@
-/** The ledger of fault rows: what counts as a named test, and what it refuses. */
+/** The ledger of fault rows: what counts as a named test, and what the ledger refuses. */
 import { describe, expect, it } from 'vitest';
 import { namedTests, problemsOf, switchedOff } from '../../scripts/fault-rows.ts';
 
-// Pieced together, so that the ledger does not take these for tests of rows.
+// Assembled at run time, so that the ledger does not count these as tests of rows.
 const row = (...ids: string[]): string => `[${ids.join(' ')}]`;
 const idsIn = (source: string): string[] => namedTests('some.test.ts', source).flatMap(({ ids }) => ids);
 

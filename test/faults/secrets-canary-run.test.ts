@@ -1,4 +1,6 @@
-/** The canary run of P9: tokens, keys, card numbers and notice URLs through every operation on each lane; then every sink is searched in six encodings. */
+/**
+ * The canary run of P9: tokens, keys, cards and URLs go through all operations on each lane; every sink is searched.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -57,9 +59,9 @@ const leaks = searchFor(CANARIES);
 const tables = loadTables(join(HOUSE, 'mappings'));
 
 const lines: string[] = [];
-/** What left the ops door, by path. */
+/** Answers of the ops door, by path. */
 const told: [string, string][] = [];
-/** What tills were answered; their own texts may be in it. */
+/** Answers to tills, which may contain the tills' own texts. */
 const answers: Answer[] = [];
 /** The last intent of each merchant. */
 const intents = new Map<string, string>();
@@ -78,7 +80,7 @@ beforeAll(async () => {
   };
   shop = await openQrShop(settings, { log });
   const { origin } = new URL(receiver.url);
-  // The one of the third is not accepted upstream, so no notice of it could be sent.
+  // The third merchant's token is refused upstream, so no notice of it could be sent.
   for (const merchant of [ARGENTINA, BRAZIL, MEXICO]) {
     const notice_url = `${origin}/${CANARIES['the path of a notice URL']}?k=${CANARIES['the query of a notice URL']}`;
     const answer = await shop.notify(merchant, {
@@ -111,7 +113,7 @@ async function till(merchant: string, path: string, options: Parameters<QrShop['
   return answer;
 }
 
-/** Words that a till may write anywhere; the sale itself goes well. */
+/** Fields with the canary where a till may write any text; the sale itself succeeds. */
 function words(canary: string): Record<string, unknown> {
   return {
     note: canary,
@@ -189,7 +191,7 @@ async function sellByCodes(merchant: string): Promise<void> {
   }
 }
 
-/** Searches and payments, by the very texts. @returns ids of what was sold. */
+/** Searches and payment calls with the canaries. @returns ids of what was sold. */
 async function ask(merchant: string): Promise<Record<string, string>> {
   for (const text of [CARD, GROUPED]) {
     const asked = encodeURIComponent(text);
@@ -200,7 +202,7 @@ async function ask(merchant: string): Promise<Record<string, string>> {
     });
   }
   const first = (answer: Answer, list: 'results' | 'elements'): number | undefined =>
-    (answer.body as Partial<Record<typeof list, { id: number }[]>>)[list]?.[0]?.id; // the legacy forms of searches
+    (answer.body as Partial<Record<typeof list, { id: number }[]>>)[list]?.[0]?.id; // legacy's search shapes
   const asked = `external_reference=${CARD}`;
   const payment_id = String(first(await till(merchant, `/v1/payments/search?${asked}`), 'results') ?? 99_000_000_001);
   const orders = await till(merchant, `/merchant_orders/search?${asked}`);
@@ -211,7 +213,7 @@ async function ask(merchant: string): Promise<Record<string, string>> {
   return { payment_id, intent_id, merchant_order_id: String(first(orders, 'elements') ?? 1) };
 }
 
-/** Each operation of the tables once more, with words where its body belongs; most are refused, each in its own way. */
+/** Every operation of the tables again, with the canaries in its body; most are refused, each in its own way. */
 async function everyOperation(merchant: string, known: Record<string, string>): Promise<void> {
   const values: Record<string, string> = {
     user_id: merchant,
@@ -230,7 +232,7 @@ async function everyOperation(merchant: string, known: Record<string, string>): 
   }
 }
 
-/** What goes wrong, on every door. */
+/** Failing calls on every door. */
 async function misbehave(): Promise<void> {
   const path = `${POINT}/devices/${shop.freshDevice()}/payment-intents`;
   for (const token of [CANARIES['a token that is refused'], CARD, CANARIES['a wrong token of an operator']])
@@ -268,7 +270,7 @@ async function misbehave(): Promise<void> {
   }
 }
 
-/** Every look that the ops door allows, and calls that it refuses. */
+/** Every read that the ops door allows, and calls that it refuses. */
 async function lookAround(): Promise<void> {
   await eventually(
     async () => lines.join(''),

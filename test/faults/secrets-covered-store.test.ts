@@ -1,4 +1,7 @@
-/** The store covers what a till said and nobody may keep: rows are found and read as before, the file shows nothing, and an older file is covered when it is opened (F134). */
+/**
+ * The store covers texts that must not be kept in clear: reads are unchanged, files show nothing of them, and an older
+ * file is covered when it is opened (F134).
+ */
 import { createSecretKey } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,7 +49,7 @@ async function open(key = cover_key): Promise<Store> {
   return store;
 }
 
-/** Looks through the files that carry the database; a copy of before an upgrade is as the older build left it. */
+/** Leaks in the database's files; a copy from before an upgrade is not searched, since the older build wrote it. */
 function leaksOnDisk(): string[] {
   const directory = join(folder.file('puente.db'), '..');
   const files = readdirSync(directory).filter((name) => /^puente\.db(-wal|-shm)?$/.test(name));
@@ -54,7 +57,7 @@ function leaksOnDisk(): string[] {
   return files.flatMap((name) => leaks(readFileSync(join(directory, name))));
 }
 
-const order = { id: orderId(1), status: 'created', external_reference: CARD, description: GROUPED } as Link['order']; // as much as is looked at here
+const order = { id: orderId(1), status: 'created', external_reference: CARD, description: GROUPED } as Link['order']; // the fields read here
 
 function saying(reference: string, change: Partial<Link> = {}): Link {
   const held = { additional_info: { external_reference: reference, note: TOKEN }, description: GROUPED };
@@ -77,7 +80,6 @@ describe('what is written now', () => {
     expect(await now.events.dueEvents(NOON, 9), 'the link that has the reference wakes the event').toHaveLength(1);
     const sale = newSale({ unit: 'PAX_A910__2', client_reference: CARD });
     await now.legacy_sales.openLegacySale(sale);
-
     const again = await open();
     expect(await again.links.link(link.legacy_id)).toEqual(live);
     expect(await again.links.linkByReference(MERCHANT, CARD)).toEqual(live);
@@ -114,7 +116,6 @@ describe('what an older build wrote in clear', () => {
     const notice = newNotice(spoken, JSON.stringify({ note: CARD }));
     writeFourthSchema([spoken, plain], sale, notice);
     expect(leaksOnDisk().length).toBeGreaterThan(0);
-
     const now = await open();
     expect(await now.history.linksByClientReference(MERCHANT, CARD, 9)).toMatchObject([
       { legacy_id: spoken.legacy_id, client_reference: CARD, reference_sent: CARD, held: spoken.held, order },
@@ -129,7 +130,7 @@ describe('what an older build wrote in clear', () => {
   });
 });
 
-/** As the fourth migration and its build left it. */
+/** Writes a store as the fourth migration and its build left it. */
 function writeFourthSchema(links: Link[], sale: LegacySale, notice: NewNotice): void {
   const database = new Database(folder.file('puente.db'));
   for (const name of readdirSync(MIGRATIONS_DIRECTORY).sort().slice(0, 4))

@@ -1,4 +1,4 @@
-/** Secrets keep to themselves: the type, the log, the last words, and the search that looks for leaks (F132–F135, P9). */
+/** Secrets stay hidden: the type, the log, crash output, and the search for leaks (F132–F135, P9). */
 import { Buffer } from 'node:buffer';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -115,7 +115,7 @@ describe('a log line', () => {
       path: { HIDDEN },
       status: 401,
     };
-    const line = written('call failed', fields as LogFields); // as code that the compiler did not see would do
+    const line = written('call failed', fields as LogFields); // as untyped code could pass
     expect(leaks(line)).toEqual([]);
     expect(JSON.parse(line)).toEqual({ level: 50, time: expect.any(Number), status: 401, msg: 'call failed' });
   });
@@ -178,7 +178,7 @@ describe('in production', () => {
 
 const KEY = 'an-invented-key-that-must-not-be-told';
 
-/** Starts Puente as production does; when it is ready it gets the signal, and then the one that stops it. */
+/** Starts Puente as in production; once ready it gets `signal`, then SIGTERM. */
 function run(
   directory: string,
   options: string[],

@@ -1,4 +1,4 @@
-/** Backups while sales go on, killed ones, and the drill: restore an old one and see what comes back (`docs/protocol.md` §3.4). */
+/** Backups during sales, killed backups, and the drill: restore an old one and compare (`docs/protocol.md` §3.4). */
 import {
   chmodSync,
   copyFileSync,
@@ -68,7 +68,7 @@ describe('a backup', () => {
     const before = await Promise.all([1, 2, 3].map(() => shop.create(shop.freshDevice())));
     let is_over = false;
     const selling = (async () => {
-      // No more than the sandbox has terminals for.
+      // At most the sandbox's number of terminals.
       for (let sales = 0; !is_over && sales < 100; sales++)
         expect((await shop.create(shop.freshDevice())).status).toBe(201);
     })();
@@ -116,7 +116,7 @@ describe('a backup', () => {
       ({ status }) => status === 200,
     );
     const making = backUp(shop);
-    // Until the copy has begun.
+    // Waits until the copy has begun.
     await eventually(
       async () => readdirSync(backups()).filter((name) => name.endsWith('.unfinished')),
       (names) => names.length > 0,
@@ -184,7 +184,7 @@ describe('the schedule', () => {
       PUENTE_BACKUP_EVERY_MS: '1000',
       PUENTE_BACKUP_KEEP: '1',
     };
-    // The second one: the first is whole, and must be there afterwards.
+    // Killed in the second backup: the first is complete and must remain.
     const child = await startChild({ ...settings, NODE_ENV: 'test', CRASH_TEST_FAILPOINT: 'backup.copied:2' });
     await child?.gone;
     const left = readdirSync(kept);
@@ -202,7 +202,7 @@ describe('the schedule', () => {
       const before = [...left, ...whole.map((name) => `${name}.json`)];
       const later = await eventually(
         async () => readdirSync(kept),
-        // A database goes before what is said of it.
+        // A database is deleted before its manifest.
         (names) => names.filter(isDatabase).length === 1 && !before.some((name) => names.includes(name)),
       );
       expect(later).toContain('of somebody else.unfinished');
@@ -213,7 +213,7 @@ describe('the schedule', () => {
   });
 });
 
-/** A database whose last commit is in its log alone, as a killed process leaves it. */
+/** A database whose last commit is only in its log, as a killed process leaves it. */
 async function leftByAKill(file: string): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), 'puente-left-'));
   const working = join(home, 'working');
@@ -340,7 +340,7 @@ describe('a restore', () => {
     async (point) => {
       const home = await leftByAKill(order().file);
       const killed = await mkdtemp(join(tmpdir(), 'puente-restore-killed-'));
-      // What a kill leaves is what lies there at that moment.
+      // Copies the folder at that moment, as a kill would leave it.
       await restoreBackup(order({ into: home, replace: true }), (name) => {
         if (name === point) cpSync(home, killed, { recursive: true });
       });

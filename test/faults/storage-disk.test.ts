@@ -1,4 +1,4 @@
-/** A disk that is nearly full, full, locked or read for very long: what is refused, what goes on, and that it heals by itself. */
+/** A disk that is nearly full, full, locked or read for very long: what is refused, what continues, how it recovers. */
 import { spawnSync } from 'node:child_process';
 import {
   closeSync,
@@ -23,19 +23,18 @@ import { newFolder, openStore } from '../store/sqlite/kit.ts';
 
 const MIB = 1024 * 1024;
 
-/** Whether a program of the system did what it was asked to. */
 const ran = (program: string, ...words: string[]): boolean => spawnSync(program, words).status === 0;
 
 const levelOf = async (shop: Shop): Promise<unknown> =>
-  ((await call(`${shop.app.ops_url}/readyz`)).body as { disk?: unknown }).disk; // the door's own form
+  ((await call(`${shop.app.ops_url}/readyz`)).body as { disk?: unknown }).disk; // shape of the answer
 
-/** An event about some order, unsigned: taken as a hint where there is room. */
+/** An unsigned event of an unknown order: accepted as a hint where there is room. */
 const tellEvent = (shop: Shop) =>
   call(`${shop.app.public_url}/webhooks/orders`, {
     body: { type: 'order', action: 'order.processed', data: { id: `ORD${'0'.repeat(26)}` } },
   });
 
-/** A new sale is refused in the till's own words, and nobody else hears of it. */
+/** A new sale is refused in the legacy error shape, before any row or upstream call. */
 async function expectRefused(shop: Shop): Promise<void> {
   const device = shop.freshDevice();
   const answer = await shop.create(device);
@@ -149,7 +148,7 @@ describe('a full disk', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** Really, where a file system may be mounted; else as the watch would see it, with the reserve given back already. */
+  /** Fills the disk where a file system can be mounted; otherwise sets `free_bytes` to 0 and removes the reserve. */
   function fill(): void {
     if (!mounted) {
       process.stdout.write('no file system can be mounted here: the full disk is told to the watch instead\n');
@@ -253,7 +252,6 @@ describe('another process that holds the write lock', () => {
   });
 });
 
-/** A row that makes the log grow by about `bytes`. */
 function tokenOfSize(number: number, bytes: number) {
   return {
     fingerprint: `token ${number}`,

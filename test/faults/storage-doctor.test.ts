@@ -1,4 +1,4 @@
-/** `puente doctor`: what it finds on a Puente that runs and on one that does not, and that it shows no secret. */
+/** Findings of `puente doctor` on a running and on a stopped Puente; it shows no secret. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ describe('of a Puente that runs', () => {
       {
         ...PEOPLE,
         PUENTE_WEBHOOK_SECRET: SECRET,
-        // A receiver inside the network, which the guard does not let through.
+        // A receiver in a private network, which the guard refuses.
         PUENTE_MERCHANTS_NOTICE_URL: 'https://10.0.0.8/in?key=key-in-the-url',
         PUENTE_OUTBOUND_ALLOW_PRIVATE: 'false',
       },
@@ -92,12 +92,12 @@ describe('of a Puente that runs', () => {
     expect(well.out).toMatch(/^warning +backups +There is none .*\n +Repair: Make one: puente backup\.$/m);
     expect(well.out).toMatch(/^0 problems, \d+ warnings?\.$/m);
     free_bytes = 1024;
-    await new Promise((resolve) => setTimeout(resolve, 1_100)); // the disk is looked at once a second
+    await new Promise((resolve) => setTimeout(resolve, 1_100)); // the disk is checked once a second
     const ill = await command(['doctor', '--json'], env);
     expect(ill.code).toBe(1);
     expect(named((JSON.parse(ill.out) as DoctorReport).findings, 'disk')).toMatchObject({
       level: 'problem',
-      // New sales come back only when there is room for the reserve too.
+      // New sales return only when there is room for the reserve too.
       repair: expect.stringContaining('See that 72 MiB are free'),
     });
     free_bytes = 1e12;
@@ -119,7 +119,7 @@ it('judges clock, certificate and reach of an upstream', () => {
   const doors = { public: { url: null } };
   const installation = { has_webhook_secret: false, is_sandbox: false, doors } as unknown as Parameters<
     typeof surroundingFindings
-  >[1]; // what this part reads of it
+  >[1]; // the fields read here
   const levels = (change: object) =>
     surroundingFindings([{ ...probe, ...change }], installation, now).map(({ level }) => level);
   expect(levels({})).toEqual(['ok', 'ok', 'warning']);
@@ -138,8 +138,8 @@ it('takes no backup of a time that is still to come for a new one', () => {
     const backups = [{ file: 'puente-1.db', made_at }];
     const installation = { backup_every_ms: 86_400_000, backup_directory: 'backups', disk: {} };
     const findings = storageFindings(
-      { ...facts, backups } as unknown as Parameters<typeof storageFindings>[0], // what this part reads of it
-      installation as unknown as Parameters<typeof storageFindings>[1], // what this part reads of it
+      { ...facts, backups } as unknown as Parameters<typeof storageFindings>[0], // the fields read here
+      installation as unknown as Parameters<typeof storageFindings>[1], // the fields read here
     );
     return named(findings, 'backups');
   };
@@ -183,7 +183,7 @@ describe('of a Puente that does not run', () => {
     };
     const { out, code } = await puente(['doctor', '--offline', '--json'], { env });
     await upstream.close();
-    const { findings } = JSON.parse(out) as { findings: Finding[] }; // what --json prints
+    const { findings } = JSON.parse(out) as { findings: Finding[] }; // the output of --json
     expect(named(findings, 'public address')).toMatchObject({ level: 'warning' });
     expect(named(findings, 'door certificate')).toMatchObject({
       level: 'warning',

@@ -1,4 +1,4 @@
-/** Forgetting a merchant: refused while its work is open, then every row and every byte of it is gone, and the chain holds. */
+/** Erasing a merchant: refused while it has open work; then all its rows and bytes are gone and the chain verifies. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,10 +26,10 @@ afterAll(async () => {
 
 const erase = async (body: object, token: string = EVA.token): Promise<{ status: number; body: Erasure }> => {
   const answer = await shop.ops(`/api/merchants/${ARGENTINA}/erase`, { method: 'POST', body, token });
-  return { status: answer.status, body: answer.body as Erasure }; // the API's own shape, or a refusal that is looked at by its words
+  return { status: answer.status, body: answer.body as Erasure }; // or a refusal, read by its text
 };
 
-/** Marks that stand in the files of the database. */
+/** Marks found in the database's files. */
 function marksOnDisk(): string[] {
   const bytes = readdirSync(folder)
     .filter((name) => name.startsWith('puente.db'))
@@ -46,7 +46,6 @@ it('counts first, refuses while work is open, and then leaves neither row nor by
   };
   const sale = idOf(await shop.create(device, body));
   const other = idOf(await shop.create(shop.freshDevice(), {}, { merchant: BRAZIL }));
-
   const open = await erase({ apply: true, reason: 'left us' });
   expect([open.status, open.body]).toMatchObject([
     409,
@@ -62,7 +61,6 @@ it('counts first, refuses while work is open, and then leaves neither row nor by
   expect(marksOnDisk()).toEqual(expect.arrayContaining(['Torta-de-la-abuela', 'TICKET-ERASE-7']));
   expect((await erase({ apply: true, reason: 'left us' }, BEN.token)).status).toBe(403);
   expect((await erase({ apply: true })).status).toBe(400);
-
   const done = await erase({ apply: true, reason: 'left us' });
   expect(done.body).toMatchObject({ erased: true, holdings: { links: 1, tokens: 1 } });
   expect(marksOnDisk()).toEqual([]);
@@ -73,6 +71,6 @@ it('counts first, refuses while work is open, and then leaves neither row nor by
   expect((await shop.ops('/api/audit/verify')).body).toMatchObject({ intact: true });
   const lines = (await shop.ops(`/api/audit?subject=${ARGENTINA}&action=erase`)).body as { lines: object[] }; // the API's own shape
   expect(lines.lines).toMatchObject([{ who: EVA.name, reason: 'left us', detail: { erased: { links: 1 } } }]);
-  // It is a merchant like any new one from here on.
+  // The merchant can start anew.
   expect((await shop.create(device)).status).toBe(201);
 });

@@ -1,4 +1,4 @@
-/** Files that were damaged, deleted, replaced or locked away while Puente was stopped (F38–F42). */
+/** Database files damaged, deleted, replaced or locked while Puente was stopped (F38–F42). */
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-/** What a kill leaves: the file as it was written back last, and the log with what was committed since. */
+/** Files as a kill leaves them: the database at its last checkpoint, and the log with later commits. */
 async function killedAt(): Promise<{ kept: string; lost: string }> {
   const store = await openStore(path);
   const kept = await opened(store, { slot: 'point:FIRST', unit: 'FIRST' });
@@ -70,7 +70,7 @@ describe('the log of a killed process', () => {
       expect(store.upkeep.restoredGap()).toMatchObject({ from: expect.any(Number), until: expect.any(Number) });
       expect(await audits(store)).toEqual(['log lost']);
       await store.close();
-      // Told once: the next start finds everything in order.
+      // Reported once: the next start adds no report.
       const next = await openStore(path, { create: false });
       expect(await audits(next)).toEqual(['log lost']);
       await next.close();

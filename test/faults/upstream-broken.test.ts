@@ -1,4 +1,4 @@
-/** Answers that are broken, late, endless or somebody else's: never a 2xx on them, the same key and bytes again, one order (F4–F10, F20–F24). */
+/** Answers broken, late, endless or foreign: never a 2xx, the same key and bytes again, one order (F4–F10, F20–F24). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../kit.ts';
 import { openForAll } from '../open.ts';
@@ -10,7 +10,7 @@ import { openTill, SHORT, startUpstream, type Till, type Twist, type Upstream } 
 let upstream: Upstream;
 let puente: Till;
 
-/** A Puente for each group, because its retry budget is meant to run out under as many faults as one file makes. */
+/** One Puente per group, because the faults of the whole file would exhaust its retry budget. */
 function openForGroup(settings: Record<string, string> = {}): void {
   beforeAll(async () => {
     upstream = await startUpstream();
@@ -22,7 +22,7 @@ function openForGroup(settings: Record<string, string> = {}): void {
   });
 }
 
-/** Every try of a row went with the same key and the same bytes, and there were three at most. */
+/** Every attempt of a row had the same key and bytes; there were at most three. */
 function expectSameTries(device: string, least: number): void {
   const { idempotency_key } = puente.row(device);
   const [first, ...others] = upstream.creates(idempotency_key);
@@ -31,7 +31,7 @@ function expectSameTries(device: string, least: number): void {
   expect(puente.row(device).attempts).toBeLessThanOrEqual(3);
 }
 
-/** Spoils the first try alone: the till gets its sale, by the same key, and there is one order. */
+/** Spoils only the first attempt: the till gets its sale under the same key, and there is one order. */
 async function expectReplayed(spoiled: Twist): Promise<void> {
   upstream.onCreate = (honest, heard, nth) => (nth === 1 ? spoiled(honest, heard, nth) : honest);
   const orders = upstream.orders.size;
@@ -44,8 +44,8 @@ async function expectReplayed(spoiled: Twist): Promise<void> {
 }
 
 /**
- * The whole answer that the upstream would have given, with one thing spoiled: nothing but that keeps it from being a
- * success. `write` gets the text of the order.
+ * The complete honest answer with one fault, which alone keeps it from being a success. `write` gets the text of the
+ * order.
  */
 function spoil(write: (order: string) => Act): Twist {
   return (honest) => (socket, heard) => {
@@ -57,7 +57,7 @@ function spoil(write: (order: string) => Act): Twist {
 const JSON_TYPE = { 'content-type': 'application/json' };
 const asJson = (text: string | Buffer): Act => acts.answer(201, text, JSON_TYPE);
 
-/** What is taken at the first try: the control of what `spoil` spoils. */
+/** Accepted at the first attempt: the control of `spoil`. */
 async function expectTaken(twist: Twist): Promise<void> {
   upstream.onCreate = twist;
   const device = puente.device();
@@ -67,7 +67,7 @@ async function expectTaken(twist: Twist): Promise<void> {
   upstream.onCreate = (honest) => honest;
 }
 
-/** Spoils every try: the till is answered that the outcome is unknown, and the row stays in doubt. */
+/** Spoils every attempt: the till is answered 504, and the row stays in doubt. */
 async function expectDoubt(spoiled: Twist, least_tries = 2): Promise<string> {
   upstream.onCreate = spoiled;
   const device = puente.device();
@@ -117,7 +117,7 @@ describe('the connection fails after the request', () => {
     const orders = upstream.orders.size;
     for (let sale = 0; sale < 12; sale++) {
       expect((await puente.create(puente.device())).status).toBe(201);
-      // Lands the next call around the moment at which the close is noticed.
+      // Places the next call close to the moment at which Puente notices the close.
       for (let turn = 0; turn < sale % 4; turn++) await new Promise(setImmediate);
     }
     expect(upstream.orders.size).toBe(orders + 12);
@@ -231,7 +231,7 @@ describe('an answer that is too much', () => {
     const written = upstream.written();
     const rss = process.memoryUsage().rss;
     await expectReplayed(spoil(write));
-    // What the sockets of both ends hold beside our 1 MiB.
+    // The sockets of both ends hold some bytes beyond Puente's 1 MiB.
     expect(upstream.written() - written).toBeLessThan(32 * 1024 * 1024);
     expect(process.memoryUsage().rss - rss).toBeLessThan(128 * 1024 * 1024);
   });
@@ -249,7 +249,7 @@ describe('a redirect to somebody else', () => {
   const thief = openForAll(() => startFaultServer(() => acts.json(200, {})));
 
   it.each([300, 301, 302, 303, 307, 308])('%i is not followed, and the token goes nowhere [F20]', async (status) => {
-    // With our own order in its body, which is no success either.
+    // The body holds our own order, which makes it no success either.
     const to = (order: string): Act => acts.answer(status, order, { ...JSON_TYPE, location: `${thief.url}/v1/orders` });
     const device = await expectDoubt(spoil(to), 1);
     expect(puente.row(device).attempts, 'a wrong address is not asked again while the till waits').toBe(1);
@@ -269,7 +269,7 @@ describe('a redirect to somebody else', () => {
 describe('JSON that bites', () => {
   openForGroup();
 
-  /** The order with more in it, first, so that a parser that lets the last one win has an honest order. */
+  /** The order with other members first, so a parser that keeps the last duplicate reads an honest order. */
   const withMore = (order: string, more: string): Buffer => Buffer.from(`{${more},${order.slice(1)}`, 'latin1');
 
   it.each<[string, string]>([

@@ -1,4 +1,4 @@
-/** Machines of upstream whose clocks disagree by seconds: an end is never hidden by a live status that is dated ahead (F27). */
+/** Upstream machines whose clocks differ by seconds: a live status dated ahead never hides a terminal one (F27). */
 import { beforeEach, expect, it } from 'vitest';
 import type { ReconcileNews } from '../../src/ops/reconcile/reconcile.ts';
 import { type Answer, eventually, POINT, startReceiver } from '../kit.ts';
@@ -6,7 +6,7 @@ import { openForAll } from '../open.ts';
 import { type Order, openTill, startUpstream } from './upstream-stand.ts';
 import { sendEvent } from './webhook-sender.ts';
 
-/** Puente's clock is moved on by hand, so that nothing is looked at by itself, and a lifetime ends at once. */
+/** Added to Puente's clock by hand, so that no poll runs unasked and a lifetime ends at once. */
 let passed_ms = 0;
 const receiver = openForAll(() => startReceiver());
 const upstream = openForAll(() => startUpstream());
@@ -35,7 +35,7 @@ async function sale(): Promise<Sale> {
   return { device, id, order };
 }
 
-/** The order changes on a machine whose clock is so many seconds ahead of true. */
+/** Changes the order on a machine whose clock is `ahead_s` seconds fast. */
 function change({ order }: Sale, status: string, ahead_s: number, paid: object = {}): void {
   const payments = (order.transactions as { payments: object[] }).payments.map((one) => ({ ...one, ...paid }));
   const last_updated_date = new Date(Date.now() + ahead_s * 1_000).toISOString();
@@ -95,7 +95,7 @@ it.each([
     change(one, status, 2);
     expect((await read(one)).body).toMatchObject({ state: shown });
     change(one, 'processed', 0, PAID);
-    passed_ms += 1_000; // an order that has ended is read once a second
+    passed_ms += 1_000; // a terminal order is read once a second
     await sendEvent(puente.app.public_url, { id: one.order.id });
     await eventually(
       async () => puente.row(one.device).legacy_state,

@@ -1,4 +1,4 @@
-/** Outcomes that stay open after the call, and orders that say odd things: held, adopted, never doubled (F11–F18, F25–F29). */
+/** Outcomes that stay open after the call, and odd orders: held, adopted, never doubled (F11–F18, F25–F29). */
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -32,7 +32,7 @@ function untilRow(device: string, holds: (row: Row) => boolean): Promise<Row> {
   return eventually(async () => puente.row(device), holds);
 }
 
-/** Creates of the row of a terminal. */
+/** Creates of a terminal's row. */
 function triesOf(device: string): Heard[] {
   return upstream.creates(puente.row(device).idempotency_key);
 }
@@ -59,7 +59,7 @@ function read(id: string): Promise<Answer> {
   return puente.till(`${POINT}/payment-intents/${id}`);
 }
 
-/** The event of an order as upstream sends it, signed. */
+/** Sends the event of an order, signed as upstream signs it. */
 function tell(order: Order): Promise<Answer> {
   const ts = Date.now();
   const v1 = createHmac('sha256', 'a webhook secret of the tests')
@@ -247,8 +247,8 @@ describe('a create in doubt for minutes, on a clock that is moved on', () => {
   });
 });
 
-/** What the upstream would answer to a create, made here so that it can be spoiled. */
+/** Upstream's answer to a create, built here so that a test can spoil it. */
 function orderLike(body: Buffer): object {
-  const sent = JSON.parse(body.toString('utf8')) as Record<string, unknown>; // Puente's own JSON
+  const sent = JSON.parse(body.toString('utf8')) as Record<string, unknown>; // Puente's JSON
   return { ...sent, id: 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD', status: 'created', user_id: ARGENTINA };
 }

@@ -1,4 +1,4 @@
-/** The whole app while nothing works upstream: shed before anything is written, probed, and back by itself (F31, P12, I15). */
+/** The whole app in an upstream outage: calls shed before a row is written, probes, and recovery (F31, P12, I15). */
 import { describe, expect, it } from 'vitest';
 import { createUpstream } from '../../src/proxy/upstream/client.ts';
 import { Secret } from '../../src/proxy/vault.ts';
@@ -9,7 +9,7 @@ import { startFaultServer, startGate } from './fault-server.ts';
 import * as acts from './fault-server-acts.ts';
 import { openTill, startUpstream } from './upstream-stand.ts';
 
-/** Offered in bursts, because a breaker looks at a second and more. */
+/** Bursts, because a breaker judges intervals of a second and more. */
 const BURSTS = 30;
 const PER_BURST = 5;
 const PAUSE_MS = 100;
@@ -104,7 +104,7 @@ describe('a stall of our own', () => {
     const server = await startFaultServer(() => (socket, heard) => {
       acts.json(200, {})(socket, heard);
       const until = performance.now() + 500;
-      while (performance.now() < until); // the answer has left; nobody reads it before the call's time is over
+      while (performance.now() < until); // the answer was sent; the client reads it after its timeout
     });
     const client = createUpstream({
       baseUrl: server.url,

@@ -1,4 +1,4 @@
-/** A row in doubt outlives the tables that made it: what is sent again are the stored bytes (F58). */
+/** A row in doubt survives a change of tables: Puente resends the stored bytes (F58). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,14 +9,14 @@ import { eventually } from '../kit.ts';
 import * as acts from './fault-server-acts.ts';
 import { openTill, startUpstream } from './upstream-stand.ts';
 
-/** The tables of a newer version, which describe each order in other words. */
+/** Tables of a newer version, which describe each order in other words. */
 function newerTables(): Tables {
   const tables = loadTables(join(import.meta.dirname, '..', '..', 'mappings'));
   return {
     ...tables,
     request: (...asked) => {
       const translated = tables.request(...asked);
-      const body = { ...(translated.value.body as object | undefined), description: 'in newer words' }; // a create's is an object
+      const body = { ...(translated.value.body as object | undefined), description: 'in newer words' }; // a create has an object
       return { ...translated, value: { ...translated.value, body } };
     },
   };

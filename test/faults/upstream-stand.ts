@@ -1,4 +1,4 @@
-/** Puente on an upstream made of the fault server: it remembers orders by key, and does to each call what a test says. */
+/** Puente with the fault server as upstream: it stores orders by key, and a test decides how it treats each call. */
 import type { AppParts } from '../../src/app/app.ts';
 import type { Log, LogFields } from '../../src/proxy/log.ts';
 import { type Answer, ARGENTINA, POINT } from '../kit.ts';
@@ -9,26 +9,26 @@ import { json } from './fault-server-acts.ts';
 
 export type Order = Record<string, unknown> & { id: string };
 
-/** What a call meets: the act that the upstream would do by itself is handed in, so that it can be spoiled. */
+/** Chooses the act for a call; gets upstream's honest act, so that a test can spoil it. */
 export type Twist = (honest: Act, heard: Heard, nth: number) => Act;
 
 export interface Upstream extends FaultServer {
-  /** By idempotency key, as the service remembers them. */
+  /** By idempotency key, as upstream stores them. */
   orders: Map<string, Order>;
-  /** Creates so far; for one key when it is named. */
+  /** Creates so far; those of one key if given. */
   creates(key?: string): Heard[];
-  /** What happens to creates; `nth` counts the tries of one key, from 1. */
+  /** Act for creates; `nth` counts the attempts of one key, from 1. */
   onCreate: Twist;
-  /** The same for reads of one order, and for cancels. */
+  /** Act for reads of one order, and for cancels. */
   onRead: Twist;
   onCancel: Twist;
-  /** The same for `GET /users/me`. */
+  /** Act for `GET /users/me`. */
   onWho: Twist;
 }
 
 const honest: Twist = (act) => act;
 
-/** Starts it; an honest create has its effect before the answer is spoiled, a twist that ignores its act has not. */
+/** Starts upstream. An honest create takes effect before its answer is spoiled; an ignored one takes no effect. */
 export async function startUpstream(options: FaultServerOptions = {}): Promise<Upstream> {
   const orders = new Map<string, Order>();
   const tries = new Map<string, number>();
@@ -68,12 +68,12 @@ export async function startUpstream(options: FaultServerOptions = {}): Promise<U
 function making(orders: Map<string, Order>, key: string): Act {
   return (socket, heard) => {
     const order = orders.get(key) ?? { ...orderFor(heard), id: newOrderId() };
-    orders.set(key, order as Order); // it has just been given an id
+    orders.set(key, order as Order); // it was just given an id
     json(201, order)(socket, heard);
   };
 }
 
-/** An order ends now; its time of change moves on, because older readings change nothing. */
+/** Ends an order now, with a later change date, because older readings change nothing. */
 export function end(order: Order, status: string): void {
   order.status = status;
   order.status_detail = status;
@@ -92,7 +92,7 @@ function newOrderId(): string {
   return `ORD01K7Q2V5B8N4T6W9XJ3M${String(++made).padStart(6, '0')}`;
 }
 
-/** What keeps calls back is off, since these tests are one failure after the other. */
+/** Breaker, sweep and read cache are off, because these tests make one failure after the other. */
 const QUICK = {
   PUENTE_READS_TIMEOUT_MS: '1000',
   PUENTE_READS_FRESH_MS: '0',
@@ -106,11 +106,11 @@ export interface Till extends Outside {
   device(): string;
   create(device: string, token?: string): Promise<Answer>;
   row(device: string): Row;
-  /** Warnings and errors that were logged, with their fields. */
+  /** Logged warnings and errors with their fields. */
   alerts: ({ message: string } & LogFields)[];
 }
 
-/** For tests that wait until a try is cut. */
+/** For tests that wait for the timeout of an attempt. */
 export const SHORT = { PUENTE_CREATE_DEADLINE_MS: '1500', PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '400' };
 
 let devices = 0;
@@ -123,7 +123,7 @@ export async function openTill(
   const alerts: Till['alerts'] = [];
   const alert = (message: string, fields: LogFields = {}): unknown => alerts.push({ message, ...fields });
   const log: Log = { debug: () => undefined, info: () => undefined, warn: alert, error: alert };
-  // Short pauses: with full jitter a third try may fall behind a deadline as short as the tests'.
+  // Short pauses: with full jitter a third attempt could miss the tests' short deadline.
   const outside = await startOutside(url, { ...QUICK, ...settings }, { random: () => 0.1, log, ...parts });
   return {
     ...outside,

@@ -1,4 +1,4 @@
-/** An upstream that no byte can be sent to: proved unsent, answered 502, and free to be tried again (F1–F3). */
+/** An upstream that can receive no byte: the call is proved unsent, answered 502, and may be retried (F1–F3). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   gate = await startGate(upstream.port);
   data_dir = mkdtempSync(join(tmpdir(), 'puente-test-'));
   puente = await openTill(`https://localhost:${gate.port}`, { PUENTE_DATA_DIR: data_dir });
-  // Whose the token is gets known while there is somebody to ask; on a busy machine the short time of the first call runs out.
+  // Makes the token's owner known while upstream answers; on a busy machine the first call may time out.
   const first = async () => expect((await puente.create(puente.device())).status).toBe(201);
   await vi.waitFor(first, { timeout: 50_000 });
 });
@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(data_dir, { recursive: true, force: true });
 });
 
-/** What the till is answered, and the row that says that nothing was sent. */
+/** The till is answered 502, and the row says that nothing was sent. */
 async function expectUnsent(till: Till): Promise<void> {
   const device = till.device();
   const told = await till.create(device);
@@ -72,7 +72,7 @@ describe('a certificate or protocol that must be refused', () => {
 });
 
 describe('nobody to talk to', () => {
-  // The first Puente has stopped: what it learned of the token is in the database that the next one opens.
+  // The first Puente has stopped; the next one reads the token's owner from the same database.
   beforeAll(() => puente.close());
 
   async function expectUnsentAt(url: string, settings: Record<string, string> = {}): Promise<Till> {
@@ -97,7 +97,7 @@ describe('nobody to talk to', () => {
     const hole = await startBlackHole();
     const till = await expectUnsentAt(hole.url, {
       PUENTE_CREATE_DEADLINE_MS: '9000',
-      PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '8000', // the connect timeout must come first; undici counts it in whole seconds
+      PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '8000', // after the connect timeout, which undici rounds to whole seconds
       PUENTE_CREATE_ATTEMPTS: '2',
     });
     await hole.close();

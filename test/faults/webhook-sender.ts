@@ -1,4 +1,4 @@
-/** Sends events as the vendor does, or as somebody who only pretends to be it. */
+/** Sends events as the vendor does, and forged ones. */
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -11,18 +11,18 @@ export interface SentEvent {
   id: string;
   action?: string;
   request_id?: string;
-  /** Epoch ms of the sender. */
+  /** The sender's clock, epoch ms. */
   ts?: number;
-  /** The header as it is sent, made from the right digest; null: no header. */
+  /** Builds the signature header from the right digest; null: no header. */
   header?: (ts: number, digest: string) => string | null;
-  /** Another secret than the right one. */
+  /** A wrong secret. */
   secret?: string;
   user_id?: string;
-  /** In place of the usual body. */
+  /** Replaces the usual body. */
   body?: unknown;
 }
 
-/** One event to the public door, rightly signed unless it says otherwise. */
+/** Sends one event to the public door, correctly signed by default. */
 export function sendEvent(public_url: string, event: SentEvent): Promise<Answer> {
   const { id, action = 'order.processed', request_id = 'r-1', ts = Date.now(), secret = SECRET } = event;
   const digest = createHmac('sha256', secret)
@@ -37,7 +37,7 @@ export function sendEvent(public_url: string, event: SentEvent): Promise<Answer>
 
 export const usualHeader = (ts: number, digest: string): string => `ts=${ts},v1=${digest}`;
 
-/** Signatures that prove nothing, each with a name. */
+/** Invalid signatures by name. */
 export const forged: [string, NonNullable<SentEvent['header']>][] = [
   ['no signature', () => null],
   ['an empty one', () => ''],
@@ -59,7 +59,7 @@ export interface InboxRow {
   attempts: number;
 }
 
-/** The inbox, oldest first, read beside the running process. */
+/** The inbox, oldest first, read while the process runs. */
 export function inboxOf(data_dir: string): InboxRow[] {
   const database = new Database(join(data_dir, 'puente.db'), { readonly: true });
   try {
@@ -71,7 +71,7 @@ export function inboxOf(data_dir: string): InboxRow[] {
   }
 }
 
-/** Resolves when no event waits for its turn. */
+/** Resolves when no event is pending. */
 export function allHandled(data_dir: string): Promise<InboxRow[]> {
   return eventually(
     async () => inboxOf(data_dir),
@@ -81,7 +81,7 @@ export function allHandled(data_dir: string): Promise<InboxRow[]> {
 
 const ULID_LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** An order id that nobody has; another one for each number. */
+/** An order id that does not exist, another one for each number. */
 export function inventedOrder(number: number): string {
   const digits = [...number.toString(32)].map((digit) => ULID_LETTERS[Number.parseInt(digit, 32)]).join('');
   return `ORD01K7FFD${digits.padStart(19, '0')}`;

@@ -1,4 +1,4 @@
-/** Events that are forged, old, doubled a thousand times, in another shape, or too many (F103–F105, F109–F111). */
+/** Events that are forged, old, repeated a thousand times, malformed, or too many (F103–F105, F109–F111). */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -8,7 +8,7 @@ import { idOf, openShop } from '../proxy/http/till.ts';
 import { allHandled, forged, inboxOf, inventedOrder, SECRET, sendEvent, usualHeader } from './webhook-sender.ts';
 
 const DAY_MS = 86_400_000;
-/** Nothing is found by looking, so that what moves is moved by an event. */
+/** Polls and the sweep are off, so only events change a sale. */
 const QUIET = {
   PUENTE_WEBHOOK_SECRET: SECRET,
   PUENTE_RECONCILE_POINT_INTERVAL_MS: '600000',
@@ -32,14 +32,14 @@ interface Sale {
   device: string;
 }
 
-/** A live sale of which no event tells by itself. */
+/** An open sale of which upstream sends no event. */
 async function silentSale(): Promise<Sale> {
   const device = shop.freshDevice();
   const id = idOf(await shop.create(device));
   return { id, device, order_id: shop.rows(device)[0]?.order_id ?? '' };
 }
 
-/** The same, paid and notified; that its receiver took the notice is written down after it. */
+/** A paid sale whose notice was acknowledged; resolves when the acknowledgement is stored. */
 async function toldSale(): Promise<Sale> {
   const sale = await silentSale();
   await shop.atTerminal('pay', { device: sale.device });
@@ -56,7 +56,7 @@ function noticesOf({ id }: Sale): number {
   return receiver.received.filter(({ query }) => query.get('id') === id).length;
 }
 
-/** The row of a sale as it is stored; equal before and after means that nothing changed. */
+/** The stored row of a sale; equal rows before and after mean that nothing changed. */
 function stored({ id }: Sale): Record<string, unknown> {
   const database = new Database(join(shop.data_dir, 'puente.db'), { readonly: true });
   try {
@@ -141,7 +141,7 @@ describe('a true event once more', () => {
     );
     expect(stored(sale)).toMatchObject({ state: 'DONE', legacy_state: 'FINISHED' });
     expect(noticesOf(sale)).toBe(1);
-    // One at once while the sale was open, then one a second at most.
+    // One read immediately while the sale was open, then at most one a second.
     const after = (await shop.requests(`/v1/orders/${sale.order_id}`)).length;
     expect(after - reads).toBeLessThanOrEqual(Math.ceil(seconds) + 2);
   });
@@ -153,7 +153,7 @@ describe('a flood', () => {
     try {
       const statuses = new Map<number, number>();
       const forge = async (from: number): Promise<void> => {
-        // What waits is counted once a second, so a fast machine takes more before it is too much.
+        // Pending events are counted once a second, so a fast machine accepts more before it refuses.
         for (let nth = from; nth < 50_000 && !statuses.has(503); nth += 20) {
           const { status } = await sendEvent(small.app.public_url, { id: inventedOrder(nth), header: () => null });
           statuses.set(status, (statuses.get(status) ?? 0) + 1);
