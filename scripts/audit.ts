@@ -1,11 +1,14 @@
-/** `npm run audit`: known advisories on what is installed; what could not be asked is never reported as clean (`test/faults/README.md` F137). */
+/**
+ * `npm run audit`: known advisories for installed packages; a failed query is never clean (`test/faults/README.md`
+ * F137).
+ */
 import { execFile } from 'node:child_process';
 import { z } from 'zod';
 
-/** Advisories that can't touch Puente, and why; anything else fails. Taken out with the update that mends it. */
+/** Advisories that cannot affect Puente, with the reason; others fail. Remove each with the update that fixes it. */
 const EXPLAINED: Readonly<Record<string, string>> = {};
 
-/** What `npm audit --json` prints when the registry has answered. */
+/** Output of `npm audit --json` after an answer of the registry. */
 const answered = z.looseObject({
   auditReportVersion: z.literal(2),
   vulnerabilities: z.record(
@@ -16,19 +19,18 @@ const answered = z.looseObject({
     }),
   ),
 });
-/** What it prints when it has not. */
+/** Its output without one. */
 const failed = z.looseObject({ message: z.string() });
 
 export interface Audit {
   verdict: 'clean' | 'found' | 'not run';
-  /** For people, one sentence each. */
   lines: string[];
 }
 
 /** Exit codes of the command; only `clean` is 0. */
 export const auditExit = { clean: 0, found: 1, 'not run': 2 } as const satisfies Record<Audit['verdict'], number>;
 
-/** @param output of `npm audit --json`. @param explained advisories by their address, with the reason. */
+/** @param output of `npm audit --json`. @param explained advisories by URL, with the reason. */
 export function judgeAudit(output: string, explained: Readonly<Record<string, string>> = EXPLAINED): Audit {
   const value = jsonOf(output);
   const report = answered.safeParse(value);
@@ -60,7 +62,7 @@ function jsonOf(text: string): unknown {
 }
 
 if (import.meta.main) {
-  // npm ends with 1 for advisories and for a registry that is silent alike, so its output decides.
+  // npm exits with 1 both for advisories and for a silent registry, so its output decides.
   execFile('npm', ['audit', '--json'], { maxBuffer: 64 * 1024 * 1024 }, (_error, output) => {
     const { verdict, lines } = judgeAudit(output);
     process.stdout.write(`${lines.join('\n')}\n`);

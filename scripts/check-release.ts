@@ -3,22 +3,21 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 export interface Release {
-  /** The tag of this commit, or the one it is about to get; null for a commit between two releases. */
+  /** The tag that this commit has or will get; null for a commit between two releases. */
   tag: string | null;
-  /** Every tag of the repository. */
   tags: readonly string[];
-  /** As package.json says. */
+  /** The version in package.json. */
   version: string;
-  /** As package-lock.json says, in both of its places. */
+  /** The versions in package-lock.json, in both places. */
   locked: readonly string[];
-  /** CHANGELOG.md. */
+  /** Text of CHANGELOG.md. */
   changelog: string;
 }
 
 const VERSION = /^(\d+)\.(\d+)\.(\d+)$/;
 const UNRELEASED = 'Unreleased';
 
-/** @returns a sentence for each thing that does not agree, with the repair. */
+/** @returns a sentence with the repair for each disagreement. */
 export function releaseProblems({ tag, tags, version, locked, changelog }: Release): string[] {
   const problems: string[] = [];
   if (!VERSION.test(version)) problems.push(`package.json has the version ${version}; write it as X.Y.Z.`);
@@ -49,7 +48,7 @@ function sectionsOf(changelog: string): { name: string; date: string }[] {
   }));
 }
 
-/** What is no version stands before all that are. */
+/** A text that is no version sorts before all versions. */
 function ordinal(text: string): number[] {
   return VERSION.exec(text.replace(/^v/, ''))?.slice(1).map(Number) ?? [-1, -1, -1];
 }
@@ -67,11 +66,11 @@ function gitTags(...options: string[]): string[] {
 
 if (import.meta.main) {
   const read = (name: string) => readFileSync(new URL(`../${name}`, import.meta.url), 'utf8');
-  const lock = JSON.parse(read('package-lock.json')) as { version: string; packages: { '': { version: string } } }; // npm's own form
+  const lock = JSON.parse(read('package-lock.json')) as { version: string; packages: { '': { version: string } } }; // npm's form
   const problems = releaseProblems({
     tag: process.argv[2] ?? gitTags('--points-at', 'HEAD')[0] ?? null,
     tags: gitTags(),
-    version: (JSON.parse(read('package.json')) as { version: string }).version, // ours
+    version: (JSON.parse(read('package.json')) as { version: string }).version, // our file
     locked: [lock.version, lock.packages[''].version],
     changelog: read('CHANGELOG.md'),
   });

@@ -1,4 +1,4 @@
-/** `npm run demo`: a whole migration of four merchants, played in seconds on a virtual clock, and checked; ends with the reports. */
+/** `npm run demo`: a whole migration of four merchants in seconds on a virtual clock, checked; ends with reports. */
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';

@@ -1,4 +1,4 @@
-/** The ledger of the fault matrix: each row, what is expected, and the tests whose titles name it. */
+/** The ledger of the fault matrix: each row, its expected behavior, and the tests whose titles name it. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -10,9 +10,9 @@ const rows = z
       id: z.string().regex(/^F\d+$/),
       fault: z.string().min(1),
       expected: z.string().min(1),
-      /** Why it can't be tested here, and what was done in its place. */
+      /** Why it can't be tested here, and what was done instead. */
       instead: z.string().min(1).optional(),
-      /** What its tests can't do without, and what is left where that is missing. */
+      /** A requirement of its tests, and the checks that remain without it. */
       needs: z.string().min(1).optional(),
     }),
   )
@@ -20,23 +20,20 @@ const rows = z
 type Row = z.output<typeof rows>[number];
 
 interface NamedTest {
-  /** From the root of the repository. */
+  /** Relative to the root of the repository. */
   file: string;
   title: string;
   ids: string[];
 }
 
 export interface FaultLedger {
-  /** `test/faults/README.md`. */
+  /** Text of `test/faults/README.md`. */
   page: string;
-  /** What is wrong with the ledger, as sentences; empty when every row has its tests. */
+  /** Faults of the ledger, as sentences; empty when every row has its tests. */
   problems: string[];
 }
 
-/**
- * Reads the rows and the titles of all tests under `house`.
- * @param house the root of the repository.
- */
+/** Reads the rows and the titles of all tests. @param house the root of the repository. */
 export function readFaultLedger(house: string): FaultLedger {
   const matrix = rows.parse(parse(readFileSync(join(house, 'test/faults/rows.yaml'), 'utf8')));
   const texts = sources(house, 'test').map((file) => ({ file, source: readFileSync(join(house, file), 'utf8') }));
@@ -45,7 +42,7 @@ export function readFaultLedger(house: string): FaultLedger {
   return { page: render(matrix, tests), problems: [...problemsOf(matrix, tests), ...off] };
 }
 
-/** The rows that have tests, and the files of these. @param house the root of the repository. */
+/** Ids of rows with tests, and the files of these tests. @param house the root of the repository. */
 export function readFaultTests(house: string): { ids: string[]; files: string[] } {
   const matrix = rows.parse(parse(readFileSync(join(house, 'test/faults/rows.yaml'), 'utf8')));
   const tests = sources(house, 'test').flatMap((file) => namedTests(file, readFileSync(join(house, file), 'utf8')));
@@ -53,11 +50,11 @@ export function readFaultTests(house: string): { ids: string[]; files: string[] 
   return { ids, files: [...new Set(tests.map(({ file }) => file))] };
 }
 
-/** The title of a test or of its table row: a text right behind `(` or `[` that ends with ids in brackets. */
+/** The title of a test or of its table row: a text right after `(` or `[` that ends with ids in brackets. */
 const TITLE = /[([]\s*(['"`])((?:\\.|(?!\1)[^\\\n])*?\[((?:[FPI]\d+)(?: [FPI]\d+)*)\])\1\s*,/g;
 const COMMENT_LINE = /^\s*(?:\/\/|\*|\/\*).*$/gm;
 
-/** The tests in one source that name rows of the matrix; promises and invariants may stand beside them. */
+/** The tests in one source that name rows of the matrix; promises and invariants may be named beside them. */
 export function namedTests(file: string, source: string): NamedTest[] {
   return [...source.replace(COMMENT_LINE, '').matchAll(TITLE)]
     .map(([, , title = '', ids = '']) => ({
@@ -68,11 +65,11 @@ export function namedTests(file: string, source: string): NamedTest[] {
     .filter((test) => test.ids.length > 0);
 }
 
-/** A test that is written and doesn't run; one that finds out while it runs that it can't (`context.skip`) is reported by its run. */
+/** A test that is switched off in the source; a test that skips at run time (`context.skip`) is reported by its run. */
 const SWITCHED_OFF =
   /\b(?:it|test|describe)(?:\.\w+)*\.(?:skip|todo|fails)\b|[`'"]\s*,\s*\{[^{}]*\b(?:skip|todo|fails)\s*:/g;
 
-/** As sentences: the title of a test that does not run would show its row all the same, wherever in the file it stands. */
+/** Sentences about switched-off tests in a file that names rows, because a skipped test's title still names its row. */
 export function switchedOff(file: string, source: string): string[] {
   if (namedTests(file, source).length === 0) return [];
   return [...source.replace(COMMENT_LINE, '').matchAll(SWITCHED_OFF)].map(

@@ -1,4 +1,4 @@
-/** Writes the generated pages; with `--check` it writes nothing and fails when one is out of date. */
+/** Writes the generated pages; with `--check` writes nothing and fails when one is out of date. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { renderSettings } from '../src/config/describe.ts';
@@ -39,7 +39,7 @@ for (const { file, render } of pages) {
   if (!isCheck) writeFileSync(new URL(file, house), text);
 }
 
-/** The commands without what they do. */
+/** The commands without their actions. */
 function describedProgram(): ReturnType<typeof puenteProgram> {
   const elsewhere = () => Promise.reject(new Error('only the process does this'));
   return puenteProgram({
@@ -57,6 +57,6 @@ function written(file: string): string | null {
   try {
     return readFileSync(new URL(file, house), 'utf8');
   } catch {
-    return null; // not there is out of date, too
+    return null; // a missing file is out of date, too
   }
 }

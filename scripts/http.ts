@@ -1,14 +1,14 @@
-/** One HTTP call of a script, whose answer is read whole. */
+/** One HTTP call of a script, with the whole answer. */
 import { request } from 'undici';
 
 export interface Answer {
   status: number;
-  /** Parsed JSON, or the text when it is none. */
+  /** Parsed JSON, or the text if it is not JSON. */
   body: unknown;
 }
 
 export interface CallParts {
-  /** Text as it is, anything else as JSON. */
+  /** Text is sent unchanged, other values as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -22,7 +22,7 @@ export async function send(
 ): Promise<Answer> {
   const answer = await request(url, {
     ...options,
-    method: method as 'GET', // undici's list of methods is narrower than what tills use
+    method: method as 'GET', // undici's list of methods is narrower
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });

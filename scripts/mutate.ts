@@ -1,4 +1,4 @@
-/** Changes the modules of the proof list one small thing at a time, and counts the changes that no test notices (Stryker). */
+/** Mutates the modules of the proof list, one small change at a time, and counts unnoticed mutants (Stryker). */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -6,11 +6,11 @@ import { Stryker } from '@stryker-mutator/core';
 import Table from 'cli-table3';
 import { type Group, globsOf, groups } from '../test/proof/modules.ts';
 
-/** Percent of the mutants of a group that tests must notice. */
+/** Percent of a group's mutants that tests must notice. */
 const LEAST_SCORE = 85;
-/** The whole machine; more workers only wait for one another. */
+/** One per core; more workers only wait for one another. */
 const WORKERS = 2;
-/** Only ends what hangs: loading anew on a busy machine is slow as well. */
+/** Only ends a mutant that hangs: reloading modules on a busy machine is slow as well. */
 const PATIENCE_MS = 30_000;
 
 interface Sums {
@@ -19,7 +19,7 @@ interface Sums {
   timeout: number;
   survived: number;
   no_coverage: number;
-  /** Changes of what is made once as a module is loaded, in a group where loading anew for each would take hours. */
+  /** Mutants of module-level values, in a group where reloading modules for each would take hours. */
   ignored: number;
 }
 
@@ -50,11 +50,11 @@ for (const group of groups) if (wanted.includes(group.name)) rows.push(...(await
 process.stdout.write(`${table(rows)}\n`);
 if (rows.some((row) => scoreOf(row) < LEAST_SCORE)) process.exitCode = 1;
 
-/** @returns nothing for a group that none of the files asked for is in. */
+/** @returns an empty list for a group without any of the requested files. */
 async function mutate(group: Group): Promise<Sums[]> {
   const files = filesOf(group).filter((file) => values.files === undefined || values.files.some((one) => file === one));
   if (files.length === 0) return [];
-  // The runner's processes inherit it, and load the tests of this group alone.
+  // The runner's processes inherit it and load only this group's tests.
   process.env.PUENTE_PROOF_GROUP = group.name;
   const results = await new Stryker({
     mutate: files,
@@ -63,7 +63,7 @@ async function mutate(group: Group): Promise<Sums[]> {
     coverageAnalysis: 'perTest',
     concurrency: WORKERS,
     timeoutMS: PATIENCE_MS,
-    // Types are erased, not checked: a change that the compiler would refuse has to be noticed by a test all the same.
+    // Types are erased, not checked: a test must notice a mutant even if the compiler would refuse it.
     disableTypeChecks: false,
     tsconfigFile: 'none.json',
     reporters: ['progress-append-only', ...(values.survivors ? ['clear-text'] : [])],
@@ -91,7 +91,7 @@ function filesOf({ files }: Group): string[] {
   return globSync(include, { exclude }).toSorted();
 }
 
-/** Percent of the mutants that were noticed; one that no test reaches was not. */
+/** Percent of mutants noticed; a mutant that no test reaches counts as unnoticed. */
 function scoreOf({ killed, timeout, survived, no_coverage }: Sums): number {
   return (100 * (killed + timeout)) / Math.max(1, killed + timeout + survived + no_coverage);
 }
@@ -115,7 +115,7 @@ function table(sums: readonly Sums[]): string {
   return lines.toString();
 }
 
-/** Not tried is not noticed: readers of the score must know what it leaves out. */
+/** Explains to readers of the score what it leaves out. */
 function meaningOfIgnored(where: string): string {
   return [
     'ignored, and not in the score: changes of what is made once as a module is loaded (constants, patterns,',

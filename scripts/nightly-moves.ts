@@ -1,13 +1,13 @@
-/** Plays many random lives of merchants that are moved (`test/ops/moves/moves-model.test.ts` plays a few): `npm run nightly:moves`. */
+/** `npm run nightly:moves`: many random sequences of moves (`test/ops/moves/moves-model.test.ts` runs a few). */
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { playSequence } from '../test/proxy/two-worlds/sequence.ts';
 import { type Step, steps } from '../test/proxy/two-worlds/steps.ts';
 import { newFolder, openStore } from '../test/store/sqlite/kit.ts';
 
-/** So many sequences share a store and a seed: enough to be quick, few enough to be repeated. */
+/** Sequences that share a store and a seed: quick to run, few enough to repeat. */
 const ROUND = 500;
-/** Rounds at a time: while one waits for its disk another plays. */
+/** Rounds in parallel: while one waits for the disk another runs. */
 const AT_ONCE = 4;
 
 const USAGE = `Usage: npm run nightly:moves -- [--sequences 100000] [--seed 1]
@@ -52,7 +52,7 @@ async function work(): Promise<void> {
   }
 }
 
-/** A store of its own, so that a round does not depend on the ones before. */
+/** Each round has its own store, so it does not depend on earlier rounds. */
 async function playRound(seed: number, runs: number): Promise<void> {
   const folder = newFolder();
   const clock = { now: Date.UTC(2026, 0, 5, 12) };
@@ -61,7 +61,7 @@ async function playRound(seed: number, runs: number): Promise<void> {
   let broken: string[] = [];
   const life = fc.asyncProperty(steps, async (sequence: Step[]) => {
     const seen = await playSequence({ store, clock }, String(++merchant), sequence);
-    if (seen.length > 0) broken = seen; // what is shorter may keep every rule again
+    if (seen.length > 0) broken = seen; // a shorter sequence may break no rule
     return seen.length === 0;
   });
   try {

@@ -1,4 +1,4 @@
-/** `npm run nightly:report`: a million exchanges in a real SQLite file, written as a report from a small heap; sums checked. */
+/** `npm run nightly:report`: a million exchanges in a real SQLite file, reported from a small heap; checks the sums. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { openSqliteStore } from '../src/store/sqlite/store.ts';
 
 const COUNT = 1_000_000;
 const BATCH = 500;
-/** The report's process gets this much heap; the exchanges are some hundred megabytes. */
+/** Heap of the report's process; the exchanges are some hundred megabytes. */
 const HEAP_MB = 64;
 const DAY_MS = 86_400_000;
 

@@ -1,4 +1,4 @@
-/** `npm run prove`: the nightly column of `docs/protocol.md` §5.1 in parts, with progress, a seed to repeat, and one table. */
+/** `npm run prove`: the nightly column of `docs/protocol.md` §5.1 in parts, with progress, seeds, and one table. */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { readPlan, showPlan, showSeed } from '../test/simulation/one.ts';
@@ -68,7 +68,7 @@ async function proveAll(): Promise<void> {
   if (results.some(({ failures }) => failures.length > 0)) process.exitCode = 1;
 }
 
-/** A part that breaks off is reported like one that failed, and the others go on. */
+/** A part that throws is reported as failed, and the others run on. */
 async function proveOne(part: Part, options: Options): Promise<Result> {
   const started = performance.now();
   const ended = (): { part: string; took_ms: number } => ({

@@ -1,4 +1,4 @@
-/** `npm run sbom`: the bill of materials (CycloneDX) of what runs in production, by `npm sbom` over that part of the lock file. */
+/** `npm run sbom`: the bill of materials (CycloneDX) of the production packages, made by `npm sbom`. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,23 +6,23 @@ import { join } from 'node:path';
 
 const HOUSE = join(import.meta.dirname, '..');
 
-/** The lock file as far as it is looked at. */
+/** The fields of the lock file used here. */
 interface Lock {
   packages: Record<string, { dev?: boolean; devDependencies?: unknown }>;
 }
 
 /**
- * `npm sbom --omit=dev` leaves out what a development dependency uses too, zod and yaml among it; so the lock file is
- * handed to it without those that are for development alone.
- * @returns CycloneDX, JSON text. @throws Error with npm's own words when the lock file does not hold together.
+ * `npm sbom --omit=dev` also omits packages that a development dependency shares, zod and yaml among them; so npm gets
+ * a lock file without the development-only packages.
+ * @returns CycloneDX as JSON text. @throws Error with npm's message when the lock file is inconsistent.
  */
 export function billOfMaterials(house = HOUSE): string {
   const parent = mkdtempSync(join(tmpdir(), 'puente-sbom-'));
   try {
-    const directory = join(parent, 'puente'); // npm calls the whole by the name of its directory
+    const directory = join(parent, 'puente'); // npm names the component after its directory
     mkdirSync(directory);
     const { devDependencies: _manifest, ...manifest } = JSON.parse(readFileSync(join(house, 'package.json'), 'utf8'));
-    const lock = JSON.parse(readFileSync(join(house, 'package-lock.json'), 'utf8')) as Lock; // npm's own form
+    const lock = JSON.parse(readFileSync(join(house, 'package-lock.json'), 'utf8')) as Lock; // npm's form
     const running = Object.entries(lock.packages).filter(([, { dev }]) => dev !== true);
     const packages = Object.fromEntries(running);
     const { devDependencies: _root, ...root } = packages[''] ?? {};

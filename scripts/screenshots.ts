@@ -1,4 +1,4 @@
-/** `npm run screenshots`: the pictures of the docs, taken of a real Puente in a real Chromium when the demonstration's story has ended. */
+/** `npm run screenshots`: the pictures of the docs, taken in a real Chromium after the demonstration's last scene. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { withPalette } from './screenshots/palette.ts';
 const PICTURES = join(import.meta.dirname, '..', 'docs', 'pictures');
 const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const WIDTH = 1280;
-/** Higher pages are cut here: a picture shows what a look at the page shows. Pixels. */
+/** Pixels; longer pages are cut, so a picture shows the first screen. */
 const HEIGHTS = { board: 620, merchant: 1_080, trace: 900, report: 900 } as const;
 
 const transcript = createTranscript((line) => void process.stderr.write(`${line}\n`), false);
@@ -33,7 +33,7 @@ async function takeAll({ stand, shops, output }: Journey, opened: Browser): Prom
   await page.locator('#token').fill(people.ben.token);
   await page.locator('#token').press('Enter');
   await page.locator('#board').waitFor();
-  // Verdicts are made in the background while somebody looks.
+  // Verdicts are made in the background while the page is open.
   await page.locator('#board').getByText('not judged yet').first().waitFor({ state: 'detached' });
   await take(page, 'board');
   await go(`/merchants/${shops.ar.merchant}`);

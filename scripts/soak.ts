@@ -1,4 +1,4 @@
-/** `npm run soak`: a mixed load with faults for the time asked; at its end the invariants hold, and the server has not grown. */
+/** `npm run soak`: a mixed load with faults for a given time; at its end invariants hold and memory has not grown. */
 import { parseArgs } from 'node:util';
 import { judgeAgain } from './soak/again.ts';
 import { isBroken } from './soak/flat.ts';
@@ -37,7 +37,7 @@ if (values.help || isWrong) {
 
 const progress = values.json ? process.stderr : process.stdout;
 progress.write(`seed ${seed}\n`);
-// What a signal ends leaves no processes behind: they end with this one.
+// After a signal no process stays behind: the child processes end with this one.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 const result = await soak({ minutes, rate, seed, onProgress: (line) => void progress.write(`${line}\n`) });
 process.stdout.write(values.json ? `${JSON.stringify(result, null, 2)}\n` : `${printResult(result)}\n`);

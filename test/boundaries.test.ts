@@ -1,4 +1,4 @@
-/** The import order of the house is checked by the linter: each forbidden direction is refused, each allowed one passes. */
+/** The linter checks the import order: each forbidden direction is refused, each allowed one passes. */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 const house = fileURLToPath(new URL('..', import.meta.url));
 
-/** What each folder may see besides itself and libraries (`docs/architecture.md` The parts). */
+/** Folders that each folder may import, besides itself and libraries (`docs/architecture.md` The parts). */
 const maySee: Record<string, readonly string[]> = {
   contract: ['error'],
   locales: ['error'],
@@ -21,7 +21,7 @@ const maySee: Record<string, readonly string[]> = {
   config: ['error', 'contract', 'locales', 'mapping', 'proxy', 'ops'],
   app: ['error', 'contract', 'locales', 'mapping', 'proxy', 'ops', 'store', 'sandbox', 'config'],
 };
-/** The files beside the folders. */
+/** Files directly in `src`. */
 const files = ['error', 'main', 'cli'];
 const folders = Object.keys(maySee);
 const depths = ['here', 'deeper/here'];
@@ -30,7 +30,7 @@ interface Direction {
   from: string;
   to: string;
   allowed: boolean;
-  /** Files under `src` that import, at both depths, and what each imports. */
+  /** Importing files under `src`, at both depths, and their imports. */
   imports: { file: string; specifier: string }[];
 }
 
@@ -51,7 +51,7 @@ function directions(): Direction[] {
   );
 }
 
-/** What decisions may not use. */
+/** Modules that decisions may not import. */
 const inputAndOutput = ['node:fs', 'node:fs/promises', 'node:net', 'undici', 'express', 'better-sqlite3'];
 
 describe('import order', () => {
@@ -110,7 +110,7 @@ function ioFile(folder: string, specifier: string): string {
   return `${folder}/io-${specifier.replaceAll(/[^a-z]/g, '-')}.ts`;
 }
 
-/** Lints `src` of the directory with the import rule alone; gives the files it refuses, relative to `src`. */
+/** Lints `src` of the directory with the import rule only; returns the refused files, relative to `src`. */
 async function refusedFiles(directory: string): Promise<string[]> {
   const biome = join(house, 'node_modules', '.bin', 'biome');
   const rule = '--only=style/noRestrictedImports';
@@ -120,6 +120,6 @@ async function refusedFiles(directory: string): Promise<string[]> {
     {
       cwd: directory,
     },
-  ).catch((failure: { stdout: string }) => failure); // a refusal is exit code 1, with the same output
+  ).catch((failure: { stdout: string }) => failure); // biome exits with 1 for refusals, with the same output
   return [...stdout.matchAll(/noRestrictedImports,file=[^,]*\/src\/([^,]+),/g)].map((match) => match[1] ?? '');
 }

@@ -1,4 +1,4 @@
-/** What Node has compiled is kept: by the server as soon as it is ready, so that a kill takes none of it away, and by each command. */
+/** Node's compile cache is written once the server is ready, so that a kill loses none of it, and by each command. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,10 +10,10 @@ import { makeInstallation } from './docs/reader.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'puente-compiled-'));
 const compiled = join(directory, 'compiled');
-/** The program that strips types takes 27 MB in the main thread and some 15 in the writer's; it is loaded where one file has to be stripped. */
+/** Stripping types takes 27 MB in the main thread and about 15 in the writer's; it loads once a file is not cached. */
 const LEAST_SAVED_MB = 20;
 
-/** The writer thread keeps its own few files first, the process all others a moment later. */
+/** The writer thread stores its few files first, the main thread all others a moment later. */
 const LEAST_KEPT = 200;
 
 afterAll(async () => {
@@ -25,7 +25,7 @@ it.skipIf(!existsSync('/proc/self/status'))(
   'starts smaller after a start that was killed',
   async () => {
     const first = await start('first');
-    // The last of its files are loaded, and kept, a moment after it is ready.
+    // The last files are loaded and stored a moment after readiness.
     await untilKept();
     const first_mb = residentMb(first);
     await first.kill();
@@ -59,7 +59,7 @@ describe('a command', () => {
   });
 });
 
-/** Until nothing more was written for a while: at most half a minute. */
+/** Waits until no file was added between two checks; at most half a minute. */
 async function untilKept(): Promise<void> {
   let before = -1;
   for (let looks = 0; looks < 60; looks++) {
@@ -70,7 +70,7 @@ async function untilKept(): Promise<void> {
   }
 }
 
-/** Files, with when they were written. */
+/** Files with their modification times. */
 function keptIn(folder: string): [string, number][] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -1,12 +1,12 @@
-/** Puts a verdict in the place of the constant-time comparison, to see that it alone decides: no time of an answer shows that. */
+/** Replaces the constant-time comparison by a fixed verdict, to show that it alone decides; times cannot show it. */
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { vi } from 'vitest';
 
-/** Runs `work` with every comparison ending in `verdict`. */
+/** Runs `work` with every comparison returning `verdict`. */
 export function whenComparisonsSay<Value>(verdict: boolean, work: () => Value): Value {
   const comparison = vi.spyOn(crypto, 'timingSafeEqual').mockReturnValue(verdict);
-  // Those who have imported it by its name see the change only so.
+  // Makes modules that import the function by name see the spy.
   syncBuiltinESMExports();
   try {
     return work();

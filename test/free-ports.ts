@@ -1,8 +1,8 @@
-/** Ports for programs that can't take one by themselves and say which. */
+/** Free ports for programs that cannot choose one and report it. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** @returns so many ports, each free on every address of this machine a moment ago. */
+/** @returns ports that were free on every address a moment ago. */
 export async function freePorts(count: number): Promise<string[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '0.0.0.0'));
   await Promise.all(servers.map((one) => once(one, 'listening')));

@@ -1,4 +1,4 @@
-/** Starts real things for tests: Puente with its sandbox on free ports, tills, and receivers of notices. */
+/** Starts real parts for tests: Puente with its sandbox on free ports, tills, and receivers of notices. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ import type { Sandbox } from '../src/sandbox/server.ts';
 import { usualKeeping } from './engines/keeping.ts';
 
 export const OPS_TOKEN = 'ops-token-of-the-tests';
-/** People of the ops door, by role; `PEOPLE` is the setting that names them. */
+/** People of the ops door, one per role; `PEOPLE` is their setting. */
 export const ANA = { name: 'ana', role: 'viewer', token: 'token-of-ana-the-viewer' } as const;
 export const BEN = { name: 'ben', role: 'operator', token: 'token-of-ben-the-operator' } as const;
 export const EVA = { name: 'eva', role: 'approver', token: 'token-of-eva-the-approver' } as const;
@@ -32,18 +32,18 @@ export const DEVICE = 'PAX_A910__SMARTPOS0000000001';
 export const SECOND_DEVICE = 'NEWLAND_N950__SBX0000001';
 export const POINT = '/point/integration-api';
 
-/** The invented token of a merchant of the cast. */
+/** The invented token of a test merchant. */
 export function tokenOf(merchant: string): string {
   return `APP_USR-4004001-112026-00000000000000000000000000000a01-${merchant}`;
 }
 
-/** Which service the sandboxes of this run are: `field` in the project of that name (`vitest.config.ts`). */
+/** The profile of this run's sandboxes: `field` in the project of that name (`vitest.config.ts`). */
 export function sandboxProfile(): Profile {
   return process.env.SANDBOX_PROFILE === 'field' ? 'field' : 'specification';
 }
 
 let loaded: LoadedTables | undefined;
-/** The tables of the house, read and proved once for all that a test file starts: they hold no state. */
+/** The repository's tables, loaded once for a test file: they hold no state. */
 export function tables(): LoadedTables {
   loaded ??= loadTables(join(import.meta.dirname, '..', 'mappings'));
   return loaded;
@@ -52,24 +52,23 @@ export function tables(): LoadedTables {
 export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
-  /** Parsed JSON, or the text when it is none. */
+  /** Parsed JSON, or the text if it is not JSON. */
   body: unknown;
   text: string;
 }
 
 export interface Call {
   method?: string;
-  /** JSON value, or text sent as it is. */
+  /** JSON value, or text sent unchanged. */
   body?: unknown;
   token?: string | null;
   headers?: Record<string, string>;
 }
 
-/** One HTTP call; JSON in, JSON out. */
 export async function call(url: string, options: Call = {}): Promise<Answer> {
   const { method = options.body === undefined ? 'GET' : 'POST', body, token, headers } = options;
   const answer = await request(url, {
-    method: method as 'GET', // undici's list of methods is narrower than what tests try
+    method: method as 'GET', // undici's list of methods is narrower than that of the tests
     headers: {
       ...(token ? { authorization: `Bearer ${token}` } : {}),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -89,11 +88,10 @@ export interface Bench {
   till(path: string, options?: Call & { merchant?: string }): Promise<Answer>;
   /** A call on the ops door. */
   ops(path: string, options?: Call): Promise<Answer>;
-  /** A call on the sandbox's control door, `/_sandbox` left out. */
+  /** A call on the sandbox's control door; `path` without `/_sandbox`. */
   control(path: string, options?: Call): Promise<Answer>;
-  /** The person at the terminal acts. */
   atTerminal(action: string, options?: { merchant?: string; device?: string; body?: unknown }): Promise<Answer>;
-  /** Sets where a merchant's notices go. */
+  /** Changes a merchant's settings, e.g. the URL of its notices. */
   notify(merchant: string, settings: Record<string, unknown>): Promise<Answer>;
   close(): Promise<void>;
 }
@@ -113,9 +111,9 @@ export async function startBench(settings: Record<string, string> = {}, parts: A
       PUENTE_OPS_TOKEN: OPS_TOKEN,
       PUENTE_LOG_LEVEL: 'silent',
       PUENTE_SANDBOX_PROFILE: sandboxProfile(),
-      // Tests move merchants as they need them; what evidence a move needs is tested by itself.
+      // Tests move merchants freely; the evidence that a move needs has its own tests.
       PUENTE_MOVES_GATE: 'advise',
-      // A test runs in the same process: its own work is no reason to turn a till away.
+      // The test runs in the same process, and its own work must not make Puente shed a till.
       PUENTE_LIMITS_LAG_MS: '600000',
       ...(await usualKeeping().settings(data_dir)),
       ...settings,
@@ -138,7 +136,7 @@ export async function startBench(settings: Record<string, string> = {}, parts: A
     notify: async (merchant, change) => {
       const { revision } = (await call(`${app.ops_url}/api/merchants/${merchant}`, { token: OPS_TOKEN })).body as {
         revision: number;
-      }; // the view of a merchant always has one
+      }; // every view has a revision
       return call(`${app.ops_url}/api/merchants/${merchant}`, {
         method: 'PUT',
         token: OPS_TOKEN,
@@ -166,14 +164,14 @@ export interface Receiver {
   url: string;
   received: Delivery[];
   /**
-   * Resolves when at least `count` deliveries have been answered, with all of them, or with those of the topic (`topic` or `type` of the query),
-   * since notices of one change come in any order.
+   * Resolves with all deliveries, or those of a topic (`topic` or `type` of the query), once at least `count` are
+   * answered. Notices of one change arrive in any order.
    */
   waitFor(count: number, topic?: string): Promise<Delivery[]>;
   close(): Promise<void>;
 }
 
-/** A real receiver of notices. `handle` runs inside the request, before the answer; it returns the status. */
+/** A real receiver of notices. `handle` runs before the answer and returns its status. */
 export async function startReceiver(
   handle: (delivery: Delivery) => Promise<number> | number = () => 200,
 ): Promise<Receiver> {
@@ -201,7 +199,7 @@ export async function startReceiver(
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   return {
     url: `http://127.0.0.1:${port}/notices`,
     received,
@@ -222,15 +220,14 @@ export async function startReceiver(
   };
 }
 
-/** The topic of a notice in either of its forms. */
 export function topicOf({ query }: Delivery): string | null {
   return query.get('topic') ?? query.get('type');
 }
 
-/** The topic under which a payment intent is told, unless its merchant wants webhooks. */
+/** The topic of payment intent notices, unless the merchant wants webhooks. */
 export const INTENT = 'point_integration_ipn';
 
-/** Tries until it holds; the test's own time limit ends it otherwise. */
+/** Repeats `attempt` until its value holds; only the test's own time limit ends it otherwise. */
 export async function eventually<T>(attempt: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
   for (;;) {
     const value = await attempt();

@@ -1,16 +1,16 @@
-/** What tests of a file or a block share: opened before them, closed behind them. */
+/** Resources that the tests of a file or block share: opened before the tests, closed after them. */
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 
 interface Closable {
   close(): unknown;
 }
 
-/** Opens it once for all tests of the block. @returns what stands for it: its members are those of the one that is open. */
+/** Opens a resource once for all tests of the block. @returns a proxy of the open resource. */
 export function openForAll<Thing extends Closable>(open: () => Promise<Thing> | Thing): Thing {
   return between(beforeAll, afterAll, open);
 }
 
-/** Opens another one for each test. @returns as above. */
+/** Opens a new resource for each test. @returns as above. */
 export function openForEach<Thing extends Closable>(open: () => Promise<Thing> | Thing): Thing {
   return between(beforeEach, afterEach, open);
 }
@@ -35,5 +35,5 @@ function between<Thing extends Closable>(
   return new Proxy({} as Thing, {
     get: (_, name) => Reflect.get(opened(), name),
     set: (_, name, value) => Reflect.set(opened(), name, value),
-  }); // every member is that of the one that is open
+  }); // a proxy of the open resource
 }

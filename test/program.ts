@@ -1,4 +1,4 @@
-/** The command line in this process: what only the real one does (it starts servers and touches files) is refused. */
+/** The command line in this process; parts that start servers or touch files are refused. */
 import type { Command } from 'commander';
 import { puenteProgram } from '../src/ops/cli/program.ts';
 
@@ -16,7 +16,7 @@ export function programHere(): Command {
   });
 }
 
-/** All of `--help`, with what stands after the options. */
+/** All of `--help`, with the text after the options. */
 export function helpOf(command: Command): string {
   const parts: string[] = [];
   command.configureOutput({ writeOut: (text) => void parts.push(text) }).outputHelp();

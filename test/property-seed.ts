@@ -1,4 +1,4 @@
-/** Generated inputs as somebody else has seen them: `PROPERTY_SEED` repeats a whole run; without it each property draws and prints its own. */
+/** Repeats generated inputs: `PROPERTY_SEED` sets one seed for a whole run; without it each property prints its own. */
 
 const seed = process.env.PROPERTY_SEED;
 if (seed !== undefined && seed !== '') {

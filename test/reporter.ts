@@ -1,4 +1,4 @@
-/** Prints `N passed, N failed` as the very last line of a test run, for people and for machines that read only that. */
+/** Prints `N passed, N failed` as the last line of a test run, for people and for programs that read only that line. */
 import { writeSync } from 'node:fs';
 import type { Reporter, TestModule, TestRunEndReason } from 'vitest/node';
 
@@ -7,7 +7,7 @@ export default class SummaryReporter implements Reporter {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const passed = tests.filter((test) => test.result().state === 'passed').length;
     const failedTests = tests.filter((test) => test.result().state === 'failed').length;
-    // A file that can't be loaded and an error outside any test have no failed test of their own, and count all the same.
+    // A file that fails to load and an error outside any test have no failed test, but count as failures.
     const failedModules = modules.filter((module) => module.errors().length > 0).length;
     const failed = failedTests + failedModules + unhandled.length;
     process.once('exit', () => {

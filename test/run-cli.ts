@@ -1,4 +1,4 @@
-/** Runs the command line as people and scripts do: a real process, its output and its exit code. */
+/** Runs the command line as a real process; returns its output and exit code. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 
@@ -10,7 +10,7 @@ export interface Ran {
   err: string;
 }
 
-/** One `puente` command; of this process's environment it sees PATH alone. */
+/** One `puente` command; its environment holds only PATH and `env`. */
 export function puente(argv: string[], options: { input?: string; env?: Record<string, string> } = {}): Promise<Ran> {
   return new Promise((resolve) => {
     const env = { PATH: process.env.PATH, ...options.env };

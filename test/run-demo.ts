@@ -1,20 +1,20 @@
-/** Runs `npm run demo` as people and scripts do: a real process in a directory of its own. */
+/** Runs `npm run demo` as a real process in a directory of its own. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import type { Ran } from './run-cli.ts';
 
 const DEMO = join(import.meta.dirname, '..', 'scripts', 'demo.ts');
-/** Only ends what hangs: two at once take less than a minute on two cores. */
+/** Only ends a test that hangs: two at once take less than a minute on two cores. */
 export const DEMO_LIMIT_MS = 300_000;
 
-/** What `--json` prints. */
+/** Output of `--json`. */
 export interface Told {
   holds: boolean;
   report: string;
   entries: { kind: string; text: string; holds?: boolean }[];
 }
 
-/** @param directory its working directory, and its directory for temporary files, so that what it leaves behind is seen. */
+/** @param directory working directory and directory for temporary files, so that a test sees all files left behind. */
 export function runDemo(directory: string, ...options: string[]): Promise<Ran> {
   const env = { ...process.env, TMPDIR: directory, NO_COLOR: '' };
   return new Promise((resolve) => {

@@ -1,8 +1,8 @@
-/** Which test files begin first. */
+/** The order in which test files start. */
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** These take half a minute or more; one that began last would keep one worker busy while the others have nothing left to do. */
+/** Files of half a minute or more start first; started last, one would run alone while the other workers are idle. */
 const LONG = [
   'simulation/simulation.test.ts',
   'journeys/qr-fidelity.test.ts',
@@ -26,7 +26,7 @@ const LONG = [
 ];
 
 export class LongestFirst extends BaseSequencer {
-  /** @returns the long ones in the order of the list, then the others as vitest has them. */
+  /** @returns the long files in the order of the list, then the others in vitest's order. */
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification): number => {
       const rank = LONG.indexOf(relative(import.meta.dirname, moduleId));

@@ -1,24 +1,23 @@
-/** A whole migration as one journey: opens the stand, the office and four shops, and plays the scenes one after the other. */
+/** A whole migration: opens the stand, the office and four shops, and plays the scenes in order. */
 import { createOffice, type Office, people } from './office.ts';
 import { scenes } from './scenes.ts';
 import { openShop, type Shop } from './shop.ts';
 import { type Stand, startStand } from './stand.ts';
 import type { Transcript } from './transcript.ts';
 
-/** What scenes are handed, and what they leave for later ones. */
+/** The context that scenes share; they also store values for later scenes. */
 export interface Journey {
   stand: Stand;
   office: Office;
   transcript: Transcript;
-  /** By terminal in Argentina, by terminal in Brazil, by code in Chile, by both in Mexico. */
+  /** Argentina and Brazil sell by terminal, Chile by code, Mexico by both. */
   shops: { ar: Shop; br: Shop; cl: Shop; mx: Shop };
-  /** Directory of the reports. */
   output: string;
   /** Epoch ms of the first day. */
   began_at: number;
-  /** The head of the audit chain, noted on the first day: `sequence:hash`. */
+  /** The head of the audit chain on the first day: `sequence:hash`. */
   noted_head: string;
-  /** Moves time to the next day at nine, UTC. */
+  /** Advances to nine o'clock UTC of the next day. */
   nextDay(days?: number): Promise<void>;
 }
 
@@ -38,8 +37,8 @@ const TERMINALS = [
 const CODES = ['SUC001POS001', 'SUC001POS002', 'SUC002POS001'];
 
 /**
- * @param output directory that the reports are written to.
- * @param afterwards is played when the story has ended, while everything still runs.
+ * @param output directory for the reports.
+ * @param afterwards runs after the last scene, before everything is closed.
  * @returns the HTML report of the fleet.
  */
 export async function playJourney(

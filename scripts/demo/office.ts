@@ -1,10 +1,10 @@
-/** The operators: three people with roles, who call the ops API, and the real `puente` command where scripts would use it. */
+/** The operators: three people with roles who call the ops API, and run the real `puente` command as scripts do. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { type Answer, send } from '../http.ts';
 import type { Transcript } from './transcript.ts';
 
-/** Invented; Ana looks, Ben operates, Eva approves. */
+/** Invented people; Ana looks, Ben operates, Eva approves. */
 export const people = {
   ana: { role: 'viewer', token: 'token-of-ana-who-looks' },
   ben: { role: 'operator', token: 'token-of-ben-who-operates' },
@@ -20,22 +20,20 @@ export interface Ran {
 export interface Office {
   /** A call on the ops API that is printed. */
   ask(who: Name, method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<Answer>;
-  /** A look that is not printed, by Ana. @throws Error for anything but a 2xx. */
+  /** A read by Ana that is not printed. @throws Error for any other status than 2xx. */
   look(path: string): Promise<unknown>;
-  /** Moves a merchant at its current revision. */
   move(who: Name, merchant: string, target: object, reason: string): Promise<Answer>;
-  /** Changes settings of a merchant at its current revision. */
   set(who: Name, merchant: string, change: object, reason: string): Promise<Answer>;
   /** Runs the command line as a process. */
   run(who: Name, ...argv: string[]): Promise<Ran>;
 }
 
 const HOUSE = join(import.meta.dirname, '..', '..');
-/** A refusal is printed whole; a long answer is for `--json`. */
+/** Characters of a refusal that are printed; `--json` has the whole answer. */
 const SHOWN = 400;
 
 export function createOffice(ops_url: string, { tell }: Transcript): Office {
-  // People pause for longer than a door keeps a connection.
+  // A new connection each time, because people pause for longer than a door keeps one open.
   const call = (who: Name, method: string, path: string, body?: unknown): Promise<Answer> =>
     send(method, ops_url + path, { body, headers: { authorization: `Bearer ${people[who].token}` } }, { reset: true });
   const ask: Office['ask'] = async (who, method, path, body) => {
@@ -51,7 +49,7 @@ export function createOffice(ops_url: string, { tell }: Transcript): Office {
     return body;
   };
   const revisionOf = async (merchant: string): Promise<number> =>
-    ((await look(`/api/merchants/${merchant}`)) as { revision: number }).revision; // every view has one
+    ((await look(`/api/merchants/${merchant}`)) as { revision: number }).revision; // every view has a revision
   return {
     ask,
     look,
@@ -77,7 +75,7 @@ export function createOffice(ops_url: string, { tell }: Transcript): Office {
   };
 }
 
-/** Nobody reads over an operator's shoulder. */
+/** Hides secrets in printed calls. */
 function withoutSecrets(name: string, value: unknown): unknown {
   return name === 'notice_secret' || name === 'notice_url' ? '…' : value;
 }

@@ -1,10 +1,10 @@
-/** The reports of the journey, asked of the ops API and written to the output directory. */
+/** The reports of the journey, read from the ops API and written to the output directory. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Journey } from './journey.ts';
 import type { Office } from './office.ts';
 
-/** @param query beside the period: merchant, format, part. @returns the text that was written. */
+/** @param query without the period: merchant, format, part. @returns the written text. */
 export async function writeReport(journey: Journey, file: string, query: string): Promise<string> {
   const { office, stand, began_at, output, transcript } = journey;
   const period = { since: new Date(began_at).toISOString(), until: new Date(stand.now() + 1).toISOString() };
@@ -15,7 +15,7 @@ export async function writeReport(journey: Journey, file: string, query: string)
   return text;
 }
 
-/** Every exchange of a period, from the CSV that the office would open in a spreadsheet. @param since epoch ms. */
+/** Every exchange of a period, from a report's CSV. @param since epoch ms. */
 export async function exchangesBetween(
   office: Office,
   since: number,
@@ -26,7 +26,7 @@ export async function exchangesBetween(
   return rowsOf(String(csv));
 }
 
-/** RFC 4180, as far as Puente writes it: texts are quoted, and none of these has a line break. */
+/** RFC 4180 as far as Puente writes it: texts are quoted, and none here has a line break. */
 export function rowsOf(csv: string): Record<string, string>[] {
   const [head = [], ...lines] = csv.trim().split('\r\n').map(cellsOf);
   return lines.map((cells) => Object.fromEntries(head.map((name, nth) => [name, cells[nth] ?? ''])));

@@ -1,27 +1,29 @@
-/** A till with a card terminal, in the style of Odoo's `pos_mercado_pago`: it speaks the legacy Point API only (`docs/field-notes.md` Point §4.1). */
+/**
+ * A till with a card terminal, like Odoo's `pos_mercado_pago`: legacy Point API only (`docs/field-notes.md` Point
+ * §4.1).
+ */
 import type { Answer } from '../http.ts';
 import { fieldsOf, type Sale, type Shop } from './shop.ts';
 
 export const POINT = '/point/integration-api';
 
-/** What this till sends beside the amount and the reference; legacy took it. */
+/** Optional parts of a sale's body that legacy accepted. */
 export interface Extras {
   reference?: string;
   amount_minor?: number;
-  /** Further fields of the body. */
   body?: object;
 }
 
 const AMOUNT_MINOR = 2500;
 
-/** Asks for a sale. @throws Error when it is refused. */
+/** Creates a sale. @throws Error when it is refused. */
 export async function openIntent(shop: Shop, device: string, extras: Extras = {}): Promise<Sale> {
   const { sale, answer } = await tryIntent(shop, device, extras);
   if (sale === null) throw new Error(`The till could not sell: ${answer.status} ${JSON.stringify(answer.body)}`);
   return sale;
 }
 
-/** The same, for a sale that may be refused; then there is none. */
+/** Creates a sale that may be refused. */
 export async function tryIntent(
   shop: Shop,
   device: string,
@@ -47,7 +49,7 @@ export async function tryIntent(
   return { sale, answer };
 }
 
-/** The create alone, for tills that press the button again. */
+/** Only the create, for tills that press the button again. */
 export function askIntent(
   shop: Shop,
   device: string,
@@ -77,7 +79,7 @@ export async function atTerminal(shop: Shop, sale: Sale, action: 'pay' | 'declin
   await settle(shop, sale);
 }
 
-/** The cashier cancels, before the terminal has it. */
+/** The cashier cancels before the terminal shows the sale. */
 export async function cancelIntent(shop: Shop, sale: Sale): Promise<Answer> {
   const target = `${POINT}/devices/${sale.unit}/payment-intents/${sale.id}`;
   const answer = await shop.call('point.cancel_intent', 'DELETE', target);
@@ -85,7 +87,7 @@ export async function cancelIntent(shop: Shop, sale: Sale): Promise<Answer> {
   return answer;
 }
 
-/** Gives the money back, whole. */
+/** Refunds the whole payment. */
 export async function refund(shop: Shop, sale: Sale): Promise<Answer> {
   const answer = await shop.call('payments.create_refund', 'POST', `/v1/payments/${sale.payment_id}/refunds`, {
     body: {},
@@ -94,7 +96,7 @@ export async function refund(shop: Shop, sale: Sale): Promise<Answer> {
   return answer;
 }
 
-/** After its notice the till shows what the intent says, and looks at the payment. */
+/** After its notice the till reads the intent and the payment. */
 async function settle(shop: Shop, sale: Sale): Promise<void> {
   await shop.toldOf(({ subject }) => subject === sale.id);
   await readIntent(shop, sale);

@@ -1,11 +1,11 @@
-/** A till with a printed code: it speaks the legacy in-store API (v2) and learns of payments by IPN (`docs/field-notes.md` QR §1.2, §5). */
+/** A till with a printed code: legacy in-store API (v2), payments by IPN (`docs/field-notes.md` QR §1.2, §5). */
 import type { Answer } from '../http.ts';
 import { fieldsOf, type Sale, type Shop } from './shop.ts';
 
 /** Without decimals, because Chile has none. */
 const PRICE = 1250;
 
-/** Puts a sale on the till's code, and waits until it is announced: an untold birth is superseded by what follows. @throws Error when it is refused. */
+/** Puts a sale on the code, waits for its first notice (a later one would supersede it). @throws Error when refused. */
 export async function showSale(shop: Shop, till: string): Promise<Sale> {
   const { sale, answer } = await tryCode(shop, till);
   if (sale === null) throw new Error(`The till could not sell: ${answer.status} ${JSON.stringify(answer.body)}`);
@@ -13,7 +13,7 @@ export async function showSale(shop: Shop, till: string): Promise<Sale> {
   return sale;
 }
 
-/** The same, for a sale that may be refused; then there is none. */
+/** Puts a sale that may be refused. */
 export async function tryCode(shop: Shop, till: string): Promise<{ sale: Sale | null; answer: Answer }> {
   const reference = shop.nextReference();
   const answer = await shop.call('qr.put_order', 'PUT', pathOf(shop, till), {
@@ -43,7 +43,7 @@ export async function tryCode(shop: Shop, till: string): Promise<{ sale: Sale | 
   return { sale, answer };
 }
 
-/** The buyer scans the code and pays; the till waits for both of its notices. */
+/** The buyer scans the code and pays; the till waits for both notices. */
 export async function payByCode(shop: Shop, sale: Sale): Promise<void> {
   await shop.act(`/pos/${shop.merchant}/${sale.unit}/pay`);
   const payment = await shop.toldOf(({ topic, reference }) => topic === 'payment' && reference === sale.reference);
@@ -51,18 +51,18 @@ export async function payByCode(shop: Shop, sale: Sale): Promise<void> {
   await order(shop, sale, 'closed');
 }
 
-/** The cashier takes the sale off the code. */
+/** The cashier removes the sale from the code. */
 export async function takeAway(shop: Shop, sale: Sale): Promise<Answer> {
   const answer = await shop.call('qr.cancel_order', 'DELETE', pathOf(shop, sale.unit));
   if (answer.status < 300) await order(shop, sale, 'expired');
   return answer;
 }
 
-/** The merchant order of a sale, by the search that tills use. */
+/** Reads the merchant order of a sale by the tills' usual search. */
 export async function readOrder(shop: Shop, sale: Sale): Promise<void> {
   const target = `/merchant_orders/search?external_reference=${sale.reference}`;
   const { elements } = fieldsOf(await shop.call('merchant_orders.search', 'GET', target));
-  const [found] = (elements ?? []) as { status: string }[]; // the search's own form
+  const [found] = (elements ?? []) as { status: string }[]; // the search's shape
   sale.state = found?.status ?? 'not found';
 }
 

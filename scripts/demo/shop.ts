@@ -1,4 +1,4 @@
-/** One merchant's shop: its tills' connection, the receiver of its notices, and the book in which the tills keep count. */
+/** One merchant's shop: its tills' connection, its receiver of notices, and its record of sales. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,32 +6,32 @@ import type { Answer } from '../http.ts';
 import { type Connection, connect, newCounts } from '../make-capture/counter.ts';
 import type { Stand } from './stand.ts';
 
-/** A sale as the till knows it. */
+/** A sale as its till knows it. */
 export interface Sale {
   family: 'point' | 'qr';
   /** Terminal, or external id of the point of sale. */
   unit: string;
-  /** The till's own, never used twice. */
+  /** The till's reference, used once. */
   reference: string;
   /** The legacy id; null for an in-store QR order, which has none. */
   id: string | null;
   amount_minor: number;
-  /** What the till saw last: state of the intent, or of the merchant order. */
+  /** Last state that the till saw, of the intent or the merchant order. */
   state: string;
   payment_id: number | null;
   refunded: boolean;
-  /** The side that it was found on right after its birth; null before anybody looked. */
+  /** The lane on which the sale was created, as found right afterwards; null before. */
   born: 'legacy' | 'orders' | null;
 }
 
-/** A delivery, with what the receiver read before it answered, as receivers do. */
+/** A delivery, with the values that the receiver read before it answered. */
 export interface Told {
   topic: string;
-  /** Intent id, payment or merchant order. */
+  /** Id of the intent, payment or merchant order. */
   subject: string;
-  /** State of the subject as it was read. */
+  /** State of the subject when read. */
   state: string;
-  /** The till's reference as it came back. */
+  /** The till's reference in the notice. */
   reference: string;
   signature_right: boolean;
 }
@@ -40,21 +40,21 @@ export interface Shop extends Connection {
   name: string;
   /** Terminals, or external ids of points of sale. */
   units: readonly string[];
-  /** Where its notices go, and what signs them. */
+  /** URL and signing secret of its notices. */
   notice_url: string;
   notice_secret: string;
   sales: Sale[];
   told: readonly Told[];
-  /** A reference that was never used. */
+  /** An unused reference. */
   nextReference(): string;
-  /** Resolves with the first delivery that fits; null when none came in time. */
+  /** Resolves with the first matching delivery; null if none came in time. */
   toldOf(fits: (told: Told) => boolean): Promise<Told | null>;
   close(): Promise<void>;
 }
 
-/** Against the sandbox everything takes milliseconds; longer means that no notice will come. */
+/** With the sandbox a notice takes milliseconds; after this none will come. */
 const NOTICE_LIMIT_MS = 30_000;
-/** Longer than any pause between two notices, so that a connection is never closed under the next one. */
+/** Longer than any pause between two notices, so that no connection closes under the next one. */
 const KEEP_ALIVE_MS = 75_000;
 
 export interface ShopFacts {
@@ -64,7 +64,6 @@ export interface ShopFacts {
   units: readonly string[];
 }
 
-/** @param door the public door of Puente, where the vendor's host name leads. */
 export async function openShop(stand: Stand, { merchant, site, name, units }: ShopFacts): Promise<Shop> {
   const connection = connect(stand.public_url, stand.sandbox_url, merchant, site, newCounts());
   const notice_secret = `the secret of the tills of ${name}`;
@@ -84,7 +83,7 @@ export async function openShop(stand: Stand, { merchant, site, name, units }: Sh
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo; // a TCP server's address is never text
   const notice_url = `http://127.0.0.1:${port}/notification`;
-  // The vendor's panel, as the merchant filled it in years ago.
+  // The vendor's panel as the merchant filled it in.
   const panel = { url: notice_url, topic: 'point_integration_wh', secret: notice_secret };
   await stand.control('PUT', `/legacy/merchants/${merchant}/notifications`, panel);
   let references = 0;
@@ -121,7 +120,7 @@ export async function openShop(stand: Stand, { merchant, site, name, units }: Sh
   };
 }
 
-/** Reads what a notice is about before it is answered, as Odoo and the official examples do. */
+/** Reads a notice's subject before answering, as Odoo and the official examples do. */
 async function handle(connection: Connection, incoming: IncomingMessage, secret: string): Promise<Told> {
   let text = '';
   for await (const chunk of incoming) text += chunk;
@@ -140,17 +139,17 @@ async function handle(connection: Connection, incoming: IncomingMessage, secret:
       ? await connection.call('payments.get', 'GET', `/v1/payments/${id}`)
       : await connection.call('merchant_orders.get', 'GET', new URL(Object(JSON.parse(text)).resource).pathname);
   const { status, external_reference } = fieldsOf(about);
-  // IPN of QR sales could never be verified by anybody.
+  // IPN of QR sales was never signed.
   return { topic, subject: id, state: String(status), reference: String(external_reference), signature_right: true };
 }
 
-/** @throws Error for anything but a 200: then the notice is sent again. */
+/** @throws Error for any other status than 200; the notice is then sent again. */
 export function fieldsOf({ status, body }: Answer): Record<string, unknown> {
   if (status !== 200) throw new Error(`A read was answered ${status}: ${JSON.stringify(body)}`);
-  return body as Record<string, unknown>; // every legacy read gives an object
+  return body as Record<string, unknown>; // every legacy read returns an object
 }
 
-/** HMAC over `id:{id};request-id:{X-Request-Id};ts:{ts};`, the intent id in its own case (`docs/field-notes.md` Point finding 3). */
+/** HMAC over `id:{id};request-id:{X-Request-Id};ts:{ts};`, id unchanged (`docs/field-notes.md` Point finding 3). */
 function isSigned(incoming: IncomingMessage, id: string, secret: string): boolean {
   const [, ts = '', v1 = ''] = /^ts=(\d+),v1=([0-9a-f]{64})$/.exec(String(incoming.headers['x-signature'])) ?? [];
   if (v1 === '') return false;

@@ -1,4 +1,4 @@
-/** The demonstration's stand: the sandbox as the vendor, Puente before it, both in this process, on one virtual clock. */
+/** The demonstration's stand: the sandbox as the vendor and Puente, both in this process, on one virtual clock. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,34 +12,34 @@ export interface Stand {
   public_url: string;
   ops_url: string;
   sandbox_url: string;
-  /** What time it is for Puente and the vendor, epoch ms. */
+  /** Time of Puente and the vendor, epoch ms. */
   now(): number;
-  /** Moves the one clock forward. */
+  /** Advances the shared clock. */
   pass(duration_ms: number): Promise<void>;
-  /** A call on the sandbox's control door, `/_sandbox` left out. @throws Error for anything but a 2xx. */
+  /** A call on the sandbox's control door; `path` without `/_sandbox`. @throws Error for any other status than 2xx. */
   control(method: Method, path: string, body?: unknown): Promise<unknown>;
-  /** Stops Puente and starts it again on the same database and ports. @param settings environment variables. */
+  /** Restarts Puente on the same database and ports. @param settings environment variables. */
   restart(settings: Record<string, string>): Promise<void>;
   close(): Promise<void>;
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** More terminals for each merchant, so that a share of them is something. */
+/** More terminals per merchant, so that a share has several units. */
 const EXTRA_TERMINALS = 6;
 const WEBHOOK_SECRET = 'the webhook secret of the demonstration';
 
-/** Settings are given here and nothing is read from the environment, so that the demonstration is the same everywhere. */
+/** The only settings: nothing is read from the environment, so that the demonstration is the same everywhere. */
 const SETTINGS = {
   PUENTE_SECRET_KEY: 'the key of the demonstration, which seals what is on disk',
   PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
   PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
   PUENTE_LOG_LEVEL: 'silent',
-  // Tills, vendor and Puente share this process here: the work of the others is no reason to turn a till away.
+  // Tills and the vendor share this process, and their work must not make Puente shed a till.
   PUENTE_LIMITS_LAG_MS: '600000',
-  // Longer than any pause of a till here, so that a connection is never closed under its next request.
+  // Longer than any pause of a till here, so that no connection closes under its next request.
   PUENTE_PUBLIC_KEEP_ALIVE_TIMEOUT_MS: '75000',
-  // The story takes seconds, so fewer calls prove something.
+  // The story lasts seconds, so fewer calls count as enough.
   PUENTE_MOVES_MIN_SAMPLE: '10',
 };
 
@@ -71,7 +71,7 @@ export async function startStand(people: Record<string, { role: string; token: s
   });
   const { public_url, ops_url } = app;
   await control('PUT', '/webhooks', { url: `${public_url}/webhooks/orders`, secret: WEBHOOK_SECRET });
-  // The vendor's own host name leads to Puente, where a shop is attached by its name; here the setting says so.
+  // An attached shop reaches Puente by the vendor's host name; here a setting does that.
   await control('PUT', '/settings', { ipn_resource_base: public_url });
   return {
     public_url,
@@ -94,7 +94,7 @@ export async function startStand(people: Record<string, { role: string; token: s
   };
 }
 
-/** As with a real upstream: Puente knows its URL, and not that it is the sandbox. It goes by the sandbox's clock. */
+/** Starts Puente as with a real upstream: it gets only the sandbox's URL, and the sandbox's clock. */
 function startPuente(sandbox: Sandbox, cwd: string, env: Record<string, string>): Promise<App> {
   const clock: Clock = {
     now: () => sandbox.world.clock.now(),
@@ -104,7 +104,7 @@ function startPuente(sandbox: Sandbox, cwd: string, env: Record<string, string>)
   return startApp(loadConfig({ env: { ...upstream, ...env }, cwd }), { clock });
 }
 
-/** @throws Error for anything but a 2xx: the stand itself must work. */
+/** @throws Error for any other status than 2xx: the stand itself must work. */
 async function ask(method: Method, url: string, body?: unknown): Promise<unknown> {
   const answer = await send(method, url, { body });
   if (answer.status >= 300)

@@ -1,12 +1,12 @@
-/** A stretch of business: the units of a shop sell at the same time, each one sale after the other, by plan. */
+/** A period of business: the units of a shop sell in parallel, each one sale after the other, by plan. */
 import { atTerminal, cancelIntent, type Extras, openIntent, POINT, refund } from './point-till.ts';
 import { payByCode, showSale, takeAway } from './qr-till.ts';
 import type { Sale, Shop } from './shop.ts';
 
-/** How a sale goes. */
+/** The course of a sale. */
 export type Plan = 'pay' | 'refund' | 'decline' | 'cancel';
 
-/** So many of each. */
+/** A list with this many of each plan. */
 export function plans(counts: Partial<Record<Plan, number>>): Plan[] {
   return (Object.entries(counts) as [Plan, number][]).flatMap(([plan, count]) => Array<Plan>(count).fill(plan)); // keys of the record
 }
@@ -37,7 +37,7 @@ export async function tradeByCode(shop: Shop, tills: readonly string[], wanted: 
   });
 }
 
-/** A till that looks for its terminals, as it does at every start. */
+/** A till lists its terminals, as it does at every start. */
 export async function listDevices(shop: Shop, times: number): Promise<void> {
   for (let nth = 0; nth < times; nth++) await shop.call('point.list_devices', 'GET', `${POINT}/devices`);
 }

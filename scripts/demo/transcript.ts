@@ -1,9 +1,9 @@
-/** What happened in the demonstration: lines for people, the same as data, and every expectation with what was found. */
+/** The record of the demonstration: lines for people, the same as data, and every check with its values. */
 import { isDeepStrictEqual } from 'node:util';
 
 /**
- * `clock`: time passes; `trade`: what tills did in sum; `sent` and `answered`: one till's calls; `person`: somebody at a
- * terminal or a code; `office` and `said`: an operator's call and what came back; `found`: what is there to be seen.
+ * `clock`: time passes; `trade`: a summary of the tills' sales; `sent` and `answered`: one till's calls; `person`: an
+ * act at a terminal or code; `office` and `said`: an operator's call and its answer; `found`: an observation.
  */
 type Kind =
   | 'scene'
@@ -21,7 +21,7 @@ type Kind =
 interface Entry {
   kind: Kind;
   text: string;
-  /** The values behind the text, for `--json`. */
+  /** Values behind the text, for `--json`. */
   data?: unknown;
   /** Only for checks. */
   holds?: boolean;
@@ -29,10 +29,10 @@ interface Entry {
 
 export interface Transcript {
   tell(kind: Exclude<Kind, 'check'>, text: string, data?: unknown): void;
-  /** Notes whether what was found is what must be. */
+  /** Records a check: whether `found` equals `expected`. */
   expect(what: string, found: unknown, expected: unknown): void;
   entries(): readonly Entry[];
-  /** True while every expectation has held. */
+  /** True while every check has held. */
   holds(): boolean;
 }
 
@@ -69,7 +69,7 @@ const MARKS: Readonly<Record<Kind, string>> = {
   check: '  ',
 };
 
-/** SGR colours, named for what they say. */
+/** SGR colour numbers. */
 const COLOURS = { strong: 1, faint: 2, bad: 31, good: 32 } as const;
 
 function render({ kind, text, holds }: Entry, colours: boolean): string {

@@ -1,4 +1,4 @@
-/** What is really there: the vendor's own view of both worlds, by the sandbox's control door. */
+/** The vendor's view of both APIs, by the sandbox's control door. */
 import type { Journey } from './journey.ts';
 import type { Sale } from './shop.ts';
 import type { Stand } from './stand.ts';
@@ -12,19 +12,19 @@ export interface Underneath {
     config: { point?: { terminal_id: string }; qr?: { external_pos_id: string } };
   }[];
   payments: { merchant_id: string; amount_minor: number }[];
-  /** Calls that the vendor got. */
+  /** Calls that the vendor received. */
   requests: { method: string; path: string }[];
   legacy: { intents: { id: string; merchant_id: string; device_id: string }[] };
   legacy_qr: { orders: { merchant_id: string; external_pos_id: string; external_reference: string }[] };
 }
 
 export async function underneath(stand: Stand): Promise<Underneath> {
-  return (await stand.control('GET', '/state')) as Underneath; // the control door's own form
+  return (await stand.control('GET', '/state')) as Underneath; // the sandbox's shape
 }
 
 /**
- * Finds on which side each new sale was born, by the vendor's own books; who has a side keeps it.
- * @returns how many of them were on each side.
+ * Finds the lane of each new sale in the vendor's books; a known lane stays. @returns the number of sales found per
+ * lane.
  */
 export async function placeAll({ stand, shops }: Pick<Journey, 'stand' | 'shops'>): Promise<Record<Side, number>> {
   const { legacy, legacy_qr } = await underneath(stand);

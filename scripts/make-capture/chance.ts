@@ -1,9 +1,9 @@
-/** Seeded randomness, so that a capture can be made again. */
+/** Seeded randomness, so that a capture can be repeated. */
 
 export interface Chance {
   /** A whole number from `least` to `most`, both included. */
   between(least: number, most: number): number;
-  /** True so often; 0 to 1. */
+  /** True with this probability, 0 to 1. */
   is(probability: number): boolean;
   pick<Choice>(choices: readonly [Choice, ...Choice[]]): Choice;
 }

@@ -1,24 +1,24 @@
-/** A shop's connection: every call of a till goes through here and is counted, apart from Puente's own counts. */
+/** A shop's connection: counts every call of a till, independently of Puente's counts. */
 import { type Answer, type CallParts, send } from '../http.ts';
 
-/** The tills' own count: what they called and how it came out. */
+/** The tills' counts of calls and outcomes. */
 export interface Counts {
   calls: number;
-  /** By operation name; '' for calls that Puente has no operation for. */
+  /** By operation name; '' for a call that is no operation. */
   operations: Record<string, { calls: number; ok: number }>;
-  /** Creates that legacy took, by the family of the sale. */
+  /** Creates that succeeded, by the family of the sale. */
   made: { point: number; qr: number };
-  /** Refunds that legacy took. */
+  /** Refunds that succeeded. */
   refunds: number;
 }
 
-/** What a till's script is handed. */
+/** The connection that a till's script gets. */
 export interface Connection {
   merchant: string;
   site: string;
-  /** @param operation what the script means to call; '' for what Puente doesn't know. */
+  /** @param operation the intended operation; '' for a call that is none. */
   call(operation: string, method: string, target: string, parts?: CallParts): Promise<Answer>;
-  /** The person at the terminal or the buyer acts, on the sandbox's control door: no call of the till. */
+  /** An act of the person at the terminal or the buyer, on the sandbox's control door. */
   act(path: string): Promise<Answer>;
   counts: Counts;
 }

@@ -1,8 +1,8 @@
-/** What tills of both kinds do with payments: look for them, read them, refund them. */
+/** What tills of both kinds do with payments: search, read and refund them. */
 import type { Chance } from './chance.ts';
 import type { Connection } from './counter.ts';
 
-/** @param payment_id of the sale, where the till knows it. */
+/** @param payment_id of the sale; null where the till does not know it. */
 export async function afterPayment(
   connection: Connection,
   chance: Chance,
@@ -20,7 +20,7 @@ export async function afterPayment(
 
 async function search(connection: Connection, query: string): Promise<number | null> {
   const { body } = await connection.call('payments.search', 'GET', `/v1/payments/search?${query}`);
-  const { results } = body as { results?: { id: number }[] }; // the sandbox's own form
+  const { results } = body as { results?: { id: number }[] }; // the sandbox's shape
   return results?.[0]?.id ?? null;
 }
 

@@ -1,11 +1,13 @@
-/** A till with a card terminal: sells, reads, cancels and refunds by the legacy Point API, and makes mistakes as tills do. */
+/**
+ * A till with a card terminal: sells, reads, cancels and refunds by the legacy Point API, and makes tills' mistakes.
+ */
 import type { Chance } from './chance.ts';
 import type { Connection } from './counter.ts';
 import { afterPayment } from './payments.ts';
 
 const POINT = '/point/integration-api';
 
-/** One sale with everything around it; afterwards the terminal is free. @param number of the sale, for its reference. */
+/** One sale with its surrounding calls; then the terminal is free. @param number of the sale, for its reference. */
 export async function sellAtTerminal(
   connection: Connection,
   chance: Chance,
@@ -45,7 +47,7 @@ async function settle(connection: Connection, chance: Chance, device: string, id
   }
 }
 
-/** What a till asks beside its sales. */
+/** Calls that a till makes besides its sales. */
 async function aroundSales(connection: Connection, chance: Chance, device: string): Promise<void> {
   if (chance.is(0.1))
     await connection.call('point.list_devices', 'GET', `${POINT}/devices?limit=${chance.between(1, 50)}`);
@@ -107,7 +109,7 @@ function preference(chance: Chance): object {
   ]);
 }
 
-/** What tills send while they are being written. */
+/** Mistakes of tills under development. */
 function wrongBody(chance: Chance): unknown {
   return chance.pick<unknown>([
     { amount: 1 },

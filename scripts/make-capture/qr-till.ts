@@ -1,4 +1,4 @@
-/** A till with QR codes: every spelling of the legacy in-store API, buyers who pay or go, and the mistakes of tills. */
+/** A till with QR codes: every spelling of the legacy in-store API, buyers who pay or leave, and mistakes of tills. */
 
 import type { Answer } from '../http.ts';
 import type { Chance } from './chance.ts';
@@ -10,11 +10,10 @@ export interface QrTill {
   external_id: string;
   number: number;
   currency: string;
-  /** Decimals of its currency. */
   exponent: number;
 }
 
-/** One sale with everything around it. @param number of the sale, for its reference. */
+/** One sale with its surrounding calls. @param number of the sale, for its reference. */
 export async function sellByCode(connection: Connection, chance: Chance, till: QrTill, number: number): Promise<void> {
   const reference = chance.pick([`Q-${number}`, `Factura ${number}`, `Mesa ${number} / barra`]);
   const sale = chance.pick(SALES)(connection, till, chance);
@@ -31,7 +30,7 @@ export async function sellByCode(connection: Connection, chance: Chance, till: Q
   await settle(connection, chance, till, sale, told);
   const query = `external_reference=${encodeURIComponent(reference)}`;
   const { body: found } = await connection.call('merchant_orders.search', 'GET', `/merchant_orders/search?${query}`);
-  const { elements } = found as { elements?: { id: number }[] | null }; // the sandbox's own form
+  const { elements } = found as { elements?: { id: number }[] | null }; // the sandbox's shape
   const [order] = elements ?? [];
   if (order !== undefined) await connection.call('merchant_orders.get', 'GET', `/merchant_orders/${order.id}`);
   await afterPayment(connection, chance, reference, null);
@@ -44,7 +43,7 @@ interface Spelling {
   method: 'POST' | 'PUT';
   target: string;
   v1: boolean;
-  /** How the till is read and cleared; null for a code of its own. */
+  /** Targets that read and clear the till; null for a dynamic code. */
   look: string | null;
   clear: string | null;
 }
@@ -100,7 +99,7 @@ async function settle(
   { clear, target }: Spelling,
   told: Answer,
 ): Promise<void> {
-  const { in_store_order_id } = Object(told.body) as { in_store_order_id?: string }; // codes of their own have one
+  const { in_store_order_id } = Object(told.body) as { in_store_order_id?: string }; // only dynamic codes have one
   const buyer =
     in_store_order_id === undefined
       ? `/pos/${connection.merchant}/${till.external_id}`
@@ -156,7 +155,7 @@ function orderBody(till: QrTill, chance: Chance, external_reference: string): Re
   };
 }
 
-/** What the sum and the decimals of its currency allow. */
+/** A price with the decimals of the currency, within the allowed sums. */
 function price({ exponent }: QrTill, chance: Chance): number {
   return exponent === 0 ? chance.between(20, 900) * 10 : chance.between(1600, 90_000) / 100;
 }

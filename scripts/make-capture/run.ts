@@ -1,4 +1,4 @@
-/** Makes a capture: Puente with capture on, the sandbox behind it, and tills that sell until it is enough. */
+/** Makes a capture: Puente with capture on, with the sandbox, and tills that sell until there are enough calls. */
 import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,23 +12,23 @@ import { sellAtTerminal } from './point-till.ts';
 import { sellByCode } from './qr-till.ts';
 
 export interface Making {
-  /** Calls of tills at least; the sales under way are brought to their end. */
+  /** Least number of till calls; sales under way are finished. */
   exchanges: number;
   output: string;
   seed: number;
-  /** Of all merchants. */
+  /** Stage of all merchants. */
   stage: 'shadow' | 'orders';
   onProgress(calls: number): void;
 }
 
 export interface Made {
-  /** As the tills counted. */
+  /** The tills' own counts. */
   counts: Counts;
-  /** The sandbox's own state at the end. */
+  /** The sandbox's state at the end. */
   state: { counts: { orders: number; payments: number }; legacy: { counts: { intents: number } } };
 }
 
-/** Five merchants of the cast, their sites, currencies and decimals. */
+/** Five test merchants with sites, currencies and decimals. */
 const SHOPS = [
   { merchant: '700100200', site: 'MLA', currency: 'ARS', exponent: 2, terminals: 3, numbers: 1_000_000 },
   { merchant: '700100300', site: 'MLB', currency: 'BRL', exponent: 2, terminals: 3, numbers: 2_000_000 },
@@ -42,7 +42,7 @@ const TILLS = [
   { external_id: 'SUC001POS002', ordinal: 2 },
 ] as const;
 
-/** Everything is in a directory that goes away; what stays is the file. */
+/** Uses a temporary directory; only the capture file remains. */
 export async function makeCapture(making: Making): Promise<Made> {
   const data_dir = mkdtempSync(join(tmpdir(), 'puente-capture-'));
   const env = {
@@ -51,7 +51,7 @@ export async function makeCapture(making: Making): Promise<Made> {
     PUENTE_OPS_PORT: '0',
     PUENTE_SANDBOX_PORT: '0',
     PUENTE_LOG_LEVEL: 'silent',
-    // Tills and Puente share this process: their work is no reason to turn one away.
+    // Tills and Puente share this process, and their work must not make Puente shed a till.
     PUENTE_LIMITS_LAG_MS: '600000',
     PUENTE_ROUTING_DEFAULT_STAGE: making.stage,
     PUENTE_MERCHANTS_CAPTURE: 'true',
@@ -65,7 +65,7 @@ export async function makeCapture(making: Making): Promise<Made> {
       const counts = await sell(app, making);
       await save(app, making.output);
       const state = await ask(`${app.sandbox?.url}/_sandbox/state`);
-      return { counts, state: (await state.json()) as Made['state'] }; // the control door's own form
+      return { counts, state: (await state.json()) as Made['state'] }; // the sandbox's shape
     } finally {
       await app.close();
     }
@@ -74,7 +74,7 @@ export async function makeCapture(making: Making): Promise<Made> {
   }
 }
 
-/** Each terminal and each point of sale is a till of its own; they sell at the same time. */
+/** Each terminal and each point of sale is a till of its own; they sell in parallel. */
 async function sell(app: App, { exchanges, seed, onProgress }: Making): Promise<Counts> {
   const counts = newCounts();
   let number = 0;
@@ -109,7 +109,7 @@ async function save(app: App, output: string): Promise<void> {
   await pipeline(exported, createWriteStream(output, { mode: 0o600 }));
 }
 
-/** @throws Error for anything but a 2xx. */
+/** @throws Error for any other status than 2xx. */
 async function ask(url: string, token?: string): Promise<Awaited<ReturnType<typeof request>>['body']> {
   const { statusCode, body } = await request(url, {
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },

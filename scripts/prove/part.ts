@@ -1,13 +1,12 @@
-/** What one part of the proof is, and what it reports at its end. */
+/** One part of the proof, and its report. */
 
 export type Say = (line: string) => void;
 
-/** One line of the summary: a promise or invariant, and how often it was broken. */
+/** One line of the summary: a promise or invariant, and its violations. */
 export interface Line {
   promise: string;
-  /** What was checked, in words. */
   what: string;
-  /** On how much. */
+  /** The number of things checked, in words. */
   count: string;
   violations: number;
 }
@@ -15,12 +14,12 @@ export interface Line {
 export interface Result {
   part: string;
   lines: Line[];
-  /** One sentence for each thing that went wrong, with the command that repeats it. */
+  /** One sentence per failure, with the command that repeats it. */
   failures: string[];
-  /** How much happened meanwhile; empty for nothing worth telling. */
+  /** Facts about the run worth printing; may be empty. */
   remarks: string[];
   took_ms: number;
-  /** All seeds that broke something, where there are seeds. */
+  /** All failing seeds, where there are seeds. */
   failing_seeds?: number[];
 }
 
@@ -28,7 +27,7 @@ export interface Options {
   from: number;
   seeds: number;
   processes: number;
-  /** Keep the smallest plan that shows each seeded bug. */
+  /** Save the smallest plan that shows each seeded bug. */
   remember: boolean;
 }
 

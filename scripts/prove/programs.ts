@@ -1,4 +1,4 @@
-/** The parts of the proof that are programs of their own: what each says at its end is the line of the table. */
+/** The parts of the proof that are separate programs; the last output of each becomes its line in the table. */
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -13,19 +13,19 @@ interface Program {
   about: string;
   promise: string;
   what: string;
-  /** The npm script, and the file it stands for. */
+  /** The npm script, and the file it runs. */
   script: string;
   file: string;
-  /** The seed stands last, where there is one. */
+  /** Arguments; the seed is last, where there is one. */
   words: string[];
-  /** What of its lines is the result, in groups. */
+  /** Matches the result in the output, in groups. */
   result: RegExp;
 }
 
-/** A program that fails says why at the end of what it writes. */
+/** A failing program prints its reason last. */
 const LAST_LINES = 8;
 
-/** What is set from outside wins. */
+/** Variables set by the caller win. */
 const asked = (name: string, usual: number): string => process.env[name] ?? String(usual);
 const drawn = (name: string): string => asked(name, randomInt(1, 1_000_000_000));
 

@@ -1,18 +1,17 @@
-/** Writes down what became of each test of a run, for the proof that has started it. */
+/** Writes the outcome of each test of a run to a file, for the proof that started it. */
 import { writeFileSync } from 'node:fs';
 import type { Reporter, TestModule } from 'vitest/node';
 
 export interface Told {
-  /** With the names of what it stands in. */
+  /** Full name, with its `describe` blocks. */
   name: string;
   state: string;
-  /** The first lines of a failure, or why it was skipped. */
+  /** The first lines of a failure, or the reason of a skip. */
   why: string;
 }
 
-/** Where it is written, as an environment variable. */
+/** Environment variable with the path of the file. */
 export const REPORT = 'PUENTE_PROOF_REPORT';
-/** The first lines of a failure say what it was. */
 const SHOWN_LINES = 6;
 
 export default class ProofReporter implements Reporter {
@@ -23,7 +22,7 @@ export default class ProofReporter implements Reporter {
       const why = result.state === 'skipped' ? (result.note ?? 'no reason given') : wordsOf(result.errors ?? []);
       return { name: test.fullName, state: result.state, why };
     });
-    // A file that can't be loaded and an error outside any test have no test of their own.
+    // A file that fails to load and an error outside any test belong to no test.
     const errors = [...modules.flatMap((module) => module.errors()), ...unhandled];
     const outside = errors.map((error): Told => ({ name: 'outside any test', state: 'failed', why: wordsOf([error]) }));
     writeFileSync(process.env[REPORT] ?? '', JSON.stringify([...told, ...outside]));

@@ -1,4 +1,4 @@
-/** The part of the proof that is the fault matrix: each row has a test that was run and passed. */
+/** The fault matrix as a part of the proof: each row has a test that ran and passed. */
 import { join } from 'node:path';
 import { readFaultTests } from '../fault-rows.ts';
 import type { Part } from './part.ts';
@@ -25,7 +25,7 @@ export const faultRows: Part = {
 
 const IDS = /\[([FPI]\d+(?: [FPI]\d+)*)\]/g;
 
-/** The rows that no test of the run shows: by its title it must have been run, and every test of the row must have passed. */
+/** Rows that the run did not prove: a row needs at least one test that names it, and all of them must have passed. */
 export function rowsWithout(ids: readonly string[], tests: readonly Told[]): string[] {
   const named = tests.flatMap(({ name, state }) =>
     [...name.matchAll(IDS)].flatMap(([, own = '']) => own.split(' ')).map((id) => ({ id, state })),

@@ -1,4 +1,4 @@
-/** Runs tests in a process of their own, and tells what became of each; every line of it is progress. */
+/** Runs tests in a process of their own and returns the outcome of each; its output lines are progress. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,18 +8,18 @@ import { runProgram } from './run-program.ts';
 
 const VITEST = join(import.meta.dirname, '..', '..', 'node_modules', 'vitest', 'vitest.mjs');
 const REPORTER = join(import.meta.dirname, 'reporter.ts');
-// A test with a night's count takes as long as it takes; hooks too.
+// Tests with nightly counts have no time limit, nor have their hooks.
 const UNLIMITED = ['--testTimeout=0', '--hookTimeout=0'];
 
 export interface Ran {
   tests: Told[];
-  /** Sentences, each with the command that repeats it; empty when everything asked for was run and passed. */
+  /** Sentences with the command that repeats each; empty when all requested tests ran and passed. */
   failures: string[];
 }
 
 /**
- * @param words files as vitest filters them, and its options.
- * @param env what the tests are asked for; part of the command that repeats them.
+ * @param words file filters and options of vitest.
+ * @param env variables of the tests; part of the command that repeats them.
  */
 export async function runTests(words: readonly string[], env: Record<string, string>, say: Say): Promise<Ran> {
   const folder = mkdtempSync(join(tmpdir(), 'puente-prove-'));
@@ -35,7 +35,7 @@ export async function runTests(words: readonly string[], env: Record<string, str
   }
 }
 
-/** A test that was asked for and skipped is one that was not run: nothing is proved by it. */
+/** A requested test that was skipped counts as a failure: it proves nothing. */
 export function failuresOf(tests: readonly Told[], code: number | null, command: string): string[] {
   const failures = tests
     .filter(({ state }) => state !== 'passed')

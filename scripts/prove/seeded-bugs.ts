@@ -1,9 +1,9 @@
-/** The part of the proof that checks the checker: each seeded bug of `docs/protocol.md` §5.4 must be found. */
+/** The part of the proof that checks the checker: it must find each seeded bug of `docs/protocol.md` §5.4. */
 import { type Caught, catchByPlan, catchBySeeds, hasPlan } from '../../test/simulation/bugs/catch.ts';
 import { type Bug, bugs } from '../../test/simulation/bugs/list.ts';
 import type { Options, Part } from './part.ts';
 
-/** Seeds that are tried for each bug; the shyest has needed about a tenth of them. */
+/** Seeds tried per bug; the rarest bug needed about a tenth of them. */
 const SEEDS_FOR_A_BUG = 20_000;
 
 export const seededBugs: Part = {
@@ -33,7 +33,7 @@ export const seededBugs: Part = {
   },
 };
 
-/** Its plan must show it too, because that is what every change is checked with. */
+/** The bug's plan must show it too, because every change is checked with the plans. */
 async function look(bug: Bug, { processes, remember }: Options): Promise<Caught> {
   const caught = await catchBySeeds(bug, SEEDS_FOR_A_BUG, processes, remember);
   if (bug.test !== null || caught.by === null) return caught;

@@ -1,15 +1,15 @@
-/** The part of the proof that is simulated: any number of shops against every invariant. */
+/** The simulated part of the proof: any number of shops against every invariant. */
 import { invariants } from '../../test/simulation/invariants.ts';
 import type { Tally } from '../../test/simulation/seeds.ts';
 import { type Outcome, runInProcesses } from '../../test/simulation/workers.ts';
 import { grouped, type Line, type Options, type Part, type Say } from './part.ts';
 
-/** Failing seeds that are shown; the others are counted, and `--json` has them all. */
+/** Failing seeds shown; the others are counted, and `--json` lists all. */
 const SHOWN = 20;
 const PROGRESS_MS = 2_000;
 const DAY_MS = 86_400_000;
 
-/** The promise of `docs/protocol.md` §2 that an invariant of §5.3 shows. */
+/** The promise of `docs/protocol.md` §2 that an invariant of §5.3 proves. */
 const PROMISES: Record<string, string> = {
   I1: 'P1 I1',
   I2: 'P2 I2',
@@ -39,7 +39,6 @@ export const simulation: Part = {
   },
 };
 
-/** A sentence for each promise that a seed broke. */
 export function shownFailures(found: Outcome['found']): string[] {
   const shown = found
     .slice(0, SHOWN)

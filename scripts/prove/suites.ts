@@ -1,10 +1,10 @@
-/** The parts of the proof that are suites of `npm test`, with the night's counts in place of those of every change. */
+/** The parts of the proof that are test suites, run with nightly counts instead of those of every change. */
 import { randomInt } from 'node:crypto';
 import { grouped, type Line, type Part, type Say } from './part.ts';
 import type { Told } from './reporter.ts';
 import { runTests } from './run-tests.ts';
 
-/** The counts of `docs/protocol.md` §5.1, column Nightly, and the tests of the promises that need no count. */
+/** The counts of `docs/protocol.md` §5.1, column Nightly, and tests of promises without a count. */
 const suites: readonly Suite[] = [
   {
     name: 'crash',
@@ -113,11 +113,11 @@ interface Suite {
   about: string;
   promise: string;
   what: string;
-  /** As vitest filters them, with the project where a file is of two (`vitest.config.ts`). */
+  /** File filters of vitest, with the project where a file is in two (`vitest.config.ts`). */
   files: string[];
   /** Environment variables that the tests read. */
   counts: Record<string, number>;
-  /** The variable of the seed, where the suite draws anything. */
+  /** Environment variable of the seed, for suites with random inputs. */
   seed?: string;
 }
 
@@ -133,7 +133,7 @@ async function runSuite(suite: Suite, say: Say): ReturnType<Part['run']> {
   return { lines: [lineOf(suite, env, tests, failures.length)], failures, remarks: [] };
 }
 
-/** What is set from outside wins, so that a part can be run smaller, or with the seed of a failure. */
+/** Variables set by the caller win, so that a part can run smaller or with the seed of a failure. */
 function environmentOf({ counts, seed }: Suite): Record<string, string> {
   const entries: [string, number][] = Object.entries(counts);
   if (seed !== undefined) entries.push([seed, randomInt(1, 2 ** 31)]);
@@ -152,7 +152,7 @@ function lineOf(
   return { promise, what, count: [countOf(tests), ...asked].join('\n'), violations };
 }
 
-/** How many passed; what was skipped is reported with its reason, because then less was proved than asked for. */
+/** Number of passed tests; skips are listed with their reason, because they prove less than was requested. */
 export function countOf(tests: readonly Told[]): string {
   const passed = tests.filter(({ state }) => state === 'passed').length;
   const skipped = tests.filter(({ state }) => state === 'skipped');

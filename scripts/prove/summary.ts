@@ -1,10 +1,10 @@
-/** The end of a proof: one table of what was promised, what was run, and what was broken. */
+/** The end of a proof: one table of promises, checks and violations. */
 import Table from 'cli-table3';
 import type { Line, Result } from './part.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Narrow enough for a terminal; a bug's sentence is long. */
+/** Narrow enough for a terminal; the sentence of a bug is long. */
 const WIDTHS = [10, 62, 30, 12];
 
 export function summaryOf(results: readonly Result[]): string {
@@ -27,13 +27,13 @@ export function summaryOf(results: readonly Result[]): string {
   ].join('\n');
 }
 
-/** P1 to P16, then what stands for all of them; lines of one promise in the order of the parts. */
+/** P1 to P16, then lines about all promises; lines of one promise in the order of the parts. */
 function byPromise(lines: readonly Line[]): Line[] {
   const first = ({ promise }: Line): number => Number(/P(\d+)/.exec(promise)?.[1] ?? Number.MAX_SAFE_INTEGER);
   return lines.toSorted((one, other) => first(one) - first(other));
 }
 
-/** The same for programs. */
+/** The summary as JSON for programs. */
 export function jsonOf(results: readonly Result[]): string {
   const violations = results.flatMap(({ lines }) => lines).reduce((sum, line) => sum + line.violations, 0);
   return JSON.stringify(

@@ -1,4 +1,4 @@
-/** Makes a screenshot small: 256 colours in place of sixteen million, which pages of text and plain areas don't miss. */
+/** Makes a screenshot small: a palette of 256 colours, enough for pages of text and plain areas. */
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]);
@@ -7,11 +7,11 @@ const MOST_COLOURS = 256;
 interface Pixels {
   width: number;
   height: number;
-  /** Three bytes a pixel: red, green, blue. */
+  /** Three bytes per pixel: red, green, blue. */
   bytes: Buffer;
 }
 
-/** @param png 8 bits a channel, RGB or RGBA without transparency, not interlaced: as Chromium takes screenshots. */
+/** @param png 8 bits per channel, RGB or opaque RGBA, not interlaced, as Chromium takes screenshots. */
 export function withPalette(png: Buffer): Buffer {
   const { width, height, bytes } = pixelsOf(png);
   const counts = new Map<number, number>();
@@ -21,13 +21,13 @@ export function withPalette(png: Buffer): Buffer {
   }
   const palette = paletteOf(counts);
   const nearest = new Map([...counts.keys()].map((colour) => [colour, nearestOf(palette, colour)]));
-  const lines = Buffer.alloc(height * (width + 1)); // each line begins with its filter, which is none
+  const lines = Buffer.alloc(height * (width + 1)); // each line begins with its filter, 0 for none
   for (let pixel = 0; pixel < width * height; pixel++)
     lines[pixel + Math.floor(pixel / width) + 1] = nearest.get(bytes.readUIntBE(pixel * 3, 3)) ?? 0;
   const head = Buffer.alloc(13);
   head.writeUInt32BE(width, 0);
   head.writeUInt32BE(height, 4);
-  head.set([8, 3], 8); // bits, and a palette
+  head.set([8, 3], 8); // bits per pixel, colour type palette
   const colours = Buffer.concat(
     palette.map((colour) => Buffer.from([colour >> 16, (colour >> 8) & 255, colour & 255])),
   );
@@ -40,7 +40,7 @@ export function withPalette(png: Buffer): Buffer {
   return Buffer.concat([SIGNATURE, ...parts]);
 }
 
-/** The most frequent colours, but of those that are nearly the same one alone: shades of letters would fill it. */
+/** The most frequent colours, without near duplicates: shades of letters would fill the palette. */
 function paletteOf(counts: Map<number, number>): number[] {
   const frequent = [...counts].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]).map(([colour]) => colour);
   for (let apart = 0; ; apart += 8) {
@@ -60,7 +60,7 @@ function nearestOf(palette: readonly number[], colour: number): number {
   return best;
 }
 
-/** Squared; 0 for the same. */
+/** Squared distance; 0 for equal colours. */
 function distance(a: number, b: number): number {
   const of = (shift: number): number => ((a >> shift) & 255) - ((b >> shift) & 255);
   return of(16) ** 2 + of(8) ** 2 + of(0) ** 2;
@@ -85,7 +85,7 @@ function pixelsOf(png: Buffer): Pixels {
   return { width, height, bytes };
 }
 
-/** Takes back what each line was written as the difference of (PNG specification, section 9). */
+/** Reverses the filter of each line (PNG specification, section 9). */
 function unfiltered(raw: Buffer, size: number, channels: number): Buffer {
   const rows = raw.length / (size + 1);
   const out = Buffer.alloc(rows * size);

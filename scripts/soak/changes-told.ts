@@ -1,4 +1,4 @@
-/** I6: notices are exactly the changes of the sales: all of it, and nothing else. */
+/** I6: the notices are exactly the changes of the sales. */
 import { type Books, type Finding, HARMLESS, orderOf, PAID } from './cross-books.ts';
 import type { BookedOrder, LinkFacts } from './history.ts';
 
@@ -26,7 +26,7 @@ function isEnd(notice: string): boolean {
   return /^(point|merchant_order) .* (FINISHED|ERROR|CANCELED|closed|expired)$/.test(notice);
 }
 
-/** What no row of ours ends with is legacy's own news. */
+/** A notice without a row of Puente's is legacy's own. */
 function isUntrue(notice: string, end: string | undefined): boolean {
   return end !== undefined && notice !== end;
 }
@@ -35,7 +35,7 @@ function pointNotices({ legacy_id, legacy_state }: LinkFacts): string[] {
   return ANNOUNCED.has(legacy_state) ? [`point ${legacy_id} ${legacy_state}`] : [];
 }
 
-/** Every end of a merchant order as a webhook, which tells it, and every payment; both as IPN and as webhook. */
+/** Terminal merchant orders, by webhooks, which hold their state; and payments, by both IPN and webhook. */
 function qrNotices({ merchant_order_id }: LinkFacts, { status, payment_id }: BookedOrder): string[] {
   const end = PAID.has(status) ? ['closed'] : HARMLESS.has(status) ? ['expired'] : [];
   const paid = PAID.has(status) && payment_id !== null ? [`payment ${payment_id} `] : [];

@@ -1,7 +1,7 @@
-/** The facts of a soak, looked up from every side. */
+/** The facts of a soak, indexed for comparison. */
 import type { BookedOrder, History, LinkFacts, SaleFacts } from './history.ts';
 
-/** What has been looked at, and what of it was wrong. */
+/** Number of things checked, and the violations among them. */
 export interface Finding {
   looked_at: number;
   violations: string[];
@@ -9,10 +9,10 @@ export interface Finding {
 
 export interface Books extends History {
   order: Map<string, BookedOrder>;
-  /** By merchant and the reference that was sent. */
+  /** By merchant and sent reference. */
   ordersOf: Map<string, BookedOrder[]>;
   link: Map<string, LinkFacts>;
-  /** By merchant and the till's own reference. */
+  /** By merchant and the till's reference. */
   linksOf: Map<string, LinkFacts[]>;
   acknowledged: SaleFacts[];
   told_of: Set<string>;
@@ -20,12 +20,11 @@ export interface Books extends History {
   is_canceled: Set<string>;
 }
 
-/** Orders that cost nobody anything and hold nothing. */
+/** Orders that charged no money and block nothing. */
 export const HARMLESS = new Set(['canceled', 'expired', 'failed']);
-/** Orders that were paid, refunded or not. */
 export const PAID = new Set(['processed', 'refunded']);
 const IN_DOUBT = new Set(['SENDING', 'IN_DOUBT']);
-/** A create that never showed is given up and reported so long after its order could be paid (`docs/protocol.md` §3.7). */
+/** A create that never appeared is given up and reported this long after its expiry (`docs/protocol.md` §3.7). */
 const LOST_AFTER_MS = 5 * 60_000;
 
 export function openBooks(history: History): Books {
@@ -43,7 +42,7 @@ export function openBooks(history: History): Books {
   };
 }
 
-/** A sale's acknowledged links; none when legacy took it. */
+/** A sale's acknowledged links; none for a sale at legacy. */
 export function toldLinks({ link, linksOf }: Books, sale: SaleFacts): LinkFacts[] {
   if (sale.kind === 'point') return sale.ids.flatMap((id) => link.get(id) ?? []);
   return (linksOf.get(`${sale.merchant} ${sale.reference}`) ?? []).filter((one) => one.client_answer === 'maybe');
@@ -61,8 +60,8 @@ export function isCarried({ database }: Books): (sale: SaleFacts) => boolean {
 }
 
 /**
- * A first try was spoiled, and each replay is refused: no order exists, which only time can prove, because a 4xx to a
- * replay settles nothing (`docs/protocol.md` §3.5).
+ * The first attempt was spoiled and each replay is refused: no order exists. Only time can prove that, because a 4xx to
+ * a replay settles nothing (`docs/protocol.md` §3.5).
  */
 export function isRightlyInDoubt(books: Pick<Books, 'ordersOf' | 'database'>, link: LinkFacts): boolean {
   if (!IN_DOUBT.has(link.state) || link.client_answer === 'maybe') return false;

@@ -1,4 +1,4 @@
-/** What an outsider reads in the server's file, while it runs or after it has ended. */
+/** Facts read from the server's database file, while it runs or after it has ended. */
 import Database from 'better-sqlite3';
 import type { Database as Facts, LinkFacts } from './history.ts';
 
@@ -21,7 +21,7 @@ export function readFacts(path: string): Facts {
   }));
 }
 
-/** What is not over, in words, and the creates in doubt, which may have a reason to be; both empty when the server is quiet. */
+/** Pending work in words, and creates in doubt, which may be right; both empty when the server is quiet. */
 export function readWaiting(path: string): { waiting: string[]; in_doubt: LinkFacts[] } {
   return withReader(path, (reader) => ({
     waiting: waitingOf(reader),
@@ -29,7 +29,7 @@ export function readWaiting(path: string): { waiting: string[]; in_doubt: LinkFa
   }));
 }
 
-/** `ok`, or what SQLite finds wrong with the file. */
+/** `ok`, or the damage that SQLite finds in the file. */
 export function checkFile(path: string): string {
   return withReader(path, (reader) => String(reader.pragma('integrity_check', { simple: true })));
 }
@@ -55,7 +55,7 @@ function waitingOf(reader: Reader): string[] {
   });
 }
 
-/** The subject of a line, and the order that a settlement names. */
+/** Subjects of audit lines, and orders named by settlements. */
 function reportedOf(reader: Reader): string[] {
   const lines = reader.prepare<[], { subject: string; detail: string }>('SELECT subject, detail FROM audit').all();
   return lines.flatMap(({ subject, detail }) => {

@@ -1,30 +1,30 @@
-/** Judges whether a measure stayed flat: the slope after warm-up against what is allowed an hour and what is only noise. */
+/** Judges whether a measure stayed flat: its slope after warm-up against the allowed change per hour and the noise. */
 
-/** One look at the server. */
+/** One sample of the server. */
 export interface Sample {
-  /** Seconds since the load began. */
+  /** Seconds since the start of the load. */
   at_s: number;
-  /** The server has collected all its garbage since the look before. */
+  /** The server has run a full garbage collection since the previous sample. */
   is_collected: boolean;
-  /** Caches with a bound are full: what memory takes from here on, it keeps. */
+  /** Bounded caches are full, so later growth of memory is no cache filling. */
   is_warm: boolean;
-  /** The load has ended, and nothing waits any more. */
+  /** The load has ended and no work is pending. */
   is_at_rest: boolean;
   values: Readonly<Record<string, number>>;
 }
 
 /**
- * How a measure is judged. `floor`: what is left right after a collection may not rise, because between two of them it is a
- * saw. `level`: its middle may not rise. `most`: no sample may be above the limit. `typical`: half of them may not.
- * `rest`: once the load has ended there may be no more of it than while it began, because during it there are as many as
- * calls are under way, which is up to the machine. `told`: shown, never judged.
+ * Rule for a measure. `floor`: the lowest values, right after collections, may not rise, because memory between two
+ * collections is a sawtooth. `level`: the median may not rise. `most`: no sample may exceed the limit. `typical`: half
+ * of the samples may not. `rest`: after the load it may not exceed its value at the start, because under load it
+ * follows the calls under way, which depend on the machine. `told`: shown, never judged.
  */
 export type Judgement =
   | {
       by: 'floor' | 'level';
       per_hour: number;
       noise: number;
-      /** Counts only once caches are full. */
+      /** Only samples with full caches count. */
       once_warm: boolean;
     }
   | { by: 'most' | 'typical'; limit: number }
@@ -33,9 +33,9 @@ export type Judgement =
 
 export interface Measure {
   name: string;
-  /** Of its value in a sample. */
+  /** Key in a sample's values. */
   value: string;
-  /** What its values are divided by to be shown, and the word for that. */
+  /** Divisor for display, and the word for the unit. */
   unit: { size: number; word: string };
   judgement: Judgement;
 }
@@ -43,33 +43,34 @@ export interface Measure {
 export interface Trend {
   name: string;
   unit: string;
-  /** In the measure's unit: the first and the last block of what is judged; at the end the highest value for `most`. */
+  /** In the measure's unit: first and last judged block; for `most` the end is the highest value. */
   start: number;
   end: number;
-  /** Change in an hour, in the measure's unit; null where none is judged. */
+  /** Change per hour in the measure's unit; null where none is judged. */
   slope_per_hour: number | null;
-  /** The least slope that a run of this length can tell from noise, in the measure's unit; null where none is judged. */
+  /** Smallest slope that a run of this length can tell from noise, in the measure's unit; null where none is judged. */
   resolution_per_hour: number | null;
   verdict: 'flat' | 'within' | 'told' | 'too short' | 'rises' | 'too high';
 }
 
-/** The first third warms up: caches fill, code is compiled, pools open. */
+/** The first third is warm-up: caches fill, code is compiled, pools open. */
 const WARM_UP_SHARE = 1 / 3;
-/** Blocks of what is judged: enough for a slope that one odd block can't bend. */
+/** Enough blocks that one odd block cannot bend the slope. */
 const MOST_BLOCKS = 12;
-/** Fewer have no slope. */
+/** Fewer blocks give no slope. */
 const LEAST_BLOCKS = 4;
 /**
- * A block of a floor holds a tooth of every saw, where the run is long enough for so many blocks. What is bounded in two halves is one too (`proxy/recent.ts`): it grows until a
- * half is full, and its other half goes at once, however often garbage is collected.
+ * In a run long enough for that many blocks, a floor block holds a whole tooth of each sawtooth. A cache bounded in two
+ * halves is one (`proxy/concurrency.ts`): it grows until one half is full, then drops the other, whenever garbage is
+ * collected.
  */
 const FLOOR_BLOCK_S = 600;
-/** So long a run has to be for memory to be warm, at the usual rate. */
+/** Length from which memory is warm at the usual rate. */
 const JUDGED_FROM_MIN = 60;
-/** A block of a level is longer than a burst of calls. */
+/** Longer than a burst of calls. */
 const LEVEL_BLOCK_S = 25;
 
-/** @param looks of the whole load, oldest first, and one at rest. */
+/** @param looks samples of the whole load, oldest first, and one at rest. */
 export function trendOf(measure: Measure, looks: readonly Sample[]): Trend {
   const { name, unit, judgement } = measure;
   if (judgement.by === 'rest') return restOf(measure, judgement, looks);
@@ -98,7 +99,7 @@ export function trendOf(measure: Measure, looks: readonly Sample[]): Trend {
   };
 }
 
-/** What was there as the load began, against what is left of it. */
+/** Compares the value at the start of the load with the value at rest. */
 function restOf({ name, value, unit }: Measure, { noise }: { noise: number }, looks: readonly Sample[]): Trend {
   const first = looks.filter(({ at_s }) => at_s <= LEVEL_BLOCK_S).map(({ values }) => values[value] ?? Number.NaN);
   const start = median(first);
@@ -115,12 +116,12 @@ function restOf({ name, value, unit }: Measure, { noise }: { noise: number }, lo
   };
 }
 
-/** Whether a run of so many minutes may not pass for this measure: a long one that could not judge it has shown nothing. */
+/** Whether this measure fails a run of so many minutes: a long run that could not judge it has shown nothing. */
 export function isBroken({ verdict }: Trend, minutes: number): boolean {
   return verdict === 'rises' || verdict === 'too high' || (verdict === 'too short' && minutes >= JUDGED_FROM_MIN);
 }
 
-/** What counts of a measure: after the warm-up, but a limit holds all the time; and where its floor is, after collections. */
+/** Points that count: after warm-up (a limit counts always), and for a floor only after collections. */
 function pointsOf({ value, judgement }: Measure, samples: readonly Sample[]): Point[] {
   const end_s = samples.at(-1)?.at_s ?? 0;
   const from_s = judgement.by === 'most' ? 0 : end_s * WARM_UP_SHARE;
@@ -140,7 +141,7 @@ function verdictOf(
   { blocks, per_hour, hours, highest }: { blocks: number; per_hour: number; hours: number; highest: number },
 ): Trend['verdict'] {
   if (judgement.by === 'told') return 'told';
-  // What was never seen is not within anything.
+  // A value that was never seen is not within a limit.
   if ('limit' in judgement) return highest >= 0 && highest <= judgement.limit ? 'within' : 'too high';
   if (blocks < LEAST_BLOCKS) return 'too short';
   const rises = per_hour > judgement.per_hour && per_hour * hours > judgement.noise;
@@ -152,7 +153,7 @@ interface Point {
   value: number;
 }
 
-/** The lowest point of each. */
+/** The lowest point of each block. */
 function floorBlocks(points: readonly Point[]): Point[] {
   const lowest = (block: readonly Point[]): Point[] =>
     block.toSorted((one, other) => one.value - other.value).slice(0, 1);
@@ -168,12 +169,12 @@ function levelBlocks(points: readonly Point[]): Point[] {
   }));
 }
 
-/** Seconds. */
+/** Duration in seconds. */
 function lengthOf(points: readonly Point[]): number {
   return (points.at(-1)?.at_s ?? 0) - (points[0]?.at_s ?? 0);
 }
 
-/** Equally long in time; one without a point is left out. */
+/** Blocks of equal duration, without those that have no point. */
 function blocksOf(points: readonly Point[], count: number): Point[][] {
   const from_s = points[0]?.at_s ?? 0;
   const block_s = lengthOf(points) / count;
@@ -183,7 +184,7 @@ function blocksOf(points: readonly Point[], count: number): Point[][] {
   );
 }
 
-/** Theil and Sen: the median of the slopes between all pairs, a second. */
+/** Theil–Sen estimator: the median slope of all pairs, per second. */
 function slopeOf(points: readonly Point[]): number {
   const slopes = points.flatMap((one, index) =>
     points.slice(index + 1).map((other) => (other.value - one.value) / (other.at_s - one.at_s)),

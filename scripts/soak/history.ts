@@ -1,62 +1,60 @@
-/** What the judge of a soak is handed: the tills' log, the upstream's books, the receivers' log, and the database. */
+/** The input of the soak's judge: the tills' log, upstream's books, the receivers' log, and the database. */
 
-/** One sale as its till wanted it, however often the till asked for it. */
+/** One sale as its till wanted it, with all its retries. */
 export interface SaleFacts {
   merchant: string;
-  /** A static one, or a hybrid, holds its counter and is taken away by the next; a dynamic one is not. */
+  /** `static` includes hybrid: it blocks its counter, and the next sale replaces it. A `dynamic` one does not. */
   kind: 'point' | 'static' | 'dynamic';
-  /** The till's own, never used twice by one merchant. */
+  /** The till's reference, used once per merchant. */
   reference: string;
-  /** Minor units of the merchant's currency; null for a body that tells no sum. */
+  /** Minor units of the merchant's currency; null for a body without a sum. */
   amount_minor: number | null;
-  /** One for each create; 0 when no answer came. */
+  /** One per create; 0 for no answer. */
   statuses: number[];
-  /** Legacy ids of 2xx answers of the Point API. */
+  /** Legacy ids in 2xx answers of the Point API. */
   ids: string[];
 }
 
-/** A read of one thing by its legacy id; what began after another had ended may not be older. */
+/** A read by legacy id; a read that began after another had ended may not return an older state. */
 export interface ReadFacts {
-  /** Intent id, or `merchant_order:<id>`. */
   subject: string;
   state: string;
-  /** Ticks of the tills' own clock. */
+  /** Ticks of the tills' shared clock. */
   began: number;
   ended: number;
 }
 
-/** What cashiers asked back of one payment. */
+/** Refunds requested for one payment. */
 export interface RefundFacts {
   payment_id: string;
-  /** Sum that answers confirmed, minor units. */
+  /** Sum confirmed by answers, minor units. */
   told_minor: number;
-  /** Requests whose outcome, or whose sum, the till does not know. */
+  /** Requests whose outcome or sum the till does not know. */
   open: number;
 }
 
-/** An order in the upstream's books. */
 export interface BookedOrder {
   id: string;
   merchant: string;
   reference: string;
   amount_minor: number;
   status: string;
-  /** Says who canceled. */
+  /** Status detail, which names the party that canceled. */
   detail: string | null;
   payment_id: string | null;
   refunded_minor: number;
 }
 
-/** What only the upstream knows; collected in its own process. */
+/** Facts from upstream's process. */
 export interface Books {
   orders: BookedOrder[];
-  /** Webhooks that were answered 2xx, as `<order> <action>`. */
+  /** Webhooks answered 2xx, as `<order> <action>`. */
   taken: string[];
   /** POSTs to `/v1/orders` by idempotency key. */
   tries: [key: string, count: number][];
-  /** Calls of all kinds that reached the upstream. */
+  /** All calls that reached upstream. */
   calls: number;
-  /** Faults that acted, by kind. */
+  /** Faults that took effect, by kind. */
   faults: Record<string, number>;
 }
 
@@ -66,7 +64,7 @@ export interface LinkFacts {
   family: 'point' | 'qr';
   unit: string;
   slot: string | null;
-  /** Null where it is covered on disk, because its digits could be a card's; nobody outside can read it then. */
+  /** Null where it is covered on disk because its digits could be a card's; the soak cannot read it then. */
   reference_sent: string | null;
   client_reference: string | null;
   idempotency_key: string;
@@ -77,27 +75,26 @@ export interface LinkFacts {
   payment_id: string | null;
   merchant_order_id: number | null;
   legacy_state: string;
-  /** Epoch ms: when the order could not be paid any more, and the last change of the row. */
+  /** Epoch ms: expiry of the order, and last change of the row. */
   expires_at: number;
   updated_at: number;
 }
 
-/** What an outsider reads in the file. */
+/** Facts that the soak reads from the database file. */
 export interface Database {
-  /** Epoch ms. */
   read_at: number;
   links: LinkFacts[];
-  /** Creates that were proxied to legacy. */
+  /** Creates proxied to legacy. */
   carried: { merchant_id: string; legacy_id: string | null; client_reference: string | null }[];
-  /** Events in the inbox, as `<order> <action>`, with what became of them. */
+  /** Events in the inbox, as `<order> <action>`, with their state. */
   events: { event: string; state: string }[];
-  /** What is not over and should be, in words. */
+  /** Work that should have ended, in words. */
   waiting: string[];
-  /** Legacy ids and order ids that audit lines name. */
+  /** Legacy ids and order ids named by audit lines. */
   reported: string[];
 }
 
-/** A read at the end, next to what the books say. */
+/** A final read, compared with the books. */
 export interface LastRead {
   legacy_id: string;
   status: number;
@@ -108,17 +105,17 @@ export interface History {
   sales: SaleFacts[];
   reads: ReadFacts[];
   refunds: RefundFacts[];
-  /** Legacy ids that a till asked to cancel. */
+  /** Legacy ids that a till canceled. */
   canceled: string[];
-  /** Deliveries that a receiver took, as `<topic> <id> <state>`; no state where the notice tells none. */
+  /** Acknowledged deliveries, as `<topic> <id> <state>`; no state where the notice has none. */
   told: string[];
   books: Books;
   database: Database;
   last_reads: LastRead[];
-  /** A last create on every unit that was used. */
+  /** A final create on every used unit. */
   probes: { unit: string; status: number }[];
-  /** What was not over in time at the end, in words. */
+  /** Work that had not ended in time, in words. */
   unsettled: string[];
-  /** What was found wrong with the process and its file, in words: its check, its audit chain, its end. */
+  /** Faults of the process and its file, in words: integrity check, audit chain, exit code. */
   house: string[];
 }

@@ -1,6 +1,6 @@
 /**
- * The judge of a soak: the tills' log × the upstream's books × the receivers' log × the database, by the invariants of
- * `docs/protocol.md` §5.3. It knows nothing of Puente's code; the two APIs' states are written out once more here.
+ * The judge of a soak: compares tills' log, upstream's books, receivers' log and database by the invariants of
+ * `docs/protocol.md` §5.3. It imports no code of Puente; the states of both APIs are written out again here.
  */
 import { changesTold } from './changes-told.ts';
 import {
@@ -18,15 +18,15 @@ import type { BookedOrder, History, LinkFacts, SaleFacts } from './history.ts';
 import { readsInOrder } from './reads-in-order.ts';
 
 export interface Ruling {
-  /** As in `docs/protocol.md` §5.3; `house` is the process and its file. */
+  /** Number in `docs/protocol.md` §5.3; `house` is the process and its file. */
   invariant: string;
   says: string;
-  /** How many things were looked at. */
+  /** Number of things checked. */
   looked_at: number;
   violations: string[];
 }
 
-/** Every invariant that a soak can see, in their order. */
+/** Checks every invariant that a soak can observe, in order. */
 export function judge(history: History): Ruling[] {
   const books = openBooks(history);
   return RULES.map(([invariant, says, rule]) => ({ invariant, says, ...rule(books) }));
@@ -48,7 +48,9 @@ const RULES: readonly [string, string, (books: Books) => Finding][] = [
   ['house', 'the file and the audit chain are whole, and the process ended cleanly', houseInOrder],
 ];
 
-/** `docs/field-notes.md` Spec Versioning: what a till sees of an order, with the policy that a declined payment is an ERROR. */
+/**
+ * `docs/field-notes.md` Spec Versioning: an order's intent state, with the policy that a declined payment is an ERROR.
+ */
 const INTENT_STATE: Readonly<Record<string, string>> = {
   created: 'OPEN',
   at_terminal: 'ON_TERMINAL',
@@ -62,7 +64,7 @@ const HOLDS_UNIT = new Set(['SENDING', 'IN_DOUBT', 'LIVE']);
 /** `docs/protocol.md` §5.3, I15. */
 const MOST_TRIES = 3;
 const MOST_TRIES_IN_ALL = 1.1;
-/** A handful of creates proves no share. */
+/** Fewer creates prove no share. */
 const LEAST_CREATES = 100;
 
 function acknowledgedResolve(books: Books): Finding {
@@ -84,7 +86,7 @@ function acknowledgedResolve(books: Books): Finding {
   return { looked_at: books.acknowledged.length, violations };
 }
 
-/** On a till's own code the next sale takes the one before away, so only the others can tell. */
+/** On a till's printed code the next sale replaces the one before, so this shows only for the other kinds. */
 function isTakenAway(books: Books, kind: SaleFacts['kind'], link: LinkFacts, order: BookedOrder): boolean {
   if (kind === 'static' || order.detail !== 'canceled_by_api') return false;
   return !books.is_canceled.has(link.legacy_id) && !books.is_reported.has(link.legacy_id);
@@ -213,7 +215,7 @@ function unitsFree(books: Books): Finding {
   return { looked_at: probes.length, violations: [...doubled, ...shut] };
 }
 
-/** A create whose till was answered an error is finished later, at a pace of its own: only answered ones count. */
+/** A create answered with an error is finished later at its own pace, so only acknowledged ones count. */
 function triesBounded({ books, database }: Books): Finding {
   const answered = new Set(
     database.links.filter((link) => link.client_answer === 'maybe').map((link) => link.idempotency_key),

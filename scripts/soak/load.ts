@@ -1,4 +1,4 @@
-/** The load: terminals and points of sale of five shops that sell at the same time, at a rate, until they are stopped. */
+/** The load: terminals and points of sale of five shops sell in parallel, at a rate, until stopped. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Chance, seeded } from '../make-capture/chance.ts';
 import type { Connection } from '../make-capture/counter.ts';
@@ -8,7 +8,9 @@ import { rareCalls } from './rare-calls.ts';
 import { type Doors, loggedConnection } from './till-connection.ts';
 import { isOk, type Shop, type TillLog } from './till-log.ts';
 
-/** Five merchants of the cast; `stage` is where their work goes, `qr` their QR work (orders know no QR in Mexico), `numbers` the internal numbers of their points of sale. */
+/**
+ * Five test merchants: `stage` and `qr` are their stages (orders have no QR in Mexico), `numbers` their first numbers.
+ */
 export const SHOPS = [
   {
     merchant: '700100200',
@@ -63,18 +65,18 @@ export const SHOPS = [
 ] as const;
 
 const COUNTERS = ['SUC001POS001', 'SUC001POS002'] as const;
-/** Of the first shop, for what everyday tills leave out; the sandbox numbers the points of sale of a merchant from 1. */
+/** Units of the first shop for rare calls; the sandbox numbers a merchant's points of sale from 1. */
 const RARE = { device: terminal(3), pos: 'SUC002POS001', pos_number: 1_000_003, currency: 'ARS' } as const;
 /** More than any shop uses. */
 export const EXTRA_TERMINALS = 5;
 
 export interface Load {
-  /** No new sale; resolves when the sales under way have ended. */
+  /** Starts no new sale; resolves when the sales under way have ended. */
   stop(): Promise<void>;
   sales(): number;
-  /** A till's connection of a merchant, e.g. for its receiver. @throws Error for a merchant without a shop. */
+  /** A merchant's till connection, e.g. for its receiver. @throws Error for a merchant without a shop. */
   connectionOf(merchant: string): Connection;
-  /** A last sale on every unit, taken away again; `status` of each create. */
+  /** A final sale on every unit, removed again; `status` of each create. */
   probe(): Promise<{ unit: string; status: number }[]>;
 }
 
@@ -98,7 +100,7 @@ export function startLoad(
       const connection = connect(shop, chance);
       return async (sale: number) => {
         await sellAtTerminal(connection, chance, terminal(nth), sale);
-        // A sale whose answer was lost, or that was declined, holds the terminal until somebody ends it there.
+        // A sale with a lost answer or a declined card blocks the terminal until a person ends it there.
         const way = chance.pick(['pay', 'cancel'] as const);
         await connection.act(`/terminals/${shop.merchant}/${terminal(nth)}/${way}`);
       };
@@ -122,7 +124,7 @@ export function startLoad(
       await pause(Math.max(0, next_ms - performance.now()), null, { signal: stopped.signal }).catch(() => undefined);
       if (isOver) return;
       await sell(++number);
-      // Who is late sells at once, and doesn't make up for what was missed.
+      // A late seller sells at once and does not make up for missed sales.
       next_ms = Math.max(next_ms + period_ms, performance.now());
     }
   };

@@ -1,21 +1,21 @@
-/** What a process holds in memory, by what holds it. */
+/** Memory of a process, by owner. */
 import { readFileSync } from 'node:fs';
 
-/** V8 asks for its pages below it, at random; the C library's and the kernel's own lie above (`GetRandomMmapAddr`, x64). */
+/** V8 maps its pages at random addresses below; the C library and the kernel map above (`GetRandomMmapAddr`, x64). */
 const PAGES_OF_V8_BELOW = 2 ** 46;
 const MAPPING = /^([0-9a-f]+)-[0-9a-f]+ (\S{4}) \S+ \S+ \S+ *(.*)$/;
 const RESIDENT = /^(?:Vm)?R(?:ss|SS):\s+(\d+) kB$/m;
 
-/** @returns bytes. @throws Error when the process is gone, as the other one does. */
+/** @returns resident bytes. @throws Error when the process is gone, as `nativeBytes` does. */
 export function residentBytes(pid: number): number {
   return residentIn(readFileSync(`/proc/${pid}/status`, 'utf8'));
 }
 
 /**
- * What SQLite, sockets and buffers have allocated: memory neither of a JavaScript heap nor of a file nor of compiled code.
- * V8 keeps pages that it does not use for a while and counts them to no heap, so that resident memory less its heaps is no
- * measure of it. The process can't map memory while its maps are read, some milliseconds.
- * @returns bytes that are in memory now.
+ * Memory allocated by SQLite, sockets and buffers: not the JavaScript heap, files or compiled code. V8 keeps unused
+ * pages for a while outside its heap counts, so resident memory minus the heaps is no measure of it. Reading the maps
+ * blocks the process for some milliseconds.
+ * @returns resident bytes.
  */
 export function nativeBytes(pid: number): number {
   const maps = readFileSync(`/proc/${pid}/smaps`, 'utf8').split(/\n(?=[0-9a-f]+-)/);

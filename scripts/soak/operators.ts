@@ -1,28 +1,28 @@
-/** The operators: settings of the shops at the start, looks at everything while the load runs, and what is asked of them at the end. */
+/** The operators: they set up the shops, read all views while the load runs, and run the final calls. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Chance } from '../make-capture/chance.ts';
 import { sendOrLose } from './till-connection.ts';
 import { isOk } from './till-log.ts';
 
 export interface Operators {
-  /** A call on the ops door. @throws Error for anything but a 2xx. */
+  /** A call on the ops door. @throws Error for any other status than 2xx. */
   ask(method: string, path: string, body?: unknown): Promise<unknown>;
-  /** Where a merchant's work and its notices go. */
+  /** Sets a merchant's stages and notice URL. */
   setUp(shop: Routed, notice_url: string): Promise<void>;
-  /** Looks around until it is stopped; unanswered looks are reported. */
+  /** Reads views until stopped; returns the reads that were not answered. */
   lookAround(chance: Chance, merchants: readonly [string, ...string[]]): { stop(): Promise<string[]> };
 }
 
 interface Routed {
   merchant: string;
   stage: string;
-  /** Of its QR work. */
+  /** Stage of its QR work. */
   qr: string;
 }
 
-/** Between two looks of an office full of people. */
+/** Pause between two reads, as of an office full of people. */
 const LOOK_EVERY_MS = 500;
-/** Reports of so much of the past are as large at the end of a soak as at its begin. */
+/** A fixed period, so reports are as large at the end of a soak as at its start. */
 const REPORT_OF_MS = 60_000;
 
 export function startOperators(ops_url: string, token: string): Operators {
@@ -54,7 +54,7 @@ export function startOperators(ops_url: string, token: string): Operators {
         while (!stopped.signal.aborted) {
           const path = lookOf(chance, merchants);
           const { status } = await call('GET', path);
-          // Nobody knows yet what nobody has sold.
+          // 404 is right before a merchant's first sale.
           if (!isOk(status) && status !== 404) refused.push(`GET ${path} was answered ${status}`);
           await pause(LOOK_EVERY_MS, null, { signal: stopped.signal }).catch(() => undefined);
         }

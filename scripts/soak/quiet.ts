@@ -1,4 +1,4 @@
-/** The end of a soak: trouble off, everything that waits is seen to, time runs out for what nobody paid, and the books are laid open. */
+/** The end of a soak: faults off, pending work finishes, unpaid orders expire, and all facts are collected. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { seeded } from '../make-capture/chance.ts';
 import { checkFile, readFacts, readWaiting } from './database.ts';
@@ -7,23 +7,22 @@ import type { Load } from './load.ts';
 import type { Stand } from './stand.ts';
 import type { TillLog } from './till-log.ts';
 
-/** Recovery, settlement and looks at open orders take some seconds; an event that could not be read waits up to a minute. */
+/** Recovery, settlement and polls of open orders take seconds; an event that could not be read waits up to a minute. */
 const QUIET_LIMIT_MS = 120_000;
-/** How often an operator has failed notices sent again: the contract would wait 15 minutes for each of their turns. */
+/** Interval at which an operator replays failed notices; the contract would wait 15 minutes between attempts. */
 const SEE_TO_EVERY_MS = 5_000;
 const LOOK_EVERY_MS = 200;
-/** Beyond the first resending of webhooks and the lifetime of orders, both 15 minutes of the upstream's time. */
+/** Longer than the first resend of webhooks and the lifetime of orders, both 15 minutes of upstream's time. */
 const LATER_MS = 16 * 60_000;
-/** Sales read once more at the end; the database is compared whole. */
+/** Sales read again at the end; the database is compared as a whole. */
 const MOST_READS = 2_000;
 const READS_AT_ONCE = 4;
 
 export interface Ending {
   seed: number;
-  /** Epoch ms, before the first notice. */
   started_at: number;
   onProgress(line: string): void;
-  /** Nothing waits any more, and nobody asks for anything. */
+  /** Called when no work is pending and no calls arrive. */
   atRest(): Promise<void>;
 }
 
@@ -56,7 +55,7 @@ export async function layOpen(stand: Stand, load: Load, log: TillLog, ending: En
   };
 }
 
-/** @returns what was not over in time. */
+/** @returns the work that had not ended in time. */
 async function untilQuiet(
   stand: Stand,
   { started_at, onProgress }: Ending,
@@ -83,7 +82,7 @@ async function replayNotices({ operators }: Stand, started_at: number): Promise<
   await operators.ask('POST', '/api/notices/replay', { ...window, reason: 'receivers work again' });
 }
 
-/** Whether each create in doubt was tried again since then, and the upstream still has no order of it. */
+/** Whether each create in doubt was retried since then and upstream still has no order for it. */
 async function areRefused(stand: Stand, in_doubt: readonly LinkFacts[], since: number): Promise<boolean> {
   if (in_doubt.some(({ updated_at }) => updated_at < since)) return false;
   if (in_doubt.length === 0) return true;
@@ -92,7 +91,7 @@ async function areRefused(stand: Stand, in_doubt: readonly LinkFacts[], since: n
   return in_doubt.every(({ merchant_id, reference_sent }) => !made.has(`${merchant_id} ${reference_sent}`));
 }
 
-/** What tills read now, of a sample of all sales with an order. */
+/** Reads a sample of all sales with an order, as tills do. */
 async function readAgain(load: Load, { links }: Database, orders: BookedOrder[], seed: number): Promise<LastRead[]> {
   const known = new Set(orders.map(({ id }) => id));
   const chance = seeded(seed + 5);
@@ -115,17 +114,17 @@ async function readOne(
   if (family === 'point') {
     const target = `/point/integration-api/payment-intents/${legacy_id}`;
     const { status, body } = await connection.call('point.get_intent', 'GET', target);
-    return { legacy_id, status, state: (Object(body) as { state?: unknown }).state }; // only compared, never trusted
+    return { legacy_id, status, state: (Object(body) as { state?: unknown }).state }; // only compared
   }
   const target = `/merchant_orders/${merchant_order_id}`;
   const { status, body } = await connection.call('merchant_orders.get', 'GET', target);
-  return { legacy_id, status, state: (Object(body) as { order_status?: unknown }).order_status }; // as above
+  return { legacy_id, status, state: (Object(body) as { order_status?: unknown }).order_status }; // only compared
 }
 
-/** The audit chain, a clean stop, and the file afterwards. */
+/** Checks the audit chain, stops the server, and checks the file. */
 async function endServer({ child, database, operators }: Stand): Promise<string[]> {
   const wrong: string[] = [];
-  const chain = Object(await operators.ask('GET', '/api/audit/verify')) as { intact?: boolean; broken?: unknown }; // the door's own form
+  const chain = Object(await operators.ask('GET', '/api/audit/verify')) as { intact?: boolean; broken?: unknown }; // the API's shape
   if (chain.intact !== true) wrong.push(`the audit chain is broken: ${JSON.stringify(chain.broken)}`);
   await child.stop();
   const { exitCode, signalCode } = child.process;

@@ -1,13 +1,13 @@
-/** The spellings of the legacy API that everyday tills leave out, so that a soak makes every call that Puente knows. */
+/** Legacy calls that everyday tills leave out, so that a soak uses every operation. */
 
 import type { Answer } from '../http.ts';
 import type { Chance } from '../make-capture/chance.ts';
 import type { Connection } from '../make-capture/counter.ts';
 
-/** A counter that nobody else uses. */
+/** A counter that no other till uses. */
 export interface RareTill {
   device: string;
-  /** External id of the point of sale, and its internal number. */
+  /** External id of the point of sale, then its internal number. */
   pos: string;
   pos_number: number;
   currency: string;
@@ -15,7 +15,7 @@ export interface RareTill {
 
 const POINT = '/point/integration-api';
 
-/** One round; each call is made independently of the ones before. @param number for references. */
+/** One round, independent of earlier calls. @param number for references. */
 export async function rareCalls(connection: Connection, chance: Chance, till: RareTill, number: number): Promise<void> {
   const round = chance.pick([cancelWithoutDevice, refundByNumber, byInternalNumber, singularCode] as const);
   await round(connection, till, number);
@@ -62,14 +62,14 @@ async function singularCode(connection: Connection, till: RareTill, number: numb
   const query = `external_reference=${external_reference}`;
   const found = await connection.call('merchant_orders.search_by_query', 'GET', `/merchant_orders?${query}`);
   await connection.call('merchant_orders.search_with_slash', 'GET', `/merchant_orders/?${query}`);
-  const { elements } = fields(found) as { elements?: { id: number }[] | null }; // the search's own form
+  const { elements } = fields(found) as { elements?: { id: number }[] | null }; // the search's shape
   const id = elements?.[0]?.id ?? 0;
   await connection.call('merchant_orders.get', 'GET', `/merchant_orders/${id}`);
   const confirmation = { body: { status: 'confirm', status_detail: 'confirmed' } };
   await connection.call('qr.confirm_withdrawal', 'POST', `/instore/orders/${id}/confirmation`, confirmation);
 }
 
-/** A sale on the terminal; an id that nothing has when it was refused. */
+/** Creates a sale on the terminal; returns `none` when it was refused. */
 async function intent(connection: Connection, device: string, number: number): Promise<unknown> {
   const body = { amount: 2_500, additional_info: { external_reference: `R-${number}` } };
   const target = `${POINT}/devices/${device}/payment-intents`;

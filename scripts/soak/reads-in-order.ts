@@ -1,8 +1,8 @@
-/** I7: what a till reads of one sale never goes back in time, in any order of calls that overlap. */
+/** I7: a till's reads of one sale never go back in time, for any overlap of calls. */
 import type { Finding } from './cross-books.ts';
 import type { ReadFacts } from './history.ts';
 
-/** How far a state is; two different states on one step of the end exclude each other. */
+/** Progress of each state; two different terminal states exclude each other. */
 const STEP: Readonly<Record<string, number>> = {
   OPEN: 1,
   ON_TERMINAL: 2,
@@ -22,7 +22,7 @@ const STEP: Readonly<Record<string, number>> = {
 };
 const FIRST_END = 4;
 
-/** A read is held against those that had ended before it began: only these it must not fall behind. */
+/** Compares each read only with those that had ended before it began. */
 export function readsInOrder(reads: readonly ReadFacts[]): Finding {
   const violations: string[] = [];
   for (const [subject, ofOne] of Map.groupBy(reads, (read) => read.subject)) {

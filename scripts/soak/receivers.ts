@@ -1,28 +1,30 @@
-/** The shops' receivers of notices: they note what they took, read inside their handler as real ones do, and fail while trouble is on. */
+/**
+ * The shops' receivers of notices: record deliveries, sometimes read the intent first, and fail while trouble is on.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Chance } from '../make-capture/chance.ts';
 
 export interface Receivers {
-  /** Where a merchant's notices go: a port for each, because deliveries to one host wait for each other. */
+  /** Notice URLs by merchant: a port each, because deliveries to one host wait for each other. */
   urls: ReadonlyMap<string, string>;
-  /** Deliveries that were answered 200, as `<topic> <id> <state>`. */
+  /** Deliveries answered 200, as `<topic> <id> <state>`. */
   told: Set<string>;
-  /** Deliveries so far, and those that were not taken. */
+  /** Deliveries so far, refused ones and slow ones. */
   counts: { came: number; failed: number; slow: number };
   setTrouble(isOn: boolean): void;
-  /** Reads the intent of a notice as the receiver's own till would; set once the tills are there. */
+  /** Sets the function that reads a notice's intent as the shop's till would. */
   onIntent(read: (merchant: string, id: string) => Promise<unknown>): void;
   close(): Promise<void>;
 }
 
-/** How long a slow receiver takes; the contract allows 22 s. */
+/** Delay of a slow receiver; the contract allows 22 s. */
 const SLOW_MS = 2_000;
-/** How many receivers look at the intent before they answer. */
+/** Share of notices whose intent is read before the answer. */
 const READS_SHARE = 0.3;
 
-/** @param share of deliveries that meet trouble while it is on, 0 to 1. */
+/** @param share of deliveries that fail or are slow while trouble is on, 0 to 1. */
 export async function startReceivers(merchants: readonly string[], chance: Chance, share: number): Promise<Receivers> {
   const told = new Set<string>();
   const counts = { came: 0, failed: 0, slow: 0 };
@@ -70,11 +72,14 @@ export async function startReceivers(merchants: readonly string[], chance: Chanc
   };
 }
 
-/** IPN says its topic in the query; webhooks a type, and a merchant order's tells its state. A Point notice is the flat intent. */
+/**
+ * IPN has its topic in the query, a webhook its type; a merchant order's webhook has a state. A Point notice is an
+ * intent.
+ */
 function noticeOf(query: URLSearchParams, text: string): { topic: string; id: string; state: string } {
   const id = query.get('id') ?? query.get('data.id') ?? '';
   const topic = query.get('topic') ?? query.get('type') ?? '';
-  const said = Object(JSON.parse(text)) as { state?: unknown; status?: unknown }; // only noted, never trusted
+  const said = Object(JSON.parse(text)) as { state?: unknown; status?: unknown }; // only recorded
   if (topic.startsWith('point')) return { topic: 'point', id, state: String(said.state) };
   const isPayment = topic === 'payment';
   return { topic: isPayment ? 'payment' : 'merchant_order', id, state: isPayment ? '' : String(said.status ?? '') };
@@ -82,7 +87,7 @@ function noticeOf(query: URLSearchParams, text: string): { topic: string; id: st
 
 async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return (server.address() as AddressInfo).port; // a TCP server that listens has one
+  return (server.address() as AddressInfo).port; // a listening TCP server has one
 }
 
 function shut(server: Server): Promise<void> {

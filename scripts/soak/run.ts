@@ -1,4 +1,4 @@
-/** Runs a soak: load and trouble for the time asked, looks at the server all along, then the quiet end and the judgement. */
+/** Runs a soak: load and trouble for the given time, samples of the server, then the quiet end and the verdict. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -19,7 +19,7 @@ export interface Asked {
   /** Sales a second. */
   rate: number;
   seed: number;
-  /** Told every ten seconds, one line. */
+  /** Called every ten seconds with one line. */
   onProgress(line: string): void;
 }
 
@@ -36,30 +36,29 @@ export interface Result {
     notices_failed: number;
     notices_slow: number;
   };
-  /** Answers to tills by status; 0 when none came. */
+  /** Answers to tills by status; 0 for no answer. */
   statuses: Record<string, number>;
-  /** What went wrong at the upstream, by kind. */
+  /** Faults at upstream, by kind. */
   faults: Record<string, number>;
-  /** Lines of the server's log, warnings and worse, by message. */
+  /** Log lines of the server, warnings and errors, by message. */
   log: Record<string, number>;
   trends: Trend[];
   rulings: Ruling[];
   passed: boolean;
-  /** Where the database and the history are, when something did not hold. */
+  /** Directory of the database and the history, kept when a check failed. */
   kept: string | null;
 }
 
-/** Two of a hundred, of calls at the upstream, of webhooks and of deliveries. */
+/** Two percent of upstream calls, of webhooks and of deliveries. */
 const TROUBLE_SHARE = 0.02;
-/** Many tills ask while their unit is busy, and are answered so. */
+/** Many creates meet a busy unit and are refused for it. */
 const LEAST_TAKEN = 1 / 3;
-/** In a short run a few failures are no share. */
+/** Below this number failures are no share, as in a short run. */
 const FEW = 20;
 const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
 const SAMPLE_EVERY_MS = 2_000;
 const PROGRESS_EVERY_MS = 10_000;
 
-/** @throws Error when the stand itself does not work. */
 export async function soak(asked: Asked): Promise<Result> {
   const stand = await startStand(asked.seed, TROUBLE_SHARE);
   let keeps = false;
@@ -126,7 +125,7 @@ async function loadAndJudge(
   return { result, history, samples };
 }
 
-/** Looks at the server until the time is up. @returns all looks, oldest first. */
+/** Samples the server until the time is up. @returns all samples, oldest first. */
 async function watch(stand: Stand, look: Look, log: TillLog, sales: () => number, asked: Asked): Promise<Sample[]> {
   const began = performance.now();
   const end = began + asked.minutes * 60_000;
@@ -175,10 +174,10 @@ function progressLine(sample: Sample | undefined, log: TillLog, sales: number, d
   ].join(' · ');
 }
 
-/** Refused whenever an order made the payment, because orders refund without the terminal (LIM-03): that is its work. */
+/** Orders refund without the terminal, so a refund intent for an order is always refused (LIM-03). */
 const WITHOUT_COUNTERPART: ReadonlyMap<string, number> = new Map([['point.create_refund_intent', 409]]);
 
-/** A mixed load that left a call out, or whose calls were all refused, proves nothing about it. */
+/** A load that left an operation out, or had all its calls refused, proves nothing about that operation. */
 function allWorked({ operations, answered }: TillLog): Ruling {
   const { documents } = readDocuments(MAPPINGS);
   const names = documents.operations.map(({ name }) => name);
@@ -190,7 +189,7 @@ function allWorked({ operations, answered }: TillLog): Ruling {
   return { invariant: 'mix', says: 'every operation of the tables has worked', looked_at: names.length, violations };
 }
 
-/** A server that refuses everything breaks no promise about sales. */
+/** Guards against a server that refuses everything, which breaks no rule about sales. */
 export function fewFailed(log: Pick<TillLog, 'statuses' | 'calls'>, { sales }: Pick<History, 'sales'>): Ruling {
   const taken = sales.filter(({ statuses }) => statuses.some((status) => status >= 200 && status < 300)).length;
   const failed = [...log.statuses].reduce((sum, [status, count]) => sum + (isFailure(status) ? count : 0), 0);

@@ -1,4 +1,4 @@
-/** Looks at the server from outside, every few seconds: `/proc`, its file, its metrics, and how long tills waited. */
+/** Samples the server from outside every few seconds: `/proc`, its file, its metrics, and the tills' waiting times. */
 import { readdirSync, statSync } from 'node:fs';
 import { percentile } from '../../bench/statistics.ts';
 import type { Measure, Sample } from './flat.ts';
@@ -10,30 +10,30 @@ const one = { size: 1, word: '' };
 const ms = { size: 1, word: 'ms' };
 const seconds_as_ms = { size: 0.001, word: 'ms' };
 
-/** `docs/protocol.md` §5.1, the soak's pass line. */
+/** The soak's limits in `docs/protocol.md` §5.1. */
 const MEMORY_PER_HOUR = MIB;
 const MOST_WAL = 64 * MIB;
-/** Of the event loop, p99 of two seconds. */
+/** Event loop delay, p99 of two seconds. */
 const LONGEST_DELAY_S = 0.02;
-/** Three quarters of what a container of a gibibyte has. */
+/** Three quarters of a container's gibibyte. */
 const MOST_RSS = 768 * MIB;
 /**
- * SQLite's page caches hold 16 MiB of the writer and as much of the reader: until the file is larger, memory grows with it.
- * The caches of answers are full by some 16,000 sales, which take this much.
+ * SQLite's page caches hold 16 MiB each for writer and reader, so memory grows with the file until it is larger. The
+ * answer caches are full after about 16,000 sales, which make a file of this size.
  */
 const WARM_FILE = 80 * MIB;
 /**
- * So much a healthy server moves by itself: V8 sizes its generations anew, allocators keep arenas. Growth below it is no
- * evidence of a leak, and a run of this length can't find a smaller one.
+ * Normal movement of a healthy server: V8 resizes its generations, allocators keep arenas. Smaller growth is no
+ * evidence of a leak, and a run of this length cannot find a smaller one.
  */
 const HEAP_NOISE = 6 * MIB;
 const NATIVE_NOISE = 8 * MIB;
-/** What is new was not collected yet: a full collection leaves it, and it comes and goes by dozens of MiB. */
+/** New space is excluded: a full collection leaves it, and it varies by dozens of MiB. */
 const YOUNG = ['new', 'new_large_object'];
 const USED = 'nodejs_heap_space_size_used_bytes';
-/** To look at it costs the server a moment. */
+/** Every how many samples native memory is read, because reading it blocks the server for a moment. */
 const NATIVE_EVERY = 5;
-/** A connection or a timer more or less is nobody's leak. */
+/** A few connections or timers more or less are no leak. */
 const COUNT_NOISE = 6;
 
 const memory = (name: string, value: string, by: 'floor' | 'level', noise: number): Measure => ({
@@ -82,13 +82,12 @@ export const MEASURES: readonly Measure[] = [
 export interface Watched {
   pid: number;
   database: string;
-  /** The page of `/metrics`. */
   metrics(): Promise<string>;
-  /** Durations of calls since the last look; they are taken away. */
+  /** Returns and clears the durations of calls since the last sample. */
   takeDurations(): number[];
 }
 
-/** @returns takes a look; `at_s`: seconds since the load began. */
+/** @returns a function that takes a sample; `at_s`: seconds since the start of the load. */
 export function startLooking({
   pid,
   database,
@@ -130,8 +129,8 @@ export function startLooking({
 }
 
 /**
- * A value of Prometheus's text format. A label that never came up is not listed, and is 0.
- * @throws Error for a name that the page doesn't have: what is not looked at must not look flat.
+ * A value in Prometheus's text format. A label that never occurred is not listed and counts as 0.
+ * @throws Error for a missing name: an unmeasured value must not look flat.
  */
 function readValue(page: string, name: string, label: string): number {
   const lines = page.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));

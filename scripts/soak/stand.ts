@@ -1,4 +1,4 @@
-/** The stand of a soak: the real server on a real file, the upstream beside it, both processes of their own, and the receivers here. */
+/** The stand of a soak: the real server on a real file, upstream in another process, and the receivers in this one. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -21,35 +21,34 @@ export interface Stand {
   sandbox_url: string;
   operators: Operators;
   receivers: Receivers;
-  /** At the upstream, with its webhooks, and at the receivers. */
+  /** Switches faults on or off, of upstream, its webhooks and the receivers. */
   setTrouble(isOn: boolean): Promise<void>;
   books(): Promise<Books>;
-  /** What a buyer pays who scans this code. */
+  /** The payable behind a scanned code. */
   payableOf(qr_data: string): Promise<string | null>;
-  /** The upstream's time moves: webhooks are sent again, orders expire. */
+  /** Advances upstream's time: it resends webhooks, orders expire. */
   advance(duration_ms: number): Promise<void>;
   said: Said;
-  /** @param keeps whether the directory of the database stays. */
+  /** @param keeps whether the database's directory is kept. */
   close(keeps: boolean): Promise<void>;
 }
 
-/** What the server logged, warnings and worse. */
+/** Log lines of the server, warnings and errors. */
 export interface Said {
-  /** Lines by message. */
   counts: Map<string, number>;
-  /** Lines of errors that nothing explains. */
+  /** Error lines without an expected cause. */
   errors: string[];
 }
 
 const OPS_TOKEN = 'ops-token-of-the-soak';
 const WEBHOOK_SECRET = 'webhook-secret-of-the-soak';
-/** Lines kept of what the server logged as errors; more say nothing new. */
+/** Error lines kept at most. */
 const MOST_ERRORS = 50;
 const ERROR_LEVEL = 50;
-/** Errors that trouble must lead to: a create that is refused after a spoiled try. */
+/** Expected errors: a create that is refused after a spoiled attempt. */
 const EXPLAINED = new Set(['order never resolved: reported as lost']);
 
-/** As delivered, but for what would make the quiet end of a short run long: looks at open orders, and settlement. */
+/** The defaults, except polls of open orders and settlement, which would make the quiet end of a short run long. */
 const SETTINGS = {
   PUENTE_PUBLIC_PORT: '0',
   PUENTE_OPS_PORT: '0',
@@ -58,7 +57,7 @@ const SETTINGS = {
   PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
   PUENTE_MOVES_GATE: 'advise',
   PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
-  // Webhooks tell a merchant order's state, IPN does not; both are sent, so both are soaked.
+  // Webhooks hold a merchant order's state, IPN does not; both are sent and checked.
   PUENTE_MERCHANTS_QR_NOTICES: 'both',
   PUENTE_CREATE_SETTLE_AFTER_MS: '3000',
   PUENTE_RECONCILE_QR_INTERVAL_MS: '5000',
@@ -66,7 +65,7 @@ const SETTINGS = {
   PUENTE_LOG_LEVEL: 'warn',
 };
 
-/** @param share of calls and deliveries that meet trouble while it is on, 0 to 1. */
+/** @param share of calls and deliveries that fail while trouble is on, 0 to 1. */
 export async function startStand(seed: number, share: number): Promise<Stand> {
   const data_dir = mkdtempSync(join(tmpdir(), 'puente-soak-'));
   const remove = (): void => rmSync(data_dir, { recursive: true, force: true });
@@ -137,8 +136,8 @@ async function startUpstream(seed: number, share: number): Promise<Upstream> {
   const waiting = new Map<number, PromiseWithResolvers<Told>>();
   let number = 0;
   child.on('message', (message) => {
-    const { number: answered, ...told } = message as Told & { number: number }; // what `upstream.ts` sends
-    waiting.get(answered)?.resolve(told as Told); // the rest of the same object
+    const { number: answered, ...told } = message as Told & { number: number }; // sent by `upstream.ts`
+    waiting.get(answered)?.resolve(told as Told); // the rest of the object
     waiting.delete(answered);
   });
   child.once('exit', () => {
@@ -166,7 +165,7 @@ async function startUpstream(seed: number, share: number): Promise<Upstream> {
   };
 }
 
-/** The server writes one JSON line for each thing; 50 and above is an error. */
+/** The server logs one JSON object per line; level 50 and above is an error. */
 function listen({ process: { stdout, stderr } }: Child): Said {
   const said: Said = { counts: new Map(), errors: [] };
   const keep = (line: string): void => {
@@ -177,7 +176,7 @@ function listen({ process: { stdout, stderr } }: Child): Said {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines.filter((one) => one.startsWith('{'))) {
-      const { level, msg } = JSON.parse(line) as { level: number; msg: string }; // the server's own form
+      const { level, msg } = JSON.parse(line) as { level: number; msg: string }; // the server's log format
       said.counts.set(msg, (said.counts.get(msg) ?? 0) + 1);
       if (level >= ERROR_LEVEL && !EXPLAINED.has(msg)) keep(line);
     }

@@ -4,7 +4,7 @@ import type { Trend } from './flat.ts';
 import type { Ruling } from './judge.ts';
 import type { Result } from './run.ts';
 
-/** Violations of one invariant that are shown; `--json` has them all. */
+/** Violations shown per invariant; `--json` lists all. */
 const SHOWN = 10;
 
 export function printResult(result: Result): string {
@@ -36,7 +36,6 @@ export function printResult(result: Result): string {
     .join('\n');
 }
 
-/** What was measured all along, and the verdict on each. */
 export function trendTable(trends: readonly Trend[]): string {
   const table = new Table({
     head: ['measure', 'start', 'end', 'slope/h', 'resolution/h', 'verdict'],

@@ -1,4 +1,4 @@
-/** A till's connection that records what the till was answered, asks again when an answer was lost, and never throws. */
+/** A till's connection that records answers, repeats requests whose answer was lost, and never throws. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Answer, type CallParts, send } from '../http.ts';
 import type { Chance } from '../make-capture/chance.ts';
@@ -15,26 +15,26 @@ import {
   type TillLog,
 } from './till-log.ts';
 
-/** A till gives up on an answer here: the vendor's own advice is 10 s, and every answer of Puente comes before. */
+/** A till stops waiting after this: the vendor advises 10 s, and Puente always answers earlier. */
 const PATIENCE_MS = 15_000;
-/** A person looks at the screen for a moment before pressing the button again. */
+/** A cashier looks at the screen for a moment before pressing the button again. */
 const AGAIN_AFTER_MS = 300;
-/** How often a cashier whose answer was lost presses again. */
+/** Share of lost creates that a cashier repeats. */
 const AGAIN_SHARE = 0.7;
 const MOST_REFUND_TRIES = 6;
 
-/** Where tills and buyers go. */
+/** Addresses for tills and buyers. */
 export interface Doors {
   public_url: string;
   sandbox_url: string;
-  /** What a buyer pays who scans a code of its own; null when the upstream knows none. */
+  /** The payable behind a dynamic code; null when upstream has none. */
   payableOf(qr_data: string): Promise<string | null>;
 }
 
 export function loggedConnection(log: TillLog, doors: Doors, shop: Shop, chance: Chance): Connection {
   const { merchant, site } = shop;
   const authorization = `Bearer APP_USR-4004001-112026-00000000000000000000000000000a01-${merchant}`;
-  /** The last codes of its own that this till was answered, by the id that came with them. */
+  /** The last dynamic code that this till was answered, by its order id. */
   const codes = new Map<string, string>();
   const once = async (operation: string, method: string, target: string, parts: CallParts): Promise<Answer> => {
     const headers = { authorization, ...parts.headers };
@@ -64,7 +64,7 @@ export function loggedConnection(log: TillLog, doors: Doors, shop: Shop, chance:
   };
 }
 
-/** The script pays by the till's id, which is Puente's own; a buyer only has the code. */
+/** The script pays by the till's order id, which Puente made; a buyer has only the code. */
 async function scanned(path: string, codes: ReadonlyMap<string, string>, doors: Doors): Promise<string> {
   const [, id = '', action = ''] = /^\/payables\/([^/]+)\/(\w+)$/.exec(path) ?? [];
   const code = codes.get(id);
@@ -72,25 +72,24 @@ async function scanned(path: string, codes: ReadonlyMap<string, string>, doors: 
   return payable === null ? path : `/payables/${payable}/${action}`;
 }
 
-/** A till has one code at a time. */
 function keepCode(codes: Map<string, string>, { body }: Answer): void {
   if (!isObject(body) || typeof body.in_store_order_id !== 'string' || typeof body.qr_data !== 'string') return;
   codes.clear();
   codes.set(body.in_store_order_id, body.qr_data);
 }
 
-/** A sale may be given up; money that is to go back is asked for until somebody knows. */
+/** A sale may be given up; a refund is repeated until its outcome is known. */
 function asksAgain(operation: string, status: number, tries: number, chance: Chance): boolean {
   if (isRefund(operation)) return tries < MOST_REFUND_TRIES && (isLost(status) || (tries > 1 && status === 409));
   return isCreate(operation) && isLost(status) && tries === 1 && chance.is(AGAIN_SHARE);
 }
 
-/** The tills' scripts know no lost answers: to them it is an error like others. */
+/** The tills' scripts treat a lost answer as an error status. */
 function readable(answer: Answer): Answer {
   return answer.status === 0 ? { status: 599, body: {} } : answer;
 }
 
-/** The scripts name a URL that nobody owns; here it leads to the shop's receiver. */
+/** The scripts use a placeholder URL; this replaces it by the shop's receiver. */
 function ownUrl(body: unknown, notice_url: string): unknown {
   return isObject(body) && 'notification_url' in body ? { ...body, notification_url: notice_url } : body;
 }

@@ -1,20 +1,19 @@
-/** The log of all tills together: what they requested and what they were answered. */
+/** The shared log of all tills: their requests and the answers. */
 import type { Answer } from '../http.ts';
 import type { ReadFacts, RefundFacts, SaleFacts } from './history.ts';
 
-/** The log of all tills together. */
 export interface TillLog {
   sales: Map<string, SaleFacts>;
   reads: ReadFacts[];
   refunds: Map<string, RefundFacts>;
   canceled: Set<string>;
-  /** Calls by operation; '' for what Puente has no operation for. */
+  /** Calls by operation; '' for a call that is no operation. */
   operations: Map<string, number>;
-  /** Statuses that an operation was answered with. */
+  /** Statuses of an operation's answers. */
   answered: Map<string, Set<number>>;
-  /** Calls by status; 0 when no answer came. */
+  /** Calls by status; 0 for no answer. */
   statuses: Map<number, number>;
-  /** Durations of calls since somebody took them, milliseconds. */
+  /** Durations of calls since the last sample took them, milliseconds. */
   durations_ms: number[];
   calls: number;
 }
@@ -36,9 +35,8 @@ export function newTillLog(): TillLog {
 export interface Shop {
   merchant: string;
   site: string;
-  /** Decimals of its currency. */
   exponent: number;
-  /** Its receiver of notices. */
+  /** URL of its receiver of notices. */
   notice_url: string;
 }
 
@@ -104,7 +102,7 @@ function noteSale(log: TillLog, shop: Shop, said: Said, fields: Record<string, u
   if (isPoint && isOk(answer.status) && !sale.ids.includes(String(fields.id))) sale.ids.push(String(fields.id));
 }
 
-/** v2 tells its sum; v1 is the sum of its items. Minor units; null when neither adds up. */
+/** v2 has a total; v1 is the sum of its items. Minor units; null when neither adds up. */
 function sumOf(body: Record<string, unknown>, exponent: number): number | null {
   const { total_amount, items } = body;
   if (total_amount !== undefined) return wholeOrNull(minor(total_amount, exponent));
@@ -114,7 +112,7 @@ function sumOf(body: Record<string, unknown>, exponent: number): number | null {
   );
 }
 
-/** Noted once for what a cashier wanted, by the last answer: repetitions of a lost one are the same refund. */
+/** Records one refund that a cashier wanted, by its last answer: retries after a lost answer are the same refund. */
 export function noteRefund(log: TillLog, shop: Shop, said: Pick<Said, 'operation' | 'target' | 'answer'>): void {
   const { operation, target, answer } = said;
   const fields = isObject(answer.body) ? answer.body : {};
@@ -142,7 +140,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** No answer, or one that says nothing about the outcome. */
+/** No answer, or one that leaves the outcome open. */
 export function isLost(status: number): boolean {
   return status === 0 || status >= 500;
 }

@@ -1,4 +1,6 @@
-/** What goes wrong at the upstream while it is on: so many of a hundred calls are spoiled, and as many webhooks lost, late, doubled or forged. */
+/**
+ * Faults at upstream: while on, a share of calls is spoiled, and as many webhooks are dropped, late, doubled or forged.
+ */
 import { createFault } from '../../src/sandbox/faults.ts';
 import type { FaultRule } from '../../src/sandbox/records.ts';
 import type { World } from '../../src/sandbox/world.ts';
@@ -11,9 +13,9 @@ export interface Trouble {
   close(): void;
 }
 
-/** How often the next fault is drawn: at some hundred calls a second only a few pass in between. */
+/** Interval at which the next fault is drawn: at some hundred calls a second only a few pass in between. */
 const TICK_MS = 20;
-/** Late enough that Puente has looked by itself before; far below the vendor's 15 minutes. */
+/** Late enough that Puente polls before; far below the vendor's 15 minutes. */
 const WEBHOOK_LATE_MS = 8_000;
 
 type Spoil = Pick<FaultRule, 'kind'> & Partial<Pick<FaultRule, 'when' | 'delay_ms' | 'status' | 'code'>>;
@@ -31,14 +33,13 @@ const RULES: readonly [Spoil, ...Spoil[]] = [
 ];
 const MODES = ['drop', 'duplicate', 'late', 'forge'] as const;
 
-/** @param share 0 to 1. */
 export function startTrouble(world: World, chance: Chance, share: number): Trouble {
   const counts: Record<string, number> = {};
   let isOn = false;
   const count = (name: string): void => {
     counts[name] = (counts[name] ?? 0) + 1;
   };
-  /** One rule waits at a time; which call it hits is drawn, so that each call is hit with the same probability. */
+  /** Keeps one rule at a time; the call it hits is drawn, so each call is hit with the same probability. */
   const nextFault = (): void => {
     const [waiting] = world.faults;
     if (waiting !== undefined && waiting.acted === 0) return;
@@ -76,7 +77,7 @@ function setMode(world: World, webhook_mode: World['settings']['webhook_mode']):
   if (world.settings.webhook_mode !== webhook_mode) world.configure({ webhook_mode });
 }
 
-/** Geometric: which call from now on is the first to be hit. */
+/** Geometric distribution: the number of the first call to hit. */
 function callsUntil(chance: Chance, share: number): number {
   let calls = 1;
   while (!chance.is(share)) calls++;

@@ -1,4 +1,4 @@
-/** The upstream as a process of its own: the sandbox, its trouble, and its books, asked for by messages of the parent. */
+/** Upstream as a process of its own: the sandbox, its faults and its books, controlled by messages of the parent. */
 import { totalMinor } from '../../src/sandbox/money.ts';
 import type { Order } from '../../src/sandbox/records.ts';
 import { startSandbox } from '../../src/sandbox/server.ts';
@@ -7,9 +7,9 @@ import { seeded } from '../make-capture/chance.ts';
 import type { BookedOrder, Books } from './history.ts';
 import { startTrouble, type Trouble } from './trouble.ts';
 
-/** What the parent says. */
+/** Messages of the parent. */
 export type Ask = { ask: 'trouble'; on: boolean } | { ask: 'books' } | { ask: 'payable'; qr_data: string };
-/** What it is sent. */
+/** Messages to the parent. */
 export type Told =
   | { told: 'url'; url: string }
   | { told: 'done' }
@@ -20,14 +20,14 @@ const [seed = '1', share = '0', terminals = '0'] = process.argv.slice(2);
 const sandbox = await startSandbox({ host: '127.0.0.1', port: 0, settings: { extra_terminals: Number(terminals) } });
 const trouble = startTrouble(sandbox.world, seeded(Number(seed)), Number(share));
 const heard = listen(sandbox.world);
-/** @param number of the question; 0 where none was asked. */
+/** @param number of the request; 0 for a message without one. */
 const tell = (number: number, told: Told): void => void process.send?.({ number, ...told });
 
 process.on('message', (message) => {
   const { number, ...asked } = message as Ask & { number: number }; // only the parent has this channel
   tell(number, answerTo(asked));
 });
-// The parent is gone, or done.
+// The parent has exited or is done.
 process.once('disconnect', () => {
   trouble.close();
   void sandbox.close().then(() => process.exit(0));
@@ -41,7 +41,7 @@ function answerTo(asked: Ask): Told {
   return { told: 'done' };
 }
 
-/** Orders alone: what legacy made has the id that its till was answered. */
+/** Orders only: a payable of legacy has the id that its till was answered. */
 function payableOf({ payables, orders }: World, qr_data: string): string | null {
   for (const id of payables.keys()) {
     const place = orders.get(id)?.place;
@@ -56,7 +56,7 @@ interface Heard {
   taken: Set<string>;
 }
 
-/** The sandbox keeps the newest lines of its logs only; a soak needs what they say, all of it. */
+/** Counts all log lines as they are added, because the sandbox keeps only the newest. */
 function listen({ request_log, sent_log }: World): Heard {
   const heard: Heard = { calls: 0, tries: new Map(), taken: new Set() };
   const note = { request: request_log.push, sent: sent_log.push };

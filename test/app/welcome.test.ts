@@ -1,4 +1,4 @@
-/** What a start prints is true: its lines are run in a shell as they stand, and it says where the ops token lies. */
+/** The text printed at start: its shell lines work, and it names the file of the ops token. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const FREE_PORTS = { PUENTE_PUBLIC_PORT: '0', PUENTE_OPS_PORT: '0', PUENTE_SANDBOX_PORT: '0' };
 
-/** What a start with this environment prints before it waits for calls. */
+/** The output of a start with this environment, up to `last`. */
 async function started(env: Record<string, string>, last: string): Promise<string> {
   const usual = { PATH: process.env.PATH, PUENTE_DATA_DIR: mkdtempSync(join(directory, 'data-')), ...FREE_PORTS };
   const child = spawn(process.execPath, ['src/main.ts'], { cwd: HOUSE, env: { ...usual, ...env } });
@@ -37,7 +37,7 @@ async function started(env: Record<string, string>, last: string): Promise<strin
   );
 }
 
-/** Runs lines in a bash of the house, as somebody who copied them. */
+/** Runs lines in bash in the repository root, as copied from the output. */
 async function inShell(...lines: string[]): Promise<string> {
   const PATH = `${join(HOUSE, 'node_modules/.bin')}:${process.env.PATH}`;
   const options = { cwd: HOUSE, env: { PATH, HOME: directory } };
@@ -52,7 +52,6 @@ it('with the sandbox: a first payment and its story, by copying alone', async ()
   const count = /makes (\d+) choices/.exec(printed)?.[1];
   const exports = lines.filter((line) => line.startsWith('export '));
   expect(exports).toHaveLength(2);
-
   expect(JSON.parse(await inShell(create ?? ''))).toMatchObject({ amount: 1500, id: expect.any(String) });
   await inShell(pay ?? '');
   const story = lines.find((line) => line.startsWith('npx puente trace'))?.split('  ')[0] ?? '';

@@ -1,4 +1,4 @@
-/** Settings: what is refused and with which sentence, which source wins, and that files, schema and page agree. */
+/** Settings: refusals and their sentences, precedence of sources; files, schema and page agree. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,14 +16,14 @@ const TOKEN = 'ops-token-of-the-tests';
 const REAL = { PUENTE_UPSTREAM: 'https://api.example', PUENTE_SECRET_KEY: KEY };
 
 let files = 0;
-/** Writes a file into the test directory and gives its name, which is relative to it. */
+/** Writes a file into the test directory; returns its name relative to it. */
 function file(text: string): string {
   files += 1;
   writeFileSync(join(directory, `file-${files}.yaml`), text);
   return `file-${files}.yaml`;
 }
 
-/** A file that holds a secret, which nobody else may read. */
+/** A file with a secret, readable only by its owner. */
 function secretFile(text: string): string {
   const name = file(text);
   chmodSync(join(directory, name), 0o600);
@@ -35,14 +35,14 @@ function load(env: Record<string, string> = {}, text?: string) {
   return loadConfig({ env: { ...env, ...own }, cwd: directory });
 }
 
-/** The sentences with which these settings are refused. */
+/** The message with which these settings are refused. */
 function refusal(env: Record<string, string>, text?: string): string {
   try {
     load(env, text);
   } catch (error) {
     expect(error).toBeInstanceOf(PuenteError);
     expect(error).toHaveProperty('code', 'bad_setting');
-    return (error as PuenteError).message; // proved two lines above
+    return (error as PuenteError).message; // checked two lines above
   }
   throw new Error('the settings were accepted');
 }
@@ -222,7 +222,7 @@ describe('secrets', () => {
     ['a secret twice', {}, 'webhook:\n  secret: hush\n  secret: hush\n'],
     ['a secret in a file with another mistake', {}, 'webhook:\n  secret: hush-hush\nops:\n  port: x\n'],
   ])('%s never appears in the sentence [F133]', (_what, env, text) => {
-    expect(refusal(env as Record<string, string>, text)).not.toContain('hush'); // the table's rows differ in their keys
+    expect(refusal(env as Record<string, string>, text)).not.toContain('hush'); // rows differ in their keys
   });
 
   test('are objects that refuse to be printed [F133]', () => {

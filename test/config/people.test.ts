@@ -1,4 +1,4 @@
-/** The people of the ops door in the settings: what is refused, what wins, and that no token is ever shown. */
+/** People of the ops door in the settings: refusals, precedence, and no token in any output. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ function refusal(people: unknown, env: Record<string, string> = {}): string {
     load(people, env);
   } catch (error) {
     expect(error).toBeInstanceOf(PuenteError);
-    return (error as PuenteError).message; // proved on the line above
+    return (error as PuenteError).message; // checked on the line above
   }
   throw new Error('the settings were accepted');
 }

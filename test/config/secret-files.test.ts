@@ -1,4 +1,4 @@
-/** Secrets in files of their own: which form wins, what is refused and with which repair, and that none is ever shown. */
+/** Secrets in files of their own: precedence, refusals with their repair, and no secret in any output. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ function refusal(env: Record<string, string>, yaml?: string): string {
     load(env, yaml);
   } catch (error) {
     expect(error).toBeInstanceOf(PuenteError);
-    expect((error as PuenteError).message).not.toContain('hush'); // proved on the line above
+    expect((error as PuenteError).message).not.toContain('hush'); // checked on the line above
     return (error as PuenteError).message;
   }
   throw new Error('the settings were accepted');

@@ -1,4 +1,4 @@
-/** A real HAProxy with the configuration of deploy/ before two Puentes: one leaves, and no call is lost. */
+/** A real HAProxy with deploy/'s configuration before two Puentes: one stops, and no call is lost. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -9,9 +9,9 @@ import { HOUSE } from '../run-cli.ts';
 import { missing } from './kit.ts';
 
 const why = missing('haproxy');
-/** Beyond it the balancer hangs: it looks at each Puente once a second. */
+/** Only ends a test that hangs: the balancer checks each Puente once a second. */
 const NOTICED_MS = 30_000;
-/** The balancer must have looked three times by then, on a busy machine as well. */
+/** Time for three checks by the balancer, on a busy machine too. */
 const FAREWELL_MS = '12000';
 
 describe('deploy/haproxy/haproxy.cfg', { timeout: 2 * NOTICED_MS }, () => {
@@ -55,7 +55,6 @@ describe('deploy/haproxy/haproxy.cfg', { timeout: 2 * NOTICED_MS }, () => {
     const devices = () => call(`${public_url}${POINT}/devices`, { token: tokenOf('700100200') });
     expect((await devices()).status).toBe(200);
     expect((await call(`${ops_url}/api/merchants`, { token: OPS_TOKEN })).status).toBe(200);
-
     const statuses = new Set<number>();
     let is_stopping = true;
     const stopped = first.close().then(() => {
@@ -72,6 +71,6 @@ describe('deploy/haproxy/haproxy.cfg', { timeout: 2 * NOTICED_MS }, () => {
 function statusOf(url: string): Promise<number> {
   return call(url).then(
     ({ status }) => status,
-    () => 0, // nobody listens yet
+    () => 0, // not listening yet
   );
 }

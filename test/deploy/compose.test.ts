@@ -1,4 +1,4 @@
-/** `compose.yaml` and the image: what they mount is there, what they set is a setting, and Puente starts with it. No Docker is needed. */
+/** `compose.yaml` and the image without Docker: mounts exist, variables are settings, and Puente starts with them. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -36,7 +36,7 @@ const service = z.strictObject({
   ulimits: z.strictObject({ core: z.literal(0) }).optional(),
 });
 const file = z.looseObject({ services: z.record(z.string(), service), volumes: z.record(z.string(), z.null()) });
-/** What the shell that runs `docker compose` has set. */
+/** Variables of the shell that runs `docker compose`. */
 const SHELL: Record<string, string> = {
   PUENTE_OPS_TOKEN: 'a-token-of-the-tests',
   PUENTE_POSTGRES_PASSWORD: 'a-password-of-the-tests',
@@ -117,12 +117,12 @@ describe('the image', () => {
   });
 });
 
-/** `${NAME:-default}`, the one form that the file uses. */
+/** `${NAME:-default}` is the only form that the file uses. */
 function interpolated(text: string): string {
   return text.replaceAll(/\$\{(\w+):-([^}]*)\}/g, (_, name: string, otherwise: string) => SHELL[name] ?? otherwise);
 }
 
-/** The files that the service reads beside; of puente.env, which is the installation's own, what it cannot do without. */
+/** Variables of the service's env files; for puente.env, which each installation writes, the required ones. */
 function fileSettings(name: string): Record<string, string> {
   const files = (compose.services[name]?.env_file ?? []).filter(({ required }) => required);
   const lines = files.flatMap(({ path }) => read(path).split('\n')).filter((line) => /^\w/.test(line));

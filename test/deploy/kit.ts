@@ -9,21 +9,21 @@ export function read(file: string): string {
   return readFileSync(join(HOUSE, file), 'utf8');
 }
 
-/** Null where a program can be run; otherwise why it can't. `.ci/run` installs those that the tests ask for. */
+/** Why a program cannot be run; null if it can. `.ci/run` installs the programs that the tests need. */
 export function missing(program: string): string | null {
   const { error } = spawnSync(program, ['--version'], { encoding: 'utf8' });
   return error === undefined ? null : `${program} can't be run: ${error.message}`;
 }
 
-/** Of these variables, those that look like Puente's and are no setting of it. */
+/** The variables that begin with `PUENTE_` and are no setting. */
 export function unknownVariables(names: Iterable<string>): string[] {
   const known = new Set(describeSettings().map(({ variable }) => variable));
   known.add('PUENTE_CONFIG');
   return [...names].filter((name) => name.startsWith('PUENTE_') && !known.has(name));
 }
 
-/** How `npm start` runs Node. */
+/** Node's options in `npm start`. */
 export function usualOptions(): string[] {
-  const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } }; // ours
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } }; // our file
   return scripts.start.split(' ').filter((word) => word.startsWith('--'));
 }

@@ -1,4 +1,4 @@
-/** Dashboard and alerts name metrics and labels that the real `/metrics` has. */
+/** Dashboard and alerts name only metrics and labels of the real `/metrics`. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -43,7 +43,7 @@ const expressions = [
   ...dashboard.panels.flatMap(({ title, targets }) => targets.map(({ expr }) => ({ from: `panel ${title}`, expr }))),
   ...alerts.map(({ alert, expr }) => ({ from: `alert ${alert}`, expr })),
 ];
-/** What Prometheus itself adds. */
+/** Metrics and labels that Prometheus adds. */
 const ITS_OWN = { metrics: ['up'], labels: ['job', 'instance', 'le'] };
 
 let page: string;
@@ -107,7 +107,7 @@ describe('dashboard and alerts', () => {
   });
 });
 
-/** Names that stand where PromQL has a metric: followed by neither `(` nor a place in a list of labels. */
+/** Names of metrics in a PromQL expression. */
 function metricsOf(expr: string): string[] {
   return [...expr.matchAll(/\b(?:puente|process|nodejs)_\w+|\bup\b/g)].map(([name]) => name);
 }

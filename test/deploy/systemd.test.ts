@@ -1,4 +1,4 @@
-/** The unit of deploy/systemd: systemd takes it, and it starts what `npm start` starts. */
+/** The unit of deploy/systemd: systemd accepts it, and it starts the same program as `npm start`. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ describe('deploy/systemd/puente.service', () => {
     skip(why !== null, why ?? '');
     const directory = mkdtempSync(join(tmpdir(), 'puente-unit-'));
     try {
-      // The clone and its pages stand elsewhere here; the rest is the file as it is.
+      // Only the path of the clone differs on this machine.
       const here = unit.replaceAll('/opt/puente', HOUSE);
       writeFileSync(join(directory, 'puente.service'), here);
       const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', join(directory, 'puente.service')], {

@@ -1,4 +1,4 @@
-/** A page is read as its author meant it; otherwise its commands would be shown by nothing. */
+/** Blocks of a page are read as their author meant; otherwise no test would run their commands. */
 import { describe, expect, it } from 'vitest';
 import { type Block, blocksOf, missingLine, promisedCode, promptedCommands } from './blocks.ts';
 

@@ -1,15 +1,15 @@
-/** The fenced blocks of a page: what a reader copies, types and is shown. */
+/** The fenced blocks of a page: commands to type and outputs to compare. */
 
-/** `sh` is run as it stands; `console` shows a prompt, and is for machines that a test has not; `text` is what a command says. */
+/** `sh` is run; `console` has prompts and is for machines that tests do not have; `text` is a command's output. */
 export interface Block {
   page: string;
-  /** Where its first line stands, counted from 1. */
+  /** Number of its first line, from 1. */
   line: number;
   language: string;
   text: string;
 }
 
-/** @returns the blocks of a page in their order; one in a list is moved to the left. */
+/** @returns the blocks of a page in their order; a block in a list loses its indentation. */
 export function blocksOf(page: string, markdown: string): Block[] {
   const blocks: Block[] = [];
   let open: { indent: string; language: string; line: number; lines: string[] } | null = null;
@@ -25,19 +25,19 @@ export function blocksOf(page: string, markdown: string): Block[] {
   return blocks;
 }
 
-/** The commands of a block with prompts: `$` is anybody, `#` is root. What has no prompt is what they say. */
+/** The commands of a block with prompts: `$` for any user, `#` for root. Lines without a prompt are output. */
 export function promptedCommands({ text }: Block): string[] {
   return text.split('\n').flatMap((line) => (/^[$#] /.test(line) ? [line.slice(2)] : []));
 }
 
-/** The exit code that the last line of a block promises in its remark; 0 without one. */
+/** The exit code in the comment of a block's last line; 0 without one. */
 export function promisedCode(text: string): number {
   return Number(/#.*\bexit code (\d+)\b[^\n]*$/.exec(text.trimEnd())?.[1] ?? 0);
 }
 
 /**
- * What is missing in an output: each line of the excerpt must be there, in this order; `…` stands for anything.
- * @returns the first line that is not there, or null.
+ * Compares an output with an excerpt: its lines must occur in this order; `…` stands for anything.
+ * @returns the first missing line, or null.
  */
 export function missingLine(excerpt: string, output: string): string | null {
   let rest = output.split('\n');

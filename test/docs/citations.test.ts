@@ -1,11 +1,11 @@
-/** Every section that a comment, a table or a page cites (`docs/protocol.md` §3.5, `docs/field-notes.md` Point §1.3) stands on that page. */
+/** Every section that a comment, a table or a page cites (`docs/protocol.md` §3.5) is on that page. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { HOUSE } from '../run-cli.ts';
 
-/** Text files of the repository that cite pages; the generated ones repeat what the others say. */
+/** Text files of the repository that cite pages, without generated ones. */
 const files = execFileSync('git', ['ls-files', 'src', 'test', 'mappings', 'bench', 'scripts', 'config', 'deploy'], {
   cwd: HOUSE,
   encoding: 'utf8',
@@ -13,7 +13,7 @@ const files = execFileSync('git', ['ls-files', 'src', 'test', 'mappings', 'bench
   .split('\n')
   .filter((name) => /\.(?:ts|js|yaml|yml|sql|conf|cfg|service)$/.test(name) && !name.endsWith('citations.test.ts'));
 
-/** Pages whose sections are cited, and the kinds of sections that they have. */
+/** Pages whose sections are cited, with the forms of a citation. */
 const SECTION = '§\\d+(?:\\.\\d+)*';
 const pages = {
   'docs/field-notes.md': { of: '(?:Point|QR|Orders) ', item: `${SECTION}|finding \\d+`, must: true },
@@ -22,7 +22,7 @@ const pages = {
 } as const;
 type Page = keyof typeof pages;
 
-/** Headings, and the first cells of tables, which carry the numbers of promises and invariants. */
+/** Headings and first table cells, which hold the numbers of promises and invariants. */
 const standing = new Map(
   [...Object.keys(pages), 'docs/glossary.md'].map((name) => {
     const text = readFileSync(join(HOUSE, name), 'utf8');
@@ -37,7 +37,7 @@ function stands(page: string, item: string): boolean {
   );
 }
 
-/** The sections that a text cites of a page, as its headings name them; an empty list for a citation that names none. */
+/** Sections of a page that a text cites, as its headings name them; an empty list for a citation without a section. */
 function cited(text: string, page: Page): string[][] {
   const { of, item } = pages[page];
   const list = new RegExp(`^(${of})?((?:${item})(?:(?:, | and | to |–)(?:${of})?(?:${item}|\\d+(?=[.) *\`]|$)))*)`);
@@ -52,7 +52,7 @@ function cited(text: string, page: Page): string[][] {
   });
 }
 
-/** What follows each mention of a page, on one line and without the marks of comments. */
+/** The text after each mention of a page, on one line and without comment marks. */
 function after(text: string, page: string): string[] {
   const line = text.replaceAll(/\n[ \t]*(?:\*(?!\/)|\/\/|#)?[ \t]*/g, ' ');
   return line
@@ -61,7 +61,7 @@ function after(text: string, page: string): string[] {
     .map((rest) => rest.replace(/^`?[ ]?/, '').slice(0, 200));
 }
 
-/** The longest heading with which a citation begins, or the citation itself when there is none. */
+/** The longest heading with which a citation begins, or the citation itself if there is none. */
 function titled(page: string, rest: string): string {
   const found = (standing.get(page) ?? []).filter((title) => title !== '' && rest.startsWith(title));
   return found.sort((one, other) => other.length - one.length)[0] ?? rest;

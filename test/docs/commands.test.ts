@@ -1,4 +1,4 @@
-/** Every command of the pages is typed by a reader, in the order in which it stands there, into an installation of its own. */
+/** A reader types every command of the pages, in their order, into an installation of its own. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -11,9 +11,9 @@ const pages = [...readdirSync(join(HOUSE, 'docs')).map((name) => `docs/${name}`)
   .filter((name) => name.endsWith('.md'))
   .map((name) => ({ name, blocks: blocksOf(name, readFileSync(join(HOUSE, name), 'utf8')) }));
 const withCommands = pages.filter(({ blocks }) => blocks.some(({ language }) => language === 'sh'));
-/** Here npm finds the program, as it does for everybody. */
+/** On this page npm finds the program itself, as it does for users. */
 const FIRST_PAGE = 'docs/quick-start.md';
-/** Only ends what hangs: a page has some thirty commands, each a process of Node or two. */
+/** Only ends a test that hangs: a page has some thirty commands, each one or two Node processes. */
 const PAGE_LIMIT_MS = 600_000;
 
 describe('the pages', () => {

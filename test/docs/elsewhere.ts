@@ -1,6 +1,6 @@
-/** Commands of the pages that need something that no test has; each stands behind a prompt there. */
+/** Commands on the pages that tests cannot run; the pages show them behind a prompt. */
 
-/** By the reason: how such a command begins. One that no page has any more makes the test fail. */
+/** Beginnings of such commands, by the reason. The test fails for one that no page has. */
 export const elsewhere: Record<string, string[]> = {
   'The repository and the package registry are on the net; `.ci/run` begins with `npm ci`.': [
     'git clone ',

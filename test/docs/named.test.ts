@@ -1,4 +1,4 @@
-/** Commands, settings and words that the pages name are there: also those that no test types. */
+/** Commands, settings and words named on the pages exist, including those that no test types. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -33,13 +33,13 @@ describe('the pages name', () => {
   });
 });
 
-/** What the commands and the image read beside the settings. */
+/** Variables of the commands and the image, which are not settings. */
 const OF_THE_COMMANDS = [
   ...['PUENTE_CONFIG', 'PUENTE_OPS_URL', 'PUENTE_CREDENTIAL', 'PUENTE_NOTICE_SECRET', 'PUENTE_NOTICE_URL'],
   'PUENTE_POSTGRES_PASSWORD',
 ];
 
-/** The words of each `puente …` in a code span or a line of a block, up to the end of that command. */
+/** The words of each `puente …` in a code span or a block line, up to the end of that command. */
 function commandsIn(text: string): string[][] {
   return [
     ...text.matchAll(/(?<=^|[`(]|[ ;]|npx )(?<!exec |up -d |-u |install )puente ((?:[a-z][a-z-]*)(?: [^`\n;|#]*)?)/gm),

@@ -1,4 +1,4 @@
-/** Somebody who reads a page and types what it says: an installation of their own, terminals, and ports of this machine. */
+/** A reader who types a page's commands: an installation of its own, terminals, and ports of this machine. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -19,33 +19,32 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { freePorts } from '../free-ports.ts';
 import { HOUSE } from '../run-cli.ts';
 
-/** The doors as the pages name them; each reader has free ones instead, so that tests stand beside each other. */
+/** The ports on the pages; each reader gets free ports instead, so that tests can run in parallel. */
 const DOOR_PORTS = ['8080', '8081', '8082', '9000'];
 const DOORS = new RegExp(`\\b(${DOOR_PORTS.join('|')})\\b`, 'g');
-/** What a clone has and the commands need. */
+/** The files of a clone that the commands need. */
 const INSTALLATION = ['.npmrc', 'package.json', 'config', 'mappings', 'src'];
-/** Only ends what hangs. */
+/** Only ends a test that hangs. */
 const START_LIMIT_MS = 120_000;
 
 export interface Typed {
   /** Null when a signal ended it. */
   code: number | null;
-  /** Both streams, as a terminal shows them. */
+  /** Both output streams, as a terminal shows them. */
   output: string;
 }
 
 export interface Reader {
-  /** Types a block; variables and the directory stay for the next one. A server that it starts runs on. */
+  /** Types a block; variables and the directory stay for the next one, and a started server keeps running. */
   type(block: string): Promise<Typed>;
-  /** Ctrl-C where the server runs. */
+  /** Ctrl-C in the server's terminal. */
   interrupt(): Promise<void>;
-  /** Ends all that was started, and removes the directory. */
+  /** Ends all started processes and removes the directory. */
   leave(): Promise<void>;
 }
 
 /**
- * @param npx `real`, or `quick`: npm takes more than a second to find the program of the folder it stands in, which tells
- * nothing new each time.
+ * @param npx `real` or `quick`: npm takes more than a second to find the program of its folder, every time.
  * @throws Error when no port is free.
  */
 export async function sitDown(npx: 'real' | 'quick'): Promise<Reader> {
@@ -69,7 +68,7 @@ export async function sitDown(npx: 'real' | 'quick'): Promise<Reader> {
     PUENTE_SANDBOX_PORT: ports[2],
     PUENTE_OPS_URL: `http://127.0.0.1:${ports[1]}`,
     PUENTE_LOG_LEVEL: 'warn',
-    // Other tests keep this machine busy: that is no reason to turn the reader's till away.
+    // Other tests keep this machine busy, which must not make Puente shed the reader's till.
     PUENTE_LIMITS_LAG_MS: '600000',
   };
   writeFileSync(memory, `cd '${join(place, 'puente')}'\n`);
@@ -120,7 +119,7 @@ export async function sitDown(npx: 'real' | 'quick'): Promise<Reader> {
   };
 }
 
-/** Its last line does not come back until somebody ends it. */
+/** Whether the block's last line starts the server, which runs until a signal. */
 function startsServer(block: string): boolean {
   return /(^|\s)npm start$/.test(block.trimEnd());
 }
@@ -131,12 +130,12 @@ export function makeInstallation(directory: string): void {
   for (const name of INSTALLATION) cpSync(join(HOUSE, name), join(directory, name), { recursive: true });
   const modules = join(HOUSE, 'node_modules');
   mkdirSync(join(directory, 'node_modules'));
-  // What Node keeps compiled of this copy goes with it.
+  // Without `.cache`: Node's compile cache belongs to each copy.
   for (const name of readdirSync(modules).filter((one) => one !== '.cache'))
     symlinkSync(join(modules, name), join(directory, 'node_modules', name));
 }
 
-/** @returns the folder of an `npx` for Puente's own program. */
+/** @returns the folder of an `npx` that runs only Puente's program. */
 function makeShortcut(place: string): string {
   const folder = join(place, 'bin');
   mkdirSync(folder);
@@ -162,12 +161,12 @@ async function ready(child: ChildProcess, url: string): Promise<boolean> {
   return false;
 }
 
-/** To the process and all that it started. */
+/** Signals the process and all its children. */
 function signal({ pid }: ChildProcess, name: 'SIGINT' | 'SIGKILL'): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, name);
   } catch {
-    // nobody is left in the group
+    // the group has no process left
   }
 }

@@ -133,7 +133,7 @@ async function storm(url: string, requests: fc.Arbitrary<string>, runs: number, 
 }
 const PROTOTYPE = Reflect.ownKeys(Object.prototype).length;
 
-/** Statuses in order; checks that the body of a refusal has the shape of a known API. */
+/** Statuses in order; checks that a refusal's body has the shape of a known API. */
 function statusesOf(answer: string): number[] {
   const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
   if (answer !== '' && !answer.startsWith('HTTP/1.1 ')) throw new Error(`no HTTP: ${answer.slice(0, 200)}`);

@@ -1,5 +1,5 @@
 /**
- * The canary run of P9: tokens, keys, cards and URLs go through all operations on each lane; every sink is searched.
+ * The canary run of P9: tokens, keys, cards and URLs go through all operations on each lane; all sinks are searched.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

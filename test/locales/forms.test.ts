@@ -1,4 +1,4 @@
-/** Texts recognised by their form, as a regular expression would, whatever is in them. */
+/** Texts recognised by their form, with the same result as a regular expression, whatever they contain. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { olderText } from '../../src/locales/older-texts.ts';

@@ -1,4 +1,4 @@
-/** Messages by their codes: each is in the catalogue with the facts that the source gives it, is stored without text, and older texts still have their codes. */
+/** Messages by code: each is in the catalogue with its facts, is stored without text; older texts get their codes. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IntlMessageFormat } from 'intl-messageformat';
@@ -29,7 +29,7 @@ function factsOf(code: string): string[] {
   return [...new Set(namesIn(new IntlMessageFormat(messages[code] ?? '', 'en').getAst()))].toSorted();
 }
 
-/** The names in an object literal of one level without nested objects; null where a spread hides some. */
+/** The names in a flat object literal; null where a spread hides some. */
 function namesOf(literal: string): string[] | null {
   if (literal.includes('...')) return null;
   const flat = literal.replaceAll(/\([^()]*\)|\[[^[\]]*\]|`[^`]*`|'[^']*'/g, '');
@@ -123,7 +123,7 @@ describe('a text that an older build stored', () => {
     'lines' | 'addresses',
     Record<string, string>
   >;
-  /** Facts as they occur; others are words. */
+  /** Values of facts that are not words. */
   const facts: Record<string, string | number> = {
     in_a_row: 6,
     minutes: 2.5,

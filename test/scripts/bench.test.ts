@@ -1,4 +1,4 @@
-/** `npm run bench` with the smallest counts: it runs whole, and its counts are proved. No figure is judged here. */
+/** `npm run bench` with the smallest counts: it runs whole and its counts are verified; no figure is judged. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ function runBench(...options: string[]) {
   return spawnSync(process.execPath, [BENCH, ...options], { encoding: 'utf8', timeout: LIMIT_MS });
 }
 
-/** As little as it takes to go once through every part of a round. */
+/** The smallest options that run every part of a round. */
 const SMALLEST = ['--seconds', '0.2', '--warm-up', '20', '--repetitions', '1', '--concurrency', '1,4', '--pin', 'free'];
 
 describe('npm run bench', () => {
@@ -84,7 +84,7 @@ describe('npm run bench', () => {
     'shows where the main thread of each contestant spends its time',
     () => {
       const [results, profiles] = [join(directory, 'profiled'), join(directory, 'profiles')];
-      // Long enough for samples of what takes a few percent, on a machine that does something else as well.
+      // Long enough to sample functions that take a few percent, on a busy machine too.
       const enough = ['--seconds', '1', '--concurrency', '4'];
       const asked = ['--plain', '--case', 'create,carried', '--profile', profiles, '--results', results];
       const { status, stdout, stderr } = runBench(...SMALLEST, ...enough, ...asked);
@@ -187,7 +187,7 @@ describe('npm run bench', () => {
         'rows with their order in the database',
         'rows with their order in the database beside',
       ]);
-      // Those that get-final reads, and those that were made.
+      // Rows that get-final reads, and rows that were made.
       for (const { found } of rows) expect(found).toBeGreaterThan(200);
       expect(stdout).toContain('Puente over the checkout beside it');
       rmSync(results, { recursive: true });
@@ -255,7 +255,7 @@ test('what is measured is what `npm start` and the image run', () => {
   const image = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
   const words = ['node', ...options, 'src/main.ts'].map((word) => JSON.stringify(word));
   expect(image).toContain(`CMD [${words.join(', ')}]`);
-  // The start that fills the cache of what is compiled: V8 takes nothing from one that ran with other options.
+  // The start that fills the compile cache: V8 rejects cache entries made with other options.
   expect(image).toContain(`${options.join(' ')} src/main.ts > /tmp/said &`);
   expect(Object.keys(environment)).toEqual(['MALLOC_ARENA_MAX', 'PUENTE_SANDBOX_KEEPS_WORLD', 'NODE_COMPILE_CACHE']);
   expect(environment.NODE_COMPILE_CACHE).toBe(join(ROOT, 'node_modules/.cache/puente'));
@@ -263,7 +263,6 @@ test('what is measured is what `npm start` and the image run', () => {
   expect(image).toContain('NODE_COMPILE_CACHE=');
 });
 
-/** A line of Puente's with one fact changed. */
 function lineOf(ratio: readonly number[]): Line {
   return {
     case_name: 'create',

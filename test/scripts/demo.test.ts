@@ -1,4 +1,4 @@
-/** `npm run demo` as a person runs it; what it tells is checked in `journeys/migration`, which runs it as a script does. */
+/** `npm run demo` as a person runs it; `journeys/migration` checks its story. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

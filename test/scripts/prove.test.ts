@@ -1,4 +1,4 @@
-/** What the proof tells of what it has run: nothing that was not run counts as kept, and everything can be repeated. */
+/** The proof's report: a skipped test never counts as passed, and every failure can be repeated. */
 import { describe, expect, it } from 'vitest';
 import type { Told } from '../../scripts/prove/reporter.ts';
 import { rowsWithout } from '../../scripts/prove/rows.ts';
@@ -8,7 +8,7 @@ import { countOf } from '../../scripts/prove/suites.ts';
 import { summaryOf } from '../../scripts/prove/summary.ts';
 
 const told = (name: string, state: string, why = ''): Told => ({ name, state, why });
-// Pieced together, so that the ledger does not take these for tests of rows.
+// Assembled at run time, so that the ledger does not count these as tests of rows.
 const row = (...ids: string[]): string => `[${ids.join(' ')}]`;
 
 describe('a suite has failed', () => {

@@ -1,4 +1,4 @@
-/** What a release must agree on, and that this commit does. */
+/** The places that must name a release's version, checked on this commit too. */
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { type Release, releaseProblems } from '../../scripts/check-release.ts';

@@ -1,4 +1,4 @@
-/** The pictures of the docs: what makes them small leaves them as they were, and the pages show each of them. */
+/** The pictures of the docs: the palette leaves their pixels unchanged, and the pages show each of them. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { withPalette } from '../../scripts/screenshots/palette.ts';
 
 const DOCS = join(import.meta.dirname, '../..', 'docs');
-/** Bytes: a page with pictures is read over a phone, too. */
+/** Bytes: pages with pictures are read on phones, too. */
 const LARGEST = 120_000;
 
 function part(type: string, body: Buffer): Buffer {
@@ -17,7 +17,7 @@ function part(type: string, body: Buffer): Buffer {
   return Buffer.concat([length, named, check]);
 }
 
-/** @param lines each with its filter first. */
+/** @param lines each with its PNG filter first. */
 function pngOf(width: number, channels: 3 | 4, lines: readonly number[][]): Buffer {
   const head = Buffer.alloc(13);
   head.writeUInt32BE(width, 0);
@@ -28,7 +28,7 @@ function pngOf(width: number, channels: 3 | 4, lines: readonly number[][]): Buff
   return Buffer.concat([signature, part('IHDR', head), part('IDAT', data), part('IEND', Buffer.alloc(0))]);
 }
 
-/** The colours of a picture with a palette and no filters, line by line. */
+/** The colours of a palette picture without filters, line by line. */
 function coloursOf(png: Buffer): number[][] {
   const parts = new Map<string, Buffer>();
   for (let at = 8; at < png.length; ) {
@@ -56,10 +56,10 @@ it('a picture of few colours keeps each of them, however its lines were written'
   const same = [0, 0, 0];
   const lines = [
     [0, ...a, ...b],
-    [1, ...b, ...[190, 80, 20]], // beside: b, then b with these added
-    [2, ...same, ...same], // above
-    [3, ...[5, 10, 15], ...[95, 40, 10]], // the mean of both
-    [4, ...same, ...same], // whichever is nearest
+    [1, ...b, ...[190, 80, 20]], // left neighbour: b, then b plus these
+    [2, ...same, ...same], // line above
+    [3, ...[5, 10, 15], ...[95, 40, 10]], // mean of both
+    [4, ...same, ...same], // the nearest (Paeth)
   ];
   const [first, second] = [0xc86432, 0x0a141e];
   const [, , third, fourth] = coloursOf(withPalette(pngOf(2, 3, lines)));

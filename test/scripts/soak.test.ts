@@ -1,4 +1,4 @@
-/** The judges of a soak are judged: a true history and steady samples pass, and each lie and each leak planted is found. */
+/** Tests of the soak's judges: a true history and steady samples pass, and each planted lie and leak is found. */
 import { describe, expect, it } from 'vitest';
 import { isBroken, type Measure, type Sample, trendOf } from '../../scripts/soak/flat.ts';
 import type { BookedOrder, History, LinkFacts, SaleFacts } from '../../scripts/soak/history.ts';
@@ -9,7 +9,7 @@ import { MEASURES } from '../../scripts/soak/samples.ts';
 const SHOP = '700100200';
 const MIB = 2 ** 20;
 
-/** Three sales on orders (paid at the terminal, paid by a code of its own and partly refunded, taken away) and one on legacy. */
+/** Three sales on orders (paid at the terminal; by dynamic code, partly refunded; removed) and one on legacy. */
 function truth(): History {
   const links = [
     link('intent-1', 'point', 'T-1', 'FINISHED', { amount_minor: 2_500, payment_id: '11' }),
@@ -26,7 +26,7 @@ function truth(): History {
     reads: [
       { subject: 'intent-1', state: 'OPEN', began: 1, ended: 2 },
       { subject: 'intent-1', state: 'FINISHED', began: 3, ended: 4 },
-      // Overlaps the read before, and may be older.
+      // Overlaps the read before, so it may return an older state.
       { subject: 'intent-1', state: 'ON_TERMINAL', began: 3.5, ended: 5 },
     ],
     refunds: [{ payment_id: '12', told_minor: 100, open: 0 }],
@@ -109,7 +109,7 @@ function order(number: number, reference: string, status: string, rest: Partial<
   return { id, merchant: SHOP, reference, status, ...facts, ...rest };
 }
 
-/** The element of a list that a lie is about. */
+/** The element of a list that a lie changes. */
 function at<Item>(items: Item[], index: number): Item {
   const found = items[index];
   if (found === undefined) throw new Error(`there is no element ${index}`);
@@ -224,7 +224,7 @@ const lies: [invariant: string, lie: string, tell: (history: History) => void][]
   ['house', 'the file is damaged', ({ house }) => void house.push('the file is damaged')],
 ];
 
-/** A create whose first try was spoiled and whose replays are refused: no order, and its counter is held. */
+/** A create whose first attempt was spoiled and whose replays are refused: no order, and its slot stays blocked. */
 function doubt({ books, database, probes, sales, told }: History): void {
   Object.assign(at(database.links, 2), { state: 'IN_DOUBT', client_answer: 'error', order_id: null, slot: 'qr:1' });
   Object.assign(at(sales, 2), { statuses: [504] });
@@ -262,10 +262,10 @@ describe('the judge of histories', () => {
   });
 });
 
-/** When the caches of a run are full. */
+/** Second at which the caches of a run are full. */
 const WARM_S = 100;
 
-/** One look every two seconds for so long; memory is a saw that is collected every minute. */
+/** One sample every two seconds; memory is a sawtooth that a collection resets every minute. */
 function samplesOf(minutes: number, value: (at_s: number) => number): Sample[] {
   return Array.from({ length: minutes * 30 }, (_, index) => {
     const at_s = (index + 1) * 2;
@@ -280,7 +280,7 @@ function samplesOf(minutes: number, value: (at_s: number) => number): Sample[] {
 }
 
 const saw = (at_s: number): number => (60 + (at_s % 60)) * MIB;
-/** As uneven as a machine with other work makes it, the same each time. */
+/** Reproducible noise, like that of a machine with other work. */
 const uneven = (at_s: number): number => Math.sin(at_s * 12.9898) * 2;
 const measureOf = (judgement: Measure['judgement']): Measure => ({
   name: 'heap',

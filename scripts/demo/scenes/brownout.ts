@@ -1,4 +1,4 @@
-/** A brown-out: for an hour legacy refuses new work of those who should have left it, which shows who has not. */
+/** A brown-out: for an hour legacy refuses new work of merchants that moved, which shows tills that still use it. */
 import type { BrownoutView } from '../../../src/ops/moves/brownouts.ts';
 import type { Scene } from '../journey.ts';
 import type { Office } from '../office.ts';
@@ -22,7 +22,7 @@ export const brownout: Scene = {
     const window = { from: new Date(from).toISOString(), until: new Date(from + HOUR_MS).toISOString() };
     const ask = { merchants: moved.map(({ merchant }) => merchant), ...window, reason: 'who is left on legacy?' };
     const { body } = await office.ask('eva', 'POST', '/api/brownouts', ask);
-    const { id } = body as BrownoutView; // the door's own view
+    const { id } = body as BrownoutView; // the API's shape
     await stand.pass(HOUR_MS + 60_000);
     const left = moved.flatMap((shop) => {
       const on_orders = onOrders(shop.sales);
@@ -52,7 +52,7 @@ export const brownout: Scene = {
   },
 };
 
-/** A till that just tries to sell. @returns the status of its create. */
+/** A till tries to sell. @returns the status of its create. */
 async function trySale(shop: Shop, unit: string): Promise<number> {
   if (shop.site === 'MLC') {
     const { sale, answer } = await tryCode(shop, unit);
@@ -64,7 +64,7 @@ async function trySale(shop: Shop, unit: string): Promise<number> {
   return answer.status;
 }
 
-/** Who called legacy in the window and was refused, by the exchanges of a report. */
+/** Units whose legacy calls were refused in the window, by the exchanges of a report. */
 async function callersIn(office: Office, since: number, until: number): Promise<string[]> {
   const rows = await exchangesBetween(office, since, until);
   const refused = rows.filter(({ lane, status }) => lane === 'legacy' && status === '503');

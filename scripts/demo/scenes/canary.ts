@@ -1,4 +1,4 @@
-/** Canary: some units are on orders; the preview says which, sales that are open stay, and a higher share only ever adds. */
+/** Canary: some units are on orders; the preview names them, open sales stay, and a higher share only adds units. */
 
 import type { Judgement } from '../../../src/ops/moves/judge.ts';
 import type { DrainView, Preview } from '../../../src/ops/moves/preview.ts';
@@ -9,9 +9,9 @@ import { plans, tradeByCard, tradeByCode } from '../trade.ts';
 import { placeAll } from '../underneath.ts';
 import { until } from '../until.ts';
 
-/** A unit that the share does not take, named. */
+/** A unit outside the share, added by name. */
 export const NAMED = 'NEWLAND_N950__LOAD0000006';
-/** In the share; a sale is open on it while the merchant is moved. */
+/** A unit in the share, with an open sale while the merchant is moved. */
 const BUSY = 'NEWLAND_N950__SBX0000001';
 
 export const firstUnits: Scene = {
@@ -45,7 +45,7 @@ export const firstUnits: Scene = {
   },
 };
 
-/** As often as proof needs (`moves.min_sample` of the stand): on shadow both are seen on legacy alone. */
+/** As many as `moves.min_sample` of the stand requires; in shadow both were seen on legacy only. */
 const CANCELS_AND_REFUNDS = plans({ cancel: 10, refund: 10 });
 
 export const moreUnits: Scene = {
@@ -59,8 +59,8 @@ export const moreUnits: Scene = {
     await placeAll(journey);
     await untilOpenOnLegacy(journey, ar, 0);
     const preview = await previewOf(journey, ar, 'stage=canary&share=65');
-    // On a busy machine a till may learn of its payment before Puente has written down that legacy took the sale: then the
-    // next sale asks legacy, finds it over and goes to orders, which the preview calls later.
+    // On a busy machine a till may see its payment before Puente has stored that legacy accepted the sale. The next
+    // sale then reads legacy, finds the earlier one ended and goes to orders, which the preview calls later.
     const gained = [...unitsOf(preview, 'now'), ...unitsOf(preview, 'later')];
     await office.move('ben', ar.merchant, { stage: 'canary', share: 65 }, 'nothing was heard from the shops');
     const sales = await tradeByCard(
@@ -120,7 +120,7 @@ export const brazilAndChile: Scene = {
   },
 };
 
-/** A sale that was open while its merchant was moved is paid, and nothing about it has moved. */
+/** A sale that was open during the move is paid; its state and lane are unchanged by the move. */
 async function finishWhereBorn(journey: Journey, shop: Shop, sale: Sale, side: 'legacy' | 'orders'): Promise<void> {
   await readIntent(shop, sale);
   const seen = sale.state;
@@ -135,12 +135,12 @@ async function finishWhereBorn(journey: Journey, shop: Shop, sale: Sale, side: '
 }
 
 /**
- * Puente learns how a sale on legacy ended from what its till reads; one that was over before Puente had noted it as open is
- * read once more, as tills do that ask every few seconds.
+ * Puente learns the end of a legacy sale from its till's reads. A sale that ended before Puente had stored it as open
+ * is read once more, as polling tills do.
  */
 async function untilOpenOnLegacy({ office }: Journey, shop: Shop, open: number): Promise<void> {
   const look = async (): Promise<DrainView['legacy']> => {
-    const { legacy } = (await office.look(`/api/merchants/${shop.merchant}/drain`)) as DrainView; // the door's own view
+    const { legacy } = (await office.look(`/api/merchants/${shop.merchant}/drain`)) as DrainView; // the API's shape
     for (const { unit } of legacy.units) {
       const sale = shop.sales.findLast((one) => `point:${one.unit}` === unit && one.born === 'legacy');
       if (sale !== undefined) await readIntent(shop, sale);
@@ -152,7 +152,7 @@ async function untilOpenOnLegacy({ office }: Journey, shop: Shop, open: number):
 
 async function previewOf({ office, transcript }: Journey, { merchant }: Shop, query: string): Promise<Preview> {
   const path = `/api/merchants/${merchant}/stage/preview?${query}`;
-  const { judgement } = (await office.ask('ana', 'GET', path)).body as { judgement: Judgement }; // the door's own view
+  const { judgement } = (await office.ask('ana', 'GET', path)).body as { judgement: Judgement }; // the API's shape
   const { preview } = judgement;
   transcript.tell(
     'found',
@@ -169,7 +169,7 @@ function unitsOf({ units }: Preview, when: 'now' | 'later'): string[] {
     .toSorted();
 }
 
-/** Units whose sales, the newest of each, were born on orders. */
+/** Units whose newest sale was created on orders. */
 export function onOrders(sales: readonly Sale[]): string[] {
   const newest = new Map(sales.map((sale) => [sale.unit, sale.born]));
   return [...newest].flatMap(([unit, born]) => (born === 'orders' ? [unit] : [])).toSorted();

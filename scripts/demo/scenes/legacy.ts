@@ -1,4 +1,4 @@
-/** The first day: everything is proxied to legacy, and no merchant moves without evidence. */
+/** The first day: every call is proxied to legacy, and no merchant moves without evidence. */
 
 import type { Readiness } from '../../../src/ops/readiness/facts.ts';
 import type { Journey, Scene } from '../journey.ts';
@@ -6,7 +6,7 @@ import { writeReport } from '../papers.ts';
 import { listDevices, plans, tradeByCard, tradeByCode } from '../trade.ts';
 import { placeAll, underneath } from '../underneath.ts';
 
-/** As the panel of the vendor has it: signed webhooks. */
+/** Signed webhooks, as set in the vendor's panel. */
 const DIALECT = 'point_integration_wh';
 
 export const onLegacy: Scene = {
@@ -76,7 +76,7 @@ export const tooEarly: Scene = {
     );
     const viewer = await office.move('ana', merchant, { stage: 'shadow' }, 'may I');
     transcript.expect('Ana looks and moves nobody', viewer.status, 403);
-    const { verdict } = (await office.look(`/api/merchants/${merchant}/readiness`)) as Readiness; // the door's own view
+    const { verdict } = (await office.look(`/api/merchants/${merchant}/readiness`)) as Readiness; // the API's shape
     transcript.expect('the merchant is where it was', verdict, 'inconclusive');
   },
 };

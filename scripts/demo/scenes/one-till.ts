@@ -1,4 +1,4 @@
-/** What one till lives through on its first day on orders: the calls are those of every day, and so are the answers. */
+/** One till's first day on orders: its calls are the usual ones, and so are the answers. */
 import type { Journey, Scene } from '../journey.ts';
 import { askIntent, atTerminal, cancelIntent, openIntent } from '../point-till.ts';
 import type { Sale, Shop } from '../shop.ts';
@@ -46,7 +46,7 @@ async function expectOrders(journey: Journey, sales: Sale[]): Promise<void> {
   journey.transcript.expect('and all of it was orders underneath', born, ['orders', 'orders', 'orders']);
 }
 
-/** The same shop; its calls are printed. */
+/** The same shop with its calls printed. */
 function aloud(shop: Shop, { tell }: Transcript): Shop {
   return {
     ...shop,
@@ -62,7 +62,7 @@ function aloud(shop: Shop, { tell }: Transcript): Shop {
     },
   };
 }
-/** Payments are long. */
+/** Characters shown, because payments are long. */
 const SHOWN = 200;
 
 function errorOf(body: unknown): unknown {

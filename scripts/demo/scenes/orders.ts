@@ -1,4 +1,4 @@
-/** Orders: the last stage, with a second person's word; and the way back. */
+/** Orders: the last stage, with a second person's approval; and the rollback. */
 
 import type { RolledBack } from '../../../src/ops/moves/move.ts';
 import type { DrainView } from '../../../src/ops/moves/preview.ts';
@@ -20,7 +20,7 @@ export const secondPerson: Scene = {
     await stand.restart({ PUENTE_MOVES_SECOND_APPROVER: 'true' });
     transcript.tell('person', 'Puente is stopped, set to moves.second_approver, and started again; a sale is open');
     const ask = await office.move('ben', br.merchant, { stage: 'orders' }, 'the canary was quiet for a week');
-    const { proposed } = ask.body as { proposed: { id: string; state: string } }; // the door's own view
+    const { proposed } = ask.body as { proposed: { id: string; state: string } }; // the API's shape
     const own = await office.ask('ben', 'POST', `/api/moves/${proposed.id}/approve`, { reason: 'I agree with me' });
     const moved = await office.ask('eva', 'POST', `/api/moves/${proposed.id}/approve`, { reason: 'seen the report' });
     transcript.expect(
@@ -51,7 +51,7 @@ export const rollback: Scene = {
     await placeAll(journey);
     const path = `/api/merchants/${br.merchant}/rollback`;
     const { body } = await office.ask('ben', 'POST', path, { reason: 'cashiers complain' });
-    const { says, orders } = body as RolledBack; // the door's own view
+    const { says, orders } = body as RolledBack; // the API's shape
     transcript.tell('said', says);
     const next = await tradeByCard(br, br.units.slice(3), plans({ pay: 5 }));
     await placeAll(journey);
@@ -97,11 +97,11 @@ export const drained: Scene = {
   },
 };
 
-/** Longer than an order without a lifetime of its own lives, and its grace. */
+/** Longer than the default lifetime of an order and its grace. */
 const LIFETIME_OVER_MS = 20 * 60_000;
 
 async function drainOf({ office }: Journey, { merchant }: Shop): Promise<DrainView> {
-  return (await office.look(`/api/merchants/${merchant}/drain`)) as DrainView; // the door's own view
+  return (await office.look(`/api/merchants/${merchant}/drain`)) as DrainView; // the API's shape
 }
 
 export const lastStage: Scene = {
@@ -112,7 +112,7 @@ export const lastStage: Scene = {
     await nextDay();
     for (const shop of [ar, cl]) {
       const ask = await office.move('ben', shop.merchant, { stage: 'orders' }, 'the last step');
-      const { proposed } = ask.body as { proposed: { id: string } }; // the door's own view
+      const { proposed } = ask.body as { proposed: { id: string } }; // the API's shape
       const moved = await office.ask('eva', 'POST', `/api/moves/${proposed.id}/approve`, { reason: 'the last step' });
       transcript.expect(`${shop.name} is on orders, by two persons`, moved.status, 200);
     }

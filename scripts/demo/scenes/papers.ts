@@ -1,4 +1,6 @@
-/** The papers of the last day: reports of each merchant and of the fleet, what changed since the first day, one sale's story, the chain. */
+/**
+ * The papers of the last day: reports by merchant and fleet, changes since the first day, a sale's trace, the chain.
+ */
 import { join } from 'node:path';
 import type { ReportDiff } from '../../../src/ops/report/diff.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
@@ -26,7 +28,7 @@ export const reports: Scene = {
     ]);
     const { shed } = fleet.exchanges;
     const waiting = fleet.notices.map(({ pending, dead }) => pending + dead);
-    // A busy machine has no room for every double read, and says so.
+    // A busy machine skips some double reads and reports how many.
     transcript.tell('found', `${shed.shadow} shadows were left out, as the report says`);
     transcript.expect(
       'every call is in the evidence, and no notice waits',
@@ -43,17 +45,17 @@ export const reports: Scene = {
 };
 
 async function reportOf(journey: Journey, file: string, query: string): Promise<Report> {
-  return JSON.parse(await writeReport(journey, file, query)) as Report; // the report's own form
+  return JSON.parse(await writeReport(journey, file, query)) as Report; // the report's shape
 }
 
-/** What the report counts, and what the tills do. */
+/** Calls by operation: those of the report, and those of the tills. */
 function sums({ traffic }: Report, { counts }: Shop): [Record<string, number>, Record<string, number>] {
   const found: Record<string, number> = {};
   for (const { operation, calls } of traffic) found[operation] = (found[operation] ?? 0) + calls;
   return [found, Object.fromEntries(Object.entries(counts.operations).map(([name, { calls }]) => [name, calls]))];
 }
 
-/** Creates that came out well, by side. */
+/** Successful creates by lane. */
 function salesIn({ traffic }: Report): Record<string, number> {
   const made = (lane: string): number =>
     traffic
@@ -76,7 +78,7 @@ export const story: Scene = {
   async play({ office, transcript, shops, output, noted_head }) {
     const files = ['AR-start.json', 'AR.json'].map((file) => join(output, file));
     const diff = await office.run('ana', 'report', 'diff', ...files, '--json');
-    const { verdict, changes, decisions, incidents } = JSON.parse(diff.out) as ReportDiff; // the command's own form
+    const { verdict, changes, decisions, incidents } = JSON.parse(diff.out) as ReportDiff; // the command's shape
     transcript.tell(
       'found',
       `${changes.length} lines changed, ${decisions.length} decisions, ${incidents.length} incidents`,

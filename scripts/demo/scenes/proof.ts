@@ -1,4 +1,4 @@
-/** The proof, in numbers: the tills' own books against the vendor's, against the notices, and against the sides of birth. */
+/** The proof in numbers: the tills' books against the vendor's, the notices, and the lanes of birth. */
 import type { Trace } from '../../../src/ops/trace/trace.ts';
 import type { Journey, Scene } from '../journey.ts';
 import { exchangesBetween } from '../papers.ts';
@@ -31,7 +31,7 @@ export const onceAndOnlyOnce: Scene = {
   },
 };
 
-/** Whatever the stage is now, every sale reads as its till saw it last. */
+/** Every sale still reads as its till saw it last, whatever the stage is. */
 async function readsAgain(shop: Shop): Promise<[string, unknown, unknown]> {
   const seen = shop.sales.map(({ state }) => state);
   await Promise.all(
@@ -44,7 +44,7 @@ async function readsAgain(shop: Shop): Promise<[string, unknown, unknown]> {
   return [`${shop.name}: all ${seen.length} sales read as they did`, now, seen];
 }
 
-/** Side, unit and till's reference of all that the vendor has of a merchant; what was an order is named by its trace. */
+/** Lane, unit and till's reference of a merchant's sales at the vendor; orders are named by their trace. */
 async function vendorsBook({ office }: Journey, shop: Shop, below: Underneath): Promise<string[]> {
   const { merchant, sales } = shop;
   const mine = <One extends { merchant_id: string }>(all: One[]): One[] =>
@@ -59,7 +59,7 @@ async function vendorsBook({ office }: Journey, shop: Shop, below: Underneath): 
   const by_order = new Map<string | null, Sale>();
   for (const sale of sales.filter(({ born }) => born === 'orders')) {
     const query = new URLSearchParams({ id: sale.id ?? sale.reference, merchant });
-    const { traces } = (await office.look(`/api/trace?${query}`)) as { traces: Trace[] }; // the door's own view
+    const { traces } = (await office.look(`/api/trace?${query}`)) as { traces: Trace[] }; // the API's shape
     for (const trace of traces) by_order.set(trace.sale?.order_id ?? null, sale);
   }
   const orders = mine(below.orders).map(({ id, config }) => {
@@ -73,7 +73,7 @@ function sumOf(all: readonly { amount_minor: number }[]): number {
   return all.reduce((sum, { amount_minor }) => sum + amount_minor, 0);
 }
 
-/** By every call that was ever made about an id. */
+/** Checks by all exchanges that each legacy id was served on one lane only. */
 async function expectOneSide(journey: Journey): Promise<void> {
   const { office, transcript, stand, began_at } = journey;
   const rows = await exchangesBetween(office, began_at, stand.now() + 1);
@@ -101,7 +101,7 @@ export const toldOnce: Scene = {
   },
 };
 
-/** Topic, till's reference and how often; the merchant order is announced when it is created and when it ends. */
+/** Topic, till's reference and count; a merchant order is announced when it is created and when it ends. */
 function expectedNotices({ sales }: Shop): string[] {
   const lines = sales.flatMap(({ family, reference, state, payment_id, refunded }) => {
     if (family === 'point') return state === 'ABANDONED' ? [] : [`point_integration_wh ${reference} 1`];

@@ -1,4 +1,4 @@
-/** The safety stop: declines never trip it, an outage of the orders API does; tills go on by legacy, and nobody pays twice. */
+/** The safety stop: declines never trip it, an orders outage does; tills continue on legacy, no buyer pays twice. */
 import type { SafetyView } from '../../../src/ops/safety.ts';
 import type { Answer } from '../../http.ts';
 import type { Journey, Scene } from '../journey.ts';
@@ -9,11 +9,11 @@ import { placeAll, underneath } from '../underneath.ts';
 import { until } from '../until.ts';
 import { NAMED } from './canary.ts';
 
-/** Longer than `safety.window_ms`, so that what was before counts no more. */
+/** Longer than `safety.window_ms`, so that earlier calls no longer count. */
 const WINDOW_OVER_MS = 6 * 60_000;
-/** Calls that worked, beside the faults: together more than `safety.min_sample`. */
+/** Successful calls besides the faults: together more than `safety.min_sample`. */
 const POLLS = 20;
-/** On canary by the share; they are selling when the outage begins. */
+/** Units in the canary's share that are selling when the outage begins. */
 const UNLUCKY = ['PAX_A910__SMARTPOS0000000001', 'NEWLAND_N950__SBX0000001', 'NEWLAND_N950__LOAD0000003'] as const;
 
 export const declinesAreBusiness: Scene = {
@@ -73,7 +73,7 @@ export const outage: Scene = {
   },
 };
 
-/** The same button, the same request: each sale exists once, on the side where it may have existed all along. */
+/** The tills repeat the same request: each sale exists once, on the lane where it may have existed all along. */
 async function expectOneOrderEach(journey: Journey, references: readonly string[], answers: Answer[]): Promise<void> {
   const { shops, transcript, stand } = journey;
   const { ar } = shops;
@@ -112,13 +112,13 @@ export const resetByHand: Scene = {
 };
 
 async function safetyOf({ office, shops }: Journey): Promise<SafetyView> {
-  return (await office.look(`/api/merchants/${shops.ar.merchant}/safety`)) as SafetyView; // the door's own view
+  return (await office.look(`/api/merchants/${shops.ar.merchant}/safety`)) as SafetyView; // the API's shape
 }
 
 async function stageOf({ office }: Journey, merchant: string): Promise<{ stage: string; intended: string }> {
   const { in_force } = (await office.look(`/api/merchants/${merchant}`)) as {
     in_force: { intents: { stage: string; intended: string } };
-  }; // the door's own view
+  }; // the API's shape
   const { stage, intended } = in_force.intents;
   return { stage, intended };
 }

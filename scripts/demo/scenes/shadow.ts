@@ -1,4 +1,4 @@
-/** Shadow: the same calls, proxied as before, and translated without being sent; what would break shows before it breaks. */
+/** Shadow: the same calls, proxied as before and translated without being sent, so that differences show early. */
 import { isDeepStrictEqual } from 'node:util';
 import type { BulkView } from '../../../src/ops/moves/bulk.ts';
 import type { DifferenceView } from '../../../src/ops/readiness/differences.ts';
@@ -10,7 +10,7 @@ import { listDevices, plans, tradeByCard, tradeByCode } from '../trade.ts';
 import { placeAll, underneath } from '../underneath.ts';
 import { until } from '../until.ts';
 
-/** What each area of a till's work must have been seen at least: `moves.min_sample` of the stand. */
+/** Least number of calls per area: `moves.min_sample` of the stand. */
 const ENOUGH = 10;
 
 export const twoADay: Scene = {
@@ -19,7 +19,7 @@ export const twoADay: Scene = {
     const items = Object.values(shops).map(({ merchant: merchant_id }) => ({ merchant_id }));
     const ask = { target: { stage: 'shadow' }, items, per_day: 2, reason: 'wave 1: look without touching' };
     const { body } = await office.ask('ben', 'POST', '/api/bulk', ask);
-    const { id } = body as BulkView; // the door's own view
+    const { id } = body as BulkView; // the API's shape
     const shown = async () => (await office.look(`/api/bulk/${id}`)) as BulkView; // the same
     const first = await until(shown, ({ detail }) => detail.startsWith('2 of 2'));
     transcript.tell('found', `${first.summary}: ${first.detail}`);
@@ -75,7 +75,7 @@ export const onPaper: Scene = {
 
 const TEN_PARTS = { type: 'credit_card', installments: 10 };
 
-/** One sale with the brand of a voucher, which orders don't know. */
+/** One sale with a voucher brand, which orders do not have. */
 async function sellVoucher(br: Shop): Promise<void> {
   const payment = { type: 'voucher_card', voucher_type: 'sodexo' };
   await tradeByCard(br, br.units.slice(0, 1), plans({ pay: 1 }), () => ({ body: { payment } }));
@@ -87,7 +87,7 @@ export const inbox: Scene = {
     const { br } = shops;
     const list = async () =>
       ((await office.look(`/api/differences?merchant=${br.merchant}`)) as { differences: DifferenceView[] })
-        .differences; // the door's own view
+        .differences; // the API's shape
     const found = await until(list, ({ length }) => length >= 2);
     for (const { legacy, orders, count } of found)
       transcript.tell('found', `legacy says ${legacy}, orders ${orders}, ${count} time(s)`);
@@ -139,7 +139,7 @@ export const blocked: Scene = {
     );
     const { needs } = (await office.move('eva', mx.merchant, { ...canary, override: true }, 'I insist')).body as {
       needs: string;
-    }; // a refusal says what would help
+    }; // a refusal names what would help
     transcript.expect('nobody waives that, not even Eva: MX stays on shadow', needs, 'nothing');
   },
 };
@@ -153,12 +153,12 @@ interface LossView {
 }
 
 async function lossOf(office: Journey['office'], { merchant }: Shop, field: string): Promise<LossView | undefined> {
-  const { losses } = (await office.look(`/api/losses?merchant=${merchant}`)) as { losses: LossView[] }; // the door's own view
+  const { losses } = (await office.look(`/api/losses?merchant=${merchant}`)) as { losses: LossView[] }; // the API's shape
   return losses.find((one) => one.field === field);
 }
 
 async function verdictOf(office: Journey['office'], { merchant }: Shop): Promise<string> {
-  return ((await office.look(`/api/merchants/${merchant}/readiness`)) as Readiness).verdict; // the door's own view
+  return ((await office.look(`/api/merchants/${merchant}/readiness`)) as Readiness).verdict; // the API's shape
 }
 
 function saysOf(body: unknown, words: string): boolean {
