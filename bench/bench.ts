@@ -1,4 +1,6 @@
-/** `npm run bench`: Puente against bare proxies and the direct way, in one run, with its goals; a table and a JSON file. */
+/**
+ * `npm run bench`: Puente against bare proxies and the direct way, with its goals; prints a table, writes a JSON file.
+ */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProgram, hideProgram } from './machine.ts';
@@ -19,7 +21,7 @@ async function main(options: Options): Promise<void> {
   const baseline = join(options.results, 'baseline.json');
   const load = findProgram('wrk') === null ? 'own' : 'wrk and own';
   const alike = { upstream: upstreamProgram(), load, engine: engineOf(options) } as const;
-  // Read first: an hour of measuring must not end in a file that is not there.
+  // Read first, so that an hour of measuring does not end in a missing file.
   const before = options.compare ? readBaseline(baseline, alike) : null;
   const directory = mkdtempSync(join(options.results, 'run-'));
   const clean = (): void => {
@@ -45,7 +47,7 @@ async function main(options: Options): Promise<void> {
   }
 }
 
-/** Where the result lies. */
+/** Writes the result. @returns its file. */
 function write(result: Result, options: Options, baseline: string): string {
   const file = join(options.results, `${result.started_at.replaceAll(':', '-')}.json`);
   writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);

@@ -14,15 +14,15 @@ export interface Machine {
   cpu: string;
   cores: number;
   memory_gib: number;
-  /** Median time of one durable 4 KiB write where the databases lie; what a commit costs here. */
+  /** Median time of one durable 4 KiB write in the databases' directory: the cost of a commit. */
   fsync_ms: number;
   versions: Record<string, string>;
 }
 
-/** How often the disk is asked; enough for a median. */
+/** Number of writes, enough for a median. */
 const FSYNCS = 50;
 
-/** @param directory where the databases will lie. */
+/** @param directory of the databases. */
 export function machineFacts(directory: string): Machine {
   return {
     node: process.version,
@@ -37,20 +37,19 @@ export function machineFacts(directory: string): Machine {
   };
 }
 
-/** Binds a process to a core; of Linux alone. */
+/** Binds a process to a core; Linux only. */
 export const TASKSET = 'taskset';
 
-/** True when processes can be bound to a core of their own. */
 export function canPin(): boolean {
   return availableParallelism() > 1 && spawnSync(TASKSET, ['-c', '1', 'true']).status === 0;
 }
 
-/** Seconds of processor time that a process has used, all its threads together; null where the system doesn't say. */
+/** Processor time of a process in seconds, all threads; null where the system does not report it. */
 export function cpuSeconds(pid: number): number | null {
   return ticksOf(pid, OWN_TICKS);
 }
 
-/** The same with its children, also those that have ended. */
+/** The same with its children, including ended ones. */
 export function familyCpuSeconds(pid: number): number | null {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
@@ -63,7 +62,7 @@ export function familyCpuSeconds(pid: number): number | null {
 function ticksOf(pid: number, which: readonly number[]): number | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // After the name in brackets, which may hold spaces.
+    // Fields after the name in brackets, which may hold spaces.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return which.reduce((sum, field) => sum + Number(fields[field]), 0) / TICKS_PER_SECOND;
   } catch {
@@ -71,17 +70,19 @@ function ticksOf(pid: number, which: readonly number[]): number | null {
   }
 }
 
-/** utime and stime, which are fields 14 and 15 of the whole line; the next two are those of children that have ended. */
+/** utime and stime, fields 14 and 15 of the whole line; the next two are those of ended children. */
 const OWN_TICKS = [11, 12];
 const ALL_TICKS = [11, 12, 13, 14];
 
-/** Processor time is counted in ticks of 10 ms: at most one of them in so long is as good as none. */
+/** Processor time is counted in ticks of 10 ms: at most one tick in this time counts as idle. */
 const QUIET_FOR_MS = 150;
 const QUIET_S = 0.0101;
 /** A process that never becomes idle is reported, and measured as it is. */
 const QUIET_LIMIT_MS = 8000;
 
-/** Waits until a process has nothing to do: what it put off belongs to it, and not to the next contestant. How long, ms. */
+/**
+ * Waits until a process is idle, so that deferred work does not burden the next contestant. @returns the wait in ms.
+ */
 export async function untilQuiet(pid: number): Promise<number> {
   const started = performance.now();
   for (let last = cpuSeconds(pid); last !== null && performance.now() - started < QUIET_LIMIT_MS; ) {
@@ -93,23 +94,23 @@ export async function untilQuiet(pid: number): Promise<number> {
   return performance.now() - started;
 }
 
-/** The pids of the processes that a process has started, as `/proc` knows them. */
+/** Pids of a process's children, from `/proc`. */
 export function childrenOf(pid: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && parentOf(name) === pid)
     .map(Number);
 }
 
-/** Null when it has ended. */
+/** Null for a process that has ended. */
 export function parentOf(pid: string): number | null {
   try {
     return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
   } catch {
-    return null; // it has ended meanwhile
+    return null; // ended meanwhile
   }
 }
 
-/** Resident memory of a process now, MB; null where the system doesn't say. */
+/** Resident memory of a process now, MB; null where the system does not report it. */
 export function residentMb(pid: number): number | null {
   try {
     const kb = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -121,19 +122,19 @@ export function residentMb(pid: number): number | null {
 
 const hidden = new Set<string>();
 
-/** From now on the program counts as not installed. */
+/** Makes `findProgram` treat the program as not installed. */
 export function hideProgram(name: string): void {
   hidden.add(name);
 }
 
-/** Path of an installed program; null when there is none. Servers often lie in /usr/sbin, which is not in every PATH. */
+/** Path of an installed program; null if there is none. Servers are often in /usr/sbin, which is not in every PATH. */
 export function findProgram(name: string): string | null {
   if (hidden.has(name)) return null;
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? null;
 }
 
-/** A port that was free a moment ago, for programs that can't choose one themselves. */
+/** A port that was free a moment ago, for programs that cannot choose one. */
 export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
@@ -146,7 +147,6 @@ export function freePort(): Promise<number> {
 /** Fixed for user space on every architecture that Linux still supports. */
 const TICKS_PER_SECOND = 100;
 
-/** Median ms of one durable 4 KiB write in the directory. */
 export function measureFsync(directory: string): number {
   const path = join(directory, 'fsync-probe');
   const file = openSync(path, 'w');
@@ -164,7 +164,7 @@ export function measureFsync(directory: string): number {
   return percentile(times_ms, 0.5);
 }
 
-/** From the package's own file, which its `exports` may hide from `require`. */
+/** Reads the package's own file, which its `exports` may hide from `require`. */
 function versionOf(name: string): string {
   const paths = createRequire(import.meta.url).resolve.paths(name) ?? [];
   for (const path of paths) {

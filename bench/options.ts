@@ -1,4 +1,4 @@
-/** What `npm run bench --` can be asked for, and what a run then consists of. */
+/** Options of `npm run bench --`, and the rounds of a run. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
@@ -9,7 +9,7 @@ import type { Engine } from './measures/databases.ts';
 import type { RoundPlan } from './measures/round.ts';
 import type { Arrangement } from './measures/stand.ts';
 
-/** What is measured beside the cases, each in a way of its own. */
+/** Measurements besides the cases, each of its own kind. */
 export const extras = ['arrivals', 'slow-disk', 'sizes', 'starts', 'growth', 'retention', 'memory', 'workers'] as const;
 export type Extra = (typeof extras)[number];
 
@@ -21,7 +21,7 @@ export interface Options {
   contestants: string[] | null;
   /** Another checkout of Puente to measure in turn with this one. */
   beside: string | null;
-  /** Whether Puente's rows lie on a PostgreSQL server instead of in a file. */
+  /** Whether Puente's rows are on a PostgreSQL server instead of in a file. */
   postgres: boolean;
   pin: 'both' | 'one-core' | 'free';
   plain: boolean;
@@ -41,14 +41,13 @@ export interface Options {
 }
 
 /**
- * V8 goes on compiling for so long: its compile threads took 150 µs of processor time for each create after the first 8,000,
- * 82, 41 and 46 after the next three times as many, and 2 for each request of the bare proxy from the start.
+ * V8 compiles for this many requests: its compile threads took 150 µs of processor time for each create after the first
+ * 8,000; 82, 41 and 46 after the next three times as many; and 2 for each request of the bare proxy from the start.
  */
 const WARM_UP = 25_000;
 
 const names = [...benchCases.map(({ name }) => name), ...extras];
 
-/** @param action runs with the options. */
 export function program(action: (options: Options) => Promise<void>): Command {
   return new Command('npm run bench --')
     .description(
@@ -144,14 +143,14 @@ function wholeList(text: string): number[] {
   return text.split(',').map(whole);
 }
 
-/** One round to come. */
+/** A planned round. */
 export type Chosen = Pick<RoundPlan, 'arrangement' | 'cases' | 'contestants' | 'in_flight' | 'rate' | 'fsync_delay_us'>;
 
 const everybody = contestants.map(({ name }) => name);
 const SHORT_CASES = ['create', 'get-final', 'payment-search', 'carried', 'event'];
 const SHORT_EXTRAS: Extra[] = ['arrivals', 'slow-disk'];
 const ALL_IN_FLIGHT = [1, 16, 64, 256];
-/** Connections that arrivals may use; at a rate that a contestant can serve, a few of them are in use. */
+/** Connections for arrivals; at a rate that a contestant can serve, a few are in use. */
 const ARRIVALS_IN_FLIGHT = 256;
 
 export function roundsOf(options: Options): Chosen[] {
@@ -202,8 +201,8 @@ function casesOf(options: Options): string[] {
 }
 
 /**
- * The bare proxy makes the ratios and the direct way the added latency, so that both always take part; but not where two
- * checkouts are held against each other.
+ * The bare proxy is the base of the ratios and the direct way that of added latency, so both always take part, except
+ * when two checkouts are compared.
  */
 function fieldOf({ contestants: asked, beside }: Options): string[] {
   if (beside !== null)
@@ -212,7 +211,7 @@ function fieldOf({ contestants: asked, beside }: Options): string[] {
   return asked === null ? field : everybody.filter((name) => field.includes(name) || asked.includes(name));
 }
 
-/** A machine that can't pin is measured free, and the report says so. */
+/** A machine that cannot pin is measured free, with a message. */
 function arrangementsOf(pin: Options['pin']): Arrangement[] {
   if (pin === 'free') return ['free'];
   if (canPin()) return pin === 'both' ? ['one core', 'free'] : ['one core'];

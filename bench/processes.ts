@@ -8,12 +8,11 @@ import { TASKSET } from './machine.ts';
 
 export interface Running {
   pid: number;
-  /** Where it takes requests, or what else the first group of `ready` caught. */
+  /** The URL for requests, or whatever the first group of `ready` matched. */
   said: string;
   child: ChildProcess;
-  /** File of its output. */
   log: string;
-  /** Milliseconds from the start to the first word that it is ready. */
+  /** Milliseconds from the start to its ready message. */
   ready_ms: number;
   /** @throws Error when the process does not end cleanly. */
   stop(): Promise<void>;
@@ -21,24 +20,24 @@ export interface Running {
 
 export interface ProcessPlan {
   name: string;
-  /** A script of ours below a checkout's root, run by Node; or `command`, a program with its arguments. */
+  /** A script below a checkout's root, run by Node; or `command`, a program with its arguments. */
   script?: string;
-  /** The checkout; this one unless it is said. */
+  /** The checkout; by default this one. */
   root?: string;
   arguments?: string[];
   command?: string[];
   env?: Record<string, string>;
   /** Null leaves it to the system. */
   core: number | null;
-  /** Where its output goes: a file, so that reading it costs nobody anything during a measurement. */
+  /** Directory of its output file: a pipe would cost time during a measurement. */
   directory: string;
-  /** What it prints when it is ready; or `port`, on which it takes connections then. */
+  /** Matches its output when it is ready; or `port`, which then accepts connections. */
   ready?: RegExp;
   port?: number;
   node_options?: string[];
-  /** Makes every fsync of the process take this much longer. */
+  /** Extra time of each fsync of the process. */
   fsync_delay_us?: number;
-  /** Longest start; a large database needs longer than an empty one. */
+  /** Time limit of the start; a large database needs longer. */
   start_limit_ms?: number;
 }
 
@@ -47,7 +46,7 @@ const START_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 60_000;
 const POLL_MS = 5;
 
-/** @throws Error with the process's own output when it ends, or says nothing in time. */
+/** @throws Error with the process's output when it ends or is not ready in time. */
 export async function startProcess(plan: ProcessPlan): Promise<Running> {
   const log = join(plan.directory, `${plan.name}.log`);
   const output = openSync(log, 'w');
@@ -61,7 +60,7 @@ export async function startProcess(plan: ProcessPlan): Promise<Running> {
   closeSync(output);
   running.add(child);
   child.once('exit', () => running.delete(child));
-  child.on('error', () => undefined); // a program that is not there: told below, with its name
+  child.on('error', () => undefined); // a missing program, reported below by name
   const said = await untilReady(plan, child, log);
   const ready_ms = performance.now() - started;
   return { pid: child.pid ?? 0, said, child, log, ready_ms, stop: () => stop(plan, child) };
@@ -69,7 +68,7 @@ export async function startProcess(plan: ProcessPlan): Promise<Running> {
 
 const running = new Set<ChildProcess>();
 
-/** Ends all processes that still run, at once; for the end of the benchmark itself. */
+/** Kills all processes that still run, at the end of the benchmark. */
 export function killAll(): void {
   for (const child of running) child.kill('SIGKILL');
 }
@@ -87,8 +86,9 @@ function commandOf(plan: ProcessPlan): string[] {
 }
 
 /**
- * A slow disk: strace delays each fsync of one process, in all its threads, before it is made. `--seccomp-bpf` stops the process for these calls alone, so that nothing else gets slower; `-D` leaves it our child.
- * The tracer itself runs on core 0 with the load, so that it takes nothing from a pinned contestant.
+ * A slow disk: strace delays each fsync of one process and all its threads. `--seccomp-bpf` stops the process only for
+ * these calls, so nothing else gets slower; `-D` keeps it our child. The tracer runs on core 0 with the load, so that
+ * it takes no time from a pinned contestant.
  */
 function slowDiskCommand(delay_us: number, core: number | null, command: readonly string[]): string[] {
   const strace = [
@@ -138,24 +138,23 @@ async function stop({ name, command }: ProcessPlan, child: ChildProcess): Promis
   child.kill('SIGTERM');
   await ended;
   clearTimeout(limit);
-  // Ours end by themselves when they are asked to; HAProxy is ended by the signal, and that is well.
+  // Our processes exit by themselves on the signal; HAProxy dies of it, which is fine.
   const isEnded = child.exitCode === 0 || (command !== undefined && child.signalCode === 'SIGTERM');
   if (!isEnded) throw new Error(`${name} did not stop cleanly: ${child.signalCode ?? child.exitCode}.`);
 }
 
 export interface StartScript {
   environment: Record<string, string>;
-  /** Options of Node itself. */
   options: string[];
 }
 
-/** How `npm start` runs Puente: read from `scripts.start` of `package.json`: variables, `exec node`, options, and the script. */
+/** Parses `scripts.start` of `package.json`: variables, `exec node`, options, and the script. */
 export function readStartScript(root: string): StartScript {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const words = String(scripts.start).split(' ');
   const variables = words.slice(0, words.indexOf('exec')).map((word) => word.split('=') as [string, string]); // NAME=value
   const environment: Record<string, string> = Object.fromEntries(variables);
-  // npm runs it in the root; a contestant runs in its own folder, and would compile everything at each start.
+  // npm runs it in the root; a contestant runs in its own folder and would otherwise compile everything at each start.
   const { NODE_COMPILE_CACHE: cache } = environment;
   if (cache !== undefined) environment.NODE_COMPILE_CACHE = resolve(root, cache);
   return { environment, options: words.filter((word) => word.startsWith('--')) };

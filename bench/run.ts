@@ -1,4 +1,4 @@
-/** One whole run: every round and every extra that was asked for, each in a directory that is removed at its end. */
+/** One whole run: each requested round and extra, in a directory that is removed at its end. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { findProgram, machineFacts } from './machine.ts';
@@ -18,7 +18,7 @@ import type { Result } from './result/result.ts';
 import { measureSlowFsync, slowDiskMissing } from './slow-disk.ts';
 import { upstreamProgram } from './upstream/start.ts';
 
-/** Links in the file that `starts` starts on. */
+/** Links in the database of `starts`. */
 const START_LINKS = 50_000;
 
 /** @param directory for databases and logs of the processes. */
@@ -46,7 +46,7 @@ export async function run(options: Options, directory: string, progress: (text: 
     faults: [],
   };
   let count = 0;
-  // A measurement that fails is reported, and the others go on: an hour's figures are not lost to its last minute.
+  // A failed measurement is reported and the others go on, so that an hour's figures survive a late failure.
   const within = async <Found>(what: string, measure: (directory: string) => Promise<Found>): Promise<Found | null> => {
     const own = join(directory, String(++count));
     mkdirSync(own, { recursive: true });

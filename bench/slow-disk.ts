@@ -1,9 +1,9 @@
-/** A slow disk without another disk: whether one can be had here, and how long its fsync takes. Run by itself, it measures. */
+/** Whether strace can delay fsync on this machine, and how long a delayed fsync takes; run as a program it measures. */
 import { spawnSync } from 'node:child_process';
 import { measureFsync } from './machine.ts';
 import { startProcess } from './processes.ts';
 
-/** Null where a disk can be made slow; otherwise why it can't. */
+/** Null where fsync can be delayed; otherwise the reason. */
 export function slowDiskMissing(): string | null {
   const { error, status, stderr } = spawnSync('strace', ['-f', '--seccomp-bpf', '-o', '/dev/null', 'true'], {
     encoding: 'utf8',
@@ -12,7 +12,7 @@ export function slowDiskMissing(): string | null {
   return status === 0 ? null : `strace can't trace here: ${stderr.trim().split('\n')[0]}`;
 }
 
-/** Median ms of one durable write in the directory under that delay, so that the table says what was measured, not what was meant. */
+/** Median ms of one durable write under that delay: the table shows the measured time, not the intended one. */
 export async function measureSlowFsync(directory: string, delay_us: number): Promise<number> {
   const probe = await startProcess({
     name: 'fsync-probe',

@@ -15,10 +15,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median, min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN };
 }
 
-/**
- * Nearest rank.
- * @param sorted ascending; NaN when there is none.
- */
+/** Percentile by nearest rank. @param sorted ascending. @returns NaN for an empty list. */
 export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }

@@ -1,7 +1,4 @@
-/**
- * `npm run audit`: known advisories for installed packages; a failed query is never clean (`test/faults/README.md`
- * F137).
- */
+/** `npm run audit`: known advisories; a query that fails never counts as clean (`test/faults/README.md` F137). */
 import { execFile } from 'node:child_process';
 import { z } from 'zod';
 

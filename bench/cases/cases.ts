@@ -1,4 +1,4 @@
-/** What is measured, as data: each case is one request of a till or the vendor, and what its answer must hold. */
+/** The cases, as data: each is one request of a till or the vendor, with a check of its answer. */
 import { type Kind, LARGE_BYTES, LARGE_PATH } from '../upstream/answers.ts';
 import { type BenchRequest, createIntent, eventAbout, get, referenceOf, USER, WRITE } from './requests.ts';
 
@@ -6,15 +6,15 @@ export interface BenchCase {
   name: string;
   /** One sentence for the report. */
   what: string;
-  /** What has to be there before: so many sales of a kind, and which word of them the request names. */
+  /** Sales that must exist before, their kind, and the field of theirs that the request names. */
   needs: { kind: Kind; count: number; names: keyof Sale } | null;
-  /** Whether the same request may be sent for ever, and be cut off, without anything left behind: then wrk may send it. */
+  /** Whether the request may be repeated without end and cut off without effects; only then may wrk send it. */
   is_repeatable: boolean;
-  /** Requests in flight that make sense; null: as asked for. */
+  /** Sensible numbers of requests in flight; null: those of the options. */
   in_flight: readonly number[] | null;
-  /** Request number `n`; numbers are never used twice in one run. `target` is one of the words of `needs`. */
+  /** Request number `n`; no number is used twice in one run. `target` is a field chosen by `needs`. */
   request(n: number, target: string): BenchRequest;
-  /** True when the answer to that request is a right one; `translated` when Puente gave it. */
+  /** True for a right answer; `translated` when Puente gave it. */
   holds(answer: unknown, asked: { n: number; target: string; translated: boolean }): boolean;
 }
 
@@ -27,11 +27,11 @@ export interface Sale {
   merchant_order_id: string;
 }
 
-/** So many sales are read in turn; a shop with as many tills polls as many. */
+/** Sales read in turn; a shop with as many tills polls as many. */
 const POLLED = 200;
 const CARRIED_BODY = JSON.stringify({ email: 'buyer@example.com', description: 'x'.repeat(340) });
 const LARGE_BODY = 'x'.repeat(LARGE_BYTES);
-/** A few large bodies fill every buffer; more of them only fill the memory of the load generator. */
+/** A few large bodies fill every buffer; more would only fill the load generator's memory. */
 const LARGE_IN_FLIGHT = [1, 8] as const;
 
 export const benchCases: readonly BenchCase[] = [
@@ -127,7 +127,7 @@ export const benchCases: readonly BenchCase[] = [
   },
 ];
 
-/** @throws Error for a name that is no case. */
+/** @throws Error for an unknown name. */
 export function caseOf(name: string): BenchCase {
   const found = benchCases.find((one) => one.name === name);
   if (found === undefined) throw new Error(`There is no case ${name}.`);

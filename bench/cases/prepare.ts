@@ -1,19 +1,19 @@
-/** Makes the sales that a case reads, through Puente's own door, as a till and the vendor would. */
+/** Makes the sales that a case reads, through Puente's public door. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { orderIdOf } from '../upstream/answers.ts';
 import { isObject, type Sale } from './cases.ts';
 import { type BenchRequest, createIntent, eventAbout, get, putSale, referenceOf } from './requests.ts';
 
-/** Made together; far below what Puente lets one merchant have under way. */
+/** Sales made in parallel; far below Puente's limit for one merchant. */
 const TOGETHER = 16;
-/** Puente handles events at its own pace; a paid sale that is not shown after that is a fault. */
+/** Puente handles events at its own pace; a paid sale not shown within this time is a fault. */
 const PAID_LIMIT_MS = 60_000;
 const LOOK_EVERY_MS = 100;
 
 /**
- * Sales `first` to `first + count - 1`.
+ * Makes sales `first` to `first + count - 1`.
  * @param url Puente's public door.
- * @throws Error with the answer that was not the right one.
+ * @throws Error with the first wrong answer.
  */
 export async function prepareSales(url: string, kind: 'N' | 'F' | 'Q', first: number, count: number): Promise<Sale[]> {
   const numbers = Array.from({ length: count }, (_, index) => first + index);
@@ -33,11 +33,11 @@ async function prepareOne(url: string, kind: 'N' | 'F' | 'Q', n: number): Promis
   }
   await ask(url, putSale(n));
   const found = await ask(url, get(`/merchant_orders/search?external_reference=${referenceOf(n)}`));
-  const [element] = fieldOf(found, 'elements') as unknown[]; // checked by the look at its id
+  const [element] = fieldOf(found, 'elements') as unknown[]; // checked when its id is read
   return { ...common, legacy_id: '', merchant_order_id: String(fieldOf(element, 'id')) };
 }
 
-/** The vendor tells that each is paid; Puente reads the order, and shows it. */
+/** Sends the payment event of each sale; Puente reads the order and shows it. */
 async function payAll(url: string, sales: readonly Sale[]): Promise<void> {
   for (let at = 0; at < sales.length; at += TOGETHER) {
     const told = sales.slice(at, at + TOGETHER);

@@ -1,4 +1,4 @@
-/** The requests of tills and of the vendor, as they are sent. */
+/** Requests of tills and of the vendor, ready to send. */
 import { createHmac } from 'node:crypto';
 import { WEBHOOK_SECRET } from '../contestants/puente.ts';
 import { unitOf } from '../upstream/answers.ts';
@@ -11,14 +11,13 @@ export interface BenchRequest {
   body: string;
 }
 
-/** Invented; the upstream of the benchmark accepts every token and knows one user. */
+/** Invented; the benchmark's upstream accepts every token and has one user. */
 export const USER = '700100200';
 const AUTHORIZATION = `Bearer APP_USR-4004001-112026-00000000000000000000000000000a01-${USER}`;
 const READ = { authorization: AUTHORIZATION, accept: '*/*' };
-/** What a till sends with a body. */
 export const WRITE = { ...READ, 'content-type': 'application/json' };
 
-/** The create of sale `n`, on the terminal that tells the upstream its number and kind. */
+/** Creates sale `n` on a terminal whose id tells upstream its number and kind. */
 export function createIntent(kind: 'N' | 'F', n: number): BenchRequest {
   return {
     method: 'POST',

@@ -1,10 +1,10 @@
-/** What Puente is measured against, a process of its own: bare Express 5 with http-proxy-middleware 4, at its best settings. */
+/** The baseline, a process of its own: bare Express 5 with http-proxy-middleware 4, at its best settings. */
 import { Agent } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { createProxyMiddleware } from 'http-proxy-middleware';
 
-/** Bounded as Puente's own legacy lane is; without a keep-alive agent the library is four times slower (measured). */
+/** The limit of Puente's legacy lane; without a keep-alive agent the library is four times slower (measured). */
 const MAX_SOCKETS = 256;
 
 const target = process.argv[2];

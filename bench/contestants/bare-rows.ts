@@ -1,11 +1,11 @@
-/** The least that two durable commits around a create can be: a row of three columns, written and changed. */
+/** The minimum for two durable commits around a create: a row of three columns, inserted and updated. */
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { applySettings } from '../../src/store/sqlite/settings.ts';
 import type { Rows } from './translation.ts';
 
-/** Inserted with its body; its order is noted, and the body taken out, once it is known. */
+/** Inserted with its body; the update sets the order and removes the body. */
 interface Row {
   id: string;
   body: string | null;
@@ -15,7 +15,7 @@ interface Row {
 export async function openBareRows(database: string): Promise<Rows> {
   const writer = new Worker(new URL(import.meta.url), { workerData: database });
   await once(writer, 'online');
-  /** One group is with the writer, and what comes meanwhile gathers for the next; no group waits to become larger. */
+  /** While the writer commits one group, later rows collect for the next; no group waits to become larger. */
   let waiting: { rows: Row[]; resolved: (() => void)[] } = { rows: [], resolved: [] };
   let committing: (() => void)[] | null = null;
   let is_scheduled = false;
@@ -49,7 +49,7 @@ export async function openBareRows(database: string): Promise<Rows> {
   };
 }
 
-/** The writer thread: one group, one durable commit, on the settings of Puente's own writer. */
+/** The writer thread: one durable commit per group, with the settings of Puente's own writer. */
 function write(): void {
   const file = String(workerData);
   const database = new Database(file);

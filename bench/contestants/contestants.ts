@@ -1,46 +1,45 @@
-/** Who is measured, as data: each contestant carries the same requests to the same upstream. */
+/** The contestants, as data: each handles the same requests with the same upstream. */
 import { join } from 'node:path';
 import { ROOT, type Running, readStartScript, startProcess } from '../processes.ts';
 import { startPuente } from './puente.ts';
 
 export interface Ground {
-  /** URL of the upstream. */
   upstream: string;
   /** The contestant's core; null leaves it to the system. */
   core: number | null;
   directory: string;
-  /** Makes every fsync of the contestant take this much longer. */
+  /** Extra time of each fsync of the contestant. */
   fsync_delay_us?: number;
   /** Another checkout, which `PUENTE_BESIDE` runs. */
   beside?: string;
-  /** The database of a Puente that keeps no file. */
+  /** The database of a Puente without a file. */
   postgres_url?: string;
 }
 
-/** A contestant that takes requests at `said`. */
+/** A contestant; it accepts requests at `said`. */
 export interface Contestant {
   name: string;
   what: string;
-  /** Runs on Node: has a probe, and compiles while it runs. */
+  /** Whether it runs on Node, with a probe and a compile phase. */
   is_node: boolean;
-  /** What it can do; null is everything. */
+  /** The cases that it supports; null is all. */
   cases: readonly string[] | null;
   start(ground: Ground): Promise<Running>;
 }
 
-/** Ratios are taken against this one. */
+/** The base of the ratios. */
 export const BASELINE = 'bare proxy';
-/** Added latency is counted from this one. */
+/** The base of added latency. */
 export const DIRECT = 'direct';
 export const PUENTE = 'puente';
-/** Puente of another checkout: what a change is worth shows only in turn with what was before it. */
+/** Puente of another checkout: the effect of a change shows only when both are measured in turn. */
 export const PUENTE_BESIDE = 'puente beside';
-/** A create between two durable commits, and nothing else that makes it safe to use: what Puente adds shows beside it. */
+/** A create between two durable commits without any safety beyond them: it shows what Puente adds. */
 export const BARE_TRANSLATION = 'bare translation';
-/** The same with Puente's own rows of a sale in the place of its two commits: what is left to Puente is everything but them. */
+/** The same with Puente's own rows instead of its two commits: it shows what Puente adds besides its rows. */
 export const TRANSLATION_WITH_ROWS = 'translation with rows';
 
-/** Answers questions about the event loop by messages of the parent; the same in both, so that it favours nobody. */
+/** Measures the event loop on request of the parent; the same for all Node contestants. */
 const PROBE = ['--import', join(import.meta.dirname, 'probe.ts')];
 const LISTENING = /(http:\/\/127\.0\.0\.1:\d+)/;
 
@@ -53,7 +52,7 @@ export const contestants: readonly Contestant[] = [
     start: async ({ upstream }) => ({
       pid: 0,
       said: upstream,
-      // Nothing of its own runs; a question to this process would be a mistake.
+      // It has no process; reading this field would be a mistake.
       child: null as never,
       log: '',
       ready_ms: 0,
@@ -90,7 +89,7 @@ export const contestants: readonly Contestant[] = [
   },
 ];
 
-/** Takes part when it is asked for with its checkout, and never otherwise. */
+/** Takes part only when requested with its checkout. */
 const beside: Contestant = {
   name: PUENTE_BESIDE,
   what: 'Puente of the other checkout, on a database of its own',
@@ -112,14 +111,13 @@ function settingsOn({ postgres_url }: Ground): Record<string, string> {
   return postgres_url === undefined ? {} : { PUENTE_POSTGRES_URL: postgres_url };
 }
 
-/** @throws Error for a name that is nobody. */
+/** @throws Error for an unknown name. */
 export function contestantOf(name: string): Contestant {
   const found = [...contestants, beside].find((one) => one.name === name);
   if (found === undefined) throw new Error(`There is no contestant ${name}.`);
   return found;
 }
 
-/** The folder of `PUENTE_BESIDE` under the ground's directory. */
 export function besideIn(directory: string): string {
   return join(directory, 'beside');
 }
@@ -131,12 +129,11 @@ export function isTranslation(contestant: string): contestant is Translation {
   return contestant === BARE_TRANSLATION || contestant === TRANSLATION_WITH_ROWS;
 }
 
-/** Where the database of a translation lies under the ground's directory. */
 export function translationDatabaseOf(translation: Translation, directory: string): string {
   return join(directory, `${translation.replaceAll(' ', '-')}.db`);
 }
 
-/** With Puente's own options of Node, so that what differs is what they do. */
+/** Uses Puente's own Node options, so that only the programs differ. */
 function startTranslation(translation: Translation, ground: Ground): Promise<Running> {
   const { environment, options } = readStartScript(ROOT);
   const database = translationDatabaseOf(translation, ground.directory);

@@ -1,4 +1,4 @@
-/** Puente's own rows of a sale, through its own store, as its create writes them; nothing in them is sealed. */
+/** Puente's own rows of a sale, written by its own store as a create writes them; nothing in them is sealed. */
 import { randomUUID } from 'node:crypto';
 import { type Link, slotOf } from '../../src/proxy/sales/link.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';

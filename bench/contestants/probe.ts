@@ -1,25 +1,24 @@
-/** Loaded into each Node contestant: tells its parent how late the event loop was since the last question, and profiles it. */
+/** Loaded into each Node contestant: reports its event loop delay since the last request, and profiles it. */
 import { writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** What the parent may ask; each question is answered by one message. */
+/** Requests of the parent; each is answered by one message. */
 export type Question =
   /** Answered by a `LoopDelay`. */
   | 'loop delay'
-  /** The profile of the main thread begins. */
+  /** Starts a profile of the main thread. */
   | 'profile'
-  /** It ends, and is written to this file. */
+  /** Ends the profile and writes it to this file. */
   | { profile_into: string };
 
-/** Milliseconds. */
 export interface LoopDelay {
   p50_ms: number;
   p99_ms: number;
   max_ms: number;
 }
 
-/** The monitor's timer fires this often; what it counts includes that, so it is taken off again. */
+/** Interval of the monitor's timer, which is included in its values and subtracted again. */
 const RESOLUTION_MS = 1;
 const PER_MS = 1e6;
 
@@ -41,7 +40,7 @@ if (process.send !== undefined) {
     process.send?.('done');
   };
   process.on('message', (message) => {
-    const question = message as Question; // what the parent sends
+    const question = message as Question; // sent by the parent
     if (question !== 'loop delay') return void profile(question);
     const answer: LoopDelay = {
       p50_ms: late(delay.percentile(50)),
@@ -51,6 +50,6 @@ if (process.send !== undefined) {
     delay.reset();
     process.send?.(answer);
   });
-  // A contestant lives as long as its own work, and not for its parent.
+  // The channel to the parent must not keep a contestant running.
   process.channel?.unref();
 }

@@ -4,28 +4,26 @@ import { join } from 'node:path';
 import { ROOT, type Running, readStartScript, startProcess } from '../processes.ts';
 import type { Ground } from './contestants.ts';
 
-/** Signs the events of the benchmark. */
 export const WEBHOOK_SECRET = 'the webhook secret of the benchmark';
-/** The same at every start on one database: what one start sealed the next one reads. */
+/** Fixed, because a later start on the same database must read what an earlier one sealed. */
 const SECRET_KEY = 'the sealing key of the benchmark, 32 characters or more';
 export const OPS_TOKEN = 'the-ops-token-of-the-benchmark-0001';
-/** The bench's terminals never report back; looks at open orders would only be noise, and production has events instead. */
+/** The benchmark's terminals never change, so polls of open orders would be noise; production relies on events. */
 const NO_LOOKS_MS = '3600000';
 
-/** Where Puente's database lies under the ground's directory. */
 export function databaseOf(directory: string): string {
   return join(directory, 'puente-data', 'puente.db');
 }
 
 interface PuentesGround extends Ground {
   node_options?: readonly string[];
-  /** The checkout that runs; this one unless it is said. */
+  /** The checkout that runs; by default this one. */
   root?: string;
 }
 
 /**
- * Everything but addresses, keys and looks at open orders stands as shipped.
- * @param settings over these, as environment variables.
+ * Starts Puente with the shipped settings, except addresses, keys and polls of open orders.
+ * @param settings added to these, as environment variables.
  */
 export async function startPuente(
   ground: PuentesGround,
@@ -39,7 +37,7 @@ export async function startPuente(
   return start(ground, settings, start_limit_ms);
 }
 
-/** What is measured on a file is no first start: after the first one, Node has what it compiled, as any installation has. */
+/** On a file no measurement is a first start: an earlier one fills Node's compile cache, as in any installation. */
 const compiled = new Map<string, Promise<void>>();
 
 async function compileOnce(ground: PuentesGround): Promise<void> {

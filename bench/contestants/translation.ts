@@ -1,7 +1,7 @@
 /**
- * A yardstick for what Puente adds, a process of its own: Express 5, JSON both ways, undici, and a durable commit before and
- * after each create, as P1 asks (`docs/protocol.md` §2). No tokens, lanes, retries, evidence or log, and nothing but creates. Its
- * rows are as few as can be, or Puente's own of a sale.
+ * A yardstick for Puente's overhead, a process of its own: Express 5, JSON both ways, undici, and a durable commit
+ * before and after each create, as P1 requires (`docs/protocol.md` §2). No tokens, lanes, retries, evidence or log, and
+ * only creates. Its rows are minimal, or Puente's own of a sale.
  */
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,13 +13,13 @@ import { openBareRows } from './bare-rows.ts';
 import { BARE_TRANSLATION } from './contestants.ts';
 import { openOwnRows } from './own-rows.ts';
 
-/** What a create writes down. Both resolve once that is on the disk. */
+/** Rows of a create. Both methods resolve when the row is on disk. */
 export interface Rows {
   open(sale: { id: string; unit: string; reference: string; amount_minor: number; body: string }): Promise<void>;
   settle(id: string, order: Order): Promise<void>;
 }
 
-/** As many as Puente may have. */
+/** Puente's own maximum. */
 const CONNECTIONS = 256;
 
 interface Intent {
@@ -39,7 +39,7 @@ app.disable('x-powered-by');
 app.disable('etag');
 app.post('/point/integration-api/devices/:device/payment-intents', async (request, response) => {
   const { device } = request.params;
-  const intent = JSON.parse(await textOf(request)) as Intent; // what the benchmark sends
+  const intent = JSON.parse(await textOf(request)) as Intent; // sent by the benchmark
   const id = uuidV7(Date.now(), takeRandom(RANDOM_BYTES));
   const body = orderOf(device, intent);
   const { external_reference: reference } = intent.additional_info;
@@ -51,7 +51,7 @@ app.post('/point/integration-api/devices/:device/payment-intents', async (reques
   };
   const made = await pool.request({ method: 'POST', path: '/v1/orders', headers, body });
   if (made.statusCode !== 201) throw new Error(`the upstream answered ${made.statusCode}`);
-  const order = (await made.body.json()) as Order; // what its upstream answers
+  const order = (await made.body.json()) as Order; // the answer of its upstream
   await rows.settle(id, order);
   response.status(201).json({ id, device_id: device, ...intent });
 });

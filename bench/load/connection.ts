@@ -1,16 +1,16 @@
-/** One kept-alive HTTP/1.1 connection of the load generator: a raw socket, because a client library would be the bottleneck. */
+/** One kept-alive HTTP/1.1 connection of the load generator: a raw socket; a client library would be the bottleneck. */
 import { connect, type Socket } from 'node:net';
 import type { BenchRequest } from '../cases/requests.ts';
 
 export interface WireAnswer {
   status: number;
-  /** Null when it is longer than anybody reads; `length` says how long. */
+  /** Null for a body longer than `KEPT_BYTES`. */
   body: Buffer | null;
   length: number;
 }
 
 export interface Connection {
-  /** Sends one request; the next may be sent when the answer has come. */
+  /** Sends one request; the next may follow after the answer. */
   send(request: BenchRequest): void;
   close(): void;
 }
@@ -27,9 +27,9 @@ interface Reading {
 }
 
 /**
- * A server that closes after some requests, as Puente does, is connected to again.
+ * Reconnects to a server that closes after some requests, as Puente does.
  * @param onAnswer called with each whole answer.
- * @param onEnd called when the connection breaks, or an answer can't be understood.
+ * @param onEnd called when the connection breaks or an answer is malformed.
  */
 export async function openConnection(
   url: URL,
@@ -106,7 +106,7 @@ function writeRequest(host: string, { method, path, headers, body }: BenchReques
   return `${head}\r\n${body}`;
 }
 
-/** The answer so far once its head is whole, else null. Every server of the benchmark sends a content-length. */
+/** The answer so far once its head is complete, else null. Every server of the benchmark sends a content-length. */
 function readHead(bytes: Buffer): Reading | 'unreadable' | null {
   const headEnd = bytes.indexOf('\r\n\r\n');
   if (headEnd === -1) return null;

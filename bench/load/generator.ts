@@ -1,4 +1,4 @@
-/** The load generator, a process of its own, on a core of its own where there are two: a closed loop, or fixed arrivals. */
+/** The load generator, a process of its own (on its own core where there are two): a closed loop, or fixed arrivals. */
 import { type BenchCase, caseOf } from '../cases/cases.ts';
 import { type Connection, openConnection, type WireAnswer } from './connection.ts';
 import { type LoadPlan, type LoadResult, latenciesOf } from './load.ts';
@@ -17,8 +17,8 @@ process.on('disconnect', () => process.exit(0));
 process.stdout.write('load generator ready\n');
 
 /**
- * Each connection sends its next request when its answer has come: shows how much a contestant can do. Runs to its end: the
- * last request sent has been answered. It lasts at least until one was answered.
+ * Each connection sends its next request after its answer, which shows the contestant's capacity. It ends after the
+ * last answer, and never before the first.
  */
 async function closedLoop(plan: LoadPlan): Promise<LoadResult> {
   const bench = caseOf(plan.case_name);
@@ -73,13 +73,13 @@ interface Line {
   due_at: number;
 }
 
-/** Requests that are due are sent this often; timers know nothing finer. */
+/** Interval at which due requests are sent; timers are no finer. */
 const TICK_MS = 1;
 
 /**
- * Requests at a fixed rate: the latency of clients that do not know of each other. Nothing waits for an answer to be sent, so no slow answer hides the wait of those behind it: a request that finds every
- * connection taken counts from when it was due. Of the others the timer's own lateness is no fault of the contestant, so
- * they count from when they were sent.
+ * Requests at a fixed rate: the latency of independent clients. No request waits for an answer to be sent, so a slow
+ * answer does not hide the wait of those behind it. A request that finds every connection taken counts from when it was
+ * due. The others count from when they were sent, because a late timer is no fault of the contestant.
  */
 async function arrivals(plan: LoadPlan & { rate: number }): Promise<LoadResult> {
   const bench = caseOf(plan.case_name);
@@ -137,17 +137,16 @@ async function arrivals(plan: LoadPlan & { rate: number }): Promise<LoadResult> 
   return { sent, per_second, ...examined.told(), ...latenciesOf(latencies) };
 }
 
-/** Checks whether answers are the right ones, and counts them. */
+/** Checks and counts answers. */
 interface Examiner {
-  /** What request `n` names. */
+  /** The target that request `n` names. */
   targetOf(n: number): string;
-  /** Counts the answer to request `n`. */
   take(answer: WireAnswer, n: number): void;
   fault(text: string): void;
   told(): Pick<LoadResult, 'succeeded' | 'faults'>;
 }
 
-/** Every so many answers one is read whole; reading all of them would make the load generator the bottleneck. */
+/** One of this many answers is checked in full; checking all would make the load generator the bottleneck. */
 const READ_EVERY = 64;
 const MAX_FAULTS = 5;
 

@@ -1,31 +1,30 @@
-/** One measurement: what is asked of the load generator's process, and what it answers. */
+/** One measurement: the plan for the load generator's process, and its result. */
 import { type Running, startProcess } from '../processes.ts';
 import { percentile } from '../statistics.ts';
 
 export interface LoadPlan {
   url: string;
   case_name: string;
-  /** What the requests name in turn; empty where they name nothing. */
+  /** Targets that the requests name in turn; empty where they name none. */
   targets: readonly string[];
-  /** Whether Puente answers, whose words may differ from those of what it stands before. */
+  /** Whether Puente answers, whose answers may differ from upstream's. */
   translated: boolean;
-  /** Number of the first request. */
   first: number;
   /** Connections, each with one request at a time. */
   in_flight: number;
   duration_ms: number;
-  /** Requests a second that arrive independently of the answers; null: each connection asks again when it is answered. */
+  /** Requests a second, independent of the answers; null: each connection sends again after its answer. */
   rate: number | null;
 }
 
-/** Everything but `sent` and `succeeded` counts only what ended in time. */
+/** All except `sent` and `succeeded` count only requests that ended in time. */
 export interface LoadResult extends Latencies {
-  /** Requests sent, those that ended after the time included. */
+  /** Includes requests that ended after the time. */
   sent: number;
-  /** Answered 2xx, those that ended after the time included. */
+  /** Answered 2xx, including requests that ended after the time. */
   succeeded: number;
   per_second: number;
-  /** What went wrong, in words; the first few. */
+  /** The first few faults, in words. */
   faults: string[];
 }
 
@@ -57,7 +56,7 @@ export function askLoad(load: Running, plan: LoadPlan): Promise<LoadResult> {
     load.child.once('exit', ended);
     load.child.once('message', (result) => {
       load.child.off('exit', ended);
-      resolve(result as LoadResult); // what our own process sends
+      resolve(result as LoadResult); // sent by the generator
     });
     load.child.send(plan);
   });

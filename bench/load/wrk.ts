@@ -1,4 +1,4 @@
-/** wrk as the load generator, where it is installed: so fast that it never is what is measured. For repeatable requests alone. */
+/** wrk as the load generator, where installed: fast enough never to be the bottleneck. Only for repeatable requests. */
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import type { BenchRequest } from '../cases/requests.ts';
 import { TASKSET } from '../machine.ts';
 import type { LoadPlan, LoadResult } from './load.ts';
 
-/** What the script prints at its end. */
+/** Output of the script at its end. */
 interface Told {
   requests: number;
   duration_us: number;
@@ -19,10 +19,10 @@ interface Told {
 }
 
 /**
- * wrk cuts off what is under way at its end, and reads no answer but its status; the caller looks at some answers with the
- * other generator before.
+ * wrk cuts off requests in flight at its end and reads only the status of answers, so the caller checks some answers
+ * with the other generator first.
  * @param core null leaves it to the system.
- * @throws Error when wrk fails, with its own words.
+ * @throws Error with wrk's output when it fails.
  */
 export async function runWrk(plan: LoadPlan, core: number | null, directory: string): Promise<LoadResult> {
   const bench = caseOf(plan.case_name);
@@ -39,7 +39,7 @@ export async function runWrk(plan: LoadPlan, core: number | null, directory: str
     plan.url,
   ];
   const text = await output(core === null ? wrk : [TASKSET, '-c', String(core), ...wrk]);
-  const told = JSON.parse(/^told (.*)$/m.exec(text)?.[1] ?? 'null') as Told | null; // our own script printed it
+  const told = JSON.parse(/^told (.*)$/m.exec(text)?.[1] ?? 'null') as Told | null; // printed by the script below
   if (told === null) throw new Error(`wrk said nothing: ${text}`);
   const faults: string[] = [];
   if (told.bad_statuses > 0) faults.push(`${told.bad_statuses} answers were not 2xx`);
@@ -55,7 +55,7 @@ export async function runWrk(plan: LoadPlan, core: number | null, directory: str
   };
 }
 
-/** Takes the requests in turn. A server that says `Connection: close` is connected to again by wrk itself. */
+/** Sends the requests in turn. wrk reconnects after `Connection: close`. */
 function script(requests: readonly BenchRequest[]): string {
   const list = requests.map(({ method, path, headers, body }) => {
     const lines = Object.entries(headers).map(([name, value]) => `["${name}"]=[[${value}]]`);

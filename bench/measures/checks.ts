@@ -1,4 +1,4 @@
-/** Proof that the figures count real work: what was answered, what the upstream saw and what is on disk must be equal. */
+/** Proof that the figures count real work: answers, upstream's requests and stored rows must be equal in number. */
 import { BARE_TRANSLATION, PUENTE, PUENTE_BESIDE, TRANSLATION_WITH_ROWS } from '../contestants/contestants.ts';
 import type { Seen } from '../upstream/start.ts';
 import type { Databases } from './databases.ts';
@@ -11,7 +11,7 @@ export interface Check {
 
 export const WITH_ORDER = 'SELECT count(*) FROM links WHERE order_id IS NOT NULL';
 const LEFT_OUT = "SELECT coalesce(sum(count), 0) FROM shed WHERE reason = 'evidence'";
-/** Whose creates become orders, with the words for their rows; all others only proxy them. */
+/** Contestants whose creates become orders, with the words for their rows; all others only proxy. */
 const ROWS: Readonly<Record<string, { of: string; question: string }>> = {
   [PUENTE]: { of: '', question: WITH_ORDER },
   [PUENTE_BESIDE]: { of: ' beside', question: WITH_ORDER },
@@ -38,7 +38,7 @@ export async function checkCounts(
     orders += made;
     const what = `rows with their order in the database${of}`;
     checks.push({ what, expected: made, found: await databases.count(contestant, question) });
-    // Without its evidence a call is cheaper than it is.
+    // A call without its evidence would be cheaper than a real one.
     if (contestant === PUENTE || contestant === PUENTE_BESIDE) {
       const found = await databases.count(contestant, LEFT_OUT);
       checks.push({ what: `exchanges${of} that were left out`, expected: 0, found });

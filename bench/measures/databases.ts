@@ -1,4 +1,4 @@
-/** What Puente's rows lie in while it is measured: a file of its own, or a database of its own on one PostgreSQL server. */
+/** The database of each measured Puente: a file, or a database on one PostgreSQL server. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
@@ -11,16 +11,16 @@ import { childrenOf, familyCpuSeconds, TASKSET } from '../machine.ts';
 export type Engine = 'SQLite' | 'PostgreSQL';
 
 export interface Databases {
-  /** The address that a Puente is started with; null for one that keeps a file. */
+  /** The `PUENTE_POSTGRES_URL` of a contestant; null for a file. */
   addressOf(puente: string): Promise<string | null>;
   /**
-   * Once there is something in the databases: the server looks at what, as it does by itself within minutes. What it planned
-   * for empty tables reads all that a merchant has sold for each sale.
+   * Analyzes the databases once they have rows, as the server does by itself within minutes. Plans for empty tables
+   * would read all sales of a merchant for each sale.
    */
   settle(): Promise<void>;
-  /** Processor time that the server has taken for all of them, s; 0 where there is no server, null where it is unknown. */
+  /** The server's processor time for all databases, s; 0 without a server, null where it is unknown. */
   serverSeconds(): number | null;
-  /** One number of a contestant's rows, once it has stopped. */
+  /** One number from a stopped contestant's rows. */
   count(contestant: string, question: string): Promise<number>;
   stop(): Promise<void>;
 }
@@ -36,10 +36,10 @@ export function files(directory: string): Databases {
   };
 }
 
-/** @param core the contestants' own, whose work the server does; null leaves it to the system. */
+/** @param core of the contestants, for whom the server works; null leaves it to the system. */
 export async function onServer(directory: string, core: number | null): Promise<Databases> {
   const server = await startServerProcess();
-  // What it starts from now on, a process for each connection, stays there as well.
+  // Processes that the server starts later, one per connection, inherit the core.
   if (core !== null)
     for (const pid of [server.pid, ...childrenOf(server.pid)]) spawnSync(TASKSET, ['-cp', String(core), String(pid)]);
   const nameOf = (puente: string): string => puente.replaceAll(' ', '_');
@@ -63,7 +63,7 @@ export async function onServer(directory: string, core: number | null): Promise<
   };
 }
 
-/** After it no session keeps a plan that was made before. */
+/** Also discards the sessions' earlier plans. */
 export const LOOK_AT_ALL = 'ANALYZE';
 
 function fileOf(directory: string, contestant: string): string {
@@ -71,7 +71,6 @@ function fileOf(directory: string, contestant: string): string {
   return databaseOf(contestant === PUENTE_BESIDE ? besideIn(directory) : directory);
 }
 
-/** One number of a file, as a reader finds it. */
 export function countIn(path: string, question: string): number {
   if (!existsSync(path)) return 0;
   const database = new Database(path, { readonly: true });
@@ -82,7 +81,10 @@ export function countIn(path: string, question: string): number {
   }
 }
 
-/** One statement on a PostgreSQL server, beside what is measured. @returns the first value of the first row; undefined for a statement without rows. @throws Error of the server. */
+/**
+ * One statement on a PostgreSQL server, outside the measurement. @returns the first value, or undefined. @throws Error
+ * of the server.
+ */
 export async function askServer(url: string, sql: string): Promise<unknown> {
   const client = new Client({ connectionString: url });
   await client.connect();

@@ -1,4 +1,4 @@
-/** What grows with sales and how fast: whole sales through Puente's door on each engine, and then the bytes of each table. */
+/** Growth by sales: whole sales through Puente's door on each engine, then the bytes of each table. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -13,7 +13,7 @@ import { startUpstream } from '../upstream/start.ts';
 import type { Check } from './checks.ts';
 import { askServer, type Engine } from './databases.ts';
 
-/** What a table takes on the disk: its rows and its indexes apart. */
+/** Disk space of a table, rows and indexes apart. */
 interface TableSize {
   table: string;
   rows: number;
@@ -24,33 +24,33 @@ interface TableSize {
 export interface GrowthResult {
   engine: Engine;
   sales: number;
-  /** Of the tables that grow with sales; the others are as large as what an operator has. */
+  /** Tables that grow with sales; the others depend on the operator's data. */
   tables: TableSize[];
-  /** Of Puente alone, all its threads. */
+  /** Puente's processor time, all threads. */
   cpu_us_per_sale: number;
-  /** Of the server of the database; null where the database is a file. */
+  /** Processor time of the database server; null where the database is a file. */
   server_cpu_us_per_sale: number | null;
-  /** Written to the disk by Puente; of a server the write-ahead log alone, which is what its standby or archive gets too. */
+  /** Bytes that Puente wrote to disk; of a server only its write-ahead log, which a standby or archive receives too. */
   written_bytes_per_sale: number | null;
   resident_mb: number | null;
-  /** Taken by one receiver while sales went on; the receivers of other hosts have places of their own. */
+  /** Delivered to one receiver during the sales; receivers on other hosts have their own slots. */
   notices_per_second: number;
   check: Check;
 }
 
-/** Those that have a row or more for each sale, for ever or until retention takes them. */
+/** Tables with at least one row per sale, for ever or until retention deletes it. */
 export const GROWING = ['links', 'link_states', 'notices', 'notice_attempts', 'events', 'exchanges'] as const;
 
-/** Of a paid sale at a terminal: its intent's and its payment's. */
+/** Of a paid sale at a terminal: one for the intent, one for the payment. */
 const NOTICES_PER_SALE = 2;
 const LOOK_EVERY_MS = 25;
-/** For one sale with all that belongs to it, on a machine that has other things to do as well; a few sales get a minute. */
+/** Time limit per sale with all its notices, on a busy machine; a few sales get a minute. */
 const PATIENCE_MS = 200;
 const LEAST_PATIENCE_MS = 60_000;
 
 /**
- * A sale is one create, one event that it was paid, the reads until it is shown as paid, and one notice that is taken.
- * @throws Error with the first answer that was wrong.
+ * A sale is one create, one payment event, reads until it shows as paid, and one delivered notice.
+ * @throws Error with the first wrong answer.
  */
 export async function measureGrowth(
   directory: string,
@@ -85,7 +85,7 @@ async function onServer(directory: string, sales: number): Promise<GrowthResult>
     const begun = await ask('pg_current_wal_lsn()');
     const facts = await sell(directory, sales, { PUENTE_POSTGRES_URL: url }, postmaster);
     const written = Number(await ask(`pg_wal_lsn_diff(pg_current_wal_lsn(), '${begun}')`));
-    // As autovacuum leaves it in its own time.
+    // As autovacuum would do later.
     await askServer(url, 'VACUUM ANALYZE');
     const tables = await sizesInDatabase(url);
     return { ...resultOf('PostgreSQL', sales, tables, facts), written_bytes_per_sale: written / sales };
@@ -111,7 +111,7 @@ function resultOf(
   };
 }
 
-/** @param postmaster of the database's server, whose processes work for Puente. */
+/** @param postmaster of the database server, whose processes work for Puente. */
 async function sell(
   directory: string,
   sales: number,
@@ -125,7 +125,7 @@ async function sell(
       PUENTE_MERCHANTS_NOTICE_URL: `${upstream.said}/bench/notices`,
       PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
       PUENTE_OUTBOUND_ALLOW_HTTP: 'true',
-      // Otherwise the reads of orders after events would be all that is measured.
+      // The usual limit on reads of orders after events would dominate the measurement.
       PUENTE_RECONCILE_CALLS_PER_SECOND: '10000',
       ...settings,
     },
@@ -158,7 +158,7 @@ async function sell(
   };
 }
 
-/** From the first notice that was taken to the last of so many, ms. @throws Error with the counts after the limit. */
+/** Ms from the first delivered notice to the last. @throws Error with the counts after the limit. */
 async function untilTold(puente: Running, notices: number, limit_ms: number): Promise<number> {
   const ops = /ops door +(http:\/\/\S+)/.exec(readFileSync(puente.log, 'utf8'))?.[1];
   let first = 0;
@@ -175,7 +175,7 @@ async function untilTold(puente: Running, notices: number, limit_ms: number): Pr
   }
 }
 
-/** What a process wrote to the disk; null where the system doesn't say. */
+/** Bytes that a process wrote to disk; null where the system does not report them. */
 function writtenBytes(pid: number): number | null {
   try {
     return Number(/^write_bytes: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1] ?? Number.NaN);
@@ -184,7 +184,7 @@ function writtenBytes(pid: number): number | null {
   }
 }
 
-/** Pages as they are, filled or not; the write-ahead log must have been emptied. */
+/** Counts whole pages, full or not; the write-ahead log must be empty. */
 function sizesInFile(path: string): TableSize[] {
   const database = new Database(path, { readonly: true });
   try {
@@ -210,7 +210,7 @@ function sizesInFile(path: string): TableSize[] {
   }
 }
 
-/** Partitions count with the table that they are parts of. */
+/** Partitions count with their table. */
 async function sizesInDatabase(url: string): Promise<TableSize[]> {
   const client = new Client({ connectionString: url });
   await client.connect();

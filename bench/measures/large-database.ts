@@ -1,4 +1,4 @@
-/** One Puente on a database of so many links: made, started, and ready. */
+/** One Puente on a database with many links: filled, started, and ready. */
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -17,9 +17,9 @@ export interface StartFigures {
   links: number;
   in_doubt: number;
   database_mb: number;
-  /** From the start of the process until `/readyz` said yes. */
+  /** From the start of the process until `/readyz` answers 200. */
   ready_ms: number;
-  /** When nothing was left to do after the start. */
+  /** After the work that follows a start. */
   resident_mb: number | null;
 }
 
@@ -30,13 +30,13 @@ export interface LargePuente {
   ids: string[];
 }
 
-/** The goal is measured with so many creates in doubt at the start. */
+/** Creates in doubt at the start, as the goal requires. */
 const DOUBTS = 1000;
 const START_LIMIT_MS = 120_000;
-/** Numbers of the paid sales that are copied; above those of every measurement. */
+/** First number of the paid sales that are copied; above those of every measurement. */
 const FIRST_MODEL = 4_000_000_000;
 
-/** The file lies in the system's cache when the process starts, as after a restart and unlike after a reboot. */
+/** The file is in the system's cache when the process starts, as after a restart and unlike after a reboot. */
 export async function startLarge(
   ground: Ground,
   links: number,
@@ -66,7 +66,7 @@ async function untilReady(running: Running): Promise<number> {
   return running.ready_ms + performance.now() - since;
 }
 
-/** Doubts are resolved at their own pace; what is left of them would be measured with the creates. */
+/** Doubts are resolved at their own pace; the remaining ones would be measured with the creates. */
 async function untilResolved(path: string): Promise<void> {
   for (const limit = Date.now() + START_LIMIT_MS; countIn(path, IN_DOUBT) > 0; await pause(200)) {
     if (Date.now() > limit) throw new Error('Creates in doubt are not resolved though the upstream answers.');
@@ -77,12 +77,11 @@ const IN_DOUBT = "SELECT count(*) FROM links WHERE next_check_at IS NOT NULL AND
 
 // Creates in doubt, made by an upstream that takes every order and never answers.
 
-/** Made together. */
 const DOUBTS_TOGETHER = 50;
-/** Above every number of the other sales. */
+/** Above the number of every other sale. */
 const FIRST_DOUBT = 5_000_000_000;
 
-/** Leaves so many creates in doubt in the database of the directory. */
+/** Leaves `count` creates in doubt in the directory's database. */
 async function makeDoubts(ground: Omit<Ground, 'upstream'>, count: number): Promise<void> {
   const server = createServer((request, response) => {
     request.resume();
@@ -117,12 +116,12 @@ async function makeDoubts(ground: Omit<Ground, 'upstream'>, count: number): Prom
 
 // Large databases, made in bulk: copies of one paid sale, each with ids of its own.
 
-/** Rows of one transaction: the write-ahead log stays small. */
+/** Rows per transaction, so that the write-ahead log stays small. */
 const ROWS_AT_ONCE = 100_000;
-/** Of the database's pages kept in memory meanwhile, KiB, so that indexes are not read again and again. */
+/** SQLite's page cache in KiB, so that indexes are not read again and again. */
 const CACHE_KIB = 512 * 1024;
 
-/** What is the row's own; the rest is copied. Ids grow with time, as real ones do. */
+/** Columns with a value of their own; the rest is copied. Ids grow with time, as real ones do. */
 const OWN: Readonly<Record<string, string>> = {
   legacy_id: "printf('01900000-%04x-7%03x-8000-%012x', n >> 16, (n >> 4) & 4095, n)",
   unit: "'BENCHD' || printf('%010d', n)",
@@ -138,20 +137,20 @@ const OWN: Readonly<Record<string, string>> = {
 };
 
 /**
- * Fills up to `rows` links. The table must hold a paid sale already, and nobody else may have it open.
+ * Fills up to `rows` links. The table must hold a paid sale, and no other process may have it open.
  * @returns legacy ids of some of the rows, spread over all of them.
- * @throws Error when there is no paid sale to copy.
+ * @throws Error without a paid sale to copy.
  */
 export function fillLinks(path: string, rows: number, progress: (text: string) => void): string[] {
   const ids = fill(path, rows, progress);
-  synchronise(path); // or the first durable write of the process that is measured would wait for all of it
+  synchronise(path); // otherwise the first durable write of the measured process would wait for all of it
   return ids;
 }
 
 function fill(path: string, rows: number, progress: (text: string) => void): string[] {
   const database = new Database(path);
   try {
-    database.pragma('synchronous = OFF'); // a database that is thrown away
+    database.pragma('synchronous = OFF'); // a temporary database
     database.pragma(`cache_size = -${CACHE_KIB}`);
     const model = database
       .prepare("SELECT rowid FROM links WHERE state = 'DONE' AND payment_id IS NOT NULL LIMIT 1")

@@ -1,4 +1,4 @@
-/** Whether memory stays flat: resident memory after many requests against after few, of every kind. */
+/** Whether memory stays flat: resident memory after many requests of every kind, compared with that after few. */
 import { PUENTE } from '../contestants/contestants.ts';
 import type { Check } from './checks.ts';
 import { openStand } from './stand.ts';
@@ -15,7 +15,7 @@ const MIX = ['create', 'get-final', 'carried', 'payment-search', 'event', 'get-l
 const SLICE_MS = 4000;
 const IN_FLIGHT = 64;
 
-/** @param requests until then it goes on, a slice of each kind in turn. */
+/** @param requests total to reach, in slices of each kind in turn. */
 export async function measureMemory(
   directory: string,
   requests: number,
@@ -28,7 +28,7 @@ export async function measureMemory(
   let done = 0;
   for (let turn = 0; done < requests; turn++) {
     const case_name = MIX[turn % MIX.length] ?? 'create';
-    // The first turns are short, so that there is a point near 50,000.
+    // The first slices are short, so that there is a point near 50,000.
     const duration_ms = done < 50_000 ? SLICE_MS / 4 : SLICE_MS;
     const measured = await stand.measure(PUENTE, { case_name, in_flight: IN_FLIGHT, duration_ms, rate: null });
     done += measured.sent;

@@ -1,4 +1,4 @@
-/** Whether deleting keeps up and the size stays where it is: days of sales that come, and as many that go, on each engine. */
+/** Whether deleting keeps up and the size stays stable: days of new sales with as many deleted, on each engine. */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,28 +19,28 @@ export interface RetentionResult {
   kept_days: number;
   /** After each day's deleting. */
   days: { bytes: number; sales_deleted: number; took_ms: number }[];
-  /** While nothing else is done. */
+  /** With no other load. */
   sales_deleted_per_second: number;
-  /** The writer is taken for so long at most: what a create would wait. */
+  /** The longest time that the writer is blocked, which a create would wait. */
   longest_step_ms: number;
-  /** Row by row, as in a file always; with what the server then writes to clear them away. */
+  /** Deleting row by row (always in a file); includes the server's writes to clean up. */
   exchanges_by_rows: { per_second: number; log_bytes_each: number | null };
-  /** A whole span at once; null for the file. */
+  /** Dropping a whole partition; null for the file. */
   exchanges_by_span: { rows: number; took_ms: number; log_bytes: number } | null;
   checks: Check[];
 }
 
 const KEPT_DAYS = 3;
 const DAYS = 9;
-/** As `evidence-chores.ts` does it. */
+/** As in `evidence-chores.ts`. */
 const EXCHANGE_ROWS = 500;
-/** For each sale of a day, where exchanges alone are deleted: as of a till that polls. */
+/** Exchanges per sale of a day where only exchanges are deleted, as of a polling till. */
 const EXCHANGES = 10;
 const TOGETHER = 64;
-/** What a sale's order takes when it has been read; the rest of its row is as the contract suite has it. */
+/** The size of a sale's order after a read; the rest of its row is that of the contract suite. */
 const ORDER = { status: 'processed', description: 'x'.repeat(600) };
 
-/** One engine's database under measurement, on a clock that is turned. */
+/** One engine's database under measurement, with a clock that the benchmark sets. */
 interface Ground {
   store: Store;
   clock: { now: number };
@@ -113,7 +113,7 @@ async function live(
   };
 }
 
-/** One event, one notice that is taken and two exchanges for each, at the ground's time. */
+/** Makes sales at the current time, each with one event, one delivered notice and two exchanges. */
 async function sell(ground: Ground, sales: number): Promise<void> {
   const {
     store,
@@ -148,7 +148,7 @@ async function exchange(store: Store, count: number, at: number): Promise<void> 
     );
 }
 
-/** As long as those of a usual create. */
+/** As many as in a usual create. */
 const FIRED = Array.from({ length: 16 }, (_, row) => `point.create.request#${row}`);
 
 async function tidyExchanges({ store }: Ground, before: number): Promise<number> {
@@ -158,7 +158,7 @@ async function tidyExchanges({ store }: Ground, before: number): Promise<number>
   return gone;
 }
 
-/** Of a time that no span was made for. */
+/** Uses a time without a partition, so rows are deleted one by one. */
 async function byRows(ground: Ground, count: number): Promise<RetentionResult['exchanges_by_rows']> {
   const long_ago = ground.clock.now - 1000 * DAY_MS;
   await exchange(ground.store, count, long_ago);
@@ -173,7 +173,7 @@ async function byRows(ground: Ground, count: number): Promise<RetentionResult['e
 async function bySpan(ground: Ground, count: number): Promise<RetentionResult['exchanges_by_span']> {
   await ground.store.exchanges.tidyExchanges(ground.clock.now - KEPT_DAYS * DAY_MS, 0, EXCHANGE_ROWS);
   await exchange(ground.store, count, ground.clock.now);
-  // Of the days before only what is too young to go is left, and goes with it.
+  // Only exchanges too young to delete are left of the days before; they are deleted as well.
   ground.clock.now += (KEPT_DAYS + 2) * DAY_MS;
   const [since, logged] = [performance.now(), Number(await ground.logged())];
   await ground.store.exchanges.tidyExchanges(ground.clock.now - KEPT_DAYS * DAY_MS, 0, EXCHANGE_ROWS);
@@ -181,7 +181,7 @@ async function bySpan(ground: Ground, count: number): Promise<RetentionResult['e
   return { rows: count, took_ms, log_bytes: Number(await ground.logged()) - logged };
 }
 
-/** Behind what a new database leaves to rows. */
+/** Later than the times that a new database keeps outside of partitions. */
 const BEGIN = (Math.floor(Date.now() / DAY_MS) + 10) * DAY_MS;
 
 async function withFile<Result>(directory: string, work: (ground: Ground) => Promise<Result>): Promise<Result> {
@@ -218,7 +218,7 @@ async function withServer<Result>(work: (ground: Ground) => Promise<Result>): Pr
     store,
     clock,
     async bytes() {
-      // As autovacuum does in its own time.
+      // As autovacuum would do later.
       await askServer(url, 'VACUUM');
       return ask('pg_database_size(current_database())');
     },

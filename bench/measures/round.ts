@@ -1,4 +1,4 @@
-/** Cases measured in one arrangement: interleaved repetitions of all contestants, then the proof of the counts. */
+/** Cases measured in one arrangement: interleaved repetitions of all contestants, then the check of the counts. */
 
 import { join } from 'node:path';
 import { caseOf } from '../cases/cases.ts';
@@ -10,18 +10,17 @@ import { type Arrangement, isProbed, type Measured, openStand, type StandPlan } 
 export interface RoundPlan extends StandPlan {
   cases: readonly string[];
   in_flight: readonly number[];
-  /** Fixed arrivals a second; null is the closed loop. */
+  /** Fixed arrivals per second; null is the closed loop. */
   rate: number | null;
   repetitions: number;
   duration_ms: number;
-  /** Requests that each contestant answers before it is measured: the compiler has to see the hot path often. */
+  /** Requests that each contestant answers before it is measured, so that V8 optimizes the hot path. */
   warm_up: number;
-  /** Where CPU profiles of the contestants go; null makes none. */
+  /** Directory of the contestants' CPU profiles; null makes none. */
   profile: string | null;
   progress(text: string): void;
 }
 
-/** One measurement of one contestant. */
 export interface Sample extends Omit<Measured, 'faults' | 'sent' | 'succeeded'> {
   case_name: string;
   contestant: string;
@@ -35,13 +34,13 @@ export interface Round {
   fsync_delay_us: number | null;
   upstream: 'nginx' | 'Node';
   samples: Sample[];
-  /** Of the last repetition; empty where nothing was profiled. */
+  /** Of the last repetition; empty without profiling. */
   costs: Cost[];
   checks: Check[];
   faults: string[];
 }
 
-/** The warm-up ends after this time even if it has not seen its requests, so that a slow machine ends at all. */
+/** Limit of the warm-up on a slow machine. */
 const WARM_UP_LIMIT_MS = 60_000;
 const WARM_UP_STEP_MS = 1_000;
 const WARM_UP_IN_FLIGHT = 16;
@@ -54,7 +53,7 @@ export async function runRound(plan: RoundPlan): Promise<Round> {
   for (const case_name of plan.cases) {
     const list = caseOf(case_name).in_flight ?? plan.in_flight;
     const able = plan.contestants.filter((name) => contestantOf(name).cases?.includes(case_name) ?? true);
-    // Only Node compiles while it runs; the first repetition of the others is as good as the last.
+    // Only Node compiles while it runs, so the others need no warm-up.
     for (const contestant of able.filter((name) => contestantOf(name).is_node)) {
       plan.progress(`${words}, ${case_name}: warming up ${contestant}`);
       const limit = performance.now() + WARM_UP_LIMIT_MS;
@@ -89,7 +88,7 @@ export async function runRound(plan: RoundPlan): Promise<Round> {
   return { arrangement, fsync_delay_us, upstream: stand.upstream.program, samples, costs, ...(await stand.close()) };
 }
 
-/** Null where nothing is profiled: once for each case and load is enough, when all is warm. */
+/** Null without profiling: once for each case and load is enough, when all is warm. */
 function profileOf(
   { profile, arrangement, repetitions }: RoundPlan,
   repetition: number,
@@ -100,12 +99,12 @@ function profileOf(
   return join(profile, `${[contestant, case_name, in_flight, arrangement].join(' ').replaceAll(' ', '-')}.cpuprofile`);
 }
 
-/** A large body is a request of thousands of parts; a few of them are warm. */
+/** A large body takes thousands of reads, so a few of them are a warm-up. */
 function warmUpOf({ warm_up }: RoundPlan, case_name: string): number {
   return caseOf(case_name).in_flight === null ? warm_up : Math.ceil(warm_up / 200);
 }
 
-/** Another one begins each time, so that a slow minute hits all alike. */
+/** Rotates the order of contestants, so that a slow minute affects all alike. */
 function turned<Entry>(entries: readonly Entry[], by: number): Entry[] {
   const start = by % entries.length;
   return [...entries.slice(start), ...entries.slice(0, start)];

@@ -1,4 +1,4 @@
-/** What a large database costs: ready after the start, a lookup, a create and the memory, at each number of links. */
+/** The costs of a large database: time until ready, a lookup, a create and the memory, at each number of links. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { databaseOf } from '../contestants/puente.ts';
@@ -19,7 +19,7 @@ export interface SizeResult extends StartFigures {
 
 interface Cost {
   per_second: Spread;
-  /** Processor time of one; steadier than the rate on a machine that others use too. */
+  /** Processor time of one call; steadier than the rate on a shared machine. */
   cpu_us: Spread;
 }
 
@@ -41,8 +41,8 @@ interface Entry extends LargePuente {
 }
 
 /**
- * All sizes are started side by side and measured in turn, so that a slow minute hits all alike.
- * @throws Error with the first answer that was wrong.
+ * All sizes run side by side and are measured in turn, so that a slow minute affects all alike.
+ * @throws Error with the first wrong answer.
  */
 export async function measureSizes(plan: SizesPlan): Promise<SizeResult[]> {
   const [own, shared] = canPin() ? [1, 0] : [null, null];

@@ -1,4 +1,4 @@
-/** The processes of one arrangement, all started: an upstream, a load generator and the contestants; and one measurement of one of them. */
+/** The processes of one arrangement (upstream, load generator, contestants), and one measurement of one contestant. */
 import { mkdirSync } from 'node:fs';
 import { caseOf, type Sale } from '../cases/cases.ts';
 import { prepareSales } from '../cases/prepare.ts';
@@ -13,36 +13,35 @@ import { startUpstream, type Upstream } from '../upstream/start.ts';
 import { type Check, checkCounts } from './checks.ts';
 import { files, onServer } from './databases.ts';
 
-/** `one core`: the contestant alone on core 1, upstream and load on core 0; `free`: as the system likes. */
+/** `one core`: the contestant alone on core 1, upstream and load on core 0; `free`: no binding. */
 export type Arrangement = 'one core' | 'free';
 
 export interface StandPlan {
   arrangement: Arrangement;
   contestants: readonly string[];
   directory: string;
-  /** Makes every fsync of the contestants take this much longer; null leaves the disk as it is. */
+  /** Extra time of each fsync of the contestants; null leaves the disk unchanged. */
   fsync_delay_us: number | null;
   /** The checkout of `PUENTE_BESIDE`, where that takes part. */
   beside?: string;
-  /** Whether the rows of each Puente lie on a PostgreSQL server. */
+  /** Whether each Puente's rows are on a PostgreSQL server. */
   postgres?: boolean;
 }
 
-/** What is asked of one contestant. */
 export type Asked = Pick<LoadPlan, 'case_name' | 'in_flight' | 'duration_ms' | 'rate'>;
 
-/** What came of it, and what it cost the contestant. */
+/** The result of a measurement, and its cost for the contestant. */
 export interface Measured extends LoadResult {
   generator: 'wrk' | 'own';
   /**
-   * Processor time for one request, all threads and the database's server, with what was put off until after the answers. What
-   * the server does in its own time is counted for the contestant measured then. Null: not known.
+   * Processor time per request, of all threads and the database server, including work deferred until after the
+   * answers. Background work of the server counts for the contestant measured at that time. Null: not known.
    */
   cpu_us: number | null;
-  /** How long it went on working after the last answer. */
+  /** Time that it went on working after the last answer. */
   settled_ms: number;
   resident_mb: number | null;
-  /** How late its event loop was meanwhile; null where it has none that can be asked. */
+  /** Its event loop delay; null where it has none or no probe. */
   loop_p99_ms: number | null;
 }
 
@@ -50,17 +49,17 @@ export interface Stand {
   upstream: Upstream;
   contestants: ReadonlyMap<string, Running>;
   measure(contestant: string, asked: Asked): Promise<Measured>;
-  /** After the warm-up: what databases do in their own time is done. */
+  /** Lets databases finish their background work, after the warm-up. */
   settle(): Promise<void>;
-  /** Profiles the contestant's main thread meanwhile. One that runs no JavaScript only does its work. */
+  /** Profiles the contestant's main thread during `work`; without JavaScript it only runs `work`. */
   profiled<Made>(contestant: string, file: string, work: () => Promise<Made>): Promise<Made>;
-  /** Memory of a contestant now, MB. */
+  /** Resident memory of a contestant now, MB. */
   resident(contestant: string): number | null;
-  /** Stops everything, and proves the counts. */
+  /** Stops everything and checks the counts. */
   close(): Promise<{ checks: Check[]; faults: string[] }>;
 }
 
-/** Asked of the own generator before wrk, which reads no answers. */
+/** Duration of the check by the own generator before wrk, which reads no answers. */
 const LOOK_MS = 100;
 
 export async function openStand(plan: StandPlan): Promise<Stand> {
@@ -88,7 +87,7 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
   const sales = new Map<string, Sale[]>();
   let first = 1;
 
-  /** Each Puente reads its own sales; those of this checkout are what all others are asked for. */
+  /** Each Puente reads its own sales; all others read those of this checkout's Puente. */
   const targetsOf = async (case_name: string, contestant: string): Promise<string[]> => {
     const { needs } = caseOf(case_name);
     if (needs === null) return [];
@@ -177,9 +176,9 @@ function isPuente(contestant: string): boolean {
   return contestant === PUENTE || contestant === PUENTE_BESIDE;
 }
 
-/** Since the last question. */
+/** Event loop delay since the last request for it. */
 async function loopDelay(running: Running, contestant: string): Promise<LoopDelay | null> {
-  return isProbed(contestant) ? ((await askProbe(running, 'loop delay')) as LoopDelay) : null; // what our own probe sends
+  return isProbed(contestant) ? ((await askProbe(running, 'loop delay')) as LoopDelay) : null; // sent by our probe
 }
 
 /** Only Node contestants have the probe. */

@@ -1,4 +1,4 @@
-/** How long a start takes after `kill -9` on a file with many links, and where the time goes; in turn with another checkout. */
+/** Duration of a start after `kill -9` on a file with many links, by step; in turn with another checkout. */
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,27 +20,26 @@ export interface StartsResult {
 
 export interface StartsLine {
   who: string;
-  /** From the start of the process until it said that it is ready, and its processor time until then. */
+  /** From the start of the process until its ready message, and its processor time until then. */
   ready_ms: Spread;
   cpu_ms: Spread;
-  /** Ready over that of this checkout, start by start. */
+  /** Ready time over that of this checkout, start by start. */
   ratio: Spread;
-  /** Medians of each step, s, as Puente tells them; nothing of a checkout that does not. */
+  /** Medians of each step, s, as Puente prints them; empty for a checkout that does not. */
   steps: Record<string, number>;
 }
 
 export interface StartsPlan {
   directory: string;
-  /** Another checkout. */
   beside: string | null;
   links: number;
   repetitions: number;
   progress(text: string): void;
 }
 
-/** A start with nothing that an earlier one has compiled and proved. */
+/** A start without the compile cache and proofs of an earlier one. */
 const FIRST = `${PUENTE}, first start`;
-/** Above every number of the other sales. */
+/** Above the number of every other sale. */
 const FIRST_SALE = 4_000_000_000;
 
 interface Entry {
@@ -68,7 +67,7 @@ export async function measureStarts(plan: StartsPlan): Promise<StartsResult> {
     cpSync(model, own, { recursive: true, filter: (path) => !path.endsWith('.lock') });
     return { who, root, directory: own, found: [] };
   });
-  // The first of each stops what the copy has of an orderly end, and is not counted.
+  // The first start follows a clean stop, not a kill, so it is not counted.
   for (let turn = 0; turn <= repetitions; turn++)
     for (const entry of entries) {
       const found = await startOnce(upstream.said, entry, turn);

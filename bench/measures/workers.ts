@@ -1,4 +1,4 @@
-/** One process and two on a PostgreSQL server: creates a second, and what each create costs whom, so that a machine with few cores tells, too, whether a second process is worth one. */
+/** One process and two on a PostgreSQL server: creates per second and processor time, useful on few cores too. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -14,16 +14,16 @@ import { type Check, WITH_ORDER } from './checks.ts';
 import { askServer, LOOK_AT_ALL } from './databases.ts';
 
 export interface WorkersResult {
-  /** Of one process, then of two. */
+  /** One process first, then two. */
   lines: WorkersLine[];
-  /** Creates a second of two processes over those of one, as measured here. */
+  /** Creates per second of two processes over those of one, as measured here. */
   measured_ratio: Spread;
   /**
-   * The same where each process has a core of its own and nobody else needs it: 2 × Puente's processor time for a create of
-   * one process over that of two. A second process that waits for the first one, or does work twice, makes it smaller.
+   * The same ratio if each process had a core of its own: 2 × Puente's processor time per create with one process over
+   * that with two. It falls when the second process waits for the first or repeats its work.
    */
   own_cores_ratio: Spread;
-  /** Whether Puente's processes were bound to a core each; everything else runs where there is room. */
+  /** Whether each Puente was bound to its own core; all other processes run anywhere. */
   is_pinned: boolean;
   cores: number;
   checks: Check[];
@@ -33,7 +33,7 @@ export interface WorkersResult {
 export interface WorkersLine {
   processes: number;
   per_second: Spread;
-  /** Processor time for one create. */
+  /** Processor time of one create. */
   puente_us: Spread;
   postgres_us: Spread;
   others_us: Spread;
@@ -42,25 +42,25 @@ export interface WorkersLine {
 type Measured = { [Key in Exclude<keyof WorkersLine, 'processes'>]: number };
 
 const COUNTS = [1, 2] as const;
-/** For each process, so that one of two has as much to do together as the only one has: with half as much it asks and writes in smaller groups. */
+/** Requests in flight per process: with half as many, each of two processes would work in smaller groups. */
 const IN_FLIGHT_EACH = 64;
 
 export interface WorkersPlan {
   directory: string;
   repetitions: number;
   duration_ms: number;
-  /** Creates before each measurement, about. */
+  /** Approximate number of creates before each measurement. */
   warm_up: number;
   progress(text: string): void;
 }
 
-/** Null where it can be measured; otherwise why it can't. */
+/** Null where it can be measured; otherwise the reason. */
 export function workersMissing(): string | null {
   if (cpuSeconds(process.pid) === null) return 'this system does not tell the processor time of other processes';
   return availableParallelism() < 2 ? 'there is one core only' : null;
 }
 
-/** Each repetition starts both arrangements anew, one after the other, each on a database of its own. */
+/** Each repetition starts both arrangements anew, one after the other, each on its own database. */
 export async function measureWorkers(plan: WorkersPlan): Promise<WorkersResult> {
   const server = await startServerProcess();
   const upstream = await startUpstream(plan.directory, null);
@@ -172,7 +172,7 @@ function lineOf(processes: number, measured: readonly Measured[]): WorkersLine {
   };
 }
 
-/** Of a process and of those that it has started. */
+/** Of a process and its children. */
 function treeSeconds(pid: number): number {
   return [pid, ...childrenOf(pid)].reduce((sum, one) => sum + (cpuSeconds(one) ?? 0), 0);
 }

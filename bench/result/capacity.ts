@@ -1,4 +1,4 @@
-/** What a year of sales comes to, from what one took: bytes by table with what is kept, work, and how deleting keeps up. */
+/** A year of sales, calculated from one: bytes by table with its retention, work, and the pace of deleting. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -7,7 +7,7 @@ import type { GrowthResult } from '../measures/growth.ts';
 import type { RetentionResult } from '../measures/retention.ts';
 import { tableOf } from './table.ts';
 
-/** What an installation of this size is asked for: 1.6 thousand million sales a year. */
+/** Load of a large installation: 1.6 thousand million sales a year. */
 const SALES_PER_SECOND = 50;
 const DAY_S = 86_400;
 const DAY_MS = DAY_S * 1000;
@@ -67,13 +67,13 @@ function gigabytes(bytes_per_sale: number): number {
   return (bytes_per_sale * SALES_PER_SECOND * DAY_S) / GB;
 }
 
-/** As shipped. */
+/** Retention in days, as shipped. */
 function keptDays(): Record<string, number> {
   const file = join(import.meta.dirname, '..', '..', 'config', 'default.yaml');
   const { retention, evidence } = parse(readFileSync(file, 'utf8'));
   const [links, notices, exchanges] = [retention.links_ms, retention.notices_ms, evidence.kept_ms].map(
     (kept_ms: number) => kept_ms / DAY_MS,
-  ) as [number, number, number]; // three in, three out
+  ) as [number, number, number]; // a triple
   return {
     links,
     link_states: links,

@@ -15,13 +15,13 @@ export interface Change {
   verdict: 'better' | 'same' | 'worse';
 }
 
-/** Smaller changes come and go with other work of the machine. */
+/** Smaller changes come from other work on the machine. */
 const NOISE = 0.1;
 
 /** @throws Error when there is no such file, or when it was measured with other programs. */
 export function readBaseline(path: string, now: Pick<Result, 'upstream' | 'load' | 'engine'>): Result {
   if (!existsSync(path)) throw new Error(`There is no saved run at ${path}; make one with --save-baseline.`);
-  // Written by this program; before there was a choice all was measured on a file.
+  // Written by this program; files without `engine` were measured on SQLite.
   const saved: Result = { engine: 'SQLite', ...JSON.parse(readFileSync(path, 'utf8')) };
   if (saved.upstream !== now.upstream || saved.load !== now.load || saved.engine !== now.engine) {
     throw new Error(
@@ -35,7 +35,7 @@ function partsOf({ upstream, load, engine }: Pick<Result, 'upstream' | 'load' | 
   return `${upstream} as upstream, ${load} as load, and its rows on ${engine}`;
 }
 
-/** What both runs measured. Absolute rates are left out: they belong to the machine. */
+/** Changes of values in both runs. Absolute rates are left out, because they depend on the machine. */
 export function changesOf(before: Result, now: Result): Change[] {
   const changes: Change[] = [];
   for (const line of now.lines.filter(({ contestant }) => contestant === PUENTE)) {

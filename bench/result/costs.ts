@@ -1,21 +1,21 @@
-/** Where the main thread's time goes: a CPU profile, summed by who asked for the work. */
+/** The main thread's time: a CPU profile, summed by the owner of the work. */
 import { readFileSync } from 'node:fs';
 import type { Profiler } from 'node:inspector/promises';
 import { tableOf } from './table.ts';
 
-/** What one request of a case cost a contestant's main thread. */
+/** Main thread time of one request of a case. */
 export interface Cost {
   arrangement: string;
   case_name: string;
   in_flight: number;
   contestant: string;
-  /** µs for one request, by owner. */
+  /** µs per request, by owner. */
   us: Record<string, number>;
 }
 
 /**
- * Whose a file is, the first that fits. What Node and V8 do is its caller's, so that a socket's write is counted for the one
- * who writes; only what nobody called, as the reading of sockets, is Node's own.
+ * The owner of a file, by the first match. Time in Node and V8 counts for its caller, so a socket write counts for its
+ * writer; only work without a caller, such as reading sockets, is Node's own.
  */
 const OWNERS: readonly (readonly [RegExp, string])[] = [
   [/\/node_modules\/(?:express|router|path-to-regexp|parseurl|finalhandler|debug)\//, 'Express'],
@@ -28,18 +28,18 @@ const OWNERS: readonly (readonly [RegExp, string])[] = [
   [/\/src\/proxy\/vault\.ts$/, 'sealing and fingerprints'],
   [/\/src\/(proxy\/[^/.]+|[^/]+)/, 'src/$1'],
 ];
-/** The profiler's own work, which is nobody's cost. */
+/** The profiler's own work, which counts for no owner. */
 const PROBE = /\/contestants\/probe\.ts$/;
 const GARBAGE = 'garbage collection';
 const NODE = 'Node and V8';
 
 /**
  * @param file a CPU profile as V8 writes it.
- * @param requests so many were served meanwhile.
- * @returns µs for one request, by owner; what the thread waited is nobody's.
+ * @param requests number served meanwhile.
+ * @returns µs per request, by owner; idle time is left out.
  */
 export function costOf(file: string, requests: number): Record<string, number> {
-  const profile: Profiler.Profile = JSON.parse(readFileSync(file, 'utf8')); // what our own probe wrote
+  const profile: Profiler.Profile = JSON.parse(readFileSync(file, 'utf8')); // written by our probe
   const owners = ownersOf(profile);
   const us: Record<string, number> = {};
   for (const [index, node] of (profile.samples ?? []).entries()) {
@@ -49,7 +49,7 @@ export function costOf(file: string, requests: number): Record<string, number> {
   return us;
 }
 
-/** Of each node of the profile; null where nothing ran, or only the profiler did. */
+/** Owner of each node of the profile; null where nothing ran, or only the profiler. */
 function ownersOf({ nodes }: Profiler.Profile): ReadonlyMap<number, string | null> {
   const owners = new Map<number, string | null>();
   const byId = new Map(nodes.map((node) => [node.id, node]));
@@ -65,7 +65,7 @@ function ownersOf({ nodes }: Profiler.Profile): ReadonlyMap<number, string | nul
   return owners;
 }
 
-/** Null for a file of Node itself, and for what is no JavaScript. */
+/** Null for a file of Node itself, and for native code. */
 function ownerOf(url: string): string | null {
   for (const [pattern, owner] of OWNERS) {
     const found = pattern.exec(url);
@@ -74,7 +74,7 @@ function ownerOf(url: string): string | null {
   return url.startsWith('file:') ? 'the contestant' : null;
 }
 
-/** Small ones are added up. */
+/** Smaller costs are summed up. */
 const SHOWN_US = 1;
 
 export function renderCosts(costs: readonly Cost[]): string {

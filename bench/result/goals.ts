@@ -1,21 +1,21 @@
-/** The goals of Puente's speed, as data, each held against what this run measured. */
+/** The goals of Puente's speed, as data, each compared with this run's figures. */
 import { PUENTE } from '../contestants/contestants.ts';
 import type { Line } from './lines.ts';
 import type { Result } from './result.ts';
 
 export interface Goal {
   goal: string;
-  /** What was measured, in words; null when nothing was. */
+  /** The measured value in words; null without one. */
   measured: string | null;
-  /** `undecided`: of the repetitions some say so, and some do not. */
+  /** `undecided`: the repetitions disagree. */
   verdict: 'met' | 'missed' | 'undecided' | 'not measured';
-  /** Why not. */
+  /** Reason of a verdict other than `met` or `missed`. */
   why: string | null;
 }
 
 type Measured = Omit<Result, 'goals'>;
 
-/** The goals are of one process as shipped, with its rows in a file; but the last is of two on a server. */
+/** The goals are for one process as shipped, with its rows in a file; the last goal is for two on a server. */
 export function goalsOf(run: Measured): Goal[] {
   const result = run.engine === 'PostgreSQL' ? { ...run, lines: [] } : run;
   return [
@@ -46,7 +46,7 @@ export function goalsOf(run: Measured): Goal[] {
 
 const NOT_ASKED = 'this run was not asked for it';
 
-/** @param delay_us of an fsync made slow; none is the disk as it is. */
+/** @param delay_us of a delayed fsync; none leaves the disk unchanged. */
 function ratio(
   result: Measured,
   case_name: string,
@@ -61,7 +61,7 @@ function ratio(
   if (line?.ratio == null) return notMeasured(goal, whyOf(result, delay_us));
   const { median, min, max } = line.ratio;
   const measured = `${median.toFixed(2)} × (${min.toFixed(2)}–${max.toFixed(2)})`;
-  // A machine that stood still for a moment may have made one ratio eighteen times too large.
+  // On a machine that stalled for a moment one ratio may be eighteen times too large.
   if (min < least && max >= least)
     return { goal, measured, verdict: 'undecided', why: 'the repetitions do not agree; measure it again' };
   return judged(goal, measured, median >= least);
@@ -74,7 +74,7 @@ function loopDelay(result: Measured): Goal {
   return judged(goal, `${line.loop_p99_ms.median.toFixed(1)} ms`, line.loop_p99_ms.median <= 5);
 }
 
-/** Between the smallest and the largest memory of all its measurements; bodies that were held would be 10 MB each. */
+/** Largest difference of memory over all measurements; held bodies would be 10 MB each. */
 const LARGE_GROWTH_MB = 30;
 /** Two cases with two numbers in flight. */
 const LARGE_LINES = 4;
@@ -112,14 +112,14 @@ function sizeCost({ sizes }: Measured): Goal {
   return judged(goal, `${cost} ×`, Number(cost) <= 1.2);
 }
 
-/** The point from which growth is counted, as the goal has it. */
+/** Growth counts from this point, as the goal says. */
 const SETTLED_REQUESTS = 50_000;
 const MANY_REQUESTS = 1_000_000;
 
 function memoryGoals({ memory }: Measured): Goal[] {
   const [grown, small] = ['≤ 1.1 × that after 50,000', 'below 250 MB'].map(
     (words) => `memory after 1,000,000 requests ${words}`,
-  ) as [string, string]; // two in, two out
+  ) as [string, string]; // a pair
   const settled = memory?.points.find(({ requests }) => requests >= SETTLED_REQUESTS);
   const last = memory?.points.at(-1);
   if (settled?.resident_mb == null || last?.resident_mb == null)

@@ -3,7 +3,7 @@ import { BASELINE, DIRECT, PUENTE, PUENTE_BESIDE } from '../contestants/contesta
 import type { Round, Sample } from '../measures/round.ts';
 import { type Spread, spreadOf } from '../statistics.ts';
 
-/** One line of the table: a contestant with so many requests in flight, or so many arriving. */
+/** One line of the table: a contestant at one number in flight or one rate. */
 export interface Line {
   case_name: string;
   arrangement: Round['arrangement'];
@@ -13,7 +13,7 @@ export interface Line {
   contestant: string;
   generator: Sample['generator'];
   per_second: Spread;
-  /** To the bare proxy of the same repetition; absolute figures move with the machine, this is the result. */
+  /** To the bare proxy of the same repetition; absolute figures move with the machine, so this is the result. */
   ratio: Spread | null;
   p50_ms: Spread;
   p99_ms: Spread;
@@ -21,9 +21,9 @@ export interface Line {
   /** Minus the direct way of the same repetition. */
   added: { p50_ms: Spread; p99_ms: Spread; p999_ms: Spread } | null;
   cpu_us: Spread | null;
-  /** To the bare proxy of the same repetition: the steadier ratio on a machine that others use too. */
+  /** To the bare proxy of the same repetition: the steadier ratio on a shared machine. */
   cpu_ratio: Spread | null;
-  /** Puente's own lines alone, to the other checkout's Puente of the same repetition. */
+  /** Only for Puente: to the other checkout's Puente of the same repetition. */
   beside: { ratio: Spread; cpu_ratio: Spread | null } | null;
   resident_mb: Spread | null;
   loop_p99_ms: Spread | null;
@@ -79,7 +79,6 @@ export function linesOf({ arrangement, fsync_delay_us, samples }: Round): Line[]
   });
 }
 
-/** A measurement and its partner of the same repetition. */
 interface Pair {
   sample: Sample;
   other: Sample;
@@ -98,7 +97,6 @@ function spreadOrNull(values: readonly (number | null)[]): Spread | null {
   return known.length === 0 ? null : spreadOf(known);
 }
 
-/** Another contestant's measurement of the same repetition. */
 function partner(samples: readonly Sample[], of: Sample, contestant: string): Sample | undefined {
   return samples.find(
     (one) =>

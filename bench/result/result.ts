@@ -1,4 +1,4 @@
-/** What one run of the benchmark found: the content of its JSON file. */
+/** The result of one benchmark run: the content of its JSON file. */
 import type { Machine } from '../machine.ts';
 import type { Check } from '../measures/checks.ts';
 import type { Engine } from '../measures/databases.ts';
@@ -16,16 +16,16 @@ export interface Result {
   started_at: string;
   took_s: number;
   machine: Machine;
-  /** Which programs took part, so that two files are compared only when they are alike. */
+  /** Programs that took part; only files with the same ones are compared. */
   upstream: 'nginx' | 'Node';
   load: 'wrk and own' | 'own';
-  /** Where Puente's rows lay while the cases were measured. */
+  /** Engine of Puente's rows while the cases were measured. */
   engine: Engine;
   options: Record<string, unknown>;
   lines: Line[];
-  /** Empty unless profiles were asked for. */
+  /** Empty without profiles. */
   costs: Cost[];
-  /** Measured ms of one fsync, by the delay that was asked for. */
+  /** Measured ms of one fsync, by the requested delay. */
   slow_fsync_ms: Record<string, number>;
   sizes: SizeResult[] | null;
   starts: StartsResult | null;
@@ -33,14 +33,14 @@ export interface Result {
   workers: WorkersResult | null;
   growth: GrowthResult[] | null;
   retention: RetentionResult[] | null;
-  /** Why something that was asked for could not be measured. */
+  /** Reasons why requested measurements were not made. */
   not_measured: string[];
   checks: (Check & { where: string })[];
   faults: string[];
   goals: Goal[];
 }
 
-/** True when every answer was right and every count is as it must be. */
+/** True when every answer was right and every count matches. */
 export function isProved({ checks, faults }: Pick<Result, 'checks' | 'faults'>): boolean {
   return faults.length === 0 && checks.every(({ expected, found }) => expected === found);
 }

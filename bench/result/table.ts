@@ -1,7 +1,7 @@
-/** One form for all tables. */
+/** The style of all tables. */
 import Table from 'cli-table3';
 
-/** @param left so many columns are words; the others are figures. */
+/** @param left number of columns with words; the others are figures. */
 export function tableOf(head: string[], left: number): Table.Table {
   return new Table({
     head,

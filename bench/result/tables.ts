@@ -1,4 +1,4 @@
-/** A result for people. */
+/** A result as tables for people. */
 import { BASELINE, contestants } from '../contestants/contestants.ts';
 import type { SizeResult } from '../measures/sizes.ts';
 import type { StartsResult } from '../measures/starts.ts';
@@ -177,7 +177,6 @@ function renderGoals(goals: readonly Goal[]): string {
   return `Goals\n${table.toString()}`;
 }
 
-/** What was proved, or what was found wrong. */
 function renderChecks({ checks, faults }: Result): string {
   return [
     ...checks.map(

@@ -1,39 +1,38 @@
-/** What the upstream of the benchmark answers, as data: one list for nginx and for Node, so that both say the same bytes. */
+/** Answers of the benchmark's upstream, as data: one list for nginx and Node, so that both send the same bytes. */
 
 /**
- * One route. `text` may hold what the request said: `$path_kind` and `$path_number` (captured by `path`), `$body_kind`,
- * `$body_number`, `$body_reference` and `$body_amount`, and `$born`, `$born_later` (when the upstream started).
+ * One route. `text` may use parts of the request: `$path_kind` and `$path_number` (captured by `path`), `$body_kind`,
+ * `$body_number`, `$body_reference`, `$body_amount`; and `$born`, `$born_later` (times of upstream's start).
  */
 export interface Route {
   name: string;
-  /** A regular expression for the whole path, in the words that JavaScript and PCRE share. */
+  /** A regular expression for the whole path, in the syntax that JavaScript and PCRE share. */
   path: string;
-  /** The method, where a path has several. */
+  /** Set where a path has several methods. */
   method?: 'GET' | 'POST' | 'PUT';
   status: number;
   text: string;
-  /** The body must be read to its end before the answer, because the answer needs it, or because it is the case. */
+  /** Whether the body is read to its end before the answer, because the answer or the case needs it. */
   reads_body: boolean;
-  /** Every request is written down: `order` and `intent` are counted against the database. */
+  /** Whether requests are logged: `order` and `intent` are compared with the database. */
   counted: boolean;
 }
 
-/** The number of a request, in the id of its unit and so in the id of its order; the upstream needs no memory then. */
+/** Digits of a request's number, which is in the ids of its unit and order, so that upstream needs no memory. */
 export const NUMBER_DIGITS = 10;
-/** `N` stays new; `F` is final when it is read; `Q` is a sale at a code, and stays new. */
+/** `N` stays new; `F` is final when read; `Q` is a sale at a code and stays new. */
 export type Kind = 'N' | 'F' | 'Q';
 
-/** The unit of request `n`. */
 export function unitOf(kind: Kind, n: number): string {
   return `BENCH${kind}${String(n).padStart(NUMBER_DIGITS, '0')}`;
 }
 
-/** The order that the upstream makes for that unit: `ORD` and 26 characters of Crockford's alphabet (`docs/field-notes.md` Orders §1.4). */
+/** Upstream's order of a unit: `ORD` and 26 characters of Crockford's alphabet (`docs/field-notes.md` Orders §1.4). */
 export function orderIdOf(kind: Kind, n: number): string {
   return `ORD01BENCH00000000${kind}${String(n).padStart(NUMBER_DIGITS, '0')}`;
 }
 
-/** How the body of a create is read, by both upstreams. */
+/** Patterns that both upstreams read in the body of a create. */
 export const BODY = {
   unit: `"(?:terminal_id|external_pos_id)":"BENCH(?<kind>[NFQ])(?<number>[0-9]{${NUMBER_DIGITS}})"`,
   type: '"type":"(?<type>point|qr)"',
@@ -41,7 +40,6 @@ export const BODY = {
   amount: '"amount":"(?<amount>[0-9.]+)"',
 };
 
-/** Size of a large body. */
 export const LARGE_BYTES = 10 * 1024 * 1024;
 
 const UNIT = `BENCH(?<path_kind>[NFQ])(?<path_number>[0-9]{${NUMBER_DIGITS}})`;
@@ -172,10 +170,10 @@ export const routes: readonly Route[] = [
   },
 ];
 
-/** The one large answer; nginx takes it from a file. */
+/** The large answer; nginx reads it from a file. */
 export const LARGE_PATH = '/v1/documents/large';
 
-/** An order that a path names is what its kind of sale created: bench/cases/requests.ts has their amounts. */
+/** An order named by a path has its kind's amount in bench/cases/requests.ts. */
 function order(from: 'path' | 'body', kind: string, reference: string, status: string, updated: string): string {
   const number = `$${from}_number`;
   const of_path = kind === 'Q' ? { type: 'qr', amount: '301.00' } : { type: 'point', amount: '15.00' };

@@ -1,7 +1,7 @@
-/** The list of routes as a configuration of nginx, whose compiled upstream costs so little that it is never what is measured. */
+/** The routes as an nginx configuration; this upstream is cheap enough never to be the bottleneck. */
 import { BODY, LARGE_PATH, type Route, routes } from './answers.ts';
 
-/** @param directory where its files lie; `large` in it is the large answer. */
+/** @param directory of its files; `large` in it is the large answer. */
 export function nginxUpstream(directory: string, port: number, born: string, born_later: string): string {
   return `daemon off;
 master_process off;
@@ -45,8 +45,8 @@ ${routes.map((route) => location(route, directory)).join('\n')}
 }
 
 /**
- * `return` alone would answer before the body has come. `mirror` makes nginx read it (and drops the copy); then the file
- * that is not there leads to the answer, which can use what the body said.
+ * `return` alone would answer before the body has arrived. `mirror` makes nginx read it (and drops the copy); the
+ * missing file then leads to the answer, which can use the body.
  */
 function location({ name, path, status, text, reads_body, counted }: Route, directory: string): string {
   const log = counted ? `access_log ${directory}/${name}.log numbers buffer=64k flush=100ms; ` : '';

@@ -1,4 +1,4 @@
-/** The upstream of the benchmark where there is no nginx, a process of its own: answers from the list of routes, keeps only which numbers it saw. */
+/** The benchmark's upstream without nginx: a process that answers from the routes and stores only request numbers. */
 import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** Starts the upstream that all contestants share: nginx where it is installed, else Node; and reads what it has seen. */
+/** Starts the upstream that all contestants share (nginx if installed, else Node), and reads its request log. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -8,24 +8,24 @@ import { LARGE_BYTES } from './answers.ts';
 import { nginxUpstream } from './nginx.ts';
 
 export interface Upstream extends Running {
-  /** For the table: which program it is. */
+  /** Program name, for the table. */
   program: 'nginx' | 'Node';
-  /** What it was asked, route by route; it must have been stopped. */
+  /** Requests by route; call it after `stop`. */
   seen(): Seen;
 }
 
-/** For each counted route, the numbers in the order of their requests. */
+/** Numbers of the counted routes, in the order of their requests. */
 export interface Seen {
   orders: readonly string[];
   intents: number;
   notices: number;
-  /** Idempotency keys of the orders; every order has one of its own. */
+  /** Number of distinct idempotency keys, which must equal that of orders. */
   keys: number;
-  /** Requests that it had no answer to. */
+  /** Requests without a route. */
   unknown: number;
 }
 
-/** nginx writes its log this long after the request; counted only after that. */
+/** nginx writes its log this long after a request. */
 const LOG_DELAY_MS = 400;
 
 /** @throws Error when the program does not start. */
@@ -35,7 +35,7 @@ export async function startUpstream(
   program = upstreamProgram(),
 ): Promise<Upstream> {
   const born_at = Date.now();
-  const [born, born_later] = [born_at, born_at + 1000].map((at) => new Date(at).toISOString()) as [string, string]; // two in, two out
+  const [born, born_later] = [born_at, born_at + 1000].map((at) => new Date(at).toISOString()) as [string, string]; // a pair
   const common = { name: 'upstream', core, directory };
   const running =
     program === 'nginx'
@@ -57,7 +57,6 @@ export async function startUpstream(
   };
 }
 
-/** Which program the upstream is here. */
 export function upstreamProgram(): Upstream['program'] {
   return findProgram('nginx') === null ? 'Node' : 'nginx';
 }

@@ -1,6 +1,5 @@
 /**
- * A till with a card terminal, like Odoo's `pos_mercado_pago`: legacy Point API only (`docs/field-notes.md` Point
- * §4.1).
+ * A till with a card terminal, like Odoo's `pos_mercado_pago`, on the legacy API (`docs/field-notes.md` Point §4.1).
  */
 import type { Answer } from '../http.ts';
 import { fieldsOf, type Sale, type Shop } from './shop.ts';

@@ -1,6 +1,4 @@
-/**
- * A till with a card terminal: sells, reads, cancels and refunds by the legacy Point API, and makes tills' mistakes.
- */
+/** A till with a card terminal: sells, reads, cancels and refunds by the legacy Point API, with tills' mistakes. */
 import type { Chance } from './chance.ts';
 import type { Connection } from './counter.ts';
 import { afterPayment } from './payments.ts';

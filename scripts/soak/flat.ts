@@ -60,9 +60,8 @@ const MOST_BLOCKS = 12;
 /** Fewer blocks give no slope. */
 const LEAST_BLOCKS = 4;
 /**
- * In a run long enough for that many blocks, a floor block holds a whole tooth of each sawtooth. A cache bounded in two
- * halves is one (`proxy/concurrency.ts`): it grows until one half is full, then drops the other, whenever garbage is
- * collected.
+ * In a run long enough for that many blocks, a floor block holds a whole tooth of each sawtooth. A cache of two halves
+ * (`proxy/concurrency.ts`) is one: it grows until a half is full, then drops the other, whenever garbage is collected.
  */
 const FLOOR_BLOCK_S = 600;
 /** Length from which memory is warm at the usual rate. */

@@ -48,9 +48,7 @@ const RULES: readonly [string, string, (books: Books) => Finding][] = [
   ['house', 'the file and the audit chain are whole, and the process ended cleanly', houseInOrder],
 ];
 
-/**
- * `docs/field-notes.md` Spec Versioning: an order's intent state, with the policy that a declined payment is an ERROR.
- */
+/** `docs/field-notes.md` Spec Versioning: an order's intent state, if the policy makes a declined payment an ERROR. */
 const INTENT_STATE: Readonly<Record<string, string>> = {
   created: 'OPEN',
   at_terminal: 'ON_TERMINAL',

@@ -9,7 +9,7 @@ import { type Doors, loggedConnection } from './till-connection.ts';
 import { isOk, type Shop, type TillLog } from './till-log.ts';
 
 /**
- * Five test merchants: `stage` and `qr` are their stages (orders have no QR in Mexico), `numbers` their first numbers.
+ * Five test merchants: `stage`, and `qr` for QR work (orders have no QR in Mexico); `numbers` begin those of their POS.
  */
 export const SHOPS = [
   {

@@ -1,6 +1,4 @@
-/**
- * The shops' receivers of notices: record deliveries, sometimes read the intent first, and fail while trouble is on.
- */
+/** The shops' receivers of notices: record deliveries, sometimes read the intent first, fail while trouble is on. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -73,8 +71,7 @@ export async function startReceivers(merchants: readonly string[], chance: Chanc
 }
 
 /**
- * IPN has its topic in the query, a webhook its type; a merchant order's webhook has a state. A Point notice is an
- * intent.
+ * IPN has a topic in the query, a webhook a type; a merchant order's webhook has a state. A Point notice is an intent.
  */
 function noticeOf(query: URLSearchParams, text: string): { topic: string; id: string; state: string } {
   const id = query.get('id') ?? query.get('data.id') ?? '';

@@ -1,6 +1,4 @@
-/**
- * Faults at upstream: while on, a share of calls is spoiled, and as many webhooks are dropped, late, doubled or forged.
- */
+/** Faults at upstream: while on, a share of calls is spoiled, and as many webhooks dropped, late, doubled or forged. */
 import { createFault } from '../../src/sandbox/faults.ts';
 import type { FaultRule } from '../../src/sandbox/records.ts';
 import type { World } from '../../src/sandbox/world.ts';

@@ -1,6 +1,4 @@
-/**
- * The child's side of the channel to its parent: runs calls of an unchanged SDK; returns results and errors as data.
- */
+/** The child's side of the channel to its parent: runs calls of an unchanged SDK; sends results and errors as data. */
 
 export interface Asked<Call extends string = string> {
   number: number;

@@ -1,6 +1,4 @@
-/**
- * The papers of the last day: reports by merchant and fleet, changes since the first day, a sale's trace, the chain.
- */
+/** The papers of the last day: reports by merchant and fleet, changes since day one, a sale's trace, the chain. */
 import { join } from 'node:path';
 import type { ReportDiff } from '../../../src/ops/report/diff.ts';
 import type { Report } from '../../../src/ops/report/report.ts';
