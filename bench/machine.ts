@@ -22,7 +22,6 @@ export interface Machine {
 /** Number of writes, enough for a median. */
 const FSYNCS = 50;
 
-/** @param directory of the databases. */
 export function machineFacts(directory: string): Machine {
   return {
     node: process.version,
@@ -37,7 +36,6 @@ export function machineFacts(directory: string): Machine {
   };
 }
 
-/** Binds a process to a core; Linux only. */
 export const TASKSET = 'taskset';
 
 export function canPin(): boolean {

@@ -119,7 +119,6 @@ function nameList(known: readonly string[]) {
   };
 }
 
-/** The root of another checkout that can be started. */
 function checkout(text: string): string {
   const root = resolve(text);
   for (const needed of ['src/main.ts', 'node_modules'])
@@ -143,7 +142,6 @@ function wholeList(text: string): number[] {
   return text.split(',').map(whole);
 }
 
-/** A planned round. */
 export type Chosen = Pick<RoundPlan, 'arrangement' | 'cases' | 'contestants' | 'in_flight' | 'rate' | 'fsync_delay_us'>;
 
 const everybody = contestants.map(({ name }) => name);

@@ -12,7 +12,6 @@ export interface Running {
   said: string;
   child: ChildProcess;
   log: string;
-  /** Milliseconds from the start to its ready message. */
   ready_ms: number;
   /** @throws Error when the process does not end cleanly. */
   stop(): Promise<void>;
@@ -35,7 +34,6 @@ export interface ProcessPlan {
   ready?: RegExp;
   port?: number;
   node_options?: string[];
-  /** Extra time of each fsync of the process. */
   fsync_delay_us?: number;
   /** Time limit of the start; a large database needs longer. */
   start_limit_ms?: number;

@@ -18,7 +18,6 @@ import type { Result } from './result/result.ts';
 import { measureSlowFsync, slowDiskMissing } from './slow-disk.ts';
 import { upstreamProgram } from './upstream/start.ts';
 
-/** Links in the database of `starts`. */
 const START_LINKS = 50_000;
 
 /** @param directory for databases and logs of the processes. */

@@ -6,11 +6,9 @@ export interface Release {
   /** The tag that this commit has or will get; null for a commit between two releases. */
   tag: string | null;
   tags: readonly string[];
-  /** The version in package.json. */
   version: string;
   /** The versions in package-lock.json, in both places. */
   locked: readonly string[];
-  /** Text of CHANGELOG.md. */
   changelog: string;
 }
 

@@ -39,7 +39,6 @@ for (const { file, render } of pages) {
   if (!isCheck) writeFileSync(new URL(file, house), text);
 }
 
-/** The commands without their actions. */
 function describedProgram(): ReturnType<typeof puenteProgram> {
   const elsewhere = () => Promise.reject(new Error('only the process does this'));
   return puenteProgram({

@@ -115,7 +115,6 @@ function table(sums: readonly Sums[]): string {
   return lines.toString();
 }
 
-/** Explains to readers of the score what it leaves out. */
 function meaningOfIgnored(where: string): string {
   return [
     'ignored, and not in the score: changes of what is made once as a module is loaded (constants, patterns,',

@@ -21,7 +21,6 @@ const maySee: Record<string, readonly string[]> = {
   config: ['error', 'contract', 'locales', 'mapping', 'proxy', 'ops'],
   app: ['error', 'contract', 'locales', 'mapping', 'proxy', 'ops', 'store', 'sandbox', 'config'],
 };
-/** Files directly in `src`. */
 const files = ['error', 'main', 'cli'];
 const folders = Object.keys(maySee);
 const depths = ['here', 'deeper/here'];

@@ -17,7 +17,6 @@ export function browser(): Promise<Browser> {
   return running;
 }
 
-/** Serious findings of axe-core on the current page. */
 export async function seriousFindings(page: Page): Promise<string[]> {
   await page.evaluate(readFileSync(AXE, 'utf8'));
   const found = (await page.evaluate('axe.run()')) as {

@@ -70,7 +70,6 @@ async function untilKept(): Promise<void> {
   }
 }
 
-/** Files with their modification times. */
 function keptIn(folder: string): [string, number][] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -3,7 +3,6 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { vi } from 'vitest';
 
-/** Runs `work` with every comparison returning `verdict`. */
 export function whenComparisonsSay<Value>(verdict: boolean, work: () => Value): Value {
   const comparison = vi.spyOn(crypto, 'timingSafeEqual').mockReturnValue(verdict);
   // Makes modules that import the function by name see the spy.

@@ -32,7 +32,6 @@ export const DEVICE = 'PAX_A910__SMARTPOS0000000001';
 export const SECOND_DEVICE = 'NEWLAND_N950__SBX0000001';
 export const POINT = '/point/integration-api';
 
-/** The invented token of a test merchant. */
 export function tokenOf(merchant: string): string {
   return `APP_USR-4004001-112026-00000000000000000000000000000a01-${merchant}`;
 }
@@ -84,9 +83,7 @@ export interface Bench {
   app: App;
   sandbox: Sandbox;
   data_dir: string;
-  /** A call on the public door with a merchant's token. */
   till(path: string, options?: Call & { merchant?: string }): Promise<Answer>;
-  /** A call on the ops door. */
   ops(path: string, options?: Call): Promise<Answer>;
   /** A call on the sandbox's control door; `path` without `/_sandbox`. */
   control(path: string, options?: Call): Promise<Answer>;

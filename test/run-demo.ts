@@ -7,7 +7,6 @@ const DEMO = join(import.meta.dirname, '..', 'scripts', 'demo.ts');
 /** Only ends a test that hangs: two at once take less than a minute on two cores. */
 export const DEMO_LIMIT_MS = 300_000;
 
-/** Output of `--json`. */
 export interface Told {
   holds: boolean;
   report: string;

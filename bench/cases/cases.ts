@@ -4,7 +4,6 @@ import { type BenchRequest, createIntent, eventAbout, get, referenceOf, USER, WR
 
 export interface BenchCase {
   name: string;
-  /** One sentence for the report. */
   what: string;
   /** Sales that must exist before, their kind, and the field of theirs that the request names. */
   needs: { kind: Kind; count: number; names: keyof Sale } | null;
@@ -18,7 +17,6 @@ export interface BenchCase {
   holds(answer: unknown, asked: { n: number; target: string; translated: boolean }): boolean;
 }
 
-/** A sale made before the measurement. */
 export interface Sale {
   n: number;
   legacy_id: string;

@@ -30,7 +30,6 @@ export function createIntent(kind: 'N' | 'F', n: number): BenchRequest {
   };
 }
 
-/** A sale at the printed code of till `n`. */
 export function putSale(n: number): BenchRequest {
   return {
     method: 'PUT',

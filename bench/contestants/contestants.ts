@@ -8,7 +8,6 @@ export interface Ground {
   /** The contestant's core; null leaves it to the system. */
   core: number | null;
   directory: string;
-  /** Extra time of each fsync of the contestant. */
   fsync_delay_us?: number;
   /** Another checkout, which `PUENTE_BESIDE` runs. */
   beside?: string;

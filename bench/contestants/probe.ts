@@ -7,7 +7,6 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 export type Question =
   /** Answered by a `LoopDelay`. */
   | 'loop delay'
-  /** Starts a profile of the main thread. */
   | 'profile'
   /** Ends the profile and writes it to this file. */
   | { profile_into: string };

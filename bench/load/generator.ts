@@ -137,9 +137,7 @@ async function arrivals(plan: LoadPlan & { rate: number }): Promise<LoadResult> 
   return { sent, per_second, ...examined.told(), ...latenciesOf(latencies) };
 }
 
-/** Checks and counts answers. */
 interface Examiner {
-  /** The target that request `n` names. */
   targetOf(n: number): string;
   take(answer: WireAnswer, n: number): void;
   fault(text: string): void;

@@ -24,7 +24,6 @@ export interface LoadResult extends Latencies {
   /** Answered 2xx, including requests that ended after the time. */
   succeeded: number;
   per_second: number;
-  /** The first few faults, in words. */
   faults: string[];
 }
 

@@ -7,7 +7,6 @@ import type { BenchRequest } from '../cases/requests.ts';
 import { TASKSET } from '../machine.ts';
 import type { LoadPlan, LoadResult } from './load.ts';
 
-/** Output of the script at its end. */
 interface Told {
   requests: number;
   duration_us: number;

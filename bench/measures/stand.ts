@@ -53,7 +53,6 @@ export interface Stand {
   settle(): Promise<void>;
   /** Profiles the contestant's main thread during `work`; without JavaScript it only runs `work`. */
   profiled<Made>(contestant: string, file: string, work: () => Promise<Made>): Promise<Made>;
-  /** Resident memory of a contestant now, MB. */
   resident(contestant: string): number | null;
   /** Stops everything and checks the counts. */
   close(): Promise<{ checks: Check[]; faults: string[] }>;
@@ -181,7 +180,6 @@ async function loopDelay(running: Running, contestant: string): Promise<LoopDela
   return isProbed(contestant) ? ((await askProbe(running, 'loop delay')) as LoopDelay) : null; // sent by our probe
 }
 
-/** Only Node contestants have the probe. */
 export function isProbed(contestant: string): boolean {
   return contestantOf(contestant).is_node;
 }

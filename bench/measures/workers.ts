@@ -33,7 +33,6 @@ export interface WorkersResult {
 export interface WorkersLine {
   processes: number;
   per_second: Spread;
-  /** Processor time of one create. */
   puente_us: Spread;
   postgres_us: Spread;
   others_us: Spread;

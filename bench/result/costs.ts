@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import type { Profiler } from 'node:inspector/promises';
 import { tableOf } from './table.ts';
 
-/** Main thread time of one request of a case. */
 export interface Cost {
   arrangement: string;
   case_name: string;

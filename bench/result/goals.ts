@@ -5,7 +5,6 @@ import type { Result } from './result.ts';
 
 export interface Goal {
   goal: string;
-  /** The measured value in words; null without one. */
   measured: string | null;
   /** `undecided`: the repetitions disagree. */
   verdict: 'met' | 'missed' | 'undecided' | 'not measured';

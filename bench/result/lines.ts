@@ -3,7 +3,6 @@ import { BASELINE, DIRECT, PUENTE, PUENTE_BESIDE } from '../contestants/contesta
 import type { Round, Sample } from '../measures/round.ts';
 import { type Spread, spreadOf } from '../statistics.ts';
 
-/** One line of the table: a contestant at one number in flight or one rate. */
 export interface Line {
   case_name: string;
   arrangement: Round['arrangement'];

@@ -8,7 +8,6 @@ import { LARGE_BYTES } from './answers.ts';
 import { nginxUpstream } from './nginx.ts';
 
 export interface Upstream extends Running {
-  /** Program name, for the table. */
   program: 'nginx' | 'Node';
   /** Requests by route; call it after `stop`. */
   seen(): Seen;
@@ -21,7 +20,6 @@ export interface Seen {
   notices: number;
   /** Number of distinct idempotency keys, which must equal that of orders. */
   keys: number;
-  /** Requests without a route. */
   unknown: number;
 }
 

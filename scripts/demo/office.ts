@@ -24,7 +24,6 @@ export interface Office {
   look(path: string): Promise<unknown>;
   move(who: Name, merchant: string, target: object, reason: string): Promise<Answer>;
   set(who: Name, merchant: string, change: object, reason: string): Promise<Answer>;
-  /** Runs the command line as a process. */
   run(who: Name, ...argv: string[]): Promise<Ran>;
 }
 
@@ -75,7 +74,6 @@ export function createOffice(ops_url: string, { tell }: Transcript): Office {
   };
 }
 
-/** Hides secrets in printed calls. */
 function withoutSecrets(name: string, value: unknown): unknown {
   return name === 'notice_secret' || name === 'notice_url' ? '…' : value;
 }

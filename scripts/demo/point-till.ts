@@ -22,7 +22,6 @@ export async function openIntent(shop: Shop, device: string, extras: Extras = {}
   return sale;
 }
 
-/** Creates a sale that may be refused. */
 export async function tryIntent(
   shop: Shop,
   device: string,
@@ -86,7 +85,6 @@ export async function cancelIntent(shop: Shop, sale: Sale): Promise<Answer> {
   return answer;
 }
 
-/** Refunds the whole payment. */
 export async function refund(shop: Shop, sale: Sale): Promise<Answer> {
   const answer = await shop.call('payments.create_refund', 'POST', `/v1/payments/${sale.payment_id}/refunds`, {
     body: {},

@@ -13,7 +13,6 @@ export async function showSale(shop: Shop, till: string): Promise<Sale> {
   return sale;
 }
 
-/** Puts a sale that may be refused. */
 export async function tryCode(shop: Shop, till: string): Promise<{ sale: Sale | null; answer: Answer }> {
   const reference = shop.nextReference();
   const answer = await shop.call('qr.put_order', 'PUT', pathOf(shop, till), {
@@ -51,7 +50,6 @@ export async function payByCode(shop: Shop, sale: Sale): Promise<void> {
   await order(shop, sale, 'closed');
 }
 
-/** The cashier removes the sale from the code. */
 export async function takeAway(shop: Shop, sale: Sale): Promise<Answer> {
   const answer = await shop.call('qr.cancel_order', 'DELETE', pathOf(shop, sale.unit));
   if (answer.status < 300) await order(shop, sale, 'expired');

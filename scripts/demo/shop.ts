@@ -9,9 +9,7 @@ import type { Stand } from './stand.ts';
 /** A sale as its till knows it. */
 export interface Sale {
   family: 'point' | 'qr';
-  /** Terminal, or external id of the point of sale. */
   unit: string;
-  /** The till's reference, used once. */
   reference: string;
   /** The legacy id; null for an in-store QR order, which has none. */
   id: string | null;
@@ -38,14 +36,12 @@ export interface Told {
 
 export interface Shop extends Connection {
   name: string;
-  /** Terminals, or external ids of points of sale. */
   units: readonly string[];
   /** URL and signing secret of its notices. */
   notice_url: string;
   notice_secret: string;
   sales: Sale[];
   told: readonly Told[];
-  /** An unused reference. */
   nextReference(): string;
   /** Resolves with the first matching delivery; null if none came in time. */
   toldOf(fits: (told: Told) => boolean): Promise<Told | null>;

@@ -14,7 +14,6 @@ export interface Stand {
   sandbox_url: string;
   /** Time of Puente and the vendor, epoch ms. */
   now(): number;
-  /** Advances the shared clock. */
   pass(duration_ms: number): Promise<void>;
   /** A call on the sandbox's control door; `path` without `/_sandbox`. @throws Error for any other status than 2xx. */
   control(method: Method, path: string, body?: unknown): Promise<unknown>;

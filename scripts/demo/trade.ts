@@ -3,7 +3,6 @@ import { atTerminal, cancelIntent, type Extras, openIntent, POINT, refund } from
 import { payByCode, showSale, takeAway } from './qr-till.ts';
 import type { Sale, Shop } from './shop.ts';
 
-/** The course of a sale. */
 export type Plan = 'pay' | 'refund' | 'decline' | 'cancel';
 
 /** A list with this many of each plan. */

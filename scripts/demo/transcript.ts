@@ -21,9 +21,7 @@ type Kind =
 interface Entry {
   kind: Kind;
   text: string;
-  /** Values behind the text, for `--json`. */
   data?: unknown;
-  /** Only for checks. */
   holds?: boolean;
 }
 
@@ -32,7 +30,6 @@ export interface Transcript {
   /** Records a check: whether `found` equals `expected`. */
   expect(what: string, found: unknown, expected: unknown): void;
   entries(): readonly Entry[];
-  /** True while every check has held. */
   holds(): boolean;
 }
 
@@ -69,7 +66,6 @@ const MARKS: Readonly<Record<Kind, string>> = {
   check: '  ',
 };
 
-/** SGR colour numbers. */
 const COLOURS = { strong: 1, faint: 2, bad: 31, good: 32 } as const;
 
 function render({ kind, text, holds }: Entry, colours: boolean): string {

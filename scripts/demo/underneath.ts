@@ -12,7 +12,6 @@ export interface Underneath {
     config: { point?: { terminal_id: string }; qr?: { external_pos_id: string } };
   }[];
   payments: { merchant_id: string; amount_minor: number }[];
-  /** Calls that the vendor received. */
   requests: { method: string; path: string }[];
   legacy: { intents: { id: string; merchant_id: string; device_id: string }[] };
   legacy_qr: { orders: { merchant_id: string; external_pos_id: string; external_reference: string }[] };

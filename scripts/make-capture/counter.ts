@@ -1,18 +1,15 @@
 /** A shop's connection: counts every call of a till, independently of Puente's counts. */
 import { type Answer, type CallParts, send } from '../http.ts';
 
-/** The tills' counts of calls and outcomes. */
 export interface Counts {
   calls: number;
   /** By operation name; '' for a call that is no operation. */
   operations: Record<string, { calls: number; ok: number }>;
   /** Creates that succeeded, by the family of the sale. */
   made: { point: number; qr: number };
-  /** Refunds that succeeded. */
   refunds: number;
 }
 
-/** The connection that a till's script gets. */
 export interface Connection {
   merchant: string;
   site: string;

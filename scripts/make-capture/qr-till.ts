@@ -5,7 +5,6 @@ import type { Chance } from './chance.ts';
 import type { Connection } from './counter.ts';
 import { afterPayment } from './payments.ts';
 
-/** A point of sale with its internal number. */
 export interface QrTill {
   external_id: string;
   number: number;

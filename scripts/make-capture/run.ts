@@ -16,19 +16,15 @@ export interface Making {
   exchanges: number;
   output: string;
   seed: number;
-  /** Stage of all merchants. */
   stage: 'shadow' | 'orders';
   onProgress(calls: number): void;
 }
 
 export interface Made {
-  /** The tills' own counts. */
   counts: Counts;
-  /** The sandbox's state at the end. */
   state: { counts: { orders: number; payments: number }; legacy: { counts: { intents: number } } };
 }
 
-/** Five test merchants with sites, currencies and decimals. */
 const SHOPS = [
   { merchant: '700100200', site: 'MLA', currency: 'ARS', exponent: 2, terminals: 3, numbers: 1_000_000 },
   { merchant: '700100300', site: 'MLB', currency: 'BRL', exponent: 2, terminals: 3, numbers: 2_000_000 },

@@ -13,7 +13,6 @@ interface Program {
   about: string;
   promise: string;
   what: string;
-  /** The npm script, and the file it runs. */
   script: string;
   file: string;
   /** Arguments; the seed is last, where there is one. */

@@ -33,7 +33,6 @@ function byPromise(lines: readonly Line[]): Line[] {
   return lines.toSorted((one, other) => first(one) - first(other));
 }
 
-/** The summary as JSON for programs. */
 export function jsonOf(results: readonly Result[]): string {
   const violations = results.flatMap(({ lines }) => lines).reduce((sum, line) => sum + line.violations, 0);
   return JSON.stringify(

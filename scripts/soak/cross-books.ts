@@ -1,7 +1,6 @@
 /** The facts of a soak, indexed for comparison. */
 import type { BookedOrder, History, LinkFacts, SaleFacts } from './history.ts';
 
-/** Number of things checked, and the violations among them. */
 export interface Finding {
   looked_at: number;
   violations: string[];

@@ -29,7 +29,6 @@ export function readWaiting(path: string): { waiting: string[]; in_doubt: LinkFa
   }));
 }
 
-/** `ok`, or the damage that SQLite finds in the file. */
 export function checkFile(path: string): string {
   return withReader(path, (reader) => String(reader.pragma('integrity_check', { simple: true })));
 }

@@ -1,6 +1,5 @@
 /** Judges whether a measure stayed flat: its slope after warm-up against the allowed change per hour and the noise. */
 
-/** One sample of the server. */
 export interface Sample {
   /** Seconds since the start of the load. */
   at_s: number;
@@ -152,7 +151,6 @@ interface Point {
   value: number;
 }
 
-/** The lowest point of each block. */
 function floorBlocks(points: readonly Point[]): Point[] {
   const lowest = (block: readonly Point[]): Point[] =>
     block.toSorted((one, other) => one.value - other.value).slice(0, 1);
@@ -168,7 +166,6 @@ function levelBlocks(points: readonly Point[]): Point[] {
   }));
 }
 
-/** Duration in seconds. */
 function lengthOf(points: readonly Point[]): number {
   return (points.at(-1)?.at_s ?? 0) - (points[0]?.at_s ?? 0);
 }

@@ -24,7 +24,6 @@ export interface ReadFacts {
   ended: number;
 }
 
-/** Refunds requested for one payment. */
 export interface RefundFacts {
   payment_id: string;
   /** Sum confirmed by answers, minor units. */
@@ -50,9 +49,7 @@ export interface Books {
   orders: BookedOrder[];
   /** Webhooks answered 2xx, as `<order> <action>`. */
   taken: string[];
-  /** POSTs to `/v1/orders` by idempotency key. */
   tries: [key: string, count: number][];
-  /** All calls that reached upstream. */
   calls: number;
   /** Faults that took effect, by kind. */
   faults: Record<string, number>;
@@ -84,13 +81,11 @@ export interface LinkFacts {
 export interface Database {
   read_at: number;
   links: LinkFacts[];
-  /** Creates proxied to legacy. */
   carried: { merchant_id: string; legacy_id: string | null; client_reference: string | null }[];
   /** Events in the inbox, as `<order> <action>`, with their state. */
   events: { event: string; state: string }[];
   /** Work that should have ended, in words. */
   waiting: string[];
-  /** Legacy ids and order ids named by audit lines. */
   reported: string[];
 }
 
@@ -105,7 +100,6 @@ export interface History {
   sales: SaleFacts[];
   reads: ReadFacts[];
   refunds: RefundFacts[];
-  /** Legacy ids that a till canceled. */
   canceled: string[];
   /** Acknowledged deliveries, as `<topic> <id> <state>`; no state where the notice has none. */
   told: string[];

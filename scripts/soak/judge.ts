@@ -21,12 +21,10 @@ export interface Ruling {
   /** Number in `docs/protocol.md` §5.3; `house` is the process and its file. */
   invariant: string;
   says: string;
-  /** Number of things checked. */
   looked_at: number;
   violations: string[];
 }
 
-/** Checks every invariant that a soak can observe, in order. */
 export function judge(history: History): Ruling[] {
   const books = openBooks(history);
   return RULES.map(([invariant, says, rule]) => ({ invariant, says, ...rule(books) }));

@@ -9,7 +9,7 @@ import { type Doors, loggedConnection } from './till-connection.ts';
 import { isOk, type Shop, type TillLog } from './till-log.ts';
 
 /**
- * Five test merchants: `stage`, and `qr` for QR work (orders have no QR in Mexico); `numbers` begin those of their POS.
+ * Five test merchants: `stage`, and `qr` for QR work (orders have no QR in Mexico); `numbers`: base of their POS numbers.
  */
 export const SHOPS = [
   {

@@ -7,7 +7,6 @@ import { isOk } from './till-log.ts';
 export interface Operators {
   /** A call on the ops door. @throws Error for any other status than 2xx. */
   ask(method: string, path: string, body?: unknown): Promise<unknown>;
-  /** Sets a merchant's stages and notice URL. */
   setUp(shop: Routed, notice_url: string): Promise<void>;
   /** Reads views until stopped; returns the reads that were not answered. */
   lookAround(chance: Chance, merchants: readonly [string, ...string[]]): { stop(): Promise<string[]> };
@@ -16,7 +15,6 @@ export interface Operators {
 interface Routed {
   merchant: string;
   stage: string;
-  /** Stage of its QR work. */
   qr: string;
 }
 

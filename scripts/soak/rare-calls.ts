@@ -4,10 +4,8 @@ import type { Answer } from '../http.ts';
 import type { Chance } from '../make-capture/chance.ts';
 import type { Connection } from '../make-capture/counter.ts';
 
-/** A counter that no other till uses. */
 export interface RareTill {
   device: string;
-  /** External id of the point of sale, then its internal number. */
   pos: string;
   pos_number: number;
   currency: string;

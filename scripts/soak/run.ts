@@ -16,7 +16,6 @@ import { isOk, newTillLog, type TillLog } from './till-log.ts';
 
 export interface Asked {
   minutes: number;
-  /** Sales a second. */
   rate: number;
   seed: number;
   /** Called every ten seconds with one line. */
@@ -38,7 +37,6 @@ export interface Result {
   };
   /** Answers to tills by status; 0 for no answer. */
   statuses: Record<string, number>;
-  /** Faults at upstream, by kind. */
   faults: Record<string, number>;
   /** Log lines of the server, warnings and errors, by message. */
   log: Record<string, number>;

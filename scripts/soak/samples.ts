@@ -83,7 +83,6 @@ export interface Watched {
   pid: number;
   database: string;
   metrics(): Promise<string>;
-  /** Returns and clears the durations of calls since the last sample. */
   takeDurations(): number[];
 }
 

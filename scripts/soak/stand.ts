@@ -26,14 +26,12 @@ export interface Stand {
   books(): Promise<Books>;
   /** The payable behind a scanned code. */
   payableOf(qr_data: string): Promise<string | null>;
-  /** Advances upstream's time: it resends webhooks, orders expire. */
   advance(duration_ms: number): Promise<void>;
   said: Said;
   /** @param keeps whether the database's directory is kept. */
   close(keeps: boolean): Promise<void>;
 }
 
-/** Log lines of the server, warnings and errors. */
 export interface Said {
   counts: Map<string, number>;
   /** Error lines without an expected cause. */

@@ -23,7 +23,6 @@ const AGAIN_AFTER_MS = 300;
 const AGAIN_SHARE = 0.7;
 const MOST_REFUND_TRIES = 6;
 
-/** Addresses for tills and buyers. */
 export interface Doors {
   public_url: string;
   sandbox_url: string;

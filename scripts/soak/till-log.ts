@@ -9,7 +9,6 @@ export interface TillLog {
   canceled: Set<string>;
   /** Calls by operation; '' for a call that is no operation. */
   operations: Map<string, number>;
-  /** Statuses of an operation's answers. */
   answered: Map<string, Set<number>>;
   /** Calls by status; 0 for no answer. */
   statuses: Map<number, number>;
@@ -36,7 +35,6 @@ export interface Shop {
   merchant: string;
   site: string;
   exponent: number;
-  /** URL of its receiver of notices. */
   notice_url: string;
 }
 

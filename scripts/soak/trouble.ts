@@ -6,7 +6,6 @@ import type { Chance } from '../make-capture/chance.ts';
 
 export interface Trouble {
   set(isOn: boolean): void;
-  /** Faults that acted so far, by kind. */
   acted(): Record<string, number>;
   close(): void;
 }

@@ -7,9 +7,7 @@ import { seeded } from '../make-capture/chance.ts';
 import type { BookedOrder, Books } from './history.ts';
 import { startTrouble, type Trouble } from './trouble.ts';
 
-/** Messages of the parent. */
 export type Ask = { ask: 'trouble'; on: boolean } | { ask: 'books' } | { ask: 'payable'; qr_data: string };
-/** Messages to the parent. */
 export type Told =
   | { told: 'url'; url: string }
   | { told: 'done' }

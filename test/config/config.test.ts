@@ -23,7 +23,6 @@ function file(text: string): string {
   return `file-${files}.yaml`;
 }
 
-/** A file with a secret, readable only by its owner. */
 function secretFile(text: string): string {
   const name = file(text);
   chmodSync(join(directory, name), 0o600);
@@ -35,7 +34,6 @@ function load(env: Record<string, string> = {}, text?: string) {
   return loadConfig({ env: { ...env, ...own }, cwd: directory });
 }
 
-/** The message with which these settings are refused. */
 function refusal(env: Record<string, string>, text?: string): string {
   try {
     load(env, text);

@@ -15,14 +15,12 @@ export function missing(program: string): string | null {
   return error === undefined ? null : `${program} can't be run: ${error.message}`;
 }
 
-/** The variables that begin with `PUENTE_` and are no setting. */
 export function unknownVariables(names: Iterable<string>): string[] {
   const known = new Set(describeSettings().map(({ variable }) => variable));
   known.add('PUENTE_CONFIG');
   return [...names].filter((name) => name.startsWith('PUENTE_') && !known.has(name));
 }
 
-/** Node's options in `npm start`. */
 export function usualOptions(): string[] {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } }; // our file
   return scripts.start.split(' ').filter((word) => word.startsWith('--'));

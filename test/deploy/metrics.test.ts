@@ -90,7 +90,7 @@ describe('dashboard and alerts', () => {
   it('ask the data source that is provisioned', () => {
     const { datasources } = parse(read('deploy/grafana/provisioning/datasources/prometheus.yml')) as {
       datasources: { uid: string }[];
-    }; // the file's own form
+    }; // the file's shape
     for (const { title, datasource } of dashboard.panels) expect(datasource.uid, title).toBe(datasources[0]?.uid);
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
   });

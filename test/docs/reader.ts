@@ -39,12 +39,11 @@ export interface Reader {
   type(block: string): Promise<Typed>;
   /** Ctrl-C in the server's terminal. */
   interrupt(): Promise<void>;
-  /** Ends all started processes and removes the directory. */
   leave(): Promise<void>;
 }
 
 /**
- * @param npx `real` or `quick`: npm takes more than a second to find the program of its folder, every time.
+ * @param npx `real` is npm's own, which takes more than a second per command; `quick` replaces it by a shortcut.
  * @throws Error when no port is free.
  */
 export async function sitDown(npx: 'real' | 'quick'): Promise<Reader> {
@@ -161,7 +160,6 @@ async function ready(child: ChildProcess, url: string): Promise<boolean> {
   return false;
 }
 
-/** Signals the process and all its children. */
 function signal({ pid }: ChildProcess, name: 'SIGINT' | 'SIGKILL'): void {
   if (pid === undefined) return;
   try {

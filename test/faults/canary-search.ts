@@ -6,7 +6,6 @@ export type Canaries = Readonly<Record<string, string>>;
 export const encodings = ['raw', 'base64', 'base64url', 'hex', 'percent', 'utf16'] as const;
 export type Encoding = (typeof encodings)[number];
 
-/** The whole text in an encoding. */
 export function encoded(text: string, encoding: Encoding): Buffer {
   const bytes = Buffer.from(text, 'utf8');
   if (encoding === 'raw') return bytes;

@@ -11,7 +11,6 @@ export function answer(status: number, body: string | Buffer = '', headers: Head
   return raw(Buffer.concat([head(status, { 'content-length': String(bytes.length), ...headers }), bytes]));
 }
 
-/** A complete, correct JSON answer. */
 export function json(status: number, body: unknown, headers: Headers = {}): Act {
   return answer(status, JSON.stringify(body), { 'content-type': 'application/json', ...headers });
 }
@@ -32,7 +31,6 @@ export const reset: Act = (socket) => void socket.resetAndDestroy();
 /** Closes in order (FIN) without a byte after the request was read. */
 export const close: Act = (socket) => void socket.end();
 
-/** Never answers. */
 export const silence: Act = () => undefined;
 
 /** The first `bytes` that `whole` would write, then an orderly close or a reset. */

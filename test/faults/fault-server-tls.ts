@@ -16,7 +16,6 @@ export interface TlsFaults {
   not_yet: TlsOptions;
   wrong_host: TlsOptions;
   self_signed: TlsOptions;
-  /** Right host, untrusted authority. */
   unknown_authority: TlsOptions;
   /** A good certificate, at most TLS 1.0. */
   old_protocol: TlsOptions;

@@ -3,7 +3,6 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { readRequests } from './fault-server-request.ts';
 
-/** One complete request. */
 export interface Heard {
   method: string;
   /** Path and query, unchanged. */
@@ -19,7 +18,6 @@ export interface Heard {
 export type Act = (socket: Socket, heard: Heard) => void;
 
 export interface FaultServerOptions {
-  /** Serves TLS with these options; see `fault-server-tls.ts`. */
   tls?: TlsOptions;
   /** Runs when a connection is accepted; may destroy its socket before any request. */
   onConnection?: (socket: Socket, number: number) => void;
@@ -32,11 +30,9 @@ export interface FaultServer {
   heard: Heard[];
   /** Connections accepted so far; with TLS also those whose handshake failed. */
   accepted(): number;
-  /** Bytes sent to clients so far. */
   written(): number;
   /** Resolves after at least `count` complete requests. */
   waitFor(count: number): Promise<Heard[]>;
-  /** Destroys open connections and stops listening. */
   close(): Promise<void>;
 }
 

@@ -231,7 +231,6 @@ export const NAMED_URLS: readonly string[] = [
   'https://%65xample.com/hook',
 ];
 
-/** Public addresses as literals. */
 export const PUBLIC_URLS: readonly { url: string; address: string }[] = [
   { url: 'https://8.8.8.8/hook', address: '8.8.8.8' },
   { url: 'https://134744072/hook', address: '8.8.8.8' },

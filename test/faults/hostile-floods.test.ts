@@ -53,7 +53,6 @@ async function open(limits: Record<string, string>): Promise<void> {
 let devices = 0;
 let made = 0;
 
-/** A new id for each order. */
 function orderId(): string {
   return `ORD01K7Q2V5B8N4T6W9XJ${String(++made).padStart(8, '0')}`;
 }

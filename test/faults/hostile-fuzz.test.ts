@@ -108,7 +108,6 @@ function mutated(from: Buffer[]) {
   );
 }
 
-/** The answer, read until the other side closes or is silent. */
 function tell(url: string, text: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(text, 'latin1'));

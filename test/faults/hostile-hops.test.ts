@@ -26,7 +26,6 @@ afterAll(async () => {
   await Promise.all([orders.close(), legacy.close()]);
 });
 
-/** Headers of the last upstream request to this path, lower case. */
 function arrived(path: string): Record<string, unknown> {
   const seen = upstream.seen.findLast((one) => one.path === path);
   if (seen === undefined) throw new Error(`${path} was not asked`);

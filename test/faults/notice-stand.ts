@@ -17,7 +17,6 @@ const NOON = Date.UTC(2026, 10, 2, 12);
 
 export interface NoticeStand {
   store: Store;
-  /** URL for each merchant's notices. */
   urls: Map<string, string | null>;
   /** Epoch ms; changes only when a test sets it. */
   now: number;
@@ -25,7 +24,6 @@ export interface NoticeStand {
   start(more?: Partial<NotifierParts> & { timeout_ms?: number; policy?: OutboundPolicy }): Notifier;
   /** A merchant's notices in the delivery log, newest first. */
   log(merchant_id: string): Promise<LoggedNotice[]>;
-  /** Resolves when this many attempts were recorded in all. */
   attempted(count: number): Promise<void>;
   close(): Promise<void>;
 }

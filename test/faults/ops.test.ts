@@ -9,7 +9,6 @@ import { idOf, openShop } from '../proxy/http/till.ts';
 import { HOUSE } from '../run-cli.ts';
 
 const SOURCES = join(HOUSE, 'src');
-/** Direct runtime imports of a source file. */
 function importsOf(file: string): string[] {
   const text = readFileSync(file, 'utf8');
   return [...text.matchAll(/^(?:import|export)\s(?!type\b)[^;]*?from '([^']+)'|^import '([^']+)'/gm)].map(

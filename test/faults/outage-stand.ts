@@ -14,11 +14,9 @@ export interface Outage extends Outside {
   down: boolean;
   /** While true reads of orders wait; they are answered when it turns false. */
   holds_reads: boolean;
-  /** Creates and reads of orders, in the order of arrival. */
   seen: ('create' | 'read')[];
   /** `GET /v1/orders/…` so far, cut ones included. */
   reads(): number;
-  /** Advances both clocks. */
   pass(ms: number): Promise<void>;
   control(path: string, options?: { method?: string; body?: unknown }): Promise<Answer>;
   atTerminal(action: string, device: string): Promise<Answer>;

@@ -72,7 +72,6 @@ it('a day without the upstream loses nothing: what was paid is told once, at a b
     expect((await outage.till(`${POINT}/payment-intents/${id}`)).body).toMatchObject({ state: 'FINISHED' });
 });
 
-/** The distinct states of these sales. */
 function statesOf(ids: string[]): string[] {
   const states = outage.states();
   return [...new Set(ids.map((id) => states.get(id) ?? 'gone'))];

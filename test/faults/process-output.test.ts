@@ -15,7 +15,6 @@ const CALLS = 1_200;
 const AT_ONCE = 20;
 
 let stand: Stand;
-/** Terminals used by sales so far. */
 let used = 0;
 
 beforeAll(async () => {
@@ -74,7 +73,6 @@ describe('standard output', { timeout: LIMIT_MS }, () => {
 interface OnPipe {
   public_url: string;
   ops_url: string;
-  /** The test's end of the pipe. */
   end: number;
   kill(): Promise<void>;
 }
@@ -135,7 +133,6 @@ async function callAll(server: OnPipe): Promise<void> {
   }
 }
 
-/** Log lines of calls. */
 function linesIn(text: string): number {
   return text.split('"msg":"call"').length - 1;
 }

@@ -250,7 +250,6 @@ function limitDescriptors(pid: number, limit: string): void {
   if (status !== 0) throw new Error(`prlimit: ${stderr}`);
 }
 
-/** Resident memory of the process. */
 function residentKib(pid: number): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }

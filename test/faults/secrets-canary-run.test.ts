@@ -59,11 +59,9 @@ const leaks = searchFor(CANARIES);
 const tables = loadTables(join(HOUSE, 'mappings'));
 
 const lines: string[] = [];
-/** Answers of the ops door, by path. */
 const told: [string, string][] = [];
 /** Answers to tills, which may contain the tills' own texts. */
 const answers: Answer[] = [];
-/** The last intent of each merchant. */
 const intents = new Map<string, string>();
 let shop: QrShop;
 let receiver: Receiver;
@@ -232,7 +230,6 @@ async function everyOperation(merchant: string, known: Record<string, string>): 
   }
 }
 
-/** Failing calls on every door. */
 async function misbehave(): Promise<void> {
   const path = `${POINT}/devices/${shop.freshDevice()}/payment-intents`;
   for (const token of [CANARIES['a token that is refused'], CARD, CANARIES['a wrong token of an operator']])

@@ -47,7 +47,7 @@ async function backUp(bench: Bench): Promise<BackupManifest> {
   const news = answer.text
     .trim()
     .split('\n')
-    .map((line) => JSON.parse(line) as BackupProgress); // the API's own shape
+    .map((line) => JSON.parse(line) as BackupProgress); // the API's shape
   const last = news.at(-1);
   if (last?.news !== 'done') throw new Error(`no backup: ${answer.text}`);
   return last.backup;
@@ -81,9 +81,9 @@ describe('a backup', () => {
     expect(made.heads.links).toBe(linksIn(file).length);
     for (const name of readdirSync(backups())) expect(statSync(join(backups(), name)).mode & 0o077, name).toBe(0);
     expect(readdirSync(backups()).filter((name) => name.includes('unfinished'))).toEqual([]);
-    const { backups: listed } = (await shop.ops('/api/backup')).body as { backups: BackupManifest[] }; // the API's own shape
+    const { backups: listed } = (await shop.ops('/api/backup')).body as { backups: BackupManifest[] }; // the API's shape
     expect(listed[0]).toEqual(made);
-    const audit = (await shop.ops('/api/audit?action=backup')).body as { lines: { detail: unknown }[] }; // the API's own shape
+    const audit = (await shop.ops('/api/audit?action=backup')).body as { lines: { detail: unknown }[] }; // the API's shape
     expect(audit.lines[0]?.detail).toEqual({ file: made.file, bytes: made.bytes, sha256: made.sha256 });
   });
 

@@ -36,7 +36,7 @@ describe('of a Puente that runs', () => {
   beforeAll(async () => {
     await shop.create(shop.freshDevice());
   });
-  const ask = async (): Promise<DoctorReport> => (await shop.ops('/api/doctor')).body as DoctorReport; // the API's own shape
+  const ask = async (): Promise<DoctorReport> => (await shop.ops('/api/doctor')).body as DoctorReport; // the API's shape
 
   it('looks at everything, and every finding that is not well has its repair', async () => {
     const { findings, level, versions } = await ask();

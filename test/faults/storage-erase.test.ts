@@ -29,7 +29,6 @@ const erase = async (body: object, token: string = EVA.token): Promise<{ status:
   return { status: answer.status, body: answer.body as Erasure }; // or a refusal, read by its text
 };
 
-/** Marks found in the database's files. */
 function marksOnDisk(): string[] {
   const bytes = readdirSync(folder)
     .filter((name) => name.startsWith('puente.db'))
@@ -69,7 +68,7 @@ it('counts first, refuses while work is open, and then leaves neither row nor by
   expect((await shop.read(sale)).status).toBe(404);
   expect((await shop.read(other, { merchant: BRAZIL })).body).toMatchObject({ id: other, state: 'OPEN' });
   expect((await shop.ops('/api/audit/verify')).body).toMatchObject({ intact: true });
-  const lines = (await shop.ops(`/api/audit?subject=${ARGENTINA}&action=erase`)).body as { lines: object[] }; // the API's own shape
+  const lines = (await shop.ops(`/api/audit?subject=${ARGENTINA}&action=erase`)).body as { lines: object[] }; // the API's shape
   expect(lines.lines).toMatchObject([{ who: EVA.name, reason: 'left us', detail: { erased: { links: 1 } } }]);
   // The merchant can start anew.
   expect((await shop.create(device)).status).toBe(201);

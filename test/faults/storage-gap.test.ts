@@ -159,7 +159,7 @@ it('adopts the sales of after the backup by their reference, under their old ids
     ]),
   );
   const doctor = await eventually(
-    async () => (await call(`${second.ops_url}/api/doctor`, { token: OPS_TOKEN })).body as DoctorReport, // the API's own shape
+    async () => (await call(`${second.ops_url}/api/doctor`, { token: OPS_TOKEN })).body as DoctorReport, // the API's shape
     ({ findings }) => findings.some(({ name, says }) => name === 'restored' && says.includes('1 events since then')),
   );
   expect(doctor.findings.find(({ name }) => name === 'restored')).toMatchObject({ level: 'warning' });

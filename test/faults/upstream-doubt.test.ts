@@ -32,7 +32,6 @@ function untilRow(device: string, holds: (row: Row) => boolean): Promise<Row> {
   return eventually(async () => puente.row(device), holds);
 }
 
-/** Creates of a terminal's row. */
 function triesOf(device: string): Heard[] {
   return upstream.creates(puente.row(device).idempotency_key);
 }

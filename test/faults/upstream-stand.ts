@@ -22,7 +22,6 @@ export interface Upstream extends FaultServer {
   /** Act for reads of one order, and for cancels. */
   onRead: Twist;
   onCancel: Twist;
-  /** Act for `GET /users/me`. */
   onWho: Twist;
 }
 
@@ -106,7 +105,6 @@ export interface Till extends Outside {
   device(): string;
   create(device: string, token?: string): Promise<Answer>;
   row(device: string): Row;
-  /** Logged warnings and errors with their fields. */
   alerts: ({ message: string } & LogFields)[];
 }
 

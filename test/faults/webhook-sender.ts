@@ -15,10 +15,8 @@ export interface SentEvent {
   ts?: number;
   /** Builds the signature header from the right digest; null: no header. */
   header?: (ts: number, digest: string) => string | null;
-  /** A wrong secret. */
   secret?: string;
   user_id?: string;
-  /** Replaces the usual body. */
   body?: unknown;
 }
 
@@ -37,7 +35,6 @@ export function sendEvent(public_url: string, event: SentEvent): Promise<Answer>
 
 export const usualHeader = (ts: number, digest: string): string => `ts=${ts},v1=${digest}`;
 
-/** Invalid signatures by name. */
 export const forged: [string, NonNullable<SentEvent['header']>][] = [
   ['no signature', () => null],
   ['an empty one', () => ''],
@@ -71,7 +68,6 @@ export function inboxOf(data_dir: string): InboxRow[] {
   }
 }
 
-/** Resolves when no event is pending. */
 export function allHandled(data_dir: string): Promise<InboxRow[]> {
   return eventually(
     async () => inboxOf(data_dir),

@@ -254,7 +254,6 @@ const chapters: Record<string, (merchant: string) => Step[]> = {
   ],
 };
 
-/** Chapters of one site only. */
 const ownChapters: Record<string, Record<string, () => Step[]>> = {
   Argentina: {
     'keys of its own, with numbers that a double can not hold': () => [

@@ -35,7 +35,6 @@ export async function reportOnClosed(
 /** Reports of orders worlds closed since the list was set; null while no test collects them. */
 export const closed: { reports: Report[] | null } = { reports: null };
 
-/** Runs `run` and returns the reports of its orders worlds. */
 export async function reportsOf(run: () => Promise<unknown>): Promise<Report[]> {
   const reports: Report[] = [];
   closed.reports = reports;

@@ -17,12 +17,10 @@ export type Line =
   | { kind: 'unknown status'; state: unknown }
   | { kind: 'not created'; message: unknown };
 
-/** Result of one webhook inside its handler. */
 export interface Handled {
   answered: number;
   body: Reply;
   query: string;
-  /** State of the intent, read before the webhook was answered. */
   read_state: unknown;
 }
 

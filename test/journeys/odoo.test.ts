@@ -285,12 +285,11 @@ describe('the sale before, whose outcome stands on the terminal alone', () => {
 /** States of this merchant's Point notices, newest first. */
 async function noticeStates(): Promise<unknown[]> {
   const { body } = await bench.ops('/api/notices?topic=point');
-  return (body as { notices: { state: unknown }[] }).notices.map(({ state }) => state); // the ops door's own form
+  return (body as { notices: { state: unknown }[] }).notices.map(({ state }) => state); // the API's shape
 }
 
 interface Receiver {
   url: string;
-  /** Number of notices received. */
   calls(): number;
   close(): Promise<void>;
 }

@@ -3,7 +3,6 @@ import { type Answer, call, type Delivery } from '../kit.ts';
 
 type Json = Record<string, unknown>;
 
-/** A client's base URL and token. */
 export interface Connection {
   door_url: string;
   token: string;
@@ -13,7 +12,6 @@ export interface Connection {
 const send = ({ door_url, token }: Connection, method: string, path: string, body?: object): Promise<Answer> =>
   call(door_url + path, { method, token, ...(body === undefined ? {} : { body }) });
 
-/** Result of one notice inside its handler. */
 export interface Handled {
   topic: string;
   /** The path that the receiver requested. */

@@ -21,7 +21,6 @@ export async function compare(run: QrStep[] | Run, options: Partial<WorldOptions
   return narrowDifferences(told.direct, told.orders);
 }
 
-/** Runs the same function on the legacy API and on the orders lane. */
 export function each<T>(
   run: (till: QrTill, world: OpenQrWorld) => Promise<T>,
   options: Partial<WorldOptions> = {},

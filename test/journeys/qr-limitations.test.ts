@@ -30,7 +30,6 @@ import { narrowDifferences } from './transcript.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** Sales created in parallel. */
 const BATCH = 20;
 
 describe('sales', () => {
@@ -516,7 +515,7 @@ describe('notices and refusals', () => {
           await call(`${control_url}/_sandbox/terminals/${merchant}/${DEVICE}/pay`, { body: {} });
           await receiver.waitFor(1, dialect);
           if (door_url !== control_url) {
-            const { notices } = (await world.bench.ops('/api/notices')).body as { notices: { topic: string }[] }; // the API's own form
+            const { notices } = (await world.bench.ops('/api/notices')).body as { notices: { topic: string }[] }; // the API's shape
             if (notices.length === 1) return receiver.received.map(topicOf);
           }
           await receiver.waitFor(1, 'payment');

@@ -10,7 +10,6 @@ export interface QrSite {
   unit_price: number;
   /** Total of the sale below: two pieces. */
   total: number;
-  /** Amount of a partial refund. */
   part: number;
 }
 
@@ -120,7 +119,6 @@ export const create = (
   body,
   ...(headers === undefined ? {} : { headers }),
 });
-/** No step where the family has no read. */
 export const read = ({ get }: QrFamily): QrStep[] => (get === null ? [] : [{ call: get }]);
 export const remove = (family: QrFamily): QrStep[] => (family.remove === null ? [] : [{ call: family.remove }]);
 /** The buyer at the till's printed code, or at the code that was made. */

@@ -20,11 +20,9 @@ export interface Shop {
   /** Results of handled notices, oldest first; a notice whose handler failed is answered with 500 and is not listed. */
   handled: Handled[];
   failures: string[];
-  /** The buyer acts at the printed code of a till. */
   buyer(action: string, till: string, options?: object): Promise<void>;
   /** The buyer acts on an order or legacy order of this id. */
   buyerOf(action: string, payable_id: string): Promise<void>;
-  /** Resolves when at least `count` notices were handled. */
   handledAtLeast(count: number): Promise<Handled[]>;
   close(): Promise<void>;
 }

@@ -18,17 +18,14 @@ export interface QrWorld {
   /** URL of the legacy API, without a trailing slash. */
   door_url: string;
   control_url: string;
-  /** URL of this world's notice receiver. */
   receiver_url: string;
   merchant: string;
-  /** Internal number of the till. */
   till_number: number;
   /** The shared virtual time, epoch milliseconds. */
   now(): number;
   notices(count: number): Promise<Delivery[]>;
   /** Id by which the sandbox's control door finds the owner of a code. */
   payableOf(qr_data: string): string;
-  /** Advances the virtual time of the sandbox and Puente. */
   advance(duration_ms: number): Promise<void>;
 }
 

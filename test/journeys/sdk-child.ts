@@ -12,7 +12,6 @@ export interface Asked<Call extends string = string> {
 export interface Told {
   number: number;
   result?: unknown;
-  /** The error that the call threw. */
   error?: { name: string; message: string; status?: number; error?: string; causes?: unknown; cause?: string };
 }
 

@@ -47,7 +47,6 @@ async function pays(shop: LossyShop, { id, place }: UpstreamOrder): Promise<void
   await shop.act(place.type === 'point' ? `terminals/${ARGENTINA}/${place.terminal_id}/pay` : `payables/${id}/pay`);
 }
 
-/** Upstream has one order with this amount and one approved payment. */
 function expectPaidOnce(shop: LossyShop, amount_minor: number): void {
   expect(ordersOf(shop, amount_minor).map(({ status }) => status)).toEqual(['processed']);
   const payments = [...shop.sandbox.world.payments.values()].filter((payment) => payment.amount_minor === amount_minor);

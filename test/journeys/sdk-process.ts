@@ -18,7 +18,6 @@ export interface SdkTill<Call extends string = PointCall> {
   close(): Promise<void>;
 }
 
-/** An answer as the SDK returns it; fields are read by name. */
 export type SdkAnswer = Record<string, unknown> & {
   api_response: { status: number; headers: Record<string, string[]> };
 };

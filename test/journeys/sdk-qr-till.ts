@@ -2,7 +2,6 @@
 import { Invoice, MercadoPagoConfig, MerchantOrder, Payment, PaymentRefund } from 'mercadopago';
 import { answerCalls } from './sdk-child.ts';
 
-/** Client and method names of the SDK. */
 export type QrCall =
   | 'MerchantOrder.get'
   | 'MerchantOrder.search'

@@ -17,7 +17,6 @@ import { startRelay } from './sdk-relay.ts';
 const TIMES = { PUENTE_CREATE_DEADLINE_MS: '1500', PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '500' };
 
 export interface LossyShop {
-  /** URL of the relay, which tills call. */
   door_url: string;
   sandbox: Sandbox;
   /** Advances Puente's clock only. */

@@ -5,7 +5,6 @@ import { normaliser, POINT_NUMBERS, POINT_TIMES, shownAnswer, shownBody } from '
 /** A step of a till or of the person at its terminal. Names in braces are replaced: `{device}`, and those of `as`. */
 export type Step =
   | { call: string; body?: unknown; headers?: Record<string, string>; as?: string; token?: string | null }
-  /** The person at the terminal acts. */
   | { person: string; device?: string; options?: object }
   /** A setting of the sandbox, through its control door. */
   | { sandbox: string; body: unknown }

@@ -19,7 +19,6 @@ export function shownDelivery({ query, headers, text }: Delivery): string {
   return `?${asked} ${headers['content-type']} ${headers['user-agent']}${request_id} ${text}`;
 }
 
-/** Lines that differ between two transcripts of one script: `- ` from the first, `+ ` from the second. */
 export function differences(one: readonly string[], other: readonly string[]): string[] {
   const found: string[] = [];
   for (let index = 0; index < Math.max(one.length, other.length); index++) {

@@ -22,7 +22,6 @@ export interface WorldOptions {
   profile?: Profile;
   /** Puente's settings, as environment variables. */
   environment?: Record<string, string>;
-  /** Puente's clock. */
   clock?: Clock;
 }
 

@@ -53,7 +53,6 @@ function sums({ traffic }: Report, { counts }: Shop): [Record<string, number>, R
   return [found, Object.fromEntries(Object.entries(counts.operations).map(([name, { calls }]) => [name, calls]))];
 }
 
-/** Successful creates by lane. */
 function salesIn({ traffic }: Report): Record<string, number> {
   const made = (lane: string): number =>
     traffic

@@ -31,7 +31,7 @@ beforeAll(async () => {
     });
     if (answer.status !== 200) throw new Error(answer.text);
   }
-  const report = (await call(`${bench.app.ops_url}/api/audit/verify`, { token: ANA.token })).body as ChainView; // the API's own form
+  const report = (await call(`${bench.app.ops_url}/api/audit/verify`, { token: ANA.token })).body as ChainView; // the API's shape
   head = `${report.head?.sequence}:${report.head?.hash}`;
   await bench.close();
 });
@@ -45,7 +45,6 @@ function freshDirectory(): string {
   return directory;
 }
 
-/** Puente on a copy of the database, after a change to the file. */
 async function onCopy(change: string | null, work: (bench: Bench) => Promise<void>): Promise<void> {
   const copy = freshDirectory();
   cpSync(data_dir, copy, { recursive: true });
@@ -66,7 +65,7 @@ async function reportsOf(change: string | null): Promise<{ json: Report; csv: st
     const env = { PUENTE_OPS_TOKEN: ANA.token, PUENTE_OPS_URL: bench.app.ops_url };
     const ran = await command(['report', '--format', 'csv', '--part', 'traffic'], env);
     made.push({
-      json: JSON.parse(await text('json')) as Report, // the API's own form
+      json: JSON.parse(await text('json')) as Report, // the API's shape
       csv: await text('csv&part=audit'),
       html: await text('html'),
       ran,
@@ -101,7 +100,7 @@ describe('an untouched file', () => {
   it('shows decisions newest first, by subject, action and time', async () => {
     await onCopy(null, async (bench) => {
       const read = async (query: string): Promise<AuditView[]> =>
-        ((await bench.ops(`/api/audit${query}`)).body as { lines: AuditView[] }).lines; // the API's own form
+        ((await bench.ops(`/api/audit${query}`)).body as { lines: AuditView[] }).lines; // the API's shape
       const all = await read('');
       expect(all.map(({ sequence }) => sequence)).toEqual([6, 5, 4, 3, 2, 1]);
       expect(all[0]).toMatchObject({ who: 'eva', action: 'merchant settings', subject: BRAZIL, reason: 'agreed, 5' });

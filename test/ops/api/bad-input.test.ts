@@ -22,7 +22,6 @@ interface JsonSchema {
   anyOf?: JsonSchema[];
 }
 
-/** Wrong values for a schema and for each of its fields. */
 function wrongFor({ properties = {}, items, anyOf = [] }: JsonSchema): unknown[] {
   return [
     ...WRONG,

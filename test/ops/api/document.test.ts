@@ -8,7 +8,6 @@ import { commandsOf, isAct } from '../../../src/ops/cli/help.ts';
 import { exitCodes } from '../../../src/ops/cli/output.ts';
 import { helpOf, programHere } from '../../program.ts';
 
-/** Commands that work without a running Puente. */
 const LOCAL = [
   'serve',
   'sandbox',
@@ -57,7 +56,6 @@ function referencesIn(value: unknown): string[] {
   );
 }
 
-/** Objects in a JSON Schema that accept unknown fields. */
 function looseObjects(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   const within = Object.values(schema).flatMap(looseObjects);

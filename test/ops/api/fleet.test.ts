@@ -20,7 +20,7 @@ import { command } from '../moves/command.ts';
 const bench = openForAll(() => startBench(PEOPLE));
 
 const ask = (path: string) => call(bench.app.ops_url + path, { token: ANA.token });
-const fleet = async (query = ''): Promise<FleetView> => (await ask(`/api/fleet${query}`)).body as FleetView; // the API's own form
+const fleet = async (query = ''): Promise<FleetView> => (await ask(`/api/fleet${query}`)).body as FleetView; // the API's shape
 const puente = (...argv: string[]): Promise<Ran> =>
   command(argv, { PUENTE_OPS_TOKEN: ANA.token, PUENTE_OPS_URL: bench.app.ops_url });
 
@@ -95,7 +95,7 @@ describe('a single call', () => {
     const intent = await bench.till(`${POINT}/devices/${SECOND_DEVICE}/payment-intents`, { body: { amount: 1900 } });
     const id = (await bench.ops(`/api/trace?id=${(intent.body as { id: string }).id}`)).body as {
       traces: { steps: { kind: string; id: string }[] }[];
-    }; // the API's own form
+    }; // the API's shape
     const till = id.traces[0]?.steps.find(({ kind }) => kind === 'till');
     const { out } = await puente('capture', 'show', till?.id ?? '');
     expect(out).toContain('"amount": 1900');

@@ -40,7 +40,7 @@ async function paidSale(): Promise<NoticeView> {
 async function log(query = ''): Promise<NoticeView[]> {
   const answer = await shop.ops(`/api/notices${query}`);
   if (answer.status !== 200) throw new Error(`the log answered ${answer.status} ${answer.text}`);
-  return (answer.body as { notices: NoticeView[] }).notices; // the API's own form
+  return (answer.body as { notices: NoticeView[] }).notices; // the API's shape
 }
 
 function replay(path: string, body: object) {
@@ -143,7 +143,7 @@ describe('a replay of one', () => {
     expect(second?.headers['x-request-id']).toBe(first?.headers['x-request-id']);
     expect(second?.headers['x-request-id']).toBe(id);
     const after = await eventually(
-      async () => (await shop.ops(`/api/notices/${id}`)).body as NoticeView & { tries: unknown[] }, // the API's own form
+      async () => (await shop.ops(`/api/notices/${id}`)).body as NoticeView & { tries: unknown[] }, // the API's shape
       ({ tries }) => tries.length === 2,
     );
     expect(after).toMatchObject({ state: 'delivered', replayed: true, next_attempt_at: null });

@@ -23,7 +23,6 @@ function movedClock(): Clock & { move(duration_ms: number): void } {
   };
 }
 
-/** An approver whose token has expired. */
 const ZOE = { role: 'approver', token: 'token-of-zoe-who-has-left', expires_at: '2026-01-01T00:00:00Z' };
 const TOO_LOW = { viewer: [], operator: [ANA], approver: [ANA, BEN] } as const;
 

@@ -160,7 +160,7 @@ describe('changes', () => {
   it('lists merchants that were seen', async () => {
     shop = await openShop();
     await shop.create(shop.freshDevice());
-    const list = (await shop.ops('/api/merchants')).body as { merchants: { id: string; site: string }[] }; // the API's own form
+    const list = (await shop.ops('/api/merchants')).body as { merchants: { id: string; site: string }[] }; // the API's shape
     expect(list.merchants.map(({ id, site }) => [id, site])).toEqual([[ARGENTINA, 'MLA']]);
   });
 });

@@ -54,10 +54,9 @@ async function tellOne(): Promise<void> {
   await receiver.waitFor(told + 2);
 }
 
-/** Every notice of the log, once at least `count` are delivered. */
 function delivered(count: number): Promise<NoticeView[]> {
   return eventually(
-    async () => ((await shop.ops('/api/notices')).body as { notices: NoticeView[] }).notices, // the API's own form
+    async () => ((await shop.ops('/api/notices')).body as { notices: NoticeView[] }).notices, // the API's shape
     (notices) => notices.filter(({ state }) => state === 'delivered').length >= count,
   );
 }

@@ -127,7 +127,6 @@ describe('a person at a prompt', () => {
   });
 });
 
-/** Types, presses Tab, and waits for the completed line. */
 async function completes(terminal: Terminal, typed: string, becomes: string): Promise<void> {
   await terminal.answer(PROMPT, typed);
   await terminal.answer(typed, keys.tab);

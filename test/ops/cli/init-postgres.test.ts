@@ -109,7 +109,6 @@ describe('an installation on a PostgreSQL server', () => {
   }
 });
 
-/** The doctor's finding of this name. */
 function findingOf(report: string, name: string): Omit<Finding, 'name'> | undefined {
   const { findings } = JSON.parse(report) as { findings: Finding[] }; // the form of `doctor --json`
   const found = findings.find((one) => one.name === name);

@@ -75,7 +75,6 @@ function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
 }
 
-/** Contents of every file below a folder, by relative path. */
 function bytesIn(into: string): Record<string, string> {
   const files = readdirSync(into, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return Object.fromEntries(

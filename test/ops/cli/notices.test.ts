@@ -16,7 +16,7 @@ beforeAll(async () => {
   await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
   await bench.atTerminal('pay');
   const { notices } = await eventually(
-    async () => (await bench.ops('/api/notices')).body as { notices: NoticeView[] }, // the API's own form
+    async () => (await bench.ops('/api/notices')).body as { notices: NoticeView[] }, // the API's shape
     (log) => log.notices[0]?.state === 'delivered',
   );
   notice = notices[0] as NoticeView; // the wait above found it
@@ -43,7 +43,7 @@ describe('list and show', () => {
 
   it('print JSON for scripts', async () => {
     expect(JSON.parse((await notices('list', '--json')).out)).toMatchObject([{ id: notice.id, state: 'delivered' }]);
-    const shown = JSON.parse((await notices('show', notice.id, '--json')).out) as { tries: AttemptView[] }; // the API's own form
+    const shown = JSON.parse((await notices('show', notice.id, '--json')).out) as { tries: AttemptView[] }; // the API's shape
     expect(shown.tries).toMatchObject([{ outcome: 'delivered', status: 200 }]);
   });
 
@@ -79,7 +79,7 @@ describe('replay', () => {
 
   it('says how many of a window there are, and tells them again', async () => {
     await eventually(
-      async () => JSON.parse((await notices('list', '--json')).out) as NoticeView[], // the API's own form
+      async () => JSON.parse((await notices('list', '--json')).out) as NoticeView[], // the API's shape
       ([first]) => first?.state === 'delivered',
     );
     const before = receiver.received.length;

@@ -5,7 +5,6 @@ import { stripVTControlCharacters } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { HOUSE } from '../../run-cli.ts';
 
-/** Keys as terminals send them. */
 export const keys = { enter: '\r', tab: '\t', down: '\u001b[B', cancel: '\u0003', clear: '\u0015' } as const;
 
 /** Only ends a test that hangs. */
@@ -15,9 +14,7 @@ const PAUSE_MS = 20;
 export interface Terminal {
   /** Waits until this text appears after the previous answer, then types. */
   answer(shown: string, typed: string): Promise<void>;
-  /** Everything shown, without control sequences. */
   shown(): string;
-  /** Resolves with the exit code. */
   ended(): Promise<number>;
 }
 

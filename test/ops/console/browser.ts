@@ -10,9 +10,7 @@ export interface Opened {
   page: Page;
   /** Errors of the page: violations of its content security policy, and failed scripts. */
   problems: string[];
-  /** Goes to a path of the console. @returns the HTTP status. */
   go(path: string): Promise<number>;
-  /** Serious findings of axe-core on what is shown now. */
   seriousFindings(): Promise<string[]>;
   close(): Promise<void>;
 }

@@ -35,7 +35,7 @@ describe.skipIf(!hasChromium)('the charts', () => {
     });
     await bench.atTerminal('pay');
     await eventually(
-      async () => (await bench.ops('/api/notices')).body as { notices: object[] }, // the API's own form
+      async () => (await bench.ops('/api/notices')).body as { notices: object[] }, // the API's shape
       ({ notices }) => notices.length === 2,
     );
   });

@@ -8,7 +8,6 @@ const bench = openForAll(() => startBench(PEOPLE));
 
 const FORM = 'application/x-www-form-urlencoded';
 
-/** A GET as browsers send it. */
 function at(path: string, cookie = '', headers: Record<string, string> = {}): Promise<Answer> {
   return call(bench.app.ops_url + path, { headers: { accept: 'text/html', cookie, ...headers } });
 }

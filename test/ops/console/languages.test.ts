@@ -76,7 +76,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
       (count) => count > 0,
     );
     const told = await bench.ops('/api/notices');
-    notice = (told.body as { notices: { id: string }[] }).notices[0]?.id ?? ''; // the API's own form
+    notice = (told.body as { notices: { id: string }[] }).notices[0]?.id ?? ''; // the API's shape
     await bench.control('/faults', {
       body: { ...failing, path: '/v1/orders', status: 500, code: 'internal_error', times: 'always' },
     });
@@ -88,7 +88,6 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     await bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/rollback`, { reason: 'a test moves it' });
   });
 
-  /** All pages, and pages with unknown ids. */
   const placesNow = (): string[] => [
     '/',
     HERE,
@@ -106,7 +105,6 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     '/nowhere',
   ];
 
-  /** Texts of all pages, and of a refused move. */
   async function textsIn(locale: string): Promise<Map<string, Texts>> {
     const { page, go, close } = await openConsole(bench as Bench, BEN, { locale });
     const found = new Map<string, Texts>();

@@ -158,7 +158,7 @@ describe.skipIf(!hasChromium)('what stands in the way', () => {
     await bench.till(create, { body: { amount: 1500 } });
     const { page, go, close, problems } = await openConsole(bench, BEN);
     await eventually(
-      async () => (await bench.ops('/api/differences')).body as { differences: object[] }, // the API's own form
+      async () => (await bench.ops('/api/differences')).body as { differences: object[] }, // the API's shape
       ({ differences }) => differences.length === 1,
     );
     await go(HERE);

@@ -12,7 +12,6 @@ import { legacySaleStates } from '../../../src/proxy/records/routing.ts';
 import { linkStates } from '../../../src/proxy/sales/link.ts';
 import { mismatchKinds } from '../../../src/proxy/sales/orphans.ts';
 
-/** Source folders with texts for people. */
 const HOUSES = ['ops/console', 'locales', 'ops/report', 'ops/charts'].map((name) =>
   join(import.meta.dirname, '../../..', 'src', name),
 );

@@ -4,9 +4,7 @@ import type { AppParts } from '../../../src/app/app.ts';
 import { type Answer, ARGENTINA, BEN, type Bench, call, EVA, PEOPLE, startBench } from '../../kit.ts';
 
 export interface MovesBench extends Bench {
-  /** A call on the ops door with this person's token. */
   as(person: { token: string }, method: string, path: string, body?: unknown): Promise<Answer>;
-  /** Moves a merchant at its current revision. */
   move(target: object, person?: { token: string }, merchant?: string): Promise<Answer>;
   stageOf(
     merchant?: string,
@@ -25,7 +23,7 @@ export async function startMoves(settings: Record<string, string> = {}, parts: A
       revision: number;
       settings: { stage: { value: unknown } };
       in_force: Record<string, { stage: string }>;
-    }; // the door's own view
+    }; // the API's shape
     return { stage: view.settings.stage.value, revision: view.revision, in_force: view.in_force };
   };
   return {

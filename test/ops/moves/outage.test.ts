@@ -17,7 +17,7 @@ interface Safety {
 }
 
 const safety = async (): Promise<Safety> =>
-  (await bench.as(ANA, 'GET', `/api/merchants/${ARGENTINA}/safety`)).body as Safety; // the door's own view
+  (await bench.as(ANA, 'GET', `/api/merchants/${ARGENTINA}/safety`)).body as Safety; // the API's shape
 
 /** Each sale has another amount, so it is not a retry of the one in doubt. */
 const sale = async (till: string, amount: number): Promise<number> =>

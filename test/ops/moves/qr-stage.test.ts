@@ -31,7 +31,6 @@ async function stage(to: 'legacy' | 'orders'): Promise<void> {
   expect((await bench.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body })).status).toBe(200);
 }
 
-/** Statuses of the orders upstream, by mode. */
 function orders(): Record<string, string[]> {
   const all = [...bench.sandbox.world.orders.values()];
   const by = Map.groupBy(all, (order) => ('mode' in order.place ? String(order.place.mode) : 'terminal'));

@@ -28,7 +28,7 @@ async function cancel(device: string, id: string): Promise<void> {
 async function sideOf(device: string): Promise<'orders' | 'legacy'> {
   const id = idOf(await sell(device));
   const { body } = await bench.control('/state');
-  const { legacy } = body as { legacy: { intents: { id: string }[] } }; // the control door's own form
+  const { legacy } = body as { legacy: { intents: { id: string }[] } }; // the sandbox's shape
   await cancel(device, id);
   return legacy.intents.some((intent) => intent.id === id) ? 'legacy' : 'orders';
 }
@@ -39,7 +39,7 @@ async function previewOf(query: string): Promise<Preview> {
 }
 
 async function drain(): Promise<DrainView> {
-  return (await bench.as(ANA, 'GET', `/api/merchants/${ARGENTINA}/drain`)).body as DrainView; // the door's own view
+  return (await bench.as(ANA, 'GET', `/api/merchants/${ARGENTINA}/drain`)).body as DrainView; // the API's shape
 }
 
 describe('the preview equals what then happens', () => {

@@ -26,7 +26,6 @@ let used = 0;
 const bench = openForAll(() => startMoves(SETTINGS));
 afterEach(() => bench.control('/faults', { method: 'DELETE' }));
 
-/** A sale on a terminal without an open sale. */
 const sell = (merchant = ARGENTINA) =>
   bench.till(`${POINT}/devices/NEWLAND_N950__LOAD${String(++used).padStart(7, '0')}/payment-intents`, {
     body: { amount: 1500 },
@@ -54,7 +53,7 @@ interface Safety {
 }
 
 const safetyOf = async (merchant = ARGENTINA): Promise<Safety> =>
-  (await bench.as(ANA, 'GET', `/api/merchants/${merchant}/safety`)).body as Safety; // the door's own view
+  (await bench.as(ANA, 'GET', `/api/merchants/${merchant}/safety`)).body as Safety; // the API's shape
 const stageOf = async (merchant: string) => (await bench.stageOf(merchant)).in_force.intents?.stage;
 const lines = async (merchant: string, action: string) =>
   (await auditsOf(bench.data_dir)).filter((line) => line.subject === merchant && line.action === action);
@@ -81,7 +80,7 @@ describe('armed', () => {
     expect(merchant.stage).toBe('orders');
     expect(await stageOf(BRAZIL)).toBe('orders');
     const sold = idOf(await sell());
-    const { legacy } = (await bench.control('/state')).body as { legacy: { intents: { id: string }[] } }; // the sandbox's own
+    const { legacy } = (await bench.control('/state')).body as { legacy: { intents: { id: string }[] } }; // the sandbox's shape
     expect(legacy.intents.map(({ id }) => id)).toContain(sold);
     expect((await bench.till(`${POINT}/payment-intents/${open}`)).body).toMatchObject({ id: open, state: 'OPEN' });
     expect(await lines(ARGENTINA, 'safety stop')).toMatchObject([

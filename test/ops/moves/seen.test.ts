@@ -17,7 +17,7 @@ interface Line {
 }
 
 const listed = async (): Promise<Line[]> =>
-  ((await bench.as(ANA, 'GET', '/api/merchants')).body as { merchants: Line[] }).merchants; // the door's own view
+  ((await bench.as(ANA, 'GET', '/api/merchants')).body as { merchants: Line[] }).merchants; // the API's shape
 
 it('is listed, reported and selected once legacy has taken a call of it; who was only named is not', async () => {
   expect((await bench.notify(ARGENTINA, { capture: false })).status).toBe(200);

@@ -47,7 +47,7 @@ const orders = (): string[] => [...bench.sandbox.world.orders.values()].map(({ s
 
 async function legacyQrs(): Promise<string[]> {
   const { body } = await bench.control('/state');
-  return (body as { legacy_qr: { orders: { state: string }[] } }).legacy_qr.orders.map(({ state }) => state); // its own view
+  return (body as { legacy_qr: { orders: { state: string }[] } }).legacy_qr.orders.map(({ state }) => state); // its shape
 }
 
 it('while an intent is open on legacy its terminal stays there, and the others move at once', async () => {

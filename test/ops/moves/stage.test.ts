@@ -22,10 +22,9 @@ async function move(stage: 'legacy' | 'orders'): Promise<void> {
   expect(moved.status).toBe(200);
 }
 
-/** Intents in the sandbox's legacy API. */
 async function legacyIntents(): Promise<string[]> {
   const { body } = await bench.control('/state');
-  return (body as { legacy: { intents: { id: string }[] } }).legacy.intents.map(({ id }) => id); // the sandbox's own view
+  return (body as { legacy: { intents: { id: string }[] } }).legacy.intents.map(({ id }) => id); // the sandbox's shape
 }
 
 it('while a sale is open on orders its unit stays there: busy for another, the same for its retry', async () => {

@@ -32,7 +32,7 @@ async function recorded(merchant: string, calls: number): Promise<void> {
 async function asked<View>(path: string): Promise<View> {
   const answer = await bench.ops(path);
   expect(answer.status, answer.text).toBe(200);
-  return answer.body as View; // the API's own shape
+  return answer.body as View; // the API's shape
 }
 
 const cli = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN });
@@ -226,7 +226,7 @@ it('readiness names small sales by QR, which legacy takes and orders would refus
     const path = orderPath(shop.freshTill().external_id);
     expect((await shop.till(path, { method: 'PUT', body: small })).status).toBe(204);
     const { blockers } = await eventually(
-      async () => (await shop.ops(`/api/merchants/${ARGENTINA}/readiness`)).body as Readiness, // the API's own shape
+      async () => (await shop.ops(`/api/merchants/${ARGENTINA}/readiness`)).body as Readiness, // the API's shape
       (view) => view.blockers.length > 0,
     );
     expect(blockers).toEqual([

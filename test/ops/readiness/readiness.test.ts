@@ -21,7 +21,6 @@ const intent: Create = {
   body: { amount: 1500 },
 };
 const call = (operation: string): Create => ({ operation, site: 'MLA', path: {} });
-/** Every operation that a Point merchant needs evidence of. */
 const point = [
   intent,
   ...['point.get_intent', 'point.cancel_intent', 'point.list_devices', 'payments.create_refund'].map(call),
@@ -68,7 +67,6 @@ function bookOf(creates: readonly Create[] = point, count = MIN_SAMPLE): Book {
   return book;
 }
 
-/** A merchant with complete evidence and no problem. */
 const facts: ReadinessFacts = {
   merchant_id: MERCHANT,
   now: RECEIVED_AT + DAY_MS,

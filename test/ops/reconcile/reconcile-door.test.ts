@@ -71,7 +71,7 @@ it('orphan: an order whose create was answered as refused is adopted, once', asy
   });
   expect(refused.status).toBe(400);
   const { body } = await bench.control('/state');
-  expect((body as { orders: unknown[] }).orders).toHaveLength(1); // the sandbox's own view
+  expect((body as { orders: unknown[] }).orders).toHaveLength(1); // the sandbox's shape
   await bench.atTerminal('pay');
   const parked = await eventually(
     () => reconcile(),

@@ -165,7 +165,7 @@ describe('orphans', () => {
 });
 
 async function onlyOrder(): Promise<string> {
-  const { orders } = (await front.control('/state')).body as { orders: { id: string }[] }; // the sandbox's own view
+  const { orders } = (await front.control('/state')).body as { orders: { id: string }[] }; // the sandbox's shape
   return orders[0]?.id ?? '';
 }
 

@@ -41,7 +41,7 @@ async function sellAndPay(number: number): Promise<string> {
 
 async function traced(id: string): Promise<Trace> {
   const answer = await front.ops(`/api/trace?id=${encodeURIComponent(id)}`);
-  const [found] = (answer.body as { traces?: Trace[] }).traces ?? []; // the API's own shape
+  const [found] = (answer.body as { traces?: Trace[] }).traces ?? []; // the API's shape
   if (found === undefined) throw new Error(answer.text);
   return found;
 }

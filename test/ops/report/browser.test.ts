@@ -205,7 +205,6 @@ interface PageGlobals {
   getComputedStyle(element: Svg): { fill: string; fontSize: string; breakInside: string; breakAfter: string };
 }
 
-/** Bars as rendered on the screen, by title. */
 async function barsOf(page: Page, chart: string): Promise<Map<string, { width: number; height: number }>> {
   const rects = page.locator(`svg[aria-label^="${chart}"]:visible rect:has(> title)`);
   const found = await rects.evaluateAll((all: (Svg & { textContent: string })[]) =>

@@ -109,7 +109,6 @@ function fleetReport(): Report {
   });
 }
 
-/** A merchant's report with a broken chain. */
 function merchantReport(): Report {
   const { text: reason, said } = say('chain.changed', { line: 4 });
   return {

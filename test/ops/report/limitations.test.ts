@@ -37,7 +37,6 @@ beforeEach(async () => {
     {},
     { notices: times.map((created_at) => newNotice(link, '{}', { created_at, subject: String(created_at) })) },
   );
-  // The first two are delivered; the last is still pending.
   for (const _time of times.slice(0, 2)) {
     const [notice] = await harness.store.notices.dueNotices(NOON, 1);
     if (notice === undefined) throw new Error('no notice is due');
@@ -92,7 +91,7 @@ it('calls that nobody judged are no hits, and are told', async () => {
 
 it('a report of before the counting is compared without it', async () => {
   const found = await report();
-  const earlier = { ...found, limitations: found.limitations.map(({ hits: _hits, ...line }) => line) } as Report; // as in its file
+  const earlier = { ...found, limitations: found.limitations.map(({ hits: _hits, ...line }) => line) } as Report; // older form
   expect(diffReports(earlier, found).changes.filter(({ part }) => part === 'limitations')).toEqual([]);
 });
 

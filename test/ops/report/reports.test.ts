@@ -55,7 +55,7 @@ function note(merchant: string, operation: string, lane: string, answer: Answer)
 }
 
 async function move(merchant: string, stage: string, reason: string): Promise<void> {
-  const { revision = 0 } = (await shop.ops(`/api/merchants/${merchant}`)).body as { revision?: number }; // 404: unknown merchant
+  const { revision = 0 } = (await shop.ops(`/api/merchants/${merchant}`)).body as { revision?: number }; // 404: unknown
   const path = `/api/merchants/${merchant}/stage`;
   const answer = await shop.ops(path, { method: 'PUT', body: { stage, reason, revision } });
   expect(answer.status, answer.text).toBe(200);
@@ -64,7 +64,7 @@ async function move(merchant: string, stage: string, reason: string): Promise<vo
 async function report(query = ''): Promise<Report> {
   const answer = await shop.ops(`/api/report?format=json${query}`);
   expect(answer.status, answer.text).toBe(200);
-  return answer.body as Report; // the API's own shape
+  return answer.body as Report; // the API's shape
 }
 
 const countBy = <Item>(items: readonly Item[], key: (item: Item) => string): Record<string, number> =>
@@ -257,7 +257,7 @@ describe('forms', () => {
       expect(headers['content-disposition']).toContain(`puente-report-all-merchants-${language}.html`);
       const csv = await shop.ops(`/api/report?format=csv&part=losses&language=${language}&${period}`);
       expect(csv.text).toBe((await shop.ops(`/api/report?format=csv&part=losses&${period}`)).text);
-      const json = (await shop.ops(`/api/report?language=${language}&${period}`)).body as Report; // the API's own shape
+      const json = (await shop.ops(`/api/report?language=${language}&${period}`)).body as Report; // the API's shape
       expect(json).toEqual({ ...(await report(`&${period}`)), made_at: json.made_at });
     }
     const { text, headers } = await shop.ops(`/api/report?format=html&${period}`);

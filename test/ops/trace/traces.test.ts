@@ -28,7 +28,7 @@ async function stage(merchant: string, name: string): Promise<void> {
 async function traces(id: string, query = ''): Promise<Trace[]> {
   const answer = await shop.ops(`/api/trace?id=${encodeURIComponent(id)}${query}`);
   expect(answer.status, answer.text).toBe(200);
-  return (answer.body as { traces: Trace[] }).traces; // the API's own shape
+  return (answer.body as { traces: Trace[] }).traces; // the API's shape
 }
 
 async function trace(id: string): Promise<Trace> {
