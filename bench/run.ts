@@ -63,7 +63,6 @@ export async function run(options: Options, directory: string, progress: (text: 
     result.checks.push(...checks.map((check) => ({ where, ...check })));
     result.faults.push(...faults);
   };
-
   if (options.profile !== null) mkdirSync(options.profile, { recursive: true });
   const slow_missing = slowDiskMissing();
   for (const chosen of roundsOf(options)) {
@@ -90,7 +89,6 @@ export async function run(options: Options, directory: string, progress: (text: 
       note(nameOf(chosen), round);
     });
   }
-
   const asked = extrasOf(options);
   const extra = async <Found>(
     name: Extra,

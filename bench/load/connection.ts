@@ -78,7 +78,6 @@ export async function openConnection(
     socket = opened;
     return opened;
   };
-
   const first = open();
   await new Promise<void>((resolve, reject) => {
     first.once('connect', resolve);

@@ -57,7 +57,6 @@ async function closedLoop(plan: LoadPlan): Promise<LoadResult> {
     const connection = await openConnection(new URL(plan.url), answered, broken);
     return { start: next, ended };
   };
-
   const loops = await Promise.all(Array.from({ length: plan.in_flight }, one));
   ends_at = performance.now() + plan.duration_ms;
   for (const loop of loops) loop.start();
@@ -117,7 +116,6 @@ async function arrivals(plan: LoadPlan & { rate: number }): Promise<LoadResult> 
   };
   await Promise.all(Array.from({ length: plan.in_flight }, open));
   const lines = [...free];
-
   const started_at = performance.now();
   let arrived = 0;
   const timer = setInterval(() => {

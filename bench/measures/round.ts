@@ -1,5 +1,4 @@
 /** Cases measured in one arrangement: interleaved repetitions of all contestants, then the check of the counts. */
-
 import { join } from 'node:path';
 import { caseOf } from '../cases/cases.ts';
 import { contestantOf } from '../contestants/contestants.ts';

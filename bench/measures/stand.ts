@@ -79,7 +79,6 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
     const ground = { upstream: upstream.said, core: own, directory: plan.directory, ...common, ...at };
     field.set(name, await contestantOf(name).start(ground));
   }
-
   const faults: string[] = [];
   const created = new Map<string, number>();
   const add = (contestant: string, count: number) => created.set(contestant, (created.get(contestant) ?? 0) + count);
@@ -145,7 +144,6 @@ export async function openStand(plan: StandPlan): Promise<Stand> {
       loop_p99_ms: delay?.p99_ms ?? null,
     };
   };
-
   return {
     upstream,
     contestants: field,

@@ -1,5 +1,4 @@
 /** A till with QR codes: every spelling of the legacy in-store API, buyers who pay or leave, and mistakes of tills. */
-
 import type { Answer } from '../http.ts';
 import type { Chance } from './chance.ts';
 import type { Connection } from './counter.ts';

@@ -1,5 +1,4 @@
 /** Legacy calls that everyday tills leave out, so that a soak uses every operation. */
-
 import type { Answer } from '../http.ts';
 import type { Chance } from '../make-capture/chance.ts';
 import type { Connection } from '../make-capture/counter.ts';

@@ -56,7 +56,6 @@ export async function sitDown(npx: 'real' | 'quick'): Promise<Reader> {
   const groups: ChildProcess[] = [];
   let server: ChildProcess | null = null;
   let typed = 0;
-
   const env = {
     PATH: `${npx === 'quick' ? `${makeShortcut(place)}:` : ''}${join(HOUSE, 'node_modules', '.bin')}:${process.env.PATH}`,
     HOME: home,

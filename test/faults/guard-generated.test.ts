@@ -7,6 +7,7 @@ import { isPublic } from './guard-oracle.ts';
 
 /** Generated cases of each property; `npm run prove` sets more. */
 const RUNS = Number(process.env.GUARD_RUNS ?? 2_000);
+/** Only ends a test that hangs. */
 const LONGEST_MS = Math.max(60_000, RUNS * 20);
 const POLICY: OutboundPolicy = { allow_private: false, allow_http: false, ports: [443, 8443], own_hosts: [] };
 

@@ -11,6 +11,7 @@ import { openTill, SHORT, startUpstream, type Till, type Upstream } from './upst
 const SCENARIOS = Number(process.env.NETWORK_SCENARIOS ?? 40);
 /** Sales at a time on one Puente; more would exhaust its retry budget. */
 const TOGETHER = 10;
+/** Only ends a test that hangs. */
 const PATIENCE_MS = 60_000 + SCENARIOS * 5_000;
 const DEADLINE_MS = Number(SHORT.PUENTE_CREATE_DEADLINE_MS);
 

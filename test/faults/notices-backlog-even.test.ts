@@ -9,6 +9,7 @@ const RECEIVERS = 20;
 /** Number of notices; `npm run prove` sets a hundred thousand. */
 const COUNT = Math.max(Number(process.env.NOTICE_BACKLOG ?? 1_100), 10 * (RECEIVERS + 2));
 const EACH = Math.floor(COUNT / (RECEIVERS + 2));
+/** Only ends a test that hangs. */
 const LONGEST_MS = Math.max(60_000, COUNT * 100);
 const PER_HOST = 2;
 const [DEAD, SLOW] = ['700100200', '700100300'];

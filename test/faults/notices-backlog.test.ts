@@ -7,6 +7,7 @@ import { openNoticeStand } from './notice-stand.ts';
 
 /** Number of notices; `npm run prove` sets a hundred thousand. */
 const COUNT = Math.max(Number(process.env.NOTICE_BACKLOG ?? 800), 200);
+/** Only ends a test that hangs. */
 const LONGEST_MS = Math.max(60_000, COUNT * 100);
 const PER_HOST = 2;
 const CONCURRENCY = 50;

@@ -53,7 +53,6 @@ describe('a command', () => {
 describe('an error', () => {
   const lines: string[] = [];
   const shop = openForAll(() => openShop({}, { log: createLog('info', { write: (line) => void lines.push(line) }) }));
-
   const INSIDE = /node_modules|\.ts\b|\bat \w+ \(|SQLITE|puente\.db|\/src\/|undici|zod/i;
 
   it('that a till is told has the legacy shape, an id by which operators find it, and nothing of the inside [F136]', async () => {

@@ -133,7 +133,6 @@ it('adopts the sales of after the backup by their reference, under their old ids
   const second = await start(into);
   expect(await stateOf(second, before)).toBe('OPEN');
   expect(rowsOf(into, LOST)).toEqual([]);
-
   for (const device of [BEFORE, LOST, NAMED]) expect((await pay(device)).status).toBe(200);
   await eventually(
     () => stateOf(second, lost),
@@ -147,7 +146,6 @@ it('adopts the sales of after the backup by their reference, under their old ids
   const { orders } = (await call(`${sandbox.url}/_sandbox/state`)).body as { orders: { status: string }[] }; // the sandbox's shape
   expect(orders.map(({ status }) => status)).toEqual(orders.map(() => 'processed'));
   expect(orders).toHaveLength(4);
-
   // The order under the till's own reference belongs to no sale any more, which is reported.
   expect(rowsOf(into, NAMED)).toEqual([]);
   expect((await till(second, `/payment-intents/${named}`)).status).toBe(404);

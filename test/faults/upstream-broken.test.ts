@@ -216,7 +216,6 @@ describe('an answer that does not end', () => {
 
 describe('an answer that is too much', () => {
   openForGroup();
-
   const CAP = 1024 * 1024;
 
   it.each<[string, (order: string) => Act]>([

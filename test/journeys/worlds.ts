@@ -1,5 +1,4 @@
 /** The three routes of a till's calls, each in its own world: legacy directly, proxied by Puente, or on orders. */
-
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

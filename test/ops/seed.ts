@@ -68,6 +68,7 @@ export function keptExchanges(data_dir: string): Kept[] {
       const json = (name: string): unknown => (typeof row[name] === 'string' ? JSON.parse(row[name]) : null);
       const parts = ['upstream', 'losses', 'unknown', 'shadow', 'messages'];
       const fired = row.fired === null ? null : firedRows(row.fired ?? null);
+      // Columns as the store writes them.
       return { ...row, fired, ...Object.fromEntries(parts.map((name) => [name, json(name)])) } as unknown as Kept;
     });
   } finally {

@@ -1,5 +1,4 @@
 /** Canary: some units are on orders; the preview names them, open sales stay, and a higher share only adds units. */
-
 import type { Judgement } from '../../../src/ops/moves/judge.ts';
 import type { DrainView, Preview } from '../../../src/ops/moves/preview.ts';
 import type { Journey, Scene } from '../journey.ts';

@@ -1,5 +1,4 @@
 /** The first day: every call is proxied to legacy, and no merchant moves without evidence. */
-
 import type { Readiness } from '../../../src/ops/readiness/facts.ts';
 import type { Journey, Scene } from '../journey.ts';
 import { writeReport } from '../papers.ts';

@@ -1,5 +1,4 @@
 /** Orders: the last stage, with a second person's approval; and the rollback. */
-
 import type { RolledBack } from '../../../src/ops/moves/move.ts';
 import type { DrainView } from '../../../src/ops/moves/preview.ts';
 import type { Journey, Scene } from '../journey.ts';

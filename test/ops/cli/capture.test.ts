@@ -78,7 +78,6 @@ describe('assess', () => {
 
 describe('a capture of a running Puente', () => {
   const run = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN });
-
   const bench = openForAll(() => startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'shadow' }));
 
   test('is switched on with a reason, exported, replayed, and switched off', async () => {

@@ -120,7 +120,6 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     await close();
     return found;
   }
-
   let english: Map<string, Texts>;
   it.each(['es-AR', 'pt-BR'])('has no English sentence: %s', async (locale) => {
     english ??= await textsIn('en');

@@ -1,5 +1,4 @@
 /** Caches of the fleet board between two requests, on a real store: incidents, verdicts, and the pulse of calls. */
-
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createIncidents, createJudgements, type Judgements } from '../../../src/ops/fleet/fleet.ts';

@@ -90,7 +90,6 @@ describe('bulk', () => {
     const shown = async () => JSON.parse((await as(BEN, 'bulk', 'show', id, '--json')).out);
     await eventually(shown, ({ detail }) => String(detail).startsWith('1 of 1 moves of today'));
     expect((await shown()).items).toMatchObject([{ state: 'moved' }, { state: 'waiting' }, { state: 'waiting' }]);
-
     await bench.close();
     bench = await startMoves({ PUENTE_DATA_DIR: data_dir }, { clock });
     expect((await shown()).state).toBe('running');

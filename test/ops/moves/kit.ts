@@ -1,5 +1,4 @@
 /** Shared by the tests of moves: people with roles, the revision of a merchant, and calls of the ops door. */
-
 import type { AppParts } from '../../../src/app/app.ts';
 import { type Answer, ARGENTINA, BEN, type Bench, call, EVA, PEOPLE, startBench } from '../../kit.ts';
 

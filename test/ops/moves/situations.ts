@@ -1,5 +1,4 @@
 /** Situations of a merchant for the tests of moves: a merchant without evidence, and changes merged over it. */
-
 import type { Facts, MoveTarget, Sample, Situation } from '../../../src/ops/moves/target.ts';
 import type { Finding, FindingCode, Readiness } from '../../../src/ops/readiness/facts.ts';
 import {

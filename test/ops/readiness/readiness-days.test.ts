@@ -1,5 +1,4 @@
 /** Readiness by day on a real store: each merchant is judged once a day, and reports list the days. */
-
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
 import { keepReadiness, readinessDays, readinessSince, startJudging } from '../../../src/ops/readiness/days.ts';

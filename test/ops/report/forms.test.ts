@@ -1,5 +1,4 @@
 /** A report's forms: CSV without formulas, HTML without injection, quantiles within an eighth, diff of two reports. */
-
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { loadWords } from '../../../src/locales/words.ts';

@@ -1,5 +1,4 @@
 /** A child process with a small heap that sums up generated exchanges, page by page as the store returns them. */
-
 import { tallyOf } from '../../../src/ops/report/gather.ts';
 import { latencyLines } from '../../../src/ops/report/tally.ts';
 import type { StoredExchange } from '../../../src/proxy/records/evidence.ts';

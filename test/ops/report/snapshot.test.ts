@@ -1,5 +1,4 @@
 /** A report on a real store under load: rows written while it is read are in the next report (F130). */
-
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
