@@ -145,6 +145,7 @@ export function freePort(): Promise<number> {
 /** Fixed for user space on every architecture that Linux still supports. */
 const TICKS_PER_SECOND = 100;
 
+/** Median ms of one durable 4 KiB write in the directory. */
 export function measureFsync(directory: string): number {
   const path = join(directory, 'fsync-probe');
   const file = openSync(path, 'w');

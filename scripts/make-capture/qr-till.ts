@@ -8,6 +8,7 @@ export interface QrTill {
   external_id: string;
   number: number;
   currency: string;
+  /** Decimals of its currency. */
   exponent: number;
 }
 

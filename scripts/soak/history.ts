@@ -49,6 +49,7 @@ export interface Books {
   orders: BookedOrder[];
   /** Webhooks answered 2xx, as `<order> <action>`. */
   taken: string[];
+  /** POSTs to `/v1/orders` by idempotency key. */
   tries: [key: string, count: number][];
   calls: number;
   /** Faults that took effect, by kind. */
@@ -79,6 +80,7 @@ export interface LinkFacts {
 
 /** Facts that the soak reads from the database file. */
 export interface Database {
+  /** Epoch ms. */
   read_at: number;
   links: LinkFacts[];
   carried: { merchant_id: string; legacy_id: string | null; client_reference: string | null }[];

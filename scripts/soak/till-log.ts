@@ -34,6 +34,7 @@ export function newTillLog(): TillLog {
 export interface Shop {
   merchant: string;
   site: string;
+  /** Decimals of its currency. */
   exponent: number;
   notice_url: string;
 }

@@ -30,6 +30,7 @@ const RULES: readonly [Spoil, ...Spoil[]] = [
 ];
 const MODES = ['drop', 'duplicate', 'late', 'forge'] as const;
 
+/** @param share 0 to 1. */
 export function startTrouble(world: World, chance: Chance, share: number): Trouble {
   const counts: Record<string, number> = {};
   let isOn = false;
