@@ -1,4 +1,4 @@
-/** Amounts as QR tills write them: exact decimals from the source text, whatever form the number has. */
+/** Amounts as QR tills write them: exact decimals, read from the source text of any number notation. */
 import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,6 @@ import {
   writtenQuantity,
 } from '../../src/contract/legacy-amount.ts';
 
-/** A number as it stands in JSON text. */
 const written = (text: string): unknown => parseJson(text);
 
 describe('decimalOf', () => {
@@ -199,7 +198,6 @@ const decimal = fc
   .tuple(fc.bigInt({ min: 0n, max: 999_999_999_999n }), fc.option(fc.stringMatching(/^\d{1,15}$/), { nil: null }))
   .map(([whole, fraction]) => (fraction === null ? `${whole}` : `${whole}.${fraction}`));
 
-/** The value in units of 10⁻¹⁵. */
 function digitsOf(text: string): bigint {
   const [whole = '', fraction = ''] = text.split('.');
   return BigInt(whole + fraction.padEnd(15, '0'));

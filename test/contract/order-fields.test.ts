@@ -1,4 +1,7 @@
-/** What the specification says of a create, written out by hand (`docs/field-notes.md` Spec Order, Spec Limits): the sandbox and the shadow, which share one table, both keep to it. */
+/**
+ * Rules of a create, written out by hand from the specification (`docs/field-notes.md` Spec Order, Spec Limits); the
+ * sandbox and the shadow share one table, and both follow it.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { predict } from '../../src/proxy/shadow/predict.ts';
 import { discountedQrOrder, type Json, pointOrder, qrOrder } from '../proxy/shadow/orders.ts';
@@ -10,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => kit.close());
 
-/** A field, values that it takes, and values that it does not, by the code of the refusal. */
+/** A field, its valid values, and its invalid values by the error code of the refusal. */
 type Fixture = [path: string, taken: unknown[], refused: Record<string, unknown[]>];
 
 const text = (length: number): string => 'x'.repeat(length);
@@ -58,7 +61,7 @@ const point: Fixture[] = [
   ['config.payment_method.default_type', ['credit_card'], { property_value: ['cash', 'debit_card'] }],
   ['config.payment_method.default_installments', [1, 12], { property_value: [0], property_type: ['3', 1.5] }],
   ['config.payment_method.default_installments_cost', ['seller', 'buyer'], { property_value: ['shop'] }],
-  ['config.point.terminal_id', [], { property_value: [PAX_TERMINAL] }], // the cost of installments is for Point Pro alone
+  ['config.point.terminal_id', [], { property_value: [PAX_TERMINAL] }], // only Point Pro takes the cost of installments
   ['integration_data.integrator_id', ['i', 'dev_i'], {}],
 ];
 const qr: Fixture[] = [
@@ -119,13 +122,12 @@ describe.each<[string, Json, Fixture[]]>([
   });
 });
 
-/** A copy with another value at the path; undefined takes it away. */
 function changed(order: Json, path: string, value: unknown): Json {
   const copy = structuredClone(order);
   if (path !== 'external_reference') copy.external_reference = crypto.randomUUID();
   const way = path.split(/[.[\]]+/).filter((part) => part !== '');
   const last = way.pop() ?? '';
-  const place = way.reduce<Json>((at, part) => at[part] as Json, copy); // each fixture names a place that is there
+  const place = way.reduce<Json>((at, part) => at[part] as Json, copy); // each fixture names an existing path
   if (value === undefined) delete place[last];
   else place[last] = value;
   return copy;
@@ -143,7 +145,7 @@ function shadow(order: Json): string {
   return predict(order, seller)?.code ?? 'taken';
 }
 
-/** What depends on the state of a terminal or a point of sale is judged last: its order was found right. */
+/** The state of a terminal or point of sale is judged last: 403, 404 and 409 mean that the fields were valid. */
 async function sandbox(order: Json): Promise<string> {
   const reply = await kit.call('POST', '/v1/orders', { key: crypto.randomUUID(), body: order });
   const code = String(reply.body.errors?.[0]?.code ?? 'taken');

@@ -13,9 +13,9 @@ import { bundleSources } from './stand.ts';
 const LIMIT_MS = 240_000 + KILLS * 6_000;
 const SEED = Number(process.env.CRASH_SEED ?? randomInt(1, 2 ** 31));
 
-/** The sources as they are delivered take four times as long to start: enough kills to see that nothing differs. */
+/** Unbundled sources take four times as long to start; this many kills suffice to show that nothing differs. */
 const OF_SOURCES = Math.ceil(REPEATS / 2);
-/** The kills at C3 and C4 are timed at random too, and the rest is shared by three kinds of work. */
+/** The kills at C3 and C4 are timed at random too; three kinds of work share the rest. */
 const EACH = Math.ceil((KILLS - OF_SOURCES - 2 * REPEATS) / 3);
 
 const lines: string[] = [];
@@ -24,7 +24,6 @@ const tally = { kills: 0, violations: 0 };
 interface Work {
   name: string;
   kills: number;
-  /** The line to print, and what was broken. */
   run(points: string[], seed: number): Promise<[string, { text: string }[]]>;
 }
 

@@ -1,4 +1,4 @@
-/** A server that kills itself exists under test alone: anywhere else, and for a point that there is not, it does not start. */
+/** A failpoint is accepted in tests only; outside of them, or if it is unknown, the server refuses to start. */
 import { describe, expect, it } from 'vitest';
 import { armedFailpoint } from '../../src/app/armed.ts';
 

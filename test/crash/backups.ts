@@ -1,4 +1,4 @@
-/** C15: backups made while tills sell, and a kill in the middle of one: what has a backup's name is whole. */
+/** C15: backups during sales, and a kill during one of them; every file with the name of a backup is complete. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readFile } from '../engines/keeping.ts';
@@ -6,14 +6,14 @@ import { call, OPS_TOKEN } from '../kit.ts';
 import { sellUntilGone, type Trial } from './chain.ts';
 import type { Stand } from './stand.ts';
 
-/** An operator asks for one backup after the other while tills sell; the server dies in one of them. */
+/** An operator requests one backup after the other during sales; the server is killed in one of them. */
 export async function duringBackup(trial: Trial): Promise<void> {
   const { stand, random, point } = trial;
   const child = await stand.start(`${point}:${random.between(1, 2)}`);
   if (child === null) return;
   if (unfinished(stand).length > 0) throw new Error(`the start has left ${unfinished(stand).join(', ')}`);
   const backups = (async () => {
-    // The answer breaks off when the server dies.
+    // The call fails when the server is killed.
     while (child.alive())
       await call(`${child.ops_url}/api/backup`, { token: OPS_TOKEN, body: {} }).catch(() => undefined);
   })();
@@ -35,7 +35,6 @@ function unfinished(stand: Stand): string[] {
   return namesIn(stand).filter((name) => name.endsWith('.unfinished'));
 }
 
-/** Opens every backup, as a restore would. */
 function checkBackups(stand: Stand): void {
   for (const name of namesIn(stand).filter((one) => one.endsWith('.db'))) {
     const file = join(folderOf(stand), name);

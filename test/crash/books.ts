@@ -1,4 +1,4 @@
-/** Collects a history for the checker: from the clients, the sandbox's books, the receiver, and the database itself. */
+/** Collects a history for the checker from the tills, the sandbox, the receiver and the database. */
 import { createCover, createVault, Secret } from '../../src/proxy/vault.ts';
 import { ARGENTINA, type Delivery } from '../kit.ts';
 import type { AuditFacts, History, LegacySaleFacts, LinkFacts, UpstreamOrder } from './checker.ts';
@@ -7,10 +7,10 @@ import type { Till } from './till.ts';
 
 const cover = createCover(createVault(new Secret(SECRET_KEY)).coverKey());
 
-/** Work that is left; all zero when the server is quiet. */
+/** Unfinished work; all zero when the server is quiet. */
 export interface Backlog {
   in_doubt: number;
-  /** Live orders that no client was answered with. */
+  /** Live orders that no till was answered with. */
   unclaimed: number;
   live: number;
   events: number;
@@ -24,14 +24,13 @@ const BACKLOG = `SELECT
   (SELECT count(*) FROM events WHERE state = 'pending') AS events,
   (SELECT count(*) FROM notices WHERE state = 'pending') AS notices`;
 
-/** Reads as somebody else would, while the server runs or after it died. */
 export async function readBacklog({ read }: Stand): Promise<Backlog> {
   const [backlog] = await read<Backlog>(BACKLOG);
   if (backlog === undefined) throw new Error('a SELECT of counts has one row');
   return backlog;
 }
 
-/** The events and rows that hold up the quiet, for the person who reads a failure. */
+/** The events and rows that are unfinished, for the reader of a failed test. */
 export async function describeBacklog({ read }: Stand): Promise<string> {
   return JSON.stringify({
     now: Date.now(),
@@ -44,21 +43,18 @@ export async function describeBacklog({ read }: Stand): Promise<string> {
   });
 }
 
-/**
- * Everything the checker needs, at a moment when the server is quiet.
- * @param unsettled what was not quiet in time before.
- */
+/** @param unsettled backlog that was not finished in time. */
 export async function collect(stand: Stand, till: Till, unsettled: string[] = []): Promise<History> {
   const reads: History['reads'] = new Map();
   await inTurns(new Set(till.creates.flatMap(({ legacy_id }) => legacy_id ?? [])), async (id) => {
     const answer = await till.get(id);
-    const body = (answer?.body ?? {}) as { state?: unknown; amount?: unknown }; // only compared, never trusted
+    const body = (answer?.body ?? {}) as { state?: unknown; amount?: unknown }; // only compared
     if (answer !== null) reads.set(id, { status: answer.status, state: body.state, amount: body.amount });
   });
   const { creates, cancels, probes } = till;
   const told = stand.receiver.received.filter(isOfPoint).map(({ body, query }) => ({
     legacy_id: query.get('id') ?? '',
-    state: (body as { state?: unknown }).state, // a notice is a flat intent
+    state: (body as { state?: unknown }).state, // a Point notice is a flat intent
   }));
   const clients = { creates, cancels, probes, reads, notices: told, unsettled };
   return {
@@ -69,10 +65,10 @@ export async function collect(stand: Stand, till: Till, unsettled: string[] = []
   };
 }
 
-/** Calls that don't wait for each other, and are no flood either. */
+/** Few enough to be no flood. */
 const AT_ONCE = 6;
 
-/** Does the work for each, a few at a time. */
+/** Runs `work` for each item, `AT_ONCE` at a time. */
 export async function inTurns<Item>(items: Iterable<Item>, work: (item: Item) => Promise<void>): Promise<void> {
   const queue = [...items].values();
   const hand = async (): Promise<void> => {
@@ -81,7 +77,7 @@ export async function inTurns<Item>(items: Iterable<Item>, work: (item: Item) =>
   await Promise.all(Array.from({ length: AT_ONCE }, hand));
 }
 
-/** QR sales are kept as orders and payments, which have a checker of their own. */
+/** QR sales have their own checker. */
 export function isOfPoint({ query }: Delivery): boolean {
   return query.get('topic') === 'point_integration_ipn';
 }
@@ -108,7 +104,6 @@ function upstreamBooks(stand: Stand): Pick<History, 'orders' | 'legacy_intents' 
 
 type SandboxOrder = Stand['sandbox']['world']['orders'] extends Map<string, infer Order> ? Order : never;
 
-/** Nothing for an order that is paid by QR. */
 function atTerminal(order: SandboxOrder): UpstreamOrder[] {
   if (order.place.type !== 'point') return [];
   return [
@@ -148,14 +143,14 @@ export async function databaseBooks({ read, integrity }: Stand): Promise<Databas
   };
 }
 
-/** A reference whose digits happen to look like a card's is sealed in the file (`test/faults/README.md` F134). */
+/** A reference whose digits look like a card number is sealed in the file (`test/faults/README.md` F134). */
 function uncovered(link: LinkFacts): LinkFacts {
   return { ...link, reference_sent: cover.open(link.reference_sent) };
 }
 
 /**
- * Orders of sales whose 2xx was committed, and whose receiver acknowledged a notice of their end. Nobody can tell whether the answer
- * left before a kill, so a repetition that comes after that notice counts as the next sale (`docs/protocol.md` §3.9).
+ * Orders whose 2xx a kill may have cut off, and whose receiver acknowledged a notice of their end: a repetition after
+ * that notice counts as the next sale (`docs/protocol.md` §3.9).
  */
 export async function heardByNotice({ read }: Stand): Promise<string[]> {
   const rows = await read<{ order_id: string }>(
@@ -164,5 +159,4 @@ export async function heardByNotice({ read }: Stand): Promise<string[]> {
   return rows.map(({ order_id }) => order_id);
 }
 
-/** The merchant all sales are made for. */
 export const MERCHANT = ARGENTINA;

@@ -1,4 +1,4 @@
-/** The server as a few files instead of hundreds: a start costs a quarter of the CPU, so kills can be many. */
+/** Bundles the server into a few files: a start costs a quarter of the CPU, so that more kills are affordable. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,22 +7,21 @@ import { parse } from 'yaml';
 import { loadTables, readDocuments } from '../../src/mapping/load.ts';
 import type { Build } from './child.ts';
 
-/** Native, or looking for files of its own beside its own: these stay where they are. */
+/** Not bundled: native, or reading files relative to their own. */
 const APART = ['better-sqlite3', 'pino'];
-/** How a module names a thread that it starts, which is an entry of its own here. */
+/** A module that starts a thread names its file so; the bundle has an entry for each. */
 const THREAD = /new URL\('\.\/([a-z-]+)\.ts', import\.meta\.url\)/g;
 
-/** How the process begins, where a module may wait. */
+/** The last line of the main module: top-level await, which CommonJS does not allow. */
 const START = 'if (import.meta.main) await serve(process.env)';
 
-/** A bundle that lies in `folder`; its compiled code is kept beside it. */
 export function buildIn(root: string, folder: string): Build {
   return { cwd: root, entry: join(folder, 'main.cjs'), compiled: join(folder, 'compiled') };
 }
 
 /**
- * Bundles the server whose sources are in `root`; it reads tables, settings and migrations there, as the sources do.
- * @param folder somewhere under `root`, where packages are found as the sources find them.
+ * Bundles the server whose sources are in `root`; it reads tables, settings and migrations there.
+ * @param folder under `root`, so that packages resolve as from the sources.
  */
 export async function writeBundle(root: string, folder: string): Promise<void> {
   const standIns = standInsOf(root);
@@ -38,16 +37,15 @@ export async function writeBundle(root: string, folder: string): Promise<void> {
     platform: 'node',
     external: (id) => APART.includes(id),
     plugins: [plugin],
-    // Warnings of packages about themselves are not ours to mend.
     logLevel: 'silent',
   });
   const names = { entryFileNames: '[name].cjs', chunkFileNames: '[name].cjs' };
-  // CommonJS, because an import of `node:http` loads all that it has, WebSockets too; short text is quick to read.
+  // CommonJS, because an import of `node:http` loads every export, WebSockets too; minified text is faster to parse.
   await build.write({ dir: folder, format: 'cjs', minify: true, keepNames: true, ...names });
   await build.close();
 }
 
-/** The files of all threads, by name. */
+/** Entry files of all threads, by name. */
 function threadsOf(folder: string): Record<string, string> {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
   const threads = files.flatMap((file) =>
@@ -67,7 +65,7 @@ interface StandIn {
   code: string;
 }
 
-/** Half of a start is reading and proving the same files again, so that is done here, once; and the sandbox is the parent's. */
+/** Half of a start is reading and checking these files, so the bundle has the results; the sandbox stays outside. */
 function standInsOf(root: string): StandIn[] {
   const read = (file: string): string => readFileSync(join(root, file), 'utf8');
   const { documents } = readDocuments(join(root, 'mappings'));
@@ -97,7 +95,7 @@ export { LineCounter };`,
   ];
 }
 
-/** What a module says of its own place is written out, before it loses that place. */
+/** Replaces a module's references to its own path by literals, because bundling moves the code. */
 function inItsOldPlace(code: string, path: string): string {
   return code
     .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)))

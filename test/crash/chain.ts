@@ -1,4 +1,4 @@
-/** One crash point: kill after kill on one data directory, then a quiet end, and the checker's verdict. */
+/** A chain for one crash point: repeated kills on one data directory, then a quiet end and the checker's verdict. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Backlog, collect, describeBacklog, readBacklog } from './books.ts';
 import { check, type Violation } from './checker.ts';
@@ -7,23 +7,22 @@ import { type Random, seeded } from './random.ts';
 import { type Stand, startStand } from './stand.ts';
 import { startTill, type Till } from './till.ts';
 
-/** Rounds of three sales in which an armed point must have been passed. */
+/** An armed point must be passed within so many rounds of three sales. */
 const ROUNDS = 40;
 /**
- * What recovers, settles and delivers must be through by then. It takes about three seconds; but an event whose order
- * could not be read, on a machine that stalls, waits for up to a minute by design.
+ * Recovery, settlement and delivery take about three seconds, but on a machine that stalls, an event whose order could
+ * not be read waits for up to a minute by design.
  */
 const QUIET_LIMIT_MS = 75_000;
-/** Beyond the first resending of webhooks and the lifetime of orders, both 15 minutes of the sandbox's time. */
+/** Beyond the first resending of webhooks and the lifetime of orders, both 15 minutes of sandbox time. */
 export const LATER_MS = 16 * 60_000;
 
 export interface Trial {
   stand: Stand;
   till: Till;
   random: Random;
-  /** Counts from 0. */
   kill: number;
-  /** The named point of this kill, or `outside`. */
+  /** The failpoint of this kill, or `outside`. */
   point: string;
 }
 
@@ -33,16 +32,15 @@ export interface Outcome {
   kills: number;
   creates: number;
   orders: number;
-  /** Unacknowledged orders: canceled, or reported as paid. */
+  /** Orders without an acknowledged create: canceled, or reported as paid. */
   settled: number;
   violations: Violation[];
 }
 
 /**
- * Runs a chain.
  * @param points one for each kill.
  * @param killOnce starts the server, lets it work, and returns when it was killed.
- * @param settle what has to be put right before the end, e.g. the stage of a merchant.
+ * @param settle restores what the end relies on, e.g. the stage of a merchant.
  */
 export async function runChain(
   name: string,
@@ -57,10 +55,8 @@ export async function runChain(
     const till = startTill(stand, random);
     for (const [kill, point] of points.entries()) {
       await killOnce({ stand, till, random, kill, point });
-      // While the server is down, or else as soon as it is up again.
       if (random.chance(0.5)) till.payUnanswered();
     }
-    // Sometimes once more in a row, as soon as its doors are open.
     if (random.chance(0.3)) await (await started(stand)).kill();
     await started(stand);
     await options.settle?.({ stand, till, random, kill: points.length, point: '' });
@@ -70,7 +66,6 @@ export async function runChain(
   }
 }
 
-/** The quiet end of a running server, and the verdict. */
 export async function finishChain(name: string, seed: number, stand: Stand, till: Till): Promise<Outcome> {
   const unsettled = await untilOver(stand, till);
   const history = await collect(stand, till, unsettled);
@@ -81,14 +76,14 @@ export async function finishChain(name: string, seed: number, stand: Stand, till
   return { name, seed, kills: 0, creates: till.creates.length, orders: orders.length, settled, violations };
 }
 
-/** Beside the failed test, whose own text is short: what is printed last is what a reader of a long log finds. */
+/** Printed last, where the reader of a long log finds it. */
 export function tellAll(name: string, stand: Stand): void {
   process.stdout.write(`what the servers of ${name} said:\n${stand.said()}\n`);
 }
 
 /**
- * Tills try again, everything is recovered, the time of all orders runs out, and every device takes one more sale.
- * @returns what was left when it should have been quiet: recovery may not wait for webhooks or for the orders' end.
+ * Tills retry, everything is recovered, all orders expire, and every device makes one more sale.
+ * @returns the backlog that was not finished in time: recovery must not depend on webhooks or on the end of orders.
  */
 export async function untilOver(stand: Stand, till: Till): Promise<string[]> {
   await till.repeated();
@@ -115,14 +110,13 @@ export async function untilQuiet(stand: Stand, names: (keyof Backlog)[]): Promis
   }
 }
 
-/** A start that nothing may stop. */
 export async function started(stand: Stand): Promise<Child> {
   const child = await stand.start();
   if (child === null) throw new Error('the server was killed at a start that was not armed');
   return child;
 }
 
-/** Sales in threes until the server is gone; every till that lost an answer tries again at the beginning. */
+/** Makes sales in threes until the server is killed; tills first retry the sales whose answers were lost. */
 export async function sellUntilGone(
   trial: Trial,
   child: Child,
@@ -137,7 +131,7 @@ export async function sellUntilGone(
   for (let round = 0; child.alive() && round < ROUNDS; round++) {
     const plan = () => (endings === undefined ? {} : { ending: random.pick(endings) });
     await Promise.all([till.sell(plan()), till.sell(plan()), till.sell(plan())]);
-    // A killed process is gone a moment after its sockets.
+    // A killed process exits a moment after its sockets close.
     await Promise.race([child.gone, pause(5)]);
     if (!child.alive()) break;
     await Promise.all(till.sales.map((sale) => till.end(sale)));
@@ -148,7 +142,6 @@ export async function sellUntilGone(
   await child.gone;
 }
 
-/** One line of a chain, for people. */
 export function summary(outcome: Outcome): string {
   const count = (...invariants: string[]) =>
     outcome.violations.filter(({ invariant }) => invariants.includes(invariant)).length;

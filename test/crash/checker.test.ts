@@ -1,4 +1,4 @@
-/** The checker is checked: a true history of a real run breaks nothing, and each lie put into it breaks its invariant. */
+/** Tests of the checker: the history of a real run breaks no invariant, and each falsified history breaks its own. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { call, DEVICE, tokenOf } from '../kit.ts';
 import { openForAll } from '../open.ts';
@@ -33,7 +33,7 @@ afterAll(async () => {
   await killChildren();
 });
 
-/** By the rule that each breaks. */
+/** By the invariant that each breaks. */
 const lies: Record<Invariant, Record<string, (history: History) => unknown>> = {
   I1: {
     'the row of an acknowledged sale is gone': (history) => void history.links.splice(paidLink(history), 1),
@@ -153,7 +153,7 @@ describe('the checker', { timeout: LIMIT_MS }, () => {
   it('finds nothing in a true history, which has every kind of ending', () => {
     expect(check(truth)).toEqual([]);
     expect(new Set(truth.orders.map(({ status }) => status))).toEqual(new Set(['processed', 'failed', 'canceled']));
-    // By its till, and because its time was over.
+    // Canceled by the till, and expired.
     const canceled = truth.orders
       .filter(({ status }) => status === 'canceled')
       .map(({ detail }) => detail === 'canceled');
@@ -186,7 +186,6 @@ describe('the checker', { timeout: LIMIT_MS }, () => {
   });
 });
 
-/** The sale that was paid: the one that most promises are about. */
 function paidOrder(history: History): number {
   return history.orders.findIndex(({ status }) => status === 'processed');
 }
@@ -208,7 +207,6 @@ function theLink(history: History): LinkFacts {
   return link;
 }
 
-/** One more sale, which legacy has acknowledged. */
 function carry(history: History): CreateCall {
   const [first] = history.creates;
   if (first === undefined) throw new Error('the history has no sale');

@@ -1,10 +1,10 @@
 /**
- * The checker: what clients saw × the upstream's books × what the receiver got × the database, judged by the invariants
- * of `docs/protocol.md` §5.3. It knows nothing of Puente's code; the two APIs' states are written out once more here.
+ * Judges answers to tills, the upstream's orders, the receiver's notices and the database by the invariants of
+ * `docs/protocol.md` §5.3. Imports no code of Puente; the states of both APIs are written out again here.
  */
 import { createHash } from 'node:crypto';
 
-/** One create call of a till; several with the same `sale` are retries of one sale. */
+/** Several calls with the same `sale` are retries of one sale. */
 export interface CreateCall {
   sale: number;
   merchant_id: string;
@@ -12,7 +12,6 @@ export interface CreateCall {
   amount_minor: number;
   /** Null when the connection broke before an answer. */
   status: number | null;
-  /** The legacy id of a 2xx. */
   legacy_id: string | null;
 }
 
@@ -23,10 +22,9 @@ export interface UpstreamOrder {
   reference: string;
   amount_minor: number;
   status: string;
-  /** `status_detail` of its transaction: says who canceled. */
+  /** `status_detail` of its transaction, which depends on the canceling party. */
   detail: string | null;
   created_at: number;
-  /** Its last change; when it ended, for a terminal one. */
   updated_at: number;
 }
 
@@ -43,7 +41,7 @@ export interface LinkFacts {
   legacy_state: string;
 }
 
-/** A create that was proxied to legacy, as Puente recorded it before its bytes were sent. */
+/** A create proxied to legacy, as Puente recorded it before sending the bytes. */
 export interface LegacySaleFacts {
   merchant_id: string;
   unit: string;
@@ -64,32 +62,27 @@ export interface AuditFacts {
 
 export interface History {
   creates: CreateCall[];
-  /** Legacy ids that a till asked to cancel, with any answer. */
+  /** Legacy ids that a till tried to cancel, with any answer. */
   cancels: string[];
   /** GET of every acknowledged legacy id after the last restart. */
   reads: Map<string, { status: number; state: unknown; amount: unknown }>;
-  /** Creates at the end, one on every device that was used. */
+  /** Last creates, one on every device that was used. */
   probes: { device: string; status: number | null }[];
-  /** What recovery had not done in time, in words. */
   unsettled: string[];
   orders: UpstreamOrder[];
-  /** Intents of the legacy lane, by id. */
   legacy_intents: Map<string, { amount_minor: number; status: string }>;
-  /** Keys of the POSTs that reached the upstream. */
   keys_seen: string[];
-  /** Webhooks that the upstream sent, with our answer. */
   webhooks: { order_id: string; action: string; status: number | null }[];
   notices: { legacy_id: string; state: unknown }[];
   links: LinkFacts[];
-  /** Keys of rows that another checker judges. */
+  /** Keys of QR rows, which have their own checker. */
   other_keys: string[];
   legacy_sales: LegacySaleFacts[];
   events: { order_id: string | null; action: string; state: string }[];
   notice_rows: { legacy_id: string; state: string }[];
   audits: AuditFacts[];
   merchants: { id: string; stage: string | null }[];
-  /** Answer of SQLite's own check of the file. */
-  /** Orders that a kill may have hidden from their tills, although a notice of them was acknowledged. */
+  /** Orders whose answer a kill may have cut off, although a notice of them was acknowledged. */
   heard_by_notice: string[];
   integrity: string;
 }
@@ -101,7 +94,7 @@ export interface Violation {
   text: string;
 }
 
-/** `docs/field-notes.md` Spec Versioning: what a till sees of an order, with the policy that a declined payment is an ERROR. */
+/** The intent state of each order status (`docs/field-notes.md` Spec Versioning); a declined payment is an ERROR. */
 const INTENT_STATE: Record<string, string> = {
   created: 'OPEN',
   at_terminal: 'ON_TERMINAL',
@@ -113,13 +106,12 @@ const INTENT_STATE: Record<string, string> = {
 };
 /** States that legacy announced (`docs/field-notes.md` Point §3.1); ABANDONED is not among them. */
 const ANNOUNCED = new Set(['FINISHED', 'ERROR', 'CANCELED']);
-/** Orders that cost nobody anything and hold no terminal. */
+/** Orders that charge nothing and hold no terminal. */
 const HARMLESS = new Set(['canceled', 'expired', 'failed']);
 const OPEN_ORDER = new Set(['created', 'at_terminal', 'action_required']);
 const HOLDS_UNIT = new Set(['SENDING', 'IN_DOUBT', 'LIVE']);
 const IN_DOUBT = new Set(['SENDING', 'IN_DOUBT']);
 
-/** Every broken promise of a finished, quiet run; empty when all held. */
 export function check(history: History): Violation[] {
   const found: Violation[] = [];
   const rules: [Invariant, (books: Books) => string[]][] = [
@@ -145,7 +137,7 @@ export function check(history: History): Violation[] {
 interface Books extends History {
   link: Map<string, LinkFacts>;
   order: Map<string, UpstreamOrder>;
-  /** Orders that carry a row's reference, by legacy id. */
+  /** Orders with the reference of a row, by legacy id. */
   ordersOf: Map<string, UpstreamOrder[]>;
   acknowledged: (CreateCall & { legacy_id: string })[];
 }
@@ -168,7 +160,7 @@ function openBooks(history: History): Books {
   return { ...history, link, order, ordersOf, acknowledged };
 }
 
-/** I1: every 2xx create resolves to exactly one existing order, and nobody but the till or the customer canceled it. */
+/** I1: every 2xx create resolves to exactly one existing order, which only the till or the customer canceled. */
 function acknowledgedResolve(books: Books): string[] {
   const wrong: string[] = [];
   for (const call of books.acknowledged) {
@@ -188,7 +180,7 @@ function acknowledgedResolve(books: Books): string[] {
   return wrong;
 }
 
-/** I2: at most one order per row, one key per row for ever, and at most one order that counts per sale. */
+/** I2: at most one order per row, one key per row, and at most one order that counts per sale. */
 function oneOrderPerRow(books: Books): string[] {
   const wrong: string[] = [];
   for (const [legacy_id, orders] of books.ordersOf) {
@@ -215,7 +207,7 @@ function countsAsSale(books: Books, legacy_id: string): boolean {
   return order !== undefined && !HARMLESS.has(order.status);
 }
 
-/** I3: every upstream order belongs to a row; one that no client was answered with ends by itself, or its settlement is reported. */
+/** I3: every upstream order belongs to a row; an unacknowledged order ends, or its settlement is reported. */
 function nothingOrphaned(books: Books): string[] {
   const wrong: string[] = [];
   const byReference = new Map(books.links.map((row) => [`${row.merchant_id}/${row.reference_sent}`, row]));
@@ -233,7 +225,6 @@ function nothingOrphaned(books: Books): string[] {
   return wrong;
 }
 
-/** Still payable, paid, or canceled by nobody's wish but Puente's own. */
 function needsReport(books: Books, order: UpstreamOrder, row: LinkFacts): boolean {
   if (!HARMLESS.has(order.status)) return true;
   return order.detail === 'canceled_by_api' && !books.cancels.includes(row.legacy_id);
@@ -243,7 +234,7 @@ function isReported(books: Books, row: LinkFacts): boolean {
   return books.audits.some((line) => line.subject === row.legacy_id);
 }
 
-/** I4: no row is left in doubt, one that was given up is reported, and recovery is through in time. */
+/** I4: no row is left in doubt, a LOST row is reported, and recovery finishes in time. */
 function nothingInDoubt(books: Books): string[] {
   const rows = books.links.flatMap((row) => {
     if (IN_DOUBT.has(row.state)) return [`${row.legacy_id} is still ${row.state}`];
@@ -252,7 +243,7 @@ function nothingInDoubt(books: Books): string[] {
   return [...rows, ...books.unsettled.map((what) => `not through in time: ${what}`)];
 }
 
-/** I5: every webhook that was answered 2xx is in the inbox, and read or parked; nothing waits. */
+/** I5: every webhook that was answered 2xx is in the inbox, and done or parked; none is pending. */
 function eventsKept(books: Books): string[] {
   const kept = new Set(books.events.map((event) => `${event.order_id} ${event.action}`));
   const lost = books.webhooks
@@ -264,7 +255,7 @@ function eventsKept(books: Books): string[] {
   return [...lost, ...waiting];
 }
 
-/** I6: every state that legacy announced has reached the receiver, and nothing was announced that never was. */
+/** I6: every state that legacy announced reached the receiver, and no other state was announced. */
 function changesTold(books: Books): string[] {
   const told = new Set(books.notices.map((notice) => `${notice.legacy_id} ${String(notice.state)}`));
   const wrong: string[] = [];
@@ -284,12 +275,12 @@ function changesTold(books: Books): string[] {
   return wrong;
 }
 
-/** A Point order that expired without a payment ends as canceled, which the detail tells from a cancel. */
+/** A Point order that expired without a payment is `canceled` too; its detail differs from that of a cancel. */
 function stateOf({ status, detail }: UpstreamOrder): string | undefined {
   return status === 'canceled' && detail === 'canceled' ? 'ABANDONED' : INTENT_STATE[status];
 }
 
-/** I8: the row and the read say what the upstream says. */
+/** I8: the row and the till's read show the state of the order. */
 function statesEqual(books: Books): string[] {
   const wrong: string[] = [];
   for (const row of books.links) {
@@ -304,7 +295,7 @@ function statesEqual(books: Books): string[] {
   return wrong;
 }
 
-/** I11: a create that legacy has taken was noted before, so that what follows it goes to legacy too. */
+/** I11: a create that legacy accepted was recorded before, so that later calls of the sale are proxied too. */
 function carriedNoted(books: Books): string[] {
   return books.acknowledged
     .filter(({ legacy_id }) => !books.link.has(legacy_id) && books.legacy_intents.has(legacy_id))
@@ -312,13 +303,13 @@ function carriedNoted(books: Books): string[] {
     .map(({ sale, legacy_id }) => `sale ${sale}: ${legacy_id} was acknowledged by legacy, and nothing was noted`);
 }
 
-/** The till may have its answer a moment before the id is written down; then the unit is held by what was written before. */
+/** The till may be answered before the id is stored; until then, the row recorded before the create holds the unit. */
 function isOf(sale: LegacySaleFacts, call: CreateCall): boolean {
   if (sale.merchant_id !== call.merchant_id || sale.unit !== call.device || sale.state === 'REFUSED') return false;
   return sale.legacy_id === call.legacy_id || sale.legacy_id === null;
 }
 
-/** I12: one amount from the till to the order and back. */
+/** I12: till, row, order and read have one amount. */
 function amountsEqual(books: Books): string[] {
   const wrong: string[] = [];
   for (const row of books.links) {
@@ -337,7 +328,7 @@ function amountsEqual(books: Books): string[] {
   return wrong;
 }
 
-/** I13: never two live orders on one device, and no device that takes no new sale at the end. */
+/** I13: never two live orders on one device, and every device takes a new sale at the end. */
 function unitsFree(books: Books): string[] {
   const wrong: string[] = [];
   for (const [device, orders] of Map.groupBy(books.orders, (order) => `${order.merchant_id}/${order.device}`)) {
@@ -362,8 +353,8 @@ function unitsFree(books: Books): string[] {
 const PAID_ORDER = new Set(['processed', 'refunded']);
 
 /**
- * P2 for money: approved payments per sale that a cashier meant are at most one. Equal sales of one device follow each other only when
- * the one before was paid and read, so that none is answered with another's id.
+ * P2 for money: at most one approved payment per sale that a cashier meant. Tills repeat an equal sale on a device only
+ * when the one before was paid and read, so that none is answered with another's id.
  */
 function paidOnce(books: Books): string[] {
   const wrong: string[] = [];
@@ -373,7 +364,7 @@ function paidOnce(books: Books): string[] {
   for (const [mark, all] of Map.groupBy(paid, what)) {
     const sales = new Set(meant.get(mark)?.map(({ sale }) => sale));
     const isHeard = ({ id }: UpstreamOrder): boolean => books.heard_by_notice.includes(id);
-    // The last of them stands for the sale, and an earlier notice for an answer that a kill may have cut off.
+    // The last order stands for the sale; an earlier notice stands for an answer that a kill may have cut off.
     const orders = all.filter((order) => !isHeard(order) || !all.some((next) => next.created_at > order.updated_at));
     if (orders.length > sales.size)
       wrong.push(
@@ -387,7 +378,7 @@ function paidOnce(books: Books): string[] {
   return wrong;
 }
 
-/** P16: the audit chain is whole, and a merchant's stage is the one its last audit line names: never half a toggle. */
+/** P16: the audit chain is intact, and a merchant's stage is that of its last audit line: no half-applied move. */
 function auditsHold(books: Books): string[] {
   const wrong: string[] = [];
   let previous = '0'.repeat(64);
@@ -400,14 +391,13 @@ function auditsHold(books: Books): string[] {
   for (const merchant of books.merchants) {
     const moves = books.audits.filter((line) => line.action === 'stage' && line.subject === merchant.id);
     const last = moves.toSorted((one, other) => one.sequence - other.sequence).at(-1);
-    const named = (last?.detail as { after?: { stage?: string } } | undefined)?.after?.stage ?? null; // what a stage line carries
+    const named = (last?.detail as { after?: { stage?: string } } | undefined)?.after?.stage ?? null; // a `stage` line has it
     if (merchant.stage !== named)
       wrong.push(`merchant ${merchant.id} is on ${merchant.stage}, the audit says ${named}`);
   }
   return wrong;
 }
 
-/** JSON with sorted keys, as the chain is hashed. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value);

@@ -1,4 +1,4 @@
-/** The real server as a child process: started on a data directory, armed to die at a point, killed by its pid. */
+/** The real server as a child process: started on a data directory, armed with a failpoint, killed by its pid. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -6,26 +6,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '..', '..');
-/** Compiled code of the sources, for builds that keep none of their own. */
+/** Compile cache of builds that have none of their own. */
 const COMPILE_CACHE = mkdtempSync(join(tmpdir(), 'puente-crash-compiled-'));
-/** A start takes about a second here, and much longer behind others' work on the same cores; beyond this it hangs. */
+/** A start takes about a second here, and much longer on shared cores; beyond this it hangs. */
 const START_LIMIT_MS = 120_000;
-/** A server to start: its working directory, and the file that Node is given. */
+/** A server to start: its working directory and entry file. */
 export interface Build {
   cwd: string;
   entry: string;
-  /** Folder of its compiled code, which makes a start cheaper; filled when the server is ready, and at a clean stop. */
+  /** Compile cache, which makes a start cheaper; filled when the server is ready, and at a clean stop. */
   compiled?: string;
-  /** Words in front of Node, e.g. strace and its options. */
+  /** Words before Node, e.g. strace and its options. */
   wrapper?: readonly string[];
-  /** Options of Node itself. */
   node_options?: readonly string[];
 }
 
-/** The sources as they are delivered. */
 export const SOURCES: Build = { cwd: ROOT, entry: join('src', 'main.ts') };
 
-/** What a failing test shows of the child. */
+/** Shown by a failing test. */
 const OUTPUT_LINES = 40;
 
 export interface Child {
@@ -34,16 +32,13 @@ export interface Child {
   public_url: string;
   ops_url: string;
   alive(): boolean;
-  /** Resolves when the process is gone. */
   gone: Promise<void>;
-  /** SIGKILL, and waits until it is gone. */
   kill(): Promise<void>;
-  /** SIGTERM, and waits until it is gone. */
   stop(): Promise<void>;
   output(): string;
 }
 
-/** The server ended by itself before its doors were open. */
+/** The server exited before its doors were open. */
 export class StartRefused extends Error {
   readonly lines: string[];
   readonly code: number | null;
@@ -60,9 +55,9 @@ export class StartRefused extends Error {
 const running = new Set<ChildProcess>();
 
 /**
- * Starts a server. Null when it was killed before its doors were open, as a failpoint of the start does.
- * @param environment settings on top of nothing: a child inherits none of this process's.
- * @param onSpawn gets the means to kill it while it starts.
+ * Starts a server. Null when it was killed before its doors were open, as by a failpoint of the start.
+ * @param environment the child inherits only PATH from this process.
+ * @param onSpawn receives a function that kills the server while it starts.
  */
 export async function startChild(
   environment: Record<string, string>,
@@ -100,7 +95,7 @@ export async function startChild(
   const isOpen = await opened;
   clearTimeout(limit);
   if (!isOpen) {
-    // Only a kill that somebody wanted is one: a start that hangs must not pass for it.
+    // A start that hangs is an error, not a kill that the test intended.
     if (isLate) throw new Error(`the server was not ready after ${START_LIMIT_MS} ms:\n${lines.join('\n')}`);
     if (child.signalCode === 'SIGKILL') return null;
     throw new StartRefused(lines, child);
@@ -129,7 +124,6 @@ function handle(child: ChildProcess, gone: Promise<void>, banner: string, lines:
   };
 }
 
-/** Ends every child that is still there; nothing a test started survives it. */
 export async function killChildren(): Promise<void> {
   const left = [...running];
   for (const child of left) child.kill('SIGKILL');

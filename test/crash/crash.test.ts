@@ -1,4 +1,4 @@
-/** kill -9 at each point of `docs/protocol.md` §3.4: nothing lost, doubled or orphaned (promises P1 to P4, P11). */
+/** kill -9 at each point of `docs/protocol.md` §3.4: no sale lost, doubled or orphaned (promises P1 to P4, P11). */
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { duringBackup } from './backups.ts';
@@ -9,14 +9,13 @@ import { atEvent, atPoint, backToOrders, duringCall, duringRecovery, duringToggl
 import { createSlots } from './slots.ts';
 import { bundleSources } from './stand.ts';
 
-/** For all of them, because they wait for each other; a kill takes about a second. */
+/** Covers all chains, which queue for slots; a kill takes about a second. */
 const LIMIT_MS = 240_000 + REPEATS * 60_000;
 const SEED = Number(process.env.CRASH_SEED ?? randomInt(1, 2 ** 31));
-/** Polling comes too late for nearly all sales, so an order moves by its webhook, and a lost one shows. */
+/** Polling is too slow for nearly all sales, so orders change by their webhooks and a lost one shows. */
 const EVENTS_ALONE = { PUENTE_RECONCILE_POINT_INTERVAL_MS: '25000', PUENTE_RECONCILE_MAX_INTERVAL_MS: '25000' };
-/** An upstream that answers nobody is left alone after a while, and here it has to be called. */
+/** Without a circuit breaker, which would stop calls to an upstream that does not answer. */
 const ALWAYS_SENT = { PUENTE_UPSTREAM_POOL_BREAKER_FAILURES: '0' };
-/** New sales are proxied, and recorded before. */
 const ON_LEGACY = { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' };
 
 const outcomes: Outcome[] = [];
@@ -31,7 +30,7 @@ const crashes: [name: string, points: string[], killOnce: Chain[3], options?: Ch
   ['C13 during a toggle [F33]', PLAN.toggle, duringToggle, { settle: backToOrders }],
   ['a sale that is carried, noted and not sent yet', PLAN.carried, atPoint, { settings: ON_LEGACY }],
 ];
-// A server's database is backed up by the server.
+// A database server makes its own backups.
 if (!IS_ON_SERVER) crashes.push(['C15 during a backup [F33 F61]', PLAN.backup, duringBackup]);
 
 describe('kill -9', { concurrent: true, timeout: LIMIT_MS }, () => {

@@ -1,4 +1,4 @@
-/** The database server is killed, fails over, is cut off in the middle of a commit, or says nothing: every till gets the truth or an error, and nothing is lost, doubled or orphaned. */
+/** The database server dies, fails over, breaks a commit or hangs: tills get the truth or an error, no sale is lost. */
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,16 +11,15 @@ import { killChildren } from './child.ts';
 import { bundleSources } from './stand.ts';
 import { runTroubles, someSales, type Trouble, type TroubledOutcome } from './trouble-chain.ts';
 
-/** Of each trouble; more for a longer proof: `CRASH_TROUBLES=200`. */
+/** Repetitions of each trouble; for a longer proof: `CRASH_TROUBLES=200`. */
 const TIMES = Number(process.env.CRASH_TROUBLES ?? 1);
 const SEED = Number(process.env.CRASH_SEED ?? randomInt(1, 2 ** 31));
 const LIMIT_MS = 240_000 + TIMES * 60_000;
-/** Longer than any statement may take. */
+/** Longer than the timeout of any statement. */
 const SILENCE_MS = 2_500;
-/** Shorter, one after the other. */
 const HITCH_MS = 200;
 const HITCHES = 5;
-/** A backend of Puente's that dies takes all others with it, and the server begins anew. */
+/** PostgreSQL ends all backends and restarts when one is killed. */
 const A_BACKEND = `SELECT pid FROM pg_stat_activity WHERE application_name = 'puente' ORDER BY random() LIMIT 1`;
 
 const outcomes: TroubledOutcome[] = [];
@@ -107,7 +106,7 @@ async function expectKept(name: string, troubles: readonly Trouble[], url: strin
   const outcome = await runTroubles(name, SEED, onServer(url), [...troubles, someSales]);
   outcomes.push(outcome);
   expect(outcome.violations, `CRASH_SEED=${SEED}`).toEqual([]);
-  // Sold, or answered that it was not or that the outcome is unknown.
+  // Sold, refused, or answered that the outcome is unknown.
   const clear = [201, 409, 503, 504];
   expect([...outcome.answers.keys()].filter((status) => status === null || !clear.includes(status))).toEqual([]);
   expect(outcome.answers.get(201)).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-/** One bundle for all test files of a run, and for the next run too while the sources stay the same. */
+/** One bundle for all test files of a run, reused by later runs while the sources are unchanged. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,18 +7,18 @@ import { buildIn, writeBundle } from './bundle.ts';
 import { type Build, ROOT } from './child.ts';
 
 const KEPT = join(ROOT, 'node_modules', '.cache', 'puente-crash');
-/** What a bundle is made of, beside this code. */
+/** Files that a bundle depends on, beside this code. */
 const MADE_OF = ['src', 'mappings', 'config', 'package-lock.json', join('test', 'crash', 'bundle.ts')];
-/** Written last: a folder without it is being made by another test file, or was left by one that was killed. */
+/** Written last: a folder without it is in progress, or was left by a killed test file. */
 const READY = 'ready';
-/** Making takes some seconds; beyond this its maker is gone. */
+/** Bundling takes some seconds; after this long, its process is gone. */
 const MAKING_LIMIT_MS = 60_000;
-/** Nobody works with these sources any more. */
+/** Bundles older than this are of sources that changed since. */
 const OLD_MS = 24 * 60 * 60_000;
 
 /**
- * The bundle of these sources, made by the first who asks.
- * @param warmUp runs a fresh bundle once, so that its compiled code is there for the many starts.
+ * The bundle of these sources, made by the first caller.
+ * @param warmUp runs a fresh bundle once, which fills its compile cache.
  */
 export async function keptBundle(warmUp: (build: Build) => Promise<void>): Promise<Build> {
   const folder = join(KEPT, fingerprint());
@@ -33,7 +33,7 @@ export async function keptBundle(warmUp: (build: Build) => Promise<void>): Promi
   return buildIn(ROOT, folder);
 }
 
-/** True for one alone. */
+/** True for one caller only: mkdir is atomic. */
 function begin(folder: string): boolean {
   try {
     mkdirSync(folder);
@@ -56,7 +56,7 @@ function removeOld(): void {
   }
 }
 
-/** Changes with every byte that goes into a bundle, with the place, and with Node, whose compiled code lies beside it. */
+/** Changes with every bundled file, with the path, and with Node, whose compile cache is beside the bundle. */
 function fingerprint(): string {
   const hash = createHash('sha256').update(`${process.version} ${ROOT}`);
   for (const path of MADE_OF.flatMap(filesAt)) hash.update(`\n${path}\n`).update(readFileSync(join(ROOT, path)));

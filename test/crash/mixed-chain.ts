@@ -1,4 +1,4 @@
-/** Point and QR at once on one server: kill after kill at any moment, then a quiet end, and the verdict of both checkers. */
+/** Point and QR at once on one server: repeated kills at any moment, a quiet end and the verdict of both checkers. */
 import { collect } from './books.ts';
 import { LATER_MS, started, untilQuiet } from './chain.ts';
 import { check } from './checker.ts';
@@ -23,7 +23,6 @@ export interface MixedOutcome extends Omit<QrOutcome, 'violations'> {
   violations: { text: string }[];
 }
 
-/** A server, tills of both kinds, and so many kills. */
 export async function runMixedChain(name: string, seed: number, kills: number): Promise<MixedOutcome> {
   const random = seeded(seed);
   const stand = await startStand(QR_SETTINGS);
@@ -52,7 +51,7 @@ async function sellBoth(trial: QrTrial, point: Till): Promise<void> {
   await qr;
 }
 
-/** As each kind ends by itself: tills try again, all is recovered, everybody's time runs out, and every unit sells once more. */
+/** Both ends at once: tills retry, everything is recovered, all orders expire, and every unit makes one more sale. */
 async function finish(name: string, kills: number, trial: QrTrial, point: Till): Promise<MixedOutcome> {
   const { stand, till } = trial;
   await point.repeated();

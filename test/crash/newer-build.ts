@@ -1,4 +1,4 @@
-/** A newer build of the server beside this one: the same code and one migration more, for kills in the middle of an upgrade. */
+/** A newer build of the server beside this one: the same code and one more migration, for kills during an upgrade. */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -6,9 +6,9 @@ import { buildIn } from './bundle.ts';
 import { type Build, ROOT } from './child.ts';
 
 const MIGRATIONS = join('src', 'store', 'sqlite', 'migrations');
-/** The schema that the newer build leads to; migrations are numbered without a gap. */
+/** The schema of the newer build; migrations are numbered without a gap. */
 export const NEWER_VERSION = readdirSync(join(ROOT, MIGRATIONS)).length + 1;
-/** Rows that the migration writes: enough work that a kill from outside falls into it. */
+/** Rows that the migration writes: it takes long enough for a kill from outside to hit it. */
 const ROWS = 10_000;
 
 const MIGRATION = `-- Adds a column to every link and a table that takes a moment to fill.
@@ -19,10 +19,7 @@ INSERT INTO crash_filler (number, text) SELECT number, hex(randomblob(16)) FROM 
 UPDATE links SET crash_note = 'migrated';
 `;
 
-/**
- * @param usual the bundle of this build, which becomes the newer one's by its place: it reads tables, settings and
- * migrations from the newer build's own folder.
- */
+/** @param usual is copied with rewritten paths, and reads tables, settings and migrations of the newer build. */
 export function makeNewerBuild(usual: Build): { build: Build; remove(): void } {
   const root = mkdtempSync(join(tmpdir(), 'puente-newer-build-'));
   for (const part of ['src', 'mappings', 'config', 'package.json'])

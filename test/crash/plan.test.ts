@@ -1,4 +1,4 @@
-/** Every named point of the sources is killed at as often as promised (`docs/protocol.md` §5.1): none is forgotten. */
+/** Every failpoint of the sources is in the plan, with the promised number of kills (`docs/protocol.md` §5.1). */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -7,8 +7,7 @@ import { ROOT } from './child.ts';
 import { OUTSIDE, PLAN, REPEATS } from './plan.ts';
 
 const PASSED = /failpoint\('([a-z_.]+)'\)/g;
-/** Passed by a command beside a server that is stopped: test/faults/storage-backup.test.ts and
- * test/store/postgres/transfer.test.ts end it there. */
+/** Points of commands beside a stopped server: test/faults/storage-backup and test/store/postgres/transfer. */
 const OF_COMMANDS = /^(?:restore|transfer)\./;
 
 function pointsOfSources(): Set<string> {

@@ -1,20 +1,20 @@
-/** Which named points the server is killed at, and how often: by failpoint, in the order of the kills of one chain. */
+/** The failpoints that the server is killed at, and how often, in the order of the kills of each chain. */
 
-/** The protocol is the same on either engine, so that of the usual counts a tenth is left for the other one. */
+/** The protocol is the same on both engines, so the database server gets a tenth of the usual counts. */
 export const IS_ON_SERVER = process.env.TEST_POSTGRES_URL !== undefined;
-/** Kills at each named point, over all chains; more for a longer proof: `CRASH_POINT_REPEATS=200`. */
+/** Kills at each failpoint, over all chains; for a longer proof: `CRASH_POINT_REPEATS=200`. */
 export const REPEATS = Number(process.env.CRASH_POINT_REPEATS ?? (IS_ON_SERVER ? 1 : 2));
-/** Kills at random moments, over all chains that have them: `CRASH_KILLS=10000`. */
+/** Kills at random moments, over all chains: `CRASH_KILLS=10000`. */
 export const KILLS = Number(process.env.CRASH_KILLS ?? (IS_ON_SERVER ? 6 : 30));
-/** A kill from outside, in a chain of named points: when the parent sees the work under way. */
+/** A kill from outside in a chain of failpoints, when the parent sees the work in progress. */
 export const OUTSIDE = 'outside';
-/** Kills in one chain at most: each has a directory, a sandbox and terminals of its own. */
+/** Each chain has its own directory, sandbox and terminals. */
 const CHAIN_KILLS = 50;
 
-/** So many of ten; what is left of a point's kills is in other chains. */
+/** So many tenths of a point's kills; the rest is in other chains. */
 const tenths = (count: number): number => Math.ceil((REPEATS * count) / 10);
 
-/** From the replay to the settlement, each more than once in a row: what one kill left is what the next start finds. */
+/** From the replay to the settlement, each more than once in a row: every start finds what the kill before it left. */
 const IN_RECOVERY = [
   'create.before_send',
   'create.answer_read',
@@ -28,14 +28,13 @@ const IN_RECOVERY = [
   'order.applied',
 ];
 
-/** The points of each chain, one for each kill. */
 export const PLAN = {
   create: [
     ...rounds(tenths(4), 'create.before_row', 'create.row_written', 'create.before_send', 'create.answer_read'),
     ...rounds(tenths(4), 'create.before_row', 'create.row_written', 'answer.sent'),
     ...rounds(tenths(6), 'create.settled'),
     ...rounds(tenths(4), 'answer.sent'),
-    // Of the writer thread, which an engine over the network does not have.
+    // Of the writer thread, which only SQLite has.
     ...(IS_ON_SERVER ? [] : rounds(tenths(10), 'store.group_posted')),
   ],
   /** `test/faults/README.md` F34: 20 in a row. */
@@ -71,14 +70,12 @@ function rounds(count: number, ...points: string[]): string[] {
   return Array.from({ length: count }, () => points).flat();
 }
 
-/** A long list of kills as several chains. */
 export function chainsOf(points: string[]): string[][] {
   const count = Math.max(1, Math.ceil(points.length / CHAIN_KILLS));
   const length = Math.ceil(points.length / count);
   return Array.from({ length: count }, (_, index) => points.slice(index * length, (index + 1) * length));
 }
 
-/** Kills without a point. */
 export function anyMoment(count: number): string[] {
   return Array.from({ length: count }, () => OUTSIDE);
 }

@@ -1,4 +1,4 @@
-/** How each crash point of `docs/protocol.md` §3.4 is reached: by a failpoint, or by the parent's own hand. */
+/** Reaches each crash point of `docs/protocol.md` §3.4: by a failpoint, or by a kill from the parent. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { call, OPS_TOKEN } from '../kit.ts';
 import { MERCHANT, readBacklog } from './books.ts';
@@ -7,29 +7,27 @@ import type { Build, Child } from './child.ts';
 import type { Random } from './random.ts';
 import type { Stand } from './stand.ts';
 
-/** Recovery of a row starts when its own call can't be running any more, and a loaded machine is slow. */
+/** Recovery of a row starts only after its own call must have ended, and a loaded machine is slow. */
 const RECOVERY_LIMIT_MS = 20_000;
 
 export type Killer = (trial: Trial) => Promise<void>;
 
-/** Sales run until the server passes its point for the first, second or third time. */
 export const atPoint: Killer = async (trial) => {
   const child = await trial.stand.start(armed(trial));
   if (child !== null) await sellUntilGone(trial, child);
 };
 
-/** As `atPoint`, and every sale is ended at its terminal, which is announced by a webhook, and that is waited for. */
+/** As `atPoint`; every sale ends at its terminal, and rounds are far enough apart for its webhook. */
 export const atEvent: Killer = async (trial) => {
   const child = await trial.stand.start(armed(trial));
   const endings = ['pay', 'decline', 'cancel at terminal'] as const;
   if (child !== null) await sellUntilGone(trial, child, { endings, between_ms: 400 });
 };
 
-/** C3 and C4 in turn. */
 export const duringCall: Killer = (trial) =>
   trial.kill % 2 === 0 ? beforeUpstreamActs(trial) : beforeAnswerRead(trial);
 
-/** C3: the POST has arrived at the upstream, which has not acted on it yet, or never will. */
+/** C3: the POST has reached the upstream, which acts on it later or never. */
 const beforeUpstreamActs: Killer = async (trial) => {
   const { stand, random } = trial;
   const kind = random.pick(['delay', 'delay', 'no_answer']);
@@ -39,7 +37,7 @@ const beforeUpstreamActs: Killer = async (trial) => {
   await killWhen(trial, child, posted, random.between(0, 100));
 };
 
-/** C4: the upstream has acted, and its answer is held back or cut off. */
+/** C4: the upstream has acted, and its answer is delayed or cut off. */
 const beforeAnswerRead: Killer = async (trial) => {
   const { stand, random } = trial;
   const kind = random.pick(['delay', 'delay', 'reset', 'truncate']);
@@ -49,10 +47,8 @@ const beforeAnswerRead: Killer = async (trial) => {
   await killWhen(trial, child, orders, kind === 'delay' ? random.between(0, 100) : random.between(0, 600));
 };
 
-/** No point at all: any moment of a start or in the work, with or without a fault of the upstream. */
 export const anywhere: Killer = (trial) => killAnywhere(trial);
 
-/** As `anywhere`, of another build. */
 export function killedAnywhere(build: Build): Killer {
   return (trial) => killAnywhere(trial, build);
 }
@@ -69,15 +65,15 @@ async function killAnywhere(trial: Trial, build?: Build): Promise<void> {
   stand.sandbox.world.faults.length = 0;
 }
 
-/** A start takes about as long here; so a threat within it sometimes comes true. */
+/** Duration of a start here, so that some kills within this time hit the start. */
 const START_MS = 400;
-/** Work before the kill, at most, in times of the start before it: a slow machine works slowly too. */
+/** Longest work before the kill, as a multiple of the start before it: a slow machine works slowly too. */
 const SOON = 1;
 const LATER = 2.5;
-/** Before the tills have had all their rounds. */
+/** Less than all rounds of the tills take. */
 const MOST_MS = 900;
 
-/** Starts a server that will be killed at a random moment: null when that came before its doors were open. */
+/** Starts a server and kills it at a random moment: null when that was before its doors were open. */
 export async function startUnderThreat(stand: Stand, random: Random, build?: Build): Promise<Child | null> {
   const within = random.chance(0.15) ? random.between(20, START_MS) : null;
   const begun = performance.now();
@@ -89,15 +85,11 @@ export async function startUnderThreat(stand: Stand, random: Random, build?: Bui
   return child;
 }
 
-/** Sales that are left in doubt at once. */
 const IN_DOUBT_SALES = 6;
-/** Each with new rows in doubt; the second is enough, unless the machine stalls. */
+/** Each with new rows in doubt; two suffice, unless the machine stalls. */
 const RECOVERY_ROUNDS = 4;
 
-/**
- * C8: rows in doubt from an earlier kill, and a server that dies while it recovers and settles them, again and again.
- * Nobody sells meanwhile.
- */
+/** C8: rows in doubt from an earlier kill, and repeated kills while the server recovers them; no sales meanwhile. */
 export const duringRecovery: Killer = async (trial) => {
   const { stand, kill, point } = trial;
   if (kill === 0) await leaveInDoubt(trial);
@@ -106,7 +98,7 @@ export const duringRecovery: Killer = async (trial) => {
     if (child === null) return;
     await Promise.race([child.gone, untilRecovered(stand, child)]);
     if (!child.alive()) return;
-    // What the kills before had left was through before the point was passed.
+    // Everything left by the kills before was recovered before the point was passed.
     await child.kill();
     await leaveInDoubt(trial);
   }
@@ -122,7 +114,7 @@ async function untilRecovered(stand: Stand, child: Child): Promise<void> {
   }
 }
 
-/** C13: an operator moves the merchant there and back while tills sell. */
+/** C13: an operator moves the merchant from and to orders during sales. */
 export const duringToggle: Killer = async (trial) => {
   const child = await trial.stand.start(armed(trial));
   if (child === null) return;
@@ -137,7 +129,6 @@ export const duringToggle: Killer = async (trial) => {
   await toggles;
 };
 
-/** The end of C13: after the kills, the last sales are routed to orders. */
 export async function backToOrders({ stand }: Trial): Promise<void> {
   const { child } = stand;
   const view = child === null ? null : await viewStage(child);
@@ -145,12 +136,12 @@ export async function backToOrders({ stand }: Trial): Promise<void> {
   if (view.stage !== 'orders') await moveStage(child, 'orders', view.revision);
 }
 
-/** `name:n`. A commit at the start is not the one that is meant, so the store's point is passed more often. */
+/** `name:n`. The start itself commits, so the store's point must be passed more often. */
 function armed({ random, point }: Trial): string {
   return `${point}:${point === 'store.group_posted' ? random.between(2, 8) : random.between(1, 3)}`;
 }
 
-/** Three sales are started; one to three of them have come to `count` when the server is killed. */
+/** Starts three sales; kills when `count` has grown by one to three. */
 async function killWhen(trial: Trial, child: Child, count: () => number, delay_ms: number): Promise<void> {
   const { till, stand, random } = trial;
   till.payUnanswered();
@@ -167,7 +158,7 @@ async function killWhen(trial: Trial, child: Child, count: () => number, delay_m
   stand.sandbox.world.faults.length = 0;
 }
 
-/** Sales whose answers are held back, and a kill: rows SENDING, all with an order that nobody knows of. */
+/** Delays the answers of some sales and kills: rows SENDING, each with an order whose id Puente does not have. */
 async function leaveInDoubt(trial: Trial): Promise<void> {
   const { stand, till } = trial;
   const child = await started(stand);
@@ -187,15 +178,15 @@ async function leaveInDoubt(trial: Trial): Promise<void> {
 async function viewStage(child: Child): Promise<{ stage: string; revision: number } | null> {
   try {
     const { body } = await call(`${child.ops_url}/api/merchants/${MERCHANT}`, { token: OPS_TOKEN });
-    const view = body as { revision: number; settings: { stage: { value: string } } }; // the ops door's own view
+    const view = body as { revision: number; settings: { stage: { value: string } } }; // as the ops API answers
     return { stage: view.settings.stage.value, revision: view.revision };
   } catch {
-    return null; // the server died under the call
+    return null; // the server was killed during the call
   }
 }
 
 async function moveStage(child: Child, stage: string, revision: number): Promise<void> {
   const body = { stage, revision, reason: 'moved by the crash test' };
   const url = `${child.ops_url}/api/merchants/${MERCHANT}/stage`;
-  await call(url, { method: 'PUT', token: OPS_TOKEN, body }).catch(() => undefined); // as above
+  await call(url, { method: 'PUT', token: OPS_TOKEN, body }).catch(() => undefined);
 }

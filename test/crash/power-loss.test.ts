@@ -1,4 +1,4 @@
-/** Power loss under sales: every image of the disk opens whole and has all that was acknowledged (promise P1). */
+/** Power loss during sales: every disk image opens undamaged and has every acknowledged sale (promise P1). */
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -10,23 +10,20 @@ import { bundleSources, type Stand, startStand } from './stand.ts';
 import { startTill, type Till } from './till.ts';
 import { endOfCommits } from './wal.ts';
 
-/** Images of disks; more for a longer proof: `CRASH_IMAGES=20000`. */
+/** Disk images; for a longer proof: `CRASH_IMAGES=20000`. */
 const IMAGES = Number(process.env.CRASH_IMAGES ?? 100);
-/** From one loss, with one server's work before it. */
 const IMAGES_OF_LOSS = 100;
 const CONTROLS_OF_LOSS = 40;
-/** Terminals of one chain are used up after that. */
+/** Then the terminals of a chain are used up. */
 const LOSSES_OF_CHAIN = 10;
-/** Sales of one loss at most, in lanes that never wait for each other. */
+/** Sales of one loss, in lanes that do not wait for each other. */
 const LANES = 4;
 const SALES_OF_LANE = 14;
-/** Marks are taken until then, so often, when something was acknowledged in between. */
 const WORK_LIMIT_MS = 20_000;
 const MARK_EVERY_MS = 4;
 const LIMIT_MS = 240_000 + IMAGES * 300;
 const SEED = Number(process.env.CRASH_SEED ?? randomInt(1, 2 ** 31));
 
-/** What the images have shown. */
 const tally = { losses: 0, images: 0, torn: 0, acknowledged: 0, wrong: [] as string[], controls: 0, caught: 0 };
 
 it('what was acknowledged is in every image, and the server goes on with a torn one [F35]', {
@@ -38,12 +35,11 @@ it('what was acknowledged is in every image, and the server goes on with a torn 
   expect(tally.wrong, `CRASH_SEED=${SEED}`).toEqual([]);
   expect(tally.images).toBeGreaterThanOrEqual(IMAGES);
   expect(tally.torn).toBeGreaterThan(IMAGES / 2);
-  // The control: cut before the acknowledged size, and the loss is seen each time.
+  // Control: in a log cut before the acknowledged size, the loss is detected every time.
   expect(tally.controls).toBe(losses * CONTROLS_OF_LOSS);
   expect(tally.caught).toBe(tally.controls);
 });
 
-/** One directory, and one loss after the other. */
 async function loseAgain(seed: number, losses: number): Promise<void> {
   const random = seeded(seed);
   const stand = await startStand();
@@ -76,11 +72,10 @@ async function loseOnce(stand: Stand, till: Till, child: Child, random: Random):
   tally.losses++;
   await child.kill();
   await sales;
-  // All that was committed stays, because the upstream may have seen its effects; what is behind it is garbage.
+  // Every committed byte stays, because the upstream may have seen its effects; only the bytes behind it are garbled.
   putDisk(stand.database, disk.file, tornLog(disk, endOfCommits(disk.log).bytes, random));
 }
 
-/** Tills that never wait for each other, until the power is gone. */
 async function sellWhile(till: Till, child: Child): Promise<void> {
   const lane = async (): Promise<void> => {
     for (let sale = 0; sale < SALES_OF_LANE && child.alive(); sale++) await till.end(await till.sell());
@@ -107,7 +102,7 @@ function addMark(marks: Mark[], stand: Stand, till: Till): void {
   if (mark.acknowledged.length > known) marks.push(mark);
 }
 
-/** Each image has lost what is behind one of the marks, in whole or in part, and nothing that is before it. */
+/** Each image loses all or part of the log behind one of the marks, and nothing before it. */
 function examine(disk: Disk, images: Images, random: Random): void {
   const [first, ...others] = disk.marks;
   if (first === undefined) throw new Error('a disk without a mark shows nothing');
@@ -122,7 +117,7 @@ function examine(disk: Disk, images: Images, random: Random): void {
   }
 }
 
-/** Pairs of a mark and a sale that was begun after it and acknowledged before the end. */
+/** Pairs of a mark and a sale that began after it and was acknowledged before the end. */
 function controlsOf({ marks }: Disk, till: Till): { cut: number; legacy_id: string }[] {
   const last = marks.at(-1);
   return marks.flatMap(({ begun, end }) => {
@@ -133,7 +128,7 @@ function controlsOf({ marks }: Disk, till: Till): { cut: number; legacy_id: stri
   });
 }
 
-/** A disk that has not kept what was acknowledged must be seen to have lost it. */
+/** A disk without an acknowledged sale must be detected as such. */
 function control(disk: Disk, images: Images, till: Till, random: Random): void {
   const [first, ...others] = controlsOf(disk, till);
   if (first === undefined) throw new Error('a disk without a later sale is no control');

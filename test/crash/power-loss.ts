@@ -1,6 +1,6 @@
 /**
- * Power loss (`docs/protocol.md` P1, §5.4): what a disk may hold when the current fails. All that was acknowledged was
- * synced, so it is there; behind it, writes are missing, torn or garbage.
+ * What a disk may hold after a power loss (`docs/protocol.md` P1, §5.4). Everything acknowledged was synced, so it is
+ * there; behind it, writes are missing, torn or garbage.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,41 +14,38 @@ import type { Stand } from './stand.ts';
 import type { Till } from './till.ts';
 import { endOfCommits, type LogEnd } from './wal.ts';
 
-/** A moment of a server at work. */
 export interface Mark {
-  /** Acknowledged to tills until then. */
+  /** Legacy ids acknowledged to tills so far. */
   acknowledged: string[];
-  /** Sales begun until then. */
   begun: number;
-  /** The log up to here holds all that was acknowledged. */
+  /** The log up to here holds everything acknowledged. */
   end: LogEnd;
-  /** When the main file was written last. */
+  /** mtime of the main file, nanoseconds. */
   written_at: bigint;
 }
 
-/** The disk of a server that stands still. */
 export interface Disk {
   file: Buffer;
   log: Buffer;
-  /** Moments since which the log has only grown and the main file was not written, the oldest first. */
+  /** Moments since which the log only grew and the main file was not written, oldest first. */
   marks: Mark[];
 }
 
-/** A disk sector, the least that is written whole. */
+/** The smallest unit that a disk writes whole. */
 const SECTOR_BYTES = 512;
-/** Of what lies behind a mark, an image has so much at most; the rest is missing. */
+/** The most that an image holds behind a mark; the rest is missing. */
 const TAIL_BYTES = 256 * 1024;
-/** Beyond this a process that was asked to stand still is broken. */
+/** Beyond this, SIGSTOP has failed. */
 const STOP_LIMIT_MS = 10_000;
 
-/** While the server runs: what is acknowledged is read first, and the log after it. */
+/** While the server runs: reads the acknowledged ids before the log. */
 export function markNow(stand: Stand, till: Till): Mark {
   const written_at = lastWrite(stand);
   const acknowledged = till.creates.flatMap(({ legacy_id }) => legacy_id ?? []);
   return { acknowledged, begun: till.sales.length, end: endOfCommits(readLog(stand)), written_at };
 }
 
-/** Stops the server in the middle of its work and takes its disk. The server stays stopped. */
+/** Stops the server in the middle of its work and copies its disk. The server stays stopped. */
 export async function takeDisk(stand: Stand, child: Child, marks: Mark[]): Promise<Disk> {
   child.process.kill('SIGSTOP');
   await untilStopped(child.pid);
@@ -67,7 +64,7 @@ function readLog(stand: Stand): Buffer {
   return readFileSync(`${stand.database}-wal`);
 }
 
-/** All threads: the one that writes is not the first. */
+/** Waits for all threads: the main thread does not write. */
 async function untilStopped(pid: number): Promise<void> {
   const limit = Date.now() + STOP_LIMIT_MS;
   const threads = `/proc/${pid}/task`;
@@ -81,7 +78,7 @@ async function untilStopped(pid: number): Promise<void> {
   }
 }
 
-/** The log as it may be found after the loss: cut, torn or garbled somewhere at or after `from`. */
+/** The log as the next start may find it: cut, torn or garbled at or after `from`. */
 export function tornLog({ log }: Disk, from: number, random: Random): Buffer {
   const behind = Math.min(log.length - from, TAIL_BYTES) + random.between(0, 2) * SECTOR_BYTES;
   const length = from + behind;
@@ -104,32 +101,30 @@ function flip(log: Buffer, from: number, random: Random): void {
   }
 }
 
-/** Sectors reach the disk in any order, or never. */
 function dropSectors(log: Buffer, from: number, random: Random): void {
   for (let sector = Math.ceil(from / SECTOR_BYTES) * SECTOR_BYTES; sector < log.length; sector += SECTOR_BYTES)
     if (random.chance(0.5)) log.fill(0, sector, Math.min(sector + SECTOR_BYTES, log.length));
 }
 
-/** Old content of a disk: noise, the same block again and again from a place that differs. */
+/** Old content of a disk: one random block, repeated. */
 function noise(length: number, random: Random): Buffer {
   const block = Buffer.from(Array.from({ length: 1_021 }, () => random.between(0, 255)));
   return Buffer.alloc(length, block);
 }
 
 export interface Reopened {
-  /** What Puente's own start says against the file; null when it takes it. */
+  /** The error of Puente's start on this file; null when it starts. */
   refusal: string | null;
-  /** Sales that are there, with their order. */
+  /** Legacy ids of the stored sales that have an order. */
   kept: Set<string>;
 }
 
 export interface Images {
-  /** Opens an image as a start does, and reads what it has kept. */
+  /** Opens an image as a start does, and reads its sales. */
   reopen(log: Buffer): Reopened;
   remove(): void;
 }
 
-/** A folder in which one image of a disk lies after the other. */
 export function imagesOf({ file }: Disk): Images {
   const folder = mkdtempSync(join(tmpdir(), 'puente-power-loss-'));
   const path = join(folder, 'puente.db');
@@ -154,7 +149,7 @@ function keptIn(database: Parameters<Parameters<typeof readFile>[1]>[0]): Set<st
   return new Set(acknowledged.pluck().all());
 }
 
-/** Puts what the loss left in the place of the server's files; its shared memory is gone with the power. */
+/** Replaces the server's files by those left by the loss; shared memory does not survive it. */
 export function putDisk(path: string, file: Buffer, log: Buffer): void {
   rmSync(`${path}-shm`, { force: true });
   writeFileSync(path, file);

@@ -1,4 +1,4 @@
-/** Collects a history of QR sales from outside: the upstream's state door, the receiver, reads through Puente, and its audit. */
+/** Collects a history of QR sales: the sandbox's state, the receiver, reads through Puente, and its audit chain. */
 import { z } from 'zod';
 import { type Answer, ARGENTINA, call, type Delivery, tokenOf } from '../kit.ts';
 import { databaseBooks, heardByNotice, isOfPoint } from './books.ts';
@@ -6,7 +6,6 @@ import type { BookedOrder, BookedPayment, QrHistory, ToldNotice } from './qr-his
 import type { QrTill } from './qr-till.ts';
 import type { Stand } from './stand.ts';
 
-/** Argentine pesos, written with a point. */
 export function minorOf(amount: unknown): number {
   return Math.round(Number(amount) * 100);
 }
@@ -41,7 +40,6 @@ const upstreamPayment = z.looseObject({
 const ofAnyType = z.looseObject({ type: z.string() });
 const upstreamState = z.looseObject({ orders: z.array(ofAnyType), payments: z.array(upstreamPayment) });
 
-/** QR orders, and all payments, as the upstream's state door shows them now. */
 export async function upstreamBooks(stand: Stand): Promise<{ orders: BookedOrder[]; payments: BookedPayment[] }> {
   const { body } = await call(`${stand.sandbox.url}/_sandbox/state`);
   const { orders, payments } = upstreamState.parse(body);
@@ -60,7 +58,7 @@ function booked(order: z.infer<typeof upstreamOrder>, paidAt: Map<string, number
   const { id, status, config, transactions, items, type_response } = order;
   const [{ amount, status_detail, reference_id }] = transactions.payments as [z.infer<typeof payment>]; // at least one
   const payment_id = reference_id ?? null;
-  // A refund is a change too, so the end of a paid order is its payment.
+  // A refund is a change too, so a paid order ends with its payment.
   const ended_at = paidAt.get(payment_id ?? '') ?? (status === 'created' ? null : Date.parse(order.last_updated_date));
   return {
     id,
@@ -80,13 +78,12 @@ function booked(order: z.infer<typeof upstreamOrder>, paidAt: Map<string, number
   };
 }
 
-/** A sale at a terminal announces its payment by the same topic; its books are the other checker's. */
+/** Payments at terminals have the same topic; the other checker judges them. */
 function isPaidAtTerminal({ sandbox: { world } }: Stand, { topic, id }: ToldNotice): boolean {
   const origin = topic === 'payment' ? world.payments.get(Number(id))?.origin : undefined;
   return origin?.kind === 'order' && world.orders.get(origin.id)?.place.type === 'point';
 }
 
-/** Everything the checker needs, at a moment when the server is quiet. */
 export async function collectQr(
   stand: Stand,
   till: QrTill,
@@ -123,7 +120,7 @@ export async function collectQr(
     notices,
     merchant_orders: await readEach(notices, 'merchant_order', async (id) => {
       const { status, body } = await read(`/merchant_orders/${id}`);
-      const shown = (status === 200 ? body : {}) as Partial<MerchantOrderShown>; // only compared, never trusted
+      const shown = (status === 200 ? body : {}) as Partial<MerchantOrderShown>; // only compared
       return {
         http: status,
         reference: String(shown.external_reference),
@@ -134,7 +131,7 @@ export async function collectQr(
     }),
     payment_reads: await readEach(notices, 'payment', async (id) => {
       const { status, body } = await read(`/v1/payments/${id}`);
-      const shown = (status === 200 ? body : {}) as Record<string, unknown>; // as above
+      const shown = (status === 200 ? body : {}) as Record<string, unknown>; // only compared
       return {
         http: status,
         amount_minor: minorOf(shown.transaction_amount),
@@ -142,7 +139,7 @@ export async function collectQr(
       };
     }),
     reported: audits.flatMap(({ action, detail }) => {
-      const { order_id } = detail as { order_id?: unknown }; // what a line of a settlement carries
+      const { order_id } = detail as { order_id?: unknown }; // a `settle` line has it
       return action === 'settle' ? [String(order_id)] : [];
     }),
     heard_by_notice: await heardByNotice(stand),
@@ -168,9 +165,9 @@ async function readEach<Read>(
   return found;
 }
 
-/** IPN names its topic in the query; a webhook its type, and a merchant order's webhook tells a state. */
+/** An IPN has its topic in the query; a webhook has a type, and that of a merchant order a state. */
 function toldNotice({ query, body }: Delivery): ToldNotice {
-  const said = body as { resource?: unknown; status?: unknown }; // the receiver has parsed it, whatever it is
+  const said = body as { resource?: unknown; status?: unknown }; // any JSON
   const topic = query.get('topic');
   if (topic !== null) {
     const resource = String(said.resource);
@@ -178,7 +175,7 @@ function toldNotice({ query, body }: Delivery): ToldNotice {
       topic: topic === 'payment' ? 'payment' : 'merchant_order',
       id: query.get('id') ?? '',
       status: null,
-      // The host is the server's of that moment, which a kill may have ended.
+      // The host is that of a server that may have been killed since.
       resource: resource.startsWith('http') ? new URL(resource).pathname : resource,
     };
   }

@@ -1,4 +1,4 @@
-/** One crash point of QR sales or refunds: kill after kill on one data directory, then a quiet end, and the checker's verdict. */
+/** A chain for one crash point of QR sales or refunds: kills on one data directory, a quiet end, the verdict. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { LATER_MS, started, tellAll, untilQuiet } from './chain.ts';
 import type { Child } from './child.ts';
@@ -11,16 +11,16 @@ import { type QrTill, startQrTill } from './qr-till.ts';
 import { type Random, seeded } from './random.ts';
 import { type Stand, startStand } from './stand.ts';
 
-/** Rounds in which an armed point must have been passed. */
+/** An armed point must be passed within so many rounds. */
 const ROUNDS = 40;
-/** Polling is as quick as for Point, searches are never answered from memory, and news goes out in both forms, because webhooks tell states. */
+/** Polls as often as for Point; never caches searches; sends both notice forms, since only webhooks contain states. */
 export const QR_SETTINGS = {
   PUENTE_RECONCILE_QR_INTERVAL_MS: '300',
   PUENTE_READS_SEARCH_FRESH_MS: '0',
   PUENTE_MERCHANTS_QR_NOTICES: 'both',
 };
 type Counter = readonly [QrKind, string];
-/** One counter for each family: they sell side by side, and each replaces what it has. */
+/** One counter per family: the families sell side by side, and each replaces its own order. */
 const COUNTERS: readonly [Counter, ...Counter[]] = [
   ['v2', 'LOAD0000001'],
   ['v1', 'LOAD0000002'],
@@ -49,9 +49,8 @@ export async function startQrStand(random: Random): Promise<{ stand: Stand; till
 }
 
 /**
- * Runs a chain.
  * @param points one for each kill.
- * @param work what the tills do after their retries, again and again, until the server has passed the armed point.
+ * @param work of the tills after their retries, repeated until the server has passed the armed point.
  */
 export async function runQrChain(
   name: string,
@@ -84,14 +83,14 @@ export async function workUntilGone(
   await trial.till.recover();
   for (let round = 0; child.alive() && round < ROUNDS; round++) {
     await work(trial);
-    // A killed process is gone a moment after its sockets.
+    // A killed process exits a moment after its sockets close.
     await Promise.race([child.gone, pause(5)]);
   }
   if (child.alive()) throw new Error(`the armed point was not passed in ${ROUNDS} rounds:\n${child.output()}`);
   await child.gone;
 }
 
-/** All families sell at once, mostly onto a counter that shows a sale already; some buyers pay. */
+/** All families sell at once, mostly on a counter that has an order already; some buyers pay. */
 export async function sellEverywhere({ till, random }: QrTrial): Promise<void> {
   const plans = COUNTERS.map(([kind, pos]) => ({ kind, pos, pays: random.chance(0.3) }));
   await Promise.all(
@@ -103,8 +102,8 @@ export async function sellEverywhere({ till, random }: QrTrial): Promise<void> {
 }
 
 /**
- * A sale, its buyer, and refunds one after the other: a part, two equal parts, the whole, or a part and the rest; some
- * while the upstream fails, or loses its answer. What is left open is asked for again.
+ * A paid sale and refunds of it: a part, two equal parts, the whole, or a part and the rest; some with an upstream that
+ * fails or loses its answer. Unanswered refunds are requested again.
  */
 export async function refundSales({ stand, till, random }: QrTrial): Promise<void> {
   const [kind, pos] = random.pick(COUNTERS);
@@ -124,7 +123,7 @@ export async function refundSales({ stand, till, random }: QrTrial): Promise<voi
   }
 }
 
-/** Tills repeat themselves, everything is recovered, every counter sells once more, and then everybody's time runs out. */
+/** Tills retry, everything is recovered, every counter makes one more sale, and then all orders expire. */
 export async function finishQr(stand: Stand, till: QrTill): Promise<QrHistory> {
   for (let round = 0; round < 2; round++) await till.recover();
   await till.probe();
@@ -135,7 +134,6 @@ export async function finishQr(stand: Stand, till: QrTill): Promise<QrHistory> {
   return collectQr(stand, till, { open_after_recovery, unsettled: [...recovered, ...over] });
 }
 
-/** QR orders that could be paid now. */
 export async function openOrders(stand: Stand): Promise<string[]> {
   const { orders } = await upstreamBooks(stand);
   return orders.filter(({ ended_at }) => ended_at === null).map(({ id }) => id);
@@ -157,7 +155,6 @@ export function judge(name: string, kills: number, stand: Stand, till: QrTill, h
   };
 }
 
-/** One line of a chain, for people. */
 export function qrSummary({ name, kills, sales, orders, refunds, settled, violations }: QrOutcome): string {
   return `${name}: ${kills} kills, ${sales} sales, ${orders} orders, ${settled} settled, ${refunds} refunds, ${violations.length} violations`;
 }

@@ -1,4 +1,4 @@
-/** The checker of QR sales is checked: a true history of a real run breaks nothing, and each lie put into it breaks its rule. */
+/** Tests of the QR checker: the history of a real run breaks no rule, and each falsified history breaks its own. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { started } from './chain.ts';
 import { killChildren } from './child.ts';
@@ -13,7 +13,7 @@ const LIMIT_MS = 60_000;
 const V2 = 'LOAD0000001';
 const V1 = 'LOAD0000002';
 const DYNAMIC = 'LOAD0000003';
-/** Numbers of the sales below, in the order in which they are made. */
+/** Numbers of the sales below, in the order of their creates. */
 const REPLACED = 1;
 const PARTED = 2;
 const WHOLE = 3;
@@ -112,7 +112,7 @@ const lies: Record<QrRule, Record<string, (history: QrHistory) => unknown>> = {
       other.calls = structuredClone(one.calls);
     },
     'one wish was told two refunds': (history) => {
-      const [one, other] = history.asks as [RefundAsk, RefundAsk]; // as above
+      const [one, other] = history.asks as [RefundAsk, RefundAsk]; // the two equal parts
       one.calls.push(...other.calls);
       history.asks.splice(1, 1);
     },
@@ -226,7 +226,7 @@ describe('the checker of QR sales', { timeout: LIMIT_MS }, () => {
   });
 });
 
-/** Lies must change something: what is not there can't be changed. */
+/** Fails when there is nothing to change: a falsified history must differ. */
 function change<Thing extends object>(thing: Thing | undefined, wanted: Partial<Thing>): void {
   if (thing === undefined) throw new Error('the history has nothing to lie about');
   Object.assign(thing, wanted);
@@ -271,7 +271,6 @@ function double(history: QrHistory, number: number): void {
   history.orders.push({ ...structuredClone(orderOf(history, number)), id: 'ORD2' });
 }
 
-/** The till never got an answer to its create. */
 function forget(history: QrHistory, number: number): void {
   for (const call of history.calls) if (call.sale === number) call.status = null;
 }

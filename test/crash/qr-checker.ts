@@ -1,6 +1,6 @@
 /**
- * The checker of QR sales and refunds: the tills' log × the upstream's books × the notices × the reads at the end. It
- * knows nothing of Puente's code; the two APIs' states are written out once more here (`docs/field-notes.md` Spec Versioning).
+ * Judges QR sales and refunds: the tills' log, the upstream's books, the notices, and the reads at the end. Imports no
+ * code of Puente; the states of both APIs are written out again here (`docs/field-notes.md` Spec Versioning).
  */
 import type { BookedOrder, QrHistory, RefundAsk, SaleFacts, TillCall } from './qr-history.ts';
 
@@ -23,7 +23,6 @@ export interface QrViolation {
   text: string;
 }
 
-/** Every broken promise of a finished, quiet run; empty when all held. */
 export function checkQr(history: QrHistory): QrViolation[] {
   const rules: [QrRule, (books: Books) => string[]][] = [
     ['one at a till', oneAtATill],
@@ -71,7 +70,7 @@ function isTold(books: Books, sale: SaleFacts): boolean {
   return (books.callsOf.get(sale.number) ?? []).some(({ status }) => status !== null && status < 300);
 }
 
-/** The code on a till's counter shows one sale: no two were ever payable at once, least of all after recovery. */
+/** The code on a counter shows one sale: no two orders were ever payable at once, least of all after recovery. */
 function oneAtATill({ orders, open_after_recovery }: Books): string[] {
   const wrong: string[] = [];
   const shown = orders.filter(({ mode }) => mode !== 'dynamic');
@@ -89,8 +88,8 @@ function oneAtATill({ orders, open_after_recovery }: Books): string[] {
 }
 
 /**
- * A 2xx means one order over exactly that amount; one that was taken back and reported before does not count, nor one that its
- * till took away itself before it asked once more. One that was reported as paid counts: it is what the retry is answered with.
+ * A 2xx means one order over exactly that amount, without orders that were taken back and reported, or removed by their
+ * till before a retry. An order reported as paid counts: the retry is answered with it.
  */
 function oneExactOrder(books: Books): string[] {
   const wrong: string[] = [];
@@ -111,7 +110,7 @@ function oneExactOrder(books: Books): string[] {
   return wrong;
 }
 
-/** Approved payments per sale that a cashier meant are at most one, in spite of its till's answers and of reports. */
+/** At most one approved payment per sale that a cashier meant, with any answers and reports. */
 function paidOnce(books: Books): string[] {
   return books.sales.flatMap((sale) => {
     const orders = books.ordersOf.get(sale.number) ?? [];
@@ -125,26 +124,25 @@ function wasTakenBack({ reported }: Books, { id, status }: BookedOrder): boolean
 }
 
 /**
- * A kill may have cut its answer off after that was committed, a notice of its payment was acknowledged, and then its till asked again:
- * nobody can tell that from the next sale.
+ * A kill may have cut off the committed answer; then a notice of the payment was acknowledged, and the till retried.
+ * That retry can't be distinguished from the next sale.
  */
 function wasTakenForHeard({ heard_by_notice }: Books, { id, ended_at }: BookedOrder, orders: BookedOrder[]): boolean {
   return heard_by_notice.includes(id) && orders.some(({ created_at }) => ended_at !== null && created_at >= ended_at);
 }
 
-/** Its till cleared the counter between two tries of the sale. */
+/** The till cleared the counter between two tries of the sale. */
 function wasRemoved({ calls }: Books, { number, pos }: SaleFacts): boolean {
   const first = calls.findIndex(({ sale }) => sale === number);
   const last = calls.findLastIndex(({ sale }) => sale === number);
   return calls.slice(first, last).some((call) => call.what === 'remove' && call.pos === pos);
 }
 
-/** Taken back before another order of the same sale was made. */
 function isFollowed({ detail, ended_at }: BookedOrder, orders: BookedOrder[]): boolean {
   return detail === 'canceled_by_api' && orders.some(({ created_at }) => ended_at !== null && created_at >= ended_at);
 }
 
-/** An unacknowledged order is canceled, or at least known to the merchant by a report or by its payment's notice. */
+/** An unacknowledged order is canceled, or reported to the merchant, or announced by the notice of its payment. */
 function nothingUntold(books: Books): string[] {
   const wrong: string[] = [];
   const known = new Set(books.sales.map(titleOf));
@@ -161,7 +159,7 @@ function nothingUntold(books: Books): string[] {
   return wrong;
 }
 
-/** An order is canceled when its till wanted that, by a remove or by its next sale; otherwise a report says so. */
+/** An order is canceled by a remove or by the till's next sale; otherwise a report names it. */
 function notTakenAway(books: Books): string[] {
   const wrong: string[] = [];
   for (const sale of books.sales) {
@@ -175,7 +173,7 @@ function notTakenAway(books: Books): string[] {
   return wrong;
 }
 
-/** What a till renders is the code of its own order; the others have none of their own. */
+/** A till renders the code of its own dynamic order; other orders have no code of their own. */
 function theRightCode(books: Books): string[] {
   const wrong: string[] = [];
   for (const sale of books.sales.filter(({ kind }) => kind === 'dynamic')) {
@@ -187,7 +185,6 @@ function theRightCode(books: Books): string[] {
   return wrong;
 }
 
-/** What the books and the till's log have of a sale, for the person who investigates. */
 function story(books: Books, sale: Pick<SaleFacts, 'number'>): string {
   const facts = books.sales.find(({ number }) => number === sale.number);
   return JSON.stringify({ facts, orders: books.ordersOf.get(sale.number), calls: books.callsOf.get(sale.number) });
@@ -197,7 +194,7 @@ function storyOf(books: Books, ask: RefundAsk): string {
   return `${JSON.stringify(ask)} ${story(books, { number: ask.sale })}`;
 }
 
-/** No answer, or one that leaves it open; a refusal that comes after it proves nothing about what came before. */
+/** No answer, or a 5xx; a refusal after it proves nothing about the calls before. */
 function isDoubtful(ask: RefundAsk): boolean {
   return ask.calls.some(({ status }) => status === null || status >= 500);
 }
@@ -231,8 +228,8 @@ function refundsAsTold(books: Books): string[] {
 }
 
 /**
- * An equal part without a key is taken for a repetition until the till has shown that it knows the first: to make a second one
- * could give the money back twice (`docs/protocol.md` §3.9, LIM-59).
+ * An equal part without a key counts as a repetition until the till has read the payment with the first: a second
+ * refund could give the money back twice (`docs/protocol.md` §3.9, LIM-59).
  */
 function isTakenForOne({ asks }: Books, number: number, ask: RefundAsk): boolean {
   const other = asks.find((one) => one.number === number);
@@ -240,7 +237,7 @@ function isTakenForOne({ asks }: Books, number: number, ask: RefundAsk): boolean
   return other.amount_minor === ask.amount_minor && other.sale === ask.sale && !ask.knows_earlier;
 }
 
-/** Every refund in the books belongs to one request, answered or in doubt, and together they are never more than was asked for or paid. */
+/** Every booked refund belongs to one request; together they are at most what was requested or paid. */
 function refundsAsAsked(books: Books): string[] {
   const wrong: string[] = [];
   for (const order of books.orders) {
@@ -272,13 +269,13 @@ function paidOrderOf(books: Books, sale: number): BookedOrder | undefined {
   return books.ordersOf.get(sale)?.find(({ status }) => PAID.has(status));
 }
 
-/** What receivers read of a webhook, by how the order ended (`docs/field-notes.md` QR §2). */
+/** The state in a webhook, by how the order ended (`docs/field-notes.md` QR §2). */
 function closing(order_status: string): string | null {
   if (order_status === 'payment_required') return null;
   return order_status === 'expired' ? 'expired' : 'closed';
 }
 
-/** A notice names something that exists, by the path that it is read from, and tells only states that the books have. */
+/** A notice names an existing resource by its path, and only states that the books have. */
 function noticesTrue(books: Books): string[] {
   const wrong: string[] = [];
   const paid = new Set(books.payments.map(({ id }) => id));
@@ -295,7 +292,7 @@ function noticesTrue(books: Books): string[] {
   return wrong;
 }
 
-/** Every order was announced as a merchant order, its end too, and every payment as one. */
+/** Every order and its end were announced as a merchant order, and every payment as a payment. */
 function changesTold(books: Books): string[] {
   const wrong: string[] = [];
   const payments = new Set(books.notices.filter(({ topic }) => topic === 'payment').map(({ id }) => id));
@@ -316,7 +313,7 @@ function changesTold(books: Books): string[] {
   return wrong;
 }
 
-/** What a till reads after the last restart is what the books say: states, amounts, payments, refunds. */
+/** Reads after the last restart match the books: states, amounts, payments, refunds. */
 function readsTrue(books: Books): string[] {
   const wrong: string[] = [];
   for (const sale of books.sales) {
@@ -344,7 +341,7 @@ function shownState({ status, is_partly_refunded }: BookedOrder): string {
   return is_partly_refunded ? 'partially_reverted' : 'paid';
 }
 
-/** Every till sells again, nothing waits, and the file is whole. */
+/** Every till sells again, no backlog is left, and the file is undamaged. */
 function inOrder({ probes, unsettled, integrity }: Books): string[] {
   const shut = probes
     .filter(({ status }) => status === null || status >= 300)

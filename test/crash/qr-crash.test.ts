@@ -1,4 +1,4 @@
-/** kill -9 under QR sales, replaced sales and refunds: nothing lost, doubled, left open or refunded twice (`docs/protocol.md` §3.3, §3.9). */
+/** kill -9 during QR sales, replacements, refunds: none lost, doubled or left open (`docs/protocol.md` §3.3, §3.9). */
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { killChildren } from './child.ts';

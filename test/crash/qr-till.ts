@@ -1,4 +1,4 @@
-/** QR tills of a crash test: they sell, replace, ask for refunds, repeat what got no answer, and log all of it; and their buyers. */
+/** QR tills of a crash test, which sell, replace, refund, retry and log every call; and their buyers. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Answer, ARGENTINA, call, tokenOf } from '../kit.ts';
 import { titleOf } from './qr-checker.ts';
@@ -12,7 +12,7 @@ export interface QrSale extends SaleFacts {
   body: Record<string, unknown>;
   headers: Record<string, string>;
   isTold: boolean;
-  /** What its till knows to be refunded. */
+  /** The sum that the till has read as refunded. */
   refunded_minor: number;
 }
 
@@ -24,27 +24,26 @@ export interface WantedRefund extends RefundAsk {
 export interface QrTill extends Pick<QrHistory, 'calls' | 'probes'> {
   sales: QrSale[];
   asks: WantedRefund[];
-  /** A new sale at a point of sale; on a code of the counter it replaces what is there. */
+  /** A new sale; on the code of a counter it replaces the order there. */
   sell(kind: QrKind, pos: string): Promise<QrSale>;
-  /** What got no answer is asked for once more, or given up by a till that then clears its counter. */
+  /** Retries unanswered calls; some tills clear their counter instead. */
   recover(): Promise<void>;
-  /** The buyer scans what the sale shows; false when there is nothing to pay. */
+  /** The buyer scans the code; false when there is nothing to pay. */
   pay(sale: QrSale): Promise<boolean>;
-  /** The number of the sale's payment, as tills find it; null when the server died. */
+  /** The id of the sale's payment, by the search of tills; null when the server was killed. */
   findPayment(sale: QrSale): Promise<string | null>;
   refund(
     sale: QrSale,
     payment_id: string,
     wish: Pick<WantedRefund, 'amount_minor' | 'key' | 'knows_earlier'>,
   ): Promise<void>;
-  /** A last sale everywhere, which must work, and stays open. */
+  /** A last sale on every point of sale; each must succeed, and stays open. */
   probe(): Promise<void>;
 }
 
-/** 15.00 is the least that an order may cost in Argentina. */
+/** The least amount of an order in Argentina is 15.00. */
 const LEAST_MINOR = 1500;
 const MOST_MINOR = 999_999;
-/** Beyond this a payment will not be found any more. */
 const FIND_LIMIT_MS = 10_000;
 
 export function startQrTill(stand: Stand, random: Random): QrTill {
@@ -53,10 +52,10 @@ export function startQrTill(stand: Stand, random: Random): QrTill {
   const asks: WantedRefund[] = [];
   const probes: QrTill['probes'] = [];
   const used = new Map<string, QrKind>();
-  /** The last sale of a point of sale, while its answer is missing. */
+  /** The last sale of a point of sale, while it is unanswered. */
   const unanswered = new Map<string, QrSale>();
 
-  /** Null when the connection broke: the server died under the call. */
+  /** Null when the connection broke because the server was killed. */
   async function send(path: string, options: Parameters<typeof call>[1]): Promise<Answer | null> {
     const url = stand.child?.public_url;
     if (url === undefined) return null;
@@ -97,7 +96,7 @@ export function startQrTill(stand: Stand, random: Random): QrTill {
     });
     line.status = answer?.status ?? null;
     if (line.status === 201) {
-      const made = answer?.body as { id: unknown; amount: unknown }; // a 201 of this call carries a refund
+      const made = answer?.body as { id: unknown; amount: unknown }; // a 201 of this call has a refund
       line.refund_id = String(made.id);
       line.amount_minor = Math.round(Number(made.amount) * 100);
     }
@@ -122,7 +121,7 @@ export function startQrTill(stand: Stand, random: Random): QrTill {
     probes,
     async sell(kind, pos) {
       const before = unanswered.get(pos);
-      // Its next sale would not take the one before it away, so this till must know that one first.
+      // A new sale would not replace a dynamic one, so the till first needs the answer to that.
       if (before?.kind === 'dynamic') {
         await create(before);
         return before;
@@ -134,11 +133,11 @@ export function startQrTill(stand: Stand, random: Random): QrTill {
       return sale;
     },
     async recover() {
-      // Buyers pay what the counter shows, although its till has no answer yet.
+      // Buyers pay what the counter shows, although the till has no answer yet.
       for (const sale of unanswered.values()) if (sale.kind !== 'dynamic' && random.chance(0.4)) await till.pay(sale);
       await Promise.all(
         [...unanswered].map(([pos, sale]) =>
-          // Nothing takes a dynamic sale away, so its till goes on until it has its code.
+          // No later sale replaces a dynamic one, so its till retries until it has the code.
           sale.kind === 'dynamic' || random.chance(0.7) ? create(sale) : remove(pos),
         ),
       );
@@ -156,7 +155,7 @@ export function startQrTill(stand: Stand, random: Random): QrTill {
       while (Date.now() < limit) {
         const answer = await send(`/v1/payments/search?${query}`, {});
         if (answer === null) return null;
-        const { results = [] } = (answer.status === 200 ? answer.body : {}) as { results?: { id: unknown }[] }; // its own form
+        const { results = [] } = (answer.status === 200 ? answer.body : {}) as { results?: { id: unknown }[] }; // the search's form
         if (results[0] !== undefined) return String(results[0].id);
         await pause(50);
       }
@@ -185,7 +184,7 @@ export function startQrTill(stand: Stand, random: Random): QrTill {
   return till;
 }
 
-/** No answer, one that says the outcome is not known, or one that says to come again. */
+/** No answer, an unknown outcome, or a request to retry later. */
 function isOpenAnswer(status: number | null): boolean {
   return status === null || status >= 500 || status === 409 || status === 429;
 }
@@ -201,7 +200,7 @@ const paths: Readonly<Record<QrKind, (pos: string, random: Random) => string>> =
 
 function newSale(number: number, kind: QrKind, pos: string, random: Random): QrSale {
   const amount_minor = random.between(LEAST_MINOR, MOST_MINOR);
-  // Some references fit the rules of the new API, some don't.
+  // The first reference fits the rules of the new API, the second does not.
   const reference = random.pick([`sale-${number}`, `Pedido ${number}`]);
   const unit_price = amount_minor / 100;
   const item = { title: titleOf({ number }), unit_price, quantity: 1 };
@@ -228,7 +227,7 @@ function newSale(number: number, kind: QrKind, pos: string, random: Random): QrS
   };
 }
 
-/** Where the buyer acts: at the counter's code, or on the code that the till was answered; null without one. */
+/** Where the buyer pays: the counter's code, or the code in the till's answer; null without one. */
 function payableOf(stand: Stand, sale: QrSale, calls: TillCall[]): string | null {
   if (sale.kind !== 'dynamic') return `pos/${ARGENTINA}/${sale.pos}`;
   const code = calls.findLast((line) => line.sale === sale.number && line.qr_data !== null)?.qr_data;

@@ -1,13 +1,12 @@
-/** Seeded randomness, so that a failing run can be repeated as far as processes allow it. */
+/** Seeded randomness, so that a failing run can be repeated as far as separate processes allow. */
 
 export interface Random {
-  /** A whole number from `least` to `most`, both included. */
+  /** Both bounds are included. */
   between(least: number, most: number): number;
   chance(probability: number): boolean;
   pick<T>(choices: readonly [T, ...T[]]): T;
 }
 
-/** mulberry32: small, and good enough to choose moments and plans. */
 export function seeded(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {

@@ -1,9 +1,9 @@
-/** Chains side by side: as many as keep the cores at work, because a chain often waits. */
+/** Runs chains in parallel, as many as keep the cores busy: a chain often waits. */
 
-/** A start costs a third of a second of one core; a second file may run beside this one. */
+/** A start costs a third of a second of one core; a second test file may run in parallel. */
 const CHAINS_AT_ONCE = 3;
 
-/** At most `free` at a time, in the order of asking. */
+/** At most `free` tasks at a time, in the order of the calls. */
 export function createSlots(free = CHAINS_AT_ONCE): <T>(work: () => Promise<T>) => Promise<T> {
   const tails: Promise<unknown>[] = Array.from({ length: free }, () => Promise.resolve());
   let next = 0;

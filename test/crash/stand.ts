@@ -1,4 +1,4 @@
-/** What survives the server in a crash test: the sandbox, the receiver of notices, the address of the webhooks, the data directory. */
+/** The parts of a crash test that outlive the server: sandbox, receiver, webhook address and data directory. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,24 +11,24 @@ import { call, OPS_TOKEN, type Receiver, startReceiver } from '../kit.ts';
 import { type Build, type Child, SOURCES, startChild } from './child.ts';
 import { keptBundle } from './kept-bundle.ts';
 
-/** Every sale gets a terminal of its own, so that an unsettled one is never in the way of the next. */
+/** Every sale has its own terminal, so that an open one never blocks the next. */
 const TERMINALS = 600;
-/** A key of its own length; a passphrase would cost each start the time that makes guessing it dear. */
+/** A key of full length: deriving one from a passphrase is slow on purpose, at every start. */
 export const SECRET_KEY = 'c7'.repeat(32);
 const WEBHOOK_SECRET = 'webhook-secret-of-the-crash-tests';
 
-/** Short, because what is waited for here is counted in kills; long enough for a machine with other things to do. */
+/** Short, because every kill waits for them; long enough for a busy machine. */
 const TIMES = {
   PUENTE_CREATE_DEADLINE_MS: '2000',
   PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '800',
   PUENTE_CREATE_SETTLE_AFTER_MS: '500',
-  // Here minutes may pass between a kill and the retry of a till that sends no key; the window is tested by itself.
+  // Minutes may pass between a kill and a retry without a key; other tests cover the window.
   PUENTE_CREATE_JOIN_WINDOW_MS: '900000',
   PUENTE_READS_FRESH_MS: '0',
   PUENTE_READS_TIMEOUT_MS: '2000',
   PUENTE_RECONCILE_POINT_INTERVAL_MS: '300',
   PUENTE_RECONCILE_MAX_INTERVAL_MS: '1000',
-  // A machine with many servers makes each of them late; what is shed then is tested by itself.
+  // Many servers on one machine all lag; other tests cover load shedding.
   PUENTE_LIMITS_LAG_MS: '30000',
 };
 
@@ -36,31 +36,26 @@ export interface Stand {
   sandbox: Sandbox;
   receiver: Receiver;
   data_dir: string;
-  /** The file, where there is one. */
+  /** Path of the SQLite file, if used. */
   database: string;
-  /** Rows of the database, as `Keeping`. */
   read<Row>(sql: string): Promise<Row[]>;
   integrity(): Promise<string>;
-  /** What a server of this stand is started with. */
   environment: Record<string, string>;
-  /** The server of now, once started. */
   child: Child | null;
-  /** Starts the server; `armed` is a failpoint, `name` or `name:n`. Null when it died at its start. */
+  /** Starts the server; `armed` is a failpoint, `name` or `name:n`. Null when it was killed during its start. */
   start(armed?: string, build?: Build): Promise<Child | null>;
-  /** The last lines of every server so far. */
   said(): string;
-  /** Kills the server that was started last, even while it starts. */
+  /** Kills the last server, even while it starts. */
   killStarting(): void;
-  /** A fault at the sandbox, as its control door takes it. */
   fault(rule: Record<string, unknown>): void;
-  /** The sandbox's time moves: webhooks are sent again, orders expire. */
+  /** Advances the sandbox's clock: webhooks are sent again, orders expire. */
   advance(duration_ms: number): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
  * @param settings environment of the server on top of the short times.
- * @param terminals how many sales the tills can make.
+ * @param terminals limits the number of sales.
  */
 export async function startStand(
   settings: Record<string, string> = {},
@@ -82,7 +77,7 @@ export async function startStand(
     PUENTE_SECRET_KEY: SECRET_KEY,
     PUENTE_WEBHOOK_SECRET: WEBHOOK_SECRET,
     PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
-    // C13 moves a merchant back and forth at random; what a move needs is tested where moves are.
+    // C13 moves a merchant at random; other tests cover the conditions of a move.
     PUENTE_MOVES_GATE: 'advise',
     PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true',
     PUENTE_MERCHANTS_NOTICE_URL: receiver.url,
@@ -131,10 +126,8 @@ export async function startStand(
   return stand;
 }
 
-/** What is started unless a test asks for something else: the sources, until they are bundled. */
 let usual: Build = SOURCES;
 
-/** Takes the bundle of the sources for the many starts of a test file. */
 export async function bundleSources(): Promise<void> {
   usual = await keptBundle(warmUp);
 }
@@ -143,7 +136,7 @@ export function usualBuild(): Build {
   return usual;
 }
 
-/** One start that ends cleanly, before the many that don't: it leaves its compiled code for them. */
+/** One start with a clean stop, which fills the compile cache for the many starts after it. */
 export async function warmUp(build: Build): Promise<void> {
   const stand = await startStand();
   try {
@@ -155,7 +148,7 @@ export async function warmUp(build: Build): Promise<void> {
   }
 }
 
-/** One address for the server, whichever port its process of now has: the upstream sends webhooks again to the same URL. */
+/** A fixed address in front of the server's changing port: the upstream repeats webhooks to the same URL. */
 async function startAddress(): Promise<{ url: string; port: number | null; close(): Promise<void> }> {
   const sockets = new Set<{ destroy(): unknown }>();
   const server = createServer((incoming) => {
@@ -175,10 +168,10 @@ async function startAddress(): Promise<{ url: string; port: number | null; close
     }
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   const address = {
     url: `http://127.0.0.1:${port}`,
-    port: null as number | null, // nobody is there before the first start
+    port: null as number | null, // no server before the first start
     close: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve());

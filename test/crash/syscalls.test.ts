@@ -1,4 +1,4 @@
-/** Each system call on the database fails once, or for ever: nothing is acknowledged that is not kept, and the end is clear. */
+/** System calls on the database fail once or permanently: acknowledged sales are stored, and the end is clear. */
 import { randomInt } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,17 +14,17 @@ import { bundleSources, type Stand, startStand, usualBuild } from './stand.ts';
 import { type Fault, FIRST_FAULTS, faultsOf, nameOf, straceMissing, underStrace, wasInjected } from './syscalls.ts';
 import { startTill, type Till } from './till.ts';
 
-/** With those of the first start; more for a longer proof: `CRASH_SYSCALL_FAULTS=2400`. */
+/** Includes those of the first start; for a longer proof: `CRASH_SYSCALL_FAULTS=2400`. */
 const FAULTS = Number(process.env.CRASH_SYSCALL_FAULTS ?? 20);
-/** One directory and its terminals take so many. */
+/** Faults on one directory; then its terminals are used up. */
 const FAULTS_OF_CHAIN = 25;
 const ROUNDS = 3;
 const LIMIT_MS = 240_000 + FAULTS * 10_000;
 const SEED = Number(process.env.CRASH_SEED ?? randomInt(1, 2 ** 31));
 const SETTINGS = { PUENTE_SHUTDOWN_GRACE_MS: '500' };
-/** Beyond this a server that was asked to end hangs. */
+/** Beyond this, a server after SIGTERM hangs. */
 const STOP_LIMIT_MS = 20_000;
-/** What an operator reads when the server gives up. */
+/** The messages for operators when the server gives up. */
 const CLEAR = /Puente (?:did not start|stops|did not stop cleanly): \S/;
 
 const missing = straceMissing();
@@ -52,13 +52,13 @@ describe('system calls on the database fail', { concurrent: true, timeout: LIMIT
   });
 });
 
-/** One directory, and one failing server after the other, each of which starts on what the last one left. */
+/** Repeated faults on one directory: each server starts on the state that the last one left. */
 async function failAgain(seed: number, faults: Fault[]): Promise<void> {
   const stand = await startStand(SETTINGS);
   try {
     const till = startTill(stand, seeded(seed), true);
     const whole = await started(stand);
-    // It has just said that it is ready, and ends cleanly all the same.
+    // Stopped as soon as it is ready, it must still end cleanly.
     await whole.stop();
     expect(whole.process.exitCode).toBe(0);
     for (const fault of faults) {
@@ -90,7 +90,7 @@ async function failFirst(fault: Fault): Promise<void> {
   }
 }
 
-/** Null when the start was refused, which it must be in words. */
+/** Null when the start was refused, which needs a clear message. */
 async function startFailing(stand: Stand, fault: Fault): Promise<Child | null> {
   const log = join(stand.data_dir, 'strace.log');
   rmSync(log, { force: true });
@@ -133,13 +133,13 @@ async function sellAndEnd(till: Till, child: Child, fault: Fault): Promise<void>
   judgeEnd(fault, exitCode, signalCode, child.output());
 }
 
-/** 0 when the fault did no harm; otherwise 1 and a sentence. */
+/** Allowed: exit code 0, or 1 with a clear message. */
 function judgeEnd(fault: Fault, code: number | null, signal: string | null, said: string): void {
   const isClear = code === 0 || (code === 1 && CLEAR.test(said));
   if (!isClear) tally.wrong.push(`${nameOf(fault)}: ended with ${code ?? signal} and said:\n${said}`);
 }
 
-/** As a start would find it; what was acknowledged is there. */
+/** Opens the file as a start does; every acknowledged sale is there. */
 function lookAtFile(stand: Stand, till: Till, fault: Fault): void {
   const acknowledged = till.creates.flatMap(({ legacy_id }) => legacy_id ?? []);
   if (!existsSync(stand.database)) {

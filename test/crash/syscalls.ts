@@ -1,4 +1,4 @@
-/** System calls of the real server that fail (`docs/protocol.md` §5.4): by strace, without a change of the code. */
+/** Makes system calls of the real server fail (`docs/protocol.md` §5.4) with strace, without a change of the code. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,9 +7,9 @@ import type { Build } from './child.ts';
 export interface Fault {
   call: string;
   error: string;
-  /** Of the calls on the database's files, counted from 1 in each thread. */
+  /** Counts calls on the database's files from 1, in each thread. */
   nth: number;
-  /** All calls from there on fail, not one alone. */
+  /** All calls from there on fail, not only one. */
   forever: boolean;
 }
 
@@ -18,7 +18,7 @@ interface Kind {
   error: string;
   /** Of 60 faults. */
   share: number;
-  /** About as many such calls happen in a start and its sales. */
+  /** About the number of such calls in a start and its sales. */
   most: number;
 }
 
@@ -34,7 +34,7 @@ const KINDS: readonly Kind[] = [
   { call: 'mmap', error: 'ENOMEM', share: 2, most: 4 },
   { call: 'unlink', error: 'EIO', share: 2, most: 4 },
 ];
-/** Of the first start alone, which puts the new file in its place. */
+/** Of the first start only, which renames the new file into place. */
 const FIRST_KINDS: readonly Kind[] = [
   { call: 'rename', error: 'EIO', share: 1, most: 1 },
   { call: 'fsync', error: 'EIO', share: 3, most: 12 },
@@ -43,7 +43,6 @@ const FIRST_KINDS: readonly Kind[] = [
 ];
 const SHARES = 60;
 
-/** So many faults on a database that is there, spread over the calls and the places, denser at the start. */
 export function faultsOf(count: number, kinds = KINDS): Fault[] {
   return kinds.flatMap(({ call, error, share, most }) => {
     const shares = Math.max(1, Math.round((share * count) / SHARES));
@@ -58,7 +57,7 @@ export function faultsOf(count: number, kinds = KINDS): Fault[] {
 
 export const FIRST_FAULTS = faultsOf(SHARES, FIRST_KINDS);
 
-/** Null where strace can work; otherwise why it can't. */
+/** Null where strace works; otherwise the reason. */
 export function straceMissing(): string | null {
   const { error, status, stderr } = spawnSync('strace', ['-f', '-o', '/dev/null', 'true'], { encoding: 'utf8' });
   if (error !== undefined) return `strace can't be run: ${error.message}`;
@@ -67,12 +66,12 @@ export function straceMissing(): string | null {
 
 const FILES = ['puente.db', 'puente.db-wal', 'puente.db-shm', 'puente.db.lock', 'puente.db.unfinished'];
 
-/** A build whose calls on the files of `data_dir` fail on request; `log` gets every such call. */
+/** Runs a build whose calls on the files of `data_dir` fail as in `fault`; strace writes these calls to `log`. */
 export function underStrace(build: Build, data_dir: string, fault: Fault, log: string): Build {
   const { call, error, nth, forever } = fault;
   const paths = [data_dir, ...FILES.map((name) => join(data_dir, name))].flatMap((path) => ['-P', path]);
   const inject = `inject=${call}:error=${error}:when=${nth}${forever ? '+' : ''}`;
-  // `-D`: the server stays our child, and strace is the one beside it.
+  // `-D`: the server stays a child of this process, with strace beside it.
   const wrapper = [
     'strace',
     '-D',
@@ -90,7 +89,6 @@ export function underStrace(build: Build, data_dir: string, fault: Fault, log: s
   return { ...build, wrapper };
 }
 
-/** Whether the fault came to pass. */
 export function wasInjected(log: string): boolean {
   return existsSync(log) && readFileSync(log, 'utf8').includes('(INJECTED)');
 }

@@ -1,4 +1,4 @@
-/** The clients of a crash test: tills that sell, retry, cancel and remember every answer, and customers at the terminals. */
+/** Tills of a crash test, which sell, retry, cancel and log every answer, and customers at the terminals. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { PuenteError } from '../../src/error.ts';
 import { operate } from '../../src/sandbox/control.ts';
@@ -8,9 +8,9 @@ import type { CreateCall } from './checker.ts';
 import type { Random } from './random.ts';
 import type { Stand } from './stand.ts';
 
-/** What a till does when the answer to its create was lost; `sdk`: its library repeats the call by itself, and then the cashier does. */
+/** After a lost answer; `sdk`: the till's library repeats the call, and afterwards the cashier does. */
 type Lost = 'sdk' | 'retry' | 'retry later' | 'give up';
-/** What becomes of a sale that was acknowledged. */
+/** The end of an acknowledged sale. */
 type Ending = 'pay' | 'decline' | 'cancel at terminal' | 'cancel by till' | 'leave';
 
 export interface Sale {
@@ -21,19 +21,18 @@ export interface Sale {
   headers: Record<string, string>;
   lost: Lost;
   ending: Ending;
-  /** The customer pays as soon as the terminal shows it, although the till has no answer yet. */
+  /** The customer pays as soon as the terminal shows the sale, although the till has no answer yet. */
   pays_early: boolean;
-  /** When it is paid and its till has read that, an equal one is sold: the second coffee. */
+  /** After the till has read the payment, it sells an equal sale: the second coffee. */
   is_repeated: boolean;
   /** The legacy id of the first coffee; null for any other sale. */
   follows: string | null;
-  /** Set by the first 2xx. */
   legacy_id: string | null;
-  /** Boots that this sale has waited for its retry. */
+  /** Server starts since the answer was lost. */
   waited: number;
   /**
-   * `repeating`: the till's library is at it. `unanswered`: the till gave up without an answer, and the customer may still pay at
-   * the terminal. `paid`: what becomes of it is still to be read.
+   * `repeating`: the till's library repeats the call. `unanswered`: the till gave up without an answer, and the
+   * customer may still pay at the terminal. `paid`: the till has yet to read the payment.
    */
   state: 'open' | 'repeating' | 'acknowledged' | 'unanswered' | 'paid' | 'over';
 }
@@ -43,36 +42,31 @@ export interface Till {
   creates: CreateCall[];
   cancels: string[];
   probes: { device: string; status: number | null }[];
-  /** A sale on a device nobody used before. */
   sell(plan?: Partial<Pick<Sale, 'lost' | 'ending'>>): Promise<Sale>;
-  /** The same create again, as a till does after a lost answer. */
   retry(sale: Sale): Promise<void>;
-  /** Every open sale whose till tries again at this start. */
   retryLost(): Promise<void>;
-  /** What customers and tills do with a sale that was acknowledged. */
   end(sale: Sale): Promise<void>;
-  /** Customers pay what the terminal shows, although their till got no answer: it has given up, or will ask again. */
+  /** Customers pay sales on the terminal whose till has no answer: it gave up, or will retry. */
   payUnanswered(): void;
-  /** Resolves when no till's library repeats a call any more. */
   repeated(): Promise<void>;
-  /** A new create on every device that was used, which must work, and its cancel. */
+  /** A last create on every used device, which must succeed, and its cancel. */
   probe(): Promise<void>;
   get(legacy_id: string): Promise<Answer | null>;
 }
 
-/** As the vendor's Node SDK does it: three times, on these answers and on a broken connection. */
+/** As the vendor's Node SDK: three retries, on these answers and on a broken connection. */
 const SDK_PAUSES_MS = [1_000, 2_000, 4_000];
 const SDK_RETRIES_ON: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 const PROBE_RETRIES = 2;
-/** Then the cashier has lost patience. */
+/** Then the cashier gives up. */
 const MOST_RETRIES = 3;
-/** Legacy amounts of Argentina: 15.00 is the least. */
+/** The least amount in Argentina is 15.00. */
 const LEAST_MINOR = 1500;
 const MOST_MINOR = 9_999_999;
 
 /**
- * @param looks_again Before a second coffee is asked for once more the till reads the first again: a store that fails may have let it be
- *   read without keeping that, and then dies with what its process remembers.
+ * @param looks_again reads the first coffee again before a retry of the second: a failing store may have answered the
+ * first read without storing it, and then loses its memory.
  */
 export function startTill(stand: Stand, random: Random, looks_again = false): Till {
   const devices = stand.sandbox.world.terminalsOf(ARGENTINA).filter(({ id }) => id.includes('LOAD'));
@@ -83,7 +77,7 @@ export function startTill(stand: Stand, random: Random, looks_again = false): Ti
   const repeating = new Set<Promise<void>>();
   let used = 0;
 
-  /** Null when the connection broke: the server died under the call. */
+  /** Null when the connection broke because the server was killed. */
   async function send(path: string, options: Parameters<typeof call>[1]): Promise<Answer | null> {
     const url = stand.child?.public_url;
     if (url === undefined) return null;
@@ -115,7 +109,6 @@ export function startTill(stand: Stand, random: Random, looks_again = false): Ti
     if (is_known) await create(sale);
   }
 
-  /** What the till's library does by itself meanwhile; after it the cashier goes on. */
   function repeat(sale: Sale): void {
     sale.state = 'repeating';
     const work = (async () => {
@@ -136,7 +129,7 @@ export function startTill(stand: Stand, random: Random, looks_again = false): Ti
     return answer?.status ?? null;
   }
 
-  /** The till reads that its customer has paid; an equal sale after that is another one, on the same terminal and with the same key. */
+  /** Reads the payment; an equal create after that is a new sale, on the same terminal and with the same key. */
   async function readPaid(sale: Sale): Promise<void> {
     const answer = await till.get(sale.legacy_id ?? '');
     if (answer?.status !== 200 || (answer.body as { state?: unknown }).state !== 'FINISHED') return;
@@ -150,8 +143,7 @@ export function startTill(stand: Stand, random: Random, looks_again = false): Ti
   function newSale(device: string, plan: Partial<Pick<Sale, 'lost' | 'ending'>>): Sale {
     const number = sales.length + 1;
     const amount_minor = random.between(LEAST_MINOR, MOST_MINOR);
-    // One till names its sales by the rules of the new API, one does not, one gives no name at all.
-    // QR tills of the same shop have names of their own: who looks for a payment by its name must find one.
+    // Fits the new API; does not fit; none. QR tills of the shop use others, so that a search finds one payment.
     const names = [{ external_reference: `point-${number}` }, { external_reference: `Venta ${number}` }, {}] as const;
     const body = { amount: amount_minor, additional_info: { ...random.pick(names), print_on_terminal: true } };
     const sale: Sale = {
@@ -216,7 +208,7 @@ export function startTill(stand: Stand, random: Random, looks_again = false): Ti
       await inTurns(new Set(sales.map((sale) => sale.device)), async (device) => {
         const sale = newSale(device, { ending: 'cancel by till' });
         let status = await create(sale);
-        // A loaded machine may need longer than the till waits; a unit that is held for no reason says 409 for ever.
+        // A loaded machine may take longer than the till waits; a unit that is held by mistake answers 409 every time.
         for (let again = 0; again < PROBE_RETRIES && (status ?? 500) >= 500; again++) status = await create(sale);
         probes.push({ device, status });
         if (sale.legacy_id === null) return;
@@ -233,7 +225,7 @@ export function startTill(stand: Stand, random: Random, looks_again = false): Ti
 
 const ACTIONS = { pay: 'pay', decline: 'decline', 'cancel at terminal': 'cancel' } as const;
 
-/** The customer acts; what is not on the terminal any more can't be acted on, and that is for the checker to explain. */
+/** An action on a sale that is not on the terminal is ignored: the checker judges the outcome. */
 function actAtTerminal(stand: Stand, sale: Sale): void {
   const { world } = stand.sandbox;
   const terminal = world.terminal(ARGENTINA, sale.device);

@@ -1,4 +1,4 @@
-/** A server that lives on while its database is in trouble: sales all the time, one trouble after the other, a quiet end, and the checker's verdict. */
+/** A server that survives database failures: sales throughout, one failure after the other, a quiet end, a verdict. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Keeping } from '../engines/keeping.ts';
 import { finishChain, type Outcome, started } from './chain.ts';
@@ -6,27 +6,24 @@ import { type Random, seeded } from './random.ts';
 import { startStand } from './stand.ts';
 import { startTill, type Till } from './till.ts';
 
-/** Short, so that a database that says nothing is given up within the test. */
+/** Short, so that a database that does not answer times out within the test. */
 const SETTINGS = { PUENTE_POSTGRES_STATEMENT_TIMEOUT_MS: '1000', PUENTE_POSTGRES_CONNECT_TIMEOUT_MS: '1000' };
-/** Between two rounds of sales. */
 const ROUND_MS = 60;
-/** After a round in which nothing was sold: a database that is down for long must not use up all terminals by refusals. */
+/** Pause after a round without a sale: a database that is down for long must not use up the terminals by refusals. */
 const REFUSED_MS = 400;
 const SOME_SALES = 6;
-/** A trouble lasts for some seconds, with two sales a round; more than enough even where none waits for an answer. */
+/** A trouble lasts some seconds, with two sales a round; this suffices even if no call waits for its answer. */
 const SALES_OF_A_TROUBLE = 300;
-/** Sales before a trouble, and after the last. */
 const CALM_MS = { least: 200, most: 600 };
 
-/** Happens while tills sell; returns at its end. */
+/** Runs during sales; resolves when the trouble has ended. */
 export type Trouble = (random: Random, till: Till) => Promise<void>;
 
 export interface TroubledOutcome extends Outcome {
-  /** How often tills were answered with each status while there was trouble; null for no answer at all. */
+  /** Answers to tills by status, during the troubles; null for no answer. */
   answers: Map<number | null, number>;
 }
 
-/** @param troubles one after the other. */
 export async function runTroubles(
   name: string,
   seed: number,
@@ -47,7 +44,7 @@ export async function runTroubles(
     await pause(CALM_MS.most);
     day.is_over = true;
     await selling;
-    const answers = countsOf(till); // without those of the quiet end
+    const answers = countsOf(till); // before the quiet end adds its own
     const outcome = await finishChain(name, seed, stand, till);
     if (!child.alive()) outcome.violations.push({ invariant: 'I4', text: `the server ended:\n${child.output()}` });
     return { ...outcome, kills: troubles.length, answers };
@@ -56,7 +53,7 @@ export async function runTroubles(
   }
 }
 
-/** No trouble: some sales are taken meanwhile, however busy the machine is. */
+/** No trouble: waits until some sales succeeded, however busy the machine is. */
 export async function someSales(_random: Random, { creates }: Till): Promise<void> {
   for (const before = soldOf(creates); soldOf(creates) < before + SOME_SALES; ) await pause(ROUND_MS);
 }

@@ -1,4 +1,4 @@
-/** kill -9 in the middle of an upgrade, and of the copy `<file>.before-<version>` that it makes first (`docs/protocol.md` §3.4, C14). */
+/** kill -9 during an upgrade, and during its copy `<file>.before-<version>` (`docs/protocol.md` §3.4, C14). */
 import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -60,7 +60,7 @@ describe('kill -9 during an upgrade', { concurrent: true, timeout: LIMIT_MS }, (
   });
 });
 
-/** Sales on this build, a kill in the middle of them, then one upgrade after the other that is killed, and one that is not. */
+/** Sales on this build and a kill, then upgrades that are killed, then one that is not. */
 async function upgradeUnderKills(name: string, points: string[]): Promise<void> {
   const stand = await startStand();
   const kept = `${stand.data_dir}-kept`;
@@ -73,7 +73,7 @@ async function upgradeUnderKills(name: string, points: string[]): Promise<void> 
     for (const [kill, point] of points.entries()) {
       await killUpgrade(stand, point, kill);
       const after = contentOf(stand.database);
-      // A kill from outside may come late, when the upgraded server has gone on with its work already.
+      // A kill from outside may hit after the upgrade, when the server already works.
       if (point !== OUTSIDE)
         expect(after.version, point).toBe(point === 'migration.committed' ? NEWER_VERSION : NEWER_VERSION - 1);
       if (point !== OUTSIDE || after.version < NEWER_VERSION) expect(after.links, point).toEqual(before.links);
@@ -82,7 +82,7 @@ async function upgradeUnderKills(name: string, points: string[]): Promise<void> 
         after.version === NEWER_VERSION ? [...before.tables, 'crash_filler'].sort() : before.tables,
       );
       expectWholeCopy(stand.database, before);
-      // An upgrade that came through is complete; the next kill needs the old file again, as a restored backup would be.
+      // A committed upgrade is complete; the next kill needs the old file again, as from a backup.
       if (after.version === NEWER_VERSION) keepFolder(kept, stand.data_dir);
     }
     expect(await stand.start(undefined, build)).not.toBeNull();
@@ -98,7 +98,7 @@ async function upgradeUnderKills(name: string, points: string[]): Promise<void> 
   }
 }
 
-/** Paid, declined, open and unanswered sales, and a log that was not written back to the file. */
+/** Paid, declined, open and unanswered sales, and a log that is not yet written back to the file. */
 async function sellAndDie(stand: Stand, till: Till): Promise<void> {
   const child = await stand.start('create.answer_read:9');
   if (child === null) throw new Error('the server died at its start');
@@ -109,7 +109,7 @@ async function sellAndDie(stand: Stand, till: Till): Promise<void> {
   await child.gone;
 }
 
-/** `outside`: no point, the parent kills when the copy or the migration is seen at work. */
+/** `outside` is no failpoint: the parent kills when it sees the copy or the migration in progress. */
 async function killUpgrade(stand: Stand, point: string, kill: number): Promise<void> {
   if (point !== OUTSIDE) {
     expect(await stand.start(point, build), point).toBeNull();
@@ -129,11 +129,9 @@ interface Content {
   version: number;
   tables: string[];
   links: unknown[];
-  /** What never changes about a link. */
   ids: unknown[];
 }
 
-/** What the file holds, without what a migration adds to it. */
 function contentOf(path: string): Content {
   return readFile(path, (database) => {
     expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
@@ -150,7 +148,7 @@ function contentOf(path: string): Content {
   });
 }
 
-/** The copy under its real name is either not there yet, or the whole old database. */
+/** The copy has its final name only when it is complete. */
 function expectWholeCopy(path: string, before: Content): void {
   const copy = `${path}.before-${NEWER_VERSION}`;
   if (existsSync(copy)) expect(contentOf(copy)).toEqual(before);

@@ -1,16 +1,16 @@
-/** Reads where the commits of an SQLite write-ahead log end, by the file format alone (sqlite.org/fileformat2.html, §4). */
+/** Finds the end of the commits in an SQLite write-ahead log, by the file format (sqlite.org/fileformat2.html, §4). */
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 
 export interface LogEnd {
-  /** Changes when the log begins again from its start, after its pages were written back. */
+  /** Changes when the log restarts from its beginning, after its pages were written back. */
   salts: string;
-  /** Bytes up to the end of the last frame that ends a commit; 0 for an empty log. */
+  /** Bytes up to the end of the last commit frame; 0 for an empty log. */
   bytes: number;
 }
 
-/** Frames of an earlier round of the log carry other salts and don't count. Checksums are SQLite's own business. */
+/** Frames of an earlier round have other salts and do not count. Checksums are not verified. */
 export function endOfCommits(log: Buffer): LogEnd {
   if (log.length < HEADER_BYTES) return { salts: '', bytes: 0 };
   const page_bytes = log.readUInt32BE(8);

@@ -1,10 +1,10 @@
-/** Rows on a PostgreSQL server: each data directory has a database of its own there. */
+/** Rows on a PostgreSQL server: each data directory has its own database. */
 import { createHash } from 'node:crypto';
 import { Client, types } from 'pg';
 import { openStore } from '../store/postgres/kit.ts';
 import type { Keeping } from './keeping.ts';
 
-/** @param server URL of any database of it, with a user who may make others. */
+/** @param server URL of any of its databases, with a user who may create others. */
 export function onServer(server: string): Keeping {
   const urlOf = (data_dir: string): string => Object.assign(new URL(server), { pathname: nameOf(data_dir) }).href;
   return {
@@ -14,11 +14,11 @@ export function onServer(server: string): Keeping {
         const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
         if (rowCount === 0) await client.query(`CREATE DATABASE ${name}`);
       });
-      // A machine that is busy with other tests may take longer over a connection than a till would wait.
+      // On a machine busy with other tests, a connection may take longer than a till waits.
       return { PUENTE_POSTGRES_URL: urlOf(data_dir), PUENTE_POSTGRES_CONNECT_TIMEOUT_MS: '15000' };
     },
     read: <Row>(data_dir: string, sql: string) =>
-      withClient(urlOf(data_dir), async (client) => (await client.query(sql)).rows as Row[]), // the caller names them
+      withClient(urlOf(data_dir), async (client) => (await client.query(sql)).rows as Row[]), // the caller names their type
     integrity: (data_dir) => withClient(urlOf(data_dir), integrityOf),
     release: (data_dir) =>
       withClient(urlOf(data_dir), async (client) => {
@@ -50,7 +50,7 @@ async function withClient<Found>(url: string, work: (client: Client) => Promise<
   }
 }
 
-/** Every row of every table, and that each B-tree finds all of them. */
+/** Checks every row of every table, and that each B-tree index finds all rows. */
 const DAMAGES = [
   `SELECT c.relname || ': ' || found.msg AS damage FROM pg_class c, LATERAL verify_heapam(c.oid) AS found
    WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace`,

@@ -1,4 +1,4 @@
-/** A primary server and a standby that it waits for at each commit; both are reached by one address that leads to one of them. */
+/** A primary server with a synchronous standby, behind one address that leads to either of them. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,11 +8,10 @@ import { type Server, startServer } from '../store/postgres/server.ts';
 import { startRelay } from './relay.ts';
 
 export interface Pair {
-  /** Any database of it, by the address. */
   url: string;
-  /** The primary waits for it no longer, and whatever is written from now on does not reach it. */
+  /** The primary stops waiting for the standby, which receives no later write. */
   fallBehind(): Promise<void>;
-  /** The primary is killed, the standby takes its place, and the address leads there. */
+  /** Kills the primary, promotes the standby, and points the address to it. */
   failOver(): Promise<void>;
   remove(): Promise<void>;
 }
@@ -45,7 +44,7 @@ export async function startPair(): Promise<Pair> {
   };
 }
 
-/** A copy of the whole folder, made while nothing writes there, that goes on with whatever comes by the stream. */
+/** Copies the folder of the stopped primary, and starts a standby on it that follows by `stream`. */
 async function follow(primary: Server, url: string, stream: string): Promise<Server> {
   await primary.stop();
   const copy = mkdtempSync(join(tmpdir(), 'puente-postgres-'));

@@ -1,4 +1,4 @@
-/** One PostgreSQL server for all files of the project of that name, started when one of them is run. */
+/** One PostgreSQL server for all files of the project of that name. */
 import type { TestProject } from 'vitest/node';
 import { startServerProcess } from '../store/postgres/server-process.ts';
 

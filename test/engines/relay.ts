@@ -1,30 +1,28 @@
-/** An address that leads to a PostgreSQL server, as a virtual one or a proxy's does: led elsewhere, cut, or stalled in the middle of work. */
+/** An address in front of a PostgreSQL server, like a virtual address or a proxy: redirected, cut or stalled. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface Relay {
-  /** The same database by this address. */
   urlFor(direct: string): string;
-  /** From now on it leads there; whoever is connected is cut. */
+  /** Points the address to another port, and ends every connection. */
   leadTo(port: number): void;
-  /** Ends every connection. */
   cut(): void;
-  /** Nothing passes any more, either way, and nobody is told. @returns lets it pass again. */
+  /** Stops all traffic without closing a connection. @returns resumes it. */
   stall(): () => void;
   /**
-   * The server commits a write of a sale, and whoever asked for it never hears of it: the answer is kept back and the
-   * connection cut. @param skip so many such writes pass before. @returns when it has happened.
+   * Commits a write of a sale, drops the answer and ends the connection. @param skip answers so many such writes
+   * before. @returns when it has happened.
    */
   swallowCommit(skip: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A statement that is prepared for later: its name, and its text. */
+/** The message that prepares a statement: its name and its text. */
 const PREPARED = /P[\s\S]{4}([0-9a-f]{32})\0([^\0]*)\0/g;
 const OF_SALES = /\b(?:INSERT INTO|UPDATE) links\b/;
-/** What the server says when nothing is open any more. */
+/** The message ReadyForQuery, outside of a transaction. */
 const READY = 'Z\0\0\0\x05I';
 
-/** One connection: whether a sale is being written on it, and whether that may be answered. */
+/** One connection: whether it writes a sale now, and whether that write may be answered. */
 interface Line {
   writes: boolean;
   is_passed: boolean;
@@ -35,10 +33,8 @@ interface Pending {
   happened(): void;
 }
 
-/** @param port of the server on this machine. */
 export async function startRelay(port: number): Promise<Relay> {
   const sockets = new Set<Socket>();
-  /** Of prepared statements that write sales. */
   const names = new Set<string>();
   const state = { port, is_stalled: false, pending: null as Pending | null };
   const server = createServer((incoming) => {
@@ -65,7 +61,7 @@ export async function startRelay(port: number): Promise<Relay> {
     outgoing.on('data', passing(state, line, incoming));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const own = (server.address() as AddressInfo).port; // a TCP server that listens has one
+  const own = (server.address() as AddressInfo).port; // a listening TCP server has one
   const cut = (): void => {
     for (const socket of sockets) socket.destroy();
   };
@@ -96,7 +92,7 @@ export async function startRelay(port: number): Promise<Relay> {
   };
 }
 
-/** Hands on what the server says, but for what is to be swallowed. */
+/** Forwards the server's messages, except for an answer to be dropped. */
 function passing(state: { pending: Pending | null }, line: Line, incoming: Socket): (bytes: Buffer) => void {
   let happened: (() => void) | null = null;
   return (bytes) => {

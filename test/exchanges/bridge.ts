@@ -1,5 +1,4 @@
-/** Plays golden exchanges through the whole of Puente, between a till and an upstream that knows its lines by heart. */
-
+/** Plays golden exchanges through the whole of Puente, between a till and a scripted upstream. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,25 +19,24 @@ import { make, NOTICE_SECRET, namesOf, type Stand, settle } from './preparation.
 import { recording } from './recording.ts';
 import { type Scene, type ScriptedUpstream, startUpstream } from './upstream.ts';
 
-/** Merchants of the tests count up from here, one for each exchange, so that no exchange can disturb another. */
+/** The first merchant id; each exchange has its own merchant, so that none disturbs another. */
 const FIRST_MERCHANT = 700_200_001;
-/** Long after every test: only what an exchange says is read. */
+/** Longer than every test: Puente reads an order only because of the exchange. */
 const NEVER_MS = '3600000';
-/** So many times faster than elsewhere the pauses before another try pass: forty exchanges wait for one of a second and more. */
+/** Divides the pauses before retries: forty exchanges wait for one of a second or more. */
 const HASTE = 16;
 
 export interface Bridge {
   /**
-   * @returns rows of the tables that fired, without those of the preparation.
-   * @throws an assertion of vitest where Puente does something else than the file.
+   * @returns the table rows that fired, without those of the preparation.
+   * @throws an assertion of vitest where Puente differs from the file.
    */
   play(exchange: Exchange): Promise<Set<string>>;
-  /** Merchants that were notified more often than their exchanges say. */
+  /** Merchants with more notices than their exchanges name. */
   surplus(): string[];
   close(): Promise<void>;
 }
 
-/** Puente with its own data directory, the upstream, and the receiver of all merchants' notices. */
 export async function startBridge(tables: Tables): Promise<Bridge> {
   const upstream = await startUpstream();
   const receiver = await startReceiver();
@@ -82,7 +80,7 @@ interface World extends Stand {
   upstream: ScriptedUpstream;
   receiver: Receiver;
   merchants: number;
-  /** How many notices each merchant is to have got in the end, those of the preparation among them. */
+  /** How many notices each merchant is to have at the end, with those of the preparation. */
   told: Map<string, number>;
 }
 
@@ -117,7 +115,7 @@ async function play(world: World, exchange: Exchange, begin: () => void): Promis
     now: new Date().toISOString(),
   };
   const scene = world.upstream.open({ merchant, site: exchange.merchant.site, token: tokenOf(merchant), names });
-  // Every QR sale tells of its birth, which most of its exchanges are not about.
+  // Every QR create causes notices, which most exchanges are not about.
   const watched = exchange.told !== null || exchange.operation.startsWith('point.');
   await settle(world.app, exchange, merchant, watched ? notices : null);
   for (const [index, given] of exchange.given.entries()) await make(world, given, scene, index + 1);
@@ -135,7 +133,7 @@ async function play(world: World, exchange: Exchange, begin: () => void): Promis
   await listen(world, exchange, scene, before);
   await scene.finished();
   expect(scene.problems).toEqual([]);
-  // A derived reference is made of the intent's id, so that support can find one by the other.
+  // A derived reference contains the intent's id, so that support can find either by the other.
   if (names.reference?.startsWith('pnt') && names.intent) expect(names.reference).toBe(derivedReference(names.intent));
 }
 
@@ -146,7 +144,7 @@ async function ask({ app }: World, { legacy_request, legacy_answer }: Exchange, 
   const body = fill(legacy_request.text ?? legacy_request.body, names);
   const answer = await call(app.public_url + path, {
     method: legacy_request.method,
-    // A token in the query is the only one (`docs/field-notes.md` QR finding 13).
+    // A token in the query is the only token (`docs/field-notes.md` QR finding 13).
     token: legacy_request.query?.access_token === undefined ? tokenOf(scene.merchant) : null,
     ...(body === undefined ? {} : { body }),
     ...(legacy_request.headers === undefined ? {} : { headers: fill(legacy_request.headers, names) }),
@@ -159,7 +157,7 @@ async function ask({ app }: World, { legacy_request, legacy_answer }: Exchange, 
   expect(answer.headers).toMatchObject(fill(legacy_answer.headers ?? {}, names));
 }
 
-/** Numbers that no answer has given yet, such as the merchant order of a sale that was just opened. */
+/** Numbers that are in no answer yet, such as the merchant order of a new sale. */
 function nameWhatIsNew({ ledger }: World, exchange: Exchange, { merchant, names }: Scene): void {
   const [opened] = ledger.links(merchant).slice(exchange.given.length);
   if (!opened) return;
@@ -169,18 +167,16 @@ function nameWhatIsNew({ ledger }: World, exchange: Exchange, { merchant, names 
   }
 }
 
-/** Tells Puente that something became of the order. */
 async function announce({ app }: World, exchange: Exchange, { merchant, names }: Scene): Promise<void> {
   const type = exchange.operation.startsWith('point.') ? 'point' : 'qr';
   const { event: action = '' } = exchange;
   await sendHook(app, { merchant, order_id: names['order id'] ?? '', reference: names.reference, action, type });
 }
 
-/** @param before how many notices had come before the exchange. */
 async function listen(world: World, { told }: Exchange, { merchant, names }: Scene, before: number): Promise<void> {
   const { receiver, ledger } = world;
   for (const notice of told ?? []) {
-    // Each notice goes by itself, so those of one change come in any order.
+    // Notices of one change are sent independently, in any order.
     const topic = notice.query.topic ?? notice.query.type;
     const own = (): Delivery | undefined =>
       heardBy(receiver, merchant)
@@ -201,7 +197,7 @@ async function listen(world: World, { told }: Exchange, { merchant, names }: Sce
   }
 }
 
-/** The number of a payment is known once it was made. */
+/** A payment's number exists only after the payment. */
 function nameWhatIsPaid(rows: ReturnType<World['ledger']['links']>, names: Names): void {
   const payment = rows.at(-1)?.payment_id ?? null;
   if (payment !== null) names.payment ??= payment;
@@ -211,7 +207,7 @@ function heardBy({ received }: Receiver, merchant: string): Delivery[] {
   return received.filter((one) => one.path.split('/')[2] === merchant);
 }
 
-/** `docs/field-notes.md` Point finding 3: the id in its own case, the request id, and the time. */
+/** `docs/field-notes.md` Point finding 3: the id as written, the request id, and the time. */
 function signatureOf({ headers, query }: Delivery): string {
   const ts = /^ts=(\d+)/.exec(String(headers['x-signature']))?.[1];
   const manifest = `id:${query.get('data.id')};request-id:${headers['x-request-id']};ts:${ts};`;

@@ -1,4 +1,4 @@
-/** Where the engine begins with an exchange: the links that stand before it, and the translation of its request. */
+/** Prepares the engine for an exchange: the links that exist before it, and the translation of its request. */
 import { parseJson, stringifyJson } from '../../src/contract/json.ts';
 import type { MappingContext, Operation, Tables, Translated } from '../../src/mapping/tables.ts';
 import type { News } from '../../src/proxy/notices/request.ts';
@@ -10,7 +10,6 @@ import type { Exchange, Given, GivenSale, Step } from './kit.ts';
 import { apply, type CreateBody, hold, holdSale, type Judge, MERCHANT, newLink } from './link.ts';
 import { fill, type Names } from './placeholders.ts';
 
-/** Stories that make a QR sale. */
 export const QR_CREATES = new Set([
   'create_preference',
   'create_store_order',
@@ -22,12 +21,10 @@ export interface Run extends Judge {
   operation: Operation;
   exchange: Exchange;
   names: Names;
-  /** The link that the exchange is about: the last one given, or the new one. */
+  /** The link that the exchange is about: the last given one, or the new one. */
   link: Link;
-  /** All that stood before. */
   given: Link[];
   context: MappingContext;
-  /** Notices of what the exchange itself changed. */
   told: News[];
 }
 
@@ -78,7 +75,7 @@ function namesOf(link: Link): Names {
   };
 }
 
-/** An intent or a sale as the whole app would have it by now. */
+/** The link of a given intent or sale, as the whole app stores it. */
 function giveLink(run: Run, given: Given, number: number): Link {
   const link = newLink(number);
   const facts = { order_id: link.order_id ?? '', merchant: MERCHANT, reference: link.reference_sent };
@@ -97,7 +94,6 @@ function giveLink(run: Run, given: Given, number: number): Link {
   return link;
 }
 
-/** The order that Puente asks for when a till makes this sale. */
 function askedBy(run: Run, sale: GivenSale['sale'], link: Link): AskedOrder {
   const path = fill(sale.path, run.names);
   const operation = run.tables.operations.find((one) => one.method === sale.method && fits(one.path, path));
@@ -114,10 +110,10 @@ function askedBy(run: Run, sale: GivenSale['sale'], link: Link): AskedOrder {
     ...saleRequestContext(run, operation, till),
     reference: link.reference_sent,
   });
-  return value.body as AskedOrder; // the table's target schema has been checked
+  return value.body as AskedOrder; // its target schema was checked
 }
 
-/** What the create story of QR sales tells the request table (`proxy/qr/create.ts`). */
+/** The context that QR creates pass to the request table (`proxy/qr/create.ts`). */
 function saleRequestContext(
   { tables, exchange, rules }: Run,
   { story, method }: Operation,
@@ -133,12 +129,12 @@ function saleRequestContext(
   };
 }
 
-/** @param step whose reference is asked for: one of ours, or the client's own. */
+/** @param step contains the reference: one that Puente derived, or the client's. */
 export function translate(run: Run, step: Step | null): Translated {
   const { exchange, operation, names, link } = run;
   const { legacy_request } = exchange;
   const path = pathValues(operation.path, fill(legacy_request.path, names));
-  const body = bodyOf(run) as CreateBody & Record<string, unknown>; // only looked at
+  const body = bodyOf(run) as CreateBody & Record<string, unknown>; // only read
   const said = QR_CREATES.has(operation.story) ? referenceOf(body ?? {}) : body?.additional_info?.external_reference;
   const isOurs = step === null || asksReference(step) || typeof said !== 'string' || !fitsUpstream(said);
   if (operation.story === 'create_intent' && body !== undefined) hold(link, path.device_id ?? '', body);
@@ -152,7 +148,7 @@ export function translate(run: Run, step: Step | null): Translated {
     ...(exchange.merchant.cancel_on_terminal ? { cancelable_status: 'at_terminal' } : {}),
   });
   if (QR_CREATES.has(operation.story)) {
-    const asked = translated.value.body as AskedOrder; // as above
+    const asked = translated.value.body as AskedOrder; // its target schema was checked
     holdSale(link, body, asked, run.rules.exponent);
   }
   return translated;
@@ -170,7 +166,7 @@ function exact(body: unknown): unknown {
   return parseJson(stringifyJson(body));
 }
 
-/** The external id in the path, or the one that the lookup of the internal number answers. */
+/** The external id in the path, or in the answer to the lookup of the internal number. */
 function tillOf({ exchange }: Run, path: Record<string, string>): string {
   if (path.external_pos_id !== undefined) return path.external_pos_id;
   const found = exchange.upstream.find((step) => step.request.path.startsWith('/pos/'))?.answer?.body;

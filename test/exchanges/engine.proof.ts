@@ -1,4 +1,4 @@
-/** The golden exchanges by the engine alone, for the proofs of the mapping engine; `exchanges.test.ts` plays them whole as well. */
+/** The golden exchanges by the engine alone, for the proofs of the mapping engine. */
 import { join } from 'node:path';
 import { it } from 'vitest';
 import { loadTables } from '../../src/mapping/load.ts';

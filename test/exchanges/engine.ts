@@ -1,4 +1,4 @@
-/** Runs a golden exchange through the tables and the pure decisions alone: no door, no store, no network. */
+/** Runs a golden exchange through the tables and pure decisions only: no door, no store, no network. */
 import { expect } from 'vitest';
 import { stringifyJson } from '../../src/contract/json.ts';
 import { errorBody, type Family, legacyError } from '../../src/contract/legacy-errors.ts';
@@ -21,25 +21,25 @@ import { recording } from './recording.ts';
 
 const NOTICE_SECRET = 'notice-secret-of-the-engine';
 
-/** Rows that fired: those the till sees the work of, and those of errors that the story answers in its own way. */
+/** Rows that fired: those whose result the till sees, and rows of errors that the story answers otherwise. */
 export interface Fired {
   seen: string[];
   unseen: string[];
 }
 
 /**
- * Requests, errors and answers; the searches and refunds of payments and merchant orders are put together by their
- * stories from more than one source, and are shown by the whole app alone.
- * @throws an assertion of vitest where the tables say something else than the file.
+ * Stories build searches and refunds of payments and merchant orders from several sources: only the whole app covers
+ * these.
+ * @throws an assertion of vitest where the tables differ from the file.
  */
 export function runEngine(tables: Tables, exchange: Exchange): Fired {
   const fired: Fired = { seen: [], unseen: [] };
   const operation = tables.operations.find((one) => one.name === exchange.operation);
   if (!operation) throw new Error(`${exchange.title}: mappings/operations.yaml has no such operation`);
-  // Errors are distinguished by hand: only the file knows whether the till sees them.
+  // Rows of errors are sorted by hand: only the file shows whether the till sees them.
   const watched = { ...recording(tables, (row) => fired.seen.push(row)), error: tables.error };
   const run = prepare(watched, operation, exchange);
-  // The creates of sales that stand before are no part of what is shown.
+  // The creates of given sales do not count.
   if (exchange.given.some(isSale)) fired.seen = [];
   const own = exchange.upstream.filter((step) => isOwn(operation, step, run.names));
   if (TRANSLATED.has(operation.family)) {
@@ -56,10 +56,10 @@ export function runEngine(tables: Tables, exchange: Exchange): Fired {
   return fired;
 }
 
-/** Families whose stories hand the till's request to one table, and one order to another. */
+/** Families whose stories translate the till's request by one table and the order by another. */
 const TRANSLATED = new Set<Family>(['point', 'qr_v1', 'qr']);
 
-/** True for the upstream call that the operation's request table makes; reads that a story adds are its own business. */
+/** True for the upstream call of the operation's request table; a story's additional reads do not count. */
 function isOwn(operation: Operation, step: Step, names: Names): boolean {
   if (operation.upstream === null || operation.request === null || step.to === 'legacy') return false;
   const { method, path } = upstreamRoutes[operation.upstream];
@@ -67,13 +67,13 @@ function isOwn(operation: Operation, step: Step, names: Names): boolean {
   return step.request.method === method && fill(step.request.path, names) === wanted;
 }
 
-/** Stories that always translate before anything else, so that nothing upstream means a refusal by the tables. */
+/** Stories that translate first, so that an exchange without an upstream call is a refusal by the tables. */
 const TRANSLATING = new Set(['create_intent', 'list_devices', 'change_mode']);
 
 function isRefusedByTables({ operation, exchange }: Run): boolean {
   const { upstream, legacy_request, legacy_answer } = exchange;
   const silent = upstream.length === 0 && legacy_answer.status >= 400 && legacy_request.text === undefined;
-  // A number in the path is looked up before any table is asked.
+  // A number in the path is looked up before any table is used.
   const names_till = operation.path.includes(':external_pos_id');
   return silent && (TRANSLATING.has(operation.story) || (QR_CREATES.has(operation.story) && names_till));
 }
@@ -98,7 +98,7 @@ function checkRefusal(run: Run): void {
     if (!(error instanceof PuenteError) || error.code !== 'refused') throw error;
     ({ facts } = error);
   }
-  // The story of a QR sale looks at the path and its owner first, and refuses without asking a table.
+  // A QR create checks the path and its owner first, and refuses without a table.
   if (facts === null && QR_CREATES.has(run.operation.story)) return;
   if (facts === null) throw new Error('the tables refuse nothing here');
   const { family } = run.operation;
@@ -149,11 +149,10 @@ function intentContext(run: Run): MappingContext {
   };
 }
 
-/** What the stories of QR sales tell their answer tables. */
 function qrContext({ tables, exchange, link }: Run): MappingContext {
   const settings = { merchants: { voucher: 'refuse' } };
   const merchant = { id: link.merchant_id, site: exchange.merchant.site, settings: {} };
-  // They ask for the site's row, the merchant's settings and the vault alone.
+  // `saleContext` uses the site's row, the merchant's settings and the vault only.
   return saleContext(
     { tables, settings, vault: VAULT } as unknown as Ports,
     { merchant } as unknown as LegacyCall,
@@ -176,12 +175,12 @@ function eventsOf({ operation, given }: Run): MappingContext {
   return { events: events.sort((one, other) => other.created_on - one.created_on) };
 }
 
-/** Of an intent: how it is announced first, and by which topics; the other dialect leaves the payment out (LIM-60). */
+/** Of an intent: its first notice and its topics; the other dialect omits the payment (LIM-60). */
 function checkNotices(run: Run, told: WrittenNotice[]): void {
   const { exchange, names, link } = run;
   const [notice] = told;
   if (notice === undefined) return;
-  // The answer has moved the link already; it is moved again from where it stood before, as the merchant sees it.
+  // The answer has changed the link already; the changes are applied again, from the state that the merchant knew.
   const before: Link = { ...link, order: null, order_version: null, legacy_state: 'OPEN' };
   const due = apply(run, before, fill(exchange.upstream.at(-1)?.answer?.body, names));
   const [first] = due;
@@ -199,7 +198,7 @@ function checkNotices(run: Run, told: WrittenNotice[]): void {
   expect([...new URL(request.url).searchParams]).toEqual(Object.entries(fill(notice.query, names)));
 }
 
-/** Of a QR sale: what its life is announced as, and in which order; the words are the sender's. */
+/** Of a QR sale: the topics of its notices and their order; the sender writes their text. */
 function checkTopics(run: Run, told: WrittenNotice[]): void {
   const { exchange, names, link } = run;
   const born = {

@@ -1,4 +1,4 @@
-/** The golden exchanges: each by the engine alone, then through the whole app; and what all of them together cover. */
+/** The golden exchanges: each by the engine alone, then through the whole app; and what they cover together. */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Family } from '../../src/contract/legacy-errors.ts';
@@ -41,7 +41,7 @@ describe('the engine alone', () => {
   }
 });
 
-// One app for each operation: the retry budget is the process's, and one operation's failures would eat up the next one's.
+// One app for each operation, because the retry budget belongs to the process.
 for (const [operation, own] of Map.groupBy(exchanges, (one) => one.operation)) {
   describe(`the whole app, ${operation}`, () => {
     let bridge: Bridge;
@@ -65,7 +65,7 @@ for (const [operation, own] of Map.groupBy(exchanges, (one) => one.operation)) {
 describe('together they cover', () => {
   it.each(tables.operations)('$name: success, refusal, and every documented error', (operation) => {
     const own = exchanges.filter((one) => one.operation === operation.name);
-    // What orders can't do is always refused, such as a refund on the terminal (LIM-03).
+    // Operations that orders do not support are always refused, such as a refund on the terminal (LIM-03).
     const refuses = operation.upstream === null && operation.answer === null;
     const success = refuses || own.some((one) => one.legacy_answer.status < 300);
     const refusal = own.some((one) => one.legacy_answer.status >= 400 && one.upstream.every(changesNothing));
@@ -78,7 +78,7 @@ describe('together they cover', () => {
     expect(missing).toEqual([]);
   });
 
-  // Payments, merchant orders and the events list are put together by their stories, and so is what became of a QR sale.
+  // Stories build payments, merchant orders, the events list, and the outcome of a QR sale from several sources.
   it.each([
     ['point', rowsOf('point', ['fields', 'states', 'errors']).filter((id) => !id.startsWith('point.events.answer#'))],
     ['qr_v1', rowsOf('qr_v1', ['fields', 'errors'])],
@@ -108,14 +108,13 @@ describe('together they cover', () => {
 
   it('every row by the whole app, but for errors that a story answers in its own way, which the files name', () => {
     const seen = new Set([...played.values()].flatMap((rows) => [...rows]));
-    // A story may do the same as a row without asking for it: the engine has compared the row with what the app did.
+    // A story may do the same as a row without the table: the engine has compared both.
     const same = new Set([...played.keys()].flatMap((one) => fired.get(one)?.seen ?? []));
     const named = new Set([...fired.values()].flatMap((one) => one.unseen));
     expect(rowIds(tables).filter((id) => !seen.has(id) && !same.has(id) && !named.has(id))).toEqual([]);
   });
 });
 
-/** Rows of one family's tables, of these kinds. */
 function rowsOf(family: Family, kinds: readonly ('fields' | 'states' | 'errors')[]): string[] {
   const { tables: fields, states, errors } = tables.documents;
   const all = { fields, states, errors };
@@ -128,7 +127,6 @@ function isCarriedAsItCame(one: Exchange, step: Exchange['upstream'][number]): b
   return isCarried(step) && !one.operation.endsWith('.search') && step.request.path === one.legacy_request.path;
 }
 
-/** `GET /v1/orders/:` for any id. */
 function routeOf({ to, request }: Exchange['upstream'][number]): string {
   const path = request.path.replaceAll(/\/(?:\d{6,}|<[a-z ]+>)/g, '/:');
   return `${to === 'legacy' ? 'legacy ' : ''}${request.method} ${path}`;

@@ -1,4 +1,4 @@
-/** `puente explain` of every golden request: what it tells is what Puente does. */
+/** `puente explain` of every golden request: the explanation is what Puente does. */
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { upstreamRoutes } from '../../src/contract/upstream.ts';
@@ -41,7 +41,7 @@ describe.each(translated.map((one) => [one.name, one] as const))('%s', (name, op
     expect(JSON.stringify(told.upstream?.body)).toBe(JSON.stringify(standIns(told, step.request.body)));
   });
 
-  // What became of an intent only a live call knows.
+  // The outcome of an intent is known to a live call only.
   const stateless = own.filter((one) => operation.kind !== 'intents' || one.given.length === 0);
   const refused = stateless.filter((one) => one.upstream.length === 0 && one.legacy_answer.status >= 400);
   it.runIf(refused.length > 0).each(refused.map((one) => [one.title, one] as const))('%s', (_title, exchange) => {
@@ -52,7 +52,7 @@ describe.each(translated.map((one) => [one.name, one] as const))('%s', (name, op
   });
 });
 
-/** Only a live call knows whose token it is, and which points of sale there are: a note says so. */
+/** Only a live call finds the owner of the token and the points of sale: a note says so. */
 const ABOUT_THE_PATH = new Set([
   'Collector ID and Caller ID must be the same',
   'collector_id is not a number',
@@ -77,7 +77,7 @@ function explainOf(exchange: Exchange, step: Step | null): Explanation {
   });
 }
 
-/** The golden body with what stands in for values that only a live call knows. */
+/** The golden body with the stand-ins for values that only a live call has. */
 function standIns({ assumed }: Explanation, body: unknown): unknown {
   const { reference = '', external_pos_id, transaction_id } = assumed;
   const filled = fill(body, { ...names, reference, 'new reference': reference }) as Filled | undefined;
@@ -92,7 +92,7 @@ interface Filled {
   transactions?: { id: string }[] | object;
 }
 
-/** Only the order says that a part is all that is left. */
+/** Only the order shows that a partial refund is all that is left. */
 function isWholeByAmount({ name }: Operation, { legacy_request }: Exchange, { request }: Step): boolean {
   const { amount } = (legacy_request.body ?? {}) as { amount?: unknown }; // of a refund
   return name === 'payments.create_refund' && amount !== undefined && request.body === undefined;
@@ -107,7 +107,7 @@ function firstOwn({ upstream }: Operation, exchange: Exchange): Step | undefined
   );
 }
 
-/** A body that is no JSON object is the door's to refuse. */
+/** The door refuses a body that is no JSON object. */
 function isReadable({ legacy_request }: Exchange): boolean {
   const { text } = legacy_request;
   if (text === undefined) return true;

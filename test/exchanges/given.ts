@@ -1,8 +1,8 @@
-/** The orders behind intents and QR sales that stand before an exchange begins. */
+/** The orders behind intents and QR sales that exist before an exchange begins. */
 import { decimalText } from '../../src/mapping/values.ts';
 import type { Given, GivenIntent, GivenSale } from './kit.ts';
 
-/** When the orders of the golden files were made, if nothing else is said: long over, so nothing of them still waits. */
+/** Creation time of the orders unless a file says otherwise: so long ago that nothing of them is pending. */
 export const MADE_AT = '2026-01-31T17:10:37.402Z';
 const ENDED_AT = '2026-01-31T17:11:37.402Z';
 
@@ -12,7 +12,7 @@ export interface OrderFacts {
   reference: string;
 }
 
-/** What Puente asks for, as far as the order says it again. */
+/** The fields of Puente's create that the order repeats. */
 export interface AskedOrder {
   external_reference: string;
   total_amount?: string;
@@ -24,7 +24,6 @@ export function isSale(given: Given): given is GivenSale {
   return 'sale' in given;
 }
 
-/** A created order of an intent as the service answers it, and what became of it where the exchange says so. */
 export function orderOf(given: GivenIntent, facts: OrderFacts): Record<string, unknown> {
   return {
     id: facts.order_id,
@@ -37,7 +36,7 @@ export function orderOf(given: GivenIntent, facts: OrderFacts): Record<string, u
   };
 }
 
-/** The same for a QR sale: the order repeats what was asked for, and codes of its own carry a text to render. */
+/** The same for a QR sale: the order repeats the create, and dynamic and hybrid codes have a text to render. */
 export function qrOrderOf(given: GivenSale, facts: OrderFacts, asked: AskedOrder): Record<string, unknown> {
   const { total_amount, config, transactions } = asked;
   const payments = (transactions?.payments ?? []).map(({ amount }) => ({
@@ -66,17 +65,15 @@ const created = {
   last_updated_date: MADE_AT,
 };
 
-/** An order at its end. */
 export function ended(order: Record<string, unknown>, given: Given): Record<string, unknown> {
   return { ...order, last_updated_date: ENDED_AT, ...given.ends };
 }
 
-/** The n-th order id of a run: the form is the service's, the number is ours. */
+/** The n-th order id of a run, in upstream's form. */
 export function orderId(count: number): string {
   return `ORD01KG9Z8Q7X4V2${String(count).padStart(13, '0')}`;
 }
 
-/** The payment transaction of an order has the same number. */
 function paymentOf({ order_id }: OrderFacts): string {
   return `PAY${order_id.slice('ORD'.length)}`;
 }

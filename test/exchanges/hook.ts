@@ -10,12 +10,10 @@ export interface Hook {
   merchant: string;
   order_id: string;
   reference: string | undefined;
-  /** e.g. `order.processed`. */
   action: string;
   type: 'point' | 'qr';
 }
 
-/** Sends it to Puente's door, which keeps it before it answers. */
 export async function sendHook(
   { public_url }: App,
   { merchant, order_id, reference, action, type }: Hook,

@@ -1,11 +1,11 @@
-/** Reads the golden exchanges: `test/exchanges/<operation>/<case>.yaml`, each one exchange or a table of cases of one. */
+/** Reads the golden exchanges: `test/exchanges/<operation>/<case>.yaml`, each one exchange or a table of cases. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
 const names = z.record(z.string(), z.string());
-/** `text` is a body as it is; neither `text` nor `body` is no body at all. */
+/** `text` is a raw body; without `text` and `body` there is no body. */
 const answer = z.strictObject({
   status: z.int(),
   headers: names.optional(),
@@ -13,10 +13,10 @@ const answer = z.strictObject({
   text: z.string().optional(),
 });
 
-/** One call that Puente makes; `to: legacy` is one to the legacy API: proxied untouched, or a search of Puente's own. */
+/** A call that Puente makes; `to: legacy` is one to the legacy API: proxied unchanged, or a search of Puente's own. */
 const step = z.strictObject({
   to: z.literal('legacy').optional(),
-  /** Asked at the same time as the step before it, so that either may come first. */
+  /** Made in parallel with the step before it, so that either may come first. */
   beside: z.boolean().optional(),
   request: z.strictObject({
     method: z.string(),
@@ -25,13 +25,13 @@ const step = z.strictObject({
     headers: names.optional(),
     body: z.unknown().optional(),
   }),
-  /** May be left to the cases of a table. */
+  /** Optional in a table, whose cases then have it. */
   answer: answer.optional(),
 });
 
 const anyObject = z.record(z.string(), z.unknown());
 
-/** An intent that stands before the exchange begins; `ends` is what its order became, if it has ended. */
+/** An intent that exists before the exchange; `ends` changes its order to a terminal one. */
 const givenIntent = z.strictObject({
   device: z.string().default('PAX_A910__SMARTPOS0000000001'),
   body: z.looseObject({ amount: z.int() }).default({ amount: 1500 }),
@@ -39,14 +39,14 @@ const givenIntent = z.strictObject({
 });
 export type GivenIntent = z.infer<typeof givenIntent>;
 
-/** A QR sale that stands before: the till's own call, what its order says beside what Puente asked for, and what it became. */
+/** A QR sale that exists before: the till's create, additions to its order, and changes to a terminal order. */
 const givenSale = z.strictObject({
   sale: z.strictObject({
     method: z.string(),
     path: z.string(),
     headers: names.optional(),
     body: anyObject,
-    /** The external id behind a till's internal number, where the path has that. */
+    /** The external id of a point of sale that the path names by its internal number. */
     external_pos_id: z.string().optional(),
   }),
   order: anyObject.default({}),
@@ -57,13 +57,12 @@ export type GivenSale = z.infer<typeof givenSale>;
 const given = z.union([givenSale, givenIntent]);
 export type Given = z.infer<typeof given>;
 
-/** One notification that the merchant gets. */
 const notice = z.strictObject({
-  /** Of intents: how the merchant is notified. */
+  /** Of intents: the dialect of the notice. */
   dialect: z.enum(['point_integration_ipn', 'point_integration_wh']).default('point_integration_ipn'),
-  /** Missing: as the dialect has it; with the merchant's secret. */
+  /** Default: by the dialect. Signed with the merchant's secret. */
   signed: z.boolean().optional(),
-  /** Below the merchant's own URL, which is `<notices>`. */
+  /** Below the merchant's notice URL, which is `<notices>`. */
   path: z.string().default(''),
   query: names,
   headers: names.default({}),
@@ -74,7 +73,7 @@ export type WrittenNotice = z.infer<typeof notice>;
 const shape = {
   what: z.string().min(10),
   source: z.string().min(4),
-  /** Everything but the site is set by the ops door. */
+  /** All but the site are set at the ops door. */
   merchant: z.looseObject({
     site: z.enum(['MLA', 'MLB', 'MLM', 'MLC', 'MLU', 'MCO']),
     declined: z.enum(['error', 'finished']).optional(),
@@ -88,22 +87,20 @@ const shape = {
     query: names.optional(),
     headers: names.optional(),
     body: z.unknown().optional(),
-    /** The body as it is, where it is no JSON. */
+    /** The raw body, where it is no JSON. */
     text: z.string().optional(),
   }),
   upstream: z.array(step).default([]),
   legacy_answer: answer,
-  /** What does not reach the other side, by its path. */
   losses: z.array(z.string()).default([]),
-  /** The action of the webhook that comes after the answer; the last upstream step is the read it causes. */
+  /** The action of a webhook after the answer; the last upstream step is the read that it causes. */
   event: z.string().optional(),
-  /** What the merchant is notified of. */
   notice: notice.optional(),
-  /** The same where it is notified more than once, or not at all (`[]`); in this order. */
+  /** Several notices in this order, or none (`[]`). */
   notices: z.array(notice).optional(),
-  /** The legacy error of the errors table, where the story answers otherwise. */
+  /** The legacy error of the errors table, where the story answers another. */
   tables_say: z.unknown().optional(),
-  /** The same exchange by other operations: `first` are upstream steps before the file's own. */
+  /** The same exchange by other operations; `first` are upstream steps before the file's own. */
   also: z
     .array(
       z.strictObject({
@@ -123,7 +120,7 @@ export type Answer = z.infer<typeof answer>;
 
 type Also = Written['also'][number];
 
-/** In a table every case says what differs; `answer` is the answer of the upstream steps that have none. */
+/** Every case of a table contains its differences; `answer` is that of upstream steps without one. */
 const table = z.strictObject({
   ...shape,
   what: z.string(),
@@ -133,17 +130,17 @@ const table = z.strictObject({
 const oneCase = z.strictObject({ ...z.strictObject(shape).partial().shape, answer: answer.optional() });
 
 export interface Exchange extends Written {
-  /** Name of the folder, which must be an operation's. */
+  /** Name of the folder, which must be an operation. */
   operation: string;
-  /** For reports: file, number in its table, and what it shows. */
+  /** For reports: file, case number and purpose. */
   title: string;
-  /** All notices of it; null when the file says nothing about them. */
+  /** All notices; null when the file has no notice field. */
   told: WrittenNotice[] | null;
 }
 
 export const exchangesDirectory = import.meta.dirname;
 
-/** Everything below the directory that is neither code nor its README; a file in the wrong place or of the wrong kind is in here too. */
+/** Every file below the directory except code and the README; misplaced and unknown files too. */
 export function exchangeFiles(): string[] {
   return readdirSync(exchangesDirectory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.ts') && entry.name !== 'README.md')
@@ -151,17 +148,15 @@ export function exchangeFiles(): string[] {
     .sort();
 }
 
-/** True for `<operation>/<case>.yaml`; nothing else is read. */
 export function isExchangeFile(file: string): boolean {
   return /^[a-z0-9_]+\.[a-z0-9_]+\/[a-z0-9-]+\.yaml$/.test(file);
 }
 
-/** @throws Error with the file and what is wrong in it. */
+/** @throws Error with the file and its mistake. */
 export function readExchanges(file: string): Exchange[] {
   return readCases(file).flatMap((one) => [one, ...one.also.map((also) => atOperation(one, also))]);
 }
 
-/** The same exchange by another operation's method and path. */
 function atOperation(one: Exchange, { operation, method, path, first }: Also): Exchange {
   const { legacy_request } = one;
   return {
@@ -179,7 +174,7 @@ function readCases(file: string): Exchange[] {
   const isTable = content !== null && typeof content === 'object' && 'cases' in content;
   if (!isTable) return [complete(file, operation, '', content)];
   const { cases, ...base } = checked(file, table, content);
-  // The defaults of the table are the table's; what the file says itself is merged, so that cases stay short.
+  // The table's defaults are parsed; only fields in the file are merged, so that a case does not inherit defaults.
   const said = content as Record<string, unknown>;
   return cases.map((one, index) => {
     const { answer: common, ...own } = checked(`${file}, case ${index + 1}`, oneCase, one) as Record<string, unknown>;

@@ -1,8 +1,8 @@
-/** A look at the rows of a running Puente, from the side: ids that no answer tells, and whether its work is done. */
+/** Reads the rows of a running Puente: ids that are in no answer, and whether its work is finished. */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 
-/** What of a link has a name in golden files. */
+/** The columns of a link that have names in golden files. */
 export interface Row {
   legacy_id: string;
   merchant_id: string;
@@ -13,18 +13,13 @@ export interface Row {
 }
 
 export interface Ledger {
-  /** @throws Error when no link has the order. */
   byOrder(order_id: string): Row;
-  /** Links of a merchant, oldest first. */
   links(merchant_id: string): Row[];
-  /** Resolves when no event waits to be read. */
   untilRead(): Promise<void>;
-  /** Resolves when a merchant's notices have been delivered. */
   untilTold(merchant_id: string): Promise<void>;
   close(): void;
 }
 
-/** @param data_dir of a Puente that runs; the file is only read. */
 export function openLedger(data_dir: string): Ledger {
   const database = new Database(join(data_dir, 'puente.db'), { readonly: true });
   const columns = 'legacy_id, merchant_id, order_id, reference_sent, merchant_order_id, payment_id';
@@ -51,7 +46,7 @@ export function openLedger(data_dir: string): Ledger {
   };
 }
 
-/** Looks again and again; the test's own time limit ends it otherwise. */
+/** Polls; the test's own timeout ends a condition that never holds. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
 }

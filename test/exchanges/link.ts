@@ -1,4 +1,4 @@
-/** The links that the engine runner moves: as the store would hold them, with ids that are the same in every run. */
+/** The links that the engine runner changes: as the store holds them, with the same ids in every run. */
 import { order as orderSchema } from '../../src/contract/orders.ts';
 import type { Tables } from '../../src/mapping/tables.ts';
 import { minorUnits } from '../../src/mapping/values.ts';
@@ -12,16 +12,15 @@ import { createVault, Secret } from '../../src/proxy/vault.ts';
 import { type AskedOrder, orderId } from './given.ts';
 
 export const MERCHANT = '700100200';
-/** Minted numbers are above this one (`proxy/sales/minted.ts`). */
+/** Synthetic merchant order numbers are above this one (`proxy/ids.ts`). */
 const FIRST_MERCHANT_ORDER = 8_000_000_000_000_000;
 
-/** Who says what an order makes of a link. */
+/** The tables and rules by which an order changes a link. */
 export interface Judge {
   tables: Tables;
   rules: AdvanceRules;
 }
 
-/** The link of a create that is under way. */
 export function newLink(number: number): Link {
   const legacy_id = `0199c0de-0000-7000-8000-${String(number).padStart(12, '0')}`;
   const created_at = Date.parse('2026-01-31T17:10:37.000Z');
@@ -72,9 +71,8 @@ export interface CreateBody {
   description?: string;
 }
 
-/** Keeps what the client said, as the create does. */
 export function hold(link: Link, device: string, given: object): void {
-  const body = given as CreateBody; // what the tables have accepted, or are about to
+  const body = given as CreateBody; // accepted by the tables, before or after
   const { additional_info, payment, description } = body;
   link.unit = device;
   link.slot = slotOf('point', device);
@@ -87,22 +85,21 @@ export function hold(link: Link, device: string, given: object): void {
   };
 }
 
-/** Seals what the engine's links keep. */
 export const VAULT = createVault(new Secret('a-secret-key-that-only-these-tests-use'));
 
-/** Makes the link one of a QR sale. @param asked what Puente asks for; @param exponent decimals of the currency. */
+/** Turns the link into one of a QR sale. @param asked Puente's create; @param exponent decimals of the currency. */
 export function holdSale(link: Link, body: Record<string, unknown>, asked: AskedOrder, exponent: number): void {
   link.family = 'qr';
   link.unit = asked.config?.qr?.external_pos_id ?? '';
   link.slot = asked.config?.qr?.mode === 'dynamic' ? null : slotOf('qr', link.unit);
   link.client_reference = referenceOf(body);
-  link.held = { body: keepCall({ vault: VAULT } as Ports, body).body }; // it asks for the vault alone
+  link.held = { body: keepCall({ vault: VAULT } as Ports, body).body }; // `keepCall` uses the vault only
   link.amount_minor = minorUnits(asked.total_amount, exponent) ?? 0;
   link.merchant_order_id = FIRST_MERCHANT_ORDER + Number(link.order_id?.slice(-6));
   link.legacy_state = 'payment_required';
 }
 
-/** Moves the link to what the order says; what is no order moves nothing. @returns notices that are due. */
+/** Applies an order to the link; any other body changes nothing. @returns notices that are due. */
 export function apply({ tables, rules }: Judge, link: Link, body: unknown): News[] {
   const parsed = orderSchema.safeParse(body);
   if (!parsed.success) return [];

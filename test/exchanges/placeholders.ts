@@ -1,14 +1,13 @@
-/** The `<names>` of golden exchanges: values that differ in every run, filled in where known and learned where seen. */
+/** The `<names>` of golden exchanges: values that differ in every run, filled in if known, learned when first seen. */
 
-/** By name, without the brackets. */
 export type Names = Record<string, string>;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Minted numbers have sixteen digits (`proxy/sales/minted.ts`); a payment has the service's number where that gives one. */
+/** Synthetic numbers have sixteen digits (`proxy/ids.ts`); a payment has upstream's number where there is one. */
 const MINTED = /^8\d{15}$/;
 const OFFSET_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}(?:Z|[+-]\d{2}:\d{2})$/;
 
-/** What a value must look like to be learned under a name. */
+/** The form of a value that may be learned under a name. */
 const forms: Readonly<Record<string, RegExp>> = {
   intent: UUID,
   'merchant order': MINTED,
@@ -28,7 +27,7 @@ const forms: Readonly<Record<string, RegExp>> = {
 
 const NAME = /<([a-z][a-z0-9 ]*)>/g;
 
-/** A copy with every known name filled in; `<merchant number>` alone is `<merchant>` as a number, and so with the others. */
+/** A copy with every known name filled in; a text `<merchant number>` becomes the value of `<merchant>` as a number. */
 export function fill<Template>(template: Template, names: Names): Template {
   return filled(template, names) as Template; // the same structure with other texts
 }
@@ -44,7 +43,7 @@ function filled(template: unknown, names: Names): unknown {
   return Object.fromEntries(Object.entries(template).map(([key, item]) => [key, filled(item, names)]));
 }
 
-/** Remembers what stands where the template has a name that is not known yet, if it has the form of that name. */
+/** Learns each value in the place of an unknown name, if it has the form of that name. */
 export function learn(template: unknown, actual: unknown, names: Names): void {
   if (typeof template === 'string') {
     const name = typeof actual === 'number' ? numberName(template) : /^<([a-z][a-z0-9 ]*)>$/.exec(template)?.[1];
@@ -58,7 +57,7 @@ export function learn(template: unknown, actual: unknown, names: Names): void {
   for (const [key, item] of Object.entries(template)) learn(item, seen[key], names);
 }
 
-/** The name in `<name number>`, which stands for a JSON number; null for any other text. */
+/** The name in `<name number>`, a JSON number; null for any other text. */
 function numberName(template: string): string | null {
   return /^<([a-z][a-z0-9 ]*) number>$/.exec(template)?.[1] ?? null;
 }

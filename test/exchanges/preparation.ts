@@ -1,4 +1,4 @@
-/** Brings a merchant of the whole app to where an exchange begins: its settings, its intents and its QR sales. */
+/** Prepares a merchant of the whole app for an exchange: its settings, its intents and its QR sales. */
 import { expect } from 'vitest';
 import type { App } from '../../src/app/app.ts';
 import { call, OPS_TOKEN, POINT, tokenOf } from '../kit.ts';
@@ -17,7 +17,7 @@ export interface Stand {
   orders: number;
 }
 
-/** The merchant's settings, by the ops door. @param notice_url null for no notices. */
+/** Sets the merchant's settings at the ops door. @param notice_url null for no notices. */
 export async function settle(app: App, exchange: Exchange, merchant: string, notice_url: string | null): Promise<void> {
   const { site: _site, ...settings } = exchange.merchant;
   const [first] = exchange.operation.startsWith('point.') ? (exchange.told ?? []) : [];
@@ -36,7 +36,7 @@ export async function settle(app: App, exchange: Exchange, merchant: string, not
   expect(answer.status, answer.text).toBe(200);
 }
 
-/** Makes what stands before the exchange begins, and ends what the file says has ended. */
+/** Creates a given intent or sale, and ends it if the file says so. */
 export async function make(stand: Stand, given: Given, scene: Scene, number: number): Promise<void> {
   const order_id = orderId(++stand.orders);
   const order = isSale(given)
@@ -48,7 +48,7 @@ export async function make(stand: Stand, given: Given, scene: Scene, number: num
   remember(scene, stand.ledger.byOrder(order_id), number);
 }
 
-/** Names of what was made: of the last one, and by its number. */
+/** Names of a created link: the plain ones for the last link, and with its number for each. */
 function remember({ names }: Scene, row: Row, number: number): void {
   for (const [name, value] of Object.entries(namesOf(row))) {
     names[name] = value;
@@ -56,7 +56,6 @@ function remember({ names }: Scene, row: Row, number: number): void {
   }
 }
 
-/** What the ledger knows of a link, by the names of golden files. */
 export function namesOf(row: Row): Record<string, string> {
   const { merchant_order_id, payment_id } = row;
   return {
@@ -78,7 +77,7 @@ async function openIntent(
   const { merchant } = scene;
   let order: Record<string, unknown> = {};
   scene.improvise = ({ body }) => {
-    const { external_reference: reference } = body as AskedOrder; // Puente sends one, or it is no order
+    const { external_reference: reference } = body as AskedOrder; // Puente's create has one
     order = orderOf(given, { order_id, merchant, reference });
     return { status: 201, body: order };
   };
@@ -99,7 +98,7 @@ async function openSale(
   let order: Record<string, unknown> = {};
   scene.improvise = (heard) => {
     if (heard.path.startsWith('/pos/')) return { status: 200, body: { external_id: external_pos_id } };
-    const asked = heard.body as AskedOrder; // as above
+    const asked = heard.body as AskedOrder; // a create
     order = fill(qrOrderOf(given, { order_id, merchant, reference: asked.external_reference }, asked), names);
     return { status: 201, body: order };
   };
@@ -108,7 +107,7 @@ async function openSale(
   return order;
 }
 
-/** An intent has ended when it is read, a QR sale when its event has been. */
+/** An intent ends when Puente reads its order, a QR sale when Puente has processed the webhook. */
 async function end(stand: Stand, given: Given, scene: Scene, order: object, row: Row): Promise<void> {
   const { merchant, names } = scene;
   scene.improvise = () => ({ status: 200, body: fill(order, names) });

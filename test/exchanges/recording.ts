@@ -1,4 +1,4 @@
-/** Tables that remember which of their rows fired, so that the golden exchanges can tell what they cover. */
+/** Tables that report the rows that fired, from which the golden exchanges count their coverage. */
 import type { Tables, Translated } from '../../src/mapping/tables.ts';
 
 /** @param fired called with each row, as `table#row`. */
@@ -27,12 +27,12 @@ export function recording<T extends Tables>(tables: T, fired: (row: string) => v
   };
 }
 
-/** A row that refuses has fired as well; the refusal names it. */
+/** A row that refuses has fired as well; the refusal contains its id. */
 function refusing<Out>(fired: (row: string) => void, translate: () => Out): Out {
   try {
     return translate();
   } catch (error) {
-    const { row } = (error as { facts?: { row?: unknown } }).facts ?? {}; // a PuenteError, or something else without facts
+    const { row } = (error as { facts?: { row?: unknown } }).facts ?? {}; // undefined for errors without facts
     if (typeof row === 'string') fired(row);
     throw error;
   }

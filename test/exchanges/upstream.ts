@@ -1,4 +1,4 @@
-/** An upstream that only says what the golden exchange gives it to say, and notes every call that isn't in it. */
+/** An upstream that answers only as the golden exchange says, and records every call that is not in it. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Answer, Step } from './kit.ts';
@@ -12,36 +12,33 @@ export interface Heard {
   text: string;
 }
 
-/** What is known of one exchange under way; calls find theirs by the merchant's token. */
+/** Calls find theirs by the merchant's token. */
 export interface Scene {
   merchant: string;
   site: string;
   token: string;
   names: Names;
-  /** What is to be called, in this order. */
+  /** The expected calls, in this order. */
   lines: Step[];
-  /** Those of them that were. */
   spoken: Set<Step>;
-  /** Answers without a line, while the exchange is prepared. */
+  /** Answers calls without a line, while the exchange is prepared. */
   improvise: ((heard: Heard) => Answer) | null;
-  /** The till has its answer: a create in doubt may be repeated from now on, with its key and its bytes. */
+  /** The till has its answer: from now on a create in doubt may be repeated, with its key and its bytes. */
   answered: boolean;
   problems: string[];
-  /** Resolves when every line was called, or another call came. */
+  /** Resolves when every line was called, or an unexpected call came. */
   finished(): Promise<void>;
-  /** Somebody waits for the end. */
   wake: () => void;
 }
 
 export interface ScriptedUpstream {
   url: string;
-  /** The same for what is proxied. */
   legacy_url: string;
   open(scene: Pick<Scene, 'merchant' | 'site' | 'token' | 'names'>): Scene;
   close(): Promise<void>;
 }
 
-/** Headers that every call has or may have; any other one must stand in the file. */
+/** Headers that every call may have; any other header must be in the file. */
 const USUAL = new Set(
   'accept accept-encoding authorization connection content-length content-type host transfer-encoding user-agent'.split(
     ' ',
@@ -93,7 +90,7 @@ export async function startUpstream(): Promise<ScriptedUpstream> {
   };
 }
 
-/** A token in the query stays there (`docs/field-notes.md` QR finding 13). */
+/** A token in the query is proxied there (`docs/field-notes.md` QR finding 13). */
 function sceneOf(scenes: ReadonlyMap<string, Scene>, { headers, path }: Heard): Scene | undefined {
   const inQuery = new URLSearchParams(path.split('?')[1] ?? '').get('access_token');
   return scenes.get(headers.authorization === undefined ? `Bearer ${inQuery}` : String(headers.authorization));
@@ -105,13 +102,13 @@ function respond(scene: Scene | undefined, to: 'orders' | 'legacy', heard: Heard
   if (scene.improvise) return scene.improvise(heard);
   const { answered, names } = scene;
   const repeated = answered && names.key !== undefined && heard.headers['x-idempotency-key'] === names.key;
-  // A refusal on a replay leaves the create in doubt, and isn't tried again at once (`docs/protocol.md` §3.5).
+  // A refused replay leaves the create in doubt, and is not repeated at once (`docs/protocol.md` §3.5).
   if (repeated) return { status: 400, body: { errors: [{ code: 'bad_request', message: 'Not now.' }] } };
   const [line, ...beside] = nextLines(scene);
   if (!line) return wrong(scene, `${heard.method} ${heard.path} ${heard.text} is one call more than the exchange has`);
   const fitting = [line, ...beside].find((one) => difference(one, to, heard, { ...names }) === null);
   if (!fitting) return wrong(scene, difference(line, to, heard, names) ?? '');
-  difference(fitting, to, heard, names); // once more, to learn its names
+  difference(fitting, to, heard, names); // again, to learn its names
   scene.spoken.add(fitting);
   scene.wake();
   const { status, headers = {}, body, text } = fitting.answer ?? { status: 500 };
@@ -119,14 +116,14 @@ function respond(scene: Scene | undefined, to: 'orders' | 'legacy', heard: Heard
   return { status, headers, ...filled };
 }
 
-/** The call that is due, and those that may come at the same time. */
+/** The next expected call, with the calls that may be parallel to it. */
 function nextLines({ lines, spoken }: Scene): Step[] {
   const left = lines.filter((line) => !spoken.has(line));
   const end = left.findIndex((line, index) => index > 0 && line.beside !== true);
   return end < 0 ? left : left.slice(0, end);
 }
 
-/** 418 is no status of the service, so that nothing downstream can take it for a line of the exchange. */
+/** Upstream never answers 418, so this can't pass for a line of the exchange. */
 function wrong(scene: Scene, problem: string): Answer {
   scene.problems.push(problem);
   scene.wake();

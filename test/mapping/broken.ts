@@ -1,4 +1,4 @@
-/** The real tables with one thing broken, and what loading them says. */
+/** Breaks one thing in the real tables, and returns the error of loading them. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -15,21 +15,20 @@ afterEach(() => {
   for (const directory of made.splice(0)) rmSync(directory, { recursive: true });
 });
 
-/** Gone when the test is over. */
+/** Removed at the end of the test. */
 export function emptyDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'puente-tables-'));
   made.push(directory);
   return directory;
 }
 
-/** A directory with all tables, until the test is over. */
 export function copyOfTables(): string {
   const directory = emptyDirectory();
   cpSync(tablesDirectory, directory, { recursive: true });
   return directory;
 }
 
-/** What the proofs say when `before` has become `after` in one file; of the others nothing is read again. */
+/** The error after `before` is replaced by `after` in one file; the other files are not read again. */
 export function broken(file: string, before: string | RegExp, after: string): string {
   const text = readFileSync(join(tablesDirectory, file), 'utf8');
   const changed = text.replace(before, after);
@@ -44,7 +43,6 @@ export function broken(file: string, before: string | RegExp, after: string): st
 
 const whole = readDocuments(tablesDirectory);
 
-/** The documents with those of one file in the place of its former ones. */
 function withFile(all: Documents, own: Documents, file: string): Documents {
   const others = <Filed extends { file: string }>(kept: Filed[], changed: Filed[]): Filed[] => {
     const at = kept.findIndex((one) => one.file === file);

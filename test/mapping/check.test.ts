@@ -1,4 +1,4 @@
-/** Each proof of the tables: one thing of the real tables is broken, and the sentence names file and row. */
+/** Each check of the tables: with one thing broken in the real tables, the message names file and row. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { tablesDirectory } from './kit.ts';
 
 const WHY = 'why: A reason that is long enough.';
 
-/** By file: what is broken, and what the message says about it, which names the file and the row. */
+/** By file: the broken text and the message, with file and row. */
 type Breaks = Readonly<Record<string, readonly (readonly [before: string | RegExp, after: string, says: string])[]>>;
 
 const proofs: Breaks = {
@@ -196,7 +196,6 @@ const proofs: Breaks = {
   ],
 };
 
-/** A matcher, an advice or a double read that means nothing. */
 const evidence: Breaks = {
   'point/mode.answer.yaml': [
     [
@@ -269,7 +268,7 @@ const evidence: Breaks = {
   ],
 };
 
-/** Each family has its own headers, errors and states, and nothing of another's. */
+/** Each family has its own headers, errors and states, and none of another family's. */
 const families: Breaks = {
   'qr_v1/headers.yaml': [
     ['role: headers\n', '', "no table has the role 'headers' in qr_v1"],
@@ -391,7 +390,7 @@ describe('the proofs', () => {
 
   it.each([proofs, evidence, families].flatMap(listed))('%s: %s', (file, says, before, after) => {
     const message = broken(file, before, after);
-    // A fault of no single file is one of `.`, and some are found in another file than the broken one.
+    // A fault of several files is reported for `.`, and some faults are reported for another file than the broken one.
     const named = /^[\w/]+[\w.-]*\.yaml(?::| row)/.test(says);
     const lines = message
       .split('\n')

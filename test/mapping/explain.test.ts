@@ -1,4 +1,4 @@
-/** What `puente explain` tells of a request, and how it takes what is none. */
+/** What `puente explain` reports of a request, and how it answers input that is no request. */
 import { describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
 import { explain } from '../../src/mapping/explain.ts';

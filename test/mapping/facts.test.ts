@@ -1,4 +1,4 @@
-/** What tables say of a field beside translating it: weights and advice for the loss ledger. */
+/** Facts in tables beside the translation: weights and advice for the loss ledger. */
 import { describe, expect, it } from 'vitest';
 import { rowIds } from '../../src/mapping/assemble.ts';
 import { lossFacts } from '../../src/mapping/fields.ts';

@@ -1,4 +1,4 @@
-/** Where the tables are, and one operation of them by name. */
+/** The path of the tables, and an operation by name. */
 import { fileURLToPath } from 'node:url';
 import type { LoadedTables, Operation } from '../../src/mapping/tables.ts';
 

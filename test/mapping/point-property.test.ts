@@ -1,4 +1,4 @@
-/** Any payment intent: an order the service takes, over exactly the same money, and nothing lost in silence. */
+/** Any payment intent becomes a valid order over exactly the same money, and no loss is silent. */
 import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, test } from 'vitest';
@@ -43,7 +43,7 @@ const headers: fc.Arbitrary<Record<string, string>> = fc.record(
   { requiredKeys: [] },
 );
 
-/** Twelve digits in front of the point are the most that orders take. */
+/** Orders take at most twelve digits before the decimal point. */
 const amounts = (site: string | undefined) =>
   fc.oneof(
     fc.integer({ min: 1, max: 1_000_000 }),
@@ -67,7 +67,7 @@ const payments = fc.record({
   installments_cost: optional(fc.constantFrom('seller', 'buyer')),
 });
 
-/** What each site took; never refused. Mexico refused what it did not know. */
+/** Intents that each site accepted. Mexico refused unknown fields. */
 const intents: fc.Arbitrary<Intent> = fc.constantFrom(...sites).chain((site) => {
   const common = { amount: amounts(site), notification_url: optional(texts(0, 60)) };
   const elsewhere = {
@@ -96,7 +96,6 @@ const intents: fc.Arbitrary<Intent> = fc.constantFrom(...sites).chain((site) => 
     .map((intent) => ({ site, ...intent, body: withoutUndefined(intent.body) as Record<string, unknown> }) as Intent);
 });
 
-/** JSON leaves them out. */
 function withoutUndefined(value: unknown): unknown {
   if (value === null || typeof value !== 'object' || value instanceof LosslessNumber || Array.isArray(value))
     return value;
@@ -113,7 +112,7 @@ function send(intent: Intent): Sent {
   return { ...intent, body, exponent: tables.site(intent.site ?? null).exponent };
 }
 
-/** @throws PuenteError refused. */
+/** @throws PuenteError when the tables refuse. */
 function translate({ site, body, headers: sent, voucher, exponent }: Sent): Translated {
   const source = { path: { device_id: DEVICE }, query: {}, headers: sent, body };
   return tables.request(create, source, { site, exponent, voucher, reference: 'pnt0123' });

@@ -1,15 +1,15 @@
-/** What the property tests draw from: amounts in every spelling, texts of every script, and the number of runs. */
+/** Generators of the property tests: amounts in every notation, texts in every script; and the number of runs. */
 import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 
-/** Cases of one property; `PROPERTY_RUNS` asks for more. A failure prints its seed and path. */
+/** Cases of one property; `PROPERTY_RUNS` changes it. A failure prints its seed and path. */
 export const RUNS = Number(process.env.PROPERTY_RUNS ?? 500);
 
-/** Digits behind the point that `exact` can tell apart; longer than anything these tests draw. */
+/** Decimals that `exact` distinguishes; more than these tests generate. */
 const SCALE = 400;
 const NUMBER = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** A decimal as a whole number of 10^-400, read from its source text; the tests' own arithmetic. */
+/** A decimal as a whole number of 10^-400, from its source text; independent of the code under test. */
 export function exact(written: unknown): bigint {
   const match = NUMBER.exec(sourceText(written));
   if (match === null) throw new Error(`${String(written)} is no number`);
@@ -26,14 +26,13 @@ export function isNumber(written: unknown): boolean {
   return NUMBER.test(sourceText(written));
 }
 
-/** What stood in the JSON text. */
 export function sourceText(written: unknown): string {
   return written instanceof LosslessNumber ? written.value : String(written);
 }
 
 export type Written = LosslessNumber | string;
 
-/** One amount as clients write it: short, padded, with an exponent, in quotes, with zeros in front. */
+/** One amount as clients write it: short, padded, with an exponent, in quotes, with leading zeros. */
 export function spelled(minor: bigint, exponent: number): fc.Arbitrary<Written> {
   const plain = pointed(minor, exponent);
   const short = plain.includes('.') ? plain.replace(/\.?0+$/, '') : plain;
@@ -76,7 +75,6 @@ function grownBy(plain: string, letter: string): string {
   return `${whole[0]}${behind === '' ? '' : `.${behind}`}${letter}${whole.length - 1}`;
 }
 
-/** A whole number above zero as clients write it; `2.0` and `"2"` count. */
 export function spelledQuantity(quantity: number): fc.Arbitrary<Written> {
   const number = (text: string): Written => new LosslessNumber(text);
   return fc.oneof(
@@ -87,7 +85,7 @@ export function spelledQuantity(quantity: number): fc.Arbitrary<Written> {
   );
 }
 
-/** Text of at most `most` UTF-16 units: plain, of every script, or of what people see as one character. */
+/** Text of at most `most` UTF-16 units: ASCII, any script, or grapheme clusters. */
 export function texts(least: number, most: number): fc.Arbitrary<string> {
   const of = (unit: 'grapheme' | 'binary' | 'binary-ascii') =>
     fc.string({ unit, minLength: least, maxLength: most, size: 'small' });
@@ -100,7 +98,6 @@ export function texts(least: number, most: number): fc.Arbitrary<string> {
   return fc.oneof(of('grapheme'), of('binary'), of('binary-ascii'), long).filter((text) => text.length <= most);
 }
 
-/** A field that may be missing, or null. */
 export function maybe<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null | undefined> {
   return fc.oneof(
     { weight: 3, arbitrary: arbitrary as fc.Arbitrary<T | null | undefined> },
@@ -108,14 +105,12 @@ export function maybe<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null | un
   );
 }
 
-/** Keys that no contract names. */
 export const unknownKeys = fc.dictionary(
   fc.constantFrom('presets', 'discounts', 'x', 'campaign_id', 'métadata', 'Title'),
   fc.oneof(fc.boolean(), fc.string({ maxLength: 5 }), fc.constant({ deep: [1, 'two'] })),
   { maxKeys: 2, depthIdentifier: 'unknown', noNullPrototype: true },
 );
 
-/** Any JSON value where another one is expected. */
 export const junk: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(null, true, '', ' ', [], {}, [{}], 'abc', -1, 0, '-5', '1,5', '١٢', 'Infinity', 1e15),
   fc

@@ -1,16 +1,16 @@
-/** Spoils a body in one place: another value, nothing, or the value twice. */
+/** Breaks a body in one place: another value, no value, or the value in a list. */
 import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 import { junk } from './property-kit.ts';
 
 type Place = (string | number)[];
 
-/** @param bodies that are valid; what comes out may still be. */
+/** @param bodies valid; some results are valid, too. */
 export function spoiled(bodies: fc.Arbitrary<Record<string, unknown>>): fc.Arbitrary<Record<string, unknown>> {
   return fc.tuple(bodies, fc.nat(), fc.constantFrom('put', 'remove', 'wrap'), junk).map(([body, pick, how, value]) => {
     const all = placesOf(body, []);
     const place = all[pick % all.length] ?? [];
-    return changed(body, place, how, value) as Record<string, unknown>; // the top itself is never replaced
+    return changed(body, place, how, value) as Record<string, unknown>; // the body itself is never replaced
   });
 }
 
@@ -28,7 +28,7 @@ function placesOf(value: unknown, at: Place): Place[] {
 function changed(value: unknown, place: Place, how: string, put: unknown): unknown {
   const [first, ...rest] = place;
   if (first === undefined) return how === 'wrap' ? [value] : put;
-  const entries = Object.entries(value as object); // places name what is there
+  const entries = Object.entries(value as object); // the place exists
   const kept = entries
     .filter(([key]) => how !== 'remove' || rest.length > 0 || key !== String(first))
     .map(([key, inner]) => [key, key === String(first) ? changed(inner, rest, how, put) : inner] as const);

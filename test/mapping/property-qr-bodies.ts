@@ -1,18 +1,17 @@
-/** Generated sales of the legacy QR families: valid ones, with every optional field in every spelling. */
-
+/** Generates sales of the legacy QR families: valid ones, with every optional field in every notation. */
 import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 import { callableUrl } from '../../src/contract/identifiers.ts';
 import { maybe, spelled, spelledQuantity, texts, unknownKeys, type Written } from './property-kit.ts';
 
-/** The sites of the cast, one that no table names, and a merchant whose site is not known. */
+/** The sandbox's sites, one that is in no table, and a merchant of unknown site. */
 export const sites = ['MLA', 'MLB', 'MLM', 'MLC', 'MLU', 'MPE', undefined] as const;
 export type Site = (typeof sites)[number];
 
-/** The two sites of the tables that differ here; test/mapping/check.test.ts has the whole list. */
+/** Of the sites in the tables, two differ here; test/mapping/check.test.ts has the whole list. */
 export const decimalsOf = (site: Site): number => (site === 'MLC' ? 0 : 2);
 const currencies: Readonly<Record<string, string>> = { MLA: 'ARS', MLB: 'BRL', MLM: 'MXN', MLC: 'CLP', MLU: 'UYU' };
-/** Nothing is checked where the site is not known. */
+/** The currency is not checked at an unknown site. */
 const currencyOf = (site: Site): string => currencies[site ?? ''] ?? 'PEN';
 
 export type QrBody = Record<string, unknown>;
@@ -23,9 +22,8 @@ export interface QrSale {
   headers: Record<string, string>;
 }
 
-/** The moment the calls of these tests come in. */
 export const RECEIVED_AT = Date.parse('2026-11-21T12:00:00.000Z');
-/** Mostly short receipts; now and then one that is much longer than the ten items that orders take. */
+/** Mostly short receipts; sometimes many more than the ten items that orders take. */
 const itemsOf = (exponent: number, minLength: number): fc.Arbitrary<Priced[]> =>
   fc.oneof(
     { weight: 3, arbitrary: fc.array(priced(exponent), { minLength, maxLength: 4 }) },
@@ -45,7 +43,7 @@ const sponsors = fc.oneof(fc.nat(), fc.nat().map(String), fc.constantFrom('', 0,
 const urls = fc
   .tuple(fc.constantFrom('https://till.example', 'http://till.example:8443'), texts(0, 60))
   .map(([origin, path]) => `${origin}/?${path}`);
-/** What no URL can be made of is refused, and shown by `test/proxy/http/notice-urls.test.ts`. */
+/** Texts that are no URL are refused: `test/proxy/http/notice-urls.test.ts`. */
 const relatedUrls = fc
   .oneof(urls, texts(0, 80), fc.constant('www.till.example/ipn'))
   .filter((text) => callableUrl(text, 'https') !== null);
@@ -55,7 +53,7 @@ interface Priced {
   quantity: number;
 }
 
-/** Small enough that forty of them stay below the greatest amount of an order. */
+/** Small enough that forty of them stay below the largest amount of an order. */
 function priced(exponent: number): fc.Arbitrary<Priced> {
   const price_minor = fc.oneof(
     fc.bigInt({ min: 0n, max: 100_000n }),
@@ -68,12 +66,11 @@ function priced(exponent: number): fc.Arbitrary<Priced> {
 const sumOf = (items: readonly Priced[]): bigint =>
   items.reduce((sum, { price_minor, quantity }) => sum + price_minor * BigInt(quantity), 0n);
 
-/** Free goods alone are no sale. */
 function charged(items: Priced[]): Priced[] {
   return sumOf(items) > 0n ? items : items.map((item, index) => (index === 0 ? { ...item, price_minor: 1n } : item));
 }
 
-/** v1 as tills may send it; never refused. */
+/** v1 bodies that are never refused. */
 export const preferences: fc.Arbitrary<QrSale> = fc.constantFrom(...sites).chain((site) => {
   const exponent = decimalsOf(site);
   return itemsOf(exponent, 1)
@@ -105,10 +102,9 @@ function preferenceBodies(items: Priced[], site: Site, exponent: number): fc.Arb
   });
 }
 
-/** v2, dynamic and hybrid as tills may send them; never refused. */
 export const storeOrders: fc.Arbitrary<QrSale> = fc.constantFrom(...sites).chain((site) => storeOrdersOf(site, 0n));
 
-/** @param least_minor that the sale costs at least. */
+/** @param least_minor the sale costs more than this. */
 export function storeOrdersOf(site: Site, least_minor: bigint, with_cash = true): fc.Arbitrary<QrSale> {
   const exponent = decimalsOf(site);
   const cash = with_cash ? fc.option(fc.bigInt({ min: 0n, max: 1_000_000n }), { nil: null }) : fc.constant(null);
@@ -196,7 +192,7 @@ const headers: fc.Arbitrary<Record<string, string>> = fc.record(
   { requiredKeys: [] },
 );
 
-/** An object with keys of ours in front; undefined ones are left out, as JSON leaves them out. */
+/** An object that may begin with unknown keys; without undefined values, as in JSON. */
 function withUnknown(fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<QrBody> {
   return fc
     .tuple(

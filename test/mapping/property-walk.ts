@@ -1,4 +1,4 @@
-/** Follows every value of a legacy request to where the tables say it went, so that nothing is dropped in silence. */
+/** Follows every value of a legacy request to its place in the order by the tables: no value is lost silently. */
 import { LosslessNumber } from 'lossless-json';
 import { anyElement, contains, type Path, printPath, reader } from '../../src/mapping/path.ts';
 import { type Row, rowsOf } from '../../src/mapping/row.ts';
@@ -7,7 +7,6 @@ import { exact, isNumber, sourceText } from './property-kit.ts';
 
 export interface Walk {
   tables: LoadedTables;
-  /** Name of the request table. */
   table: string;
   site: string | undefined;
   exponent: number;
@@ -16,8 +15,7 @@ export interface Walk {
 }
 
 /**
- * The values that neither reached the order, nor stand in the loss list, nor fall under a row that says why they may go.
- * @returns their paths; empty when all are accounted for.
+ * @returns paths of values that are neither in the order, nor in the loss list, nor under a row that allows their loss.
  */
 export function unaccounted(walk: Walk): string[] {
   const losses = walk.translated.losses.map(({ path }) => path);
@@ -36,7 +34,7 @@ interface Leaf {
   value: unknown;
 }
 
-/** Every value that says something; null says what a missing key says. */
+/** Every value except null, which means the same as a missing key. */
 function leavesOf(value: unknown, path: Path): Leaf[] {
   if (value === null || value === undefined) return [];
   if (typeof value !== 'object' || value instanceof LosslessNumber) return [{ path, value }];
@@ -54,7 +52,7 @@ function rowsFor(walk: Walk, name: string): Row[] {
   return rows;
 }
 
-/** The rows that count at the site; a row for other sites leaves what its `elsewhere` says. */
+/** The rows for the site; a row for other sites becomes a drop by its `elsewhere`. */
 function rowsAt(walk: Walk, name: string): Row[] {
   const { documents } = walk.tables;
   const table = documents.tables.find((one) => one.table === name);
@@ -70,7 +68,7 @@ function isAccounted(walk: Walk, rows: Row[], losses: string[], path: Path, valu
   const written = printPath(path);
   if (losses.includes(written) || saysNothing(value)) return true;
   const covering = rows.filter((row) => covers(row, path));
-  // A key that no row knows has to stand in the list itself, or to be inside of one that does.
+  // A key without a row must be in the loss list, itself or by its parent.
   if (covering.length === 0) return losses.some((loss) => isInside(written, loss));
   return covering.some((row) => settles(walk, row, losses, path, value));
 }
@@ -84,13 +82,13 @@ function settles(walk: Walk, row: Row, losses: string[], path: Path, value: unkn
   const target = walk.translated.value;
   if (row.verb === 'each') return settlesElement(walk, row, losses, path, value);
   if (row.verb === 'drop') return settlesDrop(row, losses, path);
-  // What comes from the context was made of this value: the reference and the lifetime, which have tests of their own.
+  // Values in the context are derived from this one: reference and lifetime, which have their own tests.
   if (row.verb === 'context') return true;
   if (row.from.length < path.length) return losses.some((loss) => isInside(printPath(path), loss));
   return row.to !== null && says(reader(row.to)(target), value, walk.exponent);
 }
 
-/** A converter that drops has compared the value with others of the request, or put it into the loss list. */
+/** A dropping converter has compared the value with others of the request, or reported it as lost. */
 function settlesDrop(row: Row, losses: string[], path: Path): boolean {
   if (row.policy === 'silent' || row.policy === null) return true;
   return losses.some((loss) => isInside(printPath(path), loss));
@@ -100,8 +98,8 @@ function settlesElement(walk: Walk, row: Row, losses: string[], path: Path, valu
   const made = reader(row.to ?? [])(walk.translated.value);
   const list: unknown[] = Array.isArray(made) ? made : [];
   const index = Number(path[row.from.length]);
-  const all = reader(row.from)(walk.source) as unknown[]; // an each of the table that has just been applied
-  // The last one of a list that became shorter stands for all that are beyond it.
+  const all = reader(row.from)(walk.source) as unknown[]; // the source of the `each` row that was applied
+  // The last element of a shortened list contains all elements beyond it.
   const is_folded = list.length < all.length && index >= list.length - 1;
   if (is_folded) return losses.includes(printPath(row.from));
   const inner = path.slice(row.from.length + 1);
@@ -128,12 +126,12 @@ function isHeaderAccounted(walk: Walk, rows: Row[], losses: string[], name: stri
   const taken = rows.find(({ verb, from }) => verb === 'context' && printPath(from) === printPath(row.to ?? []));
   if (taken === undefined || taken.to === null) return false;
   const target = reader(taken.to)(walk.translated.value);
-  // Seconds in a header are a duration in the order, unless the body has a date that counts more.
+  // Seconds in a header become a duration in the order, unless the body has a date, which takes precedence.
   const date = reader(taken.reads[0] ?? [])(walk.source);
   return target === value || target === `PT${Number(value)}S` || (taken.reads.length > 1 && typeof date === 'string');
 }
 
-/** True when both are the same text or the same number, at either scale; a boolean may have become a word. */
+/** True for the same text or the same number, at either scale; a boolean may have become a word. */
 function says(target: unknown, value: unknown, exponent: number): boolean {
   if (target === undefined) return false;
   if (typeof value === 'boolean' || sourceText(target) === sourceText(value)) return true;
@@ -142,7 +140,7 @@ function says(target: unknown, value: unknown, exponent: number): boolean {
   return one === other || one * 10n ** BigInt(exponent) === other;
 }
 
-/** Tills send empty texts and zeros where they have nothing to say. */
+/** Tills send empty texts and zeros for missing values. */
 function saysNothing(value: unknown): boolean {
   return value === '' || (isNumber(value) && exact(value) === 0n);
 }

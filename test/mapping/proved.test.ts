@@ -1,4 +1,4 @@
-/** What was read and proved is kept for the next start: the same tables, and never for others. */
+/** The cache of read and checked tables: a later start loads the same tables, and never uses it for changed files. */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { tablesDirectory } from './kit.ts';
 const KEPT = 'tables.json';
 const TABLE = 'point/mode.request.yaml';
 
-/** Changes what is kept, as if this had been proved; what is loaded then tells where it came from. */
+/** Changes the cached revision, so that a load shows whether it used the cache. */
 function mark(proved_in: string, revision: string): void {
   const path = join(proved_in, KEPT);
   const [head = '', json = ''] = readFileSync(path, 'utf8').split('\n', 2);

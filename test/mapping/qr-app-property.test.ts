@@ -1,4 +1,4 @@
-/** Any v2 sale through the whole of Puente: the service has exactly its amount, and the till reads its own words back. */
+/** Any v2 sale through the whole of Puente: upstream gets its exact amount, and the till reads its own values back. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseJson, stringifyJson } from '../../src/contract/json.ts';
@@ -9,7 +9,7 @@ import { type QrBody, type Site, storeOrdersOf } from './property-qr-bodies.ts';
 /** A case is six calls over real sockets. */
 const APP_RUNS = Math.ceil(RUNS / 8);
 const HOUR_MS = 3_600_000;
-/** Below it the service takes no order in Argentina. */
+/** Upstream's least amount in Argentina. */
 const LEAST_MINOR = 1500n;
 
 const sellers: readonly { site: Site; merchant: string }[] = [
@@ -38,10 +38,7 @@ const cases = fc
     fc.record({ merchant: fc.constant(merchant), path: paths, sale: storeOrdersOf(site, LEAST_MINOR, false) }),
   );
 
-/**
- * What the seller of the sandbox may send now: it has no agreement for cash and no marketplace, a date counts from the
- * call, and references that differ tell the sales apart.
- */
+/** Adapts a body to the sandbox's seller: no cash-out, no marketplace, dates from now, and its own reference. */
 function sendable(body: QrBody): QrBody {
   const number = ++sold;
   const entries = Object.entries(body).filter(([key]) => key !== 'marketplace_fee' && key !== 'sponsor');
@@ -73,7 +70,7 @@ test('reaches the service over the same money, and is read back as it was sent',
 
 async function expectOrder(merchant: string, sent: Record<string, unknown>): Promise<void> {
   const { body } = await bench.control('/state');
-  const { orders } = body as { orders: { id: string }[] }; // the control door's own form
+  const { orders } = body as { orders: { id: string }[] }; // the control door's form
   const newest = orders.at(-1);
   const order = await call(`${bench.sandbox.url}/v1/orders/${newest?.id}`, { token: tokenOf(merchant) });
   const { total_amount, transactions } = order.body as {
@@ -84,7 +81,6 @@ async function expectOrder(merchant: string, sent: Record<string, unknown>): Pro
   expect(transactions.payments.map(({ amount }) => exact(amount))).toEqual([exact(sent.total_amount)]);
 }
 
-/** Found by the till's own reference, and read by its number. */
 async function expectMerchantOrder(merchant: string, sent: Record<string, unknown>): Promise<void> {
   const reference = String(sent.external_reference);
   const query = `external_reference=${encodeURIComponent(reference)}`;

@@ -1,4 +1,4 @@
-/** Any sale of the legacy QR families: an order the service takes, over exactly the same money, and nothing lost in silence. */
+/** Any sale of the legacy QR families becomes a valid order over exactly the same money, and no loss is silent. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseJson, stringifyJson } from '../../src/contract/json.ts';
@@ -22,7 +22,6 @@ const POS = 'SUC001POS001';
 const SELLER = '700100200';
 const REFERENCE = 'pnt0123';
 
-/** A sale as the door hands it on: parsed from its JSON text. */
 interface Sent {
   sale: QrSale;
   text: string;
@@ -34,7 +33,7 @@ function send(sale: QrSale): Sent {
   return { sale, text, body: parseJson(text) as Record<string, unknown> }; // generated bodies are objects
 }
 
-/** @throws PuenteError refused. */
+/** @throws PuenteError when the tables refuse. */
 function translate(operation: Operation, { sale, body }: Sent, mode: QrMode): Translated {
   const { currency, exponent } = tables.site(sale.site ?? null);
   const path = { user_id: SELLER, external_pos_id: POS };
@@ -55,7 +54,6 @@ function translate(operation: Operation, { sale, body }: Sent, mode: QrMode): Tr
 
 type Order = ReturnType<typeof createQrOrder.parse>;
 
-/** The order as the service reads it from the bytes that go out. */
 function received({ value }: Translated): Order {
   return createQrOrder.parse(JSON.parse(stringifyJson(value.body)));
 }
@@ -76,7 +74,7 @@ const priceOf = (list: unknown): bigint =>
     ),
   );
 
-/** What is paid and handed out is the total, and the items are what is paid. */
+/** Payment and cash-out add up to the total, and the items to the payment. */
 function expectAgreement(order: Order): void {
   const { payments, cash_outs } = order.transactions;
   expect(amountsOf(payments) + amountsOf(cash_outs)).toBe(exact(order.total_amount));
@@ -87,7 +85,7 @@ function run(arbitrary: fc.Arbitrary<QrSale>, check: (sale: QrSale) => void): vo
   fc.assert(fc.property(arbitrary, check), { numRuns: RUNS });
 }
 
-/** A refusal has a code and words of the family, with its gaps filled, and is the client's mistake. */
+/** A refusal has a code and a filled-in message of the family, and is the client's mistake. */
 function expectRefusal(operation: Operation, error: unknown): void {
   if (!(error instanceof PuenteError)) throw error;
   const entry = legacyError(operation.family, String(error.facts.error));
@@ -157,14 +155,14 @@ describe('a valid v1 sale', () => {
   });
 });
 
-/** Every value stays as text where a double would round it; what a strict reader refuses fails here. */
+/** Numbers keep their text where a double would round them; invalid JSON fails here. */
 function asRead(text: string): Record<string, unknown> {
   JSON.parse(text);
   return parseJson(text) as Record<string, unknown>; // the answer is an object
 }
 
 function expectItemsBack(answered: unknown, sent: unknown): void {
-  const [back, items] = [answered, sent] as Record<string, unknown>[][]; // as the answer's schema has proved
+  const [back, items] = [answered, sent] as Record<string, unknown>[][]; // the answer's schema was checked
   expect(back?.length).toBe(items?.length);
   items?.forEach((item, index) => {
     const { unit_price, quantity, ...texts } = back?.[index] ?? {};
@@ -265,7 +263,7 @@ describe('found by these properties', () => {
   });
 
   test.each(['"sponsor":0.1', '"cash_out":0.1', '"taxes":[0.1]'])('a fraction is no object: %s', (field) => {
-    // Numbers with a fraction are kept as objects, which an object schema alone would let through.
+    // Numbers with a fraction are parsed as objects, which an object schema would accept.
     expect(() => translateText(`"external_reference":"a",${field}`)).toThrow(/invalid_property/);
   });
 

@@ -1,4 +1,4 @@
-/** Answers that are not worked out again: only for the very same question, and only where nobody can change it. */
+/** Cached answers: used only for the same source and context, and only where these can't change. */
 import { expect, it } from 'vitest';
 import { loadTables } from '../../src/mapping/load.ts';
 import { operationOf, tablesDirectory } from './kit.ts';

@@ -1,4 +1,4 @@
-/** The generated page says everything the tables say, and the written one is up to date. */
+/** The generated page contains everything in the tables, and the committed page is up to date. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

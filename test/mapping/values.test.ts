@@ -1,4 +1,4 @@
-/** Money through the tables: exact both ways, for every amount the legacy API can say. */
+/** Money through the tables: exact in both directions, for every amount of the legacy API. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createOrderCall } from '../../src/contract/orders.ts';

@@ -1,4 +1,4 @@
-/** What the tests of the signature and of the vault leave open: odd headers, and what stores hold already. */
+/** Gaps in the tests of signature and vault: odd headers, and values that stores already contain. */
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type SignedDelivery, verifyOrderSignature } from '../../src/proxy/http/signature.ts';
@@ -48,7 +48,7 @@ describe('a signature', () => {
   });
 });
 
-/** Sealed and made once, under this form of the store: after any later change, stored values must stay readable. */
+/** Sealed once with this form of the vault: later changes must still read stored values. */
 const KEPT = [
   {
     what: '32 bytes',
@@ -88,7 +88,7 @@ describe('a vault', () => {
     expect([...vault.open(vault.seal(bytes, 'body'), 'body')]).toEqual([...bytes]);
   });
 
-  // What is nearly 32 bytes spelled out is a passphrase like any other: cut down to the bytes it would lose the rest.
+  // Texts that are nearly 32 encoded bytes are passphrases: decoding them would drop the rest.
   it.each([
     'a'.repeat(32),
     `a${'0'.repeat(64)}`,

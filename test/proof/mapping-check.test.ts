@@ -1,4 +1,4 @@
-/** Proofs of the tables that no broken file of the other tests reaches, each on a small table or on the real documents with one change. */
+/** Checks of the tables that other tests do not reach, on small tables or real documents with one change. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

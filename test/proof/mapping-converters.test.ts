@@ -1,4 +1,4 @@
-/** Every converter by itself, with what it takes, what it loses, and what it does not take. */
+/** Every converter alone: the values that it accepts, loses and refuses. */
 import fc from 'fast-check';
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';

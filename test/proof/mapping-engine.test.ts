@@ -1,4 +1,4 @@
-/** The engine by itself, on small tables: paths, shapes, rows, refusals, errors, comparisons and the fields of requests. */
+/** The engine alone, on small tables: paths, shapes, rows, refusals, errors, comparisons and request fields. */
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -158,7 +158,6 @@ describe('a shape', () => {
   });
 });
 
-/** A table between two contracts of the real ones. */
 const table = (rows: unknown[], more: object = {}): WrittenTable => ({
   ...fieldTable.parse({
     table: 'point.mode.request',
@@ -169,7 +168,7 @@ const table = (rows: unknown[], more: object = {}): WrittenTable => ({
     rows: [{ const: 1, to: 'body.x', why }],
     ...more,
   }),
-  rows: rows as WrittenTable['rows'], // some of them no grammar would let through
+  rows: rows as WrittenTable['rows'], // some of them violate the schema
 });
 const applied = (rows: unknown[], source: unknown, context: object = {}, more: object = {}) =>
   compileTable(table(rows, more), ['MLA', 'MLB', 'other']).apply(source, context as never);

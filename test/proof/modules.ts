@@ -1,18 +1,17 @@
-/** The modules that every branch and nearly every mutant of is shown by tests, and the tests that show it. */
+/** The modules whose branches and mutants are nearly all covered by tests, and these tests. */
 
 export interface Group {
   name: string;
-  /** Why these, and what of the same subject stands elsewhere. */
+  /** Why these modules, and where related ones are tested. */
   why: string;
-  /** Globs of files. */
   files: readonly string[];
-  /** Globs of tests that start no server; they alone run here. */
+  /** Globs of tests that start no server; only these run here. */
   tests: readonly string[];
-  /** The tests prove and compile the tables when they are loaded: constants are not changed, because each would do it once more. */
+  /** The tests load the tables at import, so mutants of constants are skipped: each would load them again. */
   tables?: true;
 }
 
-/** Globs as both tools want them: those that begin with `!` leave out. */
+/** Globs in the form of both tools; `!` excludes. */
 export function globsOf(globs: readonly string[]): { include: string[]; exclude: string[] } {
   return {
     include: globs.filter((glob) => !glob.startsWith('!')),
@@ -20,7 +19,7 @@ export function globsOf(globs: readonly string[]): { include: string[]; exclude:
   };
 }
 
-/** Both `npm run coverage` and `npm run mutate` read this list. */
+/** Read by `npm run coverage` and `npm run mutate`. */
 export const groups: readonly Group[] = [
   {
     name: 'money',

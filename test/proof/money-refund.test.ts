@@ -1,5 +1,6 @@
-/** The refund protocol without doors: what is written, sent, found out and answered, one refund of a payment at a time (`docs/protocol.md` §3.9). */
-
+/**
+ * The refund protocol without doors: rows, calls, recovery, answers; one refund at a time (`docs/protocol.md` §3.9).
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
 import type { LegacyCall } from '../../src/proxy/http/answer.ts';
@@ -37,13 +38,12 @@ const stand = createStand();
 beforeEach(() => stand.reset());
 
 const PAYMENT = '16500000001';
-/** Refused bodies are the catalogue's. */
 const answerOf = (name: Parameters<typeof refused>[1]) => ({ kind: 'answer', answer: refused('payments', name) });
 
-/** Rises with every read that is prepared, so that each order is newer than the one before. */
+/** Rises with every prepared read, so that each order is newer than the one before. */
 let second = 0;
 
-/** The paid order with these refunds on it, as it is read; each element is [id, amount]. */
+/** A read of the paid order with these refunds, each [id, amount]. */
 function seen(...refunds: [string, string][]): UpstreamOutcome {
   const nodes = refunds.map(([id, amount]) => ({ id, amount, transaction_id: 'PAY1', status: 'processed' }));
   const transactions = { ...PAID.transactions, refunds: nodes };
@@ -54,7 +54,6 @@ function seen(...refunds: [string, string][]): UpstreamOutcome {
   );
 }
 
-/** Upstream makes the refund. */
 function makes(id: string, amount: string): Answer {
   const node = { id, amount, reference_id: '99', status: 'processed', transaction_id: 'PAY1' };
   return answered(201, { id: orderId(1), status: 'processed', transactions: { refunds: [node] } });
@@ -85,7 +84,6 @@ const rows = (link: Link): Promise<Refund[]> => stand.store.refunds.refunds(link
 const posts = () => stand.asked.filter(({ name }) => name === 'refund');
 const names = () => stand.asked.map(({ name }) => name);
 
-/** A refund whose outcome nobody knows. */
 async function doubt(link: Link, asked_minor: number | null, asked = call()): Promise<Refund> {
   stand.answers = [seen(), BROKEN, BROKEN];
   expect(await refund(link, asked_minor, asked)).toEqual(answerOf('outcome_unknown'));
@@ -235,7 +233,7 @@ describe('a refund', () => {
     stand.answers = [seen(), makes('REF2', '2.00')];
     await refund(link, 200, late);
     expect(posts()[1]?.timeout_ms).toBe(1_000);
-    // The look took all that was left: the row is written by then.
+    // The read took all the time that was left; the row is already written.
     const slow = call();
     const looks = seen();
     stand.answers = [
@@ -446,7 +444,7 @@ describe('an outcome that could not be stored', () => {
     expect(stand.log).toContainEqual(
       `error refund: outcome could not be stored {"legacy_id":"${link.legacy_id}","cause":"the disk is gone"}`,
     );
-    // The next process finds it on the order.
+    // The next process finds the refund on the order.
     stand.restart();
     stand.answers = [seen(['REF1', '5.00'])];
     expect(await refund(link, 500)).toMatchObject({ kind: 'made', refund: { upstream_id: 'REF1' } });
@@ -613,7 +611,7 @@ describe('a look', () => {
     stand.answers = [seen(), makes('REF1', '5.00'), BROKEN];
     await refund(link, 500);
     await stand.store.refunds.hearRefunds(link.legacy_id, stand.now); // its till has read the first
-    // The order was read before it showed the first one: what it shows later is no sign of the second.
+    // The order was read before it showed the first refund: when that appears, it is no sign of the second.
     await doubt(link, 500);
     stand.answers = [seen(['REF1', '5.00'])];
     expect((await look(link)).settled).toBeNull();
@@ -633,7 +631,7 @@ describe('a look', () => {
     expect((await look(link)).settled).toBeNull();
     stand.now++;
     stand.answers = [seen()];
-    expect((await look(link)).settled).toBeNull(); // it may still be on its way
+    expect((await look(link)).settled).toBeNull(); // it may still be in flight
     stand.now += LATE_EFFECT_MS;
     stand.answers = [seen()];
     expect((await look(link)).settled).toMatchObject({ id: row.id, state: 'REFUSED' });

@@ -1,4 +1,4 @@
-/** What the tests of amounts leave open: JSON that is refused, refunds that name too little, and the limits of what is an amount. */
+/** Gaps in the tests of amounts: refused JSON, refunds with too few fields, and the bounds of an amount. */
 import fc from 'fast-check';
 import { LosslessNumber, parse, stringify } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
@@ -462,7 +462,7 @@ describe('what an order says of refunds', () => {
   });
 });
 
-/** By a clock that was right all the time. */
+/** By a clock that was always right. */
 const recognise = (earlier: Refund[], asked: Refund, settled_id: string | null) =>
   recogniseBy(earlier, asked, settled_id, 60_000, (one) => asked.created_at - one.created_at);
 

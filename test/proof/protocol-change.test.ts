@@ -1,5 +1,4 @@
-/** Changes that lose no race, reads that are not repeated, and when a link is looked at next (`docs/protocol.md` §3.3 e, §3.8, §3.12). */
-
+/** Changes without lost updates, avoided reads, the next check of a link (`docs/protocol.md` §3.3 e, §3.8, §3.12). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';

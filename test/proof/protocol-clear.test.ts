@@ -1,4 +1,4 @@
-/** A till's live order is taken away, for a cancel and before the next one: what frees the till, and what keeps it (LIM-22). */
+/** Canceling a till's live order, by a cancel or before the next sale: what frees the till, what keeps it (LIM-22). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { refused } from '../../src/proxy/http/answer.ts';
 import { cancelPointOfSale, clearPointOfSale, inTurn } from '../../src/proxy/qr/cancel.ts';
@@ -23,12 +23,11 @@ beforeEach(() => stand.reset());
 
 const DEADLINE = NOON + 9_000;
 const QR = { type: 'qr', config: { qr: { external_pos_id: 'TILL1' } } };
-/** The order as upstream says it now. */
 const says = (status: string, second: number): Answer => answered(200, orderOf({ ...QR, status }, second));
 
 const holder = (): Promise<Link> => stand.link({ family: 'qr', unit: 'TILL1', legacy_state: 'payment_required' });
 async function live(): Promise<Link> {
-  const order = orderOf(QR) as unknown as Link['order']; // as it would be parsed
+  const order = orderOf(QR) as unknown as Link['order']; // as parsed
   const facts = { order_id: orderId(1), order, order_version: '2026-01-05T12:00:00.000000000Z', sealed_body: null };
   return stand.store.links.saveLink(await holder(), { state: 'LIVE', client_answer: 'maybe', ...facts });
 }
@@ -66,7 +65,7 @@ describe('a till is freed', () => {
     ['was answered with an order that is still open', says('created', 4)],
   ])('when the cancel %s, and the order says that it is over', async (_what, answer) => {
     const link = await live();
-    stand.ports.memory.sales.reads.mark(orderId(1), NOON - 1, stand.ports.memory.sales.reads.begin()); // what was read before the cancel is not good enough
+    stand.ports.memory.sales.reads.mark(orderId(1), NOON - 1, stand.ports.memory.sales.reads.begin()); // reads before the cancel do not count
     stand.answers = [answer, says('expired', 5)];
     expect(await clear(link)).toBe('freed');
     expect(names()).toEqual(['cancel', 'get']);

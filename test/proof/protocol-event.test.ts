@@ -1,5 +1,4 @@
-/** What becomes of an event: matched, read, adopted, parked, tried later or dropped; never taken as the truth (`docs/protocol.md` §3.11). */
-
+/** An event is matched, read, adopted, parked, retried or dropped, and never trusted (`docs/protocol.md` §3.11). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/ops/ports.ts';
 import type { InboxEvent, NewEvent } from '../../src/proxy/records/notices.ts';
@@ -24,10 +23,9 @@ import {
 } from './stand.ts';
 
 const stand = createStand();
-/** What was written of the event, one after the other. */
 let saved: object[];
 
-/** The store, with what it is asked to keep of an event on the side. */
+/** The store, which also records the stored changes of events. */
 function watched(parts: Partial<StoreMethods> = {}): void {
   const saveEvent: Store['events']['saveEvent'] = async (sequence, change) => {
     saved.push(change);
@@ -42,7 +40,6 @@ beforeEach(async () => {
   watched();
 });
 
-/** An event of the stand's order, taken out of the inbox. */
 async function received(change: Partial<NewEvent> = {}): Promise<InboxEvent> {
   await stand.store.events.receiveEvent(newEvent({ received_at: stand.now, reference: REFERENCE, ...change }));
   const event = (await stand.store.events.dueEvents(Number.MAX_SAFE_INTEGER, 100)).at(-1);
@@ -57,7 +54,7 @@ async function handled(change: Partial<NewEvent> = {}): Promise<object[]> {
 
 async function live(change: Partial<Link> = {}): Promise<Link> {
   const link = await stand.link();
-  const order = orderOf() as unknown as Link['order']; // as it would be parsed
+  const order = orderOf() as unknown as Link['order']; // as parsed
   return stand.store.links.saveLink(link, {
     state: 'LIVE',
     order_id: orderId(1),
@@ -68,7 +65,6 @@ async function live(change: Partial<Link> = {}): Promise<Link> {
   });
 }
 
-/** The order as it is read now, which takes a moment. */
 const reads =
   (change: Record<string, unknown> = {}): Answer =>
   () => {
@@ -87,7 +83,7 @@ describe('an event of an order', () => {
     expect(await handled({ action: 'order.canceled' })).toEqual([DONE]);
     expect(stand.asked).toMatchObject([{ name: 'get', path: `/v1/orders/${orderId(1)}` }]);
     expect(stand.asked[0]?.token.reveal()).toBe(TOKEN.reveal());
-    // What the event says of it counts for nothing.
+    // The state in the event is ignored.
     expect(await stand.stored(link)).toMatchObject({ state: 'DONE', legacy_state: 'FINISHED' });
     expect(stand.counts).toContain('events done');
   });
@@ -241,7 +237,7 @@ describe('an event that is parked', () => {
 });
 
 describe('an event ahead of the answer to its create', () => {
-  /** A create without an order id, as a crash or a lost answer leaves it. */
+  /** A create without an order id, as after a crash or a lost answer. */
   const open = async (state: LinkState, change: Partial<Link> = {}): Promise<Link> =>
     stand.store.links.saveLink(await stand.link(), { state, ...change });
 
@@ -369,7 +365,7 @@ describe('an event ahead of the answer to its create', () => {
       await new Promise<void>((resolve) => {
         finish = resolve;
       });
-      const order = orderOf() as unknown as Link['order']; // as it would be parsed
+      const order = orderOf() as unknown as Link['order']; // as parsed
       await stand.store.links.saveLink(link, { state: 'LIVE', order_id: orderId(1), order, client_answer: 'maybe' });
     });
     stand.answers = [reads(PAID)];
@@ -407,7 +403,7 @@ describe('an event ahead of the answer to its create', () => {
 });
 
 describe('an event of a sale that a restored file lacks', () => {
-  const LOST = '019b8e07-4600-7000-8000-00000000abcd'; // its id says noon
+  const LOST = '019b8e07-4600-7000-8000-00000000abcd'; // its id has the time of noon
   const reference = derivedReference(LOST);
   const gap = () => ({ from: NOON - 60_000, until: NOON + 60_000 }) as ReturnType<Store['upkeep']['restoredGap']>;
 

@@ -1,5 +1,4 @@
-/** Where a call goes, without doors: the stage, what is live on either side, and what nobody needs to be asked (`docs/protocol.md` §3.10). */
-
+/** The lane of a call, without doors: the stage, live work on either lane, avoided calls (`docs/protocol.md` §3.10). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/ops/ports.ts';
 import type { OperationKind } from '../../src/proxy/evidence/exchange.ts';
@@ -34,9 +33,9 @@ import {
 const stand = createStand();
 beforeEach(() => stand.reset());
 
-/** Names the merchant, and nobody has accepted it. */
+/** Names the merchant; upstream has not accepted it. */
 const FORGED = new Secret(`APP_USR-1-112026-${'f'.repeat(32)}-${MERCHANT}`);
-/** Names nobody. */
+/** Names no merchant. */
 const BLANK = new Secret('TEST');
 const DEVICE = { kind: 'slot', slot: `point:${TERMINAL}`, work: 'sale' } as const;
 const TILL = { kind: 'slot', slot: 'qr:TILL1', work: 'sale' } as const;
@@ -65,9 +64,8 @@ const refused = (stage: Stage, error: string, merchant_id: string | null = MERCH
   error,
 });
 const UNAUTHORIZED = refusal(401, 'unauthorized');
-/** What `GET /pos/{id}` says. */
 const pos = (external_id: string): Answer => answered(200, { id: 1_000_001, external_id });
-/** A sale on legacy, which holds its unit till noon is long over. */
+/** A sale on legacy, which holds its unit until after noon. */
 const onLegacy = (change: Partial<LegacySale>): Promise<unknown> =>
   stand.store.legacy_sales.openLegacySale(newSale({ family: 'qr', unit: 'TILL1', ends_at: NOON + 600_000, ...change }));
 const onTill = (change: Partial<Link> = {}): Promise<Link> =>
@@ -247,7 +245,7 @@ describe('a unit with work on orders', () => {
     expect(await lane(CODE)).toMatchObject(orders('legacy'));
     expect(await lane(TILL)).toEqual(legacy('legacy'));
     expect(await lane({ ...CODE, slot: 'qr:TILL2' })).toEqual(legacy('legacy'));
-    // What stands beside a sale at a terminal is a setting.
+    // A setting says which work is possible beside a sale at a terminal.
     const merchant_work = (kind: OperationKind) => hasOwnWork(stand.ports, MERCHANT, CODE, kind);
     expect([await merchant_work('qr'), await merchant_work('devices')]).toEqual([true, false]);
     await stand.store.links.saveLink(link, { state: 'LIVE', acknowledged_at: NOON, heard_by: 'till' });
@@ -286,7 +284,7 @@ describe('a unit with work on legacy', () => {
     expect(await lane(TILL)).toEqual(legacy('orders'));
   });
 
-  /** A store that looks at the unit with the merchant, as PostgreSQL does. */
+  /** A store that reads the merchant and the unit together, as PostgreSQL does. */
   function tellsFree(then: () => Promise<unknown> = async () => undefined): void {
     const { store } = stand;
     const merchantWithToken: Store['merchants']['merchantWithToken'] = async (...asked) => {
@@ -337,7 +335,7 @@ describe('a unit with work on legacy', () => {
     await onLegacy({ state: 'OPEN', unproven_token: 'of nobody' });
     stand.answers = [UNAUTHORIZED];
     expect(await lane(TILL, 'qr', FORGED)).toEqual(refused('orders', 'unauthorized'));
-    // What could not be written down is no proof either.
+    // A unit that could not be recorded is no proof either.
     stand.ports.memory.unrecorded.hold(MERCHANT, DEVICE.slot, NOON + 60_000);
     stand.answers = [UNAUTHORIZED];
     expect(await lane(DEVICE, 'intents', FORGED)).toEqual(refused('orders', 'unauthorized'));
@@ -350,7 +348,7 @@ describe('a unit with work on legacy', () => {
     stand.ports.memory.unrecorded.hold(MERCHANT, DEVICE.slot, NOON + 60_000);
     stand.answers = [BROKEN];
     expect(await lane(DEVICE, 'intents', FORGED)).toEqual({ ...legacy('orders'), is_token_refused: false });
-    // A token of nobody has no unit there.
+    // A token without a merchant has no unit there.
     stand.answers = [BROKEN];
     expect(await lane(TILL, 'qr', BLANK)).toEqual(refused('orders', 'unavailable', null));
   });
@@ -395,7 +393,7 @@ describe('a till by its number', () => {
     stand.answers = [pos('TILL1'), pos('TILL2'), BROKEN];
     expect(await lane(NUMBER)).toEqual(legacy('orders'));
     expect(await lane({ ...NUMBER, pos_id: '1000002' })).toMatchObject(orders('orders'));
-    // What is wrong with the number is the story's to tell.
+    // The story answers for an invalid number.
     expect(await lane({ ...NUMBER, pos_id: '1000003' })).toMatchObject(orders('orders'));
     const { timeout_ms } = stand.ports.settings.reads;
     expect(stand.asked.map((call) => call.timeout_ms)).toEqual([timeout_ms, timeout_ms, timeout_ms]);
@@ -443,7 +441,7 @@ describe('a payment that no link has', () => {
 
   it('is orders when it is one of an order of ours, and legacy else', async () => {
     const made = await opened(stand.store, { reference_sent: 'sale-1' });
-    const order = orderOf() as unknown as Link['order']; // as it would be parsed
+    const order = orderOf() as unknown as Link['order']; // as parsed
     await stand.store.links.saveLink(made, { state: 'LIVE', order_id: orderId(1), order, client_answer: 'maybe' });
     const payment = { id: Number(PAYMENT.payment_id), status: 'approved', external_reference: 'sale-1' };
     stand.answers = [answered(200, payment), answered(200, orderOf(PAID, 9))];

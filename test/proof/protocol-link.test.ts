@@ -1,4 +1,4 @@
-/** What a new link is made of, from the till's request: reference, key, fingerprint, amount and lifetime (`docs/protocol.md` §3.2). */
+/** A new link from the till's request: reference, key, fingerprint, amount and lifetime (`docs/protocol.md` §3.2). */
 import { createHash } from 'node:crypto';
 import { LosslessNumber } from 'lossless-json';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -110,7 +110,6 @@ describe('a link', () => {
     },
   );
 
-  /** Tables that make this of any request. */
   function ask(order: object) {
     const value = { body: { transactions: { payments: [{ amount: '1.00' }] }, ...order } };
     return () => ({ value, losses: [], fired: [] });

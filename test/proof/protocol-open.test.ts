@@ -1,5 +1,4 @@
-/** A new sale: the row before the bytes, who joins it, who waits, and what is never begun (`docs/protocol.md` §3.3, §3.9, §3.10). */
-
+/** A new sale: the row before the bytes, creates that join or wait, refusals (`docs/protocol.md` §3.3, §3.9, §3.10). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import { PuenteError } from '../../src/error.ts';
@@ -58,14 +57,12 @@ const codeCall = (change: Partial<LegacyCall> = {}): LegacyCall =>
 const openCode = async (change: Partial<LegacyCall> = {}) =>
   createDynamicCode(stand.ports, codeCall({ merchant: await shop(), ...change }));
 
-/** What the till is answered. */
 function told(answer: LegacyAnswer): { status: number; error: unknown; headers: Record<string, string> } {
   if (answer.kind !== 'answer') throw new Error('it was carried');
   const { error } = answer.body as { error?: unknown };
   return { status: answer.status, error, headers: answer.headers ?? {} };
 }
 
-/** The merchant as the lane is chosen by it. */
 async function shop(): Promise<Merchant> {
   const merchant = await stand.store.merchants.merchant(MERCHANT);
   if (merchant === null) throw new Error('there is no merchant');
@@ -76,7 +73,6 @@ const links = (): Promise<Link[]> => stand.store.history.linksOf(MERCHANT, 0, Nu
 const names = (): string[] => stand.asked.map(({ name }) => name);
 const stage = (to: Stage) => setMerchant(stand.store, MERCHANT, { stage: to });
 
-/** A live, acknowledged sale on the terminal. */
 async function live(change: LinkChange = {}): Promise<Link> {
   stand.answers = [creates()];
   await open();
@@ -87,7 +83,7 @@ async function live(change: LinkChange = {}): Promise<Link> {
   return Object.keys(change).length === 0 ? link : stand.store.links.saveLink(link, change);
 }
 
-/** Somebody else's work on the link ends it. */
+/** Ends the link as concurrent work does. */
 const end = (link: Link) =>
   stand.store.links.saveLink(link, {
     state: 'DONE',

@@ -1,5 +1,4 @@
-/** What becomes of a link nobody waits for: finished, settled, looked at ever less often, or given up (`docs/protocol.md` §3.7, §3.8). */
-
+/** Links without a waiting call: finished, settled, checked less often, or given up (`docs/protocol.md` §3.7, §3.8). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { PuenteError } from '../../src/error.ts';
 import { encoded, say } from '../../src/locales/message.ts';
@@ -26,13 +25,12 @@ const HERE = answered(200, orderOf());
 const HERE_WAITING = answered(200, orderOf({ status: 'action_required' }, 2));
 const UNREACHABLE: UpstreamOutcome = { kind: 'not_sent', cause: 'ECONNREFUSED' };
 
-/** Looks after the link at once, and gives it back as it is stored then. */
 async function looked(link: Link, ports = stand.ports): Promise<Link> {
   await lookAfter(ports, link);
   return stand.stored(link);
 }
 
-/** Past the look that asks its events once more. */
+/** Passes the check that processes its events once more. */
 async function heardOut(link: Link): Promise<Link> {
   expect(await looked(link)).toMatchObject({ state: 'IN_DOUBT', next_check_at: stand.now + 30_000 });
   stand.now += 30_000;
@@ -42,10 +40,10 @@ async function heardOut(link: Link): Promise<Link> {
 /** A create that is due, in the state that a crash leaves. */
 const due = (change: Partial<Link> = {}): Promise<Link> => stand.link({ next_check_at: NOON, ...change });
 
-/** A live order that is due; no client was answered with it unless `change` says so. */
+/** A live order that is due; no till was answered with it unless `change` says so. */
 async function live(change: Partial<Link> = {}, order: Record<string, unknown> = {}): Promise<Link> {
   const link = await stand.link();
-  const facts = { ...orderOf(order), transactions: { payments: [] } } as unknown as Link['order']; // as it would be parsed
+  const facts = { ...orderOf(order), transactions: { payments: [] } } as unknown as Link['order']; // as parsed
   return stand.store.links.saveLink(link, {
     state: 'LIVE',
     order_id: orderId(1),
@@ -57,7 +55,7 @@ async function live(change: Partial<Link> = {}, order: Record<string, unknown> =
   });
 }
 
-/** The same after a moment; a read that began in this one would be good enough. */
+/** The same after 1 ms; a read that began in the current millisecond would suffice. */
 const later = (outcome: UpstreamOutcome) => () => {
   stand.now++;
   return outcome;
@@ -222,7 +220,7 @@ describe('a create without an outcome', () => {
 describe('an order that was let go because its terminal was wanted', () => {
   const waiting = { status: 'action_required' };
 
-  /** Shown as CONFIRMATION_REQUIRED, and due for its next look. */
+  /** Shown as CONFIRMATION_REQUIRED, and due for its next check. */
   async function released(): Promise<Link> {
     const held = await live({ client_answer: 'maybe', expires_at: NOON + 900_000 }, waiting);
     const link = await releaseHeld(stand.ports, held);
@@ -340,10 +338,10 @@ describe('a live order', () => {
     expect(stand.asked).toHaveLength(1);
   });
 
-  /** Due for a look, and it has expired by the wall clock. */
+  /** Due for a check, and expired by the wall clock. */
   const over = (): Promise<Link> => live({ ...TOLD, expires_at: NOON - LOST_AFTER_MS - 1 });
 
-  /** What is left of it after each look, each with this answer, and so long after the one before. */
+  /** The link after each check, each with a delay and an answer. */
   async function afterLooks(link: Link, looks: [number, UpstreamOutcome][], ports = stand.ports): Promise<Link[]> {
     const seen: Link[] = [];
     for (const [later_ms, answer] of looks) {
@@ -439,7 +437,7 @@ describe('a live order', () => {
       [10 * MINUTE_MS, MISSING],
     ]);
     stand.asked.length = 0;
-    // Between the look's own read and its writing down that it is lost.
+    // Between the read of the check and its write of LOST.
     const store: Store = withMethods(stand.store, {
       merchant: async (id) => {
         if (stand.asked.length === 1) {

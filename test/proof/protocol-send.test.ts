@@ -1,5 +1,4 @@
-/** From a stored create to its committed outcome: what is sent, what is stored, and what the till may be answered (`docs/protocol.md` §3.3, §3.5). */
-
+/** From a stored create to its outcome: calls, rows, and answers to the till (`docs/protocol.md` §3.3, §3.5). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import { encoded, say } from '../../src/locales/message.ts';
@@ -41,13 +40,12 @@ function send(link: Pick<Link, 'legacy_id'>, plan: Partial<SendPlan> = {}) {
   return sendLink(stand.ports, link.legacy_id, { token: TOKEN, deadline: DEADLINE, body: null, ...plan });
 }
 
-/** A link whose order is known. */
 async function known(change: Partial<Link>): Promise<Link> {
   const link = await stand.link();
   return stand.store.links.saveLink(link, { order_id: orderId(1), sealed_body: null, ...change });
 }
 
-const CANCELED = { status: 'canceled' } as Order; // what is decided reads the status alone
+const CANCELED = { status: 'canceled' } as Order; // the decision reads the status only
 
 describe('a retry that waited for a create', () => {
   const PLAN = { token: TOKEN, deadline: DEADLINE, body: null };

@@ -1,4 +1,4 @@
-/** What stands beside the log lines in `telemetry.ts`: an output that is closed or full, and the metrics. */
+/** The parts of `telemetry.ts` beside the log lines: an output that is closed or full, and the metrics. */
 import { openSync } from 'node:fs';
 import { expect, it, vi } from 'vitest';
 import type { Room } from '../../src/proxy/records/upkeep.ts';
@@ -15,11 +15,10 @@ it('a line for an output that takes no more is counted, and blocks nothing', asy
   });
 });
 
-/** A store as the gauges read it. */
 function storeWith(heap: { used_bytes: number; total_bytes: number } | null, free_bytes: number | null): Store {
   const room: Room = { level: 'low', free_bytes, log_bytes: 7, is_log_large: false };
   const counts = { links: { LIVE: 2 }, notices_pending: 3, events_waiting: 4 };
-  return { upkeep: { counts: async () => counts, writerHeap: () => heap, room: () => room } } as unknown as Store; // all that is read
+  return { upkeep: { counts: async () => counts, writerHeap: () => heap, room: () => room } } as unknown as Store; // the gauges read no more
 }
 
 const admission = { level: () => 'reads' as const, callsUnderWay: () => 5 };

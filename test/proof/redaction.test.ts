@@ -1,4 +1,4 @@
-/** What the tests of redaction leave open: covered texts, log lines, secrets in prints, and the limits of what is looked into. */
+/** Gaps in the tests of redaction: sealed texts, log lines, printed secrets, and the limits of the search. */
 import { createSecretKey } from 'node:crypto';
 import { inspect } from 'node:util';
 import fc from 'fast-check';

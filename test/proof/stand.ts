@@ -1,5 +1,4 @@
-/** The create protocol without doors: its real stories and its real store, in memory; network, clock and luck are the test's. */
-
+/** The create protocol without doors: real stories and store; the test controls network, clock and randomness. */
 import { createPorts } from '../../src/app/ports.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { loadTables } from '../../src/mapping/load.ts';
@@ -16,40 +15,37 @@ import { openMemoryStore } from '../simulation/store.ts';
 import { MERCHANT, NOON, newLink, newMerchant, orderId, TERMINAL } from '../store/contract/harness.ts';
 
 export const TOKEN = new Secret(`APP_USR-4004001-112026-00000000000000000000000000000a01-${MERCHANT}`);
-/** What a link of `stand.link` was sent as. */
+/** The reference sent upstream for the first link of `stand.link`. */
 export const REFERENCE = 'sale-1';
 
-/** What upstream does with one call; a function may look at the call, and let something happen in between. */
+/** The outcome of one upstream call; a function may read the call, and do other work first. */
 export type Answer = UpstreamOutcome | ((call: UpstreamCall) => UpstreamOutcome | Promise<UpstreamOutcome>);
 
 export interface Stand {
   ports: Ports;
   store: Store;
-  /** Epoch ms; sleeping moves it on. */
+  /** Epoch ms; sleeping advances it. */
   now: number;
-  /** From 0 to 1. */
+  /** The random number, from 0 to 1. */
   luck: number;
   slept: number[];
-  /** What upstream answers, one after the other; then nothing comes back. */
+  /** Upstream's answers, in order; then calls get no answer. */
   answers: Answer[];
   legacy_answers: Answer[];
-  /** Nothing works upstream. */
+  /** True: calls are not sent, as with an open circuit breaker. */
   is_shut: boolean;
   asked: UpstreamCall[];
-  /** `name label` of each count. */
   counts: string[];
   log: string[];
   points: string[];
-  /** Runs when the code comes to a point. */
+  /** Runs at a failpoint, by its name. */
   at: Map<string, () => void>;
   notices: number;
-  /** Empties everything, and starts a new process at noon. */
+  /** Empties the store, and starts a new process at noon. */
   reset(): Promise<void>;
-  /** Another process, with a store or tables of its own. */
   restart(parts?: Partial<Pick<Ports, 'store' | 'tables'>>): void;
-  /** Work for the exchange of this draft. */
   within<Made>(draft: ExchangeDraft, work: () => Made | Promise<Made>): Promise<Made>;
-  /** A stored link that this process has written and not sent yet. */
+  /** A stored link that this process wrote and has not sent yet. */
   link(change?: Partial<Link>): Promise<Link>;
   stored(link: Pick<Link, 'legacy_id'>): Promise<Link>;
 }
@@ -58,7 +54,7 @@ const tables = loadTables('mappings');
 const vault = createVault(new Secret('a key of the proofs that nobody else uses'));
 const config = loadConfig({ env: { PUENTE_ROUTING_DEFAULT_STAGE: 'orders' }, cwd: process.cwd() });
 
-/** One for each file; `reset` makes it new for each test. */
+/** One for each file; `reset` renews it for each test. */
 export function createStand(): Stand {
   const memory = openMemoryStore({
     ...createSimulatedClock(),
@@ -82,7 +78,7 @@ export function createStand(): Stand {
       stand.log.push(`${level} ${message} ${JSON.stringify(fields)}`);
     };
   const stand: Stand = {
-    ports: null as unknown as Ports, // `reset` makes it before anybody asks
+    ports: null as unknown as Ports, // `reset` sets it before its first use
     store: memory.store,
     now: NOON,
     luck: 0.5,
@@ -133,7 +129,7 @@ export function createStand(): Stand {
           stand.at.get(name)?.();
         },
       });
-      // Ids that rise, so that the rows of one moment have an order too.
+      // Ascending ids, so that rows of one millisecond have an order.
       const legacyId = () => `019b8e07-4600-7000-8000-${String(++ids).padStart(12, '0')}`;
       made.memory.ids = { ...made.memory.ids, legacyId };
       made.memory.wakeups.notices.to(() => stand.notices++);
@@ -149,7 +145,7 @@ export function createStand(): Stand {
       }
     },
     async link(change = {}) {
-      // What orders tell by default is the first; a reference goes upstream once.
+      // The first link has the default reference of orders; a reference is sent once only.
       const is_first = (await memory.store.links.linkByReference(MERCHANT, REFERENCE)) === null;
       const reference_sent = is_first ? REFERENCE : `${REFERENCE}-${++ids}`;
       const link = newLink({
@@ -172,7 +168,7 @@ export function createStand(): Stand {
   return stand;
 }
 
-/** A receiver that answers every notice 503 at once: each was tried, and none says that its till knows the sale. */
+/** Answers every due notice 503: each was tried, and none makes its sale known to the till. */
 async function refuseNotices(store: Store, now: number): Promise<void> {
   for (const notice of await store.notices.dueNotices(now, 100)) {
     const attempt = {
@@ -187,7 +183,7 @@ async function refuseNotices(store: Store, now: number): Promise<void> {
   }
 }
 
-/** A merchant on orders whose token the upstream has accepted. */
+/** A merchant on orders with an accepted token. */
 export async function meetMerchant({ store, ports, now }: Pick<Stand, 'store' | 'ports' | 'now'>): Promise<void> {
   const line = {
     at: now,
@@ -210,7 +206,6 @@ export async function meetMerchant({ store, ports, now }: Pick<Stand, 'store' | 
   );
 }
 
-/** The same process with other settings of creates. */
 export function withCreate(ports: Ports, change: Partial<Ports['settings']['create']>): Ports {
   const { settings } = ports;
   return { ...ports, settings: { ...settings, create: { ...settings.create, ...change } } };
@@ -227,7 +222,7 @@ export function refusal(status: number, code: string): UpstreamOutcome {
 export const BROKEN: UpstreamOutcome = { kind: 'broken', cause: 'reset' };
 export const NOT_SENT: UpstreamOutcome = { kind: 'not_sent', cause: 'ECONNREFUSED' };
 
-/** An order as upstream tells it. @param second of noon at which it changed last. */
+/** An order in upstream's form. @param second after noon of its last change. */
 export function orderOf(change: Record<string, unknown> = {}, second = 0): Record<string, unknown> {
   return {
     id: orderId(1),
@@ -242,13 +237,11 @@ export function orderOf(change: Record<string, unknown> = {}, second = 0): Recor
   };
 }
 
-/** What a processed order says of its payment. */
 export const PAID = {
   status: 'processed',
   transactions: { payments: [{ id: 'PAY1', amount: '15.00', reference_id: '16500000001' }] },
 };
 
-/** Takes the create, as the order number `number`. */
 export function creates(change: Record<string, unknown> = {}, number = 1): Answer {
   return ({ body }) => {
     const { external_reference } = JSON.parse(textOf(body)) as { external_reference: string };
@@ -260,7 +253,6 @@ export function textOf(body: Uint8Array | undefined): string {
   return Buffer.from(body ?? []).toString('utf8');
 }
 
-/** A till's call as the door hands it on. */
 export function callOf(stand: Stand, name: string, change: Partial<LegacyCall> = {}): LegacyCall {
   const operation = stand.ports.tables.operations.find((one) => one.name === name);
   if (operation === undefined) throw new Error(`there is no operation ${name}`);
@@ -280,7 +272,6 @@ export function callOf(stand: Stand, name: string, change: Partial<LegacyCall> =
   };
 }
 
-/** A draft as the door makes one for each call. */
 export function newDraft(): ExchangeDraft {
   return openDraft(0);
 }

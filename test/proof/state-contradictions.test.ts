@@ -1,4 +1,4 @@
-/** Payments and orders that are another sale's, in spite of their number. */
+/** Payments and orders that belong to another sale, although their number matches. */
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../src/contract/orders.ts';
 import { uuidV7 } from '../../src/proxy/ids.ts';

@@ -1,4 +1,4 @@
-/** What the tests of states leave open: numbers of their own, notices without a subject, and words that are no numbers. */
+/** Gaps in the tests of states: synthetic numbers, notices without a subject, and texts that are no numbers. */
 import { describe, expect, it } from 'vitest';
 import { durationMs } from '../../src/contract/duration.ts';
 import type { Order } from '../../src/contract/orders.ts';
@@ -28,7 +28,6 @@ const order = (change: Record<string, unknown> = {}, second = 0): Order => order
 const live = (change: Partial<Link> = {}): Link => newLink({ state: 'LIVE', ...change });
 const SALE = { family: 'qr', legacy_state: 'payment_required', unit: 'TILL1' } as const;
 
-/** The body of the one notice of its intent that an order is worth. */
 function told(change: Record<string, unknown>): Record<string, unknown> {
   const { notices } = advance(live(), order(change, 5), tables, rules);
   expect(notices.map(({ topic }) => topic)).toEqual(['point', 'payment']);
@@ -191,7 +190,7 @@ describe('which reading is newer', () => {
     const wanted = { ...rules, released: true };
     expect(advance(known('at_terminal', VERSION), lagging, tables, wanted).change).toEqual({});
     expect(advance(known('at_terminal', VERSION), lagging, tables, rules).change).toEqual({});
-    // An earlier reading that was dated ahead keeps nothing for ever.
+    // An earlier read with a future date does not block changes permanently.
     const after_all = advance(known('at_terminal', VERSION), lagging, tables, AFTER_ALL);
     expect(after_all.change.legacy_state).toBe('CONFIRMATION_REQUIRED');
     expect(advance(known('at_terminal', VERSION), order({}, 1), tables, AFTER_ALL).change).toEqual({});
@@ -204,7 +203,7 @@ describe('which reading is newer', () => {
   it.each([
     [{}, MINUTE_MS - 1, 'ON_TERMINAL'],
     [{}, MINUTE_MS, 'CONFIRMATION_REQUIRED'],
-    // Upstream's clock is ahead, or says nothing that can be read: the end of the order bounds it.
+    // Upstream's clock is ahead, or its time is unreadable: the end of the order is the bound.
     [{ last_updated_date: '2031-01-01T00:00:00Z' }, 16 * MINUTE_MS - 1, 'ON_TERMINAL'],
     [{ last_updated_date: '2031-01-01T00:00:00Z' }, 16 * MINUTE_MS, 'CONFIRMATION_REQUIRED'],
     [{ last_updated_date: undefined }, 16 * MINUTE_MS - 1, 'ON_TERMINAL'],

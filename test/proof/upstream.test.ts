@@ -1,4 +1,4 @@
-/** What one upstream call came to, driven step by step as undici does, and the proof whether it left (`docs/protocol.md` §3.5). */
+/** The outcome of an upstream call, step by step as by undici, and whether it was sent (`docs/protocol.md` §3.5). */
 import { channel } from 'node:diagnostics_channel';
 import { Client, type Dispatcher } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -12,13 +12,13 @@ function secondsOf(header: string | undefined): number | null {
   return header === undefined ? null : Number(header) * 1000;
 }
 
-/** A call that undici has begun; what it aborts with is kept. */
+/** A call that undici has begun, with the messages that it aborts with. */
 function begin({ sent = true, starts = true, readRetryAfter = secondsOf } = {}) {
   const mark: SentMark = { sent };
   const aborted: string[] = [];
   const controller = {
     abort: (reason: Error) => aborted.push(reason.message),
-  } as unknown as Dispatcher.DispatchController; // the one step that is used
+  } as unknown as Dispatcher.DispatchController; // the only method that is used
   const reception = new Reception(mark, MAX_BYTES, readRetryAfter);
   const { handler } = reception;
   if (starts) handler.onRequestStart?.(controller, null);
@@ -35,7 +35,6 @@ function begin({ sent = true, starts = true, readRetryAfter = secondsOf } = {}) 
   };
 }
 
-/** What a whole answer comes to. */
 function outcomeOf(status: number, headers: Record<string, string | string[]>, ...parts: (string | Buffer)[]) {
   const call = begin();
   call.head(status, headers);
@@ -51,7 +50,6 @@ const answered = (status: number, body: unknown, retry_after_ms: number | null =
   body,
 });
 
-/** `open` while it has not settled. */
 async function stateOf(promise: Promise<unknown>): Promise<'open' | 'settled'> {
   return Promise.race([
     promise.then(() => 'settled' as const),
@@ -324,7 +322,7 @@ describe('the mark of a sent call', () => {
       for (const message of odd) created.publish(message);
     });
     for (const message of [...odd, { request: foreign }]) writing.publish(message);
-    await new Promise((turn) => setImmediate(turn)); // what a listener throws comes up behind its channel
+    await new Promise((turn) => setImmediate(turn)); // undici's channels rethrow an error of a listener on a later tick
     expect(mark.sent).toBe(false);
   });
 

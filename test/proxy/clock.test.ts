@@ -1,4 +1,4 @@
-/** A clock that remembers how far ahead it was read (`test/faults/README.md` F47). */
+/** A clock that remembers its furthest reading (`test/faults/README.md` F47). */
 import { expect, it } from 'vitest';
 import { rememberingClock } from '../../src/proxy/clock.ts';
 

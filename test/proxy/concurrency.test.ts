@@ -1,4 +1,4 @@
-/** Work under way in one process: the queue, the drain, and batches per event-loop tick. */
+/** Work in flight in one process: the queue, the drain, and batches per event-loop tick. */
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -47,8 +47,8 @@ it('lets tens of thousands leave from its middle, and keeps none of them', () =>
 
 it('waits for what had begun when it was asked, in whatever order it ends, and for nothing later', async () => {
   const drain = createDrain();
-  await drain.settled(); // nothing has begun
-  drain.done(99); // no ticket of this drain
+  await drain.settled(); // no work has begun
+  drain.done(99); // a ticket of no drain
   const [first, second] = [drain.begin(), drain.begin()];
   const over: string[] = [];
   void drain.settled().then(() => over.push('early'));

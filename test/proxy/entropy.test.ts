@@ -1,4 +1,4 @@
-/** Random bytes out of a pool: each is handed out once, and what was handed out is the taker's own. */
+/** Random bytes from a pool: each is returned once, in a copy. */
 import { expect, it } from 'vitest';
 import { takeRandom } from '../../src/proxy/ids.ts';
 

@@ -1,4 +1,4 @@
-/** The loop over due work: bounded, never twice at once, fair where it is asked to be, and awake while work is left. */
+/** The loop over due work: bounded, never two runs at once, fair by owner on request, awake while work is left. */
 import { afterEach, expect, it } from 'vitest';
 import type { Log } from '../../src/proxy/log.ts';
 import { type Loop, type LoopPlan, startLoop } from '../../src/proxy/loop.ts';
@@ -15,7 +15,7 @@ const log: Log = { debug: note, info: note, warn: note, error: note };
 let loop: Loop;
 afterEach(() => loop.stop());
 
-/** Items that are due until they are handled; `poll_ms` is so long that only waking explains what happens. */
+/** Items are due until they are handled; `poll_ms` is so long that only a wake-up explains progress. */
 function start(items: Item[], plan: Partial<LoopPlan<Item>> = {}): { handled: number[]; most: () => number } {
   const due = new Map(items.map((item) => [item.id, item]));
   const handled: number[] = [];

@@ -1,4 +1,4 @@
-/** Answers kept for a moment: one call for all who ask at once, none of them older than they may be, no failure kept. */
+/** Cached answers: one call for all concurrent readers, none older than allowed, no cached failure. */
 import { describe, expect, it } from 'vitest';
 import { createCache } from '../../src/proxy/concurrency.ts';
 
@@ -7,7 +7,7 @@ const FRESH_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Something to ask that counts, and answers when it is told to. */
+/** A source that counts its calls, and answers on request. */
 function source() {
   const waiting: PromiseWithResolvers<string>[] = [];
   return {
@@ -128,10 +128,10 @@ describe('a cache', () => {
     for (let second = 60; second < 119; second++) await get(`other ${second}`, NOW + second * 1_000, MINUTE_MS);
     expect(await get('search', NOW + 118_999, MINUTE_MS)).toBe(`search ${NOW + 59_000}`);
     expect(await get('place', NOW + 118_999, HOUR_MS)).toBe(`place ${NOW}`);
-    // Whoever asks last for one key, its answer is everybody's.
+    // The answer of the latest call for a key is used for all its readers.
     expect(await get('place', NOW + 118_999, 1)).toBe(`place ${NOW + 118_999}`);
     expect(await get('place', NOW + 119_000, HOUR_MS)).toBe(`place ${NOW + 118_999}`);
-    // What ran ahead and was set back is asked for anew.
+    // An entry with a later date than now is not used.
     expect(await get('search', NOW - HOUR_MS, MINUTE_MS)).toBe(`search ${NOW - HOUR_MS}`);
   });
 });

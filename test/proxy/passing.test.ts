@@ -1,4 +1,4 @@
-/** What passes through a register of calls is gone when it is taken out: shown by what young collections leave behind. */
+/** Deleted entries of in-flight calls are freed: measured by the old space after minor collections. */
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { createEntries } from '../../src/proxy/concurrency.ts';
 
 const IN_FLIGHT = 64;
 const CALLS = 4_000;
-/** Of what hangs on a call. */
+/** Per call. */
 const VALUE_BYTES = 4_000;
 
 setFlagsFromString('--expose-gc');
@@ -37,7 +37,7 @@ describe('what comes and goes with calls', () => {
   });
 });
 
-/** Bytes that became old while calls came and went. */
+/** Bytes promoted to the old space while calls were added and removed. */
 function promotedBy(register: { set(key: string, value: number[]): unknown; delete(key: string): unknown }): number {
   const name = (call: number): string => `call-${call}`;
   const pass = (call: number): void => {

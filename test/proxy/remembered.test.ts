@@ -1,4 +1,4 @@
-/** What is remembered by token, order, unit or answer: a hundred thousand of them leave no more than its capacity (F51). */
+/** Memory by token, order, unit or answer: after a hundred thousand entries it holds at most its capacity (F51). */
 import { expect, it } from 'vitest';
 import { createCache } from '../../src/proxy/concurrency.ts';
 import {
@@ -59,7 +59,7 @@ it.each<[string, () => Memory, number]>([
   const memory = open();
   for (let nth = 0; nth < MANY; nth++) memory.keep(`key ${nth}`);
   let known = 0;
-  // From the oldest on, because a look at one counts as its use.
+  // From the oldest on, because a lookup counts as a use.
   for (let nth = 0; nth < MANY; nth++) if (memory.knows(`key ${nth}`)) known++;
   expect(known).toBeGreaterThan(0);
   expect(known).toBeLessThanOrEqual(capacity);

@@ -1,4 +1,4 @@
-/** The vault: which keys it takes, what it gives back, and that it notices another key and every changed byte. */
+/** The vault: valid keys, unsealed values, and detection of another key and of every changed byte. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createVault, Secret } from '../../src/proxy/vault.ts';

@@ -1,10 +1,9 @@
 /**
- * The conformance table: what the sandbox answers, call by call. Each file of `conformance/` holds groups of cases, and a case is a
- * list of steps against a new world, or `steps` with a table (`with` names the columns, `each` has a line per case). A step has one
- * act, the words of that act, and what is answered; a step that says nothing of its status succeeds; `each` repeats a step for
- * every value of a name, `steps` are those of a shared list, and
- * `$act` names the act where a column says it. `$name.path` is a column, a
- * merchant or till of the cast, or what an earlier step kept. Names that begin with `_` hold parts that cases repeat.
+ * The conformance table: the sandbox's answers, call by call. Each file of `conformance/` holds groups of cases: a list
+ * of steps in a new world, or `steps` with a table (`with` names the columns, `each` has a line per case). A step has
+ * one act, its options and the expected answer; without a status it must succeed. In a step, `each` repeats it for
+ * values of a name, `steps` runs a shared list, `$act` is the act of a column. `$name.path` is a column, a merchant or
+ * till of the cast, or a value kept before. Names that begin with `_` hold shared parts.
  */
 import { createHmac } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -24,7 +23,6 @@ import * as legacy from './legacy/qr-kit.ts';
 import { payIntent, payOrder, payQr } from './payment-kit.ts';
 import { OTHER_TILL, openQrKit, type QrKit, qrBody, TILL } from './qr-kit.ts';
 
-/** Names that every case knows. */
 const cast = {
   argentina: kits.ARGENTINA,
   brazil: kits.BRAZIL,
@@ -46,28 +44,25 @@ const cast = {
   codes: legacy.codePath(),
 };
 
-/** What a step may be; exactly one of the acts. */
+/** The fields of a step; exactly one of the acts. */
 const acts = z.strictObject({
-  /** Method and path. */
   call: z.string(),
-  /** An order of 150.00 with a reference and a key of its own, kept as `order`. */
+  /** An order of 150.00 with its own reference and key, kept as `order`. */
   order: z.unknown(),
   qr_order: z.unknown(),
-  /** The same reference and the same key each time. */
+  /** The same reference and key each time. */
   create: z.unknown(),
   create_qr: z.unknown(),
-  /** `point` or `qr`: an order on which its buyer acts (`action`, usually `pay`), kept as `order` with its payment as `paid`. */
+  /** `point` or `qr`: an order and its buyer's `action` (usually `pay`), kept as `order`, its payment as `paid`. */
   paid: z.string(),
-  /** The person at the terminal of orders, at the one of intents, the buyer at a till, and at the newest code. */
+  /** The person at a terminal of orders or of intents, the buyer at a till, and at the newest code. */
   terminal: z.string(),
   device: z.string(),
   buyer: z.string(),
   scan: z.string(),
   settings: z.unknown(),
   fault: z.unknown(),
-  /** The settings of a profile. */
   profile: z.enum(['specification', 'field']),
-  /** Milliseconds. */
   advance: z.number(),
   /** A part of the world's state, by its path. */
   state: z.string(),
@@ -79,21 +74,19 @@ const acts = z.strictObject({
   intent_payment: z.unknown(),
   qr_payment: z.unknown(),
   order_payment: z.unknown(),
-  /** The notifications that have come since the last look, once all on their way have, by their URLs. */
+  /** The URLs of notifications received since the last such step, after all in flight have arrived. */
   heard: z.literal('all'),
-  /** Statuses of the receiver's next answers, behind which it answers 200. */
   answering: z.array(z.number()),
-  /** Two things that are equal. */
+  /** Two equal values. */
   same: z.tuple([z.unknown(), z.unknown()]),
 });
 const words = z.strictObject({
   body: z.unknown(),
   bytes: z.array(z.number()),
-  /** Whose token goes along; `nobody` sends none. */
+  /** The owner of the token; `nobody` sends none. */
   as: z.string(),
   key: z.string(),
   headers: z.record(z.string(), z.any()),
-  /** Options of the person or the buyer. */
   with: z.unknown(),
   at: z.string(),
   action: z.string(),
@@ -104,7 +97,7 @@ const answers = z.strictObject({
   /** The status, and for an error its code and its details or cause. */
   is: z.union([z.number(), z.string()]),
   says: z.unknown(),
-  /** The whole body; a part of it; by path; the names at its top in order; paths that are not there; its text. */
+  /** The whole body; a part of it; values by path; its top-level names in order; missing paths; its text. */
   gives: z.unknown(),
   has: z.unknown(),
   shows: z.record(z.string(), z.unknown()),
@@ -114,9 +107,10 @@ const answers = z.strictObject({
   text: z.unknown(),
   /** Status and detail of an order, then of its first payment. */
   states: z.array(z.string()),
-  /** Every notification has a signature over this id with this secret and a time of as many digits; or none that fits. */
+  /**
+   * All notifications have a signature over this id with this secret and a time of so many digits; or none is valid.
+   */
   signed: z.strictObject({ id: z.string(), secret: z.string(), digits: z.number(), fits: z.boolean() }),
-  /** The schema of ours that it fits, by name. */
   contract: z.string(),
   /** Keeps the reply under this name, or parts of its body by path. */
   save: z.string(),
@@ -128,7 +122,6 @@ const stepSchema = acts
   .partial()
   .refine((step) => Object.keys(step).filter((name) => name in acts.shape).length === 1, 'A step has one act.');
 type Step = z.infer<typeof stepSchema>;
-/** A step before its names are filled in. */
 const writtenStep = z.record(z.string(), z.unknown());
 const caseSchema = z.union([
   z.array(writtenStep),
@@ -138,8 +131,7 @@ const fileSchema = z.record(z.string(), z.record(z.string(), caseSchema));
 
 const GONE = Symbol('gone');
 /**
- * `!gone` is no value, `!text 65` is as many letters (behind a beginning, if one is given), `!receipts` as
- * many characters of two UTF-16 units, `!re` and `!any` match.
+ * `!gone`: no value; `!text 65`: so many letters after a prefix; `!receipts`: so many characters of two UTF-16 units.
  */
 const customTags: ScalarTag[] = [
   { tag: '!gone', resolve: () => GONE },
@@ -149,7 +141,7 @@ const customTags: ScalarTag[] = [
   { tag: '!any', resolve: (name) => expect.any({ String, Number, Object }[name] ?? Boolean) },
 ];
 
-/** A value with its names filled in; `{$times, $of}` is a list of equal members, `{$and, …}` another object with changes. */
+/** A value with its names filled in; `{$times, $of}` repeats a member, `{$and, …}` is another object with changes. */
 function filled(value: unknown, names: Record<string, unknown>): unknown {
   if (value === GONE) return undefined;
   if (typeof value === 'string') {
@@ -171,7 +163,7 @@ function named(names: Record<string, unknown>, name: string): unknown {
   return filled(found, names);
 }
 
-/** By path; a `*` goes into every member of a list. */
+/** A value by path; `*` maps over the members of a list. */
 function at(value: unknown, path: string): unknown {
   const [name = '', ...rest] = path === '' ? [] : path.split('.');
   if (name === '' || value === undefined || value === null) return value;
@@ -188,7 +180,6 @@ beforeEach(async () => {
   receiver.statuses = [];
 });
 
-/** Does the act of a step. */
 async function act(step: Step, names: Record<string, unknown>): Promise<kits.Reply> {
   const { as = kits.ARGENTINA, key, headers, action = 'pay', changes = {} } = step;
   const merchant = as === 'nobody' ? null : as;
@@ -281,7 +272,7 @@ async function act(step: Step, names: Record<string, unknown>): Promise<kits.Rep
   function keptAs(name: string, reply: kits.Reply): kits.Reply {
     if (reply.status < 300) {
       names[name] = reply.body;
-      names.signed_id = reply.body.id.toLowerCase(); // as signatures have it
+      names.signed_id = reply.body.id.toLowerCase(); // as in signatures
     }
     return reply;
   }
@@ -291,7 +282,6 @@ async function act(step: Step, names: Record<string, unknown>): Promise<kits.Rep
   }
 }
 
-/** Compares what was answered with what the step says. */
 function check(step: Step, { status, text, body }: kits.Reply, names: Record<string, unknown>): void {
   if (step.is === undefined) expect(status, text).toBeLessThan(300);
   else if (typeof step.is === 'number') expect(status, text).toBe(step.is);
@@ -388,7 +378,7 @@ describe.each(readdirSync(folder).map((file) => basename(file, '.yaml')))('%s', 
   });
 });
 
-/** With the columns of its row; lists and objects as JSON. */
+/** The title with the columns of its row; lists and objects as JSON. */
 function titleOf(title: string, names: Record<string, unknown>): string {
   return title.replace(/\$([a-z]\w*)/g, (_, name) => {
     const value = names[name];

@@ -1,4 +1,4 @@
-/** Starts that are refused, and the settings and the clock of the control door; the rest of it stands in `conformance/control.yaml`. */
+/** Refused starts, and settings and clock of the control door; other tests of it are in `conformance/control.yaml`. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeEach, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Moments as the searches of the payments family read them. */
+/** Times in searches of the payments family. */
 import { describe, expect, test } from 'vitest';
 import { parseMoment } from '../../src/sandbox/dates.ts';
 

@@ -1,4 +1,4 @@
-/** Faults that break the connection, as a real client sees them; those that are answers stand in `conformance/control.yaml`. */
+/** Faults that break the connection, with a real client; faults with answers are in `conformance/control.yaml`. */
 import { Agent, request } from 'undici';
 import { beforeEach, expect, test } from 'vitest';
 import { openForAll } from '../open.ts';

@@ -1,4 +1,4 @@
-/** The walk through the specification (`docs/field-notes.md` Spec): every row of every table names the tests that show it, and all of them exist and run. */
+/** Every row of every table of the specification (`docs/field-notes.md` Spec) names tests that exist and run. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -9,7 +9,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
-/** The list, by section of the specification, and beside it `tables.yaml` with the number of rows of each table. */
+/** The list by section of the specification; `tables.yaml` has the number of rows of each table. */
 const folder = join(import.meta.dirname, 'interface');
 const contents = z.record(z.string(), z.record(z.string(), z.int().positive()));
 const tables = z.array(
@@ -29,7 +29,7 @@ const expected = Object.entries(contents.parse(await readYaml('tables.yaml'))).f
 const walked = list.map(({ section, table, shown_by }) => ({ name: `${section}: ${table}`, shown_by }));
 
 async function readYaml(name: string): Promise<unknown> {
-  return parse(await readFile(join(folder, name), 'utf8')); // refuses a row that stands there twice
+  return parse(await readFile(join(folder, name), 'utf8')); // refuses duplicate rows
 }
 
 describe('the list is whole', () => {
@@ -69,16 +69,14 @@ describe('the tests are there', () => {
   });
 });
 
-/** A row of the conformance table is a test of its runner. */
+/** Cases of the conformance table are tests of its runner. */
 function fullName(line: string): string {
   return /^\S+\.test\.ts > /.test(line) ? line : `conformance.test.ts > ${line}`;
 }
 
 /**
- * The runner's own list: files are loaded and none of their tests runs. Without its static parsing, titles of table-driven
- * tests come filled in, and tests that are skipped or still to be written are left out.
- * @param names files of this folder.
- * @returns lines as the list writes them.
+ * Lists tests without running them. Without static parsing, titles of table-driven tests are filled in, and skipped and
+ * `todo` tests are left out. @param names files of this folder.
  */
 async function collect(names: string[]): Promise<Set<string>> {
   const place = await mkdtemp(join(tmpdir(), 'interface-'));
@@ -87,7 +85,7 @@ async function collect(names: string[]): Promise<Set<string>> {
     const runner = join(createRequire(import.meta.url).resolve('vitest/package.json'), '..', 'vitest.mjs');
     const paths = names.map((name) => `test/sandbox/${name}`);
     const options = ['--staticParse=false', '--no-isolate', '--maxWorkers=1', `--json=${output}`];
-    // The variables of the run that this test is part of would make the other one take itself for a worker.
+    // With this run's variables, the other run would take itself for a worker.
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VITEST')));
     const root = join(import.meta.dirname, '..', '..');
     await promisify(execFile)(process.execPath, [runner, 'list', ...paths, ...options], { cwd: root, env });

@@ -1,4 +1,4 @@
-/** What every sandbox test starts from: a sandbox on a free port, the cast's tokens, and calls over real HTTP. */
+/** Shared by all sandbox tests: a sandbox on a free port, the cast's tokens, and calls over real HTTP. */
 import { Agent, request } from 'undici';
 import type { Profile } from '../../src/sandbox/assumptions.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
@@ -10,7 +10,6 @@ export const CHILE = '700100500';
 export const URUGUAY = '700100600';
 export const VIRTUAL_TERMINAL = 'NEWLAND_N950__SBX0000001';
 export const PAX_TERMINAL = 'PAX_A910__SMARTPOS0000000001';
-/** A Point Pro 2. */
 export const POINT_PRO = 'GERTEC_MP35P__8701000000000001';
 export const STANDALONE_TERMINAL = 'PAX_A910__SMARTPOS0000000002';
 export const UNKNOWN_ORDER = 'ORD01K7Q2V5B8N4T6W9XJ3MEH0RCD';
@@ -20,10 +19,9 @@ export function tokenOf(user_id: string): string {
 }
 
 export interface CallOptions {
-  /** Whose token goes along; null sends none. Argentina when nothing is said. */
+  /** The owner of the token, by default Argentina; null sends none. */
   merchant?: string | null;
   key?: string;
-  /** An object is sent as JSON, text and bytes as they are. */
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -40,16 +38,15 @@ export interface Kit {
   call(method: string, path: string, options?: CallOptions): Promise<Reply>;
   /** A call to the control door that must succeed. */
   control(method: string, path: string, body?: unknown): Promise<Reply>;
-  /** A created order's body. */
+  /** The reply with a created order. */
   createOrder(changes?: object, options?: CallOptions): Promise<Reply>;
-  /** A created order's id. */
   order(changes?: object, options?: CallOptions): Promise<string>;
   /** The person at a terminal of Argentina. */
   atTerminal(action: string, options?: object, terminal?: string): Promise<Reply>;
   close(): Promise<void>;
 }
 
-/** Time stands still until the test moves it, and notifications come to receivers of the test. */
+/** The clock moves only when the test moves it; notifications may go to receivers on this machine. */
 export async function openKit(settings: object = {}, profile: Profile = 'specification', now = Date.now): Promise<Kit> {
   const sandbox = await startSandbox({
     port: 0,
@@ -61,7 +58,6 @@ export async function openKit(settings: object = {}, profile: Profile = 'specifi
   sandbox.world.clock.setMode('manual');
   const agent = new Agent();
   let count = 0;
-
   const call: Kit['call'] = async (method, path, options = {}) => {
     const { merchant = ARGENTINA, key, body, headers } = options;
     const answer = await request(sandbox.url + path, {

@@ -1,2 +1,2 @@
-/** Every sandbox that the kit starts for a file of this project is as the field is. */
+/** Every sandbox of this project's tests has the profile `field`. */
 process.env.SANDBOX_PROFILE = 'field';

@@ -1,7 +1,7 @@
-/** Payments of every origin for the tests of the payments family: by Point intent, by legacy QR, and by order. */
+/** Payments of every origin for the tests of the payments family: Point intent, legacy QR, and order. */
 import { ARGENTINA, CHILE, type Kit, URUGUAY, VIRTUAL_TERMINAL } from './kit.ts';
 
-/** Takes a payment with a legacy intent; the amount has two implied decimals. @returns the payment's number. */
+/** Makes a payment by a legacy intent. @param amount in hundredths. @returns the payment's number. */
 export async function payIntent(kit: Kit, amount = 15_000, reference = 'TICKET 1', action = 'pay', options = {}) {
   const created = await kit.call('POST', `/point/integration-api/devices/${VIRTUAL_TERMINAL}/payment-intents`, {
     body: { amount, additional_info: { external_reference: reference } },
@@ -11,7 +11,6 @@ export async function payIntent(kit: Kit, amount = 15_000, reference = 'TICKET 1
   return lastPayment(kit);
 }
 
-/** Takes a payment with a legacy QR order, v1. @returns the payment's number. */
 export async function payQr(kit: Kit, unit_price: number, merchant = ARGENTINA, reference = 'INV 0001', options = {}) {
   const currency_id = { [CHILE]: 'CLP', [URUGUAY]: 'UYU' }[merchant] ?? 'ARS';
   const created = await kit.call('POST', `/mpmobile/instore/qr/${merchant}/SUC001POS001`, {
@@ -23,7 +22,6 @@ export async function payQr(kit: Kit, unit_price: number, merchant = ARGENTINA, 
   return lastPayment(kit);
 }
 
-/** Takes a payment with an order at a terminal. @returns both numbers. */
 export async function payOrder(kit: Kit): Promise<{ order: string; payment: number }> {
   const order = await kit.order();
   await kit.atTerminal('pay');

@@ -1,4 +1,4 @@
-/** The settings of the two profiles side by side; what they answer stands in `conformance/profiles.yaml`. */
+/** The settings of both profiles; their answers are in `conformance/profiles.yaml`. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Profile, profileSettings } from '../../src/sandbox/assumptions.ts';
 import { openForAll } from '../open.ts';
@@ -12,7 +12,6 @@ beforeEach(async () => {
   for (const kit of Object.values(kits)) await kit.control('POST', 'reset');
 });
 
-/** Runs the same in both, and puts what came of it side by side. */
 async function both<T>(run: (kit: QrKit) => Promise<T>): Promise<Record<Profile, T>> {
   return { specification: await run(kits.specification), field: await run(kits.field) };
 }

@@ -1,11 +1,10 @@
-/** The text of a QR code: EMVCo fields that parse back, with a checksum that holds. */
+/** The text of a QR code: EMVCo fields that parse back, with a valid checksum. */
 import { describe, expect, test } from 'vitest';
 import { checksum, qrData } from '../../src/sandbox/order-at-unit.ts';
 import { type SiteId, sites } from '../../src/sandbox/sites.ts';
 
 const REFERENCE = '0a1b2c3d-0000-4000-8000-0123456789ab';
 
-/** Tag to value, read back from the text. */
 function fieldsOf(text: string): Record<string, string> {
   const fields: Record<string, string> = {};
   for (let at = 0; at < text.length; ) {

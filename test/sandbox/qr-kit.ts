@@ -1,4 +1,4 @@
-/** What the tests of QR orders add to the kit: a good body, a buyer, and the list of what a till shows. */
+/** Additions to the kit for QR orders: a valid body, a buyer, and reads. */
 import type { Profile } from '../../src/sandbox/assumptions.ts';
 import { ARGENTINA, type CallOptions, type Kit, openKit, type Reply } from './kit.ts';
 
@@ -7,15 +7,13 @@ export const OTHER_TILL = 'SUC001POS002';
 
 export interface QrKit extends Kit {
   createQr(changes?: object, options?: CallOptions): Promise<Reply>;
-  /** A created QR order's id. */
   qrOrder(changes?: object, options?: CallOptions): Promise<string>;
-  /** The buyer at a till of the merchant; Argentina when nothing is said. */
+  /** The buyer at a till of the merchant, by default Argentina. */
   atTill(action: string, options?: object, till?: string, merchant?: string): Promise<Reply>;
-  /** The buyer with a code of its own. */
   atCode(id: string, action: string, options?: object): Promise<Reply>;
   // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever JSON came and asserts on it
   get(id: string, merchant?: string): Promise<any>;
-  /** Status, detail, transaction status and detail. */
+  /** Status and detail of the order, then of its payment. */
   statesOf(id: string): Promise<unknown[]>;
   advance(advance_ms: number): Promise<Reply>;
 }

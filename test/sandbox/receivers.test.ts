@@ -1,4 +1,4 @@
-/** Receivers of notifications that read inside their handler, that do not answer in time, and that are not there. */
+/** Receivers of notifications that read inside their handler, answer too late, or do not exist. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeEach, expect, it } from 'vitest';

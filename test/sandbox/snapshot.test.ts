@@ -1,4 +1,4 @@
-/** A whole world as one document: kept, put back, refused when it does not hold, and kept in a file between two starts. */
+/** A whole world as one document: saved, restored, refused when invalid, and kept in a file between two starts. */
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +24,6 @@ const snapshot = async (): Promise<string> => (await kit.control('GET', 'snapsho
 const restore = (text: string) => kit.call('POST', '/_sandbox/restore', { merchant: null, body: text });
 const state = async () => (await kit.control('GET', 'state')).body;
 
-/** Something of everything that a world keeps. */
 async function fillWorld(): Promise<{ order: string; intent: string }> {
   await kit.control('PUT', 'webhooks', { url: receiver.url, secret: 'of-the-orders' });
   const notices = { url: receiver.url, topic: 'point_integration_wh', secret: 'of-the-merchant' };
@@ -51,13 +50,11 @@ describe('restored', () => {
     const { order, intent } = await fillWorld();
     const text = await snapshot();
     const before = await state();
-
     await kit.control('POST', 'reset');
     expect((await state()).orders).toEqual([]);
     expect((await restore(text)).status).toBe(204);
     expect(await state()).toEqual(before);
     expect(JSON.parse(await snapshot())).toEqual(JSON.parse(text));
-
     expect((await kit.call('GET', TILL)).text).toContain('"total_amount":12.5');
     expect((await kit.call('POST', INTENTS, { body: { amount: 1500 }, key: 'intent-key' })).body.id).toBe(intent);
     expect((await kit.call('GET', '/users/me')).body.ratio).toBe(0.5);
@@ -124,7 +121,7 @@ it('shows no secret, and no token but those of the cast', async () => {
 });
 
 describe('a document that does not hold changes nothing', () => {
-  /** The dotted path gets this value; undefined takes it away. */
+  /** Sets the value at the dotted path; undefined removes it. */
   it.each<[name: string, path: string, value: unknown, message: RegExp]>([
     ['no version', 'version', undefined, /has no version; this sandbox reads version 1/],
     ['another version', 'version', 2, /has version 2; this sandbox reads version 1/],
@@ -179,13 +176,11 @@ describe('a file', () => {
     first.world.configure({ webhook_secret: 'kept' });
     await first.close();
     expect(statSync(file).mode & 0o777).toBe(0o600);
-
     const second = await start(start_ms + 60_000);
     expect([second.is_restored, second.world.settings.webhook_secret]).toEqual([true, 'kept']);
     expect([...second.world.orders.values()].map(({ status }) => status)).toEqual(['created']);
     expect(second.world.terminal(ARGENTINA, VIRTUAL_TERMINAL)?.occupation?.kind).toBe('order');
     await second.close();
-
     const third = await start(start_ms + 120_000);
     await expect.poll(() => [...third.world.orders.values()].map(({ status }) => status)).toEqual(['canceled']);
     await third.close();

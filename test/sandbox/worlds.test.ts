@@ -1,4 +1,4 @@
-/** Worlds side by side share nothing, and the sandbox as a program of its own. */
+/** Parallel worlds share nothing; and the sandbox as a program of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, describe, expect, it } from 'vitest';

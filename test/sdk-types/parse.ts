@@ -1,4 +1,4 @@
-/** How the official SDKs' parsers take a JSON value for a type: written from what the parsers document. */
+/** Which JSON values the parsers of the official SDKs accept for a type, from the parsers' documentation. */
 
 export type Sdk = 'node' | 'php' | 'java' | 'dotnet' | 'go';
 export type Type = 'integer' | 'integer32' | 'decimal' | 'text' | 'boolean' | 'time' | 'object' | 'list' | 'any';
@@ -6,7 +6,7 @@ export type Type = 'integer' | 'integer32' | 'decimal' | 'text' | 'boolean' | 't
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 const MAX: Readonly<Record<string, bigint>> = { integer: 2n ** 63n - 1n, integer32: 2n ** 31n - 1n };
 
-/** True when the SDK's parser takes the value; null and what is missing are taken by all of them. */
+/** True when the SDK's parser accepts the value; all accept null and missing values. */
 export function takes(sdk: Sdk, type: Type, value: unknown): boolean {
   if (value === null || value === undefined || type === 'any') return true;
   switch (type) {
@@ -30,7 +30,7 @@ export function takes(sdk: Sdk, type: Type, value: unknown): boolean {
   }
 }
 
-/** Digits in a text are an integer to all parsers but encoding/json; Node's does not look. */
+/** Digits in a text are an integer for the lenient parsers; encoding/json refuses, and Node's does not check. */
 function isInteger(sdk: Sdk, value: unknown): boolean {
   if (typeof value === 'number') return Number.isSafeInteger(value);
   return isLenient(sdk) && typeof value === 'string' && /^-?\d+$/.test(value);
@@ -40,7 +40,7 @@ function isNumeric(value: unknown): boolean {
   return typeof value === 'string' && /^-?\d+(?:\.\d+)?$/.test(value);
 }
 
-/** A TypeScript till relies on the type that it was told, though nothing checks it. */
+/** Node does not check types, but a TypeScript till relies on them. */
 function isLenient(sdk: Sdk): boolean {
   return sdk === 'php' || sdk === 'java' || sdk === 'dotnet';
 }

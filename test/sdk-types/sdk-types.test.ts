@@ -1,4 +1,4 @@
-/** Every answer about payments, merchant orders, refunds, devices and intents, against the types of the official SDKs. */
+/** Answers about payments, merchant orders, refunds, devices and intents fit the types of the official SDKs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ const table = z
   })
   .parse(parse(readFileSync(join(import.meta.dirname, 'types.yaml'), 'utf8')));
 
-/** Whose answers are looked at: Puente's, and both sides of the sandbox. */
+/** The APIs whose answers are checked: Puente's, and both of the sandbox. */
 const sides = ['Puente', 'the legacy API', 'the orders API'] as const;
 type Side = (typeof sides)[number];
 
@@ -64,7 +64,6 @@ test.each<[Sdk, Type, unknown]>([
   expect(takes(sdk, type, value)).toBe(value === null);
 });
 
-/** What an answer has that a parser refuses, in words. */
 function misfits(kind: string, { what, answer }: Told): string[] {
   return Object.entries(table.answers[kind] ?? {}).flatMap(([path, byType]) =>
     valuesAt(answer, path.split('.')).flatMap((value) =>
@@ -89,7 +88,6 @@ function tell(side: Side, kind: string, what: string, answer: unknown): void {
   told.set(`${side} ${kind}`, [...list, { what, answer }]);
 }
 
-/** Sells by QR and at a terminal on one side, and keeps what is answered about it. */
 async function sell(side: 'Puente' | 'the legacy API'): Promise<void> {
   const door = side === 'Puente' ? bench.app.public_url : bench.sandbox.url;
   const ask = async (path: string, body?: object, method = body === undefined ? 'GET' : 'POST') => {
@@ -99,7 +97,7 @@ async function sell(side: 'Puente' | 'the legacy API'): Promise<void> {
       ...(body === undefined ? {} : { body }),
     });
     expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300);
-    return answer.body as Record<string, unknown>; // looked at by key
+    return answer.body as Record<string, unknown>; // read by key
   };
   const found = async (reference: string): Promise<Record<string, unknown>> => {
     const { results } = await eventually(
@@ -118,7 +116,7 @@ async function sell(side: 'Puente' | 'the legacy API'): Promise<void> {
   };
   const readMerchantOrder = async (reference: string, what: string): Promise<void> => {
     const { elements } = await ask(`/merchant_orders/search?external_reference=${reference}`);
-    const [first] = elements as { id: number }[]; // a search for one that is there
+    const [first] = elements as { id: number }[]; // the search finds one
     tell(side, 'merchant_order', `${what}, in a search`, first);
     tell(side, 'merchant_order', what, await ask(`/merchant_orders/${first?.id}`));
   };
@@ -137,7 +135,6 @@ async function sell(side: 'Puente' | 'the legacy API'): Promise<void> {
   for (const one of Object.values(await ask(`/v1/payments/${byQr.id}/refunds`)))
     tell(side, 'refund', 'in the list', one);
   await readMerchantOrder(qr, 'refunded');
-
   tell(side, 'devices', 'the list', await ask(`${POINT}/devices`));
   const point = `point-${side.length}`;
   const sale = {
@@ -152,7 +149,7 @@ async function sell(side: 'Puente' | 'the legacy API'): Promise<void> {
   tell(side, 'intent', 'finished', await ask(`${POINT}/payment-intents/${created.id}`));
   await readPayment(atTerminal.id, 'paid at a terminal');
   if (side !== 'Puente') return;
-  // Told from the order, where upstream has no such payment.
+  // Built from the order, where upstream hides the payment.
   await bench.control('/settings', { method: 'PUT', body: { order_payments: 'hidden' } });
   await ask(`${POINT}/devices/${DEVICE}/payment-intents`, {
     ...sale,

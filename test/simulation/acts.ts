@@ -1,5 +1,4 @@
-/** What each step of a plan does to the world; nobody waits for what comes of it. */
-
+/** Applies each step of a plan to the world, without waiting for its effects. */
 import { PuenteError } from '../../src/error.ts';
 import { SOLE_OWNER } from '../../src/ops/api/person.ts';
 import { moveStage } from '../../src/ops/moves/move.ts';
@@ -11,11 +10,10 @@ import { Killed } from './clock.ts';
 import { merchants, type Step, tills } from './steps.ts';
 import type { SimulatedWorld } from './world.ts';
 
-/** A stop waits so long for what is under way. */
+/** Longest wait of a stop for calls in flight. */
 const STOP_MS = 30_000;
-/** The product looks at its clock every five seconds. */
+/** Longer than the five seconds between two checks of the clock by the product. */
 const SEEN_WITHIN_MS = 6_000;
-/** An order that nobody has. */
 const NOBODYS_ORDER = 'ORD00123456789ABCDEFGHJKMNPQR';
 
 type Acts = { readonly [What in Step['do']]: (world: SimulatedWorld, step: Extract<Step, { do: What }>) => void };
@@ -56,13 +54,12 @@ function merchantAt(index: number): string {
   return merchants[index % merchants.length] ?? merchants[0];
 }
 
-/** A token is revoked, or good again. */
 export function setToken({ service }: SimulatedWorld, id: string, good: boolean): void {
   if (good) addToken(service.world, tokenOf(id), id, false);
   else service.world.tokens.delete(hashOf(tokenOf(id)));
 }
 
-/** The machine's wall clock is set, also between two of the product's looks at it. */
+/** Sets the machine's wall clock, possibly between two of the product's checks. */
 export function setClock(world: SimulatedWorld, skew_ms: number): void {
   const { run, clock } = world;
   if (skew_ms !== run.skew_ms) world.clocks.push({ at: clock.now(), by_ms: skew_ms - run.skew_ms });
@@ -70,14 +67,14 @@ export function setClock(world: SimulatedWorld, skew_ms: number): void {
   run.watch_until = clock.now() + SEEN_WITHIN_MS;
 }
 
-/** What a person does at a terminal; what can't be done there is not done. */
+/** A person's action at a terminal; an impossible one is ignored. */
 function actAtTerminal({ service }: SimulatedWorld, step: Extract<Step, { do: 'terminal' }>): void {
   const till = tills[step.till % tills.length] ?? tills[0];
   const terminal = service.world.terminal(merchants[till.merchant], till.unit);
   if (terminal !== undefined) permitted(() => operate(service.world, terminal, step.act, {}));
 }
 
-/** Nobody stands before the question whether to pay for longer; what was locked ends then, if it has expired. */
+/** The longest that a buyer decides whether to pay; then a locked order ends, if it has expired. */
 const DECIDES_WITHIN_MS = 4 * 60_000;
 
 function actAsBuyer({ service, clients, clock }: SimulatedWorld, step: Extract<Step, { do: 'buyer' }>): void {
@@ -100,7 +97,6 @@ export function permitted(deed: () => void): void {
   }
 }
 
-/** An operator moves a merchant. */
 function move(world: SimulatedWorld, step: Extract<Step, { do: 'move' }>): void {
   const { life } = world.run;
   const id = merchantAt(step.merchant);
@@ -118,7 +114,7 @@ function move(world: SimulatedWorld, step: Extract<Step, { do: 'move' }>): void 
   });
 }
 
-/** Dies now, or at the n-th time that it comes by a named point; and is started again after a while. */
+/** Kills the process now or at the n-th pass of a failpoint, and restarts it later. */
 function kill(world: SimulatedWorld, { point, nth, down_ms }: Extract<Step, { do: 'kill' }>): void {
   const { run } = world;
   const again = (): void => void world.clock.after(down_ms, () => void restart(world));
@@ -133,7 +129,7 @@ function kill(world: SimulatedWorld, { point, nth, down_ms }: Extract<Step, { do
   }
 }
 
-/** As on SIGTERM: what is under way may end, then the process does. */
+/** As on SIGTERM: calls in flight may end before the process does. */
 function stop(world: SimulatedWorld, { down_ms }: Extract<Step, { do: 'stop' }>): void {
   const { life } = world.run;
   if (life === null) return;
@@ -153,7 +149,7 @@ async function restart(world: SimulatedWorld): Promise<void> {
   if (world.run.life === null) await world.startProcess();
 }
 
-/** A webhook from somebody else about a sale's order, if that has one, or about an order that nobody has. */
+/** A forged webhook about a sale's order, or about an order that does not exist. */
 function forge({ clients, mail, rows }: SimulatedWorld, step: Extract<Step, { do: 'forge' }>): void {
   const sale = clients.sales.get(step.sale);
   const id = sale?.legacy_id ?? null;

@@ -1,10 +1,9 @@
-/** The calls that tills make, as the legacy pages write them. */
+/** The calls of tills, as in the legacy documentation. */
 import type { Sale } from './clients.ts';
 import type { Ask } from './door.ts';
 import type { RefundAsk } from './history.ts';
 import { merchants, type QrForm } from './steps.ts';
 
-/** How long a QR sale can be paid. */
 const QR_LIFE_MS = 12 * 60_000;
 
 /** The invented token of a merchant of the sandbox's cast. */
@@ -48,12 +47,12 @@ export function qrSale(
   return { method: 'PUT', url: place, place, body };
 }
 
-/** Where what is on a counter is read and deleted. */
+/** The path to read and delete the order on a counter. */
 function placeOf(merchant_id: string, unit: string): string {
   return `/instore/qr/seller/collectors/${merchant_id}/pos/${unit}/orders`;
 }
 
-/** What is asked of a sale that its till knows. */
+/** A sale that is known to its till. */
 type Named = Pick<Sale, 'kind' | 'merchant_id' | 'legacy_id' | 'place'>;
 
 export function readAsk(sale: Named): Ask {
@@ -70,7 +69,7 @@ export function merchantOrderAsk(merchant_id: string, merchant_order_id: number)
   return { method: 'GET', url: `/merchant_orders/${merchant_order_id}`, headers: headersOf(merchant_id), body: null };
 }
 
-/** Nothing but `{}` asks for everything that is left. */
+/** The body `{}` requests all that is left. */
 export function refundAsk(merchant_id: string, { payment_id, minor, key }: RefundAsk): Ask {
   const headers = { ...headersOf(merchant_id), ...(key === null ? {} : { 'x-idempotency-key': key }) };
   const body = Buffer.from(minor === null ? '{}' : `{"amount":${decimal(minor)}}`);
@@ -81,7 +80,7 @@ export function refundsAsk(merchant_id: string, payment_id: string): Ask {
   return { method: 'GET', url: `/v1/payments/${payment_id}/refunds`, headers: headersOf(merchant_id), body: null };
 }
 
-/** Written as text: the amount never goes through a double. */
+/** As text, because an amount must not pass through a double. */
 function decimal(minor: number): string {
   return `${Math.floor(minor / 100)}.${String(minor % 100).padStart(2, '0')}`;
 }

@@ -1,4 +1,4 @@
-/** The upstream's books and the rest of the evidence, gathered when a run has ended. */
+/** Collects the upstream's books and all other evidence at the end of a run. */
 import type { PaymentIntent, Order as SandboxOrder } from '../../src/sandbox/records.ts';
 import { slotOf } from './clients.ts';
 import type { History, Intent, Order } from './history.ts';
@@ -36,7 +36,7 @@ export function bookOf(world: SimulatedWorld): History {
   };
 }
 
-/** An order that asks for an action may go on from there, by a setting of the world. */
+/** Whether an order in `action_required` may still change is a setting of the world. */
 export function isOpen(
   { action_required }: { action_required: 'final' | 'moves_on' },
   { status }: SandboxOrder,

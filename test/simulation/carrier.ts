@@ -1,4 +1,4 @@
-/** Carries a request to the legacy service in this thread, as the product's pass-through does over sockets. */
+/** Proxies a request to legacy in this thread, as the product's proxy does over sockets. */
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
@@ -37,7 +37,7 @@ export function createCarrier(clock: SimulatedClock, service: Service): Carrier 
         line.status = reply.status;
         clock.after(delay(), () => {
           const answer = answerOf(reply.status, reply.headers);
-          watchCall(request, answer as unknown as IncomingMessage); // it listens to what this has
+          watchCall(request, answer as unknown as IncomingMessage); // it uses only the events
           if (reply.text !== '') answer.emit('data', Buffer.from(reply.text));
           answer.emit('end');
           response.writeHead(reply.status, reply.headers).end(reply.text);

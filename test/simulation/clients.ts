@@ -1,4 +1,4 @@
-/** The tills: they sell, retry, read, cancel, hang up when their patience ends, and remember every answer. */
+/** The tills: they sell, retry, read, cancel, hang up after a timeout, and record every answer. */
 import type { Random } from '../crash/random.ts';
 import {
   cancelAsk,
@@ -16,56 +16,52 @@ import type { Ask, Reply } from './door.ts';
 import type { Delivery, RefundAsk, RowThen, SaleFacts, TillCall } from './history.ts';
 import { merchants, type Step, tills } from './steps.ts';
 
-/** Between a till and the product. */
+/** Latency between a till and the product. */
 const FASTEST_MS = 1;
 const SLOWEST_MS = 40;
-/** Sales differ by an odd number of cents, so that each has an amount of its own and every fraction comes up. */
+/** Amounts differ by an odd number of cents, so that each sale has its own amount and all fractions occur. */
 const LEAST_MINOR = 1_507;
 const APART_MINOR = 137;
-/** As the vendor's Node SDK does by itself: three times, after 1, 2 and 4 seconds, on these answers and on a broken connection. */
+/** As the vendor's Node SDK: three retries after 1, 2 and 4 seconds, on these answers and on a broken connection. */
 const SDK_RETRIES = 3;
 const SDK_PAUSE_MS = 1_000;
 const SDK_RETRIES_ON: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
-/** How many receivers look at a merchant order once more. */
+/** Share of receivers that read a merchant order once more. */
 const READS_SHARE = 0.3;
 
-/** What the tills need of the world. */
 export interface Counter {
-  /** A call at the product's door; returns what hangs up. */
+  /** A call at the product's door; returns a function that hangs up. */
   ask(ask: Ask, over: (reply: Reply | null) => void): () => void;
-  /** What the product has of a sale: the checker's last reads are of everything. */
+  /** The product's rows of a sale: the checker's last reads cover all of them. */
   thingsOf(sale: SaleFacts): SaleThings[];
   /** The committed row behind an answer. */
   rowOf(sale: SaleFacts, legacy_id: string | null): RowThen | null;
-  /** Text that a till may see; a secret in it is a leak. */
+  /** Reports a text that a till may see; a secret in it is a leak. */
   seen(text: string): void;
 }
 
 export interface Sale extends SaleFacts {
   ask: Ask;
-  /** Where it is read and canceled. */
   place: string;
   retries: boolean;
-  /** So many answers to its creates are still to be lost on their way. */
+  /** Number of answers to its creates that are still to be lost. */
   lost_answers: number;
-  /** How many equal sales the cashier has wanted so far. */
+  /** Number of equal sales that the cashier has wanted so far. */
   meant: number;
-  /** Of the last of them the till has a 2xx. */
+  /** The till has a 2xx for the last of them. */
   is_answered: boolean;
-  /** Set by the first answer that names one. */
   legacy_id: string | null;
-  /** Of its newest merchant order, as a notice named it. */
+  /** Of its newest merchant order, from a notice. */
   merchant_order_id: number | null;
-  /** As a read or a notice named it. */
+  /** From a read or a notice. */
   payment_id: string | null;
   refunds: RefundAsk[];
 }
 
-/** One row of a sale. */
 export interface SaleThings {
   legacy_id: string;
   merchant_order_id: number | null;
-  /** Set where something of it was asked back. */
+  /** Set when a refund of it was requested. */
   refunded_payment_id: string | null;
 }
 
@@ -73,23 +69,22 @@ export interface Clients {
   sales: Map<number, Sale>;
   calls: TillCall[];
   sell(step: Extract<Step, { do: 'sell' }>): void;
-  /** For the same sale while it has no 2xx; for the next equal one afterwards. */
+  /** Repeats the same sale while it has no 2xx; afterwards makes the next equal one. */
   again(sale: number, patience_ms: number | null): void;
   read(sale: number): void;
-  /** Everything of a sale, once more at the end. */
+  /** The checker's reads of everything about a sale, at the end. */
   lastRead(sale: number): void;
   cancel(sale: number): void;
-  /** A sale whose payment is not known yet is read first. */
+  /** Reads the sale first, if its payment is not known yet. */
   refund(step: Extract<Step, { do: 'refund' }>): void;
   refundAgain(sale: number, patience_ms: number | null): void;
-  /** A notice has come to a merchant, who may read what it is about. */
+  /** A notice arrived; the merchant may read its subject. */
   told(delivery: Delivery): void;
-  /** A sale on every unit that was used. */
   probe(): void;
-  /** Somebody else's token asks for a sale's intent. */
+  /** Reads a sale's intent with another merchant's token. */
   spy(sale: number): void;
   pending(): number;
-  /** @param readers receivers read what a notice is about. */
+  /** @param readers receivers read the subject of a notice. */
   reset(random: Random, readers: boolean): void;
 }
 
@@ -100,7 +95,7 @@ interface OrderRead {
   over?: () => void;
 }
 
-/** Of a receiver, before it knows which sale its notice is about. */
+/** Of a receiver that has a notice but no answer yet. */
 const NOBODYS_SALE = { number: 0, unit: '', legacy_id: null };
 
 export function createClients(clock: SimulatedClock, counter: Counter): Clients {
@@ -181,7 +176,7 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
     });
   }
 
-  /** What is there now; on a counter with a code of its own it may be another sale. */
+  /** Reads the current order; on a counter with its own code it may be of another sale. */
   function readPlace(sale: Sale, what: 'read' | 'last read', over: () => void = () => undefined): void {
     if (sale.kind === 'dynamic' || (sale.kind === 'point' && sale.legacy_id === null)) return;
     const line = lineOf(what, sale.kind === 'point' ? sale : { ...sale, legacy_id: null });
@@ -192,7 +187,7 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
     });
   }
 
-  /** @param sale null for a receiver that was just notified of the merchant order: which sale it is, the answer says. */
+  /** @param sale null for a receiver of a notice, which finds the sale in the answer. */
   function readMerchantOrder(
     merchant_id: string,
     merchant_order_id: number,
@@ -229,7 +224,7 @@ export function createClients(clock: SimulatedClock, counter: Counter): Clients 
     });
   }
 
-  /** Runs when the payment of a sale is known, which a read may have to tell. */
+  /** Runs with the payment of a sale, reading it first if it is not known. */
   function withPayment(sale: Sale, run: (payment_id: string) => void): void {
     const known = (): void => {
       if (sale.payment_id !== null) run(sale.payment_id);
@@ -368,7 +363,7 @@ function newSale(step: Extract<Step, { do: 'sell' }>, now: number): Sale {
     amount_minor,
     key,
   };
-  // One form fits the rules of the new API, one does not.
+  // The first fits the rules of the new API, the second does not.
   const reference = step.own_reference ? `sale-${step.sale}` : `Pedido ${step.sale}`;
   const { method, url, place, body } =
     till.kind === 'point'
@@ -399,7 +394,6 @@ function noteRead(line: TillCall, reply: Reply | null): void {
   if (amount !== undefined) line.amount = String(amount);
 }
 
-/** The number of the payment that an intent, or a merchant order, tells. */
 function paymentIn(reply: Reply | null): string | null {
   if (reply?.status !== 200) return null;
   const { payment, payments } = JSON.parse(reply.text) as { payment?: { id?: number }; payments?: { id?: number }[] };
@@ -411,7 +405,7 @@ function idOf({ text, status }: Reply): string | null {
   if (text === '' || status >= 300) return null;
   const { id, in_store_order_id } = JSON.parse(text) as { id?: unknown; in_store_order_id?: unknown };
   const found = id ?? in_store_order_id;
-  // A preference is named by its merchant's number and the sale's id.
+  // A preference id is the merchant's number and the sale's id.
   return typeof found === 'string' ? found.replace(/^\d{9}-/, '') : null;
 }
 

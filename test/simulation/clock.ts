@@ -1,40 +1,37 @@
-/** Virtual time for a whole world in one thread: hours pass in milliseconds, and everything happens in one order. */
+/** Virtual time for a whole world in one thread: hours pass in milliseconds, and all events have one order. */
 import { setImmediate as realImmediate } from 'node:timers';
 import { createTimerQueue, type TimerQueue } from '../../src/sandbox/clock.ts';
 
 /** 2026-11-21 12:00 UTC: a Saturday noon, no daylight saving near. */
 export const START_MS = Date.UTC(2026, 10, 21, 12);
 
-/** Thrown where the product's process is killed inside its own code: nothing that follows has any effect any more. */
+/** Thrown where the product's process is killed in its own code: later code has no effect. */
 export class Killed extends Error {}
 
-/** More happenings than any run has between two looks: then something goes round without time passing. */
+/** More events than any run has between two calls; beyond this, the world loops without time passing. */
 const MOST_MOMENTS = 20_000;
 
-/** What the clock must know of the world beside the timers that it keeps itself. */
+/** Due times outside of the clock's own timers. */
 export interface Outside {
-  /** When the product's stored work falls due, true epoch ms; null when it has none. Polls before it would find nothing. */
+  /** When the product's stored work is due, true epoch ms; null without work. Earlier polls find nothing. */
   workDue(): number | null;
-  /** When the upstream's own next timer falls due, epoch ms; null when none. */
+  /** When the upstream's next timer is due, epoch ms; null without timers. */
   upstreamDue(): number | null;
-  /** Fires the upstream's timers that are due. */
   upstreamPasses(): void;
 }
 
 export interface SimulatedClock {
-  /** When the world began, epoch ms. */
+  /** Epoch ms. */
   startedAt(): number;
-  /** True time, epoch ms; the product's own clock may be set wrong. */
+  /** True time, epoch ms; the product's own clock may be wrong. */
   now(): number;
-  /** Something in the world outside of the product's process. */
+  /** A timer outside of the product's process. */
   after(delay_ms: number, run: () => void): void;
-  /** Lets time pass until `until` (epoch ms), or until nothing is left that could happen before it. */
+  /** Advances time to `until` (epoch ms); returns early when no event is left before it. */
   run(until: number, outside: Outside): Promise<void>;
-  /** The product's process is gone, and its timers with it. */
   forgetProcess(): void;
-  /** Back to the start, without any timer. */
   reset(): void;
-  /** Puts virtual timers in the place of Node's, for the product's loops; returns what puts Node's back. */
+  /** Replaces Node's timers for the product's loops; returns a function that restores them. */
   install(): () => void;
 }
 
@@ -44,7 +41,7 @@ export function createSimulatedClock(): SimulatedClock {
   let soon: (() => void)[] = [];
   let now_ms = START_MS;
 
-  /** Fires what is due at `now_ms`: at most one thing of the world, because others may depend on it; else the polls. */
+  /** Fires events due at `now_ms`: at most one of the world, because others may depend on it; else the polls. */
   function fire(outside: Outside): void {
     outside.upstreamPasses();
     if (fireFirst(world, now_ms)) return;
@@ -54,7 +51,7 @@ export function createSimulatedClock(): SimulatedClock {
   function nextMoment(outside: Outside): number | null {
     const poll = polls.first()?.due_at_ms;
     const work = outside.workDue();
-    // A poll before anything is due finds nothing; it is passed over, as if the process had been slow.
+    // A poll before work is due finds nothing; it is skipped, as if the process were slow.
     const polled = poll === undefined || work === null ? null : Math.max(poll, work);
     const moments = [world.first()?.due_at_ms, outside.upstreamDue(), polled].filter((at) => typeof at === 'number');
     return moments.length === 0 ? null : Math.min(...moments);
@@ -110,7 +107,7 @@ function fireFirst(queue: TimerQueue<() => void>, now_ms: number): boolean {
   return true;
 }
 
-/** A process that dies in its own code takes nobody with it. */
+/** A kill of the process must not end the simulation. */
 function mortally(run: () => void): void {
   try {
     run();
@@ -119,12 +116,12 @@ function mortally(run: () => void): void {
   }
 }
 
-/** Until every promise that can go on has gone on. */
+/** Resolves after all pending promises. */
 function turn(): Promise<void> {
   return new Promise((resolve) => void realImmediate(resolve));
 }
 
-/** The timer functions that the product's loops and queues call, and the clock of durations; no other is used under simulation. */
+/** Replaces the timer functions that the product's loops and queues use, and the clock of durations. */
 function install(polls: TimerQueue<() => void>, now: () => number, soon: (run: () => void) => void): () => void {
   const real = { setTimeout, clearTimeout, setImmediate };
   const real_now = performance.now;

@@ -1,15 +1,14 @@
-/** Requests and answers without sockets, for Express routers: as much of Node's classes as the handlers use. */
+/** Requests and answers without sockets, for Express routers: the parts of Node's classes that the handlers use. */
 import { EventEmitter } from 'node:events';
 import type { RequestHandler } from 'express';
 
 export interface Ask {
   method: string;
-  /** Path and query. */
   url: string;
   /** Names in lower case. */
   headers: Record<string, string>;
   body: Buffer | null;
-  /** Number of the till's call that it is. */
+  /** Number of the till's call. */
   call?: number;
 }
 
@@ -21,7 +20,6 @@ export interface Reply {
 
 export type Handled = Parameters<RequestHandler>;
 
-/** A request whose body is there at once. */
 export function simulatedRequest({ method, url, headers, body, call }: Ask): Handled[0] {
   let unread = body;
   const length = body === null ? {} : { 'content-length': String(body.length) };
@@ -52,10 +50,10 @@ export function simulatedRequest({ method, url, headers, body, call }: Ask): Han
     once: () => request,
     off: () => request,
   };
-  return request as unknown as Handled[0]; // the handlers use no more of it than this
+  return request as unknown as Handled[0]; // the handlers use only these members
 }
 
-/** Answers once, by `tell`; after `cut` nobody hears it any more. */
+/** Answers once, by `tell`; after `cut` the answer is dropped. */
 export class SimulatedResponse extends EventEmitter {
   statusCode = 200;
   headersSent = false;
@@ -106,7 +104,7 @@ export class SimulatedResponse extends EventEmitter {
     return this;
   }
 
-  /** The connection has ended: the client has its answer, or has gone. */
+  /** The connection has ended: the client has its answer, or has hung up. */
   close(): void {
     if (this.closed) return;
     this.#tell = null;
@@ -114,13 +112,13 @@ export class SimulatedResponse extends EventEmitter {
     this.emit('close');
   }
 
-  /** The process is gone: nothing of it arrives any more, not even by itself. */
+  /** The process was killed: nothing is sent and no listener runs. */
   cut(): void {
     this.#tell = null;
     this.removeAllListeners();
   }
 
   asExpress(): Handled[1] {
-    return this as unknown as Handled[1]; // the handlers use no more of it than this
+    return this as unknown as Handled[1]; // the handlers use only these members
   }
 }

@@ -1,46 +1,40 @@
-/** What a simulated run leaves behind, seen from outside: clients' log, upstream's books, receivers' log, and the database's rows. */
-
+/** The record of a simulated run: logs of clients and receivers, the upstream's books, the database's rows. */
 import type { Plan } from './steps.ts';
 
-/** One call of a till. */
 export interface TillCall {
   number: number;
   what: 'sell' | 'read' | 'cancel' | 'probe' | 'last read' | 'refund' | 'refunds read';
-  /** The sale that it is about. */
   sale: number;
-  /** Which of the equal sales that the cashier wanted one after the other, from 1; null for a call that is no create. */
+  /** Which of the consecutive equal sales that the cashier wanted, from 1; null unless a create. */
   meant: number | null;
   merchant_id: string;
   /** `point:<terminal>` or `qr:<point of sale>`. */
   unit: string;
   from: number;
-  /** When the answer came, or the till gave up, or the connection broke. */
+  /** Time of the answer, of the till's timeout, or of the broken connection. */
   to: number | null;
-  /** Null without an answer. */
   status: number | null;
-  /** Of the intent, where an answer or the call names one. */
+  /** Of the intent, from the answer or the call. */
   legacy_id: string | null;
   /** Of the merchant order that was read; null for every other call. */
   merchant_order_id: number | null;
-  /** As an answer shows them. */
+  /** From the answer. */
   state: string | null;
   amount: string | null;
-  /** What was asked back; null for every other call. */
   refund: RefundAsk | null;
-  /** Number of the refund, as an answer shows it. */
+  /** Number of the refund, from the answer. */
   refund_id: string | null;
-  /** Status of the answer that the product gave, whether the till received it or not; null while it has given none. */
+  /** Status of the product's answer, whether the till received it or not; null before it. */
   left: number | null;
-  /** The committed row when the answer left. */
   row: RowThen | null;
   error: string | null;
 }
 
 export interface RefundAsk {
   payment_id: string;
-  /** Null asks for everything that is left. */
+  /** Null requests all that is left. */
   minor: number | null;
-  /** The till's own; null for one that sends none. */
+  /** The till's own; null without one. */
   key: string | null;
 }
 
@@ -57,32 +51,28 @@ export interface SaleFacts {
   merchant_id: string;
   unit: string;
   amount_minor: number;
-  /** The till's own, in the header; null for one that sends none. */
+  /** The till's own, in the header; null without one. */
   key: string | null;
 }
 
-/** A call that the product made, as the network saw it. */
 export interface UpstreamCall {
   at: number;
   name: string;
   merchant_id: string;
   key: string | null;
-  /** The whole body as text; null without one. */
   body: string | null;
   path: string;
-  /** What was done to it on the way; null for nothing. */
+  /** The fault that the network applied; null without one. */
   fault: string | null;
-  /** What the product was answered; null without an answer. */
   status: number | null;
   over_at: number | null;
-  /** Which run of the process made it. */
+  /** Number of the process run that made it. */
   life: number;
 }
 
-/** A call that was proxied to legacy. */
 export interface CarriedCall {
   at: number;
-  /** The till's call that it is. */
+  /** Number of the till's call. */
   call: number | null;
   method: string;
   url: string;
@@ -93,17 +83,17 @@ export interface Webhook {
   at: number;
   order_id: string;
   action: string;
-  /** `theirs`: by the upstream; `forged`: by somebody else; `again`: a real one, sent once more. */
+  /** `theirs`: by the upstream; `forged`: by an attacker; `again`: a real one, repeated. */
   from: 'theirs' | 'forged' | 'again';
   status: number | null;
-  /** At the answer a committed row of it was there. */
+  /** A committed row of it existed at the answer. */
   kept: boolean;
 }
 
 export interface Delivery {
   at: number;
   url: string;
-  /** `point`, `payment`, `merchant_order`, or `topic_merchant_order_wh`, which tells a state. */
+  /** `point`, `payment`, `merchant_order`, or `topic_merchant_order_wh`, which contains a state. */
   topic: string;
   subject: string;
   state: string | null;
@@ -119,12 +109,11 @@ export interface Order {
   reference: string;
   amount_minor: number;
   status: string;
-  /** Who canceled it. */
   detail: string | null;
   payment_id: string | null;
   refunds: { id: string; number: string; amount_minor: number; at: number }[];
   created_at: number;
-  /** When it was paid, or was over without; null while it is open. */
+  /** When it was paid, or ended without payment; null while it is open. */
   ended_at: number | null;
 }
 
@@ -156,14 +145,13 @@ export interface LinkRow {
   payment_id: string | null;
   created_at: number;
   expires_at: number;
-  /** Its merchant's, in the transaction that wrote the row; null for a merchant without a row. */
+  /** Its merchant's stage in the transaction that wrote the row; null for a merchant without a row. */
   stage_at_birth: string | null;
-  /** When it was committed, and when the outcome of its create was: epoch ms of the true clock. Null while that is in doubt. */
+  /** When the row and the outcome of its create were committed: true epoch ms. Null while in doubt. */
   born_at: number;
   known_at: number | null;
 }
 
-/** A refund that was asked for, as the product has written it down. */
 export interface RefundRow {
   id: string;
   number: string;
@@ -179,7 +167,6 @@ export interface RefundRow {
 
 export interface History {
   seed: number;
-  /** When it was over, epoch ms. */
   ended_at: number;
   sales: SaleFacts[];
   calls: TillCall[];
@@ -195,18 +182,17 @@ export interface History {
   notices: { legacy_id: string; state: string; topic: string }[];
   audits: AuditRow[];
   merchants: { id: string; stage: string | null }[];
-  /** Stages as they were set: [at, merchant, stage]. */
   stages: { at: number; merchant_id: string; stage: string }[];
-  /** When the machine's wall clock was set, true epoch ms, and by how much. */
+  /** Changes of the machine's wall clock; `at` in true epoch ms. */
   clocks: { at: number; by_ms: number }[];
-  /** When a process started, each life once. */
+  /** Starts of processes, once for each run. */
   starts: number[];
-  /** Log lines or answers that show a secret; errors that nobody expected. */
+  /** Log lines or answers with a secret; unexpected errors. */
   leaks: string[];
   failures: string[];
-  /** What was still going on at the end, and what the last process still remembered of creates and refunds. */
+  /** Work in flight at the end, and creates and refunds in the memory of the last process. */
   left: { under_way: number; unsettled: number; flights: number };
-  /** What happened, and what of the product's settings decides what is right. */
+  /** The steps, and the product's settings that decide the expected results. */
   steps: Plan['steps'];
   product: Plan['product'];
 }

@@ -1,4 +1,4 @@
-/** The checker: every invariant of `docs/protocol.md` §5.3 over what was seen from outside. */
+/** The checker: every invariant of `docs/protocol.md` §5.3 over the observations from outside. */
 import type { History } from './history.ts';
 import {
   acknowledgedResolve,
@@ -15,7 +15,7 @@ import { refundedOnce, refundsEqual, refundsKnown } from './invariants/refunds.t
 import { changesTold, eventsKept, neverBack, statesEqual } from './invariants/states.ts';
 import { auditsHold, callsBounded, lanesKept, nothingLeaks, nothingLeft, unitsFree } from './invariants/traffic.ts';
 
-/** I9 and I10 are whole in `test/proxy/notices/guard.test.ts` and the canary run; here only what a simulation can see of them. */
+/** I9 and I10 are fully checked in `test/proxy/notices/guard.test.ts` and the canary run, here as far as visible. */
 export const invariants: readonly (readonly [name: string, rule: Rule, what: string])[] = [
   ['I1', acknowledgedResolve, 'every 2xx create resolves to one existing order'],
   ['I2', oneOrderPerRow, 'one order, one key and one body per row'],
@@ -46,7 +46,6 @@ export interface Violation {
   text: string;
 }
 
-/** Every broken promise of a finished run; empty when all held. */
 export function check(history: History): Violation[] {
   const evidence = evidenceOf(history);
   return invariants.flatMap(([invariant, rule]) => rule(evidence).map((text) => ({ invariant, text })));

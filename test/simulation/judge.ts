@@ -1,11 +1,11 @@
-/** Runs a plan and judges what it left behind. */
+/** Runs a plan and checks its history. */
 import type { History } from './history.ts';
 import { check, type Violation } from './invariants.ts';
 import { runPlan } from './run.ts';
 import type { Plan } from './steps.ts';
 import type { SimulatedWorld } from './world.ts';
 
-/** A plan that breaks the simulation itself is a violation too: it may be the product's doing. */
+/** An error of the simulation itself is a violation too: the product may have caused it. */
 export async function judge(
   world: SimulatedWorld,
   plan: Plan,

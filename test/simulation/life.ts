@@ -1,5 +1,4 @@
-/** One run of the product's process: its runtime, its loops and its door, until it is stopped or killed. */
-
+/** One run of the product's process: its ports, loops and doors, until it is stopped or killed. */
 import type { RequestHandler } from 'express';
 import { createPorts } from '../../src/app/ports.ts';
 import { startLoops } from '../../src/app/work.ts';
@@ -24,24 +23,21 @@ import type { Rows, WorkKind } from './rows.ts';
 import { WEBHOOK_SECRET } from './service.ts';
 import type { MemoryStore, Pen } from './store.ts';
 
-/** What a process is given by the world. */
 export interface Surroundings {
   clock: SimulatedClock;
   memory: MemoryStore;
   rows: Rows;
   config: Config;
   tables: Tables;
-  /** How far the process's own clock is from the true time. */
+  /** Offset of the process's own clock from the true time. */
   skew_ms(): number;
   upstream(life: Life): Upstream;
   sender(life: Life): Sender;
-  /** Carries a request to legacy. */
   carry: RequestHandler;
   log: Log;
   random: Random;
-  /** True when the process has to die at this point now. */
+  /** True when the process must be killed at this failpoint now. */
   isDeadly(point: string): boolean;
-  /** What nobody expected to be thrown. */
   onFailure(error: unknown): void;
 }
 
@@ -49,10 +45,10 @@ export interface Life {
   number: number;
   isAlive(): boolean;
   ports: Ports;
-  /** A call at the public door; `over` hears null when the process dies first. Returns what hangs up. */
+  /** A call at the public door; `over` gets null when the process is killed first. Returns a function that hangs up. */
   ask(ask: Ask, over: (reply: Reply | null) => void): () => void;
   kill(): void;
-  /** Lets what runs end, and ends. */
+  /** Finishes work in flight, and ends. */
   stop(): Promise<void>;
 }
 
@@ -61,7 +57,7 @@ interface Doors {
   webhooks: RequestHandler;
 }
 
-/** The legacy door of one world: its routes are made once, and each call is served by the process that lives when it comes. */
+/** The legacy door of one world: its routes are made once, each call is served by the process that runs then. */
 let shared: { world: Pick<Surroundings, 'tables' | 'carry'>; ports: Ports; router: RequestHandler } | null = null;
 
 function legacyDoor({ tables, carry }: Surroundings, ports: Ports): RequestHandler {
@@ -82,7 +78,7 @@ function legacyDoor({ tables, carry }: Surroundings, ports: Ports): RequestHandl
 const KEY = new Secret('a key of the simulation, long enough for one');
 let vault: Vault | null = null;
 
-/** Starts the process; its loops run as soon as the clock does. */
+/** Starts the process; its loops run with the clock. */
 export async function startLife(number: number, world: Surroundings): Promise<Life> {
   const { clock, memory, config } = world;
   let alive = true;
@@ -213,7 +209,7 @@ function runtimeOf(world: Surroundings, number: number, { now, life, failpoint }
   return ports;
 }
 
-/** Ids in the same forms, from the run's own chance, so that a seed always gives the same. */
+/** Ids in their usual forms, from the run's own randomness, so that a seed always gives the same ones. */
 function seededIds(random: Random): Pick<Ids, 'legacyId' | 'number' | 'idempotencyKey'> {
   const hex = (digits: number): string => {
     let text = '';
@@ -235,8 +231,7 @@ function seededIds(random: Random): Pick<Ids, 'legacyId' | 'number' | 'idempoten
 }
 
 /**
- * What the loops ask of the store at every poll, answered without a query where nothing can have come due: most polls of
- * most runs are of this kind, and would cost more than all the rest.
+ * Answers polls without a query when no work is due: most polls are of this kind, and would cost more than the rest.
  */
 function unasked({ memory, rows }: Surroundings): Store {
   const { store } = memory;
@@ -246,11 +241,11 @@ function unasked({ memory, rows }: Surroundings): Store {
     dueLinks: (...asked) => (isIdle('links', asked[0]) ? nothing : store.links.dueLinks(...asked)),
     dueEvents: (...asked) => (isIdle('events', asked[0]) ? nothing : store.events.dueEvents(...asked)),
     dueNotices: (...asked) => (isIdle('notices', asked[0]) ? nothing : store.notices.dueNotices(...asked)),
-    bulkMoves: () => nothing, // nobody starts one here
+    bulkMoves: () => nothing, // the simulation starts none
   });
 }
 
-/** The store as a process has it: once that is dead, nothing is read, written or answered for it any more. */
+/** The store for one process: after a kill it reads, writes and answers nothing. */
 function mortal(store: Store, isAlive: () => boolean): Store {
   const never = new Promise<never>(() => undefined);
   const wrapped = Object.entries(methodsOf(store)).map(([name, method]) => [

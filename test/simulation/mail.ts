@@ -1,4 +1,4 @@
-/** The way of webhooks to the product: lost, late, doubled, out of order, forged, and sent again until they are taken. */
+/** The delivery of webhooks to the product: lost, late, doubled, out of order, forged, and repeated until accepted. */
 import { createHmac } from 'node:crypto';
 import type { Random } from '../crash/random.ts';
 import type { SimulatedClock } from './clock.ts';
@@ -7,25 +7,25 @@ import type { Webhook } from './history.ts';
 import { type PostedLetter, WEBHOOK_SECRET } from './service.ts';
 import type { MailName } from './steps.ts';
 
-/** Attempts of one webhook after the first; the vendor's pause between them (`docs/protocol.md` §3.1). */
+/** Retries of one webhook, with the vendor's pause between them (`docs/protocol.md` §3.1). */
 const RETRIES = 6;
 const RETRY_MS = 15 * 60_000;
 const FASTEST_MS = 10;
 const SLOWEST_MS = 400;
-/** Out of order with what comes after it. */
+/** Long enough to arrive after later webhooks. */
 const SLOW_MS = 6_000;
 const LATE_MS = 40 * 60_000;
 
-/** The product's door for webhooks, as the post sees it: `over` hears null when nobody answers. */
+/** The product's door for webhooks; `over` gets null without an answer. */
 export interface Doorstep {
   ask(ask: Ask, over: (reply: Reply | null) => void): void;
-  /** The time as the product has it, epoch ms. */
+  /** The product's wall clock, epoch ms. */
   wall(): number;
-  /** A committed row of the order was made since then, or still waits. */
+  /** A row of the order was committed since then, or is pending. */
   isKept(order_id: string, since: number): boolean;
 }
 
-/** An identical one that came so shortly before may have taken this one in, and been read before this one was answered. */
+/** A webhook may have been merged with an identical one this shortly before, and be read before its own answer. */
 const TOGETHER_MS = 50;
 
 export interface Mail {
@@ -33,7 +33,6 @@ export interface Mail {
   armed: { what: MailName; times: number }[];
   post(letter: PostedLetter): void;
   forge(order_id: string, merchant_id: string, reference: string, action: string, signed: boolean): void;
-  /** One of the letters that were sent, once more. */
   resend(nth: number): void;
   pending(): number;
   reset(random: Random): void;
@@ -138,7 +137,7 @@ function sendingOf({ url, body, headers, subject, action }: PostedLetter): Sendi
   return { url, body, headers, order_id: subject, action, from: 'theirs' };
 }
 
-/** Says the contrary, and is not signed by the one who knows. */
+/** A false webhook, without a valid signature. */
 function lieAbout(sending: Sending): Sending {
   const action = sending.action === 'order.processed' ? 'order.canceled' : 'order.processed';
   const body = JSON.stringify({ ...JSON.parse(sending.body), action });
@@ -151,7 +150,7 @@ function lieAbout(sending: Sending): Sending {
   };
 }
 
-/** As somebody would sign who has the secret: even then a webhook is only a hint. */
+/** Signed by an attacker with the secret: even then a webhook is only a hint. */
 function signature(order_id: string, at: number): Record<string, string> {
   const manifest = `id:${order_id.toLowerCase()};request-id:forged;ts:${at};`;
   const v1 = createHmac('sha256', WEBHOOK_SECRET).update(manifest).digest('hex');

@@ -1,4 +1,4 @@
-/** The way to the upstream: latency, faults, outages, and the book of every call that was made. */
+/** The network to the upstream: latency, faults, outages, and a log of every call. */
 import { parseJson } from '../../src/contract/json.ts';
 import type { UpstreamCall as Call, Upstream, UpstreamOutcome } from '../../src/proxy/upstream/upstream.ts';
 import type { Random } from '../crash/random.ts';
@@ -8,12 +8,10 @@ import type { UpstreamCall } from './history.ts';
 import type { Service } from './service.ts';
 import type { FaultName, FaultyCall, Variant } from './steps.ts';
 
-/** Until the request is there, and until the answer is back. */
+/** Latency of a request, and of an answer. */
 const FASTEST_MS = 5;
 const SLOWEST_MS = 120;
-/** How long a connection takes to be refused. */
 const REFUSED_MS = 2;
-/** What a 429 asks for. */
 const RATE_WAIT_MS = 1_000;
 
 export interface Armed {
@@ -25,11 +23,10 @@ export interface Armed {
 export interface Network {
   calls: UpstreamCall[];
   armed: Armed[];
-  /** The upstream can't be reached before this, epoch ms. */
+  /** Upstream is unreachable before this, epoch ms. */
   down_until: number;
-  /** A way to the upstream for one run of the process. */
   connect(life: { number: number; isAlive(): boolean }): Upstream;
-  /** Calls whose end the product has not seen. */
+  /** Calls that have not ended for the product. */
   pending(): number;
   reset(plan: { variant: Variant; random: Random; dates_ahead_ms: number }): void;
 }
@@ -37,11 +34,11 @@ export interface Network {
 interface State {
   variant: Variant;
   random: Random;
-  /** By how much the dates of open orders are ahead of those of orders that have ended (`docs/protocol.md` §3.12). */
+  /** How far dates of open orders are ahead of those of ended orders (`docs/protocol.md` §3.12). */
   dates_ahead_ms: number;
-  /** V4: the 500 that a key is answered with for ever. */
+  /** V4: the saved 500 of each key. */
   saved: Map<string, Reply>;
-  /** What each path was answered before, each answer once. */
+  /** Earlier answers of each path, without duplicates. */
   seen: Map<string, [Reply, ...Reply[]]>;
   pending: number;
 }
@@ -123,7 +120,7 @@ function lineOf(at: number, call: Call, life: number, fault: FaultName | null): 
   };
 }
 
-/** The first armed fault that fits the call; an outage refuses everything. */
+/** The first armed fault that fits the call; an outage refuses all calls. */
 function faultFor(clock: SimulatedClock, network: Network, call: Call): FaultName | null {
   if (clock.now() < network.down_until) return 'refused';
   const found = network.armed.find(
@@ -141,7 +138,6 @@ function fits(what: FaultName, { name }: Call): boolean {
   return true;
 }
 
-/** What happens upstream, and what it would answer. */
 function arrive(service: Service, state: State, line: UpstreamCall, call: Call): Reply {
   const { fault, key } = line;
   const saved = key === null ? undefined : state.saved.get(key);
@@ -171,7 +167,7 @@ function arrive(service: Service, state: State, line: UpstreamCall, call: Call):
 
 const OPEN_ORDER: ReadonlySet<unknown> = new Set(['created', 'at_terminal', 'action_required']);
 
-/** What is open is dated by one machine, and what has ended by another. */
+/** One machine dates open orders, another one ended orders. */
 function datedAhead(reply: Reply, ahead_ms: number): Reply {
   const body = reply.status < 300 && reply.text !== '' ? (JSON.parse(reply.text) as Record<string, unknown>) : {};
   const { status, last_updated_date: date } = body;
@@ -183,7 +179,7 @@ function datedAhead(reply: Reply, ahead_ms: number): Reply {
   };
 }
 
-/** V4 answers a key that met an error with that same error, for ever. */
+/** V4 repeats the error of a key for every later call with it. */
 function remember(state: State, { key }: UpstreamCall, reply: Reply): Reply {
   if (state.variant === 'V4' && key !== null && reply.status === 500) state.saved.set(key, reply);
   return reply;
@@ -205,7 +201,7 @@ function refusalFor(fault: FaultName | string | null): Reply | null {
   return fault === 'missing' ? problem(404, 'order_not_found') : null;
 }
 
-/** What the client makes of the answer; null when it hears none before its patience ends. */
+/** The client's outcome; null when it times out without an answer. */
 function outcomeOf({ fault }: UpstreamCall, reply: Reply): UpstreamOutcome | null {
   switch (fault) {
     case 'lost before':
@@ -220,7 +216,7 @@ function outcomeOf({ fault }: UpstreamCall, reply: Reply): UpstreamOutcome | nul
       return { kind: 'answered', status: reply.status, retry_after_ms: null, body: foreign(reply) };
   }
   const body = fault === 'empty' ? undefined : bodyOf(reply);
-  // As the real client judges: a success without a JSON body is none.
+  // As in the real client, a success without a JSON body is none.
   if (reply.status < 300 && body === undefined) return { kind: 'broken', cause: 'no JSON body' };
   return { kind: 'answered', status: reply.status, retry_after_ms: fault === 'rate' ? RATE_WAIT_MS : null, body };
 }

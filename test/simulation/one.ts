@@ -1,4 +1,4 @@
-/** One seed at close range: every step and point as it comes by, what was broken, and the smallest plan that breaks it. */
+/** One seed in detail: every step and failpoint, the violations, and the smallest plan that shows them. */
 import { readFileSync } from 'node:fs';
 import { START_MS } from './clock.ts';
 import type { History } from './history.ts';
@@ -8,12 +8,11 @@ import { shrink, snippet } from './shrink.ts';
 import type { Plan } from './steps.ts';
 import { createSimulatedWorld } from './world.ts';
 
-/** @returns true when every promise was kept. @param say one line of what happened. */
+/** @returns true without a violation. @param say prints one line. */
 export async function showSeed(seed: number, say: (line: string) => void): Promise<boolean> {
   return showPlan(planOf(seed), say);
 }
 
-/** The same for a plan that was made by hand, or made smaller. */
 export async function showPlan(plan: Plan, say: (line: string) => void): Promise<boolean> {
   const world = createSimulatedWorld();
   const { history, violations } = await judge(world, plan, (text) => say(`${world.clock.now() - START_MS} ms ${text}`));
@@ -25,12 +24,11 @@ export async function showPlan(plan: Plan, say: (line: string) => void): Promise
   return false;
 }
 
-/** A plan as `shrink` has written it. */
 export function readPlan(path: string): Plan {
-  return (JSON.parse(readFileSync(path, 'utf8')) as { plan: Plan }).plan; // nobody else writes such files
+  return (JSON.parse(readFileSync(path, 'utf8')) as { plan: Plan }).plan; // only `shrink` writes such files
 }
 
-/** Bodies are long and say little; times are relative to the start. */
+/** Without bodies, which are long; times are relative to the start. */
 function linesOf(history: History): string[] {
   const { links, refunds, calls, upstream, webhooks, deliveries, orders, events } = history;
   const shown = (name: string, value: unknown): unknown => {

@@ -1,20 +1,20 @@
-/** Makes a plan from a seed: what may happen in a shop's day, and what may go wrong in it. */
+/** Makes a plan from a seed: the events and the failures of a shop's day. */
 import { type Random, seeded } from '../crash/random.ts';
 import { faults, mails, type Plan, receiverMoods, type Step, tills, type Variant, variants } from './steps.ts';
 
-/** Steps of a plan: enough for two or three things to go wrong at once, few enough for thousands of plans. */
+/** Enough steps for two or three failures at once, few enough for thousands of plans. */
 const FEWEST_STEPS = 6;
 const MOST_STEPS = 16;
-/** About as long as a call takes to arrive and to be written down: what happens within it meets the call half way. */
+/** About the time until a call is recorded: events within it hit the call half way. */
 const CALL_MS = 45;
 const LAST_MS = 10_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** Parts that are asked back, minor units: less than the least sale. */
+/** Partial refunds, minor units: less than the smallest sale. */
 const PARTS_MINOR = [1, 250, 500] as const;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
-/** Where a process may be killed by name; the crash rig has more of them, on a real disk. */
+/** Failpoints for kills; the crash rig has more of them, on a real disk. */
 export const points = [
   'create.before_row',
   'create.row_written',
@@ -68,7 +68,7 @@ export function planOf(seed: number): Plan {
     if (make === clock && random.chance(0.3))
       steps.push(...clockSetTwice(random, { till, sale: sales + 1 }, () => sales++));
   }
-  // What goes wrong in the last step has its time too, before everything is well again.
+  // Failures of the last step get some time, too, before all faults end.
   steps.push({ after_ms: random.between(0, LAST_MS), do: 'wait' });
   return {
     seed,
@@ -88,14 +88,14 @@ export function planOf(seed: number): Plan {
   };
 }
 
-/** A merchant is moved while a sale of one of its tills is on the way. */
+/** Moves a merchant while a sale of one of its tills is in flight. */
 function saleThatMeetsMove(random: Random, after_ms: number, chosen: Chosen): Step[] {
   const merchant = tills[chosen.till]?.merchant ?? 0;
   const move: Step = { ...moveOf(random, chosen), merchant, after_ms: random.between(0, CALL_MS) } as Step; // a move, of another merchant
   return [{ after_ms, ...newSale(random, chosen) }, move];
 }
 
-/** The customer pays while the till has no answer to its create, and the till asks for the same sale again. */
+/** The customer pays while the till's create is unanswered, and the till repeats it. */
 function saleWhoseAnswerIsLost(random: Random, after_ms: number, chosen: Chosen): Step[] {
   const { till, sale } = chosen;
   const soon = (): number => random.between(50, 4_000);
@@ -133,7 +133,7 @@ function saleWhoseAnswerIsLost(random: Random, after_ms: number, chosen: Chosen)
   return [...before, selling, { after_ms: soon(), ...payment(till, sale) }, ...agains];
 }
 
-/** Two coffees: the first is paid, its till learns of it or not, and the cashier sells another one. */
+/** Two coffees: the first is paid, its till reads that or not, and the cashier sells an equal one. */
 function twoEqualSales(random: Random, after_ms: number, chosen: Chosen): Step[] {
   const { till, sale } = chosen;
   const soon = (): number => random.between(500, 8_000);
@@ -152,7 +152,7 @@ function payment(till: number, sale: number): Made<Step> {
   return tills[till]?.kind === 'point' ? { do: 'terminal', till, act: 'pay' } : { do: 'buyer', sale, act: 'pay' };
 }
 
-/** Before the product has looked at its clock again it is set once more, mostly back to where it was, and a sale may fall between. */
+/** Sets the clock again before the product's next check, mostly back, possibly with a sale in between. */
 function clockSetTwice(random: Random, chosen: Chosen, sold: () => void): Step[] {
   const between: Step[] = [];
   if (random.chance(0.6)) {
@@ -162,7 +162,7 @@ function clockSetTwice(random: Random, chosen: Chosen, sold: () => void): Step[]
   return [...between, { after_ms: random.between(0, 3_000), ...clock(random, chosen) }];
 }
 
-/** A sale is paid, and asked back a while later; something may go wrong with it, and the till may ask again. */
+/** A sale is paid and refunded later, possibly with a failure and retries of the till. */
 function saleThatIsRefunded(random: Random, after_ms: number, chosen: Chosen): Step[] {
   const { till, sale } = chosen;
   const soon = (): number => random.between(200, 5_000);
@@ -183,7 +183,7 @@ function saleThatIsRefunded(random: Random, after_ms: number, chosen: Chosen): S
   ];
 }
 
-/** Mostly at once or a moment later, sometimes long after. */
+/** Mostly at once or a moment later, sometimes much later. */
 function pause(random: Random): number {
   if (random.chance(0.35)) return random.between(0, 60);
   if (random.chance(0.6)) return random.between(60, 3_000);
@@ -194,10 +194,10 @@ function stageOf(random: Random, moving: boolean): Plan['stages'][number] {
   return moving ? random.pick(['legacy', 'canary', 'orders', 'orders']) : 'orders';
 }
 
-/** What the vendor's pages leave open (`docs/protocol.md` §3.1). */
+/** Behaviour that the vendor's pages leave open (`docs/protocol.md` §3.1). */
 function worldOf(variant: Variant, random: Random): Record<string, unknown> {
   const replay = { V1: 'saved', V2: 'current', V3: 'conflict', V4: 'saved', V5: 'forgets' } as const;
-  // A key that is forgotten inside the replay window makes a second order unless references are unique (§3.5).
+  // A key forgotten inside the replay window makes a second order unless references are unique (§3.5).
   const forgets_early = variant === 'V5' && random.chance(0.5);
   const unique = random.pick(['among_all', 'among_live', 'not_checked']);
   return {
@@ -258,7 +258,7 @@ const fault: Maker = (random) => ({
   times: random.chance(0.6) ? 1 : random.between(2, 8),
 });
 const mail: Maker = (random) => ({ do: 'mail', what: random.pick(mails), times: random.between(1, 4) });
-/** Every commit comes by there, so that one more or less decides which. */
+/** Every commit passes it, so its `nth` has a wider range. */
 const BUSY_POINT = 'store.group_posted';
 const kill: Maker = (random) => ({
   do: 'kill',
@@ -321,7 +321,7 @@ const moveOf: Maker = (random) => ({
   stage: random.pick(['legacy', 'canary', 'orders']),
 });
 
-/** More of these where something is asked back. */
+/** Refunds, in plans with refunds. */
 const back: readonly Maker[] = [refund, refund, refundAgain, refundAgain, refundFault, refundDeath];
 
 const usual: [Maker, ...Maker[]] = [

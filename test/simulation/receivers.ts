@@ -1,5 +1,4 @@
-/** The merchants' receivers of notices: they answer as they are set to, and some read inside their handler. */
-
+/** The merchants' receivers of notices: they answer by their mood, and some read inside their handler. */
 import { quoted } from '../../src/locales/message.ts';
 import type { Sender, SendResult } from '../../src/proxy/notices/delivery.ts';
 import type { NoticeRequest } from '../../src/proxy/notices/request.ts';
@@ -8,21 +7,20 @@ import type { SimulatedClock } from './clock.ts';
 import type { Delivery } from './history.ts';
 import type { ReceiverMood } from './steps.ts';
 
-/** Patience of the product (`docs/field-notes.md` Spec IPN). */
+/** Timeout of the product (`docs/field-notes.md` Spec IPN). */
 const PATIENCE_MS = 22_000;
 const FASTEST_MS = 5;
 const SLOWEST_MS = 300;
 
 export interface Receivers {
   log: Delivery[];
-  /** By merchant id. */
   moods: Map<string, { mood: ReceiverMood; until: number }>;
   connect(life: { isAlive(): boolean }): Sender;
   pending(): number;
   reset(random: Random): void;
 }
 
-/** @param heard called inside a receiver's handler, before it answers. */
+/** @param heard runs inside a receiver's handler, before it answers. */
 export function createReceivers(clock: SimulatedClock, heard: (delivery: Delivery) => void): Receivers {
   let random: Random | null = null;
   let pending = 0;
@@ -77,7 +75,7 @@ export function createReceivers(clock: SimulatedClock, heard: (delivery: Deliver
   return receivers;
 }
 
-/** What the receiver itself does; an answer that is lost was an answer to it. */
+/** The receiver's own result; a lost answer was an answer to the receiver. */
 const STATUS: Readonly<Record<ReceiverMood, number | null>> = {
   well: 200,
   errors: 500,
@@ -91,7 +89,7 @@ function failed(detail: string): SendResult {
   return { outcome: 'theirs', status: null, detail: quoted(detail), retry_after_ms: null };
 }
 
-/** The kinds of notices: the flat intent, the feed's `topic` and `id`, and webhooks (`docs/field-notes.md` Point §3.1, `docs/field-notes.md` QR §5.1, §5.3). */
+/** The intent, the feed's `topic` and `id`, or a webhook (`docs/field-notes.md` Point §3.1, QR §5.1, §5.3). */
 function readNotice({ url, body }: NoticeRequest): Pick<Delivery, 'topic' | 'subject' | 'state'> {
   const query = new URL(url).searchParams;
   const topic = query.get('topic') ?? query.get('type') ?? '';

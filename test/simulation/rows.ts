@@ -1,5 +1,4 @@
-/** The database's rows as plain SQL shows them: the checker's view, which shares no code with the product's own. */
-
+/** The database's rows by plain SQL: the checker's view, without code of the product's store. */
 import type { SaleThings } from './clients.ts';
 import type { AuditRow, History, LinkRow, RefundRow, RowThen, SaleFacts } from './history.ts';
 import type { MemoryStore } from './store.ts';
@@ -7,28 +6,23 @@ import type { MemoryStore } from './store.ts';
 export type WorkKind = 'links' | 'events' | 'notices';
 
 export interface Rows {
-  /** The committed row of a sale: by its id where that is known, else the newest of its amount that an order may have been sent for. */
+  /** The committed row of a sale, by its id, or else the newest of its amount with a possibly sent order. */
   rowOf(sale: SaleFacts, legacy_id: string | null): RowThen | null;
-  /** A row of the order that came since then (the product's wall clock, epoch ms), or still waits. */
+  /** A row of the order since then (the product's wall clock, epoch ms), or a pending one. */
   hasEvent(order_id: string, since: number): boolean;
   orderOf(legacy_id: string): string | null;
-  /** Rows of a sale, with what can be read of them. */
+  /** Rows of a sale, with their readable ids. */
   thingsOf(sale: SaleFacts): SaleThings[];
-  /**
-   * When stored work falls due, true epoch ms.
-   * @param toTrue from the product's wall clock.
-   */
+  /** When stored work is due, true epoch ms. @param toTrue converts from the product's wall clock. */
   workDue(toTrue: (wall: number) => number): number | null;
-  /** The same of one kind of work, in the product's wall clock, epoch ms; null when it has none. */
+  /** The same for one kind of work, by the product's wall clock, epoch ms; null without work. */
   dueOf(kind: WorkKind): number | null;
-  /** Rows that are not over, and work that waits. */
+  /** Rows that are not terminal, and pending work. */
   open(): { links: number; notices: number; events: number };
-  /** Refunds whose outcome is not known. */
   openRefunds(): number;
   all(): Pick<History, 'links' | 'refunds' | 'events' | 'notices' | 'audits' | 'merchants'>;
 }
 
-/** @param trueNow what the world says it is, epoch ms. */
 export function readRows({ database, version }: MemoryStore, trueNow: () => number): Rows {
   const byId = database.prepare<[string], RowThen>(
     'SELECT state, client_answer, order_id, legacy_state FROM links WHERE legacy_id = ?',
@@ -90,8 +84,8 @@ export function readRows({ database, version }: MemoryStore, trueNow: () => numb
 const NONE: Record<WorkKind, number | null> = { links: null, events: null, notices: null };
 
 /**
- * Notes with each new link what its merchant's stage is in the same transaction, because nothing outside of it can say so
- * for sure; and by the true clock when it was in doubt.
+ * Records the merchant's stage in the transaction of each new link, because it can't be read reliably from outside;
+ * and, by the true clock, when its create was in doubt.
  */
 function watchBirths(database: MemoryStore['database'], trueNow: () => number): void {
   database.function('true_now', () => Math.floor(trueNow()));
@@ -118,7 +112,7 @@ function allRows(database: MemoryStore['database'], trueNow: () => number): Rows
   const events = database.prepare<[], History['events'][number]>(
     'SELECT order_id, reference, state, received_at FROM events',
   );
-  // Numbers above 2^53 there are none; those of the service are text.
+  // Own numbers fit in a double; upstream's are text.
   const refunds = database.prepare<[], RefundRow>(
     `SELECT id, CAST(number AS TEXT) AS number, legacy_id, payment_id, idempotency_key, state, upstream_id, reference_id,
        refunded_minor, created_at

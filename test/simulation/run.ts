@@ -1,4 +1,4 @@
-/** Runs one plan from its first step to the quiet at its end, and gives back what everybody saw. */
+/** Runs one plan from its first step to the quiet at its end, and returns the history. */
 import { merchantSettings } from '../../src/proxy/routing/merchant.ts';
 import { actAsBuyer, operate } from '../../src/sandbox/control.ts';
 import { act, permitted, setClock, setToken } from './acts.ts';
@@ -7,17 +7,16 @@ import type { History } from './history.ts';
 import { merchants, type Plan } from './steps.ts';
 import type { SimulatedWorld } from './world.ts';
 
-/** Everything is well again from the end of the steps on; so long at most until nothing is left to do. */
+/** After the steps all faults end; this is the longest wait until all work is finished. */
 const QUIET_WITHIN_MS = 12 * 3_600_000;
 const LOOK_MS = 10 * 60_000;
-/** So long no till calls: longer than an order lives, so that what ends by itself is seen to do so. */
+/** No till calls for this long, longer than an order's lifetime, so that orders expire on their own. */
 const ALONE_MS = 3 * LOOK_MS;
 const SHORT_MS = 60_000;
 const MOMENT_MS = 1_000;
-/** So long a refund in doubt may be sent again, as it is set (`docs/protocol.md` §3.5). */
+/** The configured window in which a refund in doubt may be sent again (`docs/protocol.md` §3.5). */
 const REPLAY_WINDOW_MS = 15 * 60_000;
 
-/** @returns what clients, upstream, receivers and database say of the run. */
 export async function runPlan(
   world: SimulatedWorld,
   plan: Plan,
@@ -41,14 +40,13 @@ export async function runPlan(
   }
 }
 
-/** The process starts; opening its store takes a moment of the world's time. */
+/** Starts the process; opening its store takes some virtual time. */
 async function start(world: SimulatedWorld): Promise<void> {
   const starting = world.startProcess();
   await world.clock.run(world.clock.now() + 20, world.outside);
   await starting;
 }
 
-/** The merchants as an operator has set them up. */
 async function introduce(world: SimulatedWorld, plan: Plan): Promise<void> {
   const { life } = world.run;
   if (life === null) throw new Error('the process did not start');
@@ -62,7 +60,7 @@ async function introduce(world: SimulatedWorld, plan: Plan): Promise<void> {
       settings: merchantSettings.parse({
         stage,
         share: stage === 'canary' ? 50 : 0,
-        // Webhooks tell the state of a merchant order, IPN alone does not.
+        // Webhooks contain the state of a merchant order, IPN does not.
         qr_notices: index === 0 ? 'both' : null,
       }),
       sealed_notice_url: ports.vault.seal(`https://receiver.example/notices/${id}`, 'notice-url'),
@@ -83,7 +81,7 @@ async function introduce(world: SimulatedWorld, plan: Plan): Promise<void> {
   await Promise.all(saving);
 }
 
-/** Everything is well again: what is left is finished, read once more, and every unit is asked for a last sale. */
+/** Ends all faults, finishes all work, reads everything once more, and makes a last sale on every unit. */
 async function settle(world: SimulatedWorld): Promise<void> {
   const { clock, network, mail, receivers, run, clients } = world;
   network.armed = [];
@@ -97,19 +95,19 @@ async function settle(world: SimulatedWorld): Promise<void> {
   if (run.life === null) await start(world);
   finishSome(world);
   await untilQuiet(world);
-  // Then a look at its order is the last word on a refund in doubt.
+  // After that, a read of its order decides a refund in doubt.
   if (world.rows.openRefunds() > 0) await clock.run(clock.now() + REPLAY_WINDOW_MS, world.outside);
   for (const sale of [...clients.sales.keys()]) clients.lastRead(sale);
   await clock.run(clock.now() + SHORT_MS, world.outside);
   clients.probe();
   await clock.run(clock.now() + SHORT_MS, world.outside);
   await untilTold(world);
-  // Where a token was missing until then, the last read was the first look.
+  // Where a token was missing until then, the last read was the first one.
   if (world.rows.openRefunds() > 0) await clock.run(clock.now() + REPLAY_WINDOW_MS + SHORT_MS, world.outside);
   await untilOver(world);
 }
 
-/** Every other customer pays or leaves; what the others left expires in its time. */
+/** Every other customer pays; the other orders expire. */
 function finishSome({ service }: SimulatedWorld): void {
   const open = [...service.world.orders.values()].filter((order) => isOpen(service.world.settings, order));
   for (const [index, { place, merchant_id, id }] of open.entries()) {
@@ -124,7 +122,7 @@ async function untilQuiet(world: SimulatedWorld): Promise<void> {
   const { clock, clients } = world;
   const began = clock.now();
   while (clock.now() < began + QUIET_WITHIN_MS) {
-    // A token that was revoked is forgotten, and only a till's next call brings it back: nothing else would happen for hours.
+    // A revoked token is deleted, and only a till's next call stores it again; without one, hours would pass.
     if (clock.now() === began + ALONE_MS) for (const sale of clients.sales.keys()) clients.read(sale);
     await clock.run(clock.now() + LOOK_MS, world.outside);
     const { links, notices, events } = world.rows.open();
@@ -132,20 +130,19 @@ async function untilQuiet(world: SimulatedWorld): Promise<void> {
   }
 }
 
-/** A probe that brought a revoked token back wakes what waited for it: events, and the notices of what they tell. */
+/** A probe that stores a revoked token again resumes waiting events, and the notices of these. */
 async function untilTold({ clock, rows, outside }: SimulatedWorld): Promise<void> {
   const began = clock.now();
   const waits = (): boolean => rows.open().events + rows.open().notices > 0;
   while (waits() && clock.now() < began + LOOK_MS) await clock.run(clock.now() + SHORT_MS, outside);
 }
 
-/** Puente looks at what is open for as long as it runs: what is under way now ends, unless nobody ever answers it. */
+/** Puente reads open orders as long as it runs: this waits only for calls in flight, if these are answered. */
 async function untilOver({ clock, underWay, outside }: SimulatedWorld): Promise<void> {
   const began = clock.now();
   while (underWay() > 0 && clock.now() < began + SHORT_MS) await clock.run(clock.now() + MOMENT_MS, outside);
 }
 
-/** What can still be paid. */
 function openUpstream({ service }: SimulatedWorld): number {
   const orders = [...service.world.orders.values()].filter((order) => isOpen(service.world.settings, order));
   const terminals = merchants

@@ -1,4 +1,4 @@
-/** One process that runs seeds and says on standard output, line by line as JSON, what it found. */
+/** One process that runs seeds and writes its findings to standard output, one JSON line each. */
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { Killed } from './clock.ts';
@@ -9,22 +9,19 @@ import { planOf } from './plan.ts';
 import { type Small, shrink } from './shrink.ts';
 import { createSimulatedWorld, type SimulatedWorld } from './world.ts';
 
-/** Seeds between two lines of progress. */
 const PROGRESS_EVERY = 100;
 
 export interface Range {
   from: number;
   count: number;
-  /** Every so-manieth seed, so that several processes share a range evenly. */
+  /** Step between seeds, so that several processes share a range evenly. */
   stride: number;
-  /** End at the first violation, and make its plan small. */
+  /** Ends at the first violation, and shrinks its plan. */
   first: boolean;
 }
 
-/** What a process is started for. */
 export type Work = Range | { files: string[] };
 
-/** What a run went through. */
 export interface Tally {
   seeds: number;
   creates: number;
@@ -38,14 +35,13 @@ export interface Tally {
   restarts: number;
   moves: number;
   clock_jumps: number;
-  /** Virtual milliseconds. */
   lived_ms: number;
 }
 
 export type Line =
-  /** What is run from here on; the last one that was said is what a process that died was at. */
+  /** The seed that runs now; the last such line of a failed process names its seed. */
   | { kind: 'begun'; seed: number }
-  /** `small`: the smallest plan that shows it, where one was asked for. */
+  /** `small`: the smallest plan that shows it, if requested. */
   | { kind: 'violation'; seed: number; violations: Violation[]; small: Small | null }
   | { kind: 'progress'; tally: Tally }
   | { kind: 'end'; tally: Tally };
@@ -71,7 +67,7 @@ export function added(one: Tally, other: Tally): Tally {
   return Object.fromEntries(names.map((name) => [name, one[name] + other[name]])) as unknown as Tally; // the same keys
 }
 
-/** A process that is killed inside its own code leaves promises that nobody waits for; everything else is a defect. */
+/** A killed process of the simulation leaves rejected promises; any other rejection is a defect. */
 export function forgiveTheDead(): void {
   process.on('unhandledRejection', (error) => {
     if (!(error instanceof Killed)) throw error;
@@ -95,7 +91,6 @@ export async function runSeeds(range: Range, tell: (line: Line) => void): Promis
   tell({ kind: 'end', tally });
 }
 
-/** Plans from files, as they were found. */
 export async function runPlans(files: string[], tell: (line: Line) => void): Promise<void> {
   const world = createSimulatedWorld();
   let tally: Tally = NOTHING;
@@ -130,7 +125,7 @@ function tallyOf(history: History | null, { clock, run }: SimulatedWorld): Tally
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   forgiveTheDead();
-  const work = JSON.parse(process.argv[2] ?? '') as Work; // written by whoever started it
+  const work = JSON.parse(process.argv[2] ?? '') as Work; // written by `runProcess`
   const tell = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
   await ('files' in work ? runPlans(work.files, tell) : runSeeds(work, tell));
 }

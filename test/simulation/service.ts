@@ -1,4 +1,4 @@
-/** The upstream and the legacy service in this thread: the sandbox's own stories, without HTTP and without its clock running. */
+/** Upstream and legacy in this thread: the sandbox's own stories, without HTTP, on a manual clock. */
 import type { Router } from 'express';
 import type { Letter } from '../../src/sandbox/collections.ts';
 import { openWorld } from '../../src/sandbox/open-world.ts';
@@ -7,21 +7,18 @@ import type { World } from '../../src/sandbox/world.ts';
 import { type Ask, type Reply, SimulatedResponse, simulatedRequest } from './door.ts';
 
 export const WEBHOOK_SECRET = 'webhook-secret-of-the-simulation';
-/** Nobody calls it: letters go to the product's door by hand. */
+/** Never called: webhooks are passed to the product's door directly. */
 const WEBHOOK_URL = 'http://puente.invalid/webhooks/orders';
 
-/** A webhook with the headers of its first attempt. */
 export type PostedLetter = Letter & { headers: Record<string, string> };
 
 export interface Service {
   world: World;
-  /** One call, answered at once. Null when nothing is at the address. */
+  /** Answers one call at once; 404 for an unknown path. */
   serve(ask: Ask): Reply;
-  /** A new world under these settings. */
   reset(settings: Record<string, unknown>): void;
 }
 
-/** @param post takes the webhooks of orders. */
 export function createService(now: () => number, random: () => number, post: (letter: PostedLetter) => void): Service {
   const deliver = (letter: Letter): void => {
     if (letter.topic === 'order') post({ ...letter, headers: headersOf(world, letter, 0) });
@@ -40,7 +37,7 @@ export function createService(now: () => number, random: () => number, post: (le
 
 const NOTHING: Reply = { status: 404, headers: {}, text: '{"message":"nothing is here","error":"not_found"}' };
 
-/** The sandbox's stories answer in the same turn. */
+/** Works because the sandbox's stories answer synchronously. */
 function answerOf(router: Router, ask: Ask): Reply {
   let reply = NOTHING;
   let failure: unknown = null;

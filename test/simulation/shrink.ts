@@ -1,21 +1,18 @@
-/** Makes a failing plan small: steps are left out, one after the other, as long as the same promise stays broken. */
+/** Shrinks a failing plan: removes steps one by one, as long as the same promise stays broken. */
 import type { Violation } from './invariants.ts';
 import { judge } from './judge.ts';
 import type { Plan, Step } from './steps.ts';
 import type { SimulatedWorld } from './world.ts';
 
-/** A plan has fewer than twenty steps; each round tries each of them. */
+/** A plan has fewer than twenty steps; each round tries to remove each of them. */
 const MOST_ROUNDS = 6;
-/** Sentences that are kept of what a plan breaks. */
 const SHOWN = 3;
 
-/** A plan as it is kept in a file, and what it breaks. */
 export interface Small {
   why: string[];
   plan: Plan;
 }
 
-/** @returns the smallest plan found, and what it breaks. */
 export async function shrink(world: SimulatedWorld, plan: Plan, violations: Violation[]): Promise<Small> {
   const wanted = new Set(violations.map(({ invariant }) => invariant));
   let best = { plan, violations };
@@ -41,7 +38,6 @@ export async function shrink(world: SimulatedWorld, plan: Plan, violations: Viol
   };
 }
 
-/** The same step with less of it. */
 function simplerThan(step: Step): Step[] {
   const simpler: Step[] = [];
   if (step.after_ms > 0) simpler.push({ ...step, after_ms: 0 });
@@ -52,7 +48,6 @@ function simplerThan(step: Step): Step[] {
   return simpler;
 }
 
-/** What goes into a file: the plan, and in a sentence why it is there. */
 export function snippet(small: Small): string {
   return JSON.stringify(small, null, 2);
 }

@@ -1,12 +1,12 @@
-/** Seeds of a shop's day in which things go wrong, and every regression that a seed has ever found. */
+/** Seeds of a shop's day with failures, and every regression that a seed has found. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { replayInProcess, runInProcesses } from './workers.ts';
 
-/** With every change (`docs/protocol.md` §5.1); `npm run prove` runs the night's million. */
+/** Seeds for every change (`docs/protocol.md` §5.1); `npm run prove` runs the night's million. */
 const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 500);
-/** Only ends what hangs. */
+/** Long enough for any run; ends a hanging one. */
 const PATIENCE_MS = 1_800_000;
 const REGRESSIONS = join(import.meta.dirname, 'regressions');
 

@@ -1,31 +1,28 @@
-/** A run as a list of steps: small, plain, and each on its own, so that steps can be left out to find the ones that matter. */
+/** A run as a list of small, independent steps, so that steps can be removed to find the relevant ones. */
 
-/** What may happen to a call on its way. */
 export const faults = [
   'refused', // not a byte leaves
   'lost before', // bytes leave, and nothing happens upstream
   'lost after', // it happens, and the answer is lost
   'truncated', // it happens, and half of the answer comes
-  'slow', // it happens, and the answer comes after the product's patience
-  'late', // it happens only after the product's patience
+  'slow', // it happens, and the answer comes after the product's timeout
+  'late', // it happens only after the product's timeout
   'error before', // 500, and nothing happened
   'error after', // 500, and it happened
   'idempotency error', // 500 idempotency_validation_failed, and nothing happened
-  'bad gateway', // 502 of something in between, and it happened
+  'bad gateway', // 502 of a proxy in between, and it happened
   'empty', // it happens, and the answer has no body
-  'foreign', // it happens, and the answer is somebody else's order
+  'foreign', // it happens, and the answer contains another order
   'rate', // 429
   'redirect', // 302 elsewhere
-  'unauthorized', // 401 although the token is good
-  'missing', // 404 although it is there
-  'stale', // a read shows what was there at one of the reads before
+  'unauthorized', // 401 although the token is valid
+  'missing', // 404 although it exists
+  'stale', // a read shows the state of an earlier read
 ] as const;
 export type FaultName = (typeof faults)[number];
 
-/** Calls that a fault may be armed for. */
 export type FaultyCall = 'create' | 'get' | 'cancel' | 'refund' | 'any';
 
-/** What may happen to the next webhooks. */
 export const mails = ['lost', 'lost once', 'late', 'twice', 'slow', 'forged first'] as const;
 export type MailName = (typeof mails)[number];
 
@@ -34,7 +31,7 @@ export type ReceiverMood = (typeof receiverMoods)[number];
 
 export type TerminalAct = 'pick_up' | 'pay' | 'decline' | 'cancel' | 'confirm_needed';
 
-/** `after_ms` is the time that passes before the step. */
+/** `after_ms` is the time before the step. */
 export type Step = { after_ms: number } & (
   | {
       do: 'sell';
@@ -44,16 +41,16 @@ export type Step = { after_ms: number } & (
       own_reference: boolean;
       copies: number;
       patience_ms: number | null;
-      /** The till's library sends the call again by itself, as the vendor's SDKs do. */
+      /** The till's library repeats the call, as the vendor's SDKs do. */
       retries?: boolean;
-      /** So many answers to its creates break off on their way to the till. */
+      /** Number of answers to its creates that break off on their way to the till. */
       lost_answers?: number;
     }
-  /** The cashier presses the button once more: for the same sale while it has no 2xx, otherwise for another one. */
+  /** The cashier repeats the sale: the same sale while it has no 2xx, otherwise a new one. */
   | { do: 'again'; sale: number; patience_ms: number | null }
   | { do: 'read'; sale: number }
   | { do: 'cancel'; sale: number }
-  /** Of a part in minor units, or with null of everything that is left. */
+  /** Of a part in minor units, or with null of all that is left. */
   | {
       do: 'refund';
       sale: number;
@@ -62,7 +59,7 @@ export type Step = { after_ms: number } & (
       copies: number;
       patience_ms: number | null;
     }
-  /** The last refund of the sale, with the same key, if it had one. */
+  /** The last refund of the sale, with the same key if it had one. */
   | { do: 'refund again'; sale: number; patience_ms: number | null }
   | { do: 'spy'; sale: number }
   | { do: 'terminal'; till: number; act: TerminalAct }
@@ -85,15 +82,15 @@ export type Step = { after_ms: number } & (
 export const variants = ['V1', 'V2', 'V3', 'V4', 'V5'] as const;
 export type Variant = (typeof variants)[number];
 
-/** A whole run. The same plan always runs the same. */
+/** A whole run, which is deterministic. */
 export interface Plan {
   seed: number;
   variant: Variant;
-  /** What the vendor's pages leave open, by the sandbox's names. */
+  /** Behaviour that the vendor's pages leave open, as settings of the sandbox. */
   world: Record<string, unknown>;
-  /** So far ahead is the clock of the machine that dates open orders: what ends is dated before it. */
+  /** How far the clock that dates open orders is ahead of the one that dates ended orders. */
   dates_ahead_ms?: number;
-  /** Receivers read what a notice is about inside their handler; otherwise they only answer. */
+  /** Receivers read the subject of a notice inside their handler; otherwise they only answer. */
   receivers_read?: boolean;
   product: {
     declined: 'error' | 'finished';
@@ -102,12 +99,11 @@ export interface Plan {
     stop: 'off' | 'observe' | 'armed';
     looks: 'often' | 'rarely';
   };
-  /** Stage of each merchant at the start. */
   stages: ('legacy' | 'canary' | 'orders')[];
   steps: Step[];
 }
 
-/** `form`: how it asks for a QR sale; without one as the newest pages of its kind say. */
+/** `form`: the form of its QR creates; by default that of the newest documentation. */
 interface TillFacts {
   merchant: 0 | 1;
   kind: 'point' | 'static' | 'dynamic';
@@ -116,7 +112,6 @@ interface TillFacts {
 }
 export type QrForm = 'v1 POST' | 'v1 PUT' | 'hybrid';
 
-/** The units that sales go to. */
 export const tills = [
   { merchant: 0, kind: 'point', unit: 'PAX_A910__SMARTPOS0000000001' },
   { merchant: 0, kind: 'point', unit: 'NEWLAND_N950__SBX0000001' },

@@ -1,4 +1,4 @@
-/** The product's own SQLite store on a database in memory, committing in this thread; it survives the product's process. */
+/** The product's own SQLite store, in memory and committing in this thread; it outlives the product's process. */
 import Database from 'better-sqlite3';
 import type { Store } from '../../src/ops/ports.ts';
 import type { Unit } from '../../src/store/engine.ts';
@@ -13,24 +13,22 @@ import { assembleStore } from '../../src/store/sqlite/store.ts';
 import type { Random } from '../crash/random.ts';
 import type { SimulatedClock } from './clock.ts';
 
-/** A group is on the disk after so long at most. */
+/** The longest time until a group is on disk. */
 const SLOWEST_COMMIT_MS = 4;
 
-/** The writing side of one life of the process. */
+/** The writer of one run of the process. */
 export interface Pen {
   queue: WriteQueue;
-  /** Until what a start writes is written. */
+  /** Resolves when the writes of the start are done. */
   ready: Promise<unknown>;
-  /** The process dies: what was posted may or may not reach the disk, what was not is gone. */
+  /** Kills the process: posted writes may reach the disk or not, others are lost. */
   drop(): void;
 }
 
 export interface MemoryStore {
   database: Database.Database;
   store: Store;
-  /** A new process opens the store. */
   open(life: { now: () => number; random: Random; failpoint: (name: string) => void }): Pen;
-  /** Rises with every commit. */
   version(): number;
   wipe(): void;
 }
@@ -69,7 +67,7 @@ export function openMemoryStore(clock: SimulatedClock): MemoryStore {
   };
 }
 
-/** The queue of the process that lives now; the store's methods are prepared once for all of them. */
+/** The queue of the current process; the store's methods are prepared once for all processes. */
 class CurrentQueue extends WriteQueue {
   current: WriteQueue | null = null;
 
@@ -123,7 +121,7 @@ function createPen(
       };
     },
   };
-  // A store that can't be trusted any more ends the process; in memory that is a defect of the simulation itself.
+  // An untrustworthy store ends the process; in memory it is a defect of the simulation.
   const fatal = (error: Error): never => {
     throw error;
   };
@@ -139,8 +137,8 @@ function createPen(
 }
 
 /**
- * Empties every table but the ones that a new database has rows in. Children go before their parents: to turn foreign keys
- * off would make SQLite prepare every statement anew, which costs more than a whole run.
+ * Children before parents: switching foreign keys off would make SQLite prepare every statement again, which costs more
+ * than a whole run. Tables in which a new database has rows are kept.
  */
 function wiping(database: Database.Database, changed: () => void): () => void {
   const kept = new Set(['meta', 'link_counts', 'sqlite_sequence']);
@@ -164,10 +162,10 @@ function wiping(database: Database.Database, changed: () => void): () => void {
 }
 
 function parentsOf(database: Database.Database, name: string): string[] {
-  return (database.pragma(`foreign_key_list("${name}")`) as { table: string }[]).map(({ table }) => table); // what the pragma lists
+  return (database.pragma(`foreign_key_list("${name}")`) as { table: string }[]).map(({ table }) => table); // the pragma's columns
 }
 
-/** How far a table stands from those that refer to nothing. */
+/** Distance of a table from those without foreign keys. */
 function depthOf(parents: Map<string, Set<string>>, name: string): number {
   return Math.max(0, ...[...(parents.get(name) ?? [])].map((parent) => depthOf(parents, parent) + 1));
 }

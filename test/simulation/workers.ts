@@ -1,4 +1,4 @@
-/** Starts processes that run seeds, and gathers what they say. */
+/** Starts processes that run seeds, and collects their results. */
 import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,18 +14,16 @@ export interface Outcome {
 }
 
 export interface WorkerOptions {
-  /** The bug that the product is given. */
   bug?: Bug;
   onProgress?: (tally: Tally) => void;
 }
 
-/** So many processes of a share may die; then it is not the seeds that are to blame. */
+/** Beyond so many failed processes, the seeds are not the cause. */
 const MOST_DEATHS = 20;
 
 /**
- * Runs a range of seeds in as many processes as are asked for. A seed that ends its process is reported as one that broke the
- * simulation, and another process goes on behind it.
- * @throws Error when a process fails before its first seed, or too many do.
+ * A seed that ends its process is reported as a violation, and another process continues after it.
+ * @throws Error when a process fails before its first seed, or too many fail.
  */
 export async function runInProcesses(range: Range, processes: number, options: WorkerOptions = {}): Promise<Outcome> {
   const tallies: Tally[] = Array.from({ length: processes }, () => NOTHING);
@@ -45,7 +43,7 @@ export async function runInProcesses(range: Range, processes: number, options: W
       if (died.seed === null || deaths === MOST_DEATHS) throw deathOf(died);
       found.push({ seed: died.seed, violations: [{ invariant: 'run', text: deathOf(died).message }], small: null });
       const run = (died.seed - from) / stride + 1;
-      // Unreported results of earlier seeds are unknown: they are counted, and nothing of what was in them.
+      // Unreported results of earlier seeds are lost: these seeds count, their contents do not.
       tallies[index] = { ...(tallies[index] ?? NOTHING), seeds: before.seeds + run };
       if (range.first) return;
       [from, count] = [died.seed + stride, count - run];
@@ -56,10 +54,7 @@ export async function runInProcesses(range: Range, processes: number, options: W
   return { tally: tallies.reduce(added, NOTHING), found };
 }
 
-/**
- * Replays plans from files, with a seeded bug where one is given.
- * @throws Error when the process fails by itself.
- */
+/** @throws Error when the process fails on its own. */
 export async function replayInProcess(files: string[], bug?: Bug): Promise<Outcome> {
   const found: Outcome['found'] = [];
   let tally = NOTHING;
@@ -74,7 +69,6 @@ export async function replayInProcess(files: string[], bug?: Bug): Promise<Outco
 type Heard = Exclude<Line, { kind: 'begun' }>;
 
 interface Death {
-  /** What it was at; null when that was none. */
   seed: number | null;
   code: number | null;
   words: string;
@@ -86,12 +80,12 @@ function deathOf({ seed, code, words }: Death): Error {
 
 const SEEDS = join(import.meta.dirname, 'seeds.ts');
 const LOADER = join(import.meta.dirname, 'bugs', 'loader.ts');
-/** What one process has compiled the next one need not. */
+/** Compile cache, shared by all processes. */
 const COMPILED = join(tmpdir(), 'puente-simulation-compiled');
-/** A process that fails says why at the end of what it writes. */
+/** Characters of the end of standard error, which has the reason of a failure. */
 const LAST_WORDS = 2_000;
 
-/** @returns how it ended by itself; null when it ran all of its work. */
+/** @returns how it failed; null when it finished its work. */
 function runProcess(work: Work, bug: Bug | undefined, hear: (line: Heard) => void): Promise<Death | null> {
   const loader = bug === undefined ? [] : ['--import', LOADER];
   const child = spawn(process.execPath, [...loader, SEEDS, JSON.stringify(work)], {

@@ -1,10 +1,10 @@
-/** Every table, and what bounds its rows: a till names nothing that has a row of its own without end. */
+/** Every table and the bound of its rows: a till can't create unlimited rows by making up names. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { DETAILS_LIMIT, DIFFERENCES_LIMIT, FIELDS_LIMIT, NAMES_LIMIT, UNITS_LIMIT } from '../../src/store/names.ts';
 
-/** A row for each call, sale or notice: as many as tills make, and retention takes them away again. No name of a till adds one. */
+/** One row for each call, sale or notice, removed by retention; independent of names. */
 const BY_WORK = {
   links: 'a create on the orders lane whose token upstream has accepted; `retention.links_ms`',
   link_states: 'a change of a link; goes with it',
@@ -19,7 +19,7 @@ const BY_WORK = {
   shed: 'a day and one of two reasons',
 } as const;
 
-/** A row for each merchant whose token upstream has accepted, and then only a name of ours: an operation, a lane, a day. */
+/** One row for each merchant with an accepted token, by internal names only: an operation, a lane, a day. */
 const BY_MERCHANT = {
   merchants: 'a seller',
   tokens: 'a token that upstream has accepted',
@@ -27,7 +27,7 @@ const BY_MERCHANT = {
   readiness_days: 'a seller and day',
 } as const;
 
-/** A row for each name that a till may make up: so many a merchant, and the rest is counted as one (`src/store/names.ts`). */
+/** One row for each name that a till makes up: limited per merchant, the rest counted as one (`src/store/names.ts`). */
 const NAMED_BY_TILLS = {
   unknowns: NAMES_LIMIT,
   verdicts: DETAILS_LIMIT,
@@ -37,7 +37,7 @@ const NAMED_BY_TILLS = {
   seen_units: UNITS_LIMIT,
 } as const;
 
-/** No call of a till adds a row. */
+/** Calls of tills add no rows. */
 const NOT_BY_TILLS = {
   audit: 'what operators decide, and what Puente stops by itself until an operator resets it; never deleted',
   bulk_moves: 'an operator',
@@ -57,7 +57,7 @@ function tablesOf(engine: 'sqlite' | 'postgres'): string[] {
 
 it('is known of every table of both engines', () => {
   const bounded = [BY_WORK, BY_MERCHANT, NAMED_BY_TILLS, NOT_BY_TILLS].flatMap((some) => Object.keys(some));
-  // Where the exchanges of a time without a partition go.
+  // Gets exchanges whose time has no partition.
   const found = new Set(
     [...tablesOf('sqlite'), ...tablesOf('postgres')].filter((name) => name !== 'exchanges_unplaced'),
   );

@@ -1,4 +1,4 @@
-/** The rows of an exchange in their short form: nothing of them may change on the way into a file and back. */
+/** The rows of an exchange in their short form, which must be lossless. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { rowIds } from '../../src/mapping/assemble.ts';

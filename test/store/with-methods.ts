@@ -1,13 +1,11 @@
-/** A store of which some methods are a test's own. */
+/** A store some of whose methods are replaced by a test. */
 import type { Store } from '../../src/ops/ports.ts';
 import type { StoreMethods } from '../../src/store/engine.ts';
 
-/** Every method of a store, whichever port it belongs to. */
 export function methodsOf({ healthy, close, ...ports }: Store): StoreMethods & Pick<Store, 'healthy' | 'close'> {
   return Object.assign({ healthy, close }, ...Object.values(ports)) as StoreMethods & Pick<Store, 'healthy' | 'close'>; // the ports of one store
 }
 
-/** @returns the same store with these methods instead of its own. */
 export function withMethods(store: Store, methods: Partial<StoreMethods & Pick<Store, 'healthy' | 'close'>>): Store {
   const names = Object.keys(store) as (keyof Store)[];
   const changed = names.map((name) => {

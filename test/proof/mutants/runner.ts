@@ -1,4 +1,4 @@
-/** Runs the tests of one group for Stryker, all in this process: a mutant costs what its tests cost, and nothing more. */
+/** Runs the tests of one group for Stryker in this process: a mutant costs only its tests. */
 import { globSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import {
 import { globsOf, groups } from '../modules.ts';
 import { collected, collectFile, crash, type Outcome, runTests, startCollecting, type Test } from './suite.ts';
 
-/** What the changed code asks: which mutant is on, and whom its visits count for. */
+/** Read by the instrumented code: the active mutant, and the test that a visit counts for. */
 interface Switch {
   activeMutant: string | undefined;
   currentTestId: string | undefined;
@@ -26,18 +26,18 @@ interface Switch {
   mutantCoverage?: MutantCoverage;
 }
 
-/** Tests that killed lately are tried first: neighbouring mutants mostly fall to the same ones. */
+/** Tests that killed a recent mutant run first: neighbouring mutants mostly fail the same tests. */
 const MOST_KILLERS = 20;
-/** Then those that take at most so many milliseconds, and so on, before the long ones. */
+/** Then tests by duration, in these steps. */
 const STEPS_MS = [3, 30, Number.POSITIVE_INFINITY];
 
 const SUITE = new URL('./suite.ts', import.meta.url).href;
 const HERE = pathToFileURL(process.cwd()).href;
-/** Rises with every loading: a module with another number is another module. */
+/** Rises with every load: a module URL with another number is loaded again. */
 let loading = 0;
 
 function switchOf(): Switch {
-  const holder = globalThis as { __stryker__?: Switch }; // by this name the changed code finds it
+  const holder = globalThis as { __stryker__?: Switch }; // the instrumented code finds it by this name
   holder.__stryker__ ??= {
     activeMutant: undefined,
     currentTestId: undefined,
@@ -57,18 +57,17 @@ registerHooks({
   },
 });
 
-// A mutant may leave something behind that fails when nobody looks any more.
+// A mutant may leave work behind that fails later.
 process.on('unhandledRejection', () => undefined);
 process.on('uncaughtException', crash);
 
 class InProcessRunner implements TestRunner {
   readonly #group = groups.find(({ name }) => name === process.env.PUENTE_PROOF_GROUP);
   readonly #switch = switchOf();
-  /** Null when the tests have to be loaded first, or anew. */
+  /** Null when the tests must be loaded, or loaded again. */
   #tests: Map<string, Test> | null = null;
-  /** Milliseconds of each test when it last passed, by id. */
+  /** Duration of each test's last pass, milliseconds, by id. */
   readonly #took = new Map<string, number>();
-  /** Ids, the latest last. */
   #killers: string[] = [];
 
   capabilities() {
@@ -89,7 +88,7 @@ class InProcessRunner implements TestRunner {
     };
   }
 
-  /** What tests reach as well as the loading of their files is shown by the tests: loading anew is dear. */
+  /** A mutant that both loading and tests reach is judged by the tests, because loading again is slow. */
   #coverage(): MutantCoverage {
     const { static: loaded, perTest } = this.#switch.mutantCoverage ?? { static: {}, perTest: {} };
     const reached = new Set(Object.values(perTest).flatMap((one) => Object.keys(one)));
@@ -99,7 +98,7 @@ class InProcessRunner implements TestRunner {
   async mutantRun(options: MutantRunOptions): Promise<MutantRunResult> {
     const first = await this.#try(options);
     const culprit = first.find(({ failure }) => failure !== null)?.test;
-    // What fails without the mutant as well was left in disorder by an earlier one: the run is repeated on fresh modules.
+    // A test that also fails without the mutant was broken by an earlier mutant: repeats the run on fresh modules.
     if (culprit !== undefined && !this.#wentRound() && !(await this.#passesWithout(culprit))) {
       this.#tests = null;
       return this.#judge(await this.#try(options));
@@ -129,7 +128,7 @@ class InProcessRunner implements TestRunner {
       return await this.#run(chosen, true);
     } catch (failure) {
       if (!isStatic) throw failure;
-      return [{ test: NO_TEST, failure, took_ms: 0 }]; // the tests could not even be loaded
+      return [{ test: NO_TEST, failure, took_ms: 0 }]; // the tests could not be loaded
     } finally {
       this.#switch.activeMutant = undefined;
       if (isStatic) this.#tests = null;
@@ -143,7 +142,7 @@ class InProcessRunner implements TestRunner {
     return outcomes.every(({ failure }) => failure === null);
   }
 
-  /** The changed code throws when one place is visited far too often. */
+  /** The instrumented code throws when one place is visited far too often. */
   #wentRound(): boolean {
     const { hitCount = 0, hitLimit = Number.POSITIVE_INFINITY } = this.#switch;
     return hitCount > hitLimit;
@@ -189,13 +188,13 @@ class InProcessRunner implements TestRunner {
   }
 }
 
-const NO_TEST: Test = { id: 'loading', suite: null as unknown as Test['suite'], work: () => undefined }; // only named
+const NO_TEST: Test = { id: 'loading', suite: null as unknown as Test['suite'], work: () => undefined }; // only its id is used
 
 function textOf(failure: unknown): string {
   return failure instanceof Error ? failure.message : String(failure);
 }
 
-/** Found by Stryker under this name. */
+/** Stryker finds the plugin under this name. */
 export const strykerPlugins = [
   {
     kind: PluginKind.TestRunner,

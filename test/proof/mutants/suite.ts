@@ -1,4 +1,4 @@
-/** What the tests of the proof list need of vitest, in a process that runs them again and again: a worker for each run costs a hundred times more. */
+/** The part of vitest that these tests need, in one process: a worker for each run costs a hundred times more. */
 import { expect } from 'vitest';
 
 export { expect };
@@ -16,7 +16,7 @@ interface Suite {
 }
 
 export interface Test {
-  /** File and titles, and a number where these come twice. */
+  /** File and titles, with a number for duplicates. */
   id: string;
   suite: Suite;
   work: () => unknown;
@@ -24,7 +24,7 @@ export interface Test {
 
 export interface Outcome {
   test: Test;
-  /** Null for one that passed. */
+  /** Null for a passed test. */
   failure: unknown;
   took_ms: number;
 }
@@ -32,13 +32,12 @@ export interface Outcome {
 let at: Suite = blank('', null);
 let ids = new Map<string, number>();
 
-/** Forgets what was collected, for files that are loaded anew. */
+/** Forgets the collected tests, before files are loaded again. */
 export function startCollecting(): void {
   at = blank('', null);
   ids = new Map();
 }
 
-/** What `load` declares belongs to the file. */
 export async function collectFile(file: string, load: () => Promise<unknown>): Promise<void> {
   const root = at;
   at = blank(file, root);
@@ -50,14 +49,13 @@ export async function collectFile(file: string, load: () => Promise<unknown>): P
   }
 }
 
-/** Every test that was collected, in its order. */
 export function collected(): Test[] {
   return testsOf(at);
 }
 
 /**
- * Runs the tests of `wanted` with the hooks around them.
- * @param before called as each test begins, @param bail stops at the first that fails.
+ * Runs the tests of `wanted` with their hooks.
+ * @param before called as each test begins, @param bail stops at the first failure.
  */
 export async function runTests(
   wanted: ReadonlySet<Test>,
@@ -88,7 +86,7 @@ export async function runTests(
 
 let fail: (error: unknown) => void = () => undefined;
 
-/** Ends the test that runs now: what it started has thrown where nobody catches it. */
+/** Fails the running test with an error that no code caught. */
 export function crash(error: unknown): void {
   fail(error);
 }
@@ -102,7 +100,7 @@ async function runTest(test: Test, before: (test: Test | null) => void): Promise
   const crash = new Promise<never>((_, reject) => {
     fail = reject;
   });
-  crash.catch(() => undefined); // nobody waits for it between the tests
+  crash.catch(() => undefined); // prevents an unhandled rejection between tests
   try {
     for (const suite of suites) for (const hook of suite.beforeEach) cleaning.push(await hook());
     await Promise.race([test.work(), crash]);
@@ -119,12 +117,12 @@ async function runTest(test: Test, before: (test: Test | null) => void): Promise
   return { test, failure, took_ms: performance.now() - started_ms };
 }
 
-/** Hooks may give back what undoes them. */
+/** Hooks may return a function that undoes them. */
 async function clean(undoing: readonly unknown[]): Promise<void> {
   for (const undo of undoing.toReversed()) if (typeof undo === 'function') await undo();
 }
 
-/** From the file to the innermost one. */
+/** From the file to the innermost suite. */
 function around(suite: Suite): Suite[] {
   return suite.parent === null ? [suite] : [...around(suite.parent), suite];
 }
@@ -152,7 +150,7 @@ function inside(name: string, work: () => unknown): void {
   at = suite.parent ?? suite;
 }
 
-/** The signatures of vitest, as far as these tests use them; an option or a limit after the work is passed over. */
+/** The signatures of vitest, as far as these tests use them; options after the work are ignored. */
 function withEach(add: (name: string, work: () => unknown) => void) {
   const one = (name: string, ...given: unknown[]): void => add(name, workOf(given) as () => unknown);
   return Object.assign(one, {

@@ -1,4 +1,4 @@
-/** Evaluating many exchanges: what is remembered of calls of one way is what each of them would have taught by itself. */
+/** Evaluating many exchanges: cached findings of equal calls are what each call would yield alone. */
 import { describe, expect, it } from 'vitest';
 import { fieldsThatCame } from '../../../src/mapping/assemble.ts';
 import type { Exchange } from '../../../src/proxy/evidence/exchange.ts';
@@ -23,7 +23,7 @@ const note = { name: 'create', status: 201, code: null, duration_ms: 3 };
 const cancel: Partial<Exchange> = { operation: 'point.cancel_intent_without_device', fired: [], losses: [] };
 const carried: Partial<Exchange> = { lane: 'legacy', stage: 'shadow', fired: [], losses: [] };
 
-/** A code that took the place of another: its limitations are met by what was asked upstream, and by what was said (LIM-21, LIM-55). */
+/** A replaced code: its limitations depend on the upstream calls and on the answer (LIM-21, LIM-55). */
 const replaced = (name: string, status: number, code: string | null = null): Partial<Exchange> => ({
   ...{ operation: 'qr.put_code', kind: 'qr', status: 400, error: 'bad_request', fired: [], losses: [] },
   upstream: [
@@ -32,7 +32,7 @@ const replaced = (name: string, status: number, code: string | null = null): Par
   ],
 });
 
-/** Each differs from the call, or from the one before it, in one thing that decides what it taught. */
+/** Each differs from the call, or from the one before it, in one fact that decides the findings. */
 const ways: Record<string, Partial<Exchange>> = {
   'as it is': {},
   'the other lane': { lane: 'legacy' },

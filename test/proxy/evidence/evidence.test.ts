@@ -1,5 +1,4 @@
-/** The recorder on a real store: what it keeps, what it sheds first, and that nothing of it ever holds up a call. */
-
+/** The recorder on a real store: what it keeps, what it sheds first, and that it never delays a call. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import type { Exchange, ShadowTask } from '../../../src/proxy/evidence/exchange.ts';
@@ -43,9 +42,8 @@ let upstream: UpstreamClient;
 let running: RunningEvidence[];
 let counted: Map<string, number>;
 let warnings: string[];
-/** Pauses that were asked for. */
 let slept = 0;
-/** Each test has a merchant and a day of its own in the one store. */
+/** Each test has its own merchant and day in the shared store. */
 let merchant_id = '';
 let now = RECEIVED_AT;
 let tests = 0;
@@ -54,7 +52,7 @@ let made = 0;
 beforeAll(async () => {
   folder = newFolder();
   store = await openStore(folder.file('puente.db'));
-  // Nothing listens there: a recorder that asked the outside would be told so.
+  // Port 9 is closed: a recorder that called upstream would get an error.
   const options = { baseUrl: 'http://127.0.0.1:9', connections: 1, connectTimeout_ms: 100, userAgent: 'test' };
   upstream = createUpstream(options);
 });
@@ -120,7 +118,7 @@ function newTask(create: Create = intent, changes: Partial<Exchange> = {}): Shad
 const newExchange = (changes: Partial<Exchange> = {}): Exchange => newTask(intent, changes).exchange;
 const shedToday = () => store.exchanges.shed(Math.floor(now / DAY_MS), Math.floor(now / DAY_MS) + 1);
 const kept = () => store.exchanges.exchanges({ merchant_id }, 0, 5_000);
-/** The store that lets nothing in until it is opened; what is written then is written for real. */
+/** Blocks writes to the store until it is opened. */
 function gated(): Store & { open(): void } {
   let open = (): void => undefined;
   const gate = new Promise<void>((resolve) => {
@@ -135,7 +133,7 @@ function gated(): Store & { open(): void } {
   return { ...own, open: () => open() };
 }
 
-/** How many exchanges each batch had; nothing is written, and the first batch hangs until it is let go. */
+/** Records the size of each batch instead of writing it; the first batch waits until it is released. */
 function countingBatches() {
   const sizes: number[] = [];
   const first = Promise.withResolvers<void>();
@@ -150,7 +148,6 @@ function countingBatches() {
 
 type Batch = Parameters<Store['exchanges']['recordExchanges']>[0];
 
-/** Throws what `refusalOf` says of a batch, and records the others. */
 function refusing(refusalOf: (batch: Batch) => Error | null): Store {
   return withMethods(store, {
     recordExchanges: async (batch) => {
@@ -162,7 +159,6 @@ function refusing(refusalOf: (batch: Batch) => Error | null): Store {
   });
 }
 
-/** Refuses the first so many batches. */
 function failing(times: number): { store: Store; tried: () => number } {
   let tried = 0;
   return { store: refusing(() => (++tried <= times ? new Error('disk full') : null)), tried: () => tried };
@@ -222,7 +218,7 @@ describe('under load', () => {
   it('writes before a small queue is half full, from where on shadows are left out', async () => {
     const hanging = gated();
     const evidence = start({ queue: 40, batch_ms: HOUR_MS }, hanging);
-    // The first ten are a batch; half of what may wait is twenty.
+    // The first ten are a batch; half of the queue is twenty.
     finish(evidence, 10 + 19);
     evidence.shadowed(newTask());
     expect(counted.get('shed shadow')).toBeUndefined();
@@ -243,7 +239,7 @@ describe('under load', () => {
   it('never waits for a store that hangs: takes what may wait, leaves out shadows, then sheds and counts', async () => {
     const hanging = gated();
     const evidence = start({ queue: 1_000, shadow_queue: 10_000 }, hanging);
-    // The first batch hangs in the store; then half of what may wait fills up.
+    // The first batch waits in the store; then half of the queue fills up.
     finish(evidence, 200 + 500);
     evidence.shadowed(newTask());
     expect(counted.get('shed shadow')).toBe(1);
@@ -354,7 +350,7 @@ describe('a store that fails', () => {
       },
     });
     const evidence = start({ queue: 1 }, slow);
-    // One is written, one waits, three are left out.
+    // One is written, one is queued, three are shed.
     finish(evidence, 5);
     await vi.waitFor(() => expect(told).toEqual([3]));
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -442,7 +438,7 @@ describe('the recorder', () => {
     await evidence.settled();
     const all = await kept();
     expect(all).toHaveLength(40);
-    // Mexico refuses a description; elsewhere it would be a loss.
+    // Mexico refuses a description; other sites would lose it.
     expect(new Set(all.map(({ shadow }) => shadow?.verdict))).toEqual(new Set(['refused_here']));
   });
 
@@ -540,7 +536,7 @@ describe('the recorder', () => {
   });
 
   it('deletes what is old once an hour, with a batch', async () => {
-    // What was written last says which time it is.
+    // The latest row defines the current time.
     await recorded(newExchange());
     const evidence = start();
     const old = newExchange({ at: now - settings.kept_ms - 1 });
@@ -575,7 +571,7 @@ describe('the recorder', () => {
     expect(steps).toBe(1);
     finish(evidence, 900);
     await evidence.settled();
-    // 200, and then 700 in one.
+    // One batch of 200, and then one of 700.
     expect(steps).toBe(1 + 1 + 2);
   });
 
@@ -586,7 +582,6 @@ describe('the recorder', () => {
     expect(await store.exchanges.exchange(exchange.id)).not.toBeNull();
   });
 
-  /** Kept by a recorder that was started for it. */
   async function recorded(exchange: Exchange): Promise<Exchange> {
     const evidence = start();
     evidence.finished(exchange);

@@ -1,5 +1,4 @@
-/** How a call came out: what trips the safety stop must be a fault, and nothing else may be one. */
-
+/** The outcome of a call: only faults may trip the safety stop. */
 import { describe, expect, it } from 'vitest';
 import { endpointName, noteUnknown, TILL_LEFT, type UpstreamNote } from '../../../src/proxy/evidence/exchange.ts';
 import { outcomeOf } from '../../../src/proxy/safety.ts';

@@ -1,4 +1,4 @@
-/** What one exchange teaches: cells, losses, and the ledger that adds up to what was executed and not mapped. */
+/** The findings of one exchange: cells, losses, and the ledger, which adds up to what was executed and not mapped. */
 import { LosslessNumber } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { fieldsThatCame } from '../../../src/mapping/assemble.ts';
@@ -98,7 +98,7 @@ describe('what an exchange teaches', () => {
     });
     expect(one.lost.filter(({ path }) => path === 'body.items[].picture_url')).toHaveLength(1);
     expect(outcomeOf(one, 'body.items[].picture_url')).toBe('different');
-    // The row has nothing against a right total, and so does not fire; the field was seen all the same.
+    // The row accepts a correct total, so it does not fire; the field counts as seen.
     expect(outcomeOf(one, 'body.items[].total_amount')).toBe('equal');
   });
 
@@ -131,8 +131,8 @@ describe('what an exchange teaches', () => {
 });
 
 /**
- * The test's own count: from the documents and the call alone every field that a row drops with a note and that had a
- * value; from the translation what converters lost and what no row knows. Nothing of a call that is refused.
+ * Counted independently: fields with a value that a row drops with a note, losses of converters, and fields without a
+ * row. Empty for a refused call.
  */
 function notMapped(create: Create, { shadow }: ReturnType<typeof recorded>): Set<string> {
   const found = new Set<string>();

@@ -1,4 +1,4 @@
-/** Which limitations a call has met: each kind of fact, and the facts of a condition together. */
+/** The limitations that a call has met: each kind of fact, and the facts of a condition together. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Counted } from '../../../src/mapping/limitations.ts';
@@ -27,7 +27,6 @@ const asked = (name: string, status: number | null, code: string | null = null) 
   duration_ms: 1,
 });
 
-/** Whether a call meets a limitation that is counted so. */
 function meets(counted: Counted, change: Partial<JudgedCall> = {}, operations = [CREATE]): boolean {
   const one = { id: 'LIM-99', title: '', effect: '', workaround: '', operations, counted };
   return limitationsMet({ operations: tables.operations, limitations: [one] }, { ...call, ...change }).length === 1;

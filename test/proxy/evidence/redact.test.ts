@@ -1,4 +1,4 @@
-/** What is captured holds no token, card, secret or person, and holds what replay needs. */
+/** Captured messages contain no token, card, secret or person, and everything that a replay needs. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseJson, stringifyJson } from '../../../src/contract/json.ts';
@@ -147,7 +147,7 @@ describe('headers and targets', () => {
   });
 });
 
-/** The digit that makes the run pass ISO/IEC 7812-1, annex B. */
+/** The check digit of ISO/IEC 7812-1, annex B. */
 function checkDigit(digits: string): string {
   let sum = 0;
   for (const [index, digit] of [...digits].reverse().entries()) {

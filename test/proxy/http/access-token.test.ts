@@ -1,4 +1,4 @@
-/** A token in `X-Access-Token` goes upstream as a bearer token alone, and stands nowhere else in clear. */
+/** A token in `X-Access-Token` goes upstream as a bearer token only, and appears nowhere else in clear text. */
 import { expect, it } from 'vitest';
 import { redactMessages } from '../../../src/proxy/evidence/redact.ts';
 import { unknownHeaderNames } from '../../../src/proxy/http/request.ts';

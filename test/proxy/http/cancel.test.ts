@@ -1,4 +1,4 @@
-/** A legacy cancel against every outcome upstream can have (`docs/field-notes.md` Point §1.5, `docs/protocol.md` §3.9). */
+/** A legacy cancel with every possible outcome upstream (`docs/field-notes.md` Point §1.5, `docs/protocol.md` §3.9). */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ARGENTINA, eventually, POINT } from '../../kit.ts';
 import { openForEach } from '../../open.ts';
@@ -207,7 +207,7 @@ describe('on the terminal, where the merchant allows it', () => {
     expect((await shop.read(id)).body).toMatchObject({ state: 'ON_TERMINAL' });
     await shop.atTerminal('cancel', { device });
     await untilRow('CANCELED');
-    // It was our doing, and the till had not been told.
+    // Puente's cancel caused it, and the till had no answer yet.
     expect((await shop.cancel(device, id)).status).toBe(200);
     await shop.read(id);
     expect((await shop.cancel(device, id)).status).toBe(404);
@@ -226,7 +226,7 @@ describe('on the terminal, where the merchant allows it', () => {
     await untilRow('FINISHED');
   });
 
-  /** Upstream has taken the cancel. */
+  /** Waits until upstream has accepted the cancel. */
   async function untilAsked(): Promise<void> {
     await eventually(
       async () =>

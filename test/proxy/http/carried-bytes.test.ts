@@ -1,4 +1,4 @@
-/** A carried call with everything watching: the till and legacy see the same bytes as without Puente, and the answer is understood. */
+/** Proxied calls with capture and shadow on: till and legacy see unchanged bytes, and Puente can parse the answer. */
 import { createHash, randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -18,10 +18,10 @@ const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
 const INTENT = '019539a0-0000-7000-8000-00000000beef';
 const INTENT_TEXT = JSON.stringify({ id: INTENT, amount: 1500, note: 'ñ'.repeat(500) });
 const BIG = randomBytes(10 * 1024 * 1024);
-/** A gzip stream that unpacks to far more than anybody looks at. */
+/** A gzip stream that unpacks to far more than Puente's limit. */
 const BOMB = gzipSync(Buffer.alloc(64 * 1024 * 1024));
 
-/** What legacy answers, by the name that the call's query asks for. */
+/** Legacy's answers, by the name in the call's query. */
 const answers: Record<string, { status: number; headers: Record<string, string>; body: Buffer; chunked?: boolean }> = {
   plain: { status: 201, headers: { 'content-type': 'application/json' }, body: Buffer.from(INTENT_TEXT) },
   chunked: { status: 201, headers: {}, body: Buffer.from(INTENT_TEXT), chunked: true },
@@ -43,7 +43,6 @@ const answers: Record<string, { status: number; headers: Record<string, string>;
     body: Buffer.from('{"error":"2205"}'),
   },
 };
-/** Those whose intent id can be read. */
 const READABLE = ['plain', 'chunked', 'gzip', 'deflate', 'deflate-raw', 'br', 'zstd'];
 
 let puente: Outside;
@@ -66,7 +65,7 @@ beforeAll(async () => {
   const settings = await seed({ [ARGENTINA]: { stage: 'shadow', capture: true, deprecation } });
   data_dir = settings.PUENTE_DATA_DIR ?? '';
   puente = await startOutside(legacy.url, { ...settings, PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
-  // What goes away is told to tokens that are known to be the merchant's: from the first call on that legacy has done.
+  // Deprecation headers go only to tokens known as the merchant's: those that legacy has accepted once.
   const first = '/point/integration-api/devices?answer=plain';
   await exchange(puente.app.public_url, 'GET', first, null);
   await keptOne(first);
@@ -76,7 +75,7 @@ afterAll(async () => {
   rmSync(data_dir, { recursive: true, force: true });
 });
 
-/** The same call on either door, with what legacy saw of it and what came back. */
+/** The same call through either door: the request at legacy and the answer. */
 async function exchange(base: string, method: string, target: string, body: Buffer | null, piece = 0) {
   const pieces = function* (whole: Buffer): Generator<Buffer> {
     for (let at = 0; at < whole.length; at += piece) yield whole.subarray(at, at + piece);
@@ -88,7 +87,7 @@ async function exchange(base: string, method: string, target: string, body: Buff
   });
   const bytes = Buffer.from(await answer.body.arrayBuffer());
   const { date: _date, connection: _connection, 'keep-alive': _keep, deprecation, ...headers } = answer.headers;
-  // The shadow reads by itself: whose token it is, and both sides of a list.
+  // The shadow makes calls of its own: the owner of the token, and both sides of a list.
   const seen = legacy.seen.findLast(({ headers: sent }) => sent['x-till'] === '1');
   const { host: _host, connection: _hop, ...got } = seen?.headers ?? {};
   return {
@@ -207,7 +206,7 @@ describe('what a large body leaves behind', () => {
     globalThis.gc = collect;
   });
 
-  /** Its digest, where it went to. */
+  /** The digest of the body at its destination. */
   const carry = async (target: string, body: Buffer | null, piece = 0): Promise<string> => {
     const { seen, told } = await exchange(puente.app.public_url, body === null ? 'GET' : 'POST', target, body, piece);
     return body === null ? told.digest : seen.digest;
@@ -221,7 +220,7 @@ describe('what a large body leaves behind', () => {
   ])('is collected after each 8 MB, when %s', async (_when, once) => {
     const first = collections;
     for (let count = 0; count < 4; count++) expect(await once()).toBe(digestOf(BIG));
-    // 40 MB, and what the one before has left over; the first pieces may be on their way before they are counted.
+    // One collection per 10 MB, and the remainder of the call before; the first chunks may not be counted yet.
     expect(collections - first).toBeGreaterThanOrEqual(4);
     expect(collections - first).toBeLessThanOrEqual(5);
   });

@@ -1,4 +1,4 @@
-/** HTTP itself on the legacy lane, byte for byte over raw sockets on both sides: methods, header lines, trailers, interim answers, order. */
+/** HTTP on the legacy lane, byte for byte over raw sockets: methods, header lines, trailers, interim answers, order. */
 import { connect, type Socket } from 'node:net';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ARGENTINA, DEVICE, eventually, POINT, startBench, tokenOf } from '../../kit.ts';
@@ -11,7 +11,6 @@ const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
 const BEARER = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}';
 
-/** What legacy does with a request. */
 let answer: (request: string, socket: Socket) => void;
 const upstream = openForAll(() => startRawUpstream((request, socket) => answer(request, socket)));
 const puente = openForAll(() => startOutside(upstream.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }));
@@ -23,7 +22,7 @@ function lines(...all: string[]): string {
   return [...all, '', ''].join('\r\n');
 }
 
-/** Writes bytes, and gives everything that comes until the connection ends or a text has come. */
+/** Writes bytes, and returns everything received until the connection ends or `until` matches. */
 function talk(bytes: string, until?: string | RegExp, url = puente.app.public_url): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes, 'latin1'));
@@ -32,12 +31,12 @@ function talk(bytes: string, until?: string | RegExp, url = puente.app.public_ur
       text += chunk.toString('latin1');
       if (until !== undefined && text.search(until) !== -1) socket.destroy();
     });
-    socket.on('error', () => undefined); // a reset is an end, too
+    socket.on('error', () => undefined); // a reset ends it, too
     socket.on('close', () => resolve(text));
   });
 }
 
-/** What legacy saw of a request, and what it answered as the till saw it. */
+/** The request as legacy saw it, and the answer as the till saw it. */
 async function exchange(request: string, answered: string): Promise<{ seen: string; told: string }> {
   answer = (_request, socket) => socket.write(answered, 'latin1');
   const told = await talk(request);
@@ -223,7 +222,7 @@ describe('an interim answer', () => {
 
 describe('a body that is held back', () => {
   const HEAD = lines('PUT /v1/documents HTTP/1.1', 'Host: a', BEARER, 'Expect: 100-continue', 'Content-Length: 2');
-  /** A token that legacy has accepted. */
+  /** Makes the token known: legacy has accepted it. */
   beforeAll(async () => {
     answer = (_request, socket) => socket.write(OK);
     await sendRaw(puente.app.public_url, lines(`GET ${DEVICES} HTTP/1.1`, 'Host: a', BEARER));

@@ -1,4 +1,4 @@
-/** The legacy upstream fails under a carried call: told in the family's words, and never as harmless when it may have arrived. */
+/** Failures of legacy during a proxied call: errors in the family's form, never called harmless when in doubt. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Outside, startOutside, startUnruly, type Unruly } from './unruly.ts';
 

@@ -1,5 +1,4 @@
-/** Answers of upstream that contradict the sale: no success for the till, no state that is shown, and an incident. */
-
+/** Upstream answers that contradict the sale: no success for the till, no state shown, and an incident. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readStored } from '../../../src/locales/message.ts';
 import { ARGENTINA, eventually } from '../../kit.ts';
@@ -14,7 +13,6 @@ beforeEach(() => shop.clearFaults());
 const CREATE = { method: 'POST', path: '/v1/orders', kind: 'alter', times: 'always' };
 const READ = { method: 'GET', path: '/v1/orders/*', kind: 'alter', times: 'always' };
 
-/** What operators find of a sale: the incidents in the audit chain, oldest first. */
 async function incidentsOf(id: string): Promise<string[]> {
   const lines = await auditsOf(shop.data_dir);
   return lines
@@ -31,7 +29,7 @@ async function counted(what: string): Promise<number> {
 }
 
 describe('a create that is answered with another order than was asked for', () => {
-  // The first two stand first: creates in doubt of the others are repeated, and would meet their faults.
+  // These two tests go first: retries of creates in doubt from the others would meet their faults.
   it('is made when the next answer is right: the same key, one order', async () => {
     await shop.fault({ ...CREATE, times: 1, set: { 'transactions.payments.0.amount': '1.00' } });
     const device = shop.freshDevice();
@@ -67,7 +65,7 @@ describe('a create that is answered with another order than was asked for', () =
     const found = await incidentsOf(row?.legacy_id ?? '');
     expect(found).toHaveLength(1);
     expect(found[0]).toMatch(what === 'amount' ? /^mismatch amount: .*90000 .*100/ : /^mismatch contradiction: /);
-    // Those in doubt of the tests before are repeated meanwhile, and answered so too.
+    // Retries of creates in doubt from earlier tests get the same answers meanwhile.
     expect(await counted(what)).toBeGreaterThan(before);
   });
 
@@ -164,7 +162,7 @@ describe('a payment and a refund', () => {
       set: { 'transactions.refunds.0.amount': '9.99' },
     });
     const first = await refund(shop, sale.payment, { amount: 5 }, { 'x-idempotency-key': 'k-1' });
-    // The order itself shows the refund that was asked for, so it is told as made.
+    // The order shows the requested refund, so the till is answered 201.
     expect(first.status).toBe(201);
     expect((first.body as { amount: number }).amount).toBe(5);
     expect(await counted('refund')).toBe(1);

@@ -1,11 +1,11 @@
-/** A legacy create against every outcome upstream can have: one order at most, and never a 2xx on doubt (`docs/protocol.md` §3.5). */
+/** A legacy create with every outcome upstream: at most one order, and no 2xx in doubt (`docs/protocol.md` §3.5). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA } from '../../kit.ts';
 import { idOf, legacyErrorOf, openShop, type Shop } from './till.ts';
 
 let shop: Shop;
 
-/** A Puente for each group, because its retry budget is meant to run out under as many faults as one file makes. */
+/** A Puente for each group, because the faults of this file would exhaust a single retry budget. */
 function openForGroup(): void {
   beforeAll(async () => {
     shop = await openShop();
@@ -142,7 +142,7 @@ describe('doubt that stays: an error for the till, the row in doubt', () => {
     ['a 201 that is HTML every time', [{ kind: 'html', status: 201, when: 'before', times: 'always' }], 504, null, 0],
   ])('%s', async (_name, faults, status, attempts, orders) => {
     const device = shop.freshDevice();
-    // A later rule must see the requests an earlier one acted on, so the one of the replay is put first.
+    // A later rule must see the requests that an earlier one acted on, so the rule for the replay is added first.
     for (const fault of faults.toReversed()) await shop.fault({ ...CREATE, ...fault });
     const answer = await shop.create(device);
     expect({ status: answer.status, text: answer.text }).toMatchObject({ status });
@@ -178,7 +178,6 @@ describe('a terminal that is held by what is no open sale of ours', () => {
 
   const HELD = { ...CREATE, kind: 'error', status: 409, code: 'already_queued_order_on_terminal' };
 
-  /** What operators find of refused creates on a terminal, oldest first. */
   async function incidents(device: string): Promise<string[]> {
     const { body } = await shop.ops('/api/incidents');
     const found = (body as { incidents: { action: string; reason: string; evidence: { unit?: string } }[] }).incidents;

@@ -1,4 +1,4 @@
-/** The headers for the makers of tills are written as their standards say. */
+/** Deprecation headers are written as their standards say. */
 import { expect, it } from 'vitest';
 import { deprecationHeaders } from '../../../src/proxy/http/proxy-legacy.ts';
 import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';

@@ -1,4 +1,4 @@
-/** What a door of a test is opened with. */
+/** Options of a door in tests. */
 import type { ListenOptions } from '../../../src/proxy/http/server.ts';
 
 export const DOOR: ListenOptions = {

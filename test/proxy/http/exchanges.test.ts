@@ -1,4 +1,4 @@
-/** Every answered call becomes an exchange that says what happened; what no table knows is counted, and refused where a merchant says so. */
+/** Every answered call becomes an exchange; unmapped input is counted, and refused if the merchant is set so. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -51,7 +51,6 @@ function intents(device: string): string {
   return `${POINT}/devices/${device}/payment-intents`;
 }
 
-/** Makes a call and waits for the exchange that it became. */
 async function kept(path: string, options: Call & { merchant?: string } = {}): Promise<{ answer: Answer; kept: Kept }> {
   const known = new Set(keptExchanges(data_dir).map(({ id }) => id));
   const answer = await bench.till(path, options);
@@ -73,7 +72,7 @@ describe('an exchange', () => {
       lane: 'orders',
       stage: 'orders',
       unit: `point:${DEVICE}`,
-      legacy_id: (answer.body as { id: string }).id, // just seen to be a 201
+      legacy_id: (answer.body as { id: string }).id, // a 201 has one
       status: 201,
       error: null,
       outcome: 'ok',
@@ -258,7 +257,7 @@ describe('evidence that can not be kept', () => {
       }
       expect((await broken.ops('/healthz')).status).toBe(200);
       expect((await broken.ops('/metrics')).text).toMatch(/what="shed",label="shadow"\} [1-9]/);
-      renameTable('out_of_reach', 'exchanges'); // so that the stop need not wait for it
+      renameTable('out_of_reach', 'exchanges'); // so that the stop does not wait for it
     } finally {
       await broken.close();
       rmSync(settings.PUENTE_DATA_DIR ?? '', { recursive: true, force: true });

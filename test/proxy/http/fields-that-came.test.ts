@@ -1,4 +1,4 @@
-/** Coverage never says "never seen" of a field that a till sends: every documented field of every create, and of lists. */
+/** Coverage counts every documented field of every create and list that a till sends. */
 import { describe, expect, it } from 'vitest';
 import type { CoverageView } from '../../../src/ops/readiness/coverage.ts';
 import { ARGENTINA, BRAZIL, eventually, POINT, tokenOf } from '../../kit.ts';
@@ -117,7 +117,7 @@ describe.each(['orders', 'shadow'])('for a merchant on %s', (stage) => {
   });
 });
 
-/** A field that holds one that came. */
+/** True for a field that contains one of the sent fields. */
 function isAround(came: ReadonlySet<string>, field: string): boolean {
   return [...came].some((one) => one.startsWith(`${field}.`) || one.startsWith(`${field}[`));
 }
@@ -127,7 +127,7 @@ async function cellsOf(shop: QrShop, merchant: string, operation: string): Promi
   return (body as Pick<CoverageView, 'cells'>).cells;
 }
 
-/** As the tables write them: `body.items[].title`. */
+/** Field paths as in the tables: `body.items[].title`. */
 function namesOf(value: unknown, at: string): string[] {
   if (Array.isArray(value)) return value.flatMap((one) => namesOf(one, `${at}[]`));
   if (typeof value !== 'object' || value === null) return [at];

@@ -1,4 +1,4 @@
-/** A service whose reads of orders can be made to say something else: a real server in front of a real sandbox. */
+/** A real server in front of a real sandbox that can change its reads of orders. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -9,20 +9,18 @@ import { type Sandbox, startSandbox } from '../../../src/sandbox/server.ts';
 import { type Answer, ARGENTINA, call } from '../../kit.ts';
 import { type Outside, startOutside } from './unruly.ts';
 
-/** An order as the wire has it. */
 export type WireOrder = Record<string, unknown> & { id: string; status: string };
 
 export interface Front extends Outside {
   sandbox: Sandbox;
-  /** What a read says of an order; null: as it is. */
+  /** Changes the order in a read; null leaves it unchanged. */
   lie: ((order: WireOrder) => WireOrder) | null;
-  /** Reads of orders so far. */
   reads(): number;
   control(path: string, options?: { method?: string; body?: unknown }): Promise<Answer>;
   atTerminal(action: string, device: string, merchant?: string): Promise<Answer>;
 }
 
-/** Nothing looks by itself, so that what is found is found by the reconciliation. */
+/** Background reads are off, so that only the reconciliation finds a difference. */
 const QUIET = {
   PUENTE_RECONCILE_POINT_INTERVAL_MS: '3600000',
   PUENTE_RECONCILE_QR_INTERVAL_MS: '3600000',
@@ -46,7 +44,7 @@ export async function openFront(settings: Record<string, string> = {}, parts: Ap
     void forward(sandbox.url, incoming, response, is_read ? front.lie : null);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   const outside = await startOutside(`http://127.0.0.1:${port}`, { ...QUIET, ...settings }, parts);
   sandbox.world.configure({
     webhook_url: `${outside.app.public_url}/webhooks/orders`,
@@ -71,7 +69,7 @@ export async function openFront(settings: Record<string, string> = {}, parts: Ap
   return front;
 }
 
-/** Everything that is stored, as text; the same text means that nothing was written. */
+/** All rows as text; equal texts mean that nothing was written. */
 export function storedBy({ data_dir }: Outside): string {
   const database = new Database(join(data_dir, 'puente.db'), { readonly: true });
   try {

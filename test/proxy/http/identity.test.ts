@@ -1,4 +1,4 @@
-/** A token's look proves nothing: only what the upstream accepted reads, cancels, creates or learns (`docs/glossary.md` Merchant). */
+/** Only a verified token reads, cancels, creates or teaches (`docs/glossary.md` Merchant). */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { ARGENTINA, BRAZIL, call, DEVICE, eventually, POINT, startReceiver, toke
 import { idOf, openShop, rowsOf, type Shop } from './till.ts';
 import { startOutside } from './unruly.ts';
 
-/** Ends in the victim's id, and no service ever issued it. */
+/** Ends in the victim's id; upstream never issued it. */
 const INVENTED = `APP_USR-9999-112026-ffffffffffffffffffffffffffffffff-${ARGENTINA}`;
 
 describe('strangers', () => {
@@ -115,7 +115,6 @@ describe('at rest', () => {
       webhook: 'a webhook secret of the tests',
     };
     const settings = { PUENTE_DATA_DIR: data_dir, PUENTE_RECONCILE_POINT_INTERVAL_MS: '60000' };
-
     const first = await startOutside(sandbox.url, settings, { log });
     const change = {
       reason: 'for the test',
@@ -131,7 +130,6 @@ describe('at rest', () => {
     await first.till(`${POINT}/payment-intents/${id}?access_token=${secrets.token}`, { token: null });
     expect(files(data_dir, secrets), 'while it runs, with its write-ahead log').toEqual([]);
     await first.close();
-
     const second = await startOutside(sandbox.url, settings, { log });
     sandbox.world.configure({
       webhook_url: `${second.app.public_url}/webhooks/orders`,
@@ -156,7 +154,6 @@ describe('at rest', () => {
   });
 });
 
-/** Files of a directory that hold a secret in some encoding. */
 function files(directory: string, secrets: Record<string, string>): string[] {
   const forms = encodings(secrets);
   return readdirSync(directory, { recursive: true, withFileTypes: true })

@@ -1,4 +1,4 @@
-/** A token that only names a merchant: nothing it does counts for that merchant, and nothing of the merchant shows to it. */
+/** A token that only names a merchant: its calls do not count for the merchant, and it sees nothing of the merchant. */
 import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -46,7 +46,6 @@ afterAll(async () => {
   rmSync(data_dir, { recursive: true, force: true });
 });
 
-/** Does something, and waits for the exchanges that it became. */
 async function kept<Done>(count: number, work: () => Promise<Done>): Promise<{ done: Done; exchanges: Kept[] }> {
   const known = new Set(keptExchanges(data_dir).map(({ id }) => id));
   const done = await work();
@@ -62,7 +61,7 @@ async function asStranger(merchant: string, path: string, options: Call = {}): P
   return { answer: done, one: exchanges[0] as Kept }; // waited for
 }
 
-/** Hangs up when legacy has the call and says nothing. */
+/** Disconnects while legacy has the call and does not answer. */
 async function sendAndLeave(bytes: Buffer): Promise<void> {
   const fault = { method: 'POST', path: '/point/*', kind: 'no_answer' };
   await bench.control('/faults', { method: 'DELETE' });
@@ -86,7 +85,7 @@ function rowsOf(table: 'seen_units' | 'unknowns' | 'tokens', merchant: string): 
 }
 
 async function readiness(merchant: string): Promise<Pick<Readiness, 'verdict' | 'unproven' | 'operations'>> {
-  const { verdict, unproven, operations } = (await bench.ops(`/api/merchants/${merchant}/readiness`)).body as Readiness; // the API's own shape
+  const { verdict, unproven, operations } = (await bench.ops(`/api/merchants/${merchant}/readiness`)).body as Readiness; // the API's own form
   return { verdict, unproven, operations };
 }
 
@@ -132,7 +131,7 @@ describe('what counts', () => {
     expect(await of(unknown)).toBeNull();
     expect(await of(`${POINT}/devices`)).toBe(CHILE);
     expect(await of(unknown)).toBe(CHILE);
-    // Nobody was asked: the upstream is none of a merchant's on legacy.
+    // No identity call was made: on legacy, upstream belongs to no merchant.
     expect(keptExchanges(data_dir).filter((one) => one.merchant_id === CHILE)).toHaveLength(2);
     expect(rowsOf('tokens', CHILE)).toEqual([]);
   });

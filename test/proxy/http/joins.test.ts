@@ -1,4 +1,4 @@
-/** Retries and second sales through the door; who joins, waits or is busy is in `test/proof/protocol-open.test.ts` (`docs/protocol.md` §3.9). */
+/** Retries and second sales through the door; more in `test/proof/protocol-open.test.ts` (`docs/protocol.md` §3.9). */
 import { afterEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -17,7 +17,6 @@ async function pay(device: string): Promise<void> {
   expect(answer.status).toBe(200);
 }
 
-/** Waits until the till's own view of an intent is this. */
 function untilSeen(id: string, state: string): Promise<unknown> {
   return eventually(
     async () => (await shop.read(id)).body as { state?: string },

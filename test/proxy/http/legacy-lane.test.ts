@@ -1,4 +1,4 @@
-/** What Puente does not translate is carried to the legacy upstream byte for byte, streaming both ways (`docs/glossary.md` Lane). */
+/** Calls that are not translated are proxied to legacy byte for byte, streaming both ways (`docs/glossary.md` Lane). */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-/** A legacy service that answers everything with what it got, and a Puente whose merchants are on legacy. */
+/** A legacy upstream that echoes every request, and a Puente whose merchants are on legacy. */
 async function open(settings: Record<string, string> = {}): Promise<void> {
   legacy = await startUnruly((seen, response) => {
     const digest = createHash('sha256').update(seen.body).digest('hex');
@@ -152,7 +152,7 @@ describe('streaming', () => {
       text += chunk.toString('latin1');
       if (text.endsWith('half')) socket.write('x\r\n');
     });
-    const begun = `8000\r\n${'x'.repeat(0x8000)}\r\n`; // a shorter one would be waited for
+    const begun = `8000\r\n${'x'.repeat(0x8000)}\r\n`; // Puente waits for a shorter chunk to be completed.
     socket.write(rawRequest('POST /v1/uploads', ['transfer-encoding: chunked'], begun));
     await once(socket, 'close');
     expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhalf$/);
@@ -232,7 +232,7 @@ describe('a merchant on orders', () => {
     await openOrders();
     const path = `${POINT}/devices/${DEVICE}/payment-intents`;
     const id = idOf(await puente.till(path, { body: { amount: 1500 } }));
-    const { revision } = (await puente.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
+    const { revision } = (await puente.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // every view has one
     const moved = await puente.ops(`/api/merchants/${ARGENTINA}/stage`, {
       method: 'PUT',
       body: { stage: 'legacy', reason: 'for the test', revision },
@@ -252,7 +252,7 @@ describe('a merchant on orders', () => {
   });
 });
 
-/** A server whose answers a test writes piece by piece. */
+/** A server whose answers a test writes chunk by chunk. */
 async function streamServer(
   write: (response: ServerResponse) => Promise<void>,
 ): Promise<{ url: string; close(): Promise<void> }> {
@@ -261,7 +261,7 @@ async function streamServer(
     void write(response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   return {
     url: `http://127.0.0.1:${port}`,
     close: () =>

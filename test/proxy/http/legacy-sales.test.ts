@@ -1,4 +1,4 @@
-/** Sales created on legacy seen from the till: what holds a unit there after a move, for how long, and what does not. */
+/** Sales created on legacy, as tills see them: which of them hold a unit after a move, and for how long. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ARGENTINA, type Bench, DEVICE, eventually, POINT, startBench } from '../../kit.ts';
 
@@ -27,11 +27,11 @@ beforeEach(async () => {
 });
 afterEach(() => bench.close());
 
-/** Once more where what the last call has taught of the merchant is written meanwhile. */
+/** Retries while the last call's effects on the merchant's row are written. */
 async function moveToOrders(): Promise<void> {
   const path = `/api/merchants/${ARGENTINA}`;
   const move = async (): Promise<number> => {
-    const { revision = 0 } = (await bench.ops(path)).body as { revision?: number }; // the API's own shape
+    const { revision = 0 } = (await bench.ops(path)).body as { revision?: number }; // the API's own form
     return (await bench.ops(`${path}/stage`, { method: 'PUT', body: { stage: 'orders', reason: 'a test', revision } }))
       .status;
   };
@@ -42,13 +42,12 @@ const fault = (body: object): Promise<unknown> => bench.control('/faults', { bod
 const noFaults = (): Promise<unknown> => bench.control('/faults', { method: 'DELETE' });
 const putSale = (path = ORDERS): Promise<{ status: number }> => bench.till(path, { method: 'PUT', body: sale });
 
-/** How many creates the orders side was asked for. */
 async function ordersAsked(): Promise<number> {
-  const { requests } = (await bench.control('/state')).body as { requests: { method: string; path: string }[] }; // its own
+  const { requests } = (await bench.control('/state')).body as { requests: { method: string; path: string }[] }; // the control door's form
   return requests.filter(({ method, path }) => method === 'POST' && path === '/v1/orders').length;
 }
 
-/** What the metrics say of carried sales: each outcome is counted when its row is written. */
+/** Waits until the metrics show an outcome of proxied sales, which is counted when its row is written. */
 const settled = (outcome: string): Promise<unknown> =>
   eventually(
     () => bench.ops('/metrics'),
@@ -88,11 +87,11 @@ describe('a sale that legacy may have', () => {
     await moveToOrders();
     const other = ORDERS.replace(TILL, 'SUC001POS002');
     expect((await putSale(other)).status).toBe(204);
-    expect(await ordersAsked()).toBe(0); // it may be the one
+    expect(await ordersAsked()).toBe(0); // it may be the looked-up till
     await bench.till(other, { method: 'DELETE' });
     await settled('ended');
     await noFaults();
-    clock.ahead_ms = 60_000; // reads are fresh for some time
+    clock.ahead_ms = 60_000; // past the freshness of reads
     expect((await putSale(other)).status).toBe(204);
     expect(await ordersAsked()).toBe(1);
     expect((await putSale()).status).toBe(204);
@@ -102,7 +101,7 @@ describe('a sale that legacy may have', () => {
   it('is also a refund on the terminal', async () => {
     await bench.till(INTENTS, { body: { amount: 1500 } });
     await bench.atTerminal('pay');
-    const { payments } = (await bench.control('/state')).body as { payments: { id: number }[] }; // its own
+    const { payments } = (await bench.control('/state')).body as { payments: { id: number }[] }; // the control door's form
     const body = { payment_id: String(payments.at(-1)?.id) };
     expect((await bench.till(`${POINT}/devices/${DEVICE}/refund`, { body })).status).toBe(200);
     await moveToOrders();

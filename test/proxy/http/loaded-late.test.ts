@@ -1,4 +1,4 @@
-/** A handler that is loaded late: once, by the first request or before, and anew after a failure. */
+/** A lazily imported handler: imported once, by the first request or before, and again after a failure. */
 import express from 'express';
 import request from 'supertest';
 import { expect, it } from 'vitest';

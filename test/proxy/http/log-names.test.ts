@@ -1,4 +1,4 @@
-/** Every log line about a sale names it: its calls, what was asked upstream, its events and its notices. */
+/** Every log line about a sale contains its id: lines of its calls, upstream calls, events and notices. */
 import { afterEach, expect, it } from 'vitest';
 import type { Log, LogFields } from '../../../src/proxy/log.ts';
 import { ARGENTINA, eventually, type Receiver, startReceiver } from '../../kit.ts';

@@ -1,14 +1,14 @@
-/** What the tests of merchant orders share: sales of each family, the buyer, and reads and searches of what they became. */
+/** Shared by the tests of merchant orders: sales of each family, the buyer, reads and searches. */
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { MerchantOrder } from '../../../src/proxy/qr/merchant-orders.ts';
 import { type Answer, ARGENTINA, type Bench, call, startBench, tokenOf } from '../../kit.ts';
 
-/** The tills of every merchant of the cast. */
+/** The tills of every merchant of the sandbox. */
 export const TILL = 'SUC001POS001';
 export const OTHER_TILL = 'SUC001POS002';
 /** Real numbers have eleven or twelve digits (`docs/field-notes.md` QR finding 5). */
 export const ABOVE_REAL_ONES = 1_000_000_000_000;
-/** Long after every test: only what a call causes is read. */
+/** Longer than every test: background reads are off. */
 export const NEVER = { PUENTE_RECONCILE_QR_INTERVAL_MS: '3600000', PUENTE_RECONCILE_MAX_INTERVAL_MS: '3600000' };
 const FRESH = { ...NEVER, PUENTE_READS_FRESH_MS: '0', PUENTE_READS_SEARCH_FRESH_MS: '0' };
 
@@ -43,24 +43,23 @@ interface UpstreamOrder {
 }
 
 export interface Shop {
-  /** Stands while the tests of its `describe` run. */
+  /** Available while the tests of its `describe` run. */
   readonly bench: Bench;
   search(query: Record<string, string>, path?: string, merchant?: string): Promise<Found>;
-  /** The one merchant order of a reference. */
   only(reference: string, merchant?: string): Promise<MerchantOrder>;
   read(id: number): Promise<MerchantOrder>;
   buyer(action: string, till?: string, merchant?: string): Promise<void>;
-  /** The newest order upstream, whose id no till ever sees. */
+  /** The newest order upstream, whose id tills never see. */
   newestOrder(): Promise<UpstreamOrder>;
-  /** Refunds the newest order, by the service itself. @param amount null for all of it. */
+  /** @param amount null for all of it. */
   refund(amount: string | null): Promise<void>;
-  /** A sale that never saw Puente. */
+  /** A sale made past Puente. */
   legacySale(reference: string): Promise<void>;
-  /** How many reads upstream got whose path starts like this. */
+  /** Number of upstream reads whose path starts like this. */
   reads(path: string): Promise<number>;
 }
 
-/** Puente and the sandbox for the tests of one `describe`; nothing is answered from the cache unless the settings say so. */
+/** Puente and the sandbox for the tests of one `describe`; by default without caches. */
 export function openShop(settings: Record<string, string> = FRESH): Shop {
   let started: Bench | null = null;
   beforeAll(async () => {
@@ -84,7 +83,7 @@ export function openShop(settings: Record<string, string> = FRESH): Shop {
     async only(reference, merchant = ARGENTINA) {
       const { elements } = await shop.search({ external_reference: reference }, '/merchant_orders', merchant);
       expect(elements).toHaveLength(1);
-      return elements?.[0] as MerchantOrder; // its length was just looked at
+      return elements?.[0] as MerchantOrder; // its length was checked
     },
     async read(id) {
       const answer = await bench().till(`/merchant_orders/${id}`);
@@ -96,7 +95,7 @@ export function openShop(settings: Record<string, string> = FRESH): Shop {
     async newestOrder() {
       const { orders } = (await bench().control('/state')).body as { orders: { id: string }[] };
       const { body } = await call(`${bench().sandbox.url}/v1/orders/${orders.at(-1)?.id}`, { token });
-      return body as UpstreamOrder; // the service's own form
+      return body as UpstreamOrder; // upstream's form
     },
     async refund(amount) {
       const { id, transactions } = await shop.newestOrder();
@@ -122,12 +121,11 @@ export function openShop(settings: Record<string, string> = FRESH): Shop {
 
 let count = 0;
 
-/** A reference that no other test uses; with a space, so that a derived one goes upstream. */
+/** A reference that no other test uses; its space makes Puente derive one for upstream. */
 export function freshReference(): string {
   return `INV ${String(++count).padStart(4, '0')}`;
 }
 
-/** Waits for a call that has to succeed. */
 export async function made(answer: Promise<Answer>): Promise<void> {
   const { status, text } = await answer;
   expect(status, text).toBeLessThan(300);

@@ -1,4 +1,4 @@
-/** Searches for merchant orders: ours by every filter, and ours beside those that legacy still has (`docs/field-notes.md` QR §2). */
+/** Searches for merchant orders: Puente's by every filter, and together with legacy's (`docs/field-notes.md` QR §2). */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { MerchantOrder } from '../../../src/proxy/qr/merchant-orders.ts';
 import { eventually } from '../../kit.ts';
@@ -106,20 +106,18 @@ describe('beside what legacy still has', () => {
     const before = await shop.only(reference);
     expect(before.id).toBeLessThan(ABOVE_REAL_ONES);
     expect(await shop.read(before.id)).toEqual(before);
-
     await made(shop.bench.till(v2(TILL), { method: 'PUT', body: { ...SALE, external_reference: reference } }));
     const both = await shop.search({ external_reference: reference });
     expect(both).toMatchObject({ next_offset: 2, total: 2 });
     const [after] = both.elements ?? [];
     expect(both.elements).toEqual([expect.objectContaining({ external_reference: reference }), before]);
     expect(after?.id).toBeGreaterThan(ABOVE_REAL_ONES);
-    // What both APIs say alike is said alike.
+    // Fields that both APIs have must be equal.
     const own = ['id', 'preference_id', 'date_created', 'last_updated'] as const;
     for (const name of own) expect(after?.[name]).not.toEqual(before[name]);
     expect({ ...after, ...Object.fromEntries(own.map((name) => [name, before[name]])) }).toEqual(before);
     expect(Object.keys(after ?? {})).toEqual(Object.keys(before));
     expect(Object.keys(after?.items[0] ?? {})).toEqual(Object.keys(before.items[0] ?? {}));
-
     await shop.legacySale(reference);
     const three = await shop.search({ external_reference: reference });
     expect(three.total).toBe(3);
@@ -193,7 +191,7 @@ describe('a till that polls', () => {
   it('causes one call when each poll asks up to another moment', async () => {
     const reference = freshReference();
     const before = await shop.reads('/merchant_orders');
-    // One step of the cache, however long the test takes.
+    // All polls are in one step of the cache, however long the test takes.
     const step_at = Math.ceil(Date.now() / 60_000 + 1) * 60_000;
     for (let poll = 0; poll < 20; poll++) {
       const date_created_to = new Date(step_at + poll * 1000).toISOString();

@@ -1,4 +1,4 @@
-/** Merchant orders of sales that orders made: who may read them, and each state of their life (`docs/field-notes.md` QR §2). */
+/** Merchant orders of sales on orders: who may read them, and each of their states (`docs/field-notes.md` QR §2). */
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { ARGENTINA, BRAZIL, call, eventually, tokenOf } from '../../kit.ts';

@@ -1,4 +1,4 @@
-/** What one till makes up: fields, headers, paths and units beyond any number are counted as one, and no page or report minds. */
+/** Names that tills make up without limit (fields, headers, paths, units) are counted as one; all pages work. */
 import { beforeAll, expect, it } from 'vitest';
 import type { CoverageView, LossView, UnknownView } from '../../../src/ops/readiness/coverage.ts';
 import { usualKeeping } from '../../engines/keeping.ts';
@@ -8,7 +8,6 @@ import { openShop } from './till.ts';
 
 /** As many as fit into a body. */
 const NAMES = 4_600;
-/** All calls of the test's tills. */
 const CALLS = 30 + 1 + 20 * 3;
 const MERCHANT = `/api/merchants/${ARGENTINA}`;
 
@@ -29,7 +28,7 @@ beforeAll(async () => {
   await eventually(kept, (rows) => rows.length === CALLS);
 });
 
-/** The rows of all calls, read beside the running process. */
+/** The exchange rows of all calls, read beside the running process. */
 function kept(): Promise<{ losses: string | null; lost: string | null }[]> {
   return usualKeeping().read(shop.data_dir, 'SELECT losses, lost FROM exchanges');
 }
@@ -63,7 +62,6 @@ it('every page and report of the merchant answers, and says how much was not nam
     await asked(path, { cookie, accept: 'text/html' });
 });
 
-/** @returns the cookie of a session of the console. */
 async function signedIn(): Promise<string> {
   const at = `${shop.app.ops_url}/sign-in`;
   const form_token = /name="form_token" value="([0-9a-f]+)"/.exec((await call(at)).text)?.[1] ?? '';

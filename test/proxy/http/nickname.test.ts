@@ -1,11 +1,11 @@
-/** The seller's name in merchant orders and refunds: while it can't be learned nothing waits for it (`docs/field-notes.md` QR §2, §3). */
+/** The seller's name in merchant orders and refunds; no call waits for it (`docs/field-notes.md` QR §2, §3). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openPayments, type RefundShown, refund, refundsAsked, sellByQr } from './payment-sale.ts';
 import type { QrShop } from './qr-till.ts';
 
 const USERS = '/users/me';
 
-/** The faults that make the name unknown, each in a Puente of its own, because the name is kept once it is known. */
+/** Faults that hide the name; each has its own Puente, because a learned name is cached. */
 describe.each([
   ['answers an error', { kind: 'error', status: 503, code: 'away' }],
   ['is silent', { kind: 'no_answer' }],

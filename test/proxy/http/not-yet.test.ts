@@ -1,4 +1,4 @@
-/** What upstream can not do yet: tried again with the same key while the till waits, and then told as worth another try. */
+/** Work that upstream can't do yet: retried with the same key while the till waits, then 503 with retry-after. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -22,14 +22,13 @@ function fault(path: string, status: number, code: string, times: number | 'alwa
   return shop.fault({ method: 'POST', path, kind: 'error', status, code, message: 'Try again shortly.', times });
 }
 
-/** Told in the family's shape, so that an official SDK repeats it by itself. */
+/** In the family's form, so that an official SDK repeats the call. */
 function expectAnotherTry(answer: Answer): void {
   expect(answer.status, answer.text).toBe(503);
   expect(answer.body).toMatchObject({ status: 503, message: expect.stringContaining('try again') });
   expect(answer.headers['retry-after']).toBe('1');
 }
 
-/** The keys that upstream got, of the calls since `before`. */
 async function keysOf(path: string, before: number): Promise<(string | null)[]> {
   return (await shop.requests(path))
     .filter(({ method }) => method === 'POST')

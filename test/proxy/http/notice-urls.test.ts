@@ -1,4 +1,4 @@
-/** The URL that a till names for its notices: called however it is written, or refused when the sale is made. */
+/** The notice URL of a till: called in any notation, or refused with the create. */
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { callableUrl } from '../../../src/contract/identifiers.ts';
 import { ARGENTINA, type Bench, eventually, type Receiver, startBench, startReceiver } from '../../kit.ts';
@@ -31,7 +31,7 @@ describe.each(families)('%s', (family, method, path, bodyOf) => {
     ['no scheme', '{bare}/ipn', '/ipn', undefined],
     ['an upper-case scheme', '{upper}/ipn', '/ipn', undefined],
   ])('calls a URL with %s', async (what, written, called, credentials) => {
-    // An earlier sale of the till ends meanwhile, and tells its own URL.
+    // An earlier sale of the till ends meanwhile, and its own URL is notified.
     const own = `/${family}-${encodeURIComponent(what)}`;
     const host = new URL(receiver.url).host + own;
     const notification_url = written
@@ -40,7 +40,7 @@ describe.each(families)('%s', (family, method, path, bodyOf) => {
       .replace('{bare}', host)
       .replace('{upper}', `HTTP://${host}`);
     const sold = await bench.till(path, { method, body: bodyOf({ notification_url }) });
-    // The dynamic POST alone demands a scheme, as legacy did.
+    // Only the dynamic POST requires a scheme, as legacy did.
     if (family === 'dynamic' && !/^https?:/.test(notification_url)) return expect(sold.status, what).toBe(400);
     expect(sold.status, sold.text).toBeLessThan(300);
     const delivery = await eventually(
@@ -105,7 +105,7 @@ test.each([
   ['//shop.example/ipn', 'https', 'https://shop.example/ipn'],
   ['https:shop.example', 'http', 'https://shop.example/'],
   ['https://tiendañ.example/', 'https', 'https://xn--tienda-1wa.example/'],
-  // Judged by the guard as what it is: an address of this machine.
+  // The guard sees it as it is: an address of this machine.
   ['https://①②⑦.⓪.⓪.①/', 'https', 'https://127.0.0.1/'],
   ['', 'https', undefined],
   [' \t', 'https', undefined],

@@ -1,4 +1,4 @@
-/** Old notices for new outcomes: the state is committed before a receiver can ask for it (`docs/field-notes.md` Point §3). */
+/** Old notices for new outcomes: a state is committed before its notice is sent (`docs/field-notes.md` Point §3). */
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { NoticeView } from '../../../src/ops/notices.ts';
@@ -117,7 +117,6 @@ describe('the payment of a sale at a terminal', () => {
     return id;
   }
 
-  /** Every notice of the log, once none waits. */
   async function log(): Promise<[string, string][]> {
     const all = await eventually(
       async () => ((await shop.ops('/api/notices')).body as { notices: NoticeView[] }).notices, // the API's own form

@@ -1,4 +1,4 @@
-/** Odd HTTP: what legacy tolerated is tolerated, everything that leaves a guess is refused before anything is sent (`docs/architecture.md` Decision 12). */
+/** Odd HTTP: accepted if legacy accepted it; ambiguous requests are refused (`docs/architecture.md` Decision 12). */
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, POINT, tokenOf } from '../../kit.ts';
@@ -8,7 +8,7 @@ import { idOf, legacyErrorOf, openShop } from './till.ts';
 
 const shop = openForAll(() => openShop());
 beforeAll(async () => {
-  await shop.create(shop.freshDevice()); // so that the token is known and only the odd request is seen upstream
+  await shop.create(shop.freshDevice()); // so that the token is known, and upstream sees only the odd request
 });
 
 const AUTHORIZATION = `Authorization: Bearer ${tokenOf(ARGENTINA)}`;
@@ -22,19 +22,18 @@ async function raw(line: string, headers: string[], body: string | Buffer = '') 
   return sendRaw(shop.app.public_url, rawRequest(line, headers, body));
 }
 
-/** The bytes of an answer's body, which came as one character each. */
+/** The body of an answer that was read as latin1. */
 function utf8Body({ text }: { text: string }): string {
   return Buffer.from(text.split('\r\n\r\n')[1] ?? '', 'latin1').toString('utf8');
 }
 
-/** What the calls of tills made upstream get; an open order is also looked at in the background. */
+/** Number of upstream calls caused by tills; Puente also reads open orders in the background. */
 async function asked(): Promise<number> {
   const isLook = ({ method, path }: { method: string; path: string }) =>
     method === 'GET' && path.startsWith('/v1/orders/');
   return (await shop.requests('/')).filter((line) => !isLook(line)).length;
 }
 
-/** Nothing reached either upstream, and nothing was stored. */
 async function expectUntouched(device: string, before: number): Promise<void> {
   expect(shop.rows(device)).toEqual([]);
   expect(await asked()).toBe(before);

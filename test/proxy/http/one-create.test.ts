@@ -1,4 +1,4 @@
-/** One create from the till causes exactly one create upstream, in every stage with every option on (issue 4, Shown by). */
+/** One create of a till is exactly one create upstream, in every stage, with every option (issue 4, Shown by). */
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -51,7 +51,7 @@ afterAll(async () => {
 });
 
 async function creates(): Promise<{ legacy: number; orders: number }> {
-  const { requests } = (await bench.control('/state')).body as { requests: { method: string; path: string }[] }; // its own form
+  const { requests } = (await bench.control('/state')).body as { requests: { method: string; path: string }[] }; // the control door's form
   return createsOf(requests);
 }
 
@@ -76,13 +76,13 @@ function qrCreate(merchant: string, till: string) {
   });
 }
 
-/** Device lists of both lanes come in between: they are doubled, and make nothing. */
+/** Device lists of both lanes run in between: double reads repeat these, and create nothing. */
 async function causes(make: () => ReturnType<typeof pointCreate>): Promise<object> {
   const before = await creates();
   const answer = await make();
   expect([answer.status, answer.text]).toEqual([expect.toBeOneOf([200, 201, 204]), expect.anything()]);
   made++;
-  // Whatever follows an answer, its shadow too, is over when its exchange is kept.
+  // An exchange is stored only after all work of its call, its shadow too.
   await eventually(
     async () => keptExchanges(data_dir).filter(({ operation }) => operation !== 'point.list_devices'),
     (kept) => kept.length >= made,

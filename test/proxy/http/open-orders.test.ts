@@ -1,11 +1,11 @@
-/** Orders that stay open and silent are looked at ever less often, and every look is stored. */
+/** Open orders without events are read ever less often, and every read is stored. */
 import { expect, it } from 'vitest';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { eventually } from '../../kit.ts';
 import { openShop } from './till.ts';
 
 it('an order that is open for a while is put off by whole milliseconds', async () => {
-  // A quarter of an age that four does not divide was refused by the store, and the look failed after eight tries.
+  // The store refused a quarter of an age that is not divisible by four, and the check failed after eight tries.
   const start = Date.now();
   const clock = {
     now: () => start + 1_001 * Math.floor((Date.now() - start) / 250),

@@ -1,4 +1,4 @@
-/** Refunds of payments that orders made: whole, in parts, repeated, and of unknown outcome (`docs/field-notes.md` QR §3, `docs/protocol.md` §3.9). */
+/** Refunds on orders: full, partial, repeated, in doubt (`docs/field-notes.md` QR §3, `docs/protocol.md` §3.9). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -230,7 +230,6 @@ describe('GET …/refunds and …/refunds/{id}', () => {
 });
 
 describe('the date of a refund', () => {
-  /** Every refund of a sale that any read shows, by the date it has there. */
   const datesOf = async (one: QrShop, sale: Sale, refund_id: number): Promise<Set<string>> => {
     const path = `/v1/payments/${sale.payment}`;
     const own = (all: RefundShown[]) => all.filter(({ id }) => id === refund_id);
@@ -260,7 +259,7 @@ describe('the date of a refund', () => {
         const sale = await sell(ticking);
         await ticking.control('/clock', { body: { advance_ms: 90_000 } });
         const first = (await refund(ticking, sale.payment, { amount: 5 })).body as RefundShown;
-        // The service itself dates it later.
+        // Upstream's own date is later.
         const real = await call(`${ticking.sandbox.url}/v1/payments/${sale.payment}/refunds`, {
           token: tokenOf(ARGENTINA),
         });

@@ -1,9 +1,8 @@
-/** Paid sales for the tests of payments: by QR and at a terminal, with the numbers that upstream and the till know them by. */
+/** Paid sales for the tests of payments: by QR and at a terminal, with the numbers of upstream and of the till. */
 import type { AppParts } from '../../../src/app/app.ts';
 import { type Answer, ARGENTINA, eventually } from '../../kit.ts';
 import { openQrShop, preference, preferencePath, type QrShop } from './qr-till.ts';
 
-/** What of a payment these tests look at. */
 export interface PaymentShown {
   id: number;
   status: string;
@@ -36,19 +35,18 @@ export interface Sale {
   reference: string;
 }
 
-/** Nothing is looked at but for what a call causes. */
 export const QUIET = {
   PUENTE_RECONCILE_QR_INTERVAL_MS: '3600000',
   PUENTE_RECONCILE_POINT_INTERVAL_MS: '3600000',
   PUENTE_RECONCILE_MAX_INTERVAL_MS: '3600000',
 };
 
-/** A body without a URL for notices, so that no test calls the world outside. */
+/** Without a notice URL, so that no test calls an outside receiver. */
 export const TELLS_NOBODY = { notification_url: undefined };
 
 let sales = 0;
 
-/** With a space, so that a derived reference goes upstream. */
+/** Its space makes Puente derive a reference for upstream. */
 export function freshReference(): string {
   return `INV ${String(++sales).padStart(4, '0')}`;
 }
@@ -57,7 +55,7 @@ export function openPayments(settings: Record<string, string> = {}, parts: AppPa
   return openQrShop({ ...QUIET, ...settings }, parts);
 }
 
-/** A v1 sale of 301 on a till of its own, paid by its buyer. */
+/** A v1 sale of 301 on its own till, paid by its buyer. */
 export async function sellByQr(shop: QrShop, options: SaleOptions = {}): Promise<Sale> {
   const { merchant = ARGENTINA, till = shop.freshTill().external_id, reference = freshReference(), change } = options;
   const body = preference({ external_reference: reference, ...TELLS_NOBODY, ...change });
@@ -72,11 +70,10 @@ export interface SaleOptions {
   till?: string;
   reference?: string;
   change?: object;
-  /** How the buyer pays. */
   pay?: object;
 }
 
-/** An intent of 15.00 on a terminal of its own, paid there. */
+/** An intent of 15.00 on its own terminal, paid there. */
 export async function sellAtTerminal(shop: QrShop, amount = 1500): Promise<Sale> {
   const device = shop.freshDevice();
   const reference = freshReference();
@@ -85,14 +82,14 @@ export async function sellAtTerminal(shop: QrShop, amount = 1500): Promise<Sale>
   return paid(shop, reference, ARGENTINA);
 }
 
-/** Waits until the search tells the payment, as a till does. */
+/** Waits until the search finds the payment, as a till does. */
 async function paid(shop: QrShop, reference: string, merchant: string): Promise<Sale> {
   const found = await eventually(
     () => search(shop, { external_reference: reference }, merchant),
     ({ results }) => results.length > 0,
   );
   const payment = found.results[0]?.id ?? 0;
-  const { orders } = (await shop.control('/state')).body as { orders: UpstreamPaid[] }; // the control door's own form
+  const { orders } = (await shop.control('/state')).body as { orders: UpstreamPaid[] }; // the control door's form
   const order = orders.find((one) => one.transactions.payments?.[0]?.reference_id === String(payment));
   return { payment, reference, order_id: order?.id ?? '' };
 }
@@ -105,7 +102,7 @@ interface UpstreamPaid {
 export async function search(shop: QrShop, query: Record<string, string>, merchant = ARGENTINA): Promise<SearchShown> {
   const answer = await shop.till(`/v1/payments/search?${new URLSearchParams(query)}`, { merchant });
   if (answer.status !== 200) throw new Error(`the search was refused: ${answer.text}`);
-  return answer.body as SearchShown; // the tests look at every field they use
+  return answer.body as SearchShown; // the tests check every field they use
 }
 
 export async function payment(shop: QrShop, id: number, merchant = ARGENTINA): Promise<PaymentShown> {
@@ -125,7 +122,6 @@ export function refund(
   return shop.till(`/v1/payments/${id}/refunds`, body === undefined ? options : { ...options, body });
 }
 
-/** Refund calls upstream got for an order. */
 export function refundsAsked(shop: QrShop, sale: Sale) {
   return shop.requests(`/v1/orders/${sale.order_id}/refund`);
 }

@@ -1,4 +1,4 @@
-/** The search that tills poll: one list of what legacy finds and what only Puente can name (`docs/field-notes.md` QR finding 18 and §3). */
+/** The search that tills poll: one list of legacy's and Puente's results (`docs/field-notes.md` QR finding 18, §3). */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, call, eventually, tokenOf } from '../../kit.ts';
 import { freshReference, openPayments, payment, refund, search, sellAtTerminal, sellByQr } from './payment-sale.ts';
@@ -25,7 +25,7 @@ describe('a till that polls', () => {
       expect([paging.total, results]).toEqual([0, []]);
     }
     const asked = (await shop.requests('/v1/')).slice(before).map((one) => one.path.split('?')[0]);
-    // Once each within reads.search_fresh_ms: the search, and the order, which its create has just read.
+    // Once each within reads.search_fresh_ms: the search, and the order, which the create has just read.
     expect(asked.filter((path) => path === SEARCH)).toHaveLength(1);
     expect(asked.length).toBeLessThanOrEqual(2);
     await shop.buyer(till, 'pay');
@@ -40,7 +40,7 @@ describe('a till that polls', () => {
   it('costs no call for each poll either when each asks up to another moment', async () => {
     const reference = freshReference();
     const before = (await shop.requests(SEARCH)).length;
-    // One step of the cache, however long the test takes.
+    // All polls are in one step of the cache, however long the test takes.
     const step_at = Math.ceil(Date.now() / STEP_MS + 1) * STEP_MS;
     const ends = Array.from({ length: 20 }, (_none, poll) => new Date(step_at + poll * 1000).toISOString());
     for (const end_date of ends) {
@@ -48,7 +48,7 @@ describe('a till that polls', () => {
       expect((await search(shop, query)).results).toEqual([]);
     }
     expect((await shop.requests(SEARCH)).length - before).toBe(1);
-    // A reference is no moment, even when it looks like one.
+    // A reference that looks like a time is still part of the cache key.
     const other = { external_reference: ends[0] ?? '', end_date: ends[0] ?? '' };
     await search(shop, other);
     await search(shop, { ...other, external_reference: ends[1] ?? '' });
@@ -76,7 +76,7 @@ describe('what is found', () => {
   afterAll(() => shop.close());
   afterEach(() => shop.clearFaults());
 
-  /** A payment that legacy made, carried past Puente. */
+  /** A payment made on legacy, past Puente. */
   async function sellOnLegacy(reference: string, unit_price = 50): Promise<void> {
     const till = shop.freshTill().external_id;
     const items = [{ title: 'Old coffee', currency_id: 'ARS', unit_price, quantity: 1 }];
@@ -158,7 +158,7 @@ describe('what is found', () => {
     const sale = await sellByQr(shop);
     await shop.upstreamSettings({ order_payments: 'hidden' });
     try {
-      // Another state of the order, which is read anew.
+      // Changes the order, so that it is read again.
       await refund(shop, sale.payment, { amount: 1 });
       const { results } = await search(shop, { external_reference: sale.reference, pos_id: '4711' });
       expect(results).toMatchObject([{ id: sale.payment, status: 'approved', external_reference: sale.reference }]);

@@ -1,4 +1,4 @@
-/** Payments whose sale has not seen them yet, because their event is late or lost: ours all the same (`docs/field-notes.md` QR §3). */
+/** Payments whose event is late or lost still belong to their sale (`docs/field-notes.md` QR §3). */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, BRAZIL, call, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -17,7 +17,7 @@ interface UpstreamPaid {
   transactions: { payments?: { reference_id?: string }[] };
 }
 
-/** A sale by QR that its buyer has just paid, and the number of the payment; Puente was told nothing. */
+/** A QR sale that its buyer has just paid, and the number of the payment; Puente got no event. */
 async function paidUnseen(reference: string): Promise<number> {
   const till = shop.freshTill().external_id;
   const created = await shop.till(preferencePath(till), {
@@ -65,7 +65,7 @@ describe('a payment of ours that nobody told us of', () => {
     const reference = freshReference();
     await shop.create(device, { additional_info: { external_reference: reference } });
     await shop.atTerminal('pay', { device });
-    const { orders } = (await shop.control('/state')).body as { orders: UpstreamPaid[] }; // the control door's own form
+    const { orders } = (await shop.control('/state')).body as { orders: UpstreamPaid[] }; // the control door's form
     const number = Number(orders.at(-1)?.transactions.payments?.[0]?.reference_id);
     expect(await payment(shop, number)).toMatchObject({ external_reference: reference });
     expect((await refund(shop, number)).status).toBe(201);

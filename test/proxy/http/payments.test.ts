@@ -1,4 +1,4 @@
-/** Payments of sales that orders made, read through the doors (`docs/field-notes.md` QR §3). */
+/** Payments of sales on orders, read through the doors (`docs/field-notes.md` QR §3). */
 import { describe, expect, it } from 'vitest';
 import { ARGENTINA, BRAZIL, call, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';

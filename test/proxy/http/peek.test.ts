@@ -1,4 +1,4 @@
-/** Looking at a body loses not a byte of it, however it comes and however long it is. */
+/** Peeking at a body of any length and chunking loses no byte of it. */
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -24,7 +24,7 @@ beforeAll(async () => {
     response.end(JSON.stringify({ peeked, length, digest: hash.digest('hex') }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a TCP server that listens has one
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // a listening TCP server has one
 });
 afterAll(() => {
   server.closeAllConnections();

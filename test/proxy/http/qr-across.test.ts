@@ -1,4 +1,4 @@
-/** A till asked by another family than the one that put its order: each answers in its own words. */
+/** A till reads the order of another family: each family answers in its own form. */
 import { expect, it } from 'vitest';
 import { openForAll } from '../../open.ts';
 import { codePath, openQrShop, orderPath, preference, preferencePath, storeOrder } from './qr-till.ts';

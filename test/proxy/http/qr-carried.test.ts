@@ -1,10 +1,10 @@
-/** Stores, tills, the account, subscriptions, disputes and what was sold elsewhere are carried: on orders too, Puente answers as the service does. */
+/** Stores, tills, account, subscriptions, disputes and outside sales are proxied, with upstream's own answers. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Answer, ARGENTINA, type Bench, BRAZIL, call, startBench, tokenOf } from '../../kit.ts';
 import { TELLS_NOBODY } from './payment-sale.ts';
 import { orderPath, storeOrder, TILL } from './qr-till.ts';
 
-/** Asked of the service itself in the one, and through Puente with everything on orders in the other. */
+/** One calls upstream directly, the other Puente with all work on orders. */
 let direct: Bench;
 let through: Bench;
 const benches = (): Bench[] => [direct, through];
@@ -19,13 +19,13 @@ type Place = 'header' | 'query';
 const PLACES = ['header', 'query'] as const;
 
 interface Step {
-  /** Method and path; `{id}` is the id that was asked for before the steps. */
+  /** Method and path; `{id}` is an id of the preparation. */
   ask: string;
   body?: unknown;
   headers?: Record<string, string>;
-  /** Whose token; null sends none. */
+  /** The owner of the token; null sends no token. */
   merchant?: string | null;
-  /** The status that shows that the call did what it is here for. */
+  /** The status that shows that the call took effect. */
   status: number;
 }
 
@@ -96,7 +96,7 @@ describe('carried as they are, the token in its header and in the query:', () =>
     const sold = await each(soldElsewhere);
     const opened = await each(async (bench, index) => {
       const answer = await bench.control(`/payments/${sold[index]?.payment}/chargeback`, { body: {} });
-      return String((answer.body as { id: number }).id); // the control door's own form
+      return String((answer.body as { id: number }).id); // the control door's form
     });
     const steps = [
       { ask: 'GET /v1/chargebacks/{id}', status: 200 },
@@ -150,7 +150,7 @@ describe('carried as they are, the token in its header and in the query:', () =>
     const codes = await each(async (bench) => {
       const { oauth } = (await bench.control('/state')).body as {
         oauth: { grants: { merchant_id: string; code: string }[] };
-      }; // the control door's own form
+      }; // the control door's form
       return oauth.grants.find(({ merchant_id }) => merchant_id === ARGENTINA)?.code ?? 'no code';
     });
     expect(codes[1]).toBe(codes[0]);
@@ -172,7 +172,7 @@ describe('carried as they are, the token in its header and in the query:', () =>
   });
 });
 
-/** Every step in both worlds, with equal answers. @param ids what `{id}` stands for in each world. */
+/** Runs every step in both worlds and compares the answers. @param ids the value of `{id}` in each world. */
 async function compare(steps: Step[], place: Place = 'header', ids: string[] = []): Promise<Answer[][]> {
   const all: Answer[][] = [];
   const { request_log } = through.sandbox.world;
@@ -207,14 +207,13 @@ async function each<T>(run: (bench: Bench, index: number) => Promise<T>): Promis
   return [await run(direct, 0), await run(through, 1)];
 }
 
-/** One field of an answer; a missing one fails the test that asked. */
 function textOf(answer: Answer | undefined, name: string): string {
   const value = (answer?.body as Record<string, unknown> | undefined)?.[name];
   if (typeof value !== 'string') throw new Error(`no ${name} in ${answer?.text}`);
   return value;
 }
 
-/** Status, every header but those of the connection, and the text; what the service draws by lot or from its clock counts by appearance. */
+/** Compares status, text and all but the connection's headers; random and clock values are replaced by their order. */
 function expectEqual(answers: Answer[], what: string): void {
   const [one, other] = answers.map(({ status, headers, text }) => {
     const { date: _date, connection: _connection, 'keep-alive': _kept, ...kept } = headers;
@@ -223,7 +222,7 @@ function expectEqual(answers: Answer[], what: string): void {
   expect(other, what).toEqual(one);
 }
 
-/** UUIDs of tills, tokens, and instants: what a reset makes is some milliseconds apart. */
+/** UUIDs of tills, tokens, and times, which differ by some milliseconds after a reset. */
 const DRAWN =
   /\d{4}-\d\d-\d\dT[\d:.]+(?:[+-]\d\d:\d\d|Z)|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}|[0-9a-f]{24}/g;
 
@@ -235,7 +234,7 @@ function named(text: string): string {
   });
 }
 
-/** A sale on the legacy API itself, paid. */
+/** A paid sale on the legacy API itself. */
 async function soldElsewhere(bench: Bench): Promise<{ payment: string; merchant_order: string }> {
   const token = tokenOf(ARGENTINA);
   const body = storeOrder({ ...TELLS_NOBODY, external_reference: 'Elsewhere 1' });
@@ -244,11 +243,11 @@ async function soldElsewhere(bench: Bench): Promise<{ payment: string; merchant_
   const paid = await bench.control(`/pos/${ARGENTINA}/${TILL}/pay`, { body: {} });
   expect(paid.status, paid.text).toBe(200);
   const { body: found } = await call(`${bench.sandbox.url}/v1/payments/search?sort=id&criteria=desc`, { token });
-  const { results } = found as { results: { id: number; order: { id: string } }[] }; // the service's own form
+  const { results } = found as { results: { id: number; order: { id: string } }[] }; // upstream's form
   return { payment: String(results[0]?.id), merchant_order: results[0]?.order.id ?? '' };
 }
 
-/** Both worlds as new, and time stands still, so that nothing of an answer hangs on when it was asked for. */
+/** Resets both worlds and stops their clocks, so that no answer depends on the time of its call. */
 async function startOver(): Promise<void> {
   const now = new Date(Date.now() + 3_600_000).toISOString();
   for (const bench of benches()) {

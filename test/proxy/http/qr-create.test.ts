@@ -1,4 +1,4 @@
-/** A sale at a till's code, in each family: status and body exactly as it had them, and what the orders API was asked for. */
+/** A sale on a till's code, in each family: exact status and body of the answer, and the calls to the orders API. */
 import { describe, expect, it } from 'vitest';
 import { ARGENTINA } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -142,7 +142,7 @@ describe('v1', () => {
 
   it('takes PUT as well, and amounts as they are written', async () => {
     const { external_id } = shop.freshTill();
-    // A double would make 0.1 + 0.2 and the like of it; the text of the number is what counts.
+    // A double would round sums like 0.1 + 0.2, so the text of the number counts.
     const items = '[{"title":"a","currency_id":"ARS","unit_price":1234567.10,"quantity":3}]';
     const body = `{"external_reference":"exact-1","items":${items}}`;
     const answer = await shop.till(preferencePath(external_id), { method: 'PUT', body });

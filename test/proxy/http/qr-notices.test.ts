@@ -1,4 +1,4 @@
-/** The old notices of QR sales, through the whole house: what is told, where, in which form, and what a receiver reads (`docs/field-notes.md` QR §5). */
+/** Old notices of QR sales through all of Puente: content, receiver, form, reads (`docs/field-notes.md` QR §5). */
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ARGENTINA, type Delivery, eventually, type Receiver, startReceiver } from '../../kit.ts';
@@ -23,13 +23,12 @@ afterEach(async () => {
   await receiver.close();
 });
 
-/** A shop with a receiver. */
 async function open(
   merchant: Record<string, unknown> = {},
   handle?: (delivery: Delivery) => Promise<number> | number,
   settings: Record<string, string> = {},
 ): Promise<void> {
-  shop = await openShop({ PUENTE_RECONCILE_QR_INTERVAL_MS: '200', ...settings }); // nobody sends an event when time is over
+  shop = await openShop({ PUENTE_RECONCILE_QR_INTERVAL_MS: '200', ...settings }); // no event is sent for an expired order
   receiver = await startReceiver(handle);
   if (Object.keys(merchant).length > 0) await shop.notify(ARGENTINA, merchant);
 }
@@ -47,10 +46,9 @@ async function buyer(action: string): Promise<void> {
   expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
 }
 
-/** The signature of an IPN: of its form, and made with no key. */
+/** The signature of an IPN has the right form but no known key. */
 const UNVERIFIABLE = /^ts=(\d{10}),v1=([0-9a-f]{64})$/;
 
-/** Path with query, as the request line had it. */
 function lines(deliveries: Delivery[]): string[] {
   return deliveries.map(({ path, query }) => `${path}?${query}`);
 }
@@ -67,7 +65,7 @@ describe('IPN', () => {
     const id = opened?.query.get('id');
     expect(id).toMatch(/^8\d{15}$/);
     expect(lines([...receiver.received])).toEqual([
-      `/notices?tenant=7&mesa=a+b&id=${id}&topic=merchant_order`, // URLSearchParams prints the space its own way
+      `/notices?tenant=7&mesa=a+b&id=${id}&topic=merchant_order`, // URLSearchParams prints the space in its own way
     ]);
     expect(opened?.text).toBe(`{"resource":"${shop.app.public_url}/merchant_orders/${id}","topic":"merchant_order"}`);
     expect(opened?.headers).toMatchObject({
@@ -76,7 +74,6 @@ describe('IPN', () => {
       'x-request-id': expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
     });
     expect(opened?.headers['x-signature']).toMatch(UNVERIFIABLE);
-
     await buyer('pay');
     const [, order] = await receiver.waitFor(2, 'merchant_order');
     const [payment] = await receiver.waitFor(1, 'payment');

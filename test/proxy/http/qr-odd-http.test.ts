@@ -1,4 +1,4 @@
-/** HTTP as real tills send it to the QR families, and what is too odd for any (`docs/architecture.md` Decision 12, `docs/field-notes.md` QR finding 13). */
+/** Odd HTTP to the QR families (`docs/architecture.md` Decision 12, `docs/field-notes.md` QR finding 13). */
 import { describe, expect, it } from 'vitest';
 import { ARGENTINA, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';

@@ -1,4 +1,4 @@
-/** Equal and simultaneous QR sales: a paid sale is never taken for its own retry, and of many the last one stands. */
+/** Equal and simultaneous QR sales: a paid sale never passes for its own retry, and the last of several stays open. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Answer, ARGENTINA, DEVICE, POINT, startBench } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -22,7 +22,6 @@ beforeEach(async () => {
   await bench.control('/reset', { method: 'POST' });
 });
 
-/** Orders upstream, oldest first. */
 function orders(): { reference: string; status: string; id: string }[] {
   return [...bench.sandbox.world.orders.values()].map(({ external_reference, status, id }) => ({
     reference: external_reference,
@@ -46,7 +45,7 @@ async function payAll(): Promise<void> {
 }
 
 describe('an equal sale right after the first one was paid, of which nobody has told the till', () => {
-  // A reference of its own for each test: what an emptied sandbox has forgotten is closed a moment later.
+  // Each test has its own reference, because sales that a reset sandbox lost are closed a moment later.
   const sales: [string, string, string, (reference: string) => unknown, number][] = [
     ['v2', 'PUT', V2, storeOrder, 204],
     ['v1', 'POST', V1, preference, 200],

@@ -1,4 +1,4 @@
-/** One order at a time on a till's code: replaced, retried, locked, in doubt (`docs/field-notes.md` QR §1.2, `docs/protocol.md` §3.9). */
+/** One order at a time on a till's code (`docs/field-notes.md` QR §1.2, `docs/protocol.md` §3.9). */
 import { afterEach, describe, expect, it } from 'vitest';
 import { openForAll } from '../../open.ts';
 import { openQrShop, orderPath, preference, preferencePath, type QrShop, storeOrder } from './qr-till.ts';
@@ -97,7 +97,7 @@ it('the same sale again after it was paid is a new sale as soon as its till has 
   const { external_id } = shop.freshTill();
   await put(external_id);
   await shop.buyer(external_id, 'pay');
-  // A till that lost the answer may look what the point of sale shows: that nothing is there does not say that it was paid.
+  // A read of the point of sale answers 404, which does not make the payment known to the till.
   expect((await shop.till(orderPath(external_id))).status).toBe(404);
   expect((await put(external_id)).status).toBe(204);
   expect(await statesAt(external_id)).toEqual(['processed']);

@@ -1,21 +1,18 @@
-/** What the QR tests of the doors share: fresh tills, the paths and bodies of each family, and a look at the orders upstream. */
+/** Shared by the QR tests of the doors: fresh tills, paths and bodies of each family, and the orders upstream. */
 import type { AppParts } from '../../../src/app/app.ts';
 import { type Answer, ARGENTINA } from '../../kit.ts';
 import { openShop, type Shop, type UpstreamRequest } from './till.ts';
 
 export const CHILE = '700100500';
 export const URUGUAY = '700100600';
-/** The cast's own till, with its internal number for each merchant that has QR codes alone. */
+/** The sandbox's own till, for each merchant that has QR codes only. */
 export const TILL = 'SUC001POS001';
 
-/** A point of sale upstream that no test has used yet. */
 export interface FreshTill {
   external_id: string;
-  /** Internal number. */
   number: number;
 }
 
-/** An order as the sandbox shows it in its state. */
 export interface QrOrderUpstream {
   id: string;
   status: string;
@@ -32,11 +29,9 @@ export interface QrOrderUpstream {
 
 export interface QrShop extends Shop {
   freshTill(): FreshTill;
-  /** Orders upstream at a till, oldest first. */
   ordersAt(external_id: string, merchant?: string): Promise<QrOrderUpstream[]>;
-  /** What was asked of the orders API since the shop opened, by method and path. */
+  /** Calls of the orders API whose path starts like this, since the shop opened. */
   asked(path: string): Promise<UpstreamRequest[]>;
-  /** The buyer acts on what the till's code shows. */
   buyer(till: string, action: string, merchant?: string): Promise<Answer>;
 }
 
@@ -52,7 +47,7 @@ export async function openQrShop(settings: Record<string, string> = {}, parts: A
     async ordersAt(external_id, merchant = ARGENTINA) {
       const { orders } = (await shop.control('/state')).body as {
         orders: (QrOrderUpstream & { merchant_id: string })[];
-      }; // the control door's own form
+      }; // the control door's form
       return orders.filter(
         (order) => order.merchant_id === merchant && order.config.qr?.external_pos_id === external_id,
       );
@@ -74,7 +69,6 @@ export function codePath(till: string, merchant = ARGENTINA): string {
   return `/instore/orders/qr/seller/collectors/${merchant}/pos/${till}/qrs`;
 }
 
-/** A v1 body, two items. */
 export function preference(change: object = {}): Record<string, unknown> {
   return {
     external_reference: 'Factura 0001',
@@ -87,7 +81,6 @@ export function preference(change: object = {}): Record<string, unknown> {
   };
 }
 
-/** A v2 body, one item. */
 export function storeOrder(change: object = {}): Record<string, unknown> {
   return {
     external_reference: 'Factura 0002',

@@ -1,4 +1,4 @@
-/** QR creates against an upstream that leaves out what only it can give. */
+/** QR creates with an upstream whose orders lack the code. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { ARGENTINA } from '../../kit.ts';
 import { FAST } from './till.ts';
@@ -20,7 +20,6 @@ afterEach(async () => {
   await upstream.close();
 });
 
-/** An upstream that makes every order, and tells no code of any. */
 async function open(): Promise<void> {
   upstream = await startUnruly((seen, response) => {
     if (seen.path === '/users/me') return answerWho(response);

@@ -1,15 +1,13 @@
-/** HTTP written by hand: for requests no client library would send, and answers read as they come. */
+/** HTTP written by hand: requests that no client library sends, and answers as raw bytes. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface RawAnswer {
   status: number;
-  /** Everything that came, head and body. */
   text: string;
-  /** The other side ended the connection. */
   closed: boolean;
 }
 
-/** Sends bytes and reads until one whole answer is there, or the connection ends. */
+/** Sends bytes and reads until one answer is complete, or the connection ends. */
 export function sendRaw(url: string, bytes: string | Buffer): Promise<RawAnswer> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -30,7 +28,7 @@ export function sendRaw(url: string, bytes: string | Buffer): Promise<RawAnswer>
   });
 }
 
-/** A request line, headers and body as text; the length is added unless a header says otherwise. */
+/** A request as bytes; content-length is added unless a header frames the body. */
 export function rawRequest(line: string, headers: string[], body: string | Buffer = ''): Buffer {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body);
   const framed = headers.some((header) => /^(content-length|transfer-encoding):/i.test(header));
@@ -50,15 +48,13 @@ function isWhole(text: string): boolean {
 
 export interface RawUpstream {
   url: string;
-  /** Each request as it came, in the order of their arrival. */
   requests: string[];
   close(): Promise<void>;
 }
 
 /**
- * A service that reads and writes bytes.
- * @param answer is called for each request that has come whole, and for each head whose client holds its body back.
- * @param is_hasty calls it as soon as the head has come instead.
+ * @param answer is called for each complete request, and for each head whose client withholds the body.
+ * @param is_hasty calls it as soon as a head is complete.
  */
 export async function startRawUpstream(
   answer: (request: string, socket: Socket) => void,
@@ -70,7 +66,7 @@ export async function startRawUpstream(
     sockets.add(socket);
     let text = '';
     let is_asked = false;
-    socket.on('error', () => undefined); // a reset is an end, too
+    socket.on('error', () => undefined); // a reset ends it, too
     socket.on('close', () => sockets.delete(socket));
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1');
@@ -87,7 +83,7 @@ export async function startRawUpstream(
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   return {
     url: `http://127.0.0.1:${port}`,
     requests,

@@ -1,4 +1,4 @@
-/** Reading an intent: few upstream calls, the last state when upstream is away, and never back in time (`docs/protocol.md` §3.12). */
+/** Reading an intent: few upstream calls; never an older state, even with upstream down (`docs/protocol.md` §3.12). */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/proxy/clock.ts';
 import { ARGENTINA, eventually, POINT, startReceiver } from '../../kit.ts';
@@ -139,7 +139,7 @@ describe('an outcome that has to be confirmed', () => {
       async () => (await shop.read(id)).body,
       (body) => (body as { state: string }).state === 'ON_TERMINAL',
     );
-    ahead_ms = 30_000; // within the grace
+    ahead_ms = 30_000; // within the grace period
     expect((await shop.read(id)).body).toMatchObject({ state: 'ON_TERMINAL' });
     expect(receiver.received).toEqual([]);
     ahead_ms = 90_000;

@@ -1,4 +1,6 @@
-/** A till's reference goes upstream when it fits and is new; it always comes back byte for byte (`docs/architecture.md` Decision 5). */
+/**
+ * A till's reference goes upstream if it fits and is new, and returns unchanged (`docs/architecture.md` Decision 5).
+ */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, call, eventually, INTENT, startReceiver, tokenOf, topicOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -78,7 +80,6 @@ describe('what fits goes as it is', () => {
 });
 
 describe("another system's order with the same reference", () => {
-  /** An order made past Puente, with the merchant's own token. */
   async function foreignOrder(reference: string, terminal_id: string): Promise<string> {
     const answer = await call(`${shop.sandbox.url}/v1/orders`, {
       token: tokenOf(ARGENTINA),

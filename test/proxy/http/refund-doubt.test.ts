@@ -1,4 +1,4 @@
-/** Refunds whose outcome Puente does not learn at once, through the door; `test/proof/money-refund.test.ts` has each step of the protocol. */
+/** Refunds with an outcome that is unknown at first, through the door; each step: `test/proof/money-refund.test.ts`. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/proxy/clock.ts';
 import { eventually } from '../../kit.ts';
@@ -17,10 +17,10 @@ afterEach(async () => {
 });
 
 const REFUND = { method: 'POST', path: '/v1/orders/*/refund' };
-/** Done, and the answer is lost. */
+/** Executed, with the answer lost. */
 const LOST = { ...REFUND, kind: 'reset', when: 'after' };
 
-/** The order can't be read while the till is answered: once before the refund, once after it. */
+/** The order can't be read before and after the refund. */
 async function hideOrder(sale: Sale): Promise<void> {
   const path = `/v1/orders/${sale.order_id}`;
   await shop.fault({ method: 'GET', path, kind: 'error', status: 503, code: 'away', times: 'always' });

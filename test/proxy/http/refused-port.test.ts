@@ -1,4 +1,4 @@
-/** A port that can't be taken: the sentence says what to do about it. */
+/** A port that can't be opened: the message contains the remedy. */
 import { expect, it } from 'vitest';
 import { refusedPort } from '../../../src/proxy/http/server.ts';
 

@@ -1,4 +1,4 @@
-/** Orders that no till was answered, and upstream's ways with a repeated key, through the door; `test/proof/protocol-recovery.test.ts` has each step. */
+/** Unanswered orders and repeated keys through the door; each step: `test/proof/protocol-recovery.test.ts`. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { encoded, say } from '../../../src/locales/message.ts';
 import { eventually } from '../../kit.ts';
@@ -17,7 +17,7 @@ const QUICK = {
   PUENTE_RECONCILE_POINT_INTERVAL_MS: '200',
 };
 
-/** A create whose till was told an error although the order exists. */
+/** A create whose till got an error although the order exists. */
 async function lostCreate(device: string): Promise<string> {
   await shop.fault(LOST);
   const answer = await shop.create(device);

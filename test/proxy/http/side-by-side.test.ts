@@ -1,4 +1,4 @@
-/** Calls that have come in one turn of the process are begun together. */
+/** Calls that arrive in one event-loop tick start together. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import express from 'express';
@@ -23,10 +23,10 @@ it('they go side by side from one wait to the next, whatever connection they cam
     const answered = tills.map((till) => once(till, 'data'));
     for (const till of tills) till.write('GET / HTTP/1.1\r\nhost: door\r\n\r\n');
     const until = performance.now() + 50;
-    while (performance.now() < until); // all of it has come when this process looks at its sockets again
+    while (performance.now() < until); // busy, so that all requests arrive within one tick
     await Promise.all(answered);
   };
-  await askAll(); // now the door knows all of them
+  await askAll(); // now the door has read from all connections
   seen.length = 0;
   await askAll();
   for (const till of tills) till.destroy();

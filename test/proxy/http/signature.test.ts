@@ -1,4 +1,4 @@
-/** The order webhook's signature over every form in use, and against forgeries. */
+/** The signature of order webhooks in every form in use, and forgeries. */
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

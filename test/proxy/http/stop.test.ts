@@ -1,4 +1,4 @@
-/** Stopping: what is under way ends, nothing new begins, and the next start goes on where this one left (`test/faults/README.md` F53). */
+/** Stopping: calls in flight end, no new work begins, and the next start resumes (`test/faults/README.md` F53). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -101,7 +101,7 @@ describe('behind a balancer that has yet to notice', () => {
     const closing = puente.close();
     expect((await call(`${puente.app.ops_url}/readyz`)).status).toBe(503);
     expect(await read(kept), 'on the connection of before').toEqual({ status: 200, connection: 'close' });
-    await pause(500); // there is no connection now, and a balancer that has not noticed opens one
+    await pause(500); // a load balancer that has not noticed may still open a connection
     expect(await read(new Agent()), 'on a new connection').toEqual({ status: 200, connection: 'close' });
     await closing;
     expect(performance.now() - began_ms, 'with nobody connected').toBeGreaterThan(2_900);
@@ -134,7 +134,7 @@ describe('the farewell of a door', () => {
   });
 });
 
-/** A list of devices, with the name of what becomes of its connection. */
+/** A list of devices, with the answer's Connection header. */
 function answerOf(url: string, agent: Agent): Promise<{ status: number | undefined; connection: string | undefined }> {
   return new Promise((resolve, reject) => {
     const path = `${url}${POINT}/devices`;

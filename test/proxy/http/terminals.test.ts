@@ -1,4 +1,4 @@
-/** Terminals of kiosks among those of tills: no till switches them over, and readiness names them (LIM-71). */
+/** Kiosk terminals among those of tills: tills can't change their mode, and readiness lists them (LIM-71). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ARGENTINA, DEVICE, eventually, POINT } from '../../kit.ts';
 import { legacyErrorOf, openShop, type Shop } from './till.ts';

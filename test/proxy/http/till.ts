@@ -1,4 +1,4 @@
-/** What the tests of the doors share: fresh terminals, creates, faults, and a look at the rows and at upstream. */
+/** Shared by the tests of the doors: fresh terminals, creates, faults, and reads of rows and upstream. */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { AppParts } from '../../../src/app/app.ts';
@@ -6,7 +6,7 @@ import type { AuditLine } from '../../../src/proxy/audit.ts';
 import { usualKeeping } from '../../engines/keeping.ts';
 import { type Answer, ARGENTINA, type Bench, type Call, POINT, startBench } from '../../kit.ts';
 
-/** Short times, so that a test of silence takes a second; jitter and pauses stay as they are. */
+/** Short times, so that a timeout takes a second; jitter and pauses are unchanged. */
 export const FAST = {
   PUENTE_CREATE_DEADLINE_MS: '1500',
   PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '400',
@@ -41,7 +41,7 @@ export interface UpstreamOrder {
   config: { point?: { terminal_id: string } };
 }
 
-/** The fault after which a create stays in doubt: upstream says that the key was used, and not for what. */
+/** The fault that leaves a create in doubt: upstream reports the key as used, but not the order. */
 export const LEFT_IN_DOUBT = {
   method: 'POST',
   path: '/v1/orders',
@@ -51,7 +51,6 @@ export const LEFT_IN_DOUBT = {
 };
 
 export interface Shop extends Bench {
-  /** A terminal that no test has used yet. */
   freshDevice(): string;
   create(device: string, body?: object, options?: Call & { merchant?: string }): Promise<Answer>;
   read(id: string, options?: Call & { merchant?: string }): Promise<Answer>;
@@ -60,20 +59,18 @@ export interface Shop extends Bench {
   rows(device: string): Row[];
   /** Orders upstream on a device, oldest first. */
   orders(device: string): Promise<UpstreamOrder[]>;
-  /** Calls upstream got whose path starts like this. */
   requests(path: string): Promise<UpstreamRequest[]>;
   fault(rule: object): Promise<Answer>;
   clearFaults(): Promise<unknown>;
   upstreamSettings(settings: object): Promise<Answer>;
 }
 
-/** A bench with many terminals and short times. */
 export async function openShop(settings: Record<string, string> = {}, parts: AppParts = {}): Promise<Shop> {
-  // Short pauses: with full jitter a third try may fall behind a deadline as short as the tests'.
+  // Short pauses: with full jitter, a third try may exceed the short deadline of the tests.
   const bench = await startBench({ ...FAST, ...settings }, { random: () => 0.1, ...parts });
   let devices = 0;
   const state = async (): Promise<{ orders: UpstreamOrder[]; requests: UpstreamRequest[] }> =>
-    (await bench.control('/state')).body as { orders: UpstreamOrder[]; requests: UpstreamRequest[] }; // the control door's own form
+    (await bench.control('/state')).body as { orders: UpstreamOrder[]; requests: UpstreamRequest[] }; // the control door's form
   return {
     ...bench,
     freshDevice: () => `NEWLAND_N950__LOAD${String(++devices).padStart(7, '0')}`,
@@ -99,7 +96,7 @@ export async function openShop(settings: Record<string, string> = {}, parts: App
   };
 }
 
-/** The stored links of a device, read beside the running process. */
+/** The links of a device, read beside the running process. */
 export function rowsOf(data_dir: string, device: string, merchant = ARGENTINA): Row[] {
   const database = new Database(join(data_dir, 'puente.db'), { readonly: true });
   try {
@@ -121,14 +118,13 @@ export async function auditsOf(data_dir: string): Promise<AuditLine[]> {
   return lines.map((line) => ({ ...line, detail: JSON.parse(line.detail) as Record<string, unknown> })); // the store's own JSON
 }
 
-/** The id in a legacy answer; a missing one fails the test that asked. */
 export function idOf(answer: Answer): string {
   const id = (answer.body as { id?: unknown }).id;
   if (typeof id !== 'string') throw new Error(`no id in ${answer.status} ${answer.text}`);
   return id;
 }
 
-/** Every refusal has the legacy shape and never an id (`docs/field-notes.md` Point §1.9). */
+/** Every refusal has the legacy form, without an id (`docs/field-notes.md` Point §1.9). */
 export function legacyErrorOf(answer: Answer): { error: string; message: string; status: number } {
   const body = answer.body as { error: string; message: string; status: number; id?: unknown };
   if (

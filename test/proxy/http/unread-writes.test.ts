@@ -1,4 +1,4 @@
-/** Nothing that can make a sale reaches legacy for a unit whose sales are on orders, however its path is spelled. */
+/** No call that can make a sale reaches legacy for a unit on orders, in any spelling of its path. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { boldPath } from '../../../src/proxy/http/proxy-legacy.ts';
 import { plainTarget } from '../../../src/proxy/http/request.ts';
@@ -30,7 +30,6 @@ async function send(line: string, headers = [BEARER], body = '{"amount":1500}') 
   return { status, body: text.split('\r\n\r\n')[1] ?? '' };
 }
 
-/** What reached the upstream as a call of the old API. */
 function carried(): string[] {
   return upstream.seen
     .filter(({ path }) => !path.startsWith('/v1/orders') && path !== '/users/me')

@@ -1,5 +1,4 @@
-/** Creates against an upstream that lies or hangs: what is not provably our order is never a 2xx (F9, F19). Broken answers: `test/faults/upstream-broken.test.ts`. */
-
+/** Creates with a false or hanging upstream: no 2xx in doubt (F9, F19). See `test/faults/upstream-broken.test.ts`. */
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -24,7 +23,7 @@ afterEach(async () => {
   await upstream.close();
 });
 
-/** Puente on an upstream that knows the merchant and treats creates as told. */
+/** Puente with an upstream that accepts the merchant and handles creates by `onCreate`. */
 async function open(
   onCreate: (seen: Seen, response: ServerResponse, nth: number) => void,
   settings = {},
@@ -148,7 +147,7 @@ describe('nobody there', () => {
   });
 });
 
-/** A TCP door in front of an upstream that, once told so, closes every connection that sends something. */
+/** A TCP relay in front of an upstream; while `closing` is true, it closes every connection that sends bytes. */
 async function startDoor(behind: Unruly, closing: () => boolean): Promise<{ url: string; close(): Promise<void> }> {
   const server: Server = createServer((socket) => {
     const onward = connect(Number(new URL(behind.url).port), '127.0.0.1');
@@ -158,6 +157,6 @@ async function startDoor(behind: Unruly, closing: () => boolean): Promise<{ url:
     onward.on('error', () => socket.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   return { url: `http://127.0.0.1:${port}`, close: () => new Promise((resolve) => server.close(() => resolve())) };
 }

@@ -1,5 +1,4 @@
-/** An upstream that answers whatever a test tells it: for what the sandbox is too well-behaved to say. */
-
+/** An upstream with any answers, for those that the sandbox never gives. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -23,7 +22,6 @@ export interface Unruly {
   close(): Promise<void>;
 }
 
-/** Reads each request whole, notes it, and hands it to `handle`. */
 export async function startUnruly(handle: (seen: Seen, response: ServerResponse) => void): Promise<Unruly> {
   const seen: Seen[] = [];
   const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
@@ -37,7 +35,7 @@ export async function startUnruly(handle: (seen: Seen, response: ServerResponse)
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   return {
     url: `http://127.0.0.1:${port}`,
     seen,
@@ -58,12 +56,10 @@ export function answerJson(
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }
 
-/** What `GET /users/me` says of an Argentine merchant. */
 export function answerWho(response: ServerResponse, merchant = ARGENTINA): void {
   answerJson(response, 200, { id: Number(merchant), site_id: 'MLA' });
 }
 
-/** The 201 for a create that was sent, with changes. */
 export function orderFor(seen: Pick<Seen, 'body'>, changes: Record<string, unknown> = {}): Record<string, unknown> {
   const sent = JSON.parse(seen.body.toString('utf8')) as Record<string, unknown>; // Puente's own JSON
   const now = new Date().toISOString();
@@ -89,7 +85,7 @@ export interface Outside {
   close(): Promise<void>;
 }
 
-/** Puente against upstreams that are not its own: every merchant on orders, loopback receivers allowed. */
+/** Puente with custom upstreams: every merchant on orders, loopback receivers allowed. */
 export async function startOutside(
   upstream: string,
   settings: Record<string, string> = {},

@@ -1,4 +1,4 @@
-/** Events are hints: whatever comes in, in whatever order, the order itself decides (`docs/protocol.md` §3.11, F103–F112). */
+/** Events are hints: in any content and order, the order itself decides (`docs/protocol.md` §3.11, F103–F112). */
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -19,7 +19,7 @@ import { idOf, LEFT_IN_DOUBT, openShop } from './till.ts';
 
 const SECRET = 'a webhook secret of the tests';
 let receiver: Receiver;
-/** Orders that the test at hand has told of; what others left behind may still be heard of. */
+/** Order ids in the current test's events; events of earlier tests may still arrive. */
 const told = new Set<string>();
 const shop = openForAll(() =>
   openShop({
@@ -48,7 +48,7 @@ interface Told {
   request_id?: string;
 }
 
-/** An event as upstream sends it; `signed: false` has a signature under another secret. */
+/** An event in upstream's form; `signed: false` signs with another secret. */
 function tell(event: Told): Promise<Answer> {
   const {
     id,
@@ -75,7 +75,6 @@ function tell(event: Told): Promise<Answer> {
   });
 }
 
-/** The same without a signature and with next to nothing in it. */
 function hint(id: string): Promise<Answer> {
   told.add(id);
   return call(`${shop.app.public_url}/webhooks/orders`, { body: { type: 'order', data: { id } } });
@@ -87,7 +86,6 @@ interface InboxRow {
   state: string;
 }
 
-/** Events of what the test has told, or all. */
 function inbox(which: 'told' | 'all' = 'told'): InboxRow[] {
   const database = new Database(join(shop.data_dir, 'puente.db'), { readonly: true });
   try {
@@ -99,10 +97,9 @@ function inbox(which: 'told' | 'all' = 'told'): InboxRow[] {
 }
 
 let invented = 0;
-/** An order that is not there, each time another. */
 const unknown = (): string => `ORD01K7Q2V5B8N4T6W9XJ3MEH0${String(++invented).padStart(3, '0')}`;
 
-/** A live order whose own events are lost, so that only the test tells of it. */
+/** A live order whose own events are dropped, so that only the test sends some. */
 async function silentOrder(device: string): Promise<{ id: string; order_id: string }> {
   await shop.upstreamSettings({ webhook_mode: 'drop' });
   const id = idOf(await shop.create(device));
@@ -179,7 +176,7 @@ describe('a false event', () => {
     await shop.atTerminal('pay', { device });
     await hint(order_id);
     const [notice] = await receiver.waitFor(1, INTENT);
-    await receiver.waitFor(2); // its payment's, which must not reach the receiver of the next test
+    await receiver.waitFor(2); // of the payment; it must not reach the receiver of the next test
     expect(notice?.body).toMatchObject({ id, state: 'FINISHED' });
   });
 });

@@ -1,4 +1,4 @@
-/** The outbound guard: which URL is refused and in which words, and where a connection may go. `test/faults/guard*.test.ts` has corpus, generated URLs and sockets. */
+/** The outbound guard: refused URLs with their messages, and allowed connections. See `test/faults/guard*.test.ts`. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { LookupAddress } from 'node:dns';
 import { getDefaultAutoSelectFamily, type Socket, setDefaultAutoSelectFamily } from 'node:net';
@@ -19,7 +19,6 @@ const PLAIN: OutboundPolicy = { ...PUBLIC, allow_http: true };
 
 const long = (length: number): string => `https://shop.example/${'x'.repeat(length - 21)}`;
 
-/** URL, and the words of its refusal. */
 const REFUSED: [string, string][] = [
   ['https://127.0.0.1/', 'loopback'],
   ['https://127.1/', 'loopback'],
@@ -136,7 +135,7 @@ describe('refused URLs', () => {
       expect.unreachable();
     } catch (error) {
       expect(error).toBeInstanceOf(PuenteError);
-      const { message, said } = error as PuenteError; // the line above asks
+      const { message, said } = error as PuenteError; // checked in the line above
       expect(message).toContain(words);
       expect(said).toMatchObject([
         { code: 'attempt.blocked', facts: { cause: { said: { code: expect.any(String) } } } },
@@ -233,7 +232,7 @@ describe('a connection', () => {
   const HERE: LookupAddress[] = [{ address: '127.0.0.1', family: 4 }];
   const receiver = openForAll(() => startPeer(() => {}));
 
-  /** To a name whose addresses are given, as often as there are answers. */
+  /** Connects to a name that resolves to these addresses, one list per lookup. */
   function connectTo(
     policy: OutboundPolicy,
     hostname: string,
@@ -311,9 +310,9 @@ describe('a connection', () => {
     await expect(connect({ ...PRIVATE, own_hosts: ['127.0.0.2'] })).resolves.toBeDefined();
   });
 
-  /** Does something to each client socket that Node makes meanwhile. */
+  /** Acts on each client socket that Node creates meanwhile. */
   async function withSockets(act: (socket: Socket) => void, work: () => Promise<void>): Promise<void> {
-    const seen = (message: unknown): void => act((message as { socket: Socket }).socket); // what Node says of a new one
+    const seen = (message: unknown): void => act((message as { socket: Socket }).socket); // the message of this channel
     subscribe('net.client.socket', seen);
     await work().finally(() => unsubscribe('net.client.socket', seen));
   }

@@ -1,4 +1,4 @@
-/** The request of a notice in each dialect and form, which forms are wanted, and the turns that merchants take. */
+/** The request of a notice in each dialect and form, the forms that a merchant wants, and the rotation of merchants. */
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { shownUrl } from '../../../src/proxy/evidence/redact-text.ts';
@@ -15,7 +15,7 @@ import type { Notice } from '../../../src/proxy/records/notices.ts';
 import type { Dialect, PointPaymentNotices, QrNotices } from '../../../src/proxy/routing/merchant.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 
-/** What receivers of IPN may ask for: there, in the form of live ones, and the same for one request and second. */
+/** The signature of an IPN has the form of live ones; the same request and second have the same one. */
 const UNVERIFIABLE = expect.stringMatching(/^ts=\d{10},v1=[0-9a-f]{64}$/);
 
 const ID = '3F0E6a52-1111-4222-8333-944445555666';

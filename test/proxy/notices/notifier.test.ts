@@ -1,4 +1,4 @@
-/** The delivery loop on the real store, against real receivers, on a clock that the tests turn. */
+/** The delivery loop on the real store, with real receivers, on a clock that the tests advance. */
 import { createHmac, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { Socket } from 'node:net';
@@ -24,7 +24,7 @@ const ARGENTINA = '700100200';
 const BRAZIL = '700100300';
 const PUBLIC_URL = 'https://puente.test';
 
-/** Time stands still until `advance`; a sleeper wakes when its time has come or its signal aborts. */
+/** Time stops until `advance`; a sleeper wakes when its time has come or its signal aborts. */
 function manualClock(start: number) {
   let now = start;
   const sleepers = new Set<{ at: number; wake: () => void }>();
@@ -91,7 +91,7 @@ function start(more: Partial<NotifierParts> = {}) {
     ...more,
   });
   const stop = async (): Promise<void> => {
-    // Turned by itself, so that the stop's own patience ends too.
+    // The clock runs meanwhile, so that the timeout of the stop ends, too.
     const turning = setInterval(() => clock.advance(1_000), 2);
     await notifier.stop();
     clearInterval(turning);
@@ -107,7 +107,7 @@ interface Seen {
   body: string;
 }
 
-/** A receiver that keeps what it was told; `script` answers, by default with 200. */
+/** A receiver that records notices; `script` answers, by default with 200. */
 async function receiver(
   script: (socket: Socket, seen: Seen, number: number) => unknown = (socket) => socket.write(answer(200, 'OK')),
 ) {
@@ -129,7 +129,6 @@ function listen(merchant_id: string, url: string | null, more: Partial<Receiver>
   receivers.set(merchant_id, { url, dialect: 'point_integration_ipn', secret: null, ...more });
 }
 
-/** A link with these notices. */
 async function queueLink(merchant_id: string, noticesOf: (link: Link) => NewNotice[]): Promise<string> {
   const now = clock.now();
   const times = { legacy_state_at: now, expires_at: now + 15 * MINUTE, created_at: now, updated_at: now };
@@ -144,7 +143,7 @@ function noticeOf(link: Link, body: string, change: Partial<NewNotice> = {}): Ne
   return newNotice(link, body, { created_at: clock.now(), next_attempt_at: clock.now(), ...change });
 }
 
-/** A link with one notice per body, each about something of its own; the first about the intent. */
+/** A link with one notice per body, each with its own subject; the first about the intent. */
 function queue(merchant_id: string, ...bodies: string[]): Promise<string> {
   return queueLink(merchant_id, (link) =>
     bodies.map((body, index) => noticeOf(link, body, index === 0 ? {} : { subject: `${link.legacy_id} ${index}` })),
@@ -159,7 +158,7 @@ const SUBJECTS = [
   ['merchant_order', MERCHANT_ORDER],
 ] as const;
 
-/** A link with the notices of a QR sale: the payment's, then its merchant order's, in the forms given. */
+/** A link with the notices of a QR sale: for its payment, then for its merchant order, in these forms. */
 function queueSale(merchant_id: string, ...forms: NoticeForm[]): Promise<string> {
   return queueLink(merchant_id, (link) =>
     SUBJECTS.flatMap(([topic, subject]) =>
@@ -233,7 +232,7 @@ describe('a QR sale', () => {
     await queueSale(ARGENTINA, 'ipn');
     notifier.wake();
     await until(() => notifier.attempts.length === 2);
-    told.sort((one, other) => (one.line < other.line ? -1 : 1)); // each goes by itself
+    told.sort((one, other) => (one.line < other.line ? -1 : 1)); // each is sent independently
     expect(told.map(({ line, body }) => [line, body])).toEqual([
       [`POST /hook?shop=1&id=${PAYMENT}&topic=payment HTTP/1.1`, `{"resource":"${PAYMENT}","topic":"payment"}`],
       [
@@ -358,7 +357,6 @@ describe('a replay', () => {
   });
 });
 
-/** News of the same topic and id as a notice that a link has already. */
 async function queueNewer(legacy_id: string, body: string): Promise<void> {
   const link = await store.links.link(legacy_id);
   if (link === null) throw new Error('there is no such link');
@@ -605,7 +603,7 @@ describe('the pace', () => {
 });
 
 describe("a merchant's crowded host", () => {
-  /** Merchants' notices go where `listen` says, those of these sales to a place of their own. */
+  /** Notices go where `listen` says, except those of these sales. */
   const sales = new Map<string, string>();
   const byNotice = async ({ legacy_id, merchant_id }: Notice): Promise<Receiver> => ({
     url: sales.get(legacy_id) ?? receivers.get(merchant_id)?.url ?? null,
@@ -629,7 +627,7 @@ describe("a merchant's crowded host", () => {
     const hanging = await receiver(() => {});
     const quick = await receiver();
     listen(ARGENTINA, hanging.url);
-    // A batch is 32 of these, and nothing that waits ends.
+    // A batch is 32 of these, and none of them ends.
     for (let index = 0; index < 70; index++) sales.set(await queueSale(ARGENTINA, 'ipn'), hanging.url);
     for (let index = 0; index < 70; index++) await queue(ARGENTINA, '{}');
     clock.advance(1);

@@ -1,4 +1,4 @@
-/** Names of receivers, asked of a DNS server that hangs, refuses or answers: what hangs keeps nobody waiting. */
+/** Host names of receivers, with a DNS server that hangs, refuses or answers: a hanging name does not delay others. */
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +11,6 @@ const SERVER_FAILURE = 2;
 const ADDRESS = [93, 184, 215, 14];
 
 const server = createSocket('udp4');
-/** Queries that are left without an answer. */
 const hanging: { query: Buffer; from: RemoteInfo }[] = [];
 let resolve: Resolve;
 let here = '';
@@ -31,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** The question begins behind the head of twelve bytes: labels with their lengths, an empty one, type and class. */
+/** The question follows the header of twelve bytes: labels with their lengths, an empty label, type and class. */
 function labelsOf(query: Buffer): string[] {
   const labels: string[] = [];
   for (let at = 12; (query[at] ?? 0) > 0; at += 1 + (query[at] ?? 0))
@@ -47,7 +46,7 @@ function endOf(query: Buffer): number {
   return 12 + labelsOf(query).reduce((length, label) => length + label.length + 1, 1) + 4;
 }
 
-/** Answers with one IPv4 address to a question for those, with none to another, or with an error. */
+/** Answers with one IPv4 address to an A query, with none to others, or with an error. */
 function send(query: Buffer, { port, address }: RemoteInfo, error = 0, socket = server): void {
   const end = endOf(query);
   const has_answer = error === 0 && typeOf(query) === TYPE_A;
@@ -66,7 +65,7 @@ it("sixty names that hang keep neither another receiver's name waiting, nor a lo
   void stuck.then(() => {
     settled = true;
   });
-  // Each name is asked for in both families; those that come from here on are answered at once, too.
+  // Each name is queried for both families; later queries are answered at once, too.
   while (!settled) {
     for (const { query, from } of hanging.splice(0)) send(query, from, NAME_ERROR);
     await new Promise((turn) => setTimeout(turn, 5));

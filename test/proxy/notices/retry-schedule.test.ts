@@ -1,4 +1,4 @@
-/** The schedule of notices as a table, and the reading of `Retry-After`. */
+/** The retry schedule of notices as a table, and the parsing of `Retry-After`. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AfterAttempt, afterNoticeAttempt, noticePause_ms } from '../../../src/proxy/notices/retry-schedule.ts';

@@ -1,5 +1,4 @@
-/** One notice to a receiver of every kind: what counts as delivered, whose fault the rest is, and what is never done. */
-
+/** One notice to every kind of receiver: which answers count as delivered, and the side at fault for others. */
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { say } from '../../../src/locales/message.ts';

@@ -1,4 +1,4 @@
-/** Moments of searches, as clients write them. */
+/** Times in searches, as clients write them. */
 import { describe, expect, it } from 'vitest';
 import { searchKey, searchMoment } from '../../../src/proxy/payments/legacy-search.ts';
 

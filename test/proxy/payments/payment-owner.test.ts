@@ -1,4 +1,4 @@
-/** What is kept of a payment that was read to learn whose it is: thousands are, for an hour. */
+/** The cached part of a payment that was read to find its owner: thousands are cached, for an hour. */
 import { expect, it } from 'vitest';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { createCache } from '../../../src/proxy/concurrency.ts';
@@ -25,7 +25,7 @@ it('is its number, its order and its reference, and nothing of its buyer', async
     store: {
       links: { linkByPayment: async () => null, linkByOrder: async () => null, linkByReference: async () => null },
     },
-  } as unknown as Ports; // all that the question asks
+  } as unknown as Ports; // all that the lookup uses
   expect(await findUnseenPayment(ports, new Secret('a token'), MERCHANT, PAYMENT)).toBeNull();
   expect(await cache.peek(`payment owner ${MERCHANT} ${PAYMENT}`, NOW, HOUR_MS)).toEqual({
     at: NOW,

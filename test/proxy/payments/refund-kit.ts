@@ -1,4 +1,4 @@
-/** A refund of ours as it is stored, for tests of what is decided about one. */
+/** A stored refund, for tests of decisions. */
 import type { Refund } from '../../../src/proxy/records/refunds.ts';
 
 export function refundOf(change: Partial<Refund> = {}): Refund {

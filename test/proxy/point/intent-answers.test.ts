@@ -1,4 +1,4 @@
-/** What a till is told of an intent that is over: remembered for its rows, and told anew as soon as either of them is another. */
+/** The answer about a terminal intent: cached for its rows, and rendered again when either row changes. */
 import { describe, expect, it } from 'vitest';
 import { order } from '../../../src/contract/orders.ts';
 import { loadTables } from '../../../src/mapping/load.ts';
@@ -12,7 +12,7 @@ import { newLink } from '../../exchanges/link.ts';
 import { operationOf, tablesDirectory } from '../../mapping/kit.ts';
 
 const tables = loadTables(tablesDirectory);
-const ports = { tables, settings: { merchants: { voucher: 'refuse' } }, exchange: () => ({}) } as unknown as Ports; // all that the question asks
+const ports = { tables, settings: { merchants: { voucher: 'refuse' } }, exchange: () => ({}) } as unknown as Ports; // all that the stories use
 
 const paid = order.parse({
   id: orderId(1),
@@ -28,11 +28,11 @@ const link: Link = Object.freeze({
   order: paid,
   amount_minor: 150_000,
 });
-const merchant = Object.freeze({ id: link.merchant_id, site: 'MLA', settings: {} }) as Merchant; // what tables ask of it
+const merchant = Object.freeze({ id: link.merchant_id, site: 'MLA', settings: {} }) as Merchant; // all that the tables use
 
 function call(name: string, given: { link: Link; merchant: Merchant }): LegacyCall {
   const operation = operationOf(tables, name);
-  return { operation, path: { intent_id: given.link.legacy_id }, ...given } as unknown as LegacyCall; // what the stories ask of it
+  return { operation, path: { intent_id: given.link.legacy_id }, ...given } as unknown as LegacyCall; // all that the stories use
 }
 
 async function read(given: { link: Link; merchant: Merchant }): Promise<unknown> {

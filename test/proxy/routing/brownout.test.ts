@@ -1,4 +1,4 @@
-/** Brown-outs refuse new work and listings for their time, and never what is about a sale that exists. */
+/** Brown-outs refuse new work and listings while they last, and never calls about an existing sale. */
 import { describe, expect, it } from 'vitest';
 import { loadTables } from '../../../src/mapping/load.ts';
 import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';

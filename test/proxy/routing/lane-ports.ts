@@ -1,5 +1,4 @@
-/** A Puente without doors for tests of lanes: the real stories on a store and upstreams of the test's choice. */
-
+/** A Puente without doors for tests of lanes: the real stories on a store and upstreams of the test. */
 import { join } from 'node:path';
 import { createPorts, type PortParts } from '../../../src/app/ports.ts';
 import { loadConfig } from '../../../src/config/config.ts';
@@ -15,7 +14,6 @@ const tables = loadTables(join(import.meta.dirname, '../../..', 'mappings'));
 const vault = createVault(new Secret('a-secret-key-that-only-these-tests-use'));
 const legacyFirst = loadConfig({ env: { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }, cwd: process.cwd() });
 
-/** Merchants start on legacy. */
 export function lanePorts(parts: Pick<PortParts, 'store' | 'upstreams'> & Partial<PortParts>): Ports {
   return createPorts(legacyFirst, {
     tables,
@@ -24,7 +22,7 @@ export function lanePorts(parts: Pick<PortParts, 'store' | 'upstreams'> & Partia
     random: Math.random,
     log: createLog('silent'),
     count: () => undefined,
-    // Nobody looks at the exchanges here: there is no door that makes any.
+    // There is no door, so there are no exchanges.
     evidence: {
       finished: () => undefined,
       shadowed: () => undefined,
@@ -36,7 +34,6 @@ export function lanePorts(parts: Pick<PortParts, 'store' | 'upstreams'> & Partia
   });
 }
 
-/** Writes the settings of a merchant, new or not. */
 export async function setMerchant(store: Store, id: string, settings: Partial<MerchantSettings>): Promise<void> {
   const before = await store.merchants.merchant(id);
   const merged = merchantSettings.parse({ ...before?.settings, ...settings });

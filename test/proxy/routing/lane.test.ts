@@ -1,4 +1,4 @@
-/** What a path names, and lanes beside the story of `test/proof/protocol-lane.test.ts`: kinds, shares, tokens that turn out to be another's. */
+/** Targets of paths, and lanes beside `test/proof/protocol-lane.test.ts`: kinds, shares, tokens of other merchants. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
   atPointOfSale,

@@ -1,4 +1,4 @@
-/** Creates that are carried: written down before they leave, judged by what legacy said, and never held by an invented token. */
+/** Proxied creates: recorded before they are sent, judged by legacy's answer, and never held by an invented token. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
 import type { LegacySale } from '../../../src/proxy/records/routing.ts';
@@ -23,7 +23,7 @@ const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 const NOON = Date.UTC(2026, 0, 5, 12);
 
-/** What the services say, by the name of the call; nothing said is no answer. */
+/** Upstream outcomes by the name of the call; others break. */
 const says = new Map<string, UpstreamOutcome>();
 const asked: UpstreamCall[] = [];
 const service: Upstream = {
@@ -71,7 +71,7 @@ function runtimeOn(its_store: Store): Ports {
   });
 }
 
-/** The token was accepted once, however long ago. */
+/** Upstream accepted the token once, at any time. */
 async function prove(): Promise<void> {
   const fingerprint = ports.vault.fingerprint(token);
   const sealed_token = ports.vault.seal(token.reveal(), 'token');
@@ -97,7 +97,6 @@ async function begin(name: string, change: Partial<CarriedCreate> = {}) {
   return begun.sale;
 }
 
-/** Carries one, and says what legacy said. */
 async function carry(name: string, answer: CarriedAnswer, change: Partial<CarriedCreate> = {}): Promise<void> {
   await endCarried(ports, await begin(name, change), answer);
 }
@@ -145,7 +144,7 @@ describe('before the bytes leave', () => {
 
   it('a token that was accepted for another merchant proves nothing', async () => {
     await prove();
-    merchant_id = String(++merchants); // claimed by the token's look, or remembered wrongly
+    merchant_id = String(++merchants); // claimed by the token's form, or cached wrongly
     await begin('point.create_intent');
     expect((await held(POINT_SLOT))?.unproven_token).toBe(ports.vault.fingerprint(token));
   });
@@ -212,7 +211,6 @@ describe('before the bytes leave', () => {
   });
 });
 
-/** A till by its number. */
 const number = { path: { pos_id: '1001' } };
 
 describe('what legacy answers', () => {
@@ -314,7 +312,7 @@ describe('an invented token', () => {
     const over = async (): Promise<boolean | null> => doubt && isOver(ports, doubt, victim, clock.now + 9_000);
     expect(await over()).toBe(false);
     says.set('users_me', answered(401));
-    clock.now += MINUTE_MS; // it is asked at most so often
+    clock.now += MINUTE_MS; // the next identity call may be made
     expect(await over()).toBe(true);
     expect(await held(POINT_SLOT)).toBeNull();
   });

@@ -1,4 +1,4 @@
-/** Which units a canary takes: only ever more when the share rises, evenly spread, and a named unit wins. */
+/** The units of a canary: only added when the share rises, evenly spread, and a named unit takes precedence. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -29,7 +29,7 @@ const merchant = (settings: object, trips: Merchant['trips'] = {}): Merchant => 
 
 const unit = fc.stringMatching(/^[A-Za-z0-9_-]{1,24}$/);
 const slot = fc.tuple(fc.constantFrom('point', 'qr'), unit).map(([family, name]) => `${family}:${name}`);
-/** Percent with two decimals, as the settings take it. */
+/** Percent with two decimals, as in the settings. */
 const share = fc.integer({ min: 0, max: 10_000 }).map((hundredths) => hundredths / 100);
 const stage = fc.constantFrom(...stages);
 const kind = fc.constantFrom(...routedKinds);

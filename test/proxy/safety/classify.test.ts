@@ -1,23 +1,22 @@
-/** The classifier of the safety stop against a corpus of labelled exchanges: every incident trips it, and nothing a shop does counts. */
+/** The classifier of the safety stop with labelled exchanges: incidents trip it, ordinary business does not. */
 import { describe, expect, it } from 'vitest';
 import type { UpstreamNote } from '../../../src/proxy/evidence/exchange.ts';
 import { type Class, classify, type Judged, outcomeOf } from '../../../src/proxy/safety.ts';
 
 const SLOW_MS = 6000;
 
-/** What was called upstream and came back, as `create 402 failed`; `-` stands for no complete answer. */
+/** Upstream calls with their answers, as `create 402 failed`; `-` for no complete answer. */
 type Calls = string;
 
 interface Case {
   what: string;
-  /** What the till was told. */
   status: number;
   calls?: Calls;
   after_ms?: number;
   operation?: string;
   kind?: Judged['kind'];
   default_row?: boolean;
-  /** The terminal is held by a create of ours that is in doubt. */
+  /** The terminal is held by one of Puente's creates that is in doubt. */
   by_doubt?: boolean;
 }
 

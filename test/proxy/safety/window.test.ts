@@ -1,4 +1,4 @@
-/** The sliding window of the safety stop: what it holds, what leaves it, and when it trips. */
+/** The sliding window of the safety stop: its calls, their removal, and when it trips. */
 import { describe, expect, it } from 'vitest';
 import { addCall, type Class, emptyWindow, sumsOf, tripReason } from '../../../src/proxy/safety.ts';
 

@@ -1,4 +1,4 @@
-/** From a QR order to its merchant order, and to the IPN that is due: paid, refunded in parts, and never back in time. */
+/** From a QR order to its merchant order and due IPN: paid, partly refunded, never an older state. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
@@ -37,7 +37,6 @@ function order(status: string, second: number, changes: Partial<Order> = {}): Or
   };
 }
 
-/** A processed order: so much of it went back. */
 function paid(second: number, refunded_amount?: string): Order {
   const back = refunded_amount === undefined ? {} : { refunded_amount };
   const partly = Number(refunded_amount ?? 0) > 0;
@@ -53,7 +52,7 @@ const unnumbered = (second: number): Order =>
     transactions: { payments: [{ id: 'PAY01', amount: '100.00' }] },
   });
 
-/** The link after each reading in turn, and the topics that each was announced with. */
+/** The link after each read in turn, and the topics announced by each. */
 function read(readings: Order[], start: Link = sale()): { link: Link; told: string[][] } {
   let link = start;
   const told: string[][] = [];

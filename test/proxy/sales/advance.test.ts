@@ -1,4 +1,4 @@
-/** From an order to what tills see: never back in time, whatever order the readings come in (`docs/protocol.md` §3.12). */
+/** From an order to the state that tills see: never an older one, in any order of reads (`docs/protocol.md` §3.12). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../../src/contract/json.ts';
@@ -22,7 +22,6 @@ function order(status: string, second = 1, changes: Partial<Order> = {}): Order 
   };
 }
 
-/** The link after each reading in turn. */
 function readIn(readings: Order[], start: Link = link(), how: AdvanceRules = rules): Link {
   let current = start;
   for (const reading of readings) current = { ...current, ...advance(current, reading, tables, how).change };

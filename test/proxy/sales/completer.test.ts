@@ -1,4 +1,4 @@
-/** Whose creates in doubt are finished first: everybody's, and many of one merchant while nobody else has any. */
+/** The order of finishing creates in doubt: fair between merchants, and many of one merchant while no other has any. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Loop } from '../../../src/proxy/loop.ts';
 import { startCompleter } from '../../../src/proxy/sales/workers.ts';

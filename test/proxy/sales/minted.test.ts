@@ -1,4 +1,4 @@
-/** Minted numbers: they rise, never repeat, are exact in a double, and stand above every real one. */
+/** Synthetic numbers: ascending, unique, exact in a double, and above every real one. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMint, isMintedMerchantOrder, mintedPaymentId, orderNumberOf } from '../../../src/proxy/ids.ts';

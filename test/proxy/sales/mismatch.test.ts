@@ -1,4 +1,4 @@
-/** Does a link say what its order says: every kind of mismatch, and what is none. */
+/** Whether a link agrees with its order: every kind of mismatch, and agreement. */
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';

@@ -1,4 +1,4 @@
-/** Is a create the retry of a sale, or a new one (`docs/protocol.md` §3.9, `docs/field-notes.md` Point finding 11)? */
+/** Whether a create is a retry or a new sale (`docs/protocol.md` §3.9, `docs/field-notes.md` Point finding 11). */
 import { describe, expect, it } from 'vitest';
 import type { Order } from '../../../src/contract/orders.ts';
 import { CLIENT_PATIENCE_MS, retriedSale } from '../../../src/proxy/sales/create.ts';
@@ -7,10 +7,10 @@ import { MINUTE_MS, NOON, newLink } from '../../store/contract/harness.ts';
 
 const WINDOW_MS = MINUTE_MS;
 const REPLAY_MS = 15 * MINUTE_MS;
-/** Until when an unacknowledged sale of `newLink` may be repeated: its own fifteen minutes and the replay window. */
+/** The end of retries of an unacknowledged sale of `newLink`: its own fifteen minutes and the replay window. */
 const END_MS = 30 * MINUTE_MS;
 
-/** Whether an equal create, so long after the sale, is its retry. */
+/** Whether an equal create, `later_ms` after the sale, is its retry. */
 function isRetry(sale: Partial<Link>, candidate: Partial<Link> = {}, later_ms = 1_000): boolean {
   const unheard = newLink({ fingerprint: 'same', state: 'LIVE', ...sale });
   const created_at = NOON + later_ms;
@@ -27,7 +27,7 @@ function isRetry(sale: Partial<Link>, candidate: Partial<Link> = {}, later_ms = 
 
 const ACKNOWLEDGED: Partial<Link> = { client_answer: 'maybe', acknowledged_at: NOON };
 const PAID: Partial<Link> = { state: 'DONE', legacy_state: 'FINISHED' };
-const canceled = { status: 'canceled' } as Order; // the decision reads the status alone
+const canceled = { status: 'canceled' } as Order; // the decision reads the status only
 
 it('is a new sale when no equal one is unheard', () => {
   const windows = {

@@ -1,4 +1,4 @@
-/** What one create attempt means, row by row of `docs/protocol.md` §3.5; a 2xx is a success only when the order is ours. */
+/** The outcome of a create attempt, row by row of `docs/protocol.md` §3.5; a 2xx needs Puente's own order. */
 import { describe, expect, it } from 'vitest';
 import { judgeCreate } from '../../../src/proxy/sales/submit.ts';
 import { errorCode, type UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';

@@ -1,4 +1,4 @@
-/** Giving up a sale is the one repair that could destroy something: it is done on what is stored at that moment, or not at all. */
+/** Giving up a sale is the only repair that can lose data: it is decided on the currently stored row, or not at all. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Ports } from '../../../src/ops/ports.ts';
 import { compare } from '../../../src/ops/reconcile/reconcile.ts';
@@ -51,7 +51,7 @@ const isPaid = () =>
     { audit: auditOf('paid') },
   );
 
-/** Twenty minutes after the first read that did not find its order. */
+/** Twenty minutes after the first read that did not find the order. */
 async function gone(): Promise<void> {
   expect(await compare(ports, link, true)).toMatchObject({ mismatch: { kind: 'missing' }, repaired: false });
   expect(await harness.store.links.link(link.legacy_id)).toMatchObject({ state: 'LIVE' });

@@ -1,4 +1,4 @@
-/** What the tests of order transitions start from: a moment, the rules of a merchant, and a link that upstream knows. */
+/** Shared by the tests of order transitions: a time, the rules of a merchant, and a link with an order. */
 import { join } from 'node:path';
 import { loadTables } from '../../../src/mapping/load.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
@@ -17,7 +17,6 @@ export const rules: AdvanceRules = {
   exponent: 2,
 };
 
-/** A live sale at a terminal that was made at `BORN`. */
 export function liveLink(changes: Partial<Link> = {}): Link {
   return newLink({
     reference_sent: 'sale-1',

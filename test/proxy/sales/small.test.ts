@@ -1,4 +1,4 @@
-/** The small pure parts: instants, references, ids, the retry budget and the serial. */
+/** Small pure functions: times, references, ids, the retry budget and the mutex. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { durationMs } from '../../../src/contract/duration.ts';

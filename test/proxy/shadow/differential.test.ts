@@ -1,4 +1,4 @@
-/** What shadows predict, beside what the sandbox's orders API really answers: the same status and code, order by order. */
+/** Predictions of shadows and answers of the sandbox's orders API: the same status and code, order by order. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringifyJson } from '../../../src/contract/json.ts';
 import { type Prediction, predict } from '../../../src/proxy/shadow/predict.ts';
@@ -8,17 +8,15 @@ import { createOf, merchantOf, randomOf, tables, taskOf, tools } from './kit.ts'
 import { brokenIn, discountedQrOrder, type Json, pointOrder, qrOrder } from './orders.ts';
 
 const sites = ['MLA', 'MLB', 'MLM', 'MLC', 'MLU'] as const;
-/** Legacy creates of generated tills whose orders are posted. */
+/** Generated legacy creates whose orders are posted. */
 const CREATES = 1_200;
-/** Calls at a time, on one connection each. */
 const AT_ONCE = 8;
 
 let kit: Kit;
 let number = 0;
 
 beforeAll(async () => {
-  // The rules warn of all that either profile refuses: of what the field was seen to refuse, and of what the specification has
-  // for Point, or for some terminals, alone.
+  // The rules predict the refusals of both profiles: seen in the field, or in the specification for Point only.
   const stricter = { error_codes: 'documented', qr_installments: 'refused', installments_cost: 'point_pro' };
   kit = await openKit(stricter, 'field');
   for (const site of ['MLA', 'MLC'])
@@ -26,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => kit.close());
 
-/** `201`, `400 property_value`; what hangs on the state of things counts as taken, because everything else was found right. */
+/** `400 property_value` or `taken`; refusals that depend on existing orders or tills count as `taken`. */
 async function answerTo(site: string, order: unknown, key = `key-${number++}`): Promise<string> {
   const reply = await kit.call('POST', '/v1/orders', {
     merchant: merchantOf[site] ?? null,
@@ -48,7 +46,6 @@ function predicted(site: string, order: unknown, has_key = true): Prediction | n
 const wordOf = (prediction: Prediction | null) =>
   prediction === null ? 'taken' : `${prediction.status} ${prediction.code}`;
 
-/** Runs the work over all of them, a few at a time. */
 async function each<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
   const left = [...all];
   const run = async () => {
@@ -57,7 +54,7 @@ async function each<T>(all: readonly T[], work: (one: T) => Promise<void>): Prom
   await Promise.all(Array.from({ length: AT_ONCE }, run));
 }
 
-/** A type that is no text: the sandbox judges every such order as one of Point, the specification has a code for the wrong type. */
+/** A type that is no text: the sandbox judges such an order as Point, the specification has its own code. */
 const isJudgedAsPoint = (order: unknown) => {
   const { type, config } = order as Json;
   return (
@@ -114,13 +111,13 @@ describe('generated legacy creates', () => {
     await each(creates, async (create) => {
       const finding = shadowOf(tools, taskOf(create));
       if (finding.order === null) return;
-      // The fee is for OAuth alone, which a shadow can't know of a token.
+      // The fee needs an OAuth token, which a shadow can't recognize.
       const { marketplace_fee, ...order } = finding.order as Json;
       order.external_reference = `shadow-${number++}`;
       const answer = await answerTo(create.site ?? '', order);
       const word = finding.verdict === 'accepted' ? 'taken' : `${finding.status} ${finding.code}`;
       counts[word] = (counts[word] ?? 0) + 1;
-      // Whether a seller may hand out cash is not a shadow's to know either.
+      // A shadow can't know either whether a seller may hand out cash.
       if (answer !== word && !(word === 'taken' && answer === '400 seller_configuration'))
         different.push(`${create.operation} ${create.site}: ${answer}, predicted ${word} ${finding.detail}`);
     });

@@ -1,4 +1,4 @@
-/** Reads of what both sides have: equal lists are equal in any order, noise is not told, errors are compared like answers. */
+/** Double reads: lists are compared in any order, noise is ignored, errors are compared like answers. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -13,7 +13,6 @@ import { tables, taskOf, tools } from './kit.ts';
 
 const LIST = '/point/integration-api/devices';
 
-/** What either side answers next, as it is set by a test. */
 interface Answer {
   status: number;
   body: unknown;
@@ -53,7 +52,7 @@ describe('the device list', () => {
 
   beforeAll(async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+    const { port } = server.address() as AddressInfo; // a listening TCP server has one
     const baseUrl = `http://127.0.0.1:${port}`;
     upstream = createUpstream({ baseUrl, connections: 2, connectTimeout_ms: 2_000, userAgent: 'test' });
     const client = readOnly(upstream);
@@ -70,7 +69,7 @@ describe('the device list', () => {
     control = null;
   });
 
-  /** @param second what legacy answers when it is asked once more. */
+  /** @param second legacy's answer to the control read. */
   async function compare(first: Answer, other: Answer | null, second: Answer | null = first, query = {}) {
     orders = other;
     control = second;

@@ -1,5 +1,4 @@
-/** What shadow tests share: tasks as the door makes them, and generated creates of tills of every kind, from a seed. */
-
+/** Shared by shadow tests: tasks in the form of the door, and creates of tills of every kind, from a seed. */
 import { loadTables } from '../../../src/mapping/load.ts';
 import type { Exchange, ShadowTask } from '../../../src/proxy/evidence/exchange.ts';
 import type { ShadowTools } from '../../../src/proxy/shadow/shadow.ts';
@@ -28,7 +27,7 @@ export interface Create {
   voucher?: 'refuse' | 'drop';
 }
 
-/** @param answered what legacy told; a create that was taken when nothing is said. */
+/** @param answered legacy's answer; by default an accepted create. */
 export function taskOf(create: Create, answered: Partial<Exchange> & { body?: unknown } = {}): ShadowTask {
   const { body: legacy_body = {}, ...rest } = answered;
   const operation = operationOf(tables, create.operation);
@@ -66,7 +65,7 @@ export function taskOf(create: Create, answered: Partial<Exchange> & { body?: un
   };
 }
 
-/** A seeded row of numbers in [0, 1). */
+/** A seeded sequence of numbers in [0, 1). */
 export function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -92,12 +91,11 @@ const OPERATIONS = [
   'qr.put_code',
 ];
 
-/** Any create a till may send, right or wrong in one of many ways. */
+/** Any create of a till, valid or wrong in one of many ways. */
 export function createOf(random: () => number): Create {
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T; // never out of range
   const some = <T>(value: T): T | undefined => (random() < 0.5 ? value : undefined);
   const rarely = <T>(value: T): T | undefined => (random() < 0.04 ? value : undefined);
-  /** Mostly right. */
   const mostly = <T>(right: readonly T[], wrong: readonly T[]): T => pick(random() < 0.93 ? right : wrong);
   const operation = pick(OPERATIONS);
   const site = pick(SITES);
@@ -179,7 +177,6 @@ export function createOf(random: () => number): Create {
   return { operation, site, path, headers, body, voucher };
 }
 
-/** Without what is undefined, as JSON would carry it. */
 function clean(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

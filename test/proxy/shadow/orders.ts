@@ -1,4 +1,4 @@
-/** Raw orders for the differential test: right ones of both types, and each with one thing broken. */
+/** Raw orders for the differential test: valid ones of both types, and each with one thing broken. */
 
 export type Json = Record<string, unknown>;
 
@@ -50,7 +50,7 @@ export function qrOrder(reference: string, amount: string): Json {
   };
 }
 
-/** @param cash a withdrawal beside the payment; `discounts` in the place of the categories. */
+/** @param cash a cash-out beside the payment; `discounts` replace the categories. */
 export function discountedQrOrder(reference: string, amount: string, total: string, cash: string): Json {
   const order = qrOrder(reference, amount);
   const [item] = order.items as Json[];
@@ -63,7 +63,7 @@ export function discountedQrOrder(reference: string, amount: string, total: stri
   };
 }
 
-/** Values that are wrong somewhere, and right elsewhere. */
+/** Values that are wrong in some fields and valid in others. */
 const VALUES: readonly unknown[] = [
   null,
   7,
@@ -100,7 +100,7 @@ const VALUES: readonly unknown[] = [
   [{}],
 ];
 
-/** Every way of breaking an order in one place: without a value, with each wrong one, with a strange key, with more elements. */
+/** Breaks an order in one place: a missing value, each wrong value, an unknown key, more elements. */
 export function brokenIn(order: Json): Broken[] {
   const found: Broken[] = [];
   const change = (says: string, edit: (copy: Json) => void) => {
@@ -152,7 +152,6 @@ export function brokenIn(order: Json): Broken[] {
   return found;
 }
 
-/** Where a value stands, down to the leaves. */
 function pathsOf(value: unknown, path: (string | number)[] = []): (string | number)[][] {
   const own = path.length === 0 ? [] : [path];
   if (Array.isArray(value)) return [...own, ...value.flatMap((one, index) => pathsOf(one, [...path, index]))];
@@ -163,5 +162,5 @@ function pathsOf(value: unknown, path: (string | number)[] = []): (string | numb
 function at(order: Json, path: readonly (string | number)[]): Json {
   let value: unknown = order;
   for (const segment of path) value = (value as Json)[segment];
-  return value as Json; // only asked where the order has an object or a list
+  return value as Json; // only used where the order has an object or a list
 }

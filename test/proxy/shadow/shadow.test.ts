@@ -1,4 +1,4 @@
-/** The shadow of a create: its would-be order, the predicted verdict with the exact code, and the differences from what legacy did. */
+/** The shadow of a create: its would-be order, the predicted verdict with its code, and the differences from legacy. */
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../../src/contract/json.ts';
 import { upstreamErrorCodes } from '../../../src/contract/upstream.ts';

@@ -1,4 +1,4 @@
-/** A shadow can't write: by its types, by what it imports, and against an upstream that counts every write as a failure. */
+/** A shadow can't write: by its types, by its imports, and with an upstream that counts every write as a failure. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,12 +25,11 @@ const SHADOWS = Number(process.env.SHADOWS ?? 20_000);
 const READS_EVERY = 1_000;
 const MINUTES_MS = 60_000;
 
-/** What shadows may import beside their neighbours; of the runtime, of exchanges and of records only what is plain data. */
+/** Imports that shadows may use beside their neighbours; of runtime, exchanges and records only plain data. */
 const allowed: Readonly<Record<string, readonly string[] | 'all'>> = {
   'node:crypto': ['createHash'],
   '../evidence/exchange.ts': ['ShadowFinding', 'ShadowTask'],
   '../records/evidence.ts': ['CoverageCell', 'DifferenceSeen'],
-  // Pure functions over values.
   '../evidence/redact.ts': ['redactLosses', 'redactName'],
   '../sales/new-link.ts': ['derivedReference', 'fitsUpstream'],
   '../vault.ts': ['Secret'],
@@ -110,7 +109,7 @@ describe('with an upstream that is a trap', () => {
 
   beforeAll(async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+    const { port } = server.address() as AddressInfo; // a listening TCP server has one
     upstream = createUpstream({
       baseUrl: `http://127.0.0.1:${port}`,
       connections: 2,
@@ -133,7 +132,7 @@ describe('with an upstream that is a trap', () => {
         legacy: readOnly(upstream),
         settings: { timeout_ms: 10_000 },
       };
-      // Legacy told another total then than it tells now.
+      // Legacy's total has changed since.
       const answered = { devices: list, paging: { ...paging, total: 2 } };
       const random = randomOf(4);
       const verdicts: Record<string, number> = {};
@@ -150,7 +149,7 @@ describe('with an upstream that is a trap', () => {
         expect((await doubleRead(reading, task)).cells.length).toBeGreaterThan(0);
       }
       expect(writes).toEqual([]);
-      // One read on the orders side, and one of control, because the totals differ.
+      // One read on the orders side, and one control read, because the totals differ.
       expect(reads).toBe((2 * SHADOWS) / READS_EVERY);
       expect(Object.keys(verdicts).sort()).toEqual(['accepted', 'refused_here', 'refused_there']);
       expect(Math.min(...Object.values(verdicts))).toBeGreaterThan(SHADOWS / 20);

@@ -1,4 +1,4 @@
-/** A collector for tests: takes OTLP over HTTP as JSON, and keeps what came. */
+/** A collector for tests: receives OTLP over HTTP as JSON, and records it. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { eventually } from '../../kit.ts';
@@ -33,14 +33,12 @@ interface Point {
 
 export interface Collector {
   url: string;
-  /** Every request as it came. */
   requests: { path: string; headers: Record<string, unknown>; bytes: Buffer }[];
   spans(): Span[];
-  /** Attributes that the sender gives of itself. */
+  /** Resource attributes of the sender. */
   resource(): Record<string, unknown>;
   /** Of the newest export. */
   metrics(): Metric[];
-  /** Resolves once all of these spans have come. */
   waitFor(holds: (spans: Span[]) => boolean): Promise<Span[]>;
   close(): Promise<void>;
 }
@@ -56,8 +54,8 @@ export async function startCollector(): Promise<Collector> {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
-  // The wire's own shape: https://github.com/open-telemetry/opentelemetry-proto
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
+  // The wire format: https://github.com/open-telemetry/opentelemetry-proto
   const sent = (path: string): Wire[] =>
     requests.filter((one) => one.path === path).map(({ bytes }) => JSON.parse(bytes.toString('utf8')) as Wire);
   const spans = (): Span[] =>
@@ -90,7 +88,6 @@ interface Wire {
   resourceMetrics?: { scopeMetrics: { metrics: Metric[] }[] }[];
 }
 
-/** Attributes by name, each with its one value. */
 export function plain(attributes: Point['attributes']): Record<string, unknown> {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 }

@@ -1,4 +1,4 @@
-/** Which trace a sale is: found from its id alone, by everybody who knows it. */
+/** The trace id of a sale, derived from its id only. */
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { createIds, traceIdOf } from '../../../src/proxy/telemetry/otel-spans.ts';

@@ -1,11 +1,11 @@
-/** The real server loads nothing of OpenTelemetry unless a variable asks for it, and says so when it does. */
+/** The real server imports OpenTelemetry only if a variable requests it, and reports it. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { killChildren, SOURCES, StartRefused, startChild } from '../../crash/child.ts';
 
-/** A start in which those packages can't be found; the bare interface is one of prom-client's own, and is always there. */
+/** A start without these packages; only the API package is there, because prom-client depends on it. */
 const WITHOUT = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from 'node:module';
   const resolve = (name, context, next) => {
@@ -15,7 +15,7 @@ const WITHOUT = `data:text/javascript,${encodeURIComponent(`
   registerHooks({ resolve });
 `)}`;
 const directory = mkdtempSync(join(tmpdir(), 'puente-telemetry-'));
-/** Without the sandbox, whose start prints more than is kept. */
+/** Without the sandbox, whose start prints more than `child.ts` keeps. */
 const ANYWHERE = {
   PUENTE_PUBLIC_PORT: '0',
   PUENTE_OPS_PORT: '0',

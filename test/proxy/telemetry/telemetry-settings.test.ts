@@ -1,4 +1,4 @@
-/** What the standard variables of OpenTelemetry ask for, and what is said where they ask for what there is not. */
+/** The standard variables of OpenTelemetry, and the messages for unsupported values. */
 import { describe, expect, it } from 'vitest';
 import { readTelemetry } from '../../../src/proxy/telemetry/otel-settings.ts';
 

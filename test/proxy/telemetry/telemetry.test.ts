@@ -1,4 +1,4 @@
-/** Telemetry over real sockets: one trace for a sale from its create to its notice, the values of `/metrics`, and what must not leave. */
+/** Telemetry over real sockets: one trace per sale, the values of `/metrics`, and data that must not be exported. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Log, LogFields } from '../../../src/proxy/log.ts';
 import { searchFor } from '../../faults/canary-search.ts';
@@ -23,7 +23,6 @@ afterEach(async () => {
   lines.length = 0;
 });
 
-/** A shop whose telemetry goes to a collector of its own. */
 async function open(variables: Record<string, string> = {}): Promise<void> {
   collector = await startCollector();
   const all = {
@@ -259,7 +258,7 @@ describe('a collector that does not take it', () => {
 
   it('holds up neither a call nor the end, when it never answers', async () => {
     const hanging = await startReceiver(() => new Promise<number>(() => undefined));
-    // Without a bound of our own the end would wait for the exporter's, which is beyond the time of this test.
+    // Without Puente's own bound, the stop would wait for the exporter's timeout, longer than this test.
     const patient = { OTEL_EXPORTER_OTLP_TIMEOUT: '600000', OTEL_BSP_EXPORT_TIMEOUT: '600000' };
     await open({ OTEL_EXPORTER_OTLP_ENDPOINT: hanging.url, OTEL_METRICS_EXPORTER: 'otlp', ...patient });
     await shop.create(shop.freshDevice());
@@ -318,7 +317,7 @@ describe('metrics', () => {
   });
 });
 
-/** Of the process itself: they have values only sometimes. */
+/** Metrics of the process, which do not always have values. */
 const UNSTEADY = /^(nodejs|process)_/;
 
 function valueIn(all: ReturnType<Collector['metrics']>, name: string, labels: Record<string, string>): unknown {

@@ -1,4 +1,4 @@
-/** The legacy APIs of the model: one intent for a terminal, one sale for a till, which the next one replaces. */
+/** The legacy APIs of the model: one intent per terminal, one sale per till, which the next sale replaces. */
 import { randomUUID } from 'node:crypto';
 import type { Operation } from '../../../src/mapping/tables.ts';
 import { slotOf } from '../../../src/proxy/sales/link.ts';
@@ -6,21 +6,20 @@ import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { answer } from './orders.ts';
 import type { Sold, Worlds } from './worlds.ts';
 
-/** How long legacy keeps a sale that nobody pays; within the hour for which Puente believes that it may live. */
+/** Lifetimes of an unpaid sale on legacy; within the hour that Puente assumes. */
 const INTENT_LIFETIME_MS = 40 * 60_000;
 const QR_LIFETIME_MS = 10 * 60_000;
 
-/** Null: no answer came. */
+/** Null: no answer. */
 export type LegacyAnswer = { status: number; body: unknown } | null;
 
 export interface LegacySide extends Upstream {
-  /** A call as a till sends it, carried. */
   carry(operation: Operation, path: Record<string, string>, body: unknown): Promise<LegacyAnswer>;
 }
 
 /** @param tills external ids by internal number. */
 export function createLegacySide(worlds: Worlds, merchant_id: string, tills: ReadonlyMap<string, string>): LegacySide {
-  /** Of v1 sales, by preference; born when they end. */
+  /** Of v1 sales, by preference; a merchant order exists only after their end. */
   const preferences = new Map<string, Sold>();
   const slotAt = ({ device_id, external_pos_id, pos_id = '' }: Record<string, string>): string =>
     device_id === undefined ? slotOf('qr', external_pos_id ?? tills.get(pos_id) ?? '') : slotOf('point', device_id);
@@ -107,7 +106,7 @@ export function createLegacySide(worlds: Worlds, merchant_id: string, tills: Rea
   };
 }
 
-/** The merchant order of a v1 sale that has ended; none before, as it may be (`docs/field-notes.md` QR finding 11). */
+/** The merchant order of a v1 sale that has ended; before, it may be missing (`docs/field-notes.md` QR finding 11). */
 function found(sold: Sold | undefined, query: Record<string, string> = {}): unknown {
   const ended = sold?.state === 'paid' || sold?.state === 'over';
   if (!ended) return { elements: null, next_offset: 0, total: 0 };

@@ -1,12 +1,11 @@
-/** The orders API of the model: keys that are remembered, one order for a terminal, answers that get lost. */
-
+/** The orders API of the model: idempotency keys, one order per terminal, lost answers. */
 import { durationMs } from '../../../src/contract/duration.ts';
 import { parseJson } from '../../../src/contract/json.ts';
 import { slotOf } from '../../../src/proxy/sales/link.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
 import type { Sold, Worlds } from './worlds.ts';
 
-/** How long an order can be paid when its create says nothing, as the vendor has it. */
+/** The vendor's default lifetime of an order. */
 const LIFETIME_MS = 15 * 60_000;
 const BROKEN: UpstreamOutcome = { kind: 'broken', cause: 'the model lost the answer' };
 
@@ -102,7 +101,7 @@ export function createOrdersSide(worlds: Worlds, merchant_id: string, tills: Rea
   };
 }
 
-/** What ended at its time has expired; everything else was canceled. */
+/** An order that ended at its expiry time has expired; others were canceled. */
 function endOf({ changed_at, expires_at }: Sold): string {
   return changed_at >= expires_at ? 'expired' : 'canceled';
 }

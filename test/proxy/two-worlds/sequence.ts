@@ -1,5 +1,4 @@
 /** Plays one sequence on the real stories and a real store, and judges it (`docs/architecture.md` Decision 6). */
-
 import { PuenteError } from '../../../src/error.ts';
 import type { Ports, Store } from '../../../src/ops/ports.ts';
 import { type MerchantSettings, merchantSettings, type RoutedKind } from '../../../src/proxy/routing/merchant.ts';
@@ -15,10 +14,10 @@ import { type QrWay, type Step, slots, tills } from './steps.ts';
 import { callOf, type Told } from './till.ts';
 import { createWorlds, type Sold, type Worlds } from './worlds.ts';
 
-/** Where sequences are played, one after the other; each has a merchant of its own. */
+/** Shared by consecutive sequences; each has its own merchant. */
 export interface Stand {
   store: Store;
-  /** Epoch ms; never goes back. */
+  /** Epoch ms; never decreases. */
   clock: { now: number };
 }
 
@@ -27,20 +26,19 @@ const TRIP = {
   why: 'half of the calls failed',
   evidence: { calls: 40, faults: 20, slow: 0, window_ms: 300_000, sample: null },
 };
-/** The longest that anything may hold a unit, and a little more: legacy's hour, and the end of an order nobody saw. */
+/** A little longer than anything may hold a unit: legacy's hour, and the end of an unseen order. */
 const LONG_MS = 65 * 60_000;
-/** What ended while Puente could not look holds its unit so long once it looks again, about twice a minute. */
+/** A sale that ended unseen holds its unit this long after Puente reads again, about twice a minute. */
 const UNSEEN_HOLD_MS = 20 * 60_000;
 const LOOK_MS = 60_000;
 
-/** What the till of a unit did last. */
 interface Last {
   name: string;
   path: Record<string, string>;
   text: string;
-  /** No other sale of the sequence has it. */
+  /** Unique in the sequence. */
   amount_minor: number;
-  /** Point: the id it was told. */
+  /** Point: the id in the till's answer. */
   intent_id: string | null;
 }
 
@@ -52,12 +50,11 @@ interface Play {
   merchant_id: string;
   token: Secret;
   last: Map<string, Last>;
-  /** Calls that a slow service keeps waiting. */
   waiting: Set<Promise<void>>;
   restart(): void;
 }
 
-/** @returns the rules that were broken, in words; empty when all is well. */
+/** @returns the broken rules, in words. */
 export async function playSequence(stand: Stand, merchant_id: string, sequence: readonly Step[]): Promise<string[]> {
   const play = begin(stand, merchant_id);
   for (const step of sequence) {
@@ -140,7 +137,7 @@ async function take(play: Play, step: Step): Promise<void> {
   }
 }
 
-/** By the stage as it is from now on; a call that still waits may have begun before. */
+/** Applies the stage from now on; while calls are waiting, these may still follow the old stage. */
 async function knowStages({ worlds, stand, ports, merchant_id, waiting }: Play): Promise<void> {
   const merchant = await stand.store.merchants.merchant(merchant_id);
   const isSettled = waiting.size === 0;
@@ -152,7 +149,7 @@ function slotAt(unit: number): string {
   return String(slots[unit]);
 }
 
-/** A sale as its till writes it; each has an amount of its own, by which both services know it again. */
+/** A sale in the till's form; its unique amount identifies it on both upstreams. */
 function newSale({ worlds }: Play, { unit, way }: { unit: number; way: QrWay }): Last {
   const slot = slotAt(unit);
   const amount = 16 + worlds.next();
@@ -179,7 +176,7 @@ function newSale({ worlds }: Play, { unit, way }: { unit: number; way: QrWay }):
   return { ...sale, name: way, path, text: JSON.stringify(body) };
 }
 
-/** One call of a till; a slow service may keep it waiting while the sequence goes on. */
+/** One call of a till; with a slow upstream it waits while the sequence goes on. */
 async function sell(play: Play, unit: number, sale: Last): Promise<void> {
   const slot = slotAt(unit);
   const last = { ...sale };
@@ -197,7 +194,7 @@ async function sell(play: Play, unit: number, sale: Last): Promise<void> {
   await Promise.race([kept, parked.then(() => settled())]);
 }
 
-/** Until whatever the store was asked for has been answered: a call that was only about to end has ended. */
+/** Waits for pending store calls: a call that was about to end has ended. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -207,7 +204,7 @@ function call(play: Play, name: string, path: Record<string, string>, text = '')
   return callOf(play.ports, play.legacy, play.token, name, whole, text);
 }
 
-/** Reads or cancels the last sale of a unit: an id goes to the side where it was born, always. */
+/** Reads or cancels the last sale of a unit; an id always goes to the lane of its create. */
 async function read(play: Play, slot: string, method: 'GET' | 'DELETE'): Promise<void> {
   const unit = slot.slice(slot.indexOf(':') + 1);
   if (slot.startsWith('qr:')) {
@@ -225,7 +222,7 @@ async function read(play: Play, slot: string, method: 'GET' | 'DELETE'): Promise
     play.worlds.broken.push(`an intent that its till was told of is ${told.status}`);
 }
 
-/** Whatever is live on the unit, on either side. */
+/** Acts on the live sale of the unit, on either side. */
 async function act(
   { worlds, stand, merchant_id, ports }: Play,
   slot: string,
@@ -247,7 +244,7 @@ async function act(
   }
 }
 
-/** As often as a call that is under way, and learns whose its token is, may get in between. */
+/** Concurrent calls that write the merchant's row between read and save. */
 const MAX_RACES = 5;
 
 async function move({ stand, merchant_id }: Play, settings: Partial<MerchantSettings>): Promise<void> {
@@ -271,7 +268,7 @@ async function trip({ stand, merchant_id }: Play, kind: RoutedKind, stands: bool
   );
 }
 
-/** What Puente does by itself: finishes creates in doubt, looks at what is silent. */
+/** Puente's background work: finishes creates in doubt, and checks links that are due. */
 async function work({ ports, stand, merchant_id, worlds }: Play): Promise<void> {
   const links = await stand.store.history.linksOf(merchant_id, 0, Number.MAX_SAFE_INTEGER, 1_000);
   for (const link of links) {
@@ -279,7 +276,7 @@ async function work({ ports, stand, merchant_id, worlds }: Play): Promise<void> 
   }
 }
 
-/** When all is well again and old enough, every unit sells where the stage says: nothing keeps one back for ever. */
+/** After all faults, with enough time, every unit sells on the lane of its stage: none stays blocked. */
 async function comeToRest(play: Play): Promise<void> {
   const { worlds, ports, stand, merchant_id } = play;
   worlds.reading = true;

@@ -1,17 +1,16 @@
-/** What may happen to a merchant that is being moved, as random sequences. */
+/** Random sequences of events for a merchant that is being moved. */
 import fc from 'fast-check';
 import { type MerchantSettings, routedKinds, stages } from '../../../src/proxy/routing/merchant.ts';
 import { type Fate, fates } from './worlds.ts';
 
 export const terminals = ['PAX_A910__T1', 'PAX_A910__T2'];
-/** Tills by internal number. */
+/** External ids by internal number. */
 export const tills: ReadonlyMap<string, string> = new Map([
   ['1001', 'TILL1'],
   ['1002', 'TILL2'],
 ]);
 export const slots = [...terminals.map((one) => `point:${one}`), ...[...tills.values()].map((one) => `qr:${one}`)];
 
-/** How a till sells by QR. */
 export const qrWays = [
   'qr_v1.create',
   'qr_v1.create_by_number',
@@ -26,17 +25,15 @@ export type Step =
   | { do: 'trip'; kind: (typeof routedKinds)[number]; stands: boolean }
   /** `again`: the same sale as the unit's last one. `twice`: two tills' calls at once. */
   | { do: 'sell'; unit: number; way: QrWay; again: boolean; twice: boolean; fates: Fate[] }
-  /** Sold while the merchant is being moved. */
   | { do: 'sell_during_move'; unit: number; way: QrWay; settings: Partial<MerchantSettings>; fates: Fate[] }
-  /** A sale without an answer, a move, and the same sale again: the case that must never become two payments. */
+  /** An unanswered sale, a move, and the same sale again: the case that must never become two payments. */
   | { do: 'retry_after_move'; unit: number; way: QrWay; settings: Partial<MerchantSettings>; fates: Fate[] }
-  /** A person at the terminal or with a phone; `event`: Puente hears of it. */
+  /** A person at the terminal or with a phone; `event`: Puente gets a webhook. */
   | { do: 'act'; unit: number; act: 'fetch' | 'pay'; event: boolean }
   | { do: 'read'; unit: number }
   | { do: 'cancel'; unit: number; fates: Fate[] }
   | { do: 'wait'; duration_ms: number }
   | { do: 'reads'; work: boolean }
-  /** The process starts anew: what it had in memory is gone. */
   | { do: 'restart' };
 
 const share = fc.constantFrom(0, 10, 50, 100);
@@ -53,15 +50,14 @@ const settings: fc.Arbitrary<Partial<MerchantSettings>> = fc.oneof(
 );
 const unit = fc.nat({ max: slots.length - 1 });
 const way = fc.constantFrom(...qrWays);
-/** Mostly all goes well; when it doesn't, several tries of one call may fail. */
+/** Mostly no failure; otherwise several tries of one call may fail. */
 const fateList = fc.oneof(
   { weight: 3, arbitrary: fc.constant<Fate[]>([]) },
   { weight: 2, arbitrary: fc.array(fc.constantFrom(...fates), { minLength: 1, maxLength: 4 }) },
 );
 
-/** As often as one call tries on orders. */
+/** Tries of one call on orders. */
 const TRIES = 3;
-/** No try of a call is answered. */
 const unanswered: Fate[] = ['lost', 'dropped', 'late', 'error', 'failed'];
 
 export const steps: fc.Arbitrary<Step[]> = fc.array(

@@ -1,4 +1,4 @@
-/** A till's calls through the real lanes and stories, with the carrier that a door would be. */
+/** A till's calls through the real lanes and stories, with a proxy in the place of the door's. */
 import { parseJson } from '../../../src/contract/json.ts';
 import { PuenteError } from '../../../src/error.ts';
 import type { Ports } from '../../../src/ops/ports.ts';
@@ -10,14 +10,14 @@ import type { LegacySide } from './legacy.ts';
 import type { Side } from './worlds.ts';
 
 export interface Told {
-  /** Where the call went in the end; null when it was refused before. */
+  /** The lane of the last choice; null for a call that was refused before. */
   side: Side | null;
-  /** 0: no answer came. */
+  /** 0: no answer. */
   status: number;
   body: unknown;
 }
 
-/** As often as the door chooses anew when another call has overtaken it. */
+/** As often as the door chooses again after a conflict. */
 const MAX_CHOICES = 4;
 
 /** @param text the body as the till writes it; '' for none. */
@@ -62,7 +62,6 @@ export async function callOf(
   return { side: null, status: 503, body: null };
 }
 
-/** What the door makes of a story that throws. */
 function refusalOf(error: unknown): { kind: 'answer'; status: number; body: unknown } {
   if (error instanceof PuenteError) return { kind: 'answer', status: error.code === 'refused' ? 400 : 500, body: null };
   throw error;

@@ -1,22 +1,21 @@
-/** What both services have in common in the model: one clock, what was made where, and the rule that no unit lives twice. */
+/** Shared by both upstreams of the model: one clock, their sales, and the rule that no unit has two live sales. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 export type Side = 'orders' | 'legacy';
 
 /**
- * What becomes of one create. `lost`: it takes effect and no answer comes. `dropped`: neither. `late`: no answer comes, and it
- * takes effect some time later. `slow`: it takes effect later, and is answered then. `error`: an answer 500 after the
- * effect. `failed`: the same without it. `refused`: 400, no effect. `not_sent`: proved.
+ * `lost`: takes effect, no answer. `dropped`: neither. `late`: takes effect later, no answer. `slow`: takes effect
+ * later, and is answered then. `error`: a 500 after the effect. `failed`: a 500 without it. `refused`: 400. `not_sent`:
+ * provably not sent.
  */
 export const fates = ['ok', 'lost', 'dropped', 'late', 'slow', 'error', 'failed', 'refused', 'not_sent'] as const;
 export type Fate = (typeof fates)[number];
 
-/** A sale that a service has. */
 export interface Sold {
   side: Side;
   id: string;
   slot: string;
-  /** False for a dynamic code, any number of which may live on one till. */
+  /** False for a dynamic code, of which a till may have many. */
   holds: boolean;
   amount_minor: number;
   state: 'open' | 'at_terminal' | 'paid' | 'over';
@@ -33,55 +32,52 @@ interface Pending {
   slot: string;
   holds: boolean;
   amount_minor: number;
-  /** Takes effect, and answers whoever still waits. */
   apply: () => void;
-  /** True once another try with its key took effect: then this one changes nothing. */
+  /** True after another try with its key took effect: then this one changes nothing. */
   isMoot?: () => boolean;
 }
 
-/** Nothing stays on its way for longer: below the minute that Puente reckons with. */
+/** The longest delay of a create: below the minute that Puente assumes. */
 const LATEST_MS = 30_000;
 
 export interface Worlds {
   now(): number;
   sleep(duration_ms: number): Promise<void>;
-  /** Time passes: what was on its way arrives, what has an end comes to it. */
+  /** Advances the clock: delayed creates take effect, sales expire. */
   pass(duration_ms: number): void;
   sold: Map<string, Sold>;
-  /** Amounts of sales that their tills were told of. */
+  /** Amounts of sales that their tills were answered with. */
   told: Set<number>;
-  /** Fates of the next creates, first in, first out; then all goes well. */
+  /** Fates of the next creates, in order; then `ok`. */
   fates: Fate[];
-  /** While false, reads of orders and of legacy get no answer. */
+  /** While false, reads get no answer from either upstream. */
   reading: boolean;
   takeFate(): Fate;
-  /** Judges a create that a service is asked for, before anything comes of it. */
+  /** Judges a create before it takes effect. */
   asked(side: Side, wanted: Pick<Sold, 'slot' | 'holds' | 'amount_minor'>, identity: string): void;
   make(sold: Omit<Sold, 'made_at' | 'changed_at' | 'state' | 'payment_id'>): Sold;
   change(sold: Sold, state: Sold['state']): void;
   liveOn(side: Side, slot: string): Sold | undefined;
-  /** Takes effect within half a minute, or less. */
+  /** Takes effect within half a minute. */
   later(pending: Omit<Pending, 'at'>): void;
-  /** Ends when everything that is on its way has arrived. */
+  /** Resolves when the next create is delayed. */
   parked(): Promise<void>;
-  /** Whether new work of a slot may begin on orders now; null where nobody can say, because a move is under way. */
+  /** Whether new work of a slot may begin on orders now; null during a move. */
   mayBegin: (slot: string) => boolean | null;
-  /** What of these rules was broken, in words; empty when all is well. */
   broken: string[];
-  /** Runs a till's call, so that what is made is known to be its. */
+  /** Runs a till's call, to which its creates are attributed. */
   duringCall<T>(work: () => Promise<T>): Promise<T>;
-  /** A number that no other thing of this sequence has. */
+  /** A number that is unique in this sequence. */
   next(): number;
 }
 
-/** @param clock of the whole run; it never goes back. */
+/** @param clock of the whole run; never decreases. */
 export function createWorlds(clock: { now: number }): Worlds {
   const pending: Pending[] = [];
   const calls = new AsyncLocalStorage<{ creates: Set<string> }>();
   const known = new Set<string>();
   let counter = 0;
   let wake: (() => void)[] = [];
-
   const isLive = ({ state }: Sold): boolean => state === 'open' || state === 'at_terminal';
   const worlds: Worlds = {
     now: () => clock.now,
@@ -117,7 +113,7 @@ export function createWorlds(clock: { now: number }): Worlds {
         one.slot === wanted.slot &&
         one.holds === wanted.holds &&
         (wanted.holds || one.amount_minor === wanted.amount_minor);
-      // A dynamic code that its till knows is in nobody's way; one that no till was told of is the same sale.
+      // A dynamic code known to its till blocks no other sale; one without an answer is the same sale.
       const isKnown = !wanted.holds && worlds.told.has(wanted.amount_minor);
       const live = !isKnown && [...worlds.sold.values()].some((one) => one.side !== side && isLive(one) && same(one));
       const coming = pending.some((one) => one.side !== side && same(one) && one.isMoot?.() !== true);

@@ -1,7 +1,7 @@
 /** A throw-away self-signed certificate for TLS tests. */
 import { webcrypto } from 'node:crypto';
 
-/** The x509 package finds its parts through the proposed Reflect metadata functions, which Node does not have. */
+/** The x509 package uses the proposed Reflect metadata functions, which Node does not have. */
 const metadata = new WeakMap<object, Map<string, unknown>>();
 Object.assign(Reflect, {
   getMetadata: (key: string, target: object) => metadata.get(target)?.get(key),

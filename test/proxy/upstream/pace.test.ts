@@ -1,4 +1,4 @@
-/** Calls that nobody waits for: evenly spaced whoever makes them, and at rest while the service asks for that. */
+/** Background calls: evenly spaced over all callers, and paused while upstream requests it. */
 import { expect, it } from 'vitest';
 import { paceUpstream } from '../../../src/proxy/upstream/client.ts';
 import type { Upstream, UpstreamCall, UpstreamOutcome } from '../../../src/proxy/upstream/upstream.ts';
@@ -14,7 +14,7 @@ const CALL: UpstreamCall = {
 const OK: UpstreamOutcome = { kind: 'answered', status: 200, retry_after_ms: null, body: {} };
 const limited = (retry_after_ms: number | null): UpstreamOutcome => ({ ...OK, status: 429, retry_after_ms });
 
-/** An upstream that notes when it was called, on a clock on which a sleep takes its time and nothing else does. */
+/** An upstream that records the times of its calls, on a clock that only a sleep advances. */
 function paced(per_second: number, answers: UpstreamOutcome[] = []) {
   const clock = {
     at: 1_000_000,

@@ -1,10 +1,9 @@
-/** A scriptable TCP server for tests: each accepted socket goes to the script, and everything is torn down on close. */
+/** A scriptable TCP server for tests: each accepted socket goes to the script; closing destroys all sockets. */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 
 export interface Peer {
   port: number;
   url: string;
-  /** Sockets accepted so far. */
   accepted: Socket[];
   close(): Promise<void>;
 }
@@ -13,7 +12,7 @@ export async function startPeer(script: (socket: Socket, number: number) => void
   return listening(createServer(), script);
 }
 
-/** Puts the script behind any server that gives out sockets, a TLS one too. */
+/** Runs the script on any server that emits sockets, a TLS server too. */
 export async function listening(
   server: Server,
   script: (socket: Socket, number: number) => void,
@@ -32,7 +31,7 @@ export async function listening(
     script(socket, accepted.length);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   return {
     port,
     url: `http://127.0.0.1:${port}`,
@@ -45,7 +44,7 @@ export async function listening(
   };
 }
 
-/** Calls `then` for each complete request on the socket, with its whole text; requests must have a content length or no body. */
+/** Calls `then` for each complete request with its text; only requests with a content length or without a body. */
 export function onRequest(socket: Socket, then: (text: string, number: number) => void): void {
   let text = '';
   let number = 0;
@@ -64,7 +63,6 @@ export function onRequest(socket: Socket, then: (text: string, number: number) =
   });
 }
 
-/** A whole HTTP answer as text. */
 export function answer(status: number, body: string, headers: Record<string, string> = {}): string {
   const all = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -1,8 +1,7 @@
-/** The queue before the pool: who is served next, and who has left. */
+/** The queue in front of the connection pool: the order of service, and calls that have left. */
 import { expect, it } from 'vitest';
 import { createSlots, type SlotKind, type TimeLimit } from '../../../src/proxy/upstream/client.ts';
 
-/** A time that is over when `end` is called. */
 function limitOf(): TimeLimit & { end(): void } {
   let is_over = false;
   let tell = (): void => undefined;

@@ -1,4 +1,4 @@
-/** The upstream client over real sockets: what was sent, and what came of it. Broken answers: `test/faults/upstream-broken.test.ts`. */
+/** The upstream client over real sockets: requests and outcomes. See also `test/faults/upstream-broken.test.ts`. */
 import { connect, type Socket } from 'node:net';
 import { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -46,7 +46,6 @@ function call(more: Partial<UpstreamCall> = {}): UpstreamCall {
   };
 }
 
-/** Sends one call to a server that gives each complete request to `script`. */
 async function outcomeOf(script: (socket: Socket) => void, more: Partial<UpstreamCall> = {}): Promise<UpstreamOutcome> {
   const { url } = await peer((socket) => onRequest(socket, () => script(socket)));
   return client(url).send(call(more));
@@ -280,7 +279,7 @@ describe('a kept connection that was closed while idle', () => {
       const arrived = keys.filter((key) => key === `key-${index}`).length;
       if (outcome.kind === 'answered') expect(arrived).toBe(1);
       if (outcome.kind === 'not_sent') expect(arrived).toBe(0);
-      // Lands the next call around the moment at which the close is noticed.
+      // Sends the next call near the moment at which the client notices the close.
       for (let turn = 0; turn < index % 6; turn++) await new Promise(setImmediate);
     }
     expect(new Set(keys).size).toBe(keys.length);
@@ -300,7 +299,7 @@ describe('the proof is per request', () => {
     const upstream = client(url, { connections: 3 });
     const sends = Array.from({ length: 120 }, async (_, index) => {
       const idempotency_key = `key-${index}`;
-      const timeout_ms = index % 10 === 0 ? 10_000 : 20 + ((index * 37) % 400); // some have time, however slow this machine is
+      const timeout_ms = index % 10 === 0 ? 10_000 : 20 + ((index * 37) % 400); // some have enough time on a slow machine
       const outcome = await upstream.send(call({ idempotency_key, timeout_ms }));
       return { idempotency_key, outcome };
     });

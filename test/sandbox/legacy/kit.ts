@@ -1,4 +1,4 @@
-/** A receiver that hears the notifications of the old API, and the names that its tests share. */
+/** A receiver of the legacy API's notifications, and shared constants. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,7 +7,7 @@ export const MLA = '700100200';
 export const PAX = 'PAX_A910__SMARTPOS0000000001';
 export const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
 
-/** The virtual time at which every test starts. */
+/** The virtual time at the start of every test. */
 export const START_MS = Date.UTC(2026, 10, 2, 13, 5, 11);
 
 export const BASE = '/point/integration-api';
@@ -26,7 +26,6 @@ export interface Receiver {
   heard: Heard[];
   /** Statuses of the next answers, then 200. */
   statuses: number[];
-  /** Runs inside the handler, before it answers. */
   inside: (notice: Heard) => Promise<void>;
   close(): Promise<void>;
 }
@@ -56,6 +55,6 @@ export async function startReceiver(): Promise<Receiver> {
 
 async function originOf(server: Server): Promise<string> {
   if (!server.listening) await once(server, 'listening');
-  const { port } = server.address() as AddressInfo; // a TCP server that listens has one
+  const { port } = server.address() as AddressInfo; // a listening TCP server has one
   return `http://127.0.0.1:${port}`;
 }

@@ -1,4 +1,4 @@
-/** What every test of the legacy QR families starts from: bodies that are accepted, the paths, and a buyer. */
+/** Shared by the tests of the legacy QR families: valid bodies, the paths, and a buyer. */
 import { actAsBuyer } from '../../../src/sandbox/control.ts';
 import type { BuyerAction, BuyerOptions } from '../../../src/sandbox/records.ts';
 import { type Kit, openKit } from '../kit.ts';
@@ -36,9 +36,9 @@ export function storeOrder(changes: object = {}): Record<string, unknown> {
 }
 
 export interface Shop extends Kit {
-  /** Acts as the buyer who scans the newest code: a till's own, or the one of this id. */
+  /** Acts as the buyer who scans the newest code, or the code of this id. */
   buyer(action: BuyerAction, options?: BuyerOptions, id?: string): void;
-  /** Orders as the control door shows them, oldest first. */
+  /** Orders in the control door's state, oldest first. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever the door shows and asserts on it
   orders(): Promise<any[]>;
 }

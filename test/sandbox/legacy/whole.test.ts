@@ -1,4 +1,4 @@
-/** The legacy API inside the whole sandbox: one terminal for both APIs, the control door, and the payment behind an intent. */
+/** The legacy API in the whole sandbox: one terminal for both APIs, the control door, and the payment of an intent. */
 import { request } from 'undici';
 import { expect, it } from 'vitest';
 import { operateWork } from '../../../src/sandbox/legacy/lifecycle.ts';

@@ -1,9 +1,9 @@
-/** A seeded bug: a few edits of the product's sources, applied in memory when a test process reads them. */
+/** A seeded bug: a few edits of the product's sources, applied in memory when a test process loads them. */
 
 export interface Edit {
   /** Below `src/`. */
   file: string;
-  /** Stands there exactly once. */
+  /** Occurs exactly once. */
   from: string;
   to: string;
 }
@@ -11,16 +11,15 @@ export interface Edit {
 export interface Bug {
   name: string;
   edits: Edit[];
-  /** A file of tests, and the part of its names that must fail; null when the simulation catches it. */
+  /** A test file and part of the names of the tests that must fail; null when the simulation catches the bug. */
   test: { file: string; name: string } | null;
 }
 
-/** How a process learns which bug it has, with `bugOfProcess` at the other end. */
 export function environmentOf(bug: Bug): { PUENTE_SEEDED_BUG: string } {
   return { PUENTE_SEEDED_BUG: JSON.stringify(bug) };
 }
 
-/** @throws SyntaxError in a process without one. */
+/** @throws SyntaxError in a process without a bug. */
 export function bugOfProcess(): Bug {
   return JSON.parse(process.env.PUENTE_SEEDED_BUG ?? '') as Bug; // written by `environmentOf`
 }
@@ -31,7 +30,7 @@ export function readBugs(bugs: Bug[]): readonly Bug[] {
   return bugs;
 }
 
-/** @throws Error when an edit's text does not stand there exactly once: then the bug has to be written anew. */
+/** @throws Error when the text of an edit does not occur exactly once: then the bug must be rewritten. */
 export function patched(source: string, edits: readonly Edit[]): string {
   let text = source;
   for (const { file, from, to } of edits) {

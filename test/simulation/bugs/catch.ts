@@ -1,4 +1,4 @@
-/** Lets the checker look for one seeded bug, in processes of its own. */
+/** Checks one seeded bug in processes of its own. */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,22 +8,21 @@ import { type Outcome, replayInProcess, runInProcesses } from '../workers.ts';
 import { type Bug, environmentOf } from './bug.ts';
 import type { Verdict } from './run-test.ts';
 
-/** A small plan for each bug that the simulation catches: on the sources as they are it breaks nothing. */
+/** A small plan for each bug that the simulation catches; it breaks nothing on the unchanged sources. */
 export const PLANS = join(import.meta.dirname, 'plans');
 
 export interface Caught {
   bug: string;
-  /** What caught it; null when nothing did. */
+  /** The plan, seed or test that caught it; null when none did. */
   by: string | null;
-  /** What was seen in place of what must be; null for one that was caught. */
+  /** The result seen instead of the expected one; null for a caught bug. */
   instead: string | null;
   seeds: number;
 }
 
 /**
- * By its small plan, or by the test that is there for it: quick enough for every change. The plan must break a promise that
- * is written in it: a patch that breaks the product altogether proves nothing of the checker.
- * @throws Error when a process fails by itself.
+ * The plan must break a promise that it names: a bug that breaks the whole product proves nothing about the checker.
+ * @throws Error when a process fails on its own.
  */
 export async function catchByPlan(bug: Bug): Promise<Caught> {
   if (bug.test !== null) return { bug: bug.name, ...(await catchByTest(bug, bug.test)), seeds: 0 };
@@ -32,10 +31,9 @@ export async function catchByPlan(bug: Bug): Promise<Caught> {
 }
 
 /**
- * By seeds that know nothing of it, from the first on.
- * @param most seeds that are tried.
- * @param remember keep the smallest plan that shows it, for `catchByPlan`.
- * @throws Error when a process fails by itself.
+ * @param most number of seeds to try.
+ * @param remember stores the smallest plan that shows the bug, for `catchByPlan`.
+ * @throws Error when a process fails on its own.
  */
 export async function catchBySeeds(bug: Bug, most: number, processes = 1, remember = false): Promise<Caught> {
   if (bug.test !== null) return { bug: bug.name, ...(await catchByTest(bug, bug.test)), seeds: 0 };
@@ -50,7 +48,6 @@ export async function catchBySeeds(bug: Bug, most: number, processes = 1, rememb
   return caught;
 }
 
-/** @returns whether a plan of the bug is kept. */
 export function hasPlan(bug: Bug): boolean {
   return existsSync(planFile(bug));
 }
@@ -65,19 +62,15 @@ export function planFile({ name }: Bug): string {
   );
 }
 
-/** The promises that its plan says it breaks. */
 function brokenBy(bug: Bug): ReadonlySet<string> {
   const { why } = JSON.parse(readFileSync(planFile(bug), 'utf8')) as Small; // written by `shrink`
   return new Set(why.map((sentence) => sentence.slice(0, sentence.indexOf(':'))));
 }
 
-/** What code that can't work at all throws; no seeded bug is of that kind. */
+/** Errors of code that can't work at all; no seeded bug is of that kind. */
 const BROKEN_CODE = /\b(?:Type|Reference|Range|Syntax)Error\b/;
 
-/**
- * Whether what the first run broke shows the bug.
- * @param wanted the promises that it must have broken; null for any.
- */
+/** @param wanted the promises that the first run must have broken; null for any. */
 export function judged(
   what: string,
   [first]: Outcome['found'],
@@ -106,7 +99,7 @@ async function catchByTest(
   });
   let verdict: Verdict | undefined;
   child.once('message', (message) => {
-    verdict = message as Verdict; // all that it sends
+    verdict = message as Verdict; // it sends nothing else
   });
   const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve));
   if (verdict === undefined) throw new Error(`the test of ${bug.name} ended with ${code} and no verdict`);

@@ -1,4 +1,4 @@
-/** Loaded before everything else by a process that is to run the product with a seeded bug: patches sources as they are read. */
+/** Preloaded by a process that runs the product with a seeded bug: patches sources as they are loaded. */
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { bugOfProcess, patched } from './bug.ts';

@@ -1,4 +1,4 @@
-/** Seeded bugs that no simulation can see, because they are about disk, sockets or text: a test of their own must fail. */
+/** Seeded bugs of disk, sockets or text, which a simulation can't see: each must fail a test of its own. */
 import type { Bug } from './bug.ts';
 
 export const otherBugs: Bug[] = [

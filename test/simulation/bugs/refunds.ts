@@ -1,4 +1,4 @@
-/** Seeded bugs of refunds: key, repetition, look. */
+/** Seeded bugs of refunds: key, repetition, read. */
 import type { Bug } from './bug.ts';
 
 export const refundBugs: Bug[] = [

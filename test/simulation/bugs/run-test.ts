@@ -1,8 +1,8 @@
-/** Runs the test of a seeded bug on sources that have it, and sends the result to the parent process. */
+/** Runs the test of a seeded bug on patched sources, and sends the result to the parent process. */
 import { startVitest, type TestCase } from 'vitest/node';
 import { bugOfProcess, patched } from './bug.ts';
 
-/** Null when the test failed on what it asserts, as it must; otherwise what happened instead. */
+/** Null when an assertion of the test failed, as it must; otherwise what happened instead. */
 export type Verdict = { instead: string | null };
 
 const { name, test, edits } = bugOfProcess();
@@ -19,7 +19,7 @@ const vitest = await startVitest(
     include: [test.file],
     pool: 'forks',
     maxWorkers: 1,
-    // Its key knows nothing of the edits: what one bug has changed would be run for the next.
+    // Its key ignores the edits: the patched code of one bug would run for the next.
     fsModuleCache: false,
   },
   {
@@ -42,7 +42,7 @@ const verdict: Verdict = { instead: insteadOfFailing(tests, outside) };
 await vitest.close();
 process.send?.(verdict, () => process.exit(0));
 
-/** A file that can't be loaded has shown nothing, and neither has a test that broke off before it asserted. */
+/** A file that can't be loaded shows nothing; neither does a test that failed before it asserted. */
 function insteadOfFailing(all: readonly TestCase[], errors: readonly unknown[]): string | null {
   const ran = all.map((one) => one.result()).filter(({ state }) => state === 'passed' || state === 'failed');
   const why = ran.flatMap((result) => result.errors ?? []);

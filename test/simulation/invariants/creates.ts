@@ -1,14 +1,13 @@
-/** I1–I4, I12, I16: what was acknowledged exists, once, for its amount, and was written down before it was answered. */
-
+/** I1–I4, I12, I16: an acknowledged sale exists once, for its amount, and was stored before its answer. */
 import type { Order, SaleFacts } from '../history.ts';
 import { type Evidence, HARMLESS, isTaken, PAID, type Rule, wasHeardOf } from './evidence.ts';
 
-/** How long a create may go on for a till that has hung up: its deadline, and what follows it. */
+/** How long a create may continue after its till has hung up: its deadline, and the work after it. */
 const WORKS_ON_MS = 15_000;
-/** A little less than it is set, because a till's call takes its time. */
+/** A little less than the setting, because a till's call takes time. */
 const JOIN_WINDOW_MS = 59_000;
 
-/** I1: every 2xx create resolves to exactly one existing order, which nobody but the till or the customer has ended. */
+/** I1: every 2xx create resolves to exactly one existing order, which only the till or the customer has ended. */
 export const acknowledgedResolve: Rule = (evidence) => {
   const wrong: string[] = [];
   for (const call of evidence.calls) {
@@ -17,7 +16,7 @@ export const acknowledgedResolve: Rule = (evidence) => {
     const sale = evidence.sale.get(call.sale);
     if (sale === undefined) continue;
     const { legacy_id } = call;
-    // An answer without an id means the row that stood behind it when it left.
+    // An answer without an id refers to the row at the time of the answer.
     const order_id = legacy_id === null ? call.row?.order_id : evidence.link.get(legacy_id)?.order_id;
     const orders = [evidence.order.get(order_id ?? '')].filter((order) => order !== undefined);
     if (orders.length === 0)
@@ -29,7 +28,6 @@ export const acknowledgedResolve: Rule = (evidence) => {
   return [...wrong, ...lastReads(evidence)];
 };
 
-/** What was acknowledged can be read at the end. */
 function lastReads({ calls }: Evidence): string[] {
   return calls
     .filter(({ what, status, legacy_id }) => what === 'last read' && legacy_id !== null && status !== 200)
@@ -40,7 +38,7 @@ function isOurCancel({ status, detail }: Order): boolean {
   return status === 'canceled' && detail === 'canceled_by_api';
 }
 
-/** A till asked to cancel it, or put another sale on the same code of its counter. */
+/** A till canceled it, or put another sale on the same code of its counter. */
 function wasWanted({ calls }: Evidence, sale: SaleFacts, order: Order): boolean {
   return calls.some(
     ({ what, merchant_id, unit, sale: number, from }) =>
@@ -48,14 +46,14 @@ function wasWanted({ calls }: Evidence, sale: SaleFacts, order: Order): boolean 
       unit === sale.unit &&
       (order.ended_at === null || from <= order.ended_at) &&
       (what === 'cancel' ||
-        // Asked for once more it is a new sale, when it was acknowledged long before.
+        // A repetition long after the acknowledgement is a new sale.
         (sale.kind === 'static' &&
           (what === 'sell' || what === 'probe') &&
           (number !== sale.number || from > order.created_at))),
   );
 }
 
-/** I2: one order per row, one key and one body per row for ever, and no second order of a sale while the first lives. */
+/** I2: one order, one key and one body per row, and no second order of a sale while the first is live. */
 export const oneOrderPerRow: Rule = (evidence) => {
   const wrong: string[] = [];
   for (const [mark, orders] of Map.groupBy(evidence.orders, (order) => `${order.merchant_id}/${order.reference}`))
@@ -72,7 +70,7 @@ function creates({ upstream }: Evidence) {
   return upstream.filter(({ name }) => name === 'create');
 }
 
-/** A sale may be asked for once more when its order has ended; until then a second one would be paid twice. */
+/** A sale may be repeated when its order has ended; before, a second order could be paid twice. */
 function secondOrders(evidence: Evidence, sale: SaleFacts): string[] {
   const orders = evidence.ordersOf(sale);
   return orders.slice(1).flatMap((order, index) => {
@@ -81,10 +79,10 @@ function secondOrders(evidence: Evidence, sale: SaleFacts): string[] {
     if (isAnotherSale(evidence, sale, before)) return [];
     if (order.created_at < end) return [`sale ${sale.number} has two live orders: ${before.id} and ${order.id}`];
     const asked = evidence.createsOf(sale.number).some(({ to, from }) => Math.max(to ?? 0, from + WORKS_ON_MS) >= end);
-    // A row in doubt is finished long after its call: it was never acknowledged, and it was taken back (§3.8).
+    // A row in doubt is finished long after its call: it was never acknowledged, and was canceled (§3.8).
     const link = evidence.linkOfOrder.get(order.id);
     const isTakenBack = link?.client_answer !== 'maybe' && isOurCancel(order);
-    // Or its merchant has chosen that such orders stay, and learned of it.
+    // Or its merchant chose to keep such orders, and has the report.
     const isAdopted = evidence.audits.some(({ action, subject }) => action === 'settle' && subject === link?.legacy_id);
     return asked || isTakenBack || isAdopted
       ? []
@@ -93,8 +91,8 @@ function secondOrders(evidence: Evidence, sale: SaleFacts): string[] {
 }
 
 /**
- * A dynamic code without a key, asked for again when its join window has ended, is an equal sale of its own (LIM-29): by the
- * product's wall clock, and by the time that has passed unless the product was started since.
+ * A dynamic code without a key after its join window is a new sale (LIM-29), by the product's wall clock, or by elapsed
+ * time unless it was restarted since.
  */
 function isAnotherSale(evidence: Evidence, { kind, key, number }: SaleFacts, before: Order): boolean {
   if (kind !== 'dynamic' || key !== null) return false;
@@ -110,7 +108,7 @@ function isAnotherSale(evidence: Evidence, { kind, key, number }: SaleFacts, bef
   });
 }
 
-/** I3: upstream's orders are known rows; one that no client was answered with has ended, or reported. */
+/** I3: upstream's orders belong to rows; an unacknowledged one has ended, or is reported. */
 export const nothingOrphaned: Rule = (evidence) => {
   const wrong: string[] = [];
   const byReference = new Map(evidence.links.map((link) => [`${link.merchant_id}/${link.reference_sent}`, link]));
@@ -131,12 +129,12 @@ export const nothingOrphaned: Rule = (evidence) => {
   return wrong;
 };
 
-/** A row that was given up, and reported, may leave it at that where nothing was paid, or it was never acknowledged. */
+/** A given-up and reported row needs no order if nothing was paid, or no webhook of it was accepted. */
 function isOverUnheard(evidence: Evidence, order: Order): boolean {
   return !PAID.has(order.status) || !wasHeardOf(evidence, order.id);
 }
 
-/** Still payable, paid, or canceled by nobody's wish but the product's own. */
+/** Still payable, paid, or canceled by the product although the till did not want that. */
 function needsReport(evidence: Evidence, order: Order): boolean {
   if (!HARMLESS.has(order.status)) return order.status !== 'action_required';
   const sale = evidence.sales.find(
@@ -145,11 +143,11 @@ function needsReport(evidence: Evidence, order: Order): boolean {
   return isOurCancel(order) && sale !== undefined && !wasWanted(evidence, sale, order);
 }
 
-/** I4: no row is left in doubt, or live without an open order; one that was given up is reported. */
+/** I4: no row is left in doubt, or live without an open order; a given-up row is reported. */
 export const nothingInDoubt: Rule = (evidence) => {
   const reported = new Set(evidence.audits.map(({ subject }) => subject));
   return evidence.links.flatMap(({ legacy_id, state, order_id, expires_at }) => {
-    // Until it can't be paid any more, a sale made by a clock that was set wrong may be in doubt for months.
+    // A sale made under a wrong clock may be in doubt for months, until it expires.
     if (state === 'SENDING' || state === 'IN_DOUBT')
       return expires_at > evidence.ended_at ? [] : [`${legacy_id} is still ${state}`];
     if (state === 'LOST' && !reported.has(legacy_id)) return [`${legacy_id} is LOST and not reported`];
@@ -174,7 +172,7 @@ export const amountsEqual: Rule = (evidence) => {
     if (facts === undefined || amount === null || status !== 200 || !what.endsWith('read')) continue;
     const right =
       merchant_order_id === null && facts.kind !== 'point'
-        ? // What the counter shows may be another sale of it.
+        ? // The counter may show another sale of the same unit.
           evidence.sales.some((one) => one.unit === facts.unit && Number(amount) === one.amount_minor / 100)
         : facts.kind === 'point'
           ? amount === String(facts.amount_minor)
@@ -194,7 +192,7 @@ function decimal(minor: number): string {
   return `${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
 
-/** I16: no 2xx before its commit: when the answer left, the row said that it may have. */
+/** I16: no 2xx before its commit: at the answer, the row said that an answer may have been sent. */
 export const committedFirst: Rule = ({ calls, carriedCall }) =>
   calls.flatMap((call) => {
     if ((call.what !== 'sell' && call.what !== 'probe') || !isTaken(call) || carriedCall.has(call.number)) return [];
@@ -204,7 +202,7 @@ export const committedFirst: Rule = ({ calls, carriedCall }) =>
     return [`sale ${call.sale} was answered ${call.status} while its row was ${state} with answer ${client_answer}`];
   });
 
-/** P10: nobody reads another's intent; and a paid order is never a lost one. */
+/** P10: no merchant reads another's intent. */
 export const ownersAlone: Rule = ({ calls, sale }) =>
   calls.flatMap(({ what, sale: number, merchant_id, status }) =>
     what === 'read' && status === 200 && sale.get(number)?.merchant_id !== merchant_id

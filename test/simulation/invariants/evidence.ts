@@ -1,4 +1,4 @@
-/** A history with its ways to look things up; what the two APIs' states mean is written out here once more, apart from the product. */
+/** A history with lookups; the states of both APIs are written out again here, independent of the product. */
 import type { CarriedCall, History, Intent, LinkRow, Order, SaleFacts, TillCall } from '../history.ts';
 
 export interface Evidence extends History {
@@ -13,19 +13,19 @@ export interface Evidence extends History {
   /** Orders of a sale, oldest first: no two sales have the same amount. */
   ordersOf(sale: SaleFacts): Order[];
   linksOf(sale: SaleFacts): LinkRow[];
-  /** The product's wall clock at a true moment, epoch ms. */
+  /** The product's wall clock at a true time, both epoch ms. */
   wallAt(at: number): number;
-  /** Create calls of a sale, probes too. */
+  /** Create calls of a sale, including probes. */
   createsOf(sale: number): TillCall[];
 }
 
 /** One rule: every sentence is a violation. */
 export type Rule = (evidence: Evidence) => string[];
 
-/** `docs/field-notes.md` Spec Versioning: what a till sees of an order of type point. */
+/** The state of a Point order for tills (`docs/field-notes.md` Spec Versioning). */
 export function intentStateOf(order: Order, declined: 'error' | 'finished'): string | undefined {
   if (order.status === 'failed') return declined === 'finished' && order.payment_id !== null ? 'FINISHED' : 'ERROR';
-  // Nobody canceled it: its time was over.
+  // It expired; its status is that of a cancel.
   if (order.status === 'canceled' && order.detail === 'canceled') return 'ABANDONED';
   return INTENT_STATE[order.status];
 }
@@ -40,7 +40,7 @@ const INTENT_STATE: Readonly<Record<string, string>> = {
   action_required: 'CONFIRMATION_REQUIRED',
 };
 
-/** The same of a QR order, as a merchant order shows it (`docs/field-notes.md` QR §2). */
+/** The state of a QR order as a merchant order shows it (`docs/field-notes.md` QR §2). */
 export function merchantOrderStateOf({ status, refunds }: Order): string | undefined {
   return status === 'processed' && refunds.length > 0 ? 'partially_reverted' : QR_STATE[status];
 }
@@ -56,7 +56,7 @@ const QR_STATE: Readonly<Record<string, string>> = {
 /** States that legacy announced (`docs/field-notes.md` Point §3.1); ABANDONED is not among them. */
 export const ANNOUNCED: ReadonlySet<string> = new Set(['FINISHED', 'ERROR', 'CANCELED', 'CONFIRMATION_REQUIRED']);
 export const PAID: ReadonlySet<string> = new Set(['processed', 'refunded']);
-/** Orders that cost nobody anything and hold no unit. */
+/** Orders that charge nothing and hold no unit. */
 export const HARMLESS: ReadonlySet<string> = new Set(['canceled', 'expired', 'failed']);
 
 export function evidenceOf(history: History): Evidence {
@@ -93,7 +93,6 @@ export function isTaken({ status }: { status: number | null }): boolean {
   return status !== null && status >= 200 && status < 300;
 }
 
-/** Some webhook about the order was taken by the product. */
 export function wasHeardOf({ webhooks }: Evidence, order_id: string): boolean {
   return webhooks.some((line) => line.order_id === order_id && line.from !== 'forged' && isTaken(line));
 }

@@ -1,22 +1,19 @@
-/** P2 for money: approved payments per sale that a cashier meant are at most one, and no sale that was meant is swallowed (`docs/protocol.md` §3.9). */
+/** P2 for money: at most one approved payment per meant sale, and each meant sale is made (`docs/protocol.md` §3.9). */
 import type { LinkRow, Order, SaleFacts, TillCall } from '../history.ts';
 import { type Evidence, isTaken, PAID, type Rule } from './evidence.ts';
 
-/** A little less than it is set (`create.join_window_ms`), because a till's call takes its time. */
+/** A little less than `create.join_window_ms`, because a till's call takes time. */
 const JOIN_WINDOW_MS = 59_000;
-/** A little less than how long a keyed create whose notice was acknowledged is a retry (`CLIENT_PATIENCE_MS`). */
+/** A little less than a keyed create stays a retry after its notice was acknowledged (`CLIENT_PATIENCE_MS`). */
 const CLIENT_PATIENCE_MS = 14_000;
-/** A little less than an order lives at least, and the replay window after it. */
+/** A little less than the shortest lifetime of an order plus the replay window. */
 const RETRY_WINDOW_MS = (12 + 15) * 60_000 - 60_000;
-/** A call arrives within it. */
+/** The longest way of a call to the product. */
 const ON_ITS_WAY_MS = 40;
-/** What a receiver has acknowledged is written down within it, while the process lives. */
+/** Within this time an acknowledged notice is recorded, unless the process is killed. */
 const RECORDED_MS = 1_000;
 
-/**
- * A till that repeats itself never makes its customer pay twice: of the sales that were meant by a moment, no more were paid
- * by orders that were made by then.
- */
+/** A retrying till never makes its customer pay twice: by any time, at most as many orders are paid as were meant. */
 export const paidOnce: Rule = (evidence) =>
   evidence.sales.flatMap((sale) => {
     const paid = evidence.ordersOf(sale).filter(({ status }) => PAID.has(status));
@@ -29,7 +26,7 @@ export const paidOnce: Rule = (evidence) =>
     });
   });
 
-/** Repetitions that can't be distinguished from another sale, as the tills' pages say (LIM-14, LIM-29): each may be one. */
+/** Repetitions that may be new sales, because they can't be distinguished, as the tills' pages say (LIM-14, LIM-29). */
 function newSalesByRule(evidence: Evidence, sale: SaleFacts, creates: readonly TillCall[]): number {
   return creates.filter((call) => {
     const first = creates.find(({ meant }) => meant === call.meant);
@@ -37,7 +34,7 @@ function newSalesByRule(evidence: Evidence, sale: SaleFacts, creates: readonly T
   }).length;
 }
 
-/** By time, as the product may see it: the true one, or its wall clock, which may have been set meanwhile. */
+/** By time, as the product may measure it: true time, or its wall clock, which may have been set meanwhile. */
 function mayBeAnother(evidence: Evidence, sale: SaleFacts, first: TillCall, again: TillCall): boolean {
   const { wallAt } = evidence;
   const until = Math.max(again.from, again.to ?? again.from);
@@ -51,7 +48,7 @@ function mayBeAnother(evidence: Evidence, sale: SaleFacts, first: TillCall, agai
   return heard === 'till' || (heard === 'notice' && (sale.key === null || passed_ms >= CLIENT_PATIENCE_MS));
 }
 
-/** How a till, or its receiver, may have shown by then that it knows one of the sales. */
+/** How a till or its receiver may have shown by then that the sale is known. */
 function heardBy(evidence: Evidence, sale: SaleFacts, by: number): 'till' | 'notice' | null {
   const links = evidence.linksOf(sale).filter((link) => mayBeAcknowledged(evidence, sale, by) && isMadeBy(link, by));
   if (links.some((link) => hearings(evidence, sale, link).some(({ from }) => from <= by))) return 'till';
@@ -68,7 +65,7 @@ function heardBy(evidence: Evidence, sale: SaleFacts, by: number): 'till' | 'not
   return told || read ? 'notice' : null;
 }
 
-/** While every create was answered an error, only a cancel or a refund shows anything. */
+/** After creates with errors only, just a cancel or a refund shows knowledge. */
 function mayBeAcknowledged({ createsOf }: Evidence, { number }: SaleFacts, by: number): boolean {
   return createsOf(number).some(({ from, left }) => from <= by && (left === null || left < 300));
 }
@@ -78,8 +75,8 @@ function isMadeBy({ born_at }: LinkRow, by: number): boolean {
 }
 
 /**
- * Calls that name the sale and were answered with it; a refund names it with any answer. The number of a merchant order comes with
- * a notice, and shows as much as that.
+ * Calls that name the sale and were answered with it; a refund with any answer. The number of a merchant order comes
+ * from a notice, and shows no more than that.
  */
 function hearings({ calls }: Evidence, sale: SaleFacts, link: LinkRow): TillCall[] {
   return calls.filter(
@@ -99,7 +96,7 @@ function isAbout(subject: string, { legacy_id, merchant_order_id, payment_id }: 
   return subject === legacy_id || subject === String(merchant_order_id) || subject === payment_id;
 }
 
-/** Two equal sales in a row are two, where the first answer was received: the second is not answered with the first. */
+/** The second of two equal sales is not answered with the first, if the answer to the first was received. */
 export const everySaleMade: Rule = (evidence) =>
   evidence.sales.flatMap((sale) =>
     evidence.createsOf(sale.number).flatMap((call) => {
@@ -115,16 +112,16 @@ export const everySaleMade: Rule = (evidence) =>
     }),
   );
 
-/** What a create was answered with: an answer without an id means the row that stood behind it when it left. */
+/** The order in the answer to a create; an answer without an id refers to the row at that time. */
 function orderOf({ link, order }: Evidence, { legacy_id, row }: TillCall): Order | undefined {
   return order.get((legacy_id === null ? row?.order_id : link.get(legacy_id)?.order_id) ?? '');
 }
 
-/** Its till has surely shown that it knows the sale, and the product has written that down. */
+/** The sale is certainly known to the till, and the product has recorded that. */
 function wasHeard(evidence: Evidence, sale: SaleFacts, link: LinkRow, before: number): boolean {
   const creates = evidence.createsOf(sale.number).filter(({ from }) => from < before);
   const answered = creates.filter((call) => isTaken(call) && orderOf(evidence, call)?.id === link.order_id);
-  // An answer that broke off, of whichever copy, takes the acknowledgement back.
+  // A broken answer to any copy of the create revokes the acknowledgement.
   if (answered.length === 0 || creates.some(({ status }) => status === null)) return false;
   const answered_at = Math.max(...answered.map(({ to, from }) => to ?? from));
   const by_till = hearings(evidence, sale, link).some(
@@ -142,7 +139,7 @@ function wasHeard(evidence: Evidence, sale: SaleFacts, link: LinkRow, before: nu
   return wasTaken(evidence, link, answered_at, before);
 }
 
-/** Its receiver has acknowledged a notice of the end, or read what it was about. */
+/** Its receiver has acknowledged a notice of the end, or read the notice's subject. */
 function wasTaken(
   { deliveries, calls, order, starts }: Evidence,
   link: LinkRow,

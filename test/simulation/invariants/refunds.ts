@@ -1,14 +1,14 @@
-/** P2 and I12 for what is asked back (`docs/protocol.md` §3.9): never more often than it was asked, and what was acknowledged is there. */
+/** P2 and I12 for refunds (`docs/protocol.md` §3.9): never more than requested, and every acknowledged one exists. */
 import type { Order, TillCall } from '../history.ts';
 import { type Evidence, isTaken, type Rule } from './evidence.ts';
 
-/** A little less than a refund that no client received waits for its till to repeat itself. */
+/** A little less than the time in which an unanswered refund may be repeated by its till. */
 const REPEATS_WITHIN_MS = 14 * 60_000;
-/** A little more than how long one that was answered may be repeated without a key (`create.join_window_ms`). */
+/** A little more than the time in which an answered one may be repeated without a key (`create.join_window_ms`). */
 const JOIN_WINDOW_MS = 61_000;
 const KEY_MEMORY_MS = 24 * 60 * 60_000 - 60_000;
 
-/** Each refund upstream is one that was asked for, by one row with one key, and all together are no more than was paid. */
+/** Each refund upstream was requested, by one row with one key; their sum is at most the payment. */
 export const refundedOnce: Rule = (evidence) => {
   const wrong: string[] = [];
   for (const order of evidence.orders) {
@@ -49,13 +49,13 @@ function moreThanAsked(evidence: Evidence, { id, payment_id, refunds }: Order): 
   return wrong;
 }
 
-/** By the product's clock it came once more when keys are forgotten, as the vendor forgets them (`docs/protocol.md` §3.1). */
+/** Repeated, by the product's clock, after keys are forgotten, as the vendor does (`docs/protocol.md` §3.1). */
 function isForgotten({ wallAt }: Evidence, ofKey: TillCall[]): boolean {
   const [first] = ofKey;
   return ofKey.some(({ from, to }) => first !== undefined && wallAt(to ?? from) - wallAt(first.from) >= KEY_MEMORY_MS);
 }
 
-/** A till without keys repeats itself, where the same was asked before and no answer of success has left since. */
+/** A request without a key repeats an equal one that has had no successful answer since. */
 function isRepetition({ wallAt }: Evidence, call: TillCall, unkeyed: TillCall[]): boolean {
   const same = unkeyed.filter(
     (one) => one !== call && one.refund?.minor === call.refund?.minor && one.from <= call.from,
@@ -87,7 +87,7 @@ function strangeKeys({ upstream, refunds }: Evidence): string[] {
   ]);
 }
 
-/** An acknowledged refund exists upstream over its amount, and two that were asked for are two. */
+/** An acknowledged refund exists upstream with its amount, and two requested refunds are two. */
 export const refundsEqual: Rule = (evidence) => {
   const wrong: string[] = [];
   const told = evidence.calls.filter(
@@ -117,22 +117,22 @@ function madeBy({ orders, refunds }: Evidence, { refund_id, refund }: TillCall):
   return order?.refunds.find(({ id, number }) => number === refund_id || id === row?.upstream_id)?.amount_minor;
 }
 
-/** A little more than a process is down for, as plans have it. */
+/** A little more than the longest downtime of a process in plans. */
 const LONGEST_DOWN_MS = 8_000;
 
-/** With two keys; or without any, when the first had its answer so long ago that nobody repeats it any more. */
+/** Two with different keys; or two without keys, when the first was answered too long ago for a repetition. */
 function areTwo({ wallAt, starts }: Evidence, before: TillCall, after: TillCall): boolean {
   const [one, other] = [before.refund?.key ?? null, after.refund?.key ?? null];
   if (one !== null && other !== null) return one !== other;
   const heard_at = before.to;
   if (one !== null || other !== null || !isTaken(before) || heard_at === null) return false;
-  // A process that dies while it answers has not written that it did: for the next process it was not answered.
+  // A process killed while it answers has not recorded the answer, so the next process treats the refund as unanswered.
   if (starts.some((start) => start >= heard_at && start < heard_at + LONGEST_DOWN_MS)) return false;
   const passed_ms = Math.min(after.from - heard_at, wallAt(after.from) - wallAt(heard_at));
   return passed_ms >= JOIN_WINDOW_MS;
 }
 
-/** When all is quiet each refund upstream is known, each that was made is there, and none is in doubt without a reason. */
+/** At the end each refund upstream has a row, each made refund is upstream, and none is in doubt without a reason. */
 export const refundsKnown: Rule = (evidence) => {
   const { orders, refunds, order, link } = evidence;
   const made = new Set(orders.flatMap((one) => one.refunds.map(({ id }) => id)));
@@ -151,7 +151,7 @@ export const refundsKnown: Rule = (evidence) => {
   return [...unknown, ...rest];
 };
 
-/** Nobody could look at it. */
+/** No till read the merchant's refunds. */
 function wasUnseen({ calls, sale }: Evidence, merchant_id: string): boolean {
   return !calls.some(
     ({ what, status, sale: number }) =>

@@ -1,4 +1,4 @@
-/** I5–I8: no event is lost, every change is notified, nothing goes back in time, and in the end all say the same. */
+/** I5–I8: no event is lost, every change is notified, no state goes back, and all sides agree in the end. */
 import type { Delivery, LinkRow, Order } from '../history.ts';
 import { merchants } from '../steps.ts';
 import {
@@ -13,7 +13,7 @@ import {
   wasHeardOf,
 } from './evidence.ts';
 
-/** I5: every webhook that was answered 2xx is in the inbox by then, and read or parked in the end. */
+/** I5: every webhook that was answered 2xx was in the inbox by then, and is read or parked in the end. */
 export const eventsKept: Rule = (evidence) => [
   ...evidence.webhooks
     .filter((line) => isTaken(line) && !line.kept)
@@ -23,13 +23,13 @@ export const eventsKept: Rule = (evidence) => [
     .map(({ order_id }) => `the event of ${order_id} still waits`),
 ];
 
-/** Its merchant's token was refused, and its tills call legacy since then: nobody here has a token to read it with. */
+/** Its merchant's token was refused, and its tills call legacy since then: no token to read it with. */
 function isUnreadable({ order, upstream }: Evidence, order_id: string | null): boolean {
   const id = order.get(order_id ?? '')?.merchant_id;
   return upstream.findLast(({ merchant_id, status }) => merchant_id === id && status !== null)?.status === 401;
 }
 
-/** I6: every visible change has reached the receiver, and nothing was notified that never was. */
+/** I6: every visible change has reached the receiver, and no other was notified. */
 export const changesTold: Rule = (evidence) => {
   const wrong: string[] = [];
   const told = evidence.deliveries.filter(isTaken);
@@ -57,13 +57,13 @@ export const changesTold: Rule = (evidence) => {
 interface Due {
   topic: string;
   subject: string;
-  /** As the notice tells it; null for one that tells none. */
+  /** From the notice; null for one without a state. */
   state: string | null;
-  /** Not before this: what IPN tells of a merchant order is that something became of it, not what. */
+  /** Not before this time: an IPN of a merchant order reports a change without its kind. */
   from: number;
 }
 
-/** What the row's last state calls for (`docs/field-notes.md` QR §5: birth, payment, end, and each refund as news of its payment). */
+/** Notices for the row's last state (`docs/field-notes.md` QR §5): creation, payment, end, and each refund. */
 function dueOf(evidence: Evidence, link: LinkRow): Due[] {
   const { family, legacy_id, legacy_state: state } = link;
   if (family === 'point') return ANNOUNCED.has(state) ? [{ topic: 'point', subject: legacy_id, state, from: 0 }] : [];
@@ -73,7 +73,7 @@ function dueOf(evidence: Evidence, link: LinkRow): Due[] {
   const from = isOver ? (order.ended_at ?? 0) : 0;
   const subject = String(link.merchant_order_id);
   const due: Due[] = [{ topic: 'merchant_order', subject, state: null, from }];
-  // The receivers of the first merchant are notified both ways.
+  // The first merchant has notices in both forms.
   if (isOver && link.merchant_id === merchants[0])
     due.push({ topic: 'topic_merchant_order_wh', subject, state: told_state, from });
   const paid = told_state === 'closed' ? String(link.payment_id) : null;
@@ -84,7 +84,7 @@ function dueOf(evidence: Evidence, link: LinkRow): Due[] {
   return due;
 }
 
-/** How a webhook tells the end of a merchant order. */
+/** The end of a merchant order in a webhook. */
 const TOLD_STATE: Readonly<Record<string, string>> = {
   paid: 'closed',
   partially_reverted: 'closed',
@@ -100,7 +100,7 @@ function markOf({ subject, state }: Delivery): string {
   return `point ${subject} ${state}`;
 }
 
-/** A notice tells what the books have at the end, or what a late approval has replaced. */
+/** A notice reports a state of the books at the end, or one that a late approval has replaced. */
 function invented(evidence: Evidence, { topic, subject, state, url }: Delivery): string[] {
   if (!url.startsWith('https://receiver.example/notices/')) return [`a notice went to ${url}`];
   if (topic === 'payment') {
@@ -117,7 +117,7 @@ function invented(evidence: Evidence, { topic, subject, state, url }: Delivery):
   return state === final || replaced || movedOn(order) ? [] : [`${subject} was announced ${state} and is ${final}`];
 }
 
-/** A merchant order that ended as nobody's order did. */
+/** A merchant order announced with an end that its order did not have. */
 function inventedOrder(evidence: Evidence, subject: string, state: string | null): string[] {
   const link = evidence.linkOfMerchantOrder.get(Number(subject));
   const order = evidence.order.get(link?.order_id ?? '');
@@ -130,7 +130,7 @@ function isMinted(evidence: Evidence, payment_id: string): boolean {
   return evidence.links.some((link) => link.payment_id === payment_id);
 }
 
-/** An order that asked for an action and was let go before it moved: nobody could have known. */
+/** An order in `action_required` that was let go before it changed: not knowable. */
 function movedOn({ status }: Order): boolean {
   return HARMLESS.has(status);
 }
@@ -145,7 +145,7 @@ const RANK: Readonly<Record<string, number>> = {
   partially_paid: 2,
 };
 const FINAL = 8;
-/** After a refund there is only more of it. */
+/** After a refund only further refunds follow. */
 const PAID_RANK: Readonly<Record<string, number>> = {
   FINISHED: 9,
   paid: 9,
@@ -158,7 +158,7 @@ function rankOf(state: string): number {
   return PAID_RANK[state] ?? RANK[state] ?? FINAL;
 }
 
-/** I7: what a till has read, or was notified of, is never followed by something older. */
+/** I7: a state that a till has read or was notified of is never followed by an older one. */
 export const neverBack: Rule = (evidence) => {
   const wrong: string[] = [];
   const seen = evidence.calls.flatMap(({ what, legacy_id: id, merchant_order_id, state, from, to, status }) => {
@@ -187,7 +187,7 @@ export const neverBack: Rule = (evidence) => {
   return wrong;
 };
 
-/** I8: rows and last reads say what the upstream's books say. */
+/** I8: rows and last reads agree with the upstream's books. */
 export const statesEqual: Rule = (evidence) => {
   const wrong: string[] = [];
   for (const link of evidence.links) {
@@ -198,7 +198,7 @@ export const statesEqual: Rule = (evidence) => {
     if (link.legacy_state !== expected && !wasLetGo(link, order))
       wrong.push(`${link.legacy_id} is ${link.legacy_state}, its order ${order.status}`);
     const read = evidence.calls.find(({ what, legacy_id }) => what === 'last read' && legacy_id === link.legacy_id);
-    // The very last sale of its counter may have replaced it since.
+    // The last sale of its counter may have replaced it since.
     const isReplaced = order.ended_at !== null && order.ended_at >= (read?.from ?? 0);
     if (read?.status === 200 && read.state !== null && read.state !== link.legacy_state && !isReplaced)
       wrong.push(`the last read of ${link.legacy_id} says ${read.state}, its row ${link.legacy_state}`);
@@ -206,12 +206,12 @@ export const statesEqual: Rule = (evidence) => {
   return wrong;
 };
 
-/** Legacy promised that CONFIRMATION_REQUIRED never changes, and a sale that was given up has ended; only an approval is stronger. */
+/** CONFIRMATION_REQUIRED never changes on legacy, and a given-up sale has ended; only an approval takes precedence. */
 function wasLetGo({ legacy_state, state }: LinkRow, { status }: Order): boolean {
   return state === 'LOST' ? !PAID.has(status) : HARMLESS.has(status) && legacy_state === 'CONFIRMATION_REQUIRED';
 }
 
-/** The order of a row that never learned it, where a webhook named it. */
+/** The order of a row that does not have its id, where a webhook named it. */
 function unlearned(evidence: Evidence, link: LinkRow): Order | undefined {
   const order = evidence.orders.find(
     ({ merchant_id, reference }) => merchant_id === link.merchant_id && reference === link.reference_sent,

@@ -1,22 +1,22 @@
-/** I9–I11, I13–I15: lanes, units, secrets, memory, and how often and how the upstream is called. */
+/** I9–I11, I13–I15: lanes, units, secrets, memory, and the number and kind of upstream calls. */
 import { createHash } from 'node:crypto';
 import type { LinkRow, Order, TillCall, UpstreamCall } from '../history.ts';
 import { type Evidence, isTaken, type Rule, wasHeardOf } from './evidence.ts';
 
-/** Replays by the completer in ten seconds, beside what tills ask for: at 1, 2 and 4 s, three tries each. */
+/** Replays of the completer in ten seconds, beside those of tills: at 1, 2 and 4 s, three tries each. */
 const COMPLETER_TRIES = 12;
 const TRIES_PER_CALL = 3;
 const WINDOW_MS = 10_000;
-/** The window in which the same bytes may be sent again, as it is set (`docs/protocol.md` §3.5). */
+/** The configured window in which the same bytes may be sent again (`docs/protocol.md` §3.5). */
 const REPLAY_WINDOW_MS = 900_000;
 
-/** I9 and I10, as far as they show here: notices go to receivers alone, and no line or answer shows a secret. */
+/** I9 and I10, as far as visible here: notices go to receivers only, and no log line or answer shows a secret. */
 export const nothingLeaks: Rule = ({ leaks, failures }) => [
   ...leaks,
   ...failures.map((text) => `nobody expected: ${text}`),
 ];
 
-/** I11: every call went where its sale was born, and every new sale where the stage said, or where its unit had work. */
+/** I11: calls go to the lane of their sale's create, new sales to the lane of the stage, or of their unit's work. */
 export const lanesKept: Rule = (evidence) => {
   const wrong: string[] = [];
   for (const call of evidence.calls) {
@@ -34,7 +34,7 @@ export const lanesKept: Rule = (evidence) => {
   return wrong;
 };
 
-/** Of a stranger it is nobody's id, and legacy may say so. */
+/** An id of another merchant is unknown, and legacy may answer so. */
 function isOwn({ sale }: Evidence, call: TillCall): boolean {
   return sale.get(call.sale)?.merchant_id === call.merchant_id;
 }
@@ -56,7 +56,7 @@ function bornRight(evidence: Evidence, call: TillCall, carried: boolean): string
       thing.created_at <= (to ?? from) &&
       (thing.ended_at ?? Number.POSITIVE_INFINITY) >= from - DOUBT_MS,
   );
-  // What was made before, and nobody knows for sure; and a QR sale on legacy, which the books of intents don't have.
+  // Earlier creates with an unknown outcome; and QR sales on legacy, which the books of intents do not contain.
   const doubtful = evidence.calls.some(
     (other) =>
       other.unit === unit &&
@@ -69,10 +69,10 @@ function bornRight(evidence: Evidence, call: TillCall, carried: boolean): string
     ? []
     : [`sale ${sale} was made on ${wanted}, and the stage was ${inForce.map(({ stage }) => stage).join(', ')}`];
 }
-/** What has just ended on a unit may still be thought to hold it. */
+/** A sale that has just ended may still hold its unit, as far as Puente knows. */
 const DOUBT_MS = 60_000;
 
-/** I13: never two live orders on one unit, and no unit that takes no new sale at the end, or that is free and called busy. */
+/** I13: never two live orders on one unit; every unit takes a new sale at the end, and no free one is called busy. */
 export const unitsFree: Rule = (evidence) => {
   const wrong: string[] = [];
   const holding = evidence.orders.filter(({ mode }) => mode !== 'dynamic');
@@ -92,15 +92,15 @@ export const unitsFree: Rule = (evidence) => {
   return wrong;
 };
 
-/** No order lives longer, for any request of its till. */
+/** The longest lifetime of an order, for any request of its till. */
 const LONGEST_LIFE_MS = 3_600 * 3_600_000;
-/** What was never learnt, and ended unseen by the product's clock, holds its unit so long. */
+/** An order without a known id that expired by the product's clock holds its unit this long. */
 const HOLD_MS = 20 * 60_000;
 
 /**
- * Nobody ever learnt the order's id, and the clock was set forward by more than any order lives: to the product it is
- * over, as if the machine had been off for so long, and it still held the unit for longer than most orders live. This one
- * was asked to live for months, because that clock was slow when the till named the moment of its end.
+ * Puente never got the order's id, and the clock was set forward by more than any lifetime: to the product the order
+ * expired, as after a long shutdown, and held its unit longer than most orders live. Its lifetime was months, because
+ * the clock was slow when the till computed its end.
  */
 function isOutlived(evidence: Evidence, order: Order, then: number): boolean {
   const link = evidence.links.find(
@@ -113,7 +113,7 @@ function isOutlived(evidence: Evidence, order: Order, then: number): boolean {
   );
 }
 
-/** What is there is rightly still in doubt, or outlives its row, so that the upstream itself refuses another. */
+/** A link is rightly in doubt, or an order outlives its row, so that upstream itself refuses another. */
 function holdsInDoubt(evidence: Evidence, { unit, merchant_id, from }: TillCall): boolean {
   const doubtful = evidence.links.some(
     ({ slot, state, merchant_id: owner }) =>
@@ -123,7 +123,7 @@ function holdsInDoubt(evidence: Evidence, { unit, merchant_id, from }: TillCall)
   return doubtful || here.some((order) => order.ended_at === null && isOutlived(evidence, order, from));
 }
 
-/** Nothing was open on the unit, nothing was rightly in doubt there, and the way to the upstream was well. */
+/** No order was open on the unit, none rightly in doubt, and no fault was active upstream. */
 function isClear(evidence: Evidence, call: TillCall): boolean {
   const { from, unit, merchant_id } = call;
   const to = call.to ?? from;
@@ -152,19 +152,18 @@ function isClear(evidence: Evidence, call: TillCall): boolean {
 }
 
 /**
- * A dynamic code holds no unit, and is in the way of its own retry alone: that one joins it (`docs/protocol.md` §3.9), and is
- * answered so when its outcome was still unknown at the moment of the answer.
+ * A dynamic code blocks only its retry, which joins it (`docs/protocol.md` §3.9) and is answered 409 while in doubt.
  */
 function isOwnCode({ sale }: Evidence, link: LinkRow, { sale: number, unit, row }: TillCall): boolean {
-  const same = sale.get(number)?.amount_minor === link.amount_minor; // no two sales have the same
+  const same = sale.get(number)?.amount_minor === link.amount_minor; // amounts are unique
   const unknown = row?.state === 'SENDING' || row?.state === 'IN_DOUBT';
   return link.slot === null && `qr:${link.unit}` === unit && same && unknown;
 }
 
 /**
- * While the outcome of a create is in doubt its unit is busy for everybody (`docs/protocol.md` §3.6), and until an event, a
- * replay or the order's end there is no read that could tell: its order has no id yet. In doubt it is as long as its row
- * says so, and with a reason alone: a try is under way or without a clear answer, or its process has died since.
+ * While a create is in doubt, its unit is busy (`docs/protocol.md` §3.6); without an order id, only an event, a replay
+ * or the order's end resolves it. The doubt must match the row, and have a reason: a try in flight or without a clear
+ * answer, or a kill.
  */
 function isInDoubt({ upstream, starts }: Evidence, link: LinkRow, from: number, to: number): boolean {
   if (link.born_at > to || (link.known_at ?? Number.POSITIVE_INFINITY) < from) return false;
@@ -179,19 +178,19 @@ function isInDoubt({ upstream, starts }: Evidence, link: LinkRow, from: number, 
     )
   );
 }
-/** From a row that is written to the first byte of its order. */
+/** From a written row to the first byte of its create. */
 const FIRST_TRY_WITHIN_MS = 1_000;
 
-/** Of a call that was proxied. */
+/** Of a proxied call. */
 function isKnown({ status }: TillCall): boolean {
   return status !== null && status < 500;
 }
 
-/** I14: nothing is left in memory when nothing is under way. */
+/** I14: the memory is empty when no work is in flight. */
 export const nothingLeft: Rule = ({ left }) =>
   Object.entries(left).flatMap(([name, count]) => (count === 0 ? [] : [`${count} ${name} are left at the end`]));
 
-/** I15: three tries per call, no hot loop, no try after a clear refusal, none after the window, and no blind cancel. */
+/** I15: three tries per call, no hot loop, no try after a clear refusal or after the window, and no blind cancel. */
 export const callsBounded: Rule = (evidence) => {
   const wrong: string[] = [];
   const creates = evidence.upstream.filter(({ name }) => name === 'create');
@@ -206,13 +205,13 @@ export const callsBounded: Rule = (evidence) => {
     const [first] = calls;
     const last = calls.at(-1);
     if (first === undefined || last === undefined) continue;
-    // By the true clock: one that is set back doesn't open the window again (§3.5).
+    // By the true clock: setting the clock back does not reopen the window (§3.5).
     if (last.at - first.at > REPLAY_WINDOW_MS + WINDOW_MS)
       wrong.push(`${key} was sent again after ${last.at - first.at} ms`);
-    // A process that finds a row of an earlier one can't know that it was never sent: then no refusal is definite (§3.5).
+    // A process can't know whether an earlier one sent the row, so it treats no refusal as definite (§3.5).
     const [asked] = tills;
     const isFirst = asked !== undefined && asked.from <= first.at && (asked.to ?? first.at) >= first.at;
-    // One that died before it could note the refusal is followed by one that doesn't know of it.
+    // A process killed before it recorded the refusal is followed by one without that knowledge.
     const isAgain = calls.some((call) => call !== first && call.life === first.life);
     if (isFirst && isAgain && isDefinite(first)) wrong.push(`${key} was sent again after ${first.status}`);
     wrong.push(...readAfterReplay(evidence, key, calls));
@@ -228,7 +227,7 @@ function tillsOf(evidence: Evidence, key: string): TillCall[] {
   return sale === undefined ? [] : evidence.createsOf(sale.number);
 }
 
-/** The upstream's own word on a first try: nothing exists, and nothing will. */
+/** The upstream's own refusal of a first try: no order exists, and none will. */
 function isDefinite({ status, fault }: UpstreamCall): boolean {
   const honest = fault === null || fault === 'unauthorized' || fault === 'missing';
   return (
@@ -236,7 +235,7 @@ function isDefinite({ status, fault }: UpstreamCall): boolean {
   );
 }
 
-/** After a replay that succeeds the order is read, because the answer may be an old one. */
+/** After a successful replay the order is read, because the answer may be an old one. */
 function readAfterReplay({ upstream, order, linkOfKey }: Evidence, key: string, calls: UpstreamCall[]): string[] {
   const at = calls.findIndex(({ status }) => status === 200 || status === 201);
   const success = calls[at];
@@ -253,7 +252,7 @@ function readAfterReplay({ upstream, order, linkOfKey }: Evidence, key: string, 
   return read || died ? [] : [`${order_id} was replayed and not read`];
 }
 
-/** Between two cancels or refunds of one order stands a read, unless the first had a clear answer. */
+/** Between two cancels or refunds of one order there is a read, unless the first had a clear answer. */
 function blindCancels({ upstream }: Evidence): string[] {
   const about = upstream.filter(({ name }) => name === 'cancel' || name === 'refund' || name === 'get');
   const wrong: string[] = [];
@@ -269,7 +268,6 @@ function blindCancels({ upstream }: Evidence): string[] {
   return wrong;
 }
 
-/** P16: the audit chain is whole. */
 export const auditsHold: Rule = ({ audits }) => {
   let previous = '0'.repeat(64);
   for (const [index, { sequence, at, who, action, subject, reason, detail, hash }] of audits.entries()) {
@@ -280,7 +278,6 @@ export const auditsHold: Rule = ({ audits }) => {
   return [];
 };
 
-/** JSON with sorted keys, as the chain is hashed. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value);

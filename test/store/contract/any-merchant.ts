@@ -1,4 +1,4 @@
-/** What a person asks for without saying whose it is: a reference, a refund; and notices as they stand. */
+/** Lookups without a merchant: by a reference or a refund; and notices by their state. */
 import { expect, it } from 'vitest';
 import {
   finished,

@@ -1,4 +1,4 @@
-/** The audit chain: it can't fork under a race, and a changed, missing or swapped line shows. */
+/** The audit chain: it can't fork under a race, and a changed, missing or swapped line is detected. */
 import { expect, it } from 'vitest';
 import { verifyAudit } from '../../ops/audit-chain.ts';
 import { auditOf, type Harness, MERCHANT, newMerchant, opened } from './harness.ts';

@@ -1,4 +1,4 @@
-/** The inbox of differences: grouped by signature, judged by people, and new again when it has to be. */
+/** The inbox of differences: grouped by signature, judged by operators, and reopened when necessary. */
 import { expect, it } from 'vitest';
 import { newDifference, newExchange } from './evidence-kit.ts';
 import { auditOf, DAY_MS, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT } from './harness.ts';

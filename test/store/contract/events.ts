@@ -1,10 +1,10 @@
-/** The inbox: nothing acknowledged is lost, identical unread hints are merged, and what matches nothing yet is parked. */
+/** The inbox: no acknowledged event is lost, identical unread hints are merged, and unmatched events are parked. */
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import { PARKED_EVENTS_LIMIT } from '../../../src/proxy/store.ts';
 import { type Harness, MINUTE_MS, NOON, newEvent, opened, orderId } from './harness.ts';
 
-/** Later than anything the store's own clock says. */
+/** Later than the store's own clock. */
 const WHENEVER = Number.MAX_SAFE_INTEGER;
 
 /** Twenty thousand units, one by one on a server that shares a machine. */
@@ -110,11 +110,11 @@ function itParks(harness: Harness): void {
     timeout: LONG_MS,
   }, async () => {
     const before = PARKED_EVENTS_LIMIT - 1;
-    // Dated today: on a slow machine the store looks meanwhile at what has waited too long.
+    // Dated today, because on a slow machine the store may purge old parked events meanwhile.
     const received_at = Date.now();
     await park(store, { received_at, reference: 'verified and oldest' });
     const forged = Array.from({ length: before }, (_, index) => `forged ${index}`);
-    // By itself, because many that come together have no order among them.
+    // Received alone, because concurrent events have no defined order.
     await store.events.receiveEvent(newEvent({ received_at, reference: 'forged 0', verified: false }));
     for (let from = 1; from < before; from += 1_000) {
       await Promise.all(
@@ -139,7 +139,7 @@ function itParks(harness: Harness): void {
   });
 }
 
-/** A link of its own learns the order id, as a settled create does. */
+/** Gives a link of its own the order id, as a settled create does. */
 async function learn(store: Store, order_id: string, reference_sent: string): Promise<void> {
   const link = await opened(store, { unit: `PAX_A910__${order_id}`, reference_sent });
   await store.links.saveLink(link, { order_id, state: 'LIVE' });

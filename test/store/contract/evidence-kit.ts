@@ -1,9 +1,8 @@
-/** Invented exchanges, and what was found in them. */
+/** Invented exchanges with their findings. */
 import { randomUUID } from 'node:crypto';
 import type { DifferenceSeen, LossSeen, RecordedExchange } from '../../../src/proxy/records/evidence.ts';
 import { MERCHANT, NOON, TERMINAL } from './harness.ts';
 
-/** A legacy create in shadow that went well. */
 export function newExchange(change: Partial<RecordedExchange> = {}): RecordedExchange {
   return {
     id: randomUUID(),

@@ -1,4 +1,4 @@
-/** Exchanges: each is kept once with all that was found in it, whole, and is deleted when it is old. */
+/** Exchanges: each is stored once with all its findings, and deleted when it is old. */
 import { expect, it } from 'vitest';
 import { accepted, messages, newDifference, newExchange, newLoss } from './evidence-kit.ts';
 import { DAY_MS, type Harness, MERCHANT, NOON } from './harness.ts';

@@ -380,7 +380,7 @@ function itKeepsReadiness(harness: Harness): void {
     expect(await store.upkeep.holdings(MERCHANT)).toMatchObject({ sums: 1 });
     await store.upkeep.eraseMerchant(MERCHANT, () => auditOf('erase'));
     expect(await store.evidence.judgedOn(DAY)).toEqual([OTHER_MERCHANT]);
-    // Whoever judged it until then comes too late.
+    // A verdict computed before the erasure is dropped.
     await store.evidence.keepReadiness(
       [MERCHANT, OTHER_MERCHANT].map((merchant_id) => ({ merchant_id, day: DAY, verdict: 'blocked' })),
     );

@@ -1,4 +1,4 @@
-/** What an engine hands in to be judged, and the invented rows that the suite works with. */
+/** The interface of an engine under test, and the invented rows of the suite. */
 import { randomUUID } from 'node:crypto';
 import type { Store } from '../../../src/ops/ports.ts';
 import type { AuditEntry } from '../../../src/proxy/audit.ts';
@@ -14,13 +14,11 @@ export interface Harness {
   store: Store;
   /** Closes the store and opens the same data again, as a restart does. */
   reopen(): Promise<Store>;
-  /** Takes every row away, as a new store has none; one that was closed is opened again. */
+  /** Removes every row, as in a new store; reopens a closed store. */
   empty(): Promise<void>;
-  /** Whether it says with a merchant and its token that a unit is free; otherwise nobody looks. */
+  /** Whether the engine reads, together with merchant and token, that a unit is free. */
   tells_free: boolean;
-  /** Runs statements beside the store, as another program may. */
   sql(text: string): Promise<void>;
-  /** Closes the store and removes its data. */
   dispose(): Promise<void>;
 }
 
@@ -79,15 +77,13 @@ export function newLink(change: Partial<Link> = {}): Link {
   };
 }
 
-/** A decision that opens what meets nothing on its slot. */
 export const busyUnlessFree = ({ holder }: Met): Opening =>
   holder === null ? { kind: 'open' } : { kind: 'busy', link: holder };
 
-/** A decision that repeats an equal sale where there is one. */
 export const joinUnlessNew = ({ unheard }: Met): Opening =>
   unheard === null ? { kind: 'open' } : { kind: 'join', link: unheard };
 
-/** A sale that is about to be carried to legacy, on the unit of `newLink`. */
+/** A sale about to be proxied to legacy, on the unit of `newLink`. */
 export function newSale(change: Partial<LegacySale> = {}): LegacySale {
   const unit = change.unit ?? TERMINAL;
   return {
@@ -108,16 +104,13 @@ export function newSale(change: Partial<LegacySale> = {}): LegacySale {
   };
 }
 
-/** Opens a link and insists that it was opened. */
 export async function opened(store: Store, change: Partial<Link> = {}): Promise<Link> {
   const { opening, link } = await store.links.openLink(newLink(change), () => ({ kind: 'open' }));
   if (opening.kind !== 'open') throw new Error(`The link was not opened: ${opening.kind}`);
   return link;
 }
 
-/**
- * Gives a link the reference of another one, as builds that looked before they wrote could.
- */
+/** Gives a link the reference of another one, as builds could that checked before they wrote. */
 export function withReference({ legacy_id }: Link, reference: string): string {
   const columns = LINK.split(/,\s*/);
   const copied = columns.map(
@@ -130,7 +123,6 @@ export function withReference({ legacy_id }: Link, reference: string): string {
     DROP TABLE given`;
 }
 
-/** A link of its own unit that is over already. */
 export async function finished(store: Store, change: Partial<Link> = {}, at = NOON): Promise<Link> {
   const link = await opened(store, { unit: `PAX_A910__${randomUUID().slice(0, 8)}`, ...change });
   return store.links.saveLink(link, {
@@ -152,14 +144,12 @@ export function newNotice(link: Link, body: string, change: Partial<NewNotice> =
   return { legacy_id, merchant_id, ...facts, body, created_at: NOON, next_attempt_at: NOON, ...change };
 }
 
-/** The oldest due notice. */
 export async function firstDue(store: Store, at = NOON): Promise<Notice> {
   const [notice] = await store.notices.dueNotices(at, 1);
   if (notice === undefined) throw new Error('no notice is due');
   return notice;
 }
 
-/** A link with one notice, which is due at noon. */
 export async function noticed(store: Store, body: string): Promise<{ link: Link; notice: Notice }> {
   const link = await opened(store);
   await store.links.saveLink(link, {}, { notices: [newNotice(link, body)] });
@@ -224,7 +214,6 @@ export function newMerchant(change: Partial<Merchant> = {}): Omit<Merchant, 'rev
   };
 }
 
-/** One that took place at noon. */
 export function attempt(outcome: Attempt['outcome'], status: number | null): Attempt {
   return { at: NOON, duration_ms: 3, outcome, status, detail: 'as it went', url: 'https://pos.example/ipn?id=…' };
 }

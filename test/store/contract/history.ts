@@ -1,4 +1,4 @@
-/** History: how a link came to its state, what is live, what has changed since, and what was heard of an order. */
+/** History: how a link reached its state, live links, later changes, and the events of an order. */
 import { expect, it } from 'vitest';
 import {
   finished,

@@ -1,4 +1,4 @@
-/** A unit never has live work in both lanes, whoever asks first and however many ask at once. */
+/** A unit never has live work on both lanes, in any order and number of concurrent opens. */
 import { expect, it } from 'vitest';
 import {
   busyUnlessFree,
@@ -74,7 +74,7 @@ export function laneTests(harness: Harness): void {
 
   it('keeps a sale of any point of sale and links of QR from each other, whichever comes first', async () => {
     const any = newSale({ family: 'qr', unit: '1001', slot: 'qr:*' });
-    await opened(store); // a terminal is in nobody's way
+    await opened(store); // a terminal blocks no till
     const link = await opened(store, { family: 'qr', unit: 'SUC001POS001' });
     expect(await store.legacy_sales.openLegacySale(any)).toEqual(link);
     await store.links.saveLink(link, { state: 'DONE', legacy_state: 'paid' });
@@ -113,7 +113,7 @@ function itRaces(harness: Harness): void {
     const seen = { both: 0, links: 0, sales: 0 };
     const check = async (unit: string) => {
       const slot = `point:${unit}`;
-      // The writer may commit between two reads, so a link counts as live beside a sale only when it is before and after.
+      // The writer may commit between reads: a link counts as live beside a sale only when it is before and after.
       const [before, sale, after] = await Promise.all([
         store.links.liveLink(MERCHANT, slot),
         store.legacy_sales.heldByLegacy(MERCHANT, slot, NOON),

@@ -1,4 +1,4 @@
-/** Sales created on legacy: what is remembered of one, how long it holds its unit, and how it is found. */
+/** Sales created on legacy: their stored fields, how long they hold a unit, and their lookups. */
 import { expect, it } from 'vitest';
 import { type Harness, MERCHANT, MINUTE_MS, NOON, newSale, OTHER_MERCHANT, TERMINAL } from './harness.ts';
 
@@ -47,7 +47,7 @@ export function legacySaleTests(harness: Harness): void {
     expect(open?.updated_at).toBeGreaterThan(NOON);
     await store.legacy_sales.saveLegacySale(sale.id, { ends_at: NOON + MINUTE_MS });
     expect(await store.legacy_sales.legacySale('intent-1')).toMatchObject({ state: 'OPEN', ends_at: NOON + MINUTE_MS });
-    expect((await store.legacy_sales.legacySale('intent-1'))?.updated_at).toBe(open?.updated_at); // its state is as it was
+    expect((await store.legacy_sales.legacySale('intent-1'))?.updated_at).toBe(open?.updated_at); // its state is unchanged
     await store.legacy_sales.saveLegacySale(sale.id, { state: 'OPEN', at: NOON + 7, unit: 'PAX_A910__2', slot: null });
     expect(await store.legacy_sales.legacySale('intent-1')).toMatchObject({
       updated_at: NOON + 7,
@@ -161,7 +161,7 @@ export function legacySaleTests(harness: Harness): void {
   it('leaves an earlier one without an answer while its request may still be on its way', async () => {
     const [late, old, open] = ['late', 'old', 'open'].map((legacy_id) => newSale({ legacy_id }));
     for (const sale of [late, old, open]) if (sale !== undefined) await store.legacy_sales.openLegacySale(sale);
-    await store.legacy_sales.saveLegacySale(late?.id ?? '', { state: 'IN_DOUBT' }); // its row is of this moment now
+    await store.legacy_sales.saveLegacySale(late?.id ?? '', { state: 'IN_DOUBT' }); // its row is dated now
     await store.legacy_sales.saveLegacySale(open?.id ?? '', { state: 'OPEN' });
     expect((await store.legacy_sales.legacySale('late'))?.state).toBe('IN_DOUBT');
     expect((await store.legacy_sales.legacySale('old'))?.state).toBe('ENDED');

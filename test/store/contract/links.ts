@@ -1,4 +1,4 @@
-/** Changes of links, and every way to find one. */
+/** Changes of links, and every lookup of them. */
 import { LosslessNumber } from 'lossless-json';
 import { expect, it } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-/** Merchants with their settings, and the tokens the upstream has accepted. */
+/** Merchants with their settings, and the tokens that upstream has accepted. */
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { type AcceptedToken, merchantSettings } from '../../../src/proxy/routing/merchant.ts';

@@ -1,4 +1,4 @@
-/** Moves: safety stops, proposals that wait for a second person, bulk moves, and the audit as it is searched. */
+/** Moves: safety stops, proposals that wait for an approver, bulk moves, and searches of the audit chain. */
 import { expect, it } from 'vitest';
 import type { BulkMove, Proposal } from '../../../src/proxy/records/routing.ts';
 import { type Merchant, merchantSettings } from '../../../src/proxy/routing/merchant.ts';

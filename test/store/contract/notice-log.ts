@@ -1,4 +1,4 @@
-/** The delivery log finds notices with all their attempts, and a replay goes beside the others of its link. */
+/** The delivery log finds notices with all their attempts, and a replay is added beside the others of its link. */
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import type { Notice } from '../../../src/proxy/records/notices.ts';
@@ -19,7 +19,6 @@ import {
 const LATER = NOON + 60 * MINUTE_MS;
 const REPLAY = auditOf('replay notices', { notices: 1 });
 
-/** Records one attempt on the due notice with this body. */
 async function end(store: Store, body: string, state: Notice['state'], next_attempt_at = LATER): Promise<Notice> {
   const notice = (await store.notices.dueNotices(LATER, 100)).find((one) => one.body === body);
   if (notice === undefined) throw new Error(`the notice ${body} is not due`);
@@ -28,7 +27,6 @@ async function end(store: Store, body: string, state: Notice['state'], next_atte
   return notice;
 }
 
-/** About something that no other notice is about. */
 function ofItsOwn(link: Link, body: string) {
   return newNotice(link, body, { topic: 'payment', form: 'ipn', subject: body });
 }

@@ -1,4 +1,4 @@
-/** Each notice goes by itself, a newer one takes the place of an older one of its topic and id, and every attempt is kept. */
+/** Notices are independent, a newer one supersedes an older one of its topic and id, and every attempt is stored. */
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import type { Attempt, Notice } from '../../../src/proxy/records/notices.ts';

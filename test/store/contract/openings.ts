@@ -1,4 +1,4 @@
-/** Step 1 of the create protocol: who gets the unit, and what the decision is shown. */
+/** Step 1 of the create protocol: which create gets the unit, and the facts for the decision. */
 import { expect, it } from 'vitest';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import type { Met, Opening } from '../../../src/proxy/store.ts';
@@ -67,7 +67,7 @@ export function openingTests(harness: Harness): void {
       const merchant = newMerchant({ id: late.merchant_id });
       const before = await store.merchants.saveMerchant(merchant, 0, auditOf('first'));
       const moving = store.merchants.saveMerchant(merchant, before.revision, auditOf('moved'));
-      // Asked for before the move is committed, and committed behind it.
+      // Requested before the commit of the move, and committed after it.
       expect(await store.links.openLink(late, () => open, before.revision)).toMatchObject({
         opening: { kind: 'moved' },
       });

@@ -1,4 +1,4 @@
-/** Pages of exchanges: every filter alone and with others, and every page where the last one ended. */
+/** Pages of exchanges: every filter alone and combined, each page starting where the last one ended. */
 import { expect, it } from 'vitest';
 import type { ExchangeFilter, RecordedExchange } from '../../../src/proxy/records/evidence.ts';
 import { messages, newExchange } from './evidence-kit.ts';
@@ -6,7 +6,7 @@ import { type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT } from './harne
 
 const STEP_MS = 7 * MINUTE_MS;
 
-/** 120 calls over 14 hours, of two merchants and nobody; some were told late. */
+/** 120 calls over 14 hours, of two merchants and of none; some were recorded late. */
 function calls(): RecordedExchange[] {
   return Array.from({ length: 120 }, (_, index) =>
     newExchange({

@@ -1,11 +1,11 @@
-/** What QR sales are found by: merchant orders, the till's own references, their payments, and their time. */
+/** Lookups of QR sales: by merchant order, the till's own reference, payment, and time. */
 import { LosslessNumber } from 'lossless-json';
 import { expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import { finished, type Harness, MERCHANT, MINUTE_MS, NOON, OTHER_MERCHANT, opened } from './harness.ts';
 
-/** Above every real number, and still exact in a double (`proxy/sales/minted.ts`). */
+/** Above every real number, and still exact in a double (`proxy/ids.ts`). */
 const MINTED = 8_030_388_800_000_001;
 const sale = { family: 'qr', legacy_state: 'payment_required' } as const;
 

@@ -1,10 +1,9 @@
-/** Refunds: a row before the call, one under way for each payment, and no change on an old revision. */
+/** Refunds: a row before the call, one in flight per payment, and no change on an old revision. */
 import { expect, it } from 'vitest';
 import type { Refund } from '../../../src/proxy/records/refunds.ts';
 import { finished, type Harness, NOON, newRefund } from './harness.ts';
 
 const underWay: readonly Refund['state'][] = ['SENDING', 'IN_DOUBT'];
-/** What a story decides: whatever is under way is waited for, everything else is a new refund. */
 function newUnlessUnderWay(earlier: Refund[]): Refund | 'open' {
   return earlier.find((one) => underWay.includes(one.state)) ?? 'open';
 }
@@ -124,7 +123,6 @@ function itKeepsRevisions(harness: Harness): void {
   });
 }
 
-/** A refund that was made. */
 async function done(harness: Harness, refund: Refund): Promise<Refund> {
   const { store } = harness;
   await store.refunds.openRefund(refund, () => 'open');

@@ -1,4 +1,4 @@
-/** What waits by a clock that ran ahead is pulled forward, and nothing else is (`test/faults/README.md` F47). */
+/** Work scheduled by a clock that ran ahead is rescheduled earlier, other work is not (`test/faults/README.md` F47). */
 import { expect, it } from 'vitest';
 import type { Attempt } from '../../../src/proxy/records/notices.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
@@ -65,7 +65,7 @@ export function scheduleTests(harness: Harness): void {
     const ahead = { updated_at: AHEAD, next_check_at: AHEAD };
     const late = await opened(store, { ...ahead, first_sent_at: AHEAD });
     const right = await opened(store, { ...ahead, unit: 'PAX_A910__2', first_sent_at: NOON });
-    // It was tried once more when the clock was right again.
+    // Retried after the clock was corrected.
     const again = { first_sent_at: AHEAD, updated_at: NOON - 1, next_check_at: NOON + MINUTE_MS };
     const tried = await opened(store, { ...again, unit: 'PAX_A910__3', expires_at: AHEAD + MINUTE_MS });
     await store.upkeep.pullForward(NOON);
@@ -118,7 +118,7 @@ export function scheduleTests(harness: Harness): void {
     await store.notices.recordAttempt(notice, failed, { state: 'pending', next_attempt_at: AHEAD + 15 * MINUTE_MS });
     await store.upkeep.pullForward(NOON + DAY_MS / 2);
     await store.upkeep.pullForward(NOON);
-    // How long it was meant to wait is not known any more, only how long it may.
+    // The intended delay is lost; only its maximum is known.
     expect(await store.notices.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);
     await store.upkeep.pullForward(NOON + MINUTE_MS);
     expect(await store.notices.dueNotices(NOON + 30 * MINUTE_MS, 10)).toHaveLength(1);

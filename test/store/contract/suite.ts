@@ -1,4 +1,4 @@
-/** What every store engine must do: the whole contract of `proxy/store.ts`, run against whatever is handed in. */
+/** The contract of every store engine: the whole of `proxy/store.ts`. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
 import { anyMerchantTests } from './any-merchant.ts';
@@ -23,7 +23,7 @@ import { refundTests } from './refunds.ts';
 import { scheduleTests } from './schedules.ts';
 import { unslottedTests } from './unslotted.ts';
 
-/** Runs the suite on one store, which is emptied after each test: opening one costs more than most tests. */
+/** Runs the suite on one store, emptied after each test: opening a store costs more than most tests. */
 export function storeContract(name: string, open: OpenHarness): void {
   describe(`the store contract, kept by ${name}`, () => {
     let opened: Harness;
@@ -32,7 +32,7 @@ export function storeContract(name: string, open: OpenHarness): void {
     });
     afterEach(() => opened.empty());
     afterAll(() => opened.dispose());
-    // Tests are listed before there is a store: each port is that of the store that is open by then.
+    // Tests are declared before the store exists: each port resolves to the current store at its use.
     const store = new Proxy({} as Store, { get: (_, name) => Reflect.get(opened.store, name) });
     const harness = new Proxy({} as Harness, {
       get: (_, name) => (name === 'store' ? store : Reflect.get(opened, name)),

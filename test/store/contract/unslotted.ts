@@ -1,4 +1,4 @@
-/** Openings without a slot, as of dynamic QRs: any number may be live on one till, but the retry of one is recognised. */
+/** Opens without a slot, as of dynamic QR: a till may have many live ones, and the retry of each is recognised. */
 import { expect, it } from 'vitest';
 import type { Link } from '../../../src/proxy/sales/link.ts';
 import type { Met, Opening } from '../../../src/proxy/store.ts';

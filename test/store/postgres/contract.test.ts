@@ -1,4 +1,4 @@
-/** The engine for several processes keeps the store contract. */
+/** The PostgreSQL engine keeps the store contract. */
 import { storeContract } from '../contract/suite.ts';
 import { openHarness } from './kit.ts';
 

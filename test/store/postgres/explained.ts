@@ -1,6 +1,5 @@
-/** What `auto_explain` has written of the plans that were carried out: each scan of a table, and how many rows it read. */
+/** Reads the plans that `auto_explain` has logged: each scan of a table, and the number of rows it read. */
 
-/** One scan, with the statement it was a part of. */
 export interface Plan {
   node: string;
   table: string;
@@ -31,7 +30,7 @@ function* scansIn(node: Node): Iterable<Node> {
   for (const inner of node.Plans ?? []) yield* scansIn(inner);
 }
 
-/** Those it handed on and those it looked at in vain, all its loops together. */
+/** Returned and discarded rows, of all loops. */
 export function rowsRead({ facts }: Plan): number {
   const of = (name: string): number => Number(facts[name] ?? 0);
   const each = of('Actual Rows') + of('Rows Removed by Filter') + of('Rows Removed by Index Recheck');

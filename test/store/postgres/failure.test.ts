@@ -1,4 +1,4 @@
-/** What an error means: what the server and the way to it do is the database's failure, and a fault of this program stays one. */
+/** Errors of server and network are failures of the database; defects of this program are not. */
 import { connect, createServer } from 'node:net';
 import { Client, Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,7 +15,6 @@ beforeAll(async () => {
 });
 afterAll(() => server.remove());
 
-/** What a promise was refused with. */
 async function refusal(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => 'was not refused',
@@ -39,11 +38,10 @@ describe('is gone', () => {
   it('a connection that ends, before its start, under a query and after it', async () => {
     const hangsUp = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
     await new Promise((resolve) => hangsUp.once('listening', resolve));
-    const { port } = hangsUp.address() as { port: number }; // a TCP server that listens has one
+    const { port } = hangsUp.address() as { port: number }; // a listening TCP server has one
     const cut = new Client({ connectionString: `postgres://postgres@127.0.0.1:${port}/none` });
     expect(failureOf(await refusal(cut.connect()))).toBe('gone');
     hangsUp.close();
-
     const client = new Client({ connectionString: url });
     client.on('error', () => undefined);
     await client.connect();
@@ -104,7 +102,7 @@ describe('stays what it is', () => {
     const link = await opened(store);
     await expect(store.links.link(faulty as never)).rejects.toThrow(RangeError);
     await expect(store.links.saveLink(link, { next_check_at: faulty as never })).rejects.toThrow(RangeError);
-    // With a transaction open around it, which must not be what the next one finds itself in.
+    // Inside a transaction, which must not stay open for the next statement.
     const opening = store.links.openLink(newLink({ unit: 'B', created_at: faulty as never }), () => ({ kind: 'open' }));
     await expect(opening).rejects.toThrow(RangeError);
     expect(store.healthy()).toBe(true);

@@ -1,14 +1,14 @@
-/** A database in which much has happened: every row that work left there stands there more than a thousand times, with names of its own. */
+/** Fills a database: copies rows of every used table more than a thousand times, with unique names. */
 import type { Server } from './server.ts';
 
-/** Of each table so many rows are copied, so often. */
+/** Rows of each table to copy, and copies of each. */
 const ROWS = 4;
 const COPIES = 1_500;
-/** Most is of other merchants, but one that is asked for has enough of its own. */
+/** Most copies belong to other merchants, but each queried merchant has enough of its own. */
 const MERCHANT = `CASE n % 4 WHEN 0 THEN kept.merchant_id ELSE CAST(800000000 + n % 500 AS TEXT) END`;
 const MILLION = 1_000_000;
 
-/** What must differ between the copies of a row, and what is over by now. */
+/** Columns that differ between the copies of a row, or become terminal. */
 const TABLES: Record<string, Record<string, string>> = {
   tokens: { rowid: 'n', fingerprint: named('fingerprint'), merchant_id: MERCHANT },
   links: {
@@ -23,7 +23,7 @@ const TABLES: Record<string, Record<string, string>> = {
     idempotency_key: named('idempotency_key'),
     order_id: named('order_id'),
     payment_id: named('payment_id'),
-    // One of a hundred is still to be looked after.
+    // One of a hundred is still due.
     state: `CASE n % 100 WHEN 0 THEN 'LIVE' ELSE 'DONE' END`,
     legacy_state: `CASE n % 100 WHEN 0 THEN 'OPEN' ELSE 'FINISHED' END`,
     next_check_at: `CASE n % 100 WHEN 0 THEN kept.created_at + 3600000 + n END`,
@@ -42,7 +42,7 @@ const TABLES: Record<string, Record<string, string>> = {
   notice_attempts: { rowid: numbered('rowid'), notice_id: named('notice_id') },
   events: {
     sequence: numbered('sequence'),
-    // As many as come while the service is away wait to be read, none of them soon; some name no order.
+    // Like during an outage, many events are pending, none due soon; some name no order.
     order_id: `CASE n % 10 WHEN 1 THEN NULL ELSE ${named('order_id')} END`,
     reference: named('reference'),
     state: `CASE WHEN n % 100 = 0 THEN 'parked' WHEN n % 10 = 1 THEN 'pending' ELSE 'done' END`,
@@ -81,12 +81,12 @@ const TABLES: Record<string, Record<string, string>> = {
   traffic: { day: 'kept.day - n' },
 };
 
-/** Of an hour's work of a store that has gone on to other work; a store that is closed leaves none to copy. */
+/** An hour's leases of a store that has finished that work; a closed store leaves none to copy. */
 const LEASES = `INSERT INTO leases (what, id, holder, until)
   SELECT (ARRAY['link', 'notice', 'event'])[1 + n % 3], 'done-' || n, 'another', clock_timestamp() - interval '1 minute'
   FROM generate_series(1, ${COPIES * ROWS}) AS n`;
 
-/** @throws Error when a table stayed small: work had left nothing in it to copy. */
+/** @throws Error when a table stays small because it had no row to copy. */
 export async function fill(server: Server, url: string): Promise<void> {
   const copies = Object.entries(TABLES).map(
     ([table, changes]) => `INSERT INTO ${table} OVERRIDING SYSTEM VALUE
@@ -97,7 +97,7 @@ export async function fill(server: Server, url: string): Promise<void> {
   );
   const sequences = `SELECT setval(pg_get_serial_sequence(table_name, column_name), ${2 * MILLION})
     FROM information_schema.columns WHERE table_schema = 'public' AND is_identity = 'YES'`;
-  // Neither guards nor counts: what is copied was judged once.
+  // Without triggers: the rows were checked when they were first written.
   await server.run(url, ['SET session_replication_role = replica', ...copies, LEASES, sequences].join(';\n'));
   await server.run(url, 'ANALYZE');
   for (const table of [...Object.keys(TABLES), 'leases']) {
@@ -115,7 +115,6 @@ function numbered(column: string): string {
   return `kept.${column} * 0 + ${MILLION} + n`;
 }
 
-/** Over the last weeks. */
 function earlier(column: string): string {
   return `kept.${column} - n * 60000`;
 }

@@ -1,5 +1,4 @@
-/** A till's day on two Puentes that share a database: what one began the other goes on with, and a shop is told once. */
-
+/** A till's day on two Puentes with one database: each continues the other's work, and a receiver is notified once. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +23,7 @@ import { type Server, startServer } from './server.ts';
 
 const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
 
-/** The upstream does it, and its answer never comes, however often it is asked. */
+/** Upstream acts, and its answer is always lost. */
 const LOST = { method: 'POST', kind: 'reset', when: 'after', times: 'always' };
 
 describe('two Puentes on one database', () => {
@@ -39,7 +38,7 @@ describe('two Puentes on one database', () => {
     const shared = {
       PUENTE_ROUTING_DEFAULT_STAGE: 'orders',
       PUENTE_POSTGRES_URL: url,
-      // So long a till is kept waiting for an answer that does not come.
+      // How long a till waits for an unanswered create.
       PUENTE_CREATE_DEADLINE_MS: '4000',
       PUENTE_CREATE_ATTEMPT_TIMEOUT_MS: '1500',
       PUENTE_SECRET_KEY: 'the-same-key-of-both-processes-of-the-shop',
@@ -73,7 +72,7 @@ describe('two Puentes on one database', () => {
     await first.notify(ARGENTINA, { notice_url: receiver.url });
     const created = await at(first.app, INTENTS, { amount: 1500 });
     expect(created.status).toBe(201);
-    const { id } = created.body as { id: string }; // the door's own form
+    const { id } = created.body as { id: string }; // the door's form
     expect((await at(second, `${POINT}/payment-intents/${id}`)).body).toMatchObject({
       id,
       state: 'OPEN',
@@ -90,7 +89,7 @@ describe('two Puentes on one database', () => {
     );
     expect(shown).toMatchObject({ id, state: 'FINISHED' });
     expect((await at(second, INTENTS, { amount: 1900 })).status).toBe(201);
-    // The shop has heard before it is written down that it has.
+    // The receiver acknowledges before the delivery is recorded.
     const notices = await eventually(
       () => server.run(url, `SELECT state, attempts::int AS attempts FROM notices`),
       (rows) => rows.every(({ state }) => state === 'delivered'),
@@ -119,10 +118,10 @@ describe('two Puentes on one database', () => {
       expect((await first.control(`/terminals/${ARGENTINA}/${device}/pay`, { body: {} })).status).toBe(200);
       const repeated = await create(second);
       expect(repeated.status, repeated.text).toBe(201);
-      const { id } = repeated.body as { id: string }; // the door's own form
+      const { id } = repeated.body as { id: string }; // the door's form
       expect((await at(first.app, `${POINT}/payment-intents/${id}`)).body).toMatchObject({ state: 'FINISHED', amount });
       expect(ordersOver(amount)).toEqual(['processed']);
-      // It was read: the same again is a second sale, whatever its key.
+      // The till has read it: an equal create is a second sale, whatever its key.
       expect((await create(second)).status).toBe(201);
       expect(ordersOver(amount)).toHaveLength(2);
       await first.control(`/terminals/${ARGENTINA}/${device}/pay`, { body: {} });

@@ -1,5 +1,4 @@
-/** Opens stores on a PostgreSQL database, and takes their rows away. */
-
+/** Opens stores on a PostgreSQL database, and empties them. */
 import type { Store } from '../../../src/ops/ports.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { openPostgresStore, type PostgresStoreOptions } from '../../../src/store/postgres/store.ts';
@@ -43,7 +42,7 @@ export async function openHarness(): Promise<Harness> {
   return harness;
 }
 
-/** Guards and counts are away meanwhile, so the counts are set to none, and every table counts its rows from one again. */
+/** Triggers are off meanwhile, so the counts are reset, and all sequences restart. */
 const DELETE_ROWS = `DO $$
 DECLARE
   one RECORD;

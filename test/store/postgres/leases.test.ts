@@ -1,4 +1,4 @@
-/** How long a beat of a store may take, against how long a store may be silent. */
+/** Timeouts of a store's heartbeat, and the time after which a silent store loses its leases. */
 import { describe, expect, it } from 'vitest';
 import { beatLimits, HEARTBEAT_MS, SILENT_SECONDS } from '../../../src/store/postgres/leases.ts';
 import { ANSWER_GRACE_MS } from '../../../src/store/postgres/pool.ts';

@@ -1,4 +1,4 @@
-/** Reads by a key that go to the server together: each is told its own rows as they are after it asked, whatever happens on the way. */
+/** Batched reads by key: each caller gets its own row, no older than its call, even after a failure. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client, type Pool } from 'pg';
@@ -180,7 +180,7 @@ describe('lookups', () => {
     await blocker.query('BEGIN');
     await blocker.query('LOCK TABLE tokens IN ACCESS EXCLUSIVE MODE');
     const refused = await Promise.allSettled(['1', '2', '3'].map((fingerprint) => store.merchants.token(fingerprint)));
-    // Whatever the server called it.
+    // For any error code of the server.
     for (const one of refused)
       expect(one).toMatchObject({ reason: { code: 'store_failed', facts: { failure: 'gone' } } });
     await blocker.end();
@@ -190,12 +190,12 @@ describe('lookups', () => {
 
 interface Leading extends AsyncDisposable {
   urlFor(direct: string): string;
-  /** Connections that came. */
+  /** Accepted connections. */
   met(): number;
   cut(): void;
 }
 
-/** Leads the first connections to the server of the URL it was asked for, and says nothing to any other. */
+/** Forwards the first connections to the server of the URL, and answers no other. */
 async function leadingOn(count: number): Promise<Leading> {
   const sockets: Socket[] = [];
   let port = 0;
@@ -214,7 +214,7 @@ async function leadingOn(count: number): Promise<Leading> {
     urlFor(direct) {
       const led = new URL(direct);
       port = Number(led.port);
-      led.port = String((relay.address() as AddressInfo).port); // a TCP server that listens has one
+      led.port = String((relay.address() as AddressInfo).port); // a listening TCP server has one
       return led.href;
     },
     met: () => sockets.length,

@@ -1,4 +1,4 @@
-/** A process that opens the store on the database that it is given, says which schema it found, and closes it. */
+/** A process that opens the store on a database, prints its schema, and closes it. */
 import { openStore } from './kit.ts';
 
 const store = await openStore(process.argv[2] ?? '');

@@ -1,4 +1,4 @@
-/** A database that is gone, slow or another one than before: clear errors before anything is sent, nothing told that is not so, and recovery by itself. */
+/** A database that is down, slow or replaced: errors before any call is sent, no false answers, recovery. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -73,7 +73,7 @@ describe('a database that is in trouble', () => {
     const stuck: Promise<unknown>[] = [];
     for (const id of ['1', '2']) {
       stuck.push(store.merchants.merchant(id));
-      // Until it is there: what is asked before goes on the same connection.
+      // Waits for each read: a read before it would share its connection.
       await until(async () => (await server.run(url, waiting)).length === stuck.length, 'a read does not wait');
     }
     await expect(store.merchants.merchant('3')).rejects.toMatchObject({ code: 'store_failed' });
@@ -173,7 +173,7 @@ describe('a database that is in trouble', () => {
     const numbers = (word: string) =>
       [...said.matchAll(new RegExp(`^${word} (\\d+)$`, 'gm'))].map(([, number]) => Number(number));
     const finished = new Set(numbers('done'));
-    // What it had taken and not finished is nobody's yet; the rest is there for others at once.
+    // Taken and unfinished events stay leased until the lease ends; the others are available at once.
     const rest = await store.events.dueEvents(NOON, EVENTS);
     expect(rest.filter(({ sequence }) => finished.has(sequence))).toEqual([]);
     await server.run(url, 'UPDATE leases SET until = clock_timestamp()');
@@ -187,14 +187,14 @@ describe('a database that is in trouble', () => {
   });
 });
 
-/** Until the old connections are gone, whose sessions still write. */
+/** The error after the old connections are closed, whose sessions could still write. */
 async function refusedAtLast(store: Store): Promise<void> {
   await expect(store.links.openLink(newLink({ unit: 'refused' }), open)).rejects.toMatchObject({
     code: 'store_failed',
   });
 }
 
-/** Somebody holds the table of links, as a careless change of the schema does. @returns lets it go. */
+/** Locks the table of links, as a careless schema change does. @returns waits for the release. */
 async function holdTable(server: Server, url: string): Promise<() => Promise<void>> {
   const held = server.run(url, 'BEGIN; LOCK TABLE links IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(2); COMMIT');
   const isHeld = async (): Promise<boolean> => {
@@ -208,10 +208,10 @@ async function holdTable(server: Server, url: string): Promise<() => Promise<voi
   return async () => void (await held);
 }
 
-/** A beat comes each few seconds, and a store is back within its time limits: what takes longer will not come. */
+/** Longer than a heartbeat's interval and a store's timeouts. */
 const PATIENCE_MS = 20_000;
 
-/** @throws Error with what is not so, after twenty seconds. */
+/** @throws Error with `otherwise`, after twenty seconds. */
 async function until(isSo: () => boolean | Promise<boolean>, otherwise: string): Promise<void> {
   const end = performance.now() + PATIENCE_MS;
   while (!(await isSo())) {

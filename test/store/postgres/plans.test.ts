@@ -1,4 +1,4 @@
-/** Which way PostgreSQL takes through large tables: what a till, an event or a notice costs does not grow with what is kept. */
+/** PostgreSQL's plans on large tables: the cost of a till's call, an event or a notice does not grow with them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { type Plan, rowsRead, scansOf } from './explained.ts';
 import { fill } from './filled.ts';
 import { type Server, startServer } from './server.ts';
 
-/** Every plan that is carried out goes to this file of the server, with the rows that each part of it read. */
+/** Logs every executed plan to a file of the server, with the rows that each node read. */
 const EXPLAINED = [
   'session_preload_libraries=auto_explain',
   'auto_explain.log_analyze=on',
@@ -23,12 +23,9 @@ const EXPLAINED = [
 ];
 /** More than any page of due work has, and far less than the tables. */
 const MOST_ROWS = 300;
-/** Once a minute or rarer, and so many rows at a time. */
+/** Once a minute or less, with this many rows at a time. */
 const UPKEEP = `LIMIT ${HOUSEKEEPING_ROWS}`;
-/**
- * At a start, at a stop, for an operator, and when a process sees a unit for the first time: they read all that waits, or all
- * units of a merchant.
- */
+/** At a start or stop, for an operator, or at a first use of a unit: all pending work, or all units of a merchant. */
 const RARE = [
   'SELECT max(moment.at)',
   'WITH clock (now)',
@@ -39,9 +36,9 @@ const RARE = [
   'AS notices_pending',
 ];
 const mayBeLong = ({ text }: Plan): boolean => [UPKEEP, ...RARE].some((words) => text.includes(words));
-/** A prepared statement is planned for its values five times, and then perhaps once for all values. */
+/** PostgreSQL plans a prepared statement five times for its values, and then possibly once for all values. */
 const ROUNDS = 7;
-/** Two days of work and a full database, on a machine with other things to do. */
+/** Two days of work and a full database, on a busy machine. */
 const FILLED_MS = 240_000;
 
 describe('plans', () => {
@@ -68,13 +65,12 @@ describe('plans', () => {
   it.each(['links', 'events', 'notices', 'exchanges', 'refunds', 'legacy_sales', 'tokens', 'leases'])(
     '%s was among them',
     (table) => {
-      // A plan names the partitions.
+      // Plans contain the names of partitions.
       expect(plans.map((plan) => plan.table.replace(/^exchanges_.+/, 'exchanges'))).toContain(table);
     },
   );
 });
 
-/** A Puente that is started, takes every kind of work, and is closed. */
 async function workADay(settings: Record<string, string>, rounds: number): Promise<void> {
   const receiver = await startReceiver();
   const bench = await startBench({ ...FAST, ...settings, PUENTE_ROUTING_DEFAULT_STAGE: 'orders' });
@@ -111,7 +107,7 @@ async function sellAtTerminals(bench: Bench, round: number): Promise<void> {
       body: { amount: 3000, additional_info: { external_reference: `Venta-${round}-${nth}` } },
       headers: { 'x-idempotency-key': `${merchant} ${round} ${nth}` },
     });
-  const { id } = (await create(1)).body as { id: string }; // an intent that was made has one
+  const { id } = (await create(1)).body as { id: string }; // a created intent has one
   await create(1);
   await create(2, BRAZIL);
   await bench.till(`${POINT}/payment-intents/${id}`);

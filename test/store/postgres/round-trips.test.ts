@@ -1,4 +1,4 @@
-/** What a create costs on the way to a server of its own: each question that waits for the one before it is felt by the till. */
+/** Round trips of a create to a database server: each sequential query delays the till. */
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
@@ -35,7 +35,6 @@ describe('on a server', () => {
     return () => store.close();
   });
 
-  /** As the door does it. */
   async function create(): Promise<number> {
     stand.answers = [creates()];
     const lane = await laneOf();

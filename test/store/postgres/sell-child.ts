@@ -1,4 +1,4 @@
-/** A process that takes due events one after the other and finishes each, until it is killed; it says what it took and what it finished. */
+/** A process that takes and finishes due events until it is killed, and prints each step. */
 import { openStore } from './kit.ts';
 
 const store = await openStore(process.argv[2] ?? '');

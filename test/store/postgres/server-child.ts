@@ -1,4 +1,4 @@
-/** A server in a process of its own, which lives until its parent lets go of it. */
+/** A server in its own process, which ends when its parent disconnects. */
 import { startServer } from './server.ts';
 
 const server = await startServer();

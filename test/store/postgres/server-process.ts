@@ -1,18 +1,16 @@
-/** Starts a server in a process of its own: the library that starts it ends whoever loads it with 0, whatever went wrong. */
+/** Starts a server in its own process: the library that starts it exits its process with 0, even after errors. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
 export interface ServerProcess {
-  /** Of the database that every server has. */
   url: string;
-  /** Of its first process, whose children do the work. */
+  /** Of the server's main process. */
   pid: number;
-  /** Ends it and removes its folder. */
   stop(): Promise<void>;
 }
 
-/** @throws Error when it ends instead. */
+/** @throws Error when the server ends instead. */
 export async function startServerProcess(): Promise<ServerProcess> {
   const child = fork(join(import.meta.dirname, 'server-child.ts'));
   const gone = once(child, 'exit');
@@ -21,7 +19,7 @@ export async function startServerProcess(): Promise<ServerProcess> {
   });
   const [said] = await Promise.race([once(child, 'message'), ended]);
   ended.catch(() => undefined);
-  const { url, pid } = said as { url: string; pid: number }; // what our own process sends
+  const { url, pid } = said as { url: string; pid: number }; // sent by `server-child.ts`
   return {
     url,
     pid,

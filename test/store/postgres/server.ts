@@ -1,4 +1,4 @@
-/** A real PostgreSQL server for one test file, in a throw-away folder, with as many databases as are asked for. */
+/** A real PostgreSQL server for one test file, in a throw-away folder, with any number of databases. */
 import { readFileSync, rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -10,40 +10,33 @@ import { Client } from 'pg';
 
 export interface Server {
   port: number;
-  /** Where its data lies. */
   folder: string;
-  /** URL of the database that every server has. */
+  /** URL of the default database. */
   own: string;
-  /** Makes an empty database. @returns its URL. */
   database(): Promise<string>;
-  /** As a maintenance does: every connection breaks. */
+  /** As for maintenance: every connection breaks. */
   stop(): Promise<void>;
-  /** Of its first process, whose children do the work. */
+  /** Of the server's main process. */
   pid(): number;
-  /** `kill -9`: what stands only in its memory is gone. */
+  /** `kill -9`: unwritten data is lost. */
   kill(): Promise<void>;
   /**
-   * `kill -9` of one process of it, which takes all others but the first with it. Resolves when it takes questions again.
-   * @param which a question whose answer is the `pid`; asked until there is one.
+   * Kills one process, after which the server restarts all others. Resolves when it accepts queries again.
+   * @param which a query for the `pid`, repeated until it has a row.
    */
   crash(which: string): Promise<void>;
   start(): Promise<void>;
-  /** Runs one statement as the superuser of a database. */
   run(url: string, sql: string): Promise<Record<string, unknown>[]>;
-  /** Ends it and removes its folder. */
   remove(): Promise<void>;
 }
 
 const PASSWORD = 'not-a-secret';
-/** A killed server's other processes see its end a moment later, and until then no new one starts. */
+/** The other processes of a killed server end a moment later; until then no new server starts. */
 const START_AGAIN_AFTER_MS = 50;
-/** Only ends what hangs. */
+/** Longer than any server needs. */
 const NOTICED_WITHIN_MS = 60_000;
 
-/**
- * @param settings of the server, as `name=value`.
- * @param copy a folder with the data of another one; without it a new one is filled.
- */
+/** @param settings as `name=value`. @param copy a folder with the data of another server. */
 export async function startServer(settings: readonly string[] = [], copy?: string): Promise<Server> {
   const folder = copy ?? (await mkdtemp(join(tmpdir(), 'puente-postgres-')));
   const port = await freePort();
@@ -52,7 +45,7 @@ export async function startServer(settings: readonly string[] = [], copy?: strin
     port,
     user: 'postgres',
     password: PASSWORD,
-    // Otherwise a stop takes the data away.
+    // Otherwise a stop deletes the data.
     persistent: true,
     // The server refuses to run as root.
     createPostgresUser: process.getuid?.() === 0,
@@ -75,7 +68,7 @@ export async function startServer(settings: readonly string[] = [], copy?: strin
         () => true,
         () => false, // it ended again
       );
-      // Of its start a standby says it in other words than those that the library waits for.
+      // A standby reports its start in other words than those that the library waits for.
       is_running = await Promise.race([begun, answers(urlOf('postgres'))]);
       if (!is_running) await pause(START_AGAIN_AFTER_MS);
     }
@@ -102,7 +95,7 @@ export async function startServer(settings: readonly string[] = [], copy?: strin
       const broken = new Promise((resolve) => witness.on('error', () => undefined).once('end', resolve));
       await witness.connect();
       process.kill(await pidOf(witness, which), 'SIGKILL');
-      // Until then the server has not noticed, and answers as if nothing were the matter.
+      // Until then the server has not noticed the kill, and answers normally.
       const noticed = await Promise.race([broken.then(() => true), pause(NOTICED_WITHIN_MS, false, { ref: false })]);
       if (!noticed)
         throw new Error('A process of the PostgreSQL server was killed, and the server goes on without it.');
@@ -137,7 +130,6 @@ async function pidOf(client: Client, which: string): Promise<number> {
   }
 }
 
-/** Resolves when it takes questions. */
 async function answers(url: string): Promise<true> {
   for (;;) {
     const rows = await run(url, 'SELECT 1').catch(() => []);

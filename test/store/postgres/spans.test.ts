@@ -1,4 +1,4 @@
-/** Exchanges in spans of time: made ahead, dropped whole, and nothing lost where a clock or a filled database is in the way. */
+/** Partitions of exchanges: created ahead, dropped whole, lossless with a wrong clock or a filled database. */
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ import { type Server, startServer } from './server.ts';
 let server: Server;
 let url: string;
 let store: Store;
-/** Behind what the migration leaves to rows: two days from the server's own today. */
+/** After the time that the migration leaves to rows: two days from the server's own today. */
 const BEGIN = (Math.floor(Date.now() / DAY_MS) + 10) * DAY_MS;
 let now: number;
 
@@ -28,11 +28,11 @@ beforeEach(async () => {
 });
 afterEach(() => store.close());
 
-/** As a round does it; what is kept is 32 days, in spans of two. */
+/** As upkeep does it; exchanges are kept for 32 days, in partitions of two days. */
 const tidy = (kept_ms = 32 * DAY_MS, limit = 100) => store.exchanges.tidyExchanges(now - kept_ms, now - kept_ms, limit);
 const record = (...days: number[]) =>
   store.exchanges.recordExchanges(days.map((day) => newExchange({ at: BEGIN + day * DAY_MS + 1 })));
-/** Spans in days from `BEGIN`, with their rows; the last pair is what lies in none. */
+/** Partitions in days from `BEGIN`, with their rows; the last pair are rows outside of any. */
 async function spans(): Promise<{ from: number; to: number; rows: number }[]> {
   const rows = await server.run(
     url,
@@ -68,7 +68,7 @@ describe('spans of exchanges', () => {
     ]);
     now = BEGIN + 33 * DAY_MS;
     expect(await tidy()).toBe(0);
-    // A day of it is not old yet.
+    // One day of it is not old enough.
     expect((await spans())[0]).toMatchObject({ from: 0, rows: 2 });
     now += DAY_MS;
     await tidy();
@@ -80,7 +80,7 @@ describe('spans of exchanges', () => {
   });
 
   it('begin behind rows that lie in none already, and those go by rows', async () => {
-    // Nobody made spans for so long that none was there.
+    // No partition was created for so long that none existed.
     await record(0, 1);
     expect(await loose('unplaced')).toBe(2);
     now += 1.5 * DAY_MS;
@@ -165,10 +165,9 @@ describe('a database from before there were spans', () => {
       );
     // A clock that was wrong by years.
     await client.query('UPDATE exchanges SET at = $1 WHERE id = $2', [BEGIN + 4000 * DAY_MS, ids[3]]);
-    // Its number must never come again.
+    // Its number must not be reused.
     await client.query('DELETE FROM exchanges WHERE id = $1', [ids.pop()]);
     await client.end();
-
     const later = await openStore(filled, { now: () => now });
     expect((await later.exchanges.exchanges({}, 0, 10)).map(({ id }) => id)).toEqual(ids);
     await later.exchanges.recordExchanges([newExchange({ at: now })]);
@@ -209,7 +208,7 @@ describe('old records of several processes', () => {
 });
 
 describe('a migration beside processes of the version before', () => {
-  /** Until a session waits for a lock that another one has. */
+  /** Waits until a session waits for a lock of another one. */
   const untilWaiting = async (pid: number): Promise<void> => {
     const waits = `SELECT cardinality(pg_blocking_pids(${pid})) > 0 AS waits`;
     await eventually(
@@ -255,7 +254,7 @@ describe('a migration beside processes of the version before', () => {
     const all = postgresMigrations();
     await migrate(migrating.client, 'here', all, BEGIN);
     const sql = 'LOCK TABLE merchants; LOCK TABLE exchange_hours; CREATE TABLE later (id TEXT)';
-    // Each looks for a deadlock once, when it has waited for so long, and is the one to end when it finds one.
+    // Only the first session checks for a deadlock soon, after three seconds, and is the one to fail.
     await migrating.client.query("SET deadlock_timeout = '3s'");
     await working.client.query("SET deadlock_timeout = '1min'");
     await working.client.query('BEGIN; LOCK TABLE exchange_hours');

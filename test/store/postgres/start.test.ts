@@ -1,4 +1,4 @@
-/** Starting on a database: twenty processes at once, and what is refused. */
+/** Starting on a database: twenty processes at once, and refused databases. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

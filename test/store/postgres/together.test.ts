@@ -1,4 +1,4 @@
-/** Several stores on one database, as several processes have it: nothing is handed to two of them, and no unit has two lanes. */
+/** Several stores on one database, as of several processes: no work is given out twice, no unit has two lanes. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/ops/ports.ts';
@@ -180,7 +180,7 @@ describe('stores of several processes', () => {
     const [notice] = await first.notices.dueNotices(NOON, 9);
     if (notice === undefined) throw new Error('no notice is due');
     const next = { state: 'delivered', next_attempt_at: NOON } as const;
-    // A delivery and news of the same link at one moment: the news must not be left waiting for what is over.
+    // A delivery and news of the same link at once: the news must not wait for the delivered notice.
     await Promise.all([
       first.notices.recordAttempt(notice, attempt('delivered', 200), next),
       second.links.saveLink(saved, {}, { notices: [newNotice(link, '2')] }),
@@ -233,7 +233,7 @@ describe('stores of several processes', () => {
         first.links.openLink(newLink({ unit }), busyUnlessFree, revision),
         second.merchants.saveMerchant(newMerchant(), revision, auditOf(`round ${round}`)),
       ]);
-      // Whoever was first: what was opened was opened before the move was committed.
+      // In either order: an opened link was opened before the commit of the move.
       const is_written = (await second.links.link(link.legacy_id)) !== null;
       expect(is_written).toBe(opening.kind === 'open');
       revision = moved.revision;

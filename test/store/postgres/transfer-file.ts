@@ -1,4 +1,4 @@
-/** A file with rows in every table, odd ones among them, for transfers that need no running Puente. */
+/** A file with rows in every table, odd ones among them, for transfers without a running Puente. */
 import Database from 'better-sqlite3';
 import { accepted, messages, newDifference, newExchange, newLoss } from '../contract/evidence-kit.ts';
 import {
@@ -16,9 +16,9 @@ import {
 import { openStore } from '../sqlite/kit.ts';
 
 export const KEY_MARK = 'a mark of the tests';
-/** More than two steps of a copy. */
+/** More than two batches of a copy. */
 export const EXCHANGES = 2_300;
-/** Text that the server would refuse, and text that looks like what stands for it. */
+/** Text that PostgreSQL refuses, and text that looks like its replacement. */
 export const ODD = ['mesa\0 4', 'mesa\uFDD0 4', 'mesa\uFDD00 4', 'mesa 4', 'méso ü 🍕', '\\u0000'];
 
 export async function fillFile(path: string): Promise<void> {
@@ -54,7 +54,7 @@ export async function fillFile(path: string): Promise<void> {
   });
 }
 
-/** As Puente or its retention would have changed it. */
+/** As Puente or its retention changes it. */
 export function change(path: string, work: (database: Database.Database) => void): void {
   const database = new Database(path);
   try {
@@ -64,7 +64,7 @@ export function change(path: string, work: (database: Database.Database) => void
   }
 }
 
-/** What this file's rows need and no store method above has written. */
+/** Rows of this file that no store method above writes. */
 const OTHERS = [
   `INSERT INTO tokens VALUES ('print', '${MERCHANT}', x'00ff', ${NOON}, ${NOON})`,
   `INSERT INTO notice_attempts SELECT id, ${NOON}, 7, 'theirs', 500, 'as it went', NULL FROM notices`,

@@ -1,4 +1,4 @@
-/** What a transfer does with rows: every table, odd text, what changed and went in between, and a database that is not fit. */
+/** The rows of a transfer: every table, odd text, rows changed or deleted in between, and unsuitable databases. */
 import { copyFileSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
@@ -96,7 +96,7 @@ describe('a transfer', () => {
         UPDATE links SET order_id = '${other}' WHERE legacy_id = (SELECT max(legacy_id) FROM links WHERE state = 'SENDING')`);
     change(path, (database) => give(database, 'ORD1', 'ORD2'));
     await transfer({ is_ahead: true });
-    // What one row alone may hold goes from each to the other: no order of writing gets there in one step.
+    // Two rows swap a unique value: no order of writes can do that in one step.
     change(path, (database) => give(database, 'ORD2', 'ORD1'));
     change(path, changeMuch);
     const { proved } = await transfer();
@@ -166,7 +166,7 @@ describe('a transfer', () => {
   });
 });
 
-/** A unit's live sale ends and another one takes its place; a sale goes with all that hangs on it; sums go on. */
+/** A unit's live sale ends and another one replaces it; a sale is deleted with its dependent rows; sums change. */
 function changeMuch(database: Database.Database): void {
   const pick = (sql: string) => database.prepare<[], string>(sql).pluck().get();
   const gone = pick(`SELECT legacy_id FROM links WHERE state = 'DONE'`);
@@ -180,7 +180,7 @@ function changeMuch(database: Database.Database): void {
       database.prepare(`DELETE FROM ${table} WHERE legacy_id = ?`).run(gone);
     database.exec(`UPDATE links SET state = 'DONE', updated_at = updated_at + 1, revision = revision + 1`);
     const columns = database.prepare<[], string>(`SELECT name FROM pragma_table_info('links')`).pluck().all();
-    // Walked before the one whose place it takes.
+    // Copied before the row that it replaces.
     const values = columns.map(
       (name) => ({ legacy_id: `'00000000'`, state: `'SENDING'`, order_id: 'NULL' })[name] ?? name,
     );

@@ -1,4 +1,4 @@
-/** A living installation on a file beside its sandbox, and the command that carries it to a server. */
+/** A running installation on a file beside its sandbox, and the command that transfers it to a server. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,16 +23,14 @@ import { puente, type Ran } from '../../run-cli.ts';
 const SECRET = 'a webhook secret of the tests';
 
 export interface TransferStand {
-  /** @param url of the database; without it the file is served. */
+  /** @param url of the database; without it the file is used. */
   start(url?: string): Promise<App>;
-  /** The command as people run it; `env` beside the settings of the installation. */
+  /** Runs the command as operators do; `env` is added to the settings of the installation. */
   migrate(url: string, argv?: string[], env?: Record<string, string>): Promise<Ran>;
-  /** What the doctor says of the file. */
   doctor(): Promise<Ran>;
   till(app: App, path: string, options?: Call): Promise<Answer>;
   sell(app: App, device: string, reference: string): Promise<string>;
   pay(device: string): Promise<Answer>;
-  /** Notices that came. */
   noticed(): number;
   close(): Promise<void>;
 }
@@ -77,7 +75,7 @@ export async function openStand(): Promise<TransferStand> {
       const body = { amount: 1500, additional_info: { external_reference } };
       const answer = await till(app, `${POINT}/devices/${device}/payment-intents`, { body });
       if (answer.status !== 200 && answer.status !== 201) throw new Error(`not sold: ${answer.status} ${answer.text}`);
-      return (answer.body as { id: string }).id; // an intent that was made has one
+      return (answer.body as { id: string }).id; // a created intent has one
     },
     pay: (device) => call(`${sandbox.url}/_sandbox/terminals/${ARGENTINA}/${device}/pay`, { body: {} }),
     noticed: () => receiver.received.length,
@@ -90,7 +88,6 @@ export async function openStand(): Promise<TransferStand> {
   };
 }
 
-/** What the command printed with `--json`. */
 export function outcomeOf({ out, err }: Ran): MigrateStoreOutcome {
   if (out === '') throw new Error(`nothing was printed: ${err}`);
   return JSON.parse(out) as MigrateStoreOutcome; // the command's own form

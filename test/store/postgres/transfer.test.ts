@@ -1,4 +1,4 @@
-/** `puente migrate-store` on a living installation: ahead, killed, repeated, settled, and every old sale answered afterwards. */
+/** `puente migrate-store`: ahead, killed, repeated, finished, and every old sale answered afterwards. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { App } from '../../../src/app/app.ts';
 import { call, eventually, OPS_TOKEN, POINT } from '../../kit.ts';
@@ -31,7 +31,6 @@ const finished = (app: App, id: string) =>
     ({ state }) => state === 'FINISHED',
   );
 
-/** Reads of everything that a till may ask for again. */
 async function told(app: App, ids: readonly string[], payment: string) {
   const intents = await Promise.all(
     ids.map(async (id) => (await stand.till(app, `${POINT}/payment-intents/${id}`)).text),
@@ -67,14 +66,13 @@ it('carries a living installation, whatever ends it on the way, and every sale o
   const ahead = outcomeOf(await stand.migrate(url, ['--ahead']));
   expect(ahead).toMatchObject({ is_resumed: true, proved: null });
 
-  // The slot of a sale that was copied as live goes to another one.
+  // The slot of a sale that was copied as live gets another sale.
   await stand.pay(AGAIN);
   await finished(first, before);
   const later = await stand.sell(first, AGAIN, 'sold after the copy');
   const ids = [paid, open, before, later];
   const answers = await told(first, ids, payment);
   await first.close();
-
   expect((await stand.migrate(url, [], { CRASH_TEST_FAILPOINT: 'transfer.proved' })).out).toBe('');
   await expect(stand.start(url)).rejects.toThrow('still being carried into it');
   expect((await stand.migrate(url, [], { CRASH_TEST_FAILPOINT: 'transfer.noted' })).out).toBe('');
@@ -89,7 +87,6 @@ it('carries a living installation, whatever ends it on the way, and every sale o
   await expect(stand.start()).rejects.toThrow('its rows were carried to postgres://127.0.0.1');
   expect((await stand.migrate(url)).err).toContain('was carried into it already');
   expect((await stand.doctor()).out).toContain('were carried to postgres://127.0.0.1');
-
   const second = await stand.start(url);
   expect(await told(second, ids, payment)).toEqual(answers);
   await stand.pay(OPEN);

@@ -1,4 +1,4 @@
-/** A commit that takes place and is never answered, at each of the two of a create: the till is told the truth or an error, and there is one order. */
+/** A commit of a create succeeds without an answer: the till gets the truth or an error, and there is one order. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Relay, startRelay } from '../../engines/relay.ts';
 import { type Bench, eventually, POINT, startBench } from '../../kit.ts';
@@ -16,9 +16,9 @@ describe('a commit without an answer', () => {
     address = await startRelay(server.port);
     const PUENTE_POSTGRES_URL = address.urlFor(await server.database());
     bench = await startBench({ ...FAST, ...NO_LOOKS, PUENTE_ROUTING_DEFAULT_STAGE: 'orders', PUENTE_POSTGRES_URL });
-    // Nobody but a till is to write a sale here: what is swallowed is to be its.
+    // Only tills may write sales here, so that the lost commit is a till's.
     bench.sandbox.world.configure({ webhook_url: '' });
-    // The first one prepares the statements that the address looks for.
+    // The first create prepares the statements that the relay looks for.
     expect((await create('NEWLAND_N950__LOAD0000001')).status).toBe(201);
   });
   afterAll(async () => {
@@ -66,7 +66,7 @@ describe('a commit without an answer', () => {
       ({ status }) => status === 201,
     );
     expect(ordersOn(device)).toHaveLength(1);
-    const { id } = sold.body as { id: string }; // an intent that was made has one
+    const { id } = sold.body as { id: string }; // a created intent has one
     expect((await bench.till(`${POINT}/payment-intents/${id}`)).body).toMatchObject({ id, state: 'OPEN' });
   });
 });

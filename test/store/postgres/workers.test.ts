@@ -1,3 +1,4 @@
+/** Workers of one Puente on PostgreSQL: shared doors, replacement, and the stop of all. */
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -43,17 +44,16 @@ afterAll(async () => {
   await server.remove();
 }, LIMIT_MS);
 
-/** A sale on a terminal of its own, and a look at it. @returns the statuses; null for a call that got no answer. */
+/** A sale on its own terminal, and a read of it. @returns the statuses; null without an answer. */
 async function sell(): Promise<(number | null)[]> {
   const device = `NEWLAND_N950__LOAD${String(++sold).padStart(7, '0')}`;
   const created = await ask(`${POINT}/devices/${device}/payment-intents`, { amount: 1500 });
-  const { id } = (created?.body ?? {}) as { id?: unknown }; // of a create that went well
+  const { id } = (created?.body ?? {}) as { id?: unknown }; // of a successful create
   const seen = await ask(`${POINT}/payment-intents/${id}`);
   return [created?.status ?? null, seen?.status ?? null];
 }
-const SOLD = [201, 200]; // the create, and the read of it
+const SOLD = [201, 200]; // the create, and its read
 
-/** Null when no answer came. */
 function ask(path: string, body?: object): Promise<Answer | null> {
   const options = { token: tokenOf(ARGENTINA), ...(body === undefined ? {} : { body }) };
   return call(puente.public_url + path, options).catch(() => null);

@@ -1,4 +1,4 @@
-/** The embedded engine keeps the store contract. */
+/** The SQLite engine keeps the store contract. */
 import { storeContract } from '../contract/suite.ts';
 import { openHarness } from './kit.ts';
 

@@ -1,4 +1,4 @@
-/** A process to be killed: opens and settles links for ever, and names each one only after its commit was answered. */
+/** A process to be killed: opens and settles links endlessly, and prints each after its commit was acknowledged. */
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { newLink, newNotice } from '../contract/harness.ts';

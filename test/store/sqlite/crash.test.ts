@@ -1,4 +1,4 @@
-/** kill -9 in the middle of committing: every answered write is there afterwards (`docs/protocol.md` P1). */
+/** kill -9 during commits: every acknowledged write is there afterwards (`docs/protocol.md` P1). */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
@@ -6,9 +6,9 @@ import { expect, it } from 'vitest';
 import { newFolder, openStore } from './kit.ts';
 import { killed, startChild } from './process.ts';
 
-/** Of the store alone; test/crash kills the whole server hundreds of times. */
+/** Of the store only; test/crash kills the whole server hundreds of times. */
 const KILLS = 10;
-/** Spread over the life of a group: from the first commits to a well-filled log. */
+/** Kills hit from the first commits to a well-filled log. */
 const LONGEST_LIFE_MS = 250;
 
 it(`keeps every acknowledged row through ${KILLS} kills`, { timeout: 300_000 }, async () => {
@@ -31,7 +31,6 @@ it(`keeps every acknowledged row through ${KILLS} kills`, { timeout: 300_000 }, 
   }
 });
 
-/** Lets a child commit for a while, kills it, and adds what it was told to the book. */
 async function workAndDie(path: string, life_ms: number, acknowledged: Map<string, number>): Promise<void> {
   const child = startChild('crash-child.ts', path);
   let said = '';
@@ -46,14 +45,14 @@ async function workAndDie(path: string, life_ms: number, acknowledged: Map<strin
     await killed(child);
   }
   await closed;
-  // The last line may be cut off by the kill; what is not whole was not said.
+  // The last line may be cut off by the kill; an incomplete line does not count.
   for (const line of said.split('\n').slice(0, -1)) {
     const [legacy_id = '', revision = ''] = line.split(' ');
     acknowledged.set(legacy_id, Number(revision));
   }
 }
 
-/** Units are whole: a settled link has its notice, and the counts are those of the rows. */
+/** Commits are atomic: a settled link has its notice, and the counts match the rows. */
 function expectWhole(path: string): void {
   const database = new Database(path, { readonly: true });
   try {

@@ -1,4 +1,4 @@
-/** What the database itself refuses, whatever the code does: other values in columns that are written once. */
+/** Refusals of the database itself: new values in columns that are written once. */
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { opened } from '../contract/harness.ts';
@@ -25,7 +25,6 @@ const fixed = [
   'created_at',
 ];
 
-/** Another value of each type, as SQL. */
 const another: Readonly<Record<string, string>> = { TEXT: "'qr'", INTEGER: '7', BLOB: "x'07'" };
 
 describe('columns of a link that are written once', () => {

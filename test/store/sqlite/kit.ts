@@ -1,4 +1,4 @@
-/** Opens SQLite stores in throw-away folders, and takes them away again. */
+/** Opens SQLite stores in throw-away folders, and removes them. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,6 @@ import { openSqliteStore, type SqliteStoreOptions } from '../../../src/store/sql
 import type { Harness } from '../contract/harness.ts';
 
 export interface Folder {
-  /** The path of a file in it. */
   file(name: string): string;
   remove(): void;
 }
@@ -61,10 +60,9 @@ export function runSql(path: string, text: string): void {
   }
 }
 
-/** What the store keeps of itself, and the counts, which follow the rows. */
+/** The store's own data, and the counts, which follow the rows by triggers. */
 const OWN_TABLES = ['meta', 'link_counts'];
 
-/** Every row goes while the store stays open. */
 function deleteRows(path: string): void {
   const database = new Database(path, { timeout: 5_000 });
   try {
@@ -76,7 +74,7 @@ function deleteRows(path: string): void {
       .all('table')
       .filter(({ name }) => !OWN_TABLES.includes(name))
       .filter(({ name }) => database.prepare(`SELECT 1 FROM ${name} LIMIT 1`).get() !== undefined);
-    // The audit lets nobody delete a line, so its guard is away for as long as this takes.
+    // A trigger forbids deletes in `audit`, so it is dropped meanwhile.
     const guards = full.some(({ name }) => name === 'audit')
       ? named.all('trigger').filter(({ name }) => name === 'audit_not_deleted')
       : [];
@@ -84,7 +82,7 @@ function deleteRows(path: string): void {
       .transaction(() => {
         for (const { name } of guards) database.exec(`DROP TRIGGER ${name}`);
         for (const { name } of full) database.exec(`DELETE FROM ${name}`);
-        // Events go on counting: the store knows in memory how many it has handed out.
+        // Event numbers continue: the store caches in memory how many it has given out.
         database.exec("DELETE FROM sqlite_sequence WHERE name <> 'events'");
         for (const { sql } of guards) database.exec(sql);
       })

@@ -15,7 +15,7 @@ describe('the instance lock', () => {
 
   it('refuses a second store in the same process until the first is closed, and leaves the first alone', async () => {
     const first = await openStore(path);
-    // The doctor tells a file in use from a bad one by the fact, not by the words.
+    // The doctor recognises a file in use by this fact, not by the message.
     await expect(openStore(path)).rejects.toMatchObject({ code: 'store_unusable', facts: { in_use: true } });
     const link = newLink();
     await first.links.openLink(link, () => ({ kind: 'open' }));

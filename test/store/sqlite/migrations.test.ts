@@ -1,4 +1,4 @@
-/** Migrations: one transaction each, a copy before, nothing half done, and the same schema every time. */
+/** Migrations: one transaction each, a copy before, no half-done step, and the same schema every time. */
 import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';

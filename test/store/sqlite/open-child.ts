@@ -1,4 +1,4 @@
-/** A second process: opens the store named on the command line, says what came of it, and holds it until it is ended. */
+/** A second process: opens the store named on the command line, prints the result, and holds it until it ends. */
 import { PuenteError } from '../../../src/error.ts';
 import { openStore } from './kit.ts';
 

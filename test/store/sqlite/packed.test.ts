@@ -1,4 +1,4 @@
-/** Units that have travelled to the writer are the units that were sent. */
+/** Commit units arrive at the writer as they were sent. */
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import type { Unit } from '../../../src/store/engine.ts';

@@ -1,4 +1,4 @@
-/** Which way SQLite takes through large tables: an index and its order, never a sort, whatever its statistics say. */
+/** SQLite's plans on large tables: an index and its order, never a sort, with any statistics. */
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExchangeFilter } from '../../../src/proxy/records/evidence.ts';
@@ -26,7 +26,7 @@ describe('plans', () => {
     await store.close();
     database = new Database(folder.file('puente.db'));
     teachCover(database, noCover);
-    // Statistics of a file with one merchant: they tempt SQLite to leave the merchant's index alone.
+    // Statistics of a file with one merchant, which tempt SQLite not to use the merchant's index.
     database.exec('ANALYZE');
   });
   afterAll(() => {

@@ -1,9 +1,9 @@
-/** Child processes of the store tests, on the same Node as the tests. */
+/** Child processes of the store tests, on the tests' own Node. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-/** `nobody`: a test that runs as root must give its rights away before a file can be unwritable. */
+/** `nobody`: a test that runs as root must drop its rights, or every file is writable. */
 const NOBODY = 65_534;
 
 export function startChild(
@@ -18,7 +18,6 @@ export function startChild(
   });
 }
 
-/** The child's first line; rejects when it ends without one. */
 export async function firstLine(child: ChildProcess): Promise<string> {
   let text = '';
   for await (const chunk of child.stdout ?? []) {
@@ -28,7 +27,6 @@ export async function firstLine(child: ChildProcess): Promise<string> {
   throw new Error(`The child ended without a word: ${text}`);
 }
 
-/** Kills with SIGKILL and waits until the process is gone. */
 export async function killed(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = once(child, 'exit');

@@ -1,4 +1,4 @@
-/** What the main thread's end of the writer does between two groups; the writer is a stand-in that answers when it is told to. */
+/** The main thread's end of the writer between two groups; the writer is a stand-in that answers on request. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { type Failpoint, noFailpoint } from '../../../src/proxy/process-memory.ts';

@@ -1,4 +1,4 @@
-/** Files that must not be opened, each with a sentence that names what is wrong; and nothing is changed in them. */
+/** Files that must not be opened: each error names the cause, and the file is unchanged. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';

@@ -1,5 +1,4 @@
-/** What is old and over goes, kind by kind; what is live, and the audit, stays. */
-
+/** Old terminal rows are deleted, kind by kind; live ones and the audit chain stay. */
 import { readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -93,7 +92,7 @@ it('deletes sales that are over with all that hangs on them, and leaves open one
 it('passes sales that wait for an address once, however many there are, and takes those behind them', async () => {
   for (let number = 1; number <= 7; number++) {
     const sale = await finished(store, { slot: `point:${number}` });
-    // All but the last two are untold.
+    // All but the last two have a pending notice.
     if (number < 6) await store.links.saveLink(sale, {}, { notices: [newNotice(sale, 'untold')] });
   }
   const old = limits(NOON + DAY_MS);
@@ -111,7 +110,7 @@ it('takes of the inbox only what is over and of that very sale, where others hav
   const reference_sent = 'TICKET-7';
   const old = await opened(store, { slot: 'point:OLD', reference_sent });
   await store.links.saveLink(old, { state: 'DONE', order_id: orderId(1), next_check_at: null });
-  // The same number was said by another merchant's till, and by this one's for a later sale.
+  // The same reference was used by another merchant's till, and by this one's for a later sale.
   await opened(store, { merchant_id: OTHER_MERCHANT, reference_sent });
   const later = await opened(store, { slot: 'point:LATER' });
   runSql(path, withReference(later, reference_sent));
@@ -224,7 +223,6 @@ it('waits for a merchant whose turn in a running bulk move is to come, and then 
   });
   expect(await store.merchants.merchant(MERCHANT)).not.toBeNull();
   const moved = await store.moves.saveBulkMove({ ...running, items: [line(MERCHANT, 'moved'), ...others] }, 1, null);
-
   expect(await store.upkeep.openWork(MERCHANT)).toMatchObject({ bulk_moves: 0 });
   await store.upkeep.eraseMerchant(MERCHANT, () => auditOf('erase'));
   expect((await store.moves.bulkMove(running.id))?.items).toEqual([
@@ -236,7 +234,7 @@ it('waits for a merchant whose turn in a running bulk move is to come, and then 
     items: [{ merchant_id: 'erased', state: 'waiting', detail: '' }],
   });
   expect(await store.upkeep.holdings(MERCHANT)).toMatchObject({ bulk_moves: 0 });
-  // A step that was under way must not bring it back.
+  // A concurrent step must not restore it.
   await expect(store.moves.saveBulkMove(moved, moved.revision, null)).rejects.toMatchObject({ code: 'conflict' });
   for (const suffix of ['', '-wal']) expect(readFileSync(path + suffix).includes(`words-of-${MERCHANT}`)).toBe(false);
 });
@@ -258,7 +256,7 @@ it('goes by a clock that moves no faster than twice, so that one that is wrong b
   const quiet = (): void => undefined;
   const kept = 400 * DAY_MS;
   const settings = { links_ms: kept, notices_ms: kept, sums_ms: kept, tokens_ms: kept };
-  /** One round, with a backup before it, which is made by whatever clock there is. */
+  /** One round of upkeep, with a backup before it, dated by this clock. */
   const runFrom = async (at: number): Promise<void> => {
     now = at;
     const clock = { now: () => now, sleep: async () => undefined };
@@ -279,12 +277,12 @@ it('goes by a clock that moves no faster than twice, so that one that is wrong b
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
   await runFrom(NOON + 2 * kept);
   expect(await store.links.link(sale.legacy_id)).not.toBeNull();
-  // What was written since says that so much time has passed indeed.
+  // Later rows prove that so much time has really passed.
   now = NOON + kept + 3_600_000;
   await opened(store, { updated_at: now });
   await runFrom(now);
   expect(await store.links.link(sale.legacy_id)).toBeNull();
-  // The backup of the wrong time went first, although it calls itself newer.
+  // The backup with the wrong date was deleted first, although it seems newer.
   expect((await store.upkeep.backups()).map(({ made_at }) => Date.parse(made_at))).toEqual([now]);
 });
 

@@ -6,7 +6,6 @@ import { type CachedKind, type Write, writes } from '../../../src/store/writes.t
 
 const unitOf = (write: Unit['steps'][number]['write']): Unit => ({ steps: [{ write, values: [] }] });
 
-/** Rows of a file that is read by hand. */
 function stand() {
   const rows = createKnownRows();
   const file = { reads: 0, row: { revision: 1 } as { revision: number } | null };
@@ -99,7 +98,6 @@ describe('known rows', () => {
 });
 
 describe('known links', () => {
-  /** A link that is read by its id, beside another one. */
   function links() {
     const rows = createKnownRows();
     const reads: string[] = [];
@@ -110,7 +108,7 @@ describe('known links', () => {
       });
     return { rows, reads, look };
   }
-  /** Ends in the id and the revision, as the statement does. */
+  /** Ends with the id and the revision, like the statement. */
   const update = (id: string): Unit => ({ steps: [{ write: 'update_link', values: ['LIVE', id, 1] }] });
 
   it('are read from the file while they are changed themselves, and anew afterwards', async () => {
@@ -164,7 +162,7 @@ describe('known links', () => {
 });
 
 describe('what a write changes is declared beside it', () => {
-  /** Kinds that hang on the rows of a table. */
+  /** Cached kinds that depend on the rows of a table. */
   const hanging: Readonly<Record<string, readonly CachedKind[]>> = {
     merchants: ['merchant', 'token'],
     tokens: ['merchant', 'token'],

@@ -1,5 +1,4 @@
-/** Files as earlier releases left them, brought to today's schema: nothing that was in them is lost. */
-
+/** Files of earlier releases are upgraded to today's schema without loss. */
 import { existsSync, readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -33,7 +32,6 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-/** Today's store on the file. */
 async function serving(work: (store: Store) => Promise<void>): Promise<void> {
   const store = await openStore(path, { create: false, now: () => NOON });
   try {
@@ -45,7 +43,7 @@ async function serving(work: (store: Store) => Promise<void>): Promise<void> {
 
 type Insert = (table: string, row: Readonly<Record<string, unknown>>) => void;
 
-/** The first migrations run as their releases ran them, and rows as they wrote them. */
+/** Runs the first migrations as their releases did, and inserts rows in their form. */
 function writeSchema(version: number, fill: (insert: Insert) => void): void {
   const database = new Database(path);
   for (const { sql } of readMigrations(MIGRATIONS_DIRECTORY).slice(0, version)) database.exec(sql);
@@ -61,7 +59,7 @@ function writeSchema(version: number, fill: (insert: Insert) => void): void {
   database.close();
 }
 
-/** What differs between the intents of the file; the last one has a reference that is no text. */
+/** Differences between the intents of the file; the last one has a reference that is no text. */
 const intents = [
   {
     legacy_id: 'intent-open',

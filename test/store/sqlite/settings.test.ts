@@ -1,4 +1,4 @@
-/** The settings hold after the first write, where a fresh file would have fallen to NORMAL (`docs/protocol.md` §3.14). */
+/** The settings hold after the first write, where a new file would switch to NORMAL (`docs/protocol.md` §3.14). */
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { applySettings, assertSettings } from '../../../src/store/sqlite/settings.ts';

@@ -1,4 +1,4 @@
-/** What the store does when the disk is full, locked or broken, and what the schema refuses whatever the code does. */
+/** The store with a full, locked or broken disk; and refusals of the schema itself. */
 import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';

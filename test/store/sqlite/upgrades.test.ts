@@ -1,4 +1,4 @@
-/** Files of every older schema with a link in every state, brought to today's; and what a kill leaves inside each statement of it. */
+/** Files of every older schema with a link in every state, upgraded; and kills after each statement of an upgrade. */
 import { copyFileSync, existsSync, readdirSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-/** One link in every state, as today's schema has it; an older one has some of the columns. */
+/** One link in every state, in today's schema; older schemas have some of the columns. */
 let links: Row[] = [];
 beforeAll(async () => {
   const own = newFolder();
@@ -35,7 +35,7 @@ beforeAll(async () => {
   }
   await store.close();
   const rows = rowsOf(own.file('today.db'), 'SELECT * FROM links ORDER BY legacy_id');
-  // By the names of the first schema, too.
+  // With the column names of the first schema, too.
   links = rows.map((row) => ({ ...row, intent_state: row.legacy_state, intent_state_at: row.legacy_state_at }));
   own.remove();
 });
@@ -49,7 +49,7 @@ function rowsOf(file: string, sql: string): Row[] {
   }
 }
 
-/** The migrations up to `version`, run as their releases ran them, with the links in them. */
+/** Runs the migrations up to `version` as their releases did, with the links in the file. */
 function writeSchema(version: number): void {
   const database = new Database(path);
   applySettings(database, path);
@@ -73,7 +73,7 @@ function writeSchema(version: number): void {
   database.close();
 }
 
-/** What must never change about a link: which sale it is, what was sent for it, and where it stands. */
+/** Columns that an upgrade must never change: the identity of a sale, the data sent, and its state. */
 const KEPT =
   'legacy_id, merchant_id, unit, state, idempotency_key, reference_sent, sealed_body, amount_minor, client_answer';
 const kept = (file: string): Row[] => rowsOf(file, `SELECT ${KEPT} FROM links ORDER BY legacy_id`);
@@ -100,7 +100,7 @@ describe('a file of an older schema, with a link in every state', () => {
   });
 });
 
-/** The statements of a migration; a trigger's own ones belong to it. */
+/** The statements of a migration, each trigger with its own statements. */
 function statementsOf({ sql }: Migration): string[] {
   const statements: string[] = [];
   let open = '';
@@ -114,7 +114,7 @@ function statementsOf({ sql }: Migration): string[] {
   return statements;
 }
 
-/** The same migrations, which say `crash_point()` behind every statement. */
+/** The same migrations, with a call of `crash_point()` after every statement. */
 const stopping = migrations.map((migration) => ({
   ...migration,
   sql: statementsOf(migration)
@@ -122,7 +122,7 @@ const stopping = migrations.map((migration) => ({
     .join(''),
 }));
 
-/** What is on the disk when a kill comes now: the files as they are, since a kill takes nothing from the system's cache. */
+/** The disk at a kill: the files as they are, because a kill loses nothing of the system's cache. */
 function imageOf(file: string, image: string): void {
   for (const suffix of ['', '-wal']) if (existsSync(file + suffix)) copyFileSync(file + suffix, image + suffix);
 }
@@ -195,7 +195,7 @@ it('every migration has been cut into its statements', () => {
     try {
       migrate(database, ':memory:', migrations.slice(0, migration.version - 1));
       database.unsafeMode(true); // as `migrate` does
-      // `prepare` takes one statement alone, and `statementsOf` must not have joined or torn any.
+      // `prepare` accepts one statement only, so `statementsOf` has neither joined nor split any.
       for (const statement of statementsOf(migration)) database.prepare(statement).run();
     } finally {
       database.close();
@@ -219,7 +219,6 @@ describe('what migration 009 says in other words', () => {
         .all()
         .map(({ name, sql }) => [name, sql]),
     );
-  /** Lists of three values and more. */
   const LIST = /\bIN \((?:'\w+', ){2,}'\w+'\)/g;
   const CHANGED = ['events', 'exchanges', 'legacy_sales', 'legacy_sales_holding', 'legacy_sales_until', 'links'];
 
