@@ -6,7 +6,9 @@ import { encoded, say } from '../locales/message.ts';
 import type { ExchangeFilter, StoredExchange } from '../proxy/records/evidence.ts';
 import type { ExchangeStore } from './ports.ts';
 
-export const DAY_MS = 86_400_000;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
 
 /** Parses an RFC 3339 instant to epoch ms. */
 export const instant = z.iso

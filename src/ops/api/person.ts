@@ -14,15 +14,14 @@ export interface Person {
 /** The person of `ops.token`: the sole owner of a small installation, with every permission. */
 export const SOLE_OWNER: Person = { name: 'operator', role: 'approver' };
 
+/** The name in audit lines of Puente's own decisions. */
+export const BY_ITSELF = 'puente';
 /** Names with a meaning in audit lines: Puente's own decisions, and all merchants at once. */
-export const RESERVED_NAMES: readonly string[] = ['puente', 'all'];
+export const RESERVED_NAMES: readonly string[] = [BY_ITSELF, 'all'];
 
 export function isEnough(role: Role, needed: Role): boolean {
   return roles.indexOf(role) >= roles.indexOf(needed);
 }
-
-/** The name in audit lines of Puente's own decisions. */
-export const BY_ITSELF = 'puente';
 
 export const no_reason = say('input.reason', {});
 const NO_REASON = encoded(no_reason);

@@ -59,7 +59,7 @@ export interface Assessment {
 }
 
 /** The merchant of calls whose token and path name none. */
-export const UNKNOWN_MERCHANT = 'unknown';
+const UNKNOWN_MERCHANT = 'unknown';
 
 /** Reads the entries once, in bounded memory, and judges every merchant. @throws PuenteError of `readCapture`. */
 export async function assessmentOf(

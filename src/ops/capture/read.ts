@@ -234,7 +234,7 @@ export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
 const MAX_HAR_BYTES = 256 * 1024 * 1024;
 
 /** The calls of a HAR in order, or the error of an entry. @throws PuenteError bad_request when it is not a HAR. */
-export function callsOfHar(text: string): (ReadCall | string)[] {
+function callsOfHar(text: string): (ReadCall | string)[] {
   let value: unknown;
   try {
     // Amounts are inside bodies: strings that are parsed exactly later. No number of the HAR itself is an amount.
@@ -338,7 +338,7 @@ export interface ReadCall {
 }
 
 /** @returns the call, or an error sentence that repeats nothing of the line. */
-export function callOfLine(text: string): ReadCall | string {
+function callOfLine(text: string): ReadCall | string {
   let value: unknown;
   try {
     value = parseJson(text);

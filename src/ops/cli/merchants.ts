@@ -114,7 +114,7 @@ export function captureSwitch(on: boolean): Face {
   });
 }
 
-export function merchantDetails(merchant: MerchantView): string {
+function merchantDetails(merchant: MerchantView): string {
   const table = tableOf(
     ['setting', 'value', 'from'],
     [

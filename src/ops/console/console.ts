@@ -170,22 +170,22 @@ export const pages: readonly Page[] = [
 
 export const forms: readonly Form[] = [...merchantForms, ...noticeForms];
 
-export const downloads: readonly Download[] = [reportFile];
+const downloads: readonly Download[] = [reportFile];
 
 // Pages for unknown paths and for errors; programs get the API's JSON.
 
-export const noPage: Page = {
+const noPage: Page = {
   path: '/*nowhere',
   show: () => Promise.reject(new PuenteError('not_found', pageRefusals.no_page)),
 };
 
 /** True for a client that prefers HTML to JSON. */
-export function isBrowser(request: Request): boolean {
+function isBrowser(request: Request): boolean {
   return request.accepts(['json', 'html']) === 'html';
 }
 
 /** Shows a refusal outside of a page, a bad request, or an internal error with the id of its log line. */
-export function tellBrowser(kit: Kit): ErrorRequestHandler {
+function tellBrowser(kit: Kit): ErrorRequestHandler {
   const { parts, words, files } = kit;
   return (error: unknown, request, response, next) => {
     if (response.headersSent || !isBrowser(request)) return next(error);

@@ -3,11 +3,12 @@ import { type Request, type Response, Router } from 'express';
 import { PuenteError } from '../../error.ts';
 import { SESSION_MS } from '../api/access.ts';
 import { pageRefusals, setRefusal } from '../api/errors.ts';
+import { DAY_MS } from '../fields.ts';
 import { html } from '../html.ts';
 import { fieldsOf, type Kit, LANGUAGE_COOKIE, languageOf, ownPath, sendPage, sessionOf } from './kit.ts';
 import { bareLayout, formToken, refusal } from './layout.ts';
 
-const YEAR_MS = 366 * 86_400_000;
+const YEAR_MS = 366 * DAY_MS;
 
 export function doorRouter(kit: Kit): Router {
   const router = Router();

@@ -159,7 +159,7 @@ ${remarks.length === 0 ? '' : html`<details><summary>${t('readiness.remarks', { 
   return section('readiness', t('merchant.why'), content);
 }
 
-export function findingList(words: Words, findings: readonly Finding[], kind: string): Html {
+function findingList(words: Words, findings: readonly Finding[], kind: string): Html {
   const items = findings.map(
     (one) =>
       html`<li class="${kind}"><strong>${words.t(`finding.${one.code}`)}</strong><br>${says(words, one.what, one.said)}${nextStep(words, one)}</li>`,

@@ -3,12 +3,12 @@ import { PuenteError } from '../../error.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { BackupManifest, StoreCondition } from '../../proxy/records/upkeep.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
-import { iso } from '../fields.ts';
+import { DAY_MS, iso } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { about, bytesText, durationText, type Finding, type Installation, type Probe } from './finding.ts';
 
 /** A token that expires sooner is reported: work after the call needs a credential. */
-const TOKEN_WARNING_MS = 24 * 3_600_000;
+const TOKEN_WARNING_MS = DAY_MS;
 /** Findings that are listed; the answer says how many more there are. */
 const MOST_TOLD = 50;
 
@@ -78,7 +78,7 @@ async function noticeFinding(ports: Ports, merchant: Merchant, checkUrl: (url: s
 
 /** Events are signed with a time, and lifetimes of orders are counted with our clock. */
 const MOST_SKEW_MS = 30_000;
-const CERTIFICATE_WARNING_MS = 14 * 86_400_000;
+const CERTIFICATE_WARNING_MS = 14 * DAY_MS;
 /** At a higher latency, a create and its retries have little of the deadline left. */
 const SLOW_MS = 1_500;
 
@@ -136,7 +136,7 @@ function webhookSecret({ has_webhook_secret, is_sandbox, doors }: Judged): Findi
 /** Intervals without a backup before the doctor warns: a schedule may be late by one run. */
 const LATE = 2;
 /** How long the doctor reports a restore: as long as events are looked at again. */
-const GAP_TOLD_MS = 7 * 86_400_000;
+const GAP_TOLD_MS = 7 * DAY_MS;
 
 export interface StorageFacts {
   condition: StoreCondition;

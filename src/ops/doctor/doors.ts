@@ -1,9 +1,10 @@
 /** The doctor's checks of the doors: public address, encryption, certificate, and access to the ops door. */
 import { isEnough } from '../api/person.ts';
+import { DAY_MS } from '../fields.ts';
 import { about, type Doors, durationText, type Finding } from './finding.ts';
 
 /** Operators need some time to make and distribute a new certificate. */
-const CERTIFICATE_WARNING_MS = 21 * 86_400_000;
+const CERTIFICATE_WARNING_MS = 21 * DAY_MS;
 
 /** @param now epoch ms. */
 export function doorFindings(doors: Doors, now: number): Finding[] {

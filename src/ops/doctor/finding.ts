@@ -1,7 +1,7 @@
 /** A finding of the doctor: one sentence, its level, and the repair. */
 import { z } from 'zod';
 import type { Person } from '../api/person.ts';
-import { DAY_MS } from '../fields.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../fields.ts';
 import type { Line } from '../report/report.ts';
 
 /** `problem`: money or data is at risk now. `warning`: it will be, or a promise is weaker. `note`: worth knowing. */
@@ -40,9 +40,6 @@ export function bytesText(bytes: number): string {
   }
   return `${value >= 10 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit] ?? 'B'}`;
 }
-
-const HOUR_MS = 3_600_000;
-const MINUTE_MS = 60_000;
 
 /** A duration for display, in its largest unit. */
 export function durationText(duration_ms: number): string {

@@ -3,7 +3,7 @@ import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { whyOf } from '../audit.ts';
-import { iso, pagesOf } from '../fields.ts';
+import { DAY_MS, iso, MINUTE_MS, pagesOf } from '../fields.ts';
 import { knownMerchants } from '../merchants.ts';
 import type { Ports, Store } from '../ports.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
@@ -123,9 +123,9 @@ async function waitingMoves({ store }: Ports, now: number): Promise<Map<string, 
 
 /** Age at which a verdict is renewed: of merchants on the screen, and of the others. */
 const SHOWN_FRESH_MS = 30_000;
-const OTHERS_FRESH_MS = 10 * 60_000;
+const OTHERS_FRESH_MS = 10 * MINUTE_MS;
 /** Judging ends after this long without a request; an open board sends one every few seconds. */
-const LOOKED_AWAY_MS = 60_000;
+const LOOKED_AWAY_MS = MINUTE_MS;
 /** Pause between two verdicts, longer than one takes: payments come first. */
 const PAUSE_MS = 10;
 /** How long one read of the mismatches serves: it covers all merchants, and many are judged in this time. */
@@ -203,7 +203,7 @@ async function judge(ports: Ports, merchant_id: string, mismatches: Mismatches):
 
 // The newest incident of each merchant (what Puente noticed or did), read from the audit chain as it grows.
 
-const LOOKED_BACK_MS = 30 * 86_400_000;
+const LOOKED_BACK_MS = 30 * DAY_MS;
 const INCIDENTS_PAGE = 500;
 
 export function createIncidents(store: Store) {

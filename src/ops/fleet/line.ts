@@ -5,7 +5,7 @@ import type { OpenCount } from '../../proxy/records/routing.ts';
 import { type Merchant, routedKinds, type Stage, stages } from '../../proxy/routing/merchant.ts';
 import { type RoutingRules, stageInForce } from '../../proxy/routing/stage.ts';
 import { whyOf } from '../audit.ts';
-import { iso, lane, said, time } from '../fields.ts';
+import { HOUR_MS, iso, lane, MINUTE_MS, said, time } from '../fields.ts';
 import { classOf, shareOf } from '../report/tally.ts';
 
 const lanePulse = z.object({
@@ -128,11 +128,10 @@ function newestStop(stopped: readonly Placed[]): Incident | null {
 // a quiet one: pure.
 
 /** The period of the board; reports cover older calls. */
-export const PULSE_MS = 60 * 60_000;
+export const PULSE_MS = HOUR_MS;
 /** Points of a trend line: as many as the eye tells apart in a table's cell. */
 const SLICES = 20;
 const SLICE_MS = PULSE_MS / SLICES;
-const MINUTE_MS = 60_000;
 
 interface Slice {
   /** Number of the slice since 1970. */

@@ -4,13 +4,13 @@ import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
-import { reason } from '../api/person.ts';
-import { instant, iso, merchantId, time } from '../fields.ts';
+import { BY_ITSELF, reason } from '../api/person.ts';
+import { DAY_MS, instant, iso, merchantId, time } from '../fields.ts';
 import { changeInAnyCase, merchantToChange } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 
 /** A brown-out is a drill: a merchant must be able to sell the next day. */
-const LONGEST_MS = 24 * 60 * 60_000;
+const LONGEST_MS = DAY_MS;
 /** Windows kept per merchant (`merchantSettings`); those that ended longest ago are dropped. */
 const MOST_KEPT = 100;
 const MOST_MERCHANTS = 1_000;
@@ -51,9 +51,8 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
       return [...roomFor(merchant.settings.brownouts), window];
     }).catch(async (error: unknown) => {
       // Another window of this merchant was scheduled first: the merchants before it must not keep half a drill.
-      await abortBrownout(ports, window.id, encoded(say('brownout.halved', {})), 'puente').catch(
-        () => undefined, // no merchant has it yet
-      );
+      const halved = encoded(say('brownout.halved', {}));
+      await abortBrownout(ports, window.id, halved, BY_ITSELF).catch(() => undefined); // no merchant has it yet
       throw error;
     });
   ports.log.info('brown-out scheduled', { action: window.id, count: ids.length });

@@ -8,7 +8,7 @@ import { verdicts } from '../../proxy/records/evidence.ts';
 import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { type Merchant, merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import { isEnough, type Person, reason } from '../api/person.ts';
+import { BY_ITSELF, isEnough, type Person, reason } from '../api/person.ts';
 import { DAY_MS, iso, merchantId, type Shown, shown } from '../fields.ts';
 import { knownMerchants } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
@@ -334,7 +334,7 @@ async function stopsOf(ports: Ports, { items }: BulkMove): Promise<StopSeen[]> {
 }
 
 async function end(ports: Ports, bulk: BulkMove, action: AuditAction): Promise<void> {
-  await ports.store.moves.saveBulkMove(bulk, bulk.revision, bulkAudit(ports, bulk, action, 'puente', bulk.detail));
+  await ports.store.moves.saveBulkMove(bulk, bulk.revision, bulkAudit(ports, bulk, action, BY_ITSELF, bulk.detail));
   ports.log.info(action, { action: bulk.state, count: bulk.items.length });
 }
 

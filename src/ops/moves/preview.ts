@@ -4,7 +4,7 @@ import type { Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type Merchant, type MerchantSettings, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { isOnOrders, kindOfSlot, type RoutingRules } from '../../proxy/routing/stage.ts';
-import { iso, lane, said, time } from '../fields.ts';
+import { iso, lane, MINUTE_MS, said, time } from '../fields.ts';
 import { merchantAnswer, viewMerchant } from '../merchants.ts';
 import { type OpenSale, openSales } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
@@ -255,6 +255,6 @@ function waitedFor(open: readonly OpenSale[], notices: number, closes: number | 
   const told = notices === 0 ? [] : [say('drain.notices', { count: notices })];
   if (open.length === 0) return [say('drain.nothing', {}), ...told];
   if (closes === null) return [say('drain.overdue', { open: open.length }), ...told];
-  const minutes = Math.ceil((closes - now) / 60_000);
+  const minutes = Math.ceil((closes - now) / MINUTE_MS);
   return [say('drain.closes', { open: open.length, minutes, closes_at: iso(closes) }), ...told];
 }

@@ -4,7 +4,7 @@ import { PuenteError } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import type { Proposal } from '../../proxy/records/routing.ts';
-import { isEnough, type Person } from '../api/person.ts';
+import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import type { Judgement } from './judge.ts';
@@ -142,7 +142,7 @@ async function decide(
 async function waiting(ports: Ports, id: string): Promise<Proposal> {
   const proposal = await found(ports, id);
   if (proposal.state === 'waiting' && proposal.expires_at <= ports.clock.now())
-    await decide(ports, proposal, 'expired', 'puente', encoded(say('move.expired', {})));
+    await decide(ports, proposal, 'expired', BY_ITSELF, encoded(say('move.expired', {})));
   const { state } = view(ports, proposal);
   if (state === 'waiting') return proposal;
   throw new PuenteError('refused', say('refusal.move_over', { id, state, merchant: proposal.merchant_id }));

@@ -1,7 +1,7 @@
 /** Readiness by day: each merchant's verdict is stored once a UTC day, because it can't be computed later. */
 import { createHash } from 'node:crypto';
 import type { Verdict } from '../../proxy/records/evidence.ts';
-import { DAY_MS, dayOf } from '../fields.ts';
+import { DAY_MS, dayOf, MINUTE_MS } from '../fields.ts';
 import { knownMerchants } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import type { Line, ReportAsk } from '../report/report.ts';
@@ -76,7 +76,7 @@ export async function readinessSince({ store }: Pick<Ports, 'store'>): Promise<s
 }
 
 /** How often merchants that are new, or without a verdict of a new day, are looked for. */
-const LOOK_EVERY_MS = 10 * 60_000;
+const LOOK_EVERY_MS = 10 * MINUTE_MS;
 
 export interface Judging {
   /** Judges no further merchant, and waits for the current one. */

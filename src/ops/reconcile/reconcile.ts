@@ -12,15 +12,15 @@ import { giveUp, isGone } from '../../proxy/sales/recover.ts';
 import { readOrder } from '../../proxy/sales/refresh.ts';
 import { advanceRules, applyOrder } from '../../proxy/sales/settle.ts';
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
-import { reason } from '../api/person.ts';
-import { merchantId } from '../fields.ts';
+import { BY_ITSELF, reason } from '../api/person.ts';
+import { DAY_MS, HOUR_MS, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
 /** Links per page; other work runs between two pages. */
 const PAGE = 200;
 /** Open links compared per merchant, more than a shop has; `left_out` says when there are more. */
 const MOST_LIVE = 10_000;
-const DEFAULT_SINCE_MS = 24 * 3_600_000;
+const DEFAULT_SINCE_MS = DAY_MS;
 
 /** The body of `POST /api/reconcile`. Without `apply` nothing is changed. */
 export const reconcileAsk = z.strictObject({
@@ -256,7 +256,7 @@ async function report(ports: Ports, mismatch: Mismatch): Promise<void> {
   ports.log.error(`reconciliation: ${what.text}`, { merchant: merchant_id, legacy_id: legacy_id ?? '', action: kind });
   await ports.store.audit.appendAudit({
     at: ports.clock.now(),
-    who: 'puente',
+    who: BY_ITSELF,
     action: `mismatch ${kind}`,
     subject,
     reason: encoded(what),
@@ -271,7 +271,7 @@ const SWEEP_PAGE = 50;
 /** Pages without anything to compare that one call skips. */
 const MOST_PAGES = 20;
 /** An unchanged link is compared again after an hour, so that a small shop's links are not read all day. */
-const ROUND_MS = 60 * 60_000;
+const ROUND_MS = HOUR_MS;
 /** Events taken per page of links: forged events must not displace links. */
 const EVENTS_A_PAGE = 20;
 /** Unmatched events that are searched for new ones; signed ones go first. */

@@ -1,15 +1,13 @@
 /** Decisions (made by people) and incidents (reported by Puente) of a period, from the audit chain. */
 import { z } from 'zod';
 import { INTENT_ID } from '../../contract/identifiers.ts';
-import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/message.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import { shownUrl } from '../../proxy/evidence/redact-text.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { reasonOf } from '../audit.ts';
-import { instant, iso, listLimit, merchantId, pagesOf } from '../fields.ts';
+import { HOUR_MS, instant, iso, listLimit, merchantId, pagesOf } from '../fields.ts';
 import type { Ports, Store } from '../ports.ts';
-import type { Line, ReportAsk } from './report.ts';
+import { askOf, type Line, type ReportAsk } from './report.ts';
 
 /** The newest lines that each of the two lists shows; the number of older ones is reported. */
 const MOST_LINES = 5_000;
@@ -17,7 +15,7 @@ const PAGE = 500;
 /** Entries shown of a list in a line, so that lines of thousands of units stay small; the audit trail has them all. */
 const MOST_ENTRIES = 20;
 /** A clock that was set back puts later lines before earlier ones, by at most this much. */
-const CLOCK_MARGIN_MS = 3_600_000;
+const CLOCK_MARGIN_MS = HOUR_MS;
 
 export interface Decided {
   /** Newest first. */
@@ -117,7 +115,6 @@ function newestOf(): { add(line: Line<'decisions'>): void; decided(): Decided } 
 
 // Incidents as a list of their own, without the rest of a report.
 
-const DEFAULT_PERIOD_MS = 30 * 86_400_000;
 const DEFAULT_LIMIT = 100;
 const MOST_LISTED = 1_000;
 
@@ -132,13 +129,10 @@ export const incidentQuery = z.strictObject({
 /** Newest first, and how many older ones are not listed. @throws PuenteError bad_request for an empty period. */
 export async function viewIncidents(
   ports: Ports,
-  { merchant, since, until, limit }: z.infer<typeof incidentQuery>,
+  { limit, ...period }: z.infer<typeof incidentQuery>,
   signal: AbortSignal | null = null,
 ): Promise<{ incidents: Line<'decisions'>[]; left_out: number }> {
-  const end = until ?? ports.clock.now() + 1;
-  const start = since ?? end - DEFAULT_PERIOD_MS;
-  if (end <= start) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
-  const { incidents } = await decisionLines(ports, { merchant_id: merchant ?? null, since: start, until: end }, signal);
+  const { incidents } = await decisionLines(ports, askOf(ports, period, 30), signal);
   const left_out = incidents.left_out + Math.max(0, incidents.lines.length - limit);
   return { incidents: incidents.lines.slice(0, limit), left_out };
 }

@@ -6,7 +6,7 @@ import { instant, merchantId, said } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { lastBefore } from './decisions.ts';
 import { gatherReport, type ReportFacts } from './gather.ts';
-import { REPORT_SCHEMA, type Report, report } from './report.ts';
+import { askOf, REPORT_SCHEMA, type Report, report } from './report.ts';
 
 const value = z.union([z.number(), z.string()]).nullable();
 const comparedParts = [
@@ -150,8 +150,6 @@ function told(measured: number | Spoken | undefined): { value: number | string |
 
 // Two periods of the same merchants compared: the sums of both, and decisions and incidents after the first.
 
-const DEFAULT_PERIOD_MS = 7 * 86_400_000;
-
 /** The query of `GET /api/report/compare`: two periods [since, until), with the defaults that the fields describe. */
 export const compareQuery = z.strictObject({
   merchant: merchantId.exactOptional().describe('one merchant; all of them without'),
@@ -164,18 +162,16 @@ export const compareQuery = z.strictObject({
 /** Both are made now, with verdicts and stages of today. @throws PuenteError bad_request for an empty period. */
 export async function compareReports(
   ports: Ports,
-  query: z.infer<typeof compareQuery>,
+  { before_since, before_until, ...later }: z.infer<typeof compareQuery>,
   facts: ReportFacts,
   signal: AbortSignal | null = null,
 ): Promise<ReportDiff> {
-  const merchant_id = query.merchant ?? null;
-  const until = query.until ?? ports.clock.now() + 1;
-  const since = query.since ?? until - DEFAULT_PERIOD_MS;
-  const before_until = query.before_until ?? since;
-  const before_since = query.before_since ?? before_until - (until - since);
-  const before = await gatherReport(ports, { merchant_id, since: before_since, until: before_until }, facts, signal);
-  const after = await gatherReport(ports, { merchant_id, since, until }, facts, signal);
+  const ask = askOf(ports, later);
+  const until = before_until ?? ask.since;
+  const since = before_since ?? until - (ask.until - ask.since);
+  const before = await gatherReport(ports, askOf(ports, { ...later, since, until }), facts, signal);
+  const after = await gatherReport(ports, ask, facts, signal);
   // The chain's head at the end of the first period: later lines were decided in between.
-  const sequence = await lastBefore(ports.store, before_until);
+  const sequence = await lastBefore(ports.store, until);
   return diffReports({ ...before, audit_head: { ...before.audit_head, sequence } }, after);
 }

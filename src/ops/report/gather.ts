@@ -1,7 +1,5 @@
 /** Makes a report: one pass over the exchanges of the period, in pages, and the store's own sums. */
 import { z } from 'zod';
-import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/message.ts';
 import { type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import { verifyAuditStream } from '../audit.ts';
 import { DAY_MS, exchangePages, iso, time } from '../fields.ts';
@@ -23,23 +21,14 @@ export interface ReportFacts {
   notice_agent: string;
 }
 
-/**
- * One report at a time; payments wait for none. Rejects with the signal's reason when the client disconnects.
- * @throws PuenteError bad_request when the period is empty.
- */
-export async function gatherReport(
+/** One report at a time; payments wait for none. Rejects with the signal's reason when the client disconnects. */
+export function gatherReport(
   ports: Ports,
   ask: ReportAsk,
   facts: ReportFacts,
   signal: AbortSignal | null = null,
 ): Promise<Report> {
-  requirePeriod(ask);
   return ports.memory.mutex.run('report', () => gather(ports, ask, facts, signal));
-}
-
-/** @throws PuenteError bad_request when the period is empty. */
-export function requirePeriod({ since, until }: ReportAsk): void {
-  if (until <= since) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
 }
 
 async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: AbortSignal | null): Promise<Report> {
@@ -176,7 +165,6 @@ export type FiguresView = z.infer<typeof figuresView>;
  */
 export function viewFigures(ports: Ports, query: FiguresQuery, signal: AbortSignal): Promise<FiguresView> {
   const ask = askOf(ports, query);
-  requirePeriod(ask);
   return ports.memory.mutex.run('report', () => gatherFigures(ports, ask, signal));
 }
 

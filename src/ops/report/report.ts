@@ -1,11 +1,13 @@
 /** A report as data: what happened in a period, for one merchant or the fleet; its forms are JSON, CSV and HTML. */
 import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/message.ts';
 import { languages } from '../../locales/words.ts';
 import { outcomes, shadowVerdicts } from '../../proxy/evidence/exchange.ts';
 import { differenceStates, lossWeights, verdicts } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
 import { auditLine, chainView } from '../audit.ts';
-import { instant, lane, merchantId, time } from '../fields.ts';
+import { DAY_MS, instant, lane, merchantId, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { findingView, readinessView } from '../readiness/facts.ts';
 
@@ -180,8 +182,6 @@ export const report = z.object({
 export type Report = z.infer<typeof report>;
 export type Line<Part extends Exclude<ReportPart, 'audit'>> = Report[Part][number];
 
-const DEFAULT_PERIOD_MS = 7 * 86_400_000;
-
 /** The query of `GET /api/report`. `part` (one list, or every exchange) is for CSV, `language` for HTML. */
 export const reportQuery = z.strictObject({
   merchant: merchantId.exactOptional().describe('one merchant; all of them without'),
@@ -196,12 +196,15 @@ export const reportQuery = z.strictObject({
 });
 export type ReportQuery = z.infer<typeof reportQuery>;
 
+/** @param usual_days length of a period without a start. @throws PuenteError bad_request for an empty period. */
 export function askOf(
-  ports: Ports,
-  { merchant, since, until }: Pick<ReportQuery, 'merchant' | 'since' | 'until'>,
+  { clock }: Pick<Ports, 'clock'>,
+  { merchant, since, until = clock.now() + 1 }: Pick<ReportQuery, 'merchant' | 'since' | 'until'>,
+  usual_days = 7,
 ): ReportAsk {
-  const end = until ?? ports.clock.now() + 1;
-  return { merchant_id: merchant ?? null, since: since ?? end - DEFAULT_PERIOD_MS, until: end };
+  const ask = { merchant_id: merchant ?? null, since: since ?? until - usual_days * DAY_MS, until };
+  if (until <= ask.since) throw new PuenteError('bad_request', say('refusal.empty_period', {}));
+  return ask;
 }
 
 export interface ReportAsk {

@@ -6,7 +6,7 @@ import { lossWeights } from '../../proxy/records/evidence.ts';
 import type { NoticeSum } from '../../proxy/records/notices.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import { DAY_MS, dayOf, shown } from '../fields.ts';
+import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { adviceOn } from '../readiness/coverage.ts';
 import { merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
@@ -75,13 +75,12 @@ async function knownTo({ store }: Ports, merchant_id: string | null): Promise<Me
   return merchant === null ? [] : [merchant];
 }
 
-const HOUR_MS = 3_600_000;
 /** The store counts a slice of an hour in a few ms; only a period of more than two years has longer ones. */
 const MOST_SLICES = 20_000;
 /** No Puente ran before this date. */
 const FIRST_INSTANT = Date.UTC(2026, 0, 1);
 /** Legacy retried after 15 minutes: a notice that still waits then, or was refused before, is stuck. */
-const STUCK_AFTER_MS = 15 * 60_000;
+const STUCK_AFTER_MS = 15 * MINUTE_MS;
 
 const NO_NOTICES = { made: 0, delivered: 0, pending: 0, stuck: 0, dead: 0 };
 

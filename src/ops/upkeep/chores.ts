@@ -3,13 +3,14 @@ import { z } from 'zod';
 import { steadyTime } from '../../proxy/loop.ts';
 import type { BackupManifest, BackupNews, RetentionKind, RetentionLimits } from '../../proxy/records/upkeep.ts';
 import { reason } from '../api/person.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../fields.ts';
 import type { Ports, UpkeepStore } from '../ports.ts';
 
-const TIDY_EVERY_MS = 60 * 60_000;
+const TIDY_EVERY_MS = HOUR_MS;
 /** How often due work is looked for; a backup schedule may be finer. */
-const LOOK_EVERY_MS = 60_000;
+const LOOK_EVERY_MS = MINUTE_MS;
 /** A failed backup is tried again after this long, not at every look. */
-const RETRY_MS = 15 * 60_000;
+const RETRY_MS = 15 * MINUTE_MS;
 
 export interface ChoreSettings {
   /** Null: no scheduled backup. */
@@ -113,7 +114,7 @@ export interface RetentionSettings {
 }
 
 /** Terminal events: the vendor sends none again after it (`docs/protocol.md` §3.11, step 2). */
-export const EVENTS_KEPT_MS = 7 * 86_400_000;
+export const EVENTS_KEPT_MS = 7 * DAY_MS;
 
 /** Rows of a kind per step: payments wait behind it for some milliseconds at most. */
 const STEP_ROWS = 200;
