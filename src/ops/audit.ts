@@ -21,7 +21,7 @@ export const auditQuery = z.strictObject({
   until: instant.exactOptional().describe('made before then'),
   limit: listLimit(DEFAULT_LIMIT, MOST_LISTED, 'input.limit_lines').describe('at most so many'),
 });
-export type AuditQuery = z.infer<typeof auditQuery>;
+type AuditQuery = z.infer<typeof auditQuery>;
 
 const BOTH = encoded(say('input.line_noted', {}));
 
@@ -35,7 +35,7 @@ export const verifyQuery = z
       .exactOptional(),
   })
   .refine((query) => (query.expect_sequence === undefined) === (query.expect_hash === undefined), BOTH);
-export type VerifyQuery = z.infer<typeof verifyQuery>;
+type VerifyQuery = z.infer<typeof verifyQuery>;
 
 export const auditLine = z.object({
   sequence: z.int(),

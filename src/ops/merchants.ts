@@ -68,7 +68,7 @@ export const merchantChange = z.strictObject({
   /** Token for work after the call has ended; kept sealed, never shown again. */
   credential: secretText(8, 512).nullable().optional(),
 });
-export type MerchantChange = z.infer<typeof merchantChange>;
+type MerchantChange = z.infer<typeof merchantChange>;
 
 export async function viewMerchants(ports: Ports): Promise<MerchantView[]> {
   return (await knownMerchants(ports)).map((merchant) => merchantView(ports, merchant));
@@ -249,7 +249,7 @@ export function inForce(ports: Ports, merchant: Merchant): Record<RoutedKind, St
   return { devices: of(devices), intents: of(intents), qr: of(qr) };
 }
 
-export function shownOrNull(url: string | null | undefined): string | null {
+function shownOrNull(url: string | null | undefined): string | null {
   return url === null || url === undefined ? null : shownUrl(url);
 }
 

@@ -34,7 +34,7 @@ export const noticeQuery = z.strictObject({
   until: until.exactOptional(),
   limit: listLimit(DEFAULT_LIMIT, MOST_LISTED, 'input.limit_notices').describe('at most so many'),
 });
-export type NoticeQuery = z.infer<typeof noticeQuery>;
+type NoticeQuery = z.infer<typeof noticeQuery>;
 
 /** The body of `POST /api/notices/replay`; without `states`, of notices that were not delivered. */
 export const replayMany = z.strictObject({
@@ -51,7 +51,7 @@ export const replayMany = z.strictObject({
     .exactOptional()
     .describe('what the dry run counted; refused when there are not as many by now'),
 });
-export type ReplayMany = z.infer<typeof replayMany>;
+type ReplayMany = z.infer<typeof replayMany>;
 
 /** A notice as it is answered; its URL without path and query. */
 export type NoticeView = ReturnType<typeof viewOf>;

@@ -97,7 +97,7 @@ export interface LegacySaleStore extends proxy.LegacySaleStore {
   legacySalesByAnyReference(client_reference: string, limit: number): Promise<LegacySale[]>;
 }
 
-export interface MoveStore {
+interface MoveStore {
   saveProposal(proposal: Proposal, audit: AuditEntry | null): Promise<void>;
   proposal(id: string): Promise<Proposal | null>;
   /** Newest first. */
@@ -134,7 +134,7 @@ export interface ExchangeStore extends proxy.ExchangeStore {
 }
 
 /** Sums over exchanges, and readiness verdicts by day. */
-export interface EvidenceStore {
+interface EvidenceStore {
   traffic(filter: { merchant_id?: string; since_day?: number; until_day?: number }): Promise<Traffic[]>;
   units(merchant_id: string): Promise<SeenUnit[]>;
   /** Money first, then by count. */

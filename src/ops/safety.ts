@@ -21,7 +21,7 @@ export const resetAsk = z.strictObject({
   reason,
   revision,
 });
-export type ResetAsk = z.infer<typeof resetAsk>;
+type ResetAsk = z.infer<typeof resetAsk>;
 
 export type SafetyView = Awaited<ReturnType<typeof viewSafety>>;
 export type TripView = ReturnType<typeof tripsOf>[number];

@@ -16,7 +16,7 @@ export interface OpsTokens {
 }
 
 /** A person with a token; only the token's digest is kept. */
-export interface Member {
+interface Member {
   person: Person;
   digest: Buffer;
   /** Epoch ms; null: the token never expires. */

@@ -17,7 +17,7 @@ import { createBook } from './book.ts';
 import { type Match, matcherOf, requestOf, taskOf } from './operation-of.ts';
 import { type Beside, type Entry, isCall, nothingBeside, type ReadCall } from './read.ts';
 
-export interface AssessTools extends ShadowTools {
+interface AssessTools extends ShadowTools {
   tables: Tables;
   /** Epoch ms. */
   now: number;

@@ -7,7 +7,7 @@ import { signatureOf } from '../../proxy/shadow/shadow.ts';
  * `operation`: another one, or none. `verdict`: of a shadow. `refusal`: refused or not, or with another error.
  * `upstream`: the request. `loss`: a field is lost now, or no longer. `answer`: the answer to the till.
  */
-export type ChangeKind = 'operation' | 'verdict' | 'refusal' | 'upstream' | 'loss' | 'answer';
+type ChangeKind = 'operation' | 'verdict' | 'refusal' | 'upstream' | 'loss' | 'answer';
 
 export interface Change {
   what: ChangeKind;

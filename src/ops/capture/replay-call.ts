@@ -35,7 +35,7 @@ export function requestChanges(again: Again): Change[] {
 }
 
 /** The last upstream call of this name; null without one. */
-export function sentCall({ upstream }: CapturedMessages, name: UpstreamCallName): Sent | null {
+function sentCall({ upstream }: CapturedMessages, name: UpstreamCallName): Sent | null {
   const { method, path } = upstreamRoutes[name];
   const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, '[^/?]+')}(?:\\?|$)`);
   return upstream.findLast((call) => call.method === method && pattern.test(call.path)) ?? null;
@@ -101,7 +101,7 @@ function targetOf(name: UpstreamCallName, path: Record<string, string>, query: R
 
 // The answer of a call on the orders lane, made again from the captured upstream answers.
 
-export interface AnswerChanges {
+interface AnswerChanges {
   changes: Change[];
   /** Reasons why the answer could not be made again. */
   not_compared: string[];

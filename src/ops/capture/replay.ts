@@ -9,7 +9,7 @@ import { type CallEntry, type Entry, isCall, nothingBeside } from './read.ts';
 import { answerChanges, requestChanges } from './replay-call.ts';
 
 /** `lines` is the sum of the three after it. */
-export interface ReplaySums {
+interface ReplaySums {
   lines: number;
   /** Translated again and compared. */
   replayed: number;

@@ -40,7 +40,7 @@ interface OptionWords {
   choices: readonly string[];
 }
 
-export interface CommandNode {
+interface CommandNode {
   /** Path of names, such as `/merchants/list`; '' is `puente` itself. */
   at: string;
   commands: Word[];

@@ -5,7 +5,7 @@ import type { Finding, SettingInForce } from '../doctor/finding.ts';
 import { exitCodes, hanging, table } from './output.ts';
 import { call, type Faces, face, type Given } from './rows.ts';
 
-export interface OfflineReport {
+interface OfflineReport {
   level: DoctorReport['level'];
   findings: Finding[];
   settings: SettingInForce[];

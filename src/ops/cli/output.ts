@@ -220,7 +220,7 @@ export interface Progress {
 }
 
 /** Standard error; tests replace it. */
-export interface ProgressTarget {
+interface ProgressTarget {
   isTTY?: boolean;
   write(text: string): unknown;
 }

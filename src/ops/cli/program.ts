@@ -31,7 +31,7 @@ Examples:
   source <(puente completion bash)`;
 
 /** Effects outside this module: `src/cli.ts` implements them, tests replace them. */
-export interface ProgramParts {
+interface ProgramParts {
   version: string;
   serve(options: { notify?: string }): Promise<void>;
   /** Serves the sandbox without Puente until a signal. */

@@ -160,7 +160,7 @@ const SHEETS = [
   'media.css',
 ];
 
-export function consoleFiles() {
+function consoleFiles() {
   const htmx = require.resolve('htmx.org/dist/htmx.min.js');
   const sheets = SHEETS.map((name) => readFileSync(join(import.meta.dirname, name)));
   const style = kept('console', 'css', 'text/css', Buffer.from(String(CHART_STYLE)), ...sheets);

@@ -138,7 +138,7 @@ const LATE = 2;
 /** How long the doctor reports a restore: as long as events are looked at again. */
 const GAP_TOLD_MS = 7 * DAY_MS;
 
-export interface StorageFacts {
+interface StorageFacts {
   condition: StoreCondition;
   /** `ok`, or what is wrong with the file. */
   integrity: string;

@@ -74,7 +74,7 @@ export interface Probe {
   skew_ms: number | null;
 }
 
-export interface Versions {
+interface Versions {
   puente: string;
   node: string;
 }

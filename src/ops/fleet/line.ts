@@ -19,7 +19,7 @@ const lanePulse = z.object({
 });
 export type LanePulse = z.infer<typeof lanePulse>;
 const lanePulses = z.object({ legacy: lanePulse.nullable(), orders: lanePulse.nullable() });
-export type LanePulses = z.infer<typeof lanePulses>;
+type LanePulses = z.infer<typeof lanePulses>;
 
 /** A readiness verdict in short, with the first blocker, or else the first unproven finding. */
 const judged = z.object({
@@ -230,7 +230,7 @@ export const fleetSorts = [
   'incident',
 ] as const;
 type FleetSort = (typeof fleetSorts)[number];
-export const fleetVerdicts = [...verdicts, 'unjudged'] as const;
+const fleetVerdicts = [...verdicts, 'unjudged'] as const;
 
 export const fleetQuery = z.strictObject({
   search: z.string().max(64).default('').describe("only those with this in their merchant's id"),

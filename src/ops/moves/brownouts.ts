@@ -21,7 +21,7 @@ export const brownoutAsk = z.strictObject({
   until: instant.describe('when it ends, not included'),
   reason,
 });
-export type BrownoutAsk = z.infer<typeof brownoutAsk>;
+type BrownoutAsk = z.infer<typeof brownoutAsk>;
 
 export const brownoutView = z.object({
   id: z.string(),

@@ -56,7 +56,7 @@ export const bulkAsk = z
     ({ items, where }) => (items === undefined) !== (where === undefined),
     encoded(say('input.items_or_where', {})),
   );
-export type BulkAsk = z.infer<typeof bulkAsk>;
+type BulkAsk = z.infer<typeof bulkAsk>;
 
 export const bulkStates = ['running', 'stopped', 'done', 'aborted'] as const satisfies readonly BulkMove['state'][];
 
@@ -125,7 +125,7 @@ export async function abortBulk(ports: Ports, id: string, why: string, person: P
   });
 }
 
-export function bulkAudit(ports: Ports, bulk: BulkMove, action: AuditAction, who: string, why: string): AuditEntry {
+function bulkAudit(ports: Ports, bulk: BulkMove, action: AuditAction, who: string, why: string): AuditEntry {
   const detail = {
     bulk: bulk.id,
     target: bulk.move,
@@ -172,14 +172,14 @@ export function bulkView(bulk: BulkMove): BulkView {
   return { ...shown(bulk), ...told, items: bulk.items.map(shown) };
 }
 
-export type BulkStep =
+type BulkStep =
   | { kind: 'move'; item: BulkItem }
   /** `until` in epoch ms. Each `why` is an encoded message. */
   | { kind: 'wait'; until: number; why: string }
   | { kind: 'stop'; why: string }
   | { kind: 'done'; why: string };
 
-export interface StopSeen {
+interface StopSeen {
   merchant_id: string;
   trip: Trip;
 }
@@ -244,7 +244,7 @@ const REST_MS = 1000;
  * Runs one step; does nothing when the bulk move was changed or ended meanwhile.
  * @returns epoch ms before which another step is of no use; null: go on at once.
  */
-export function stepBulk(ports: Ports, id: string): Promise<number | null> {
+function stepBulk(ports: Ports, id: string): Promise<number | null> {
   return ports.memory.mutex.run(`bulk ${id}`, async () => {
     const bulk = await ports.store.moves.bulkMove(id);
     if (bulk === null || bulk.state !== 'running') return null;

@@ -60,7 +60,7 @@ function judgeForward(situation: Situation, direction: Direction): Omit<Judgemen
 type Forward = Direction['forward'];
 
 /** What no role can waive: the role itself, the window, and a safety stop in force. */
-export function standingInTheWay(situation: Situation, forward: Forward): Finding[] {
+function standingInTheWay(situation: Situation, forward: Forward): Finding[] {
   const { person, target, merchant } = situation;
   const found = [...moverFindings(situation), ...stopFindings(situation, forward), ...windowFindings(situation)];
   if (!target.override || isEnough(person.role, 'approver')) return found;
@@ -69,7 +69,7 @@ export function standingInTheWay(situation: Situation, forward: Forward): Findin
 }
 
 /** The only condition of a move back. */
-export function moverFindings({ person }: Situation): Finding[] {
+function moverFindings({ person }: Situation): Finding[] {
   if (isEnough(person.role, 'operator')) return [];
   return [finding('role', say('role.move', { name: person.name, role: person.role }), null)];
 }
@@ -83,7 +83,7 @@ export function blockersOf({ readiness }: Situation, forward: Forward): Finding[
 }
 
 /** Evidence that an approver may waive, and skipped stages. */
-export function missingEvidence(situation: Situation, { forward, skipped }: Direction): Finding[] {
+function missingEvidence(situation: Situation, { forward, skipped }: Direction): Finding[] {
   return [
     ...skippedFindings(situation, skipped),
     ...sampleFindings(situation, kindsTo(forward, ['canary']), 'canary'),

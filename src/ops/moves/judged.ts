@@ -106,12 +106,7 @@ function moveAudit(
 /** Days of traffic that the mean of calls per day is taken over. */
 const DAYS = 7;
 
-export async function situationOf(
-  ports: Ports,
-  merchant: Merchant,
-  target: MoveTarget,
-  person: Person,
-): Promise<Situation> {
+async function situationOf(ports: Ports, merchant: Merchant, target: MoveTarget, person: Person): Promise<Situation> {
   const { settings: rules, clock } = ports;
   const readiness = await merchantReadiness(ports, merchant.id);
   const facts = await gatherFacts(ports, merchant.id);

@@ -13,7 +13,7 @@ import { type ProposalView, propose, withdrawAll } from './proposals.ts';
 import { FOLLOW, type MoveTarget, moveTarget, routingChange, routingOf } from './target.ts';
 
 export const stageChange = moveTarget.extend({ reason, revision });
-export type StageChange = z.infer<typeof stageChange>;
+type StageChange = z.infer<typeof stageChange>;
 
 /** A list in a query: `units_in=point:A,point:B`. */
 const slots = z

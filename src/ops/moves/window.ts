@@ -8,7 +8,7 @@ const DAY_MINUTES = 24 * 60;
 const LOOK_AHEAD_MINUTES = 15 * DAY_MINUTES;
 const EXAMPLE = 'write it as Mon-Fri 09:00-17:00 America/Sao_Paulo';
 
-export interface MoveWindow {
+interface MoveWindow {
   text: string;
   /** Days on which the window opens; 0 is Monday. */
   days: ReadonlySet<number>;

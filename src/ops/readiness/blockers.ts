@@ -46,7 +46,7 @@ function differenceFindings({ differences }: Seen): Finding[] {
 }
 
 /** Both sides refuse the call, with different errors. */
-export function isSharedRefusal({ what, legacy, orders }: DifferenceGroup): boolean {
+function isSharedRefusal({ what, legacy, orders }: DifferenceGroup): boolean {
   return what === 'error' && !isAnswer(legacy) && !isAnswer(orders);
 }
 
@@ -68,7 +68,7 @@ function isRefusal(one: DifferenceGroup): boolean {
   return one.what === 'verdict' && one.orders !== 'accepted';
 }
 
-export function showOf({ merchant_id, signature }: DifferenceGroup): string {
+function showOf({ merchant_id, signature }: DifferenceGroup): string {
   return `puente differences show ${merchant_id} ${signature}`;
 }
 

@@ -21,13 +21,13 @@ import type { EvidenceSource } from './readiness.ts';
  * compared. `carried`: in no compared call, but other calls were not compared. `never_seen`: in no call.
  */
 export const coverageStates = ['different', 'equal', 'seen', 'carried', 'never_seen'] as const;
-export type CoverageState = (typeof coverageStates)[number];
+type CoverageState = (typeof coverageStates)[number];
 
 export const coverageQuery = z.strictObject({
   state: z.enum(coverageStates).exactOptional().describe('only in this state'),
   operation: z.string().min(1).max(100).exactOptional().describe('of this operation, even if it was never called'),
 });
-export type CoverageQuery = z.infer<typeof coverageQuery>;
+type CoverageQuery = z.infer<typeof coverageQuery>;
 
 export type CoverageView = Awaited<ReturnType<typeof viewCoverage>>;
 export type CoverageCellView = ReturnType<typeof cellsOf>[number];
@@ -104,7 +104,7 @@ export const lossQuery = z.strictObject({
   weight: z.enum(lossWeights).exactOptional().describe('only of this weight'),
   operation: z.string().min(1).max(100).exactOptional().describe('of this operation'),
 });
-export type LossQuery = z.infer<typeof lossQuery>;
+type LossQuery = z.infer<typeof lossQuery>;
 
 export type LossView = ReturnType<typeof viewOf>;
 
@@ -142,7 +142,7 @@ export function adviceOn(
 }
 
 export const byMerchant = z.strictObject({ merchant: merchantId.exactOptional() });
-export type ByMerchant = z.infer<typeof byMerchant>;
+type ByMerchant = z.infer<typeof byMerchant>;
 
 export type UnknownView = Shown<UnknownRow>;
 export type VerdictView = Shown<VerdictRow>;

@@ -25,7 +25,7 @@ export const differenceQuery = z.strictObject({
   operation: z.string().min(1).max(100).exactOptional().describe('of this operation, such as point.create_intent'),
   limit: listLimit(DEFAULT_LIMIT, MOST_LISTED).describe('at most so many'),
 });
-export type DifferenceQuery = z.infer<typeof differenceQuery>;
+type DifferenceQuery = z.infer<typeof differenceQuery>;
 
 export const differenceJudgement = z.strictObject({
   state: z.enum(judgements),
@@ -36,7 +36,7 @@ export const differenceJudgement = z.strictObject({
   note: reason,
   revision: z.int().nonnegative().describe('refuse unless it is still at this revision'),
 });
-export type DifferenceJudgement = z.infer<typeof differenceJudgement>;
+type DifferenceJudgement = z.infer<typeof differenceJudgement>;
 
 export type DifferenceView = Shown<DifferenceGroup>;
 

@@ -35,7 +35,7 @@ export const reconcileAsk = z.strictObject({
     .describe('repair what is safe: read stale links, adopt orphans, give up what was not found for twenty minutes'),
   reason: reason.exactOptional().describe('why, for the audit trail; needed to apply'),
 });
-export type ReconcileAsk = z.infer<typeof reconcileAsk>;
+type ReconcileAsk = z.infer<typeof reconcileAsk>;
 
 export type MismatchView = Omit<Mismatch, 'what'> & { what: string; said: Said };
 
@@ -278,11 +278,11 @@ const EVENTS_A_PAGE = 20;
 const NEWEST_EVENTS = 1_000;
 
 /** Needs at most one read of upstream. */
-export type Candidate = { kind: 'link'; link: Link } | { kind: 'event'; event: InboxEvent };
+type Candidate = { kind: 'link'; link: Link } | { kind: 'event'; event: InboxEvent };
 
 type Round = ReturnType<typeof createRound>;
 
-export function createRound(ports: Ports) {
+function createRound(ports: Ports) {
   const { store, clock, settings } = ports;
   let after: { updated_at: number; legacy_id: string } | null = null;
   let began_at = clock.now();

@@ -148,7 +148,7 @@ function countsOf(found: readonly Verdict[]): Record<Verdict, number> {
 // The figures that charts are drawn of: a part of the report, without what takes long to judge or to verify.
 
 export const figuresQuery = reportQuery.pick({ merchant: true, since: true, until: true });
-export type FiguresQuery = z.infer<typeof figuresQuery>;
+type FiguresQuery = z.infer<typeof figuresQuery>;
 
 export const figuresView = z.object({
   ...report.pick({ merchant_id: true, made_at: true, period: true, days: true, waits: true }).shape,

@@ -154,7 +154,7 @@ export function fieldsOf(part: ReportPart): readonly string[] {
   return Object.keys(form.shape);
 }
 
-export const cutLists = ['differences', 'incidents', 'decisions', 'findings'] as const;
+const cutLists = ['differences', 'incidents', 'decisions', 'findings'] as const;
 export type CutList = (typeof cutLists)[number];
 
 export const report = z.object({

@@ -84,7 +84,7 @@ const STUCK_AFTER_MS = 15 * MINUTE_MS;
 
 const NO_NOTICES = { made: 0, delivered: 0, pending: 0, stuck: 0, dead: 0 };
 
-export type NoticeTotals = Record<NoticeSum['form'], number>;
+type NoticeTotals = Record<NoticeSum['form'], number>;
 
 /** Topics with a notice, in their order; days on which one was made; and delivered notices by form. */
 export async function noticeLines(

@@ -193,7 +193,7 @@ export function addDuration(histogram: Histogram, duration_ms: number): void {
 }
 
 /** Counts by doubling: up to 1 ms, 2 to 3, 4 to 7 and so on, by the first ms of each class; 0 for the first. */
-export function byDoubling({ counts }: Histogram): Map<number, number> {
+function byDoubling({ counts }: Histogram): Map<number, number> {
   const sums = new Map<number, number>();
   for (const [index, count] of counts.entries()) {
     if (count === 0) continue;
@@ -229,7 +229,7 @@ export function classOf(duration_ms: number): number {
 }
 
 /** The longest duration of a class, whole ms. */
-export function upperBound(index: number): number {
+function upperBound(index: number): number {
   if (index < CLASSES_PER_DOUBLING) return index;
   const doubling = Math.floor(index / CLASSES_PER_DOUBLING) + 2;
   const within = index % CLASSES_PER_DOUBLING;

@@ -180,7 +180,7 @@ function upstreamSaid({ name, status, code, duration_ms }: UpstreamNote): Spoken
 
 // Steps of a sale on orders beside its calls: states, events, notices with their attempts, refunds, decisions.
 
-export interface NoticeWithAttempts {
+interface NoticeWithAttempts {
   notice: LoggedNotice;
   attempts: Attempt[];
 }
@@ -197,7 +197,7 @@ export function stepOfState(seen: {
   return step(at, rank, 'state', null, say('step.state', { state, order_status, legacy_state }));
 }
 
-export function stepOfEvent({ sequence, received_at, action, verified, state }: InboxEvent): Step {
+function stepOfEvent({ sequence, received_at, action, verified, state }: InboxEvent): Step {
   return step(received_at, 'told', 'event', String(sequence), say('step.event', { action, verified, state }));
 }
 
@@ -221,12 +221,12 @@ const attemptCodes = {
   ours: 'step.not_delivered_ours',
 } as const;
 
-export function stepOfDecision({ at, who, action, reason, sequence }: AuditLine): Step {
+function stepOfDecision({ at, who, action, reason, sequence }: AuditLine): Step {
   const why = who === BY_ITSELF ? readStored(reason) : reason;
   return step(at, 'decided', 'decision', String(sequence), say('step.decided', { who, action, why }));
 }
 
-export function stepsOfRefund(refund: Refund, { exponent, currency }: { exponent: number; currency: string }): Step[] {
+function stepsOfRefund(refund: Refund, { exponent, currency }: { exponent: number; currency: string }): Step[] {
   const { id, number, amount_minor, refunded_minor, reference_id, upstream_id, state, created_at, updated_at } = refund;
   const sumOf = (minor: number | null): string | null =>
     minor === null ? null : `${decimalText(minor, exponent) ?? '?'} ${currency}`;
@@ -245,7 +245,7 @@ export const traceStep = z.object({
   said: z.array(said),
   id: z.string().nullable().describe('of an exchange, a notice, a refund, an event or an audit line'),
 });
-export type TraceStep = z.infer<typeof traceStep>;
+type TraceStep = z.infer<typeof traceStep>;
 
 /**
  * `asked`: upstream is called. `told`: upstream reports a change. `moved`, `settled`: a sale's or refund's new state.

@@ -191,7 +191,7 @@ const LONGEST_ASKED = 256;
 const MOST_CALLS = 500;
 
 /** The sales with an id, newest first of each kind of id, each once; empty for an unknown id. */
-export async function findSubjects(ports: Ports, asked: string, merchant_id?: string): Promise<Subject[]> {
+async function findSubjects(ports: Ports, asked: string, merchant_id?: string): Promise<Subject[]> {
   const whole = asked.slice(0, LONGEST_ASKED);
   const text = whole.trim();
   const found = [

@@ -12,14 +12,14 @@ const LOOK_EVERY_MS = MINUTE_MS;
 /** A failed backup is tried again after this long, not at every look. */
 const RETRY_MS = 15 * MINUTE_MS;
 
-export interface ChoreSettings {
+interface ChoreSettings {
   /** Null: no scheduled backup. */
   backup_every_ms: number | null;
   backup_keep: number;
   retention: RetentionSettings;
 }
 
-export interface Chores {
+interface Chores {
   /** Ends the current work, and waits for its end. */
   stop(): Promise<void>;
 }
@@ -102,7 +102,7 @@ async function backUp({ store, log, count }: ChoreParts, keep: number, isStopped
 
 // Retention: how long each kind of record is kept, and one round of deletion.
 
-export interface RetentionSettings {
+interface RetentionSettings {
   /** Terminal sales, with their notices and refunds. */
   links_ms: number;
   /** Delivered and given-up notices, with their attempts. */
@@ -149,7 +149,7 @@ export async function tidyRound(
 export const backupAsk = z.strictObject({
   reason: reason.default('asked for'),
 });
-export type BackupAsk = z.infer<typeof backupAsk>;
+type BackupAsk = z.infer<typeof backupAsk>;
 
 export type BackupProgress = ({ news: 'progress' } & BackupNews) | { news: 'done'; backup: BackupManifest };
 

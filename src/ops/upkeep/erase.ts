@@ -18,7 +18,7 @@ export const eraseAsk = z.strictObject({
     .default(false)
     .describe('give up notices that were never delivered, which otherwise keep it from being erased'),
 });
-export type EraseAsk = z.infer<typeof eraseAsk>;
+type EraseAsk = z.infer<typeof eraseAsk>;
 
 export type Erasure = Awaited<ReturnType<typeof eraseMerchant>>;
 
