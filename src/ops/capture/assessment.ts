@@ -1,4 +1,5 @@
 /** The output of an assessment: data for scripts, lists for the terminal, and one HTML file. */
+import { wordsOf } from '../../locales/words.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import { type Content, type Html, html, plainTable } from '../html.ts';
@@ -13,8 +14,7 @@ import {
   viewVerdicts,
 } from '../readiness/coverage.ts';
 import { type DifferenceView, viewDifferences } from '../readiness/differences.ts';
-import type { Finding, Readiness } from '../readiness/facts.ts';
-import { saidOf } from '../readiness/facts.ts';
+import { type Finding, type Readiness, saidOf } from '../readiness/facts.ts';
 import type { EvidenceSource } from '../readiness/readiness.ts';
 import { htmlPage, htmlSection, htmlVerdict } from '../report/page.ts';
 import type { Assessment, AssessmentSums } from './assess.ts';
@@ -125,7 +125,7 @@ function listed({ title, lead, rows }: AssessedList): Html {
 }
 
 function merchantSections(merchant: AssessedMerchant): Content {
-  const verdict = verdictOf(merchant.readiness);
+  const verdict = htmlVerdict(wordsOf('en'), merchant.readiness, ({ what }) => what);
   return [
     htmlSection(`Merchant ${merchant.merchant_id}`, verdict, 'What this traffic says about the next move.', NONE),
     ...listsOf(merchant).map(listed),
@@ -183,18 +183,4 @@ export function listsOf(
       }),
     },
   ];
-}
-
-const VERDICTS: Readonly<Record<Verdict, string>> = {
-  ready: 'Ready: nothing stands in the way of the next move.',
-  blocked: 'Blocked: no move forward before this is solved.',
-  inconclusive: 'Inconclusive: too little was seen. Nothing is green by default.',
-};
-
-function verdictOf({ verdict, blockers, unproven, remarks }: AssessedMerchant['readiness']): Html {
-  return htmlVerdict(verdict, VERDICTS[verdict], [
-    ['In the way', blockers],
-    ['Not proven', unproven],
-    ['Worth knowing', remarks],
-  ]);
 }

@@ -1,6 +1,7 @@
 /** `puente completion`: shell completion, generated from the command tree. */
 import { Argument, type Command } from 'commander';
-import { withManual } from './help.ts';
+import { commandsOf, withManual } from './help.ts';
+import { quoted } from './output.ts';
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 type Shell = keyof typeof scripts;
@@ -49,19 +50,17 @@ interface CommandNode {
   values: string[];
 }
 
-/** The command and all below it, parents first. */
-export function nodesOf(command: Command, at = ''): CommandNode[] {
-  const inner = command.commands.filter((one) => one.name() !== 'help');
-  const own: CommandNode = {
-    at,
-    commands: inner.map((one) => ({ word: one.name(), about: one.description() })),
+/** The program and all its commands, parents first. */
+export function nodesOf(program: Command): CommandNode[] {
+  return [{ name: '', command: program }, ...commandsOf(program)].map(({ name, command }) => ({
+    at: name === '' ? '' : `/${name.replaceAll(' ', '/')}`,
+    commands: command.commands.map((one) => ({ word: one.name(), about: one.description() })),
     options: [...command.options.map(optionWords), help],
     values: command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
-  };
-  return [own, ...inner.flatMap((one) => nodesOf(one, `${at}/${one.name()}`))];
+  }));
 }
 
-const help: OptionWords = { flags: ['-h', '--help'], about: 'how it is used', takes_value: false, choices: [] };
+const help: OptionWords = { flags: ['-h', '--help'], about: 'show the help', takes_value: false, choices: [] };
 
 function optionWords(option: Command['options'][number]): OptionWords {
   return {
@@ -79,11 +78,6 @@ function valuesIn(nodes: readonly CommandNode[]): { places: string; choices: rea
       .filter(({ takes_value }) => takes_value)
       .map(({ flags, choices }) => ({ places: flags.map((flag) => quoted(`${at} ${flag}`)).join('|'), choices })),
   );
-}
-
-/** Single quotes, for bash and zsh. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 export function bashScript(nodes: readonly CommandNode[]): string {

@@ -1,4 +1,5 @@
 /** Text output of losses, coverage, unknown names, verdicts, differences, readiness, limitations and assumptions. */
+import { wordsOf } from '../../locales/words.ts';
 import type { Limitation } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import type { CoverageView, LossView, UnknownView, VerdictView } from '../readiness/coverage.ts';
@@ -148,12 +149,6 @@ that went well on orders. Too little traffic is inconclusive, never ready. Each 
   }),
 };
 
-const SAYS: Record<Verdict, string> = {
-  ready: 'READY for the next move: nothing is in the way',
-  blocked: 'BLOCKED: mend what blocks first',
-  inconclusive: 'INCONCLUSIVE: nothing blocks, and too little is proven to say that it works',
-};
-
 /** `ready` covers only the traffic seen, so the headline also names what is unproven. */
 function headline({ merchant_id, verdict, operations, unproven }: Readiness): string {
   const open = operations.filter((one) => one.verdict === 'inconclusive').map(({ operation }) => operation);
@@ -161,8 +156,8 @@ function headline({ merchant_id, verdict, operations, unproven }: Readiness): st
     ...(open.length === 0 ? [] : [`too few calls of ${open.join(', ')}`]),
     ...(unproven.length === 0 ? [] : ['what is listed below']),
   ];
-  const rest = verdict !== 'ready' || left.length === 0 ? '' : `; not proven: ${left.join(', and ')}`;
-  return `${merchant_id} is ${SAYS[verdict]}${rest}.`;
+  const rest = verdict !== 'ready' || left.length === 0 ? '' : ` Not proven: ${left.join(', and ')}.`;
+  return `${merchant_id} is ${verdict.toUpperCase()}. ${wordsOf('en').t(`readiness.${verdict}`)}${rest}`;
 }
 
 export function readinessText(readiness: Readiness): string {

@@ -30,6 +30,11 @@ export const OPS_VARIABLES: readonly Meaning[] = [
   ['PUENTE_OPS_URL', 'where the ops door is; --ops wins'],
   ['PUENTE_OPS_TOKEN', 'your bearer token, which is needed; what you may do follows from its role'],
 ];
+/** Of commands that start Puente or read its settings. */
+export const SETTINGS_VARIABLES: readonly Meaning[] = [
+  ['PUENTE_CONFIG', 'a YAML file of settings, laid over config/default.yaml'],
+  ['PUENTE_…', 'every setting, as config/README.md lists them; they win over the file'],
+];
 
 /** Descriptions by argument name, the same in every command. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
@@ -54,7 +59,8 @@ export function withManual(command: Command, manual: Manual): Command {
   manuals.set(command, manual);
   for (const argument of command.registeredArguments) {
     argument.description ||= ARGUMENTS[argument.name()] ?? '';
-    if (argument.description === '') throw new TypeError(`nobody explains <${argument.name()}> of ${command.name()}`);
+    if (argument.description === '')
+      throw new TypeError(`<${argument.name()}> of ${command.name()} has no description`);
   }
   return command.addHelpText('after', () => {
     const { notes = '', examples } = manual;
@@ -100,12 +106,10 @@ export interface Named {
 
 /** Every command below this one, parents first. */
 export function commandsOf(program: Command, above: readonly string[] = []): Named[] {
-  return program.commands
-    .filter((one) => one.name() !== 'help')
-    .flatMap((command) => {
-      const words = [...above, command.name()];
-      return [{ name: words.join(' '), command }, ...commandsOf(command, words)];
-    });
+  return program.commands.flatMap((command) => {
+    const words = [...above, command.name()];
+    return [{ name: words.join(' '), command }, ...commandsOf(command, words)];
+  });
 }
 
 /** False for a command that only groups others. */

@@ -129,11 +129,13 @@ async function askPeople({ settings, installer }: Asked): Promise<InitOrder['peo
 
 function wrongName(name: string | undefined, people: InitOrder['people'], installer: Installer): string | undefined {
   if (people.some((one) => one.name === name)) return `${name} is named already.`;
-  return installer.check('ops.tokens', JSON.stringify({ [name ?? '']: SOMEBODY })) ?? undefined;
+  return installer.check('ops.tokens', tokensOf([{ name: name ?? '', role: roles[0] }])) ?? undefined;
 }
 
-/** Placeholder for checking a name alone. */
-const SOMEBODY = { role: roles[0], token: 'x'.repeat(32) };
+/** The setting `ops.tokens` with placeholders for tokens: for checking names and roles. */
+export function tokensOf(people: InitOrder['people']): string {
+  return JSON.stringify(Object.fromEntries(people.map(({ name, role }) => [name, { role, token: 'x'.repeat(32) }])));
+}
 
 /** True when an option names the file of the secret, so that the question is skipped. */
 function isNamed(settings: Asked['settings'], file: string): boolean {

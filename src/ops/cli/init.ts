@@ -8,10 +8,11 @@ import {
   type InitOutcome,
   type Installer,
   type LoadInstaller,
+  tokensOf,
   usualAddress,
   VENDOR_URL,
 } from './init-questions.ts';
-import { type Output, print } from './output.ts';
+import { type Output, print, quoted } from './output.ts';
 
 interface InitOptions extends Output {
   into: string;
@@ -138,8 +139,7 @@ function complaintsAbout(
   { settings, people, webhook_secret, postgres_url }: InitOrder,
   installer: Installer,
 ): string[] {
-  const named = Object.fromEntries(people.map(({ name, role }) => [name, { role, token: 'x'.repeat(32) }]));
-  const texts: [string, string][] = [...Object.entries(settings), ['ops.tokens', JSON.stringify(named)]];
+  const texts: [string, string][] = [...Object.entries(settings), ['ops.tokens', tokensOf(people)]];
   if (webhook_secret !== null) texts.push(['webhook.secret', webhook_secret]);
   if (postgres_url !== null) texts.push(['postgres.url', postgres_url]);
   const secrets = Object.keys(settings).filter((name) => installer.isSecret(name));
@@ -186,9 +186,4 @@ function text({ config, secrets, kept, token_file, missing }: InitOutcome): stri
     `  export PUENTE_OPS_TOKEN="$(cat ${quoted(token_file)})"`,
     '  npx puente doctor',
   ].join('\n');
-}
-
-/** Quoted for a shell. */
-function quoted(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

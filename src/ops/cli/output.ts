@@ -34,11 +34,11 @@ export function common(command: Command): Command {
 }
 
 export function print(options: Output, value: unknown, text: string): void {
-  process.stdout.write(options.json ? `${escaped(JSON.stringify(value, null, 2))}\n` : `${plain(text)}\n`);
+  process.stdout.write(options.json ? `${escapedJson(JSON.stringify(value, null, 2))}\n` : `${plain(text)}\n`);
 }
 
 /** `JSON.stringify` escapes only control characters below U+0020; this escapes the rest of `UNSEEN`. */
-function escaped(json: string): string {
+function escapedJson(json: string): string {
   return json.replaceAll(UNSEEN, (one) =>
     one === '\n' ? one : `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
@@ -55,6 +55,11 @@ export function plain(text: string): string {
 /** As `plain`, and in one line: a till's text can't begin a new line. */
 export function oneLine(text: string): string {
   return plain(text).replaceAll('\n', '?');
+}
+
+/** Quoted for a shell such as bash or zsh. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 export function wholeNumber(text: string): number {

@@ -1,6 +1,16 @@
 /** Renders the man page puente(1) and docs/cli.md from the commands. */
 import type { Command } from 'commander';
-import { commandsOf, EXITS, exitsOf, isAct, type Meaning, manualOf, OPS_VARIABLES, variablesOf } from './help.ts';
+import {
+  commandsOf,
+  EXITS,
+  exitsOf,
+  isAct,
+  type Meaning,
+  manualOf,
+  OPS_VARIABLES,
+  SETTINGS_VARIABLES,
+  variablesOf,
+} from './help.ts';
 import { exitCodes } from './output.ts';
 
 interface Entry {
@@ -23,10 +33,6 @@ interface Block {
 
 const INTRODUCTION = `Most commands call the ops door of a Puente that runs, and do what its API does, with the same refusals. They print tables
 for people, and JSON for scripts with --json.`;
-const STARTED_WITH: readonly Meaning[] = [
-  ['PUENTE_CONFIG', 'a YAML file of settings, for commands that start Puente or look at its settings'],
-  ['PUENTE_…', 'every setting, as config/README.md lists them; they win over the file'],
-];
 const FILES: readonly Meaning[] = [
   ['config/default.yaml', 'every setting, its default, and why'],
   ['installation/puente.yaml', 'where `puente init` writes a configuration, unless --into says otherwise'],
@@ -89,7 +95,7 @@ Every command that calls a running Puente also takes \`--json\` and \`--ops <url
 
 | Variable | What it is |
 |---|---|
-${[...OPS_VARIABLES, ...STARTED_WITH].map(row).join('\n')}
+${[...OPS_VARIABLES, ...SETTINGS_VARIABLES].map(row).join('\n')}
 
 | Exit code | What it means |
 |---|---|
@@ -147,13 +153,13 @@ export function renderManPage(program: Command): string {
     '.SH OPTIONS',
     ...terms(options),
     ...groupsOf(program).flatMap(({ title, entries }) => [
-      `.SH ${escaped(title.toUpperCase())}`,
+      `.SH ${roffEscaped(title.toUpperCase())}`,
       ...entries.flatMap(roffOf),
     ]),
     '.SH EXIT STATUS',
     ...terms(CODES),
     '.SH ENVIRONMENT',
-    ...terms([...OPS_VARIABLES, ...STARTED_WITH]),
+    ...terms([...OPS_VARIABLES, ...SETTINGS_VARIABLES]),
     '.SH FILES',
     ...terms(FILES),
     '.SH SEE ALSO',
@@ -166,8 +172,8 @@ function roffOf({ name, usage, about, notes, args, options, exits, variables, ex
   const part = (title: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : ['.PP', `${title}:`, ...lines];
   return [
-    `.SS ${escaped(`puente ${name}`)}`,
-    `.B ${escaped(usage)}`,
+    `.SS ${roffEscaped(`puente ${name}`)}`,
+    `.B ${roffEscaped(usage)}`,
     '.PP',
     ...roffText(about),
     ...notes.flatMap(({ is_fixed, lines }) => (is_fixed ? block(lines) : ['.PP', ...roffText(lines.join('\n'))])),
@@ -180,7 +186,7 @@ function roffOf({ name, usage, about, notes, args, options, exits, variables, ex
 }
 
 /** Replaces characters that roff interprets, or that some `man` programs can't show, by their roff names. */
-export function escaped(text: string): string {
+export function roffEscaped(text: string): string {
   const names: Readonly<Record<string, string>> = {
     '\\': 'e',
     '-': '-',
@@ -196,16 +202,18 @@ export function escaped(text: string): string {
 /** A paragraph with one sentence per line, as is usual in roff. */
 export function roffText(text: string): string[] {
   const flowing = text.replace(/\s+/g, ' ').trim();
-  return flowing === '' ? [] : flowing.split(/(?<=[.;:]) (?=[A-Z])/).map((line) => guarded(escaped(line)));
+  return flowing === '' ? [] : flowing.split(/(?<=[.;:]) (?=[A-Z])/).map((line) => guarded(roffEscaped(line)));
 }
 
 /** Words in bold (B) or italics (I), each with its meaning. */
 function terms(all: readonly Meaning[], font: 'B' | 'I' = 'B'): string[] {
-  return all.flatMap(([word, meaning]) => ['.TP', `.${font} ${escaped(word)}`, ...roffText(meaning)]);
+  return all.flatMap(([word, meaning]) => ['.TP', `.${font} ${roffEscaped(word)}`, ...roffText(meaning)]);
 }
 
 function block(lines: readonly string[]): string[] {
-  return lines.length === 0 ? [] : ['.PP', '.nf', '.RS', ...lines.map((line) => guarded(escaped(line))), '.RE', '.fi'];
+  return lines.length === 0
+    ? []
+    : ['.PP', '.nf', '.RS', ...lines.map((line) => guarded(roffEscaped(line))), '.RE', '.fi'];
 }
 
 /** roff takes a line that begins with a dot or a quote for a request. */

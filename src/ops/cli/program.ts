@@ -5,30 +5,15 @@ import { addCompletionCommand } from './completion.ts';
 import { doctorFaces, type ExamineOffline } from './doctor.ts';
 import { evidenceFaces, readinessFaces, registerFaces } from './evidence.ts';
 import { addReportDiff, backupFaces, captureFaces, reconcileFaces, reportFaces } from './files.ts';
-import { EXITS, withManual } from './help.ts';
+import { EXITS, OPS_VARIABLES, SETTINGS_VARIABLES, withManual } from './help.ts';
 import { addInitCommand } from './init.ts';
 import type { LoadInstaller } from './init-questions.ts';
 import { addMappingCommands } from './mapping.ts';
 import { eraseFaces, merchantFaces } from './merchants.ts';
 import { brownoutFaces, bulkFaces, moveFaces, safetyFaces, stageFaces } from './moves.ts';
-import { exitCodes } from './output.ts';
 import { addRowCommands, type Faces } from './rows.ts';
 import { auditFaces, fleetFaces, noticeFaces, traceFaces } from './sales.ts';
 import { addMigrateStoreCommand, addRestoreCommand, type MigrateStore, type Restore } from './store.ts';
-
-const HELP = `
-Exit codes:
-${EXITS.map(([name, meaning]) => `  ${exitCodes[name]}  ${meaning}`).join('\n')}
-
-Commands on a running Puente call its ops door:
-  PUENTE_OPS_URL    where it is (default http://127.0.0.1:8081; --ops wins)
-  PUENTE_OPS_TOKEN  your bearer token; what you may do follows from its role
-
-Examples:
-  puente serve
-  puente merchants list
-  puente audit verify
-  source <(puente completion bash)`;
 
 /** Effects outside this module: `src/cli.ts` implements them, tests replace them. */
 interface ProgramParts {
@@ -46,9 +31,14 @@ export function puenteProgram(parts: ProgramParts): Command {
   const program = new Command('puente')
     .version(parts.version)
     .description('Keeps legacy Mercado Pago Point and QR integrations working on the orders API.')
-    .addHelpText('after', HELP)
     .configureHelp({ optionDescription })
     .exitOverride(); // commands inherit it when they are added: usage errors are thrown
+  withManual(program, {
+    notes: 'Commands on a running Puente call its ops door.',
+    examples: ['puente serve', 'puente merchants list', 'puente audit verify', 'source <(puente completion bash)'],
+    exits: Object.fromEntries(EXITS),
+    variables: OPS_VARIABLES,
+  });
   const group = (title: string, ...faces: Faces[]): void => {
     program.commandsGroup(`${title}:`);
     for (const some of faces) addRowCommands(program, some);
@@ -103,10 +93,7 @@ ended, a second one at once; with several processes (workers) SIGHUP replaces th
       'puente serve --notify http://127.0.0.1:9000/notices',
     ],
     exits: { done: 'stopped by a signal', failed: 'the start was refused, or the store failed' },
-    variables: [
-      ['PUENTE_CONFIG', 'a YAML file laid over config/default.yaml'],
-      ['PUENTE_…', 'every setting, as config/README.md lists them; they win over the file'],
-    ],
+    variables: SETTINGS_VARIABLES,
   });
 }
 

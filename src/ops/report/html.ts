@@ -17,8 +17,7 @@ import {
   timeOf,
   written,
 } from '../html.ts';
-import type { Finding } from '../readiness/facts.ts';
-import { htmlPage, htmlSection, htmlVerdict, type ShownFinding } from './page.ts';
+import { htmlPage, htmlSection, htmlVerdict } from './page.ts';
 import type { CutList, Line, Report } from './report.ts';
 import { OWN_VALUE } from './sections.ts';
 import { MORE_FIELDS, NO_OPERATION } from './tally.ts';
@@ -224,14 +223,8 @@ function brokenChain({ audit: { broken, lines } }: Report, words: Words): Conten
 
 function verdict({ readiness }: Report, words: Words): Content {
   if (readiness === null) return null;
-  const { t } = words;
-  const shown = ({ what, said, command }: Finding): ShownFinding => ({ what: says(words, what, said), command });
-  const found = htmlVerdict(readiness.verdict, t(`report.verdict.${readiness.verdict}`), [
-    [t('readiness.blockers'), readiness.blockers.map(shown)],
-    [t('readiness.unproven'), readiness.unproven.map(shown)],
-    [t('report.remarks'), readiness.remarks.map(shown)],
-  ]);
-  return html`<section><h2>${t('report.section.verdict')}</h2>${found}</section>`;
+  const found = htmlVerdict(words, readiness, ({ what, said }) => says(words, what, said));
+  return html`<section><h2>${words.t('report.section.verdict')}</h2>${found}</section>`;
 }
 
 function footer({ exchanges, audit_head, audit }: Report, { t }: Words): Html {

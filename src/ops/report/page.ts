@@ -1,8 +1,8 @@
 /** The frame of every HTML file that Puente makes: one page, no script, nothing to load. */
-import type { Language } from '../../locales/words.ts';
-import type { Verdict } from '../../proxy/records/evidence.ts';
+import type { Language, Words } from '../../locales/words.ts';
 import { CHART_STYLE } from '../charts/charts.ts';
 import { type Content, code, type Html, html } from '../html.ts';
+import type { Finding, Readiness } from '../readiness/facts.ts';
 
 export function htmlPage(language: Language, title: string, body: readonly Content[]): string {
   return String(html`<!doctype html>
@@ -28,24 +28,15 @@ export function htmlSection(title: string, content: Content, lead: string, none:
   return html`<section><h2>${title}</h2><p>${lead}</p>${shown}</section>`;
 }
 
-export interface ShownFinding {
-  what: Content;
-  command: string | null;
-}
-
-export function htmlVerdict(
-  verdict: Verdict,
-  sentence: string,
-  lists: readonly (readonly [name: string, findings: readonly ShownFinding[]])[],
-): Html {
-  const shown = lists
-    .filter(([, findings]) => findings.length > 0)
-    .map(([name, findings]) => html`<h3>${name}</h3><ul>${findings.map(htmlFinding)}</ul>`);
-  return html`<p class="verdict ${verdict}">${sentence}</p>${shown}`;
-}
-
-function htmlFinding({ what, command }: ShownFinding): Html {
-  return html`<li>${what}${command === null ? null : html` ${code(command)}`}</li>`;
+/** The verdict on a merchant with its findings. @param shown the sentence of a finding. */
+export function htmlVerdict({ t }: Words, readiness: Readiness, shown: (one: Finding) => Content): Html {
+  const { verdict, blockers, unproven, remarks } = readiness;
+  const item = (one: Finding): Html =>
+    html`<li>${shown(one)}${one.command === null ? null : html` ${code(one.command)}`}</li>`;
+  const list = (name: string, findings: readonly Finding[]): Content =>
+    findings.length === 0 ? null : html`<h3>${t(name)}</h3><ul>${findings.map(item)}</ul>`;
+  const lists = [list('readiness.blockers', blockers), list('readiness.unproven', unproven)];
+  return html`<p class="verdict ${verdict}">${t(`report.verdict.${verdict}`)}</p>${lists}${list('report.remarks', remarks)}`;
 }
 
 /** The style of a report: dense, dark where the reader's screen is dark, and always light on paper. */

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { commandsOf, isAct, withManual } from '../../../src/ops/cli/help.ts';
-import { escaped, renderCliPage, renderManPage, roffText } from '../../../src/ops/cli/pages.ts';
+import { renderCliPage, renderManPage, roffEscaped, roffText } from '../../../src/ops/cli/pages.ts';
 import { helpOf, programHere } from '../../program.ts';
 import { HOUSE, puente } from '../../run-cli.ts';
 
@@ -36,17 +36,17 @@ describe('the help', () => {
     expect(page).not.toContain(HOUSE);
   });
 
-  it('refuses an argument that nobody explains', () => {
+  it('refuses an argument without a description', () => {
     const stranger = new Command('puente').argument('<thing>');
-    expect(() => withManual(stranger, { examples: [] })).toThrow('nobody explains <thing> of puente');
+    expect(() => withManual(stranger, { examples: [] })).toThrow('<thing> of puente has no description');
   });
 });
 
 describe('the page', () => {
   it.each(acts)('has $name with all its options and codes', ({ name, command }) => {
-    const section = page.split('\n.S').find((text) => text.split('\n')[0] === `S ${escaped(`puente ${name}`)}`);
+    const section = page.split('\n.S').find((text) => text.split('\n')[0] === `S ${roffEscaped(`puente ${name}`)}`);
     expect(section).toBeDefined();
-    for (const option of command.options) expect(section).toContain(escaped(option.flags));
+    for (const option of command.options) expect(section).toContain(roffEscaped(option.flags));
     for (const argument of command.registeredArguments) expect(section).toContain(`.I ${argument.name()}`);
     expect(section).toContain('Exit codes:');
     expect(section).toContain('Examples:');
