@@ -64,9 +64,9 @@ const chainMark = z.object({ sequence: z.int(), hash: z.string() });
 
 export const chainView = z.object({
   intact: z.boolean(),
-  lines: z.int().describe('lines that hold, counted from the first'),
-  head: chainMark.nullable().describe('the last line that holds: note it elsewhere, and expect it next time'),
-  expected: chainMark.nullable().describe('what was expected of an earlier look'),
+  lines: z.int().describe('valid lines, counted from the first'),
+  head: chainMark.nullable().describe('the last valid line: store it elsewhere and pass it to the next check'),
+  expected: chainMark.nullable().describe('the head of an earlier check, as it was passed'),
   broken: z
     .object({ sequence: z.int(), reason: z.string(), said })
     .nullable()

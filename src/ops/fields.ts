@@ -23,9 +23,9 @@ export const merchantId = z
 export const said = z
   .object({
     code: z.string().describe('of the sentence, a word for programs'),
-    facts: z.record(z.string(), z.unknown()).describe('what the sentence tells; instants are RFC 3339'),
+    facts: z.record(z.string(), z.unknown()).describe('values of the sentence; instants are RFC 3339'),
   })
-  .describe('the sentence by its code, to be said in another language') as unknown as z.ZodType<Said>; // facts are core's own
+  .describe('the sentence by its code, for other languages') as unknown as z.ZodType<Said>; // facts are core's own
 export const time = z.iso.datetime();
 export const lane = z.enum(['legacy', 'orders']);
 

@@ -54,7 +54,7 @@ export const merchantChange = z.strictObject({
   cancel_on_terminal: z.boolean().nullable().optional().describe('let a cancel reach an order that is on the terminal'),
   voucher: z.enum(['refuse', 'drop']).nullable().optional().describe('what a voucher preference does'),
   safety_stop: z.enum(safetyModes).nullable().optional().describe('whether its safety stop judges, and acts'),
-  unknown_endpoint: unknown.describe('what becomes of calls that no table knows'),
+  unknown_endpoint: unknown.describe('what happens to calls that are in no table'),
   unknown_field: unknown.describe('the same for fields of translated bodies'),
   unknown_header: unknown.describe('the same for headers of translated calls'),
   capture: z.boolean().nullable().optional().describe('keep its exchanges with redacted messages, for replay'),
@@ -206,10 +206,10 @@ function pick(settings: Record<string, unknown>, named: Record<string, unknown>)
 }
 
 const stageView = z.object({
-  stage: z.enum(stages).describe('where new work goes now; never above shadow while a safety stop stands'),
-  intended: z.enum(stages).describe('where the operator wants it'),
+  stage: z.enum(stages).describe('where new work goes now; never above shadow during a safety stop'),
+  intended: z.enum(stages).describe('as the operator set it'),
   share: z.number().describe('percent of the units, on canary'),
-  trip: z.object({ at: time, why: z.string() }).nullable().describe('the safety stop that stands'),
+  trip: z.object({ at: time, why: z.string() }).nullable().describe('the safety stop in force'),
 });
 export type StageView = z.infer<typeof stageView>;
 
@@ -217,7 +217,7 @@ export type StageView = z.infer<typeof stageView>;
 export const merchantAnswer = z.object({
   id: z.string(),
   site: z.string().nullable(),
-  revision: z.int().describe('The precondition of the next change; 0 for a merchant that nobody has seen yet.'),
+  revision: z.int().describe('The precondition of the next change; 0 for a merchant without calls and settings.'),
   updated_at: time.nullable(),
   in_force: z.record(z.enum(routedKinds), stageView),
   settings: z.record(z.string(), z.object({ value: z.unknown(), from: z.enum(['merchant', 'default']) })),

@@ -212,7 +212,7 @@ describe('of a Puente that does not run', () => {
 
   it('is named to whoever asks one that does not run, or has no token', async () => {
     const { err, code } = await puente(['doctor']);
-    expect(err).toContain('Of one that is not running: puente doctor --offline');
+    expect(err).toContain('To check a Puente that is not running: puente doctor --offline');
     expect(code).toBe(1);
   });
 });

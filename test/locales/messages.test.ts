@@ -74,7 +74,7 @@ const cause = say('url.resolves_to', { host: 'shop.example', address: '10.0.0.1'
 describe('a message', () => {
   it('has its English text, made of its facts', () => {
     expect(say('refusal.no_stop', { kind: 'qr', merchant: '7' })).toEqual({
-      text: 'No safety stop of QR stands for 7; see puente safety show 7.',
+      text: 'No safety stop of QR is in force for 7; see puente safety show 7.',
       said: { code: 'refusal.no_stop', facts: { kind: 'qr', merchant: '7' } },
     });
     expect(say('attempt.blocked', { cause }).text).toBe(

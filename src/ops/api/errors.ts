@@ -18,7 +18,7 @@ export const pageRefusals = {
 export const refusalBody = z.looseObject({
   error: z.enum([...errorCodes, 'internal']),
   message: z.string().describe('What happened, and what to do next: a sentence for people.'),
-  said: z.array(said).exactOptional().describe('The message by its codes, to be said in another language.'),
+  said: z.array(said).exactOptional().describe('The message by its codes, for other languages.'),
 });
 
 const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {

@@ -131,14 +131,14 @@ export const evidenceRoutes: OpsRoute[] = [
     run: ({ ports }, { path, query }) => viewCoverage(ports, parsed(merchantId, path.id), query),
   }),
   opsRoute('viewer', 'GET /api/unknowns', {
-    summary: 'Endpoints, fields and headers that no table knows, each counted.',
+    summary: 'Endpoints, fields and headers that are in no table, each counted.',
     query: byMerchant,
     answer: z.object({ unknowns: z.array(unknown) }),
     command: 'unknowns',
     run: async ({ ports }, { query }) => ({ unknowns: await viewUnknowns(ports, query) }),
   }),
   opsRoute('viewer', 'GET /api/verdicts', {
-    summary: 'What would have become of legacy creates as orders, with the exact codes; refusals first.',
+    summary: 'Verdicts on legacy creates as orders, with the exact codes; refusals first.',
     query: byMerchant,
     answer: z.object({ verdicts: z.array(verdict) }),
     command: 'verdicts',

@@ -20,7 +20,7 @@ export const fleetRoutes: OpsRoute[] = [
   }),
   opsRoute('viewer', 'GET /api/incidents', {
     summary:
-      'What Puente noticed or did by itself, newest first: safety stops, settlements, mismatches, held terminals.',
+      'Incidents, reported by Puente itself, newest first: safety stops, settlements, mismatches, held terminals.',
     query: incidentQuery,
     answer: incidentsView,
     command: 'incidents',

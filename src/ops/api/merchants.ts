@@ -37,11 +37,11 @@ export const merchantRoutes: OpsRoute[] = [
     answer: z.object({
       merchant_id: z.string(),
       erased: z.boolean(),
-      holdings: rows.describe('Rows there are; after an erase, rows that are gone.'),
+      holdings: rows.describe('Rows there are; after an erase, rows that were deleted.'),
       open: rows,
       in_the_way: z.array(z.string()),
       in_the_way_said: z.array(said),
-      backups: z.array(z.string()).describe('Backups of before, which hold it still.'),
+      backups: z.array(z.string()).describe('Earlier backups, which still contain it.'),
     }),
     command: 'erase',
     run: ({ ports }, { path, body, person }) => eraseMerchant(ports, path.id ?? '', body, person.name),

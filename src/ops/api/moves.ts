@@ -38,7 +38,7 @@ export const proposalsView = z.object({ moves: z.array(proposalView) });
 const bulkLine = z.looseObject({
   id: z.string(),
   state: z.enum(bulkStates),
-  detail: z.string().describe('Why it stands still, or what it waits for.'),
+  detail: z.string().describe('Why it stopped, or what it waits for.'),
   summary: z.string(),
   per_day: z.int(),
 });
@@ -68,7 +68,7 @@ const trip = z.object({
     window_ms: z.int(),
     sample: z.string().nullable().describe('An exchange that shows it.'),
   }),
-  intended: z.string().describe("The operator's stage, which holds again after the reset."),
+  intended: z.string().describe("The operator's stage, which applies again after the reset."),
 });
 
 export const safetyView = z.object({
@@ -153,7 +153,7 @@ export const moveRoutes: OpsRoute[] = [
     run: ({ ports }, { path, query, person }) => previewStage(ports, path.id ?? '', query, person),
   }),
   opsRoute('operator', 'POST /api/merchants/:id/rollback', {
-    summary: 'Takes a merchant back to legacy now, all kinds of work, whatever else is going on.',
+    summary: 'Takes a merchant back to legacy now, all kinds of work, in any situation.',
     body: reasonAlone,
     answer: rolledBack,
     command: 'rollback',
@@ -186,20 +186,20 @@ export const moveRoutes: OpsRoute[] = [
     run: ({ ports }, { path, body, person }) => abortBrownout(ports, path.id ?? '', body.reason, person.name),
   }),
   opsRoute('viewer', 'GET /api/safety', {
-    summary: 'Every safety stop that stands.',
+    summary: 'Every safety stop in force.',
     answer: z.object({ stops: z.array(trip.extend({ merchant_id: z.string() })) }),
     command: 'safety show',
     run: async ({ ports }) => ({ stops: await viewStops(ports) }),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/safety', {
     summary:
-      'The safety stop of one merchant: its mode, what stands, what is counted now, and what it did or would have done.',
+      'The safety stop of one merchant: its mode, the stops in force, the present counts, and earlier stops, real or observed.',
     answer: safetyView,
     command: 'safety show',
     run: ({ ports }, { path }) => viewSafety(ports, path.id ?? ''),
   }),
   opsRoute('operator', 'POST /api/merchants/:id/safety/reset', {
-    summary: "Takes a safety stop away: new work of the kind follows the operator's stage again.",
+    summary: "Resets a safety stop: new work of the kind follows the operator's stage again.",
     body: resetAsk,
     answer: merchantAnswer,
     command: 'safety reset',

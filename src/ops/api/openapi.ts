@@ -7,7 +7,7 @@ import { type OpsRoute, opsRoute } from './route.ts';
 type Json = Record<string, unknown>;
 
 const DESCRIPTION = `The operators' door of Puente. The commands and the console call the same operations.
-Every call carries a bearer token; each token belongs to a name with a role, and each role may do what the ones before it
+Every call needs a bearer token; each token belongs to a name with a role, and each role may do what the ones before it
 may: ${roles.join(', ')}. The role an operation needs is its \`x-puente-role\`. Unknown fields are refused. Changes name a reason
 and the revision that they were decided on; a refusal says what is missing and which command gives it.`;
 
@@ -115,9 +115,9 @@ export function renderOperations(rows: readonly OpsRoute[]): string {
 
 # The ops API
 
-Each call carries \`Authorization: Bearer …\` with a token of \`ops.token\` or \`ops.tokens\`; each role may do what the ones before
+Each call needs \`Authorization: Bearer …\` with a token of \`ops.token\` or \`ops.tokens\`; each role may do what the ones before
 it may: viewer, operator, approver. A refusal is \`{error, message, …}\`, and its message says what to do next. What each
-operation takes and gives stands in \`GET /api/openapi.json\`, which the same rows and their schemas make.
+operation takes and gives is in \`GET /api/openapi.json\`, which the same rows and their schemas make.
 
 | Operation | Role | Command | What it is for |
 |---|---|---|---|

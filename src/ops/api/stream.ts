@@ -22,7 +22,7 @@ export async function sendStream(response: Response, answer: Streamed, log: Log)
     await pipeline(Readable.from(withFirst(first, parts)), response);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-    log.error('an ops answer broke off', { cause: String(error), path: response.req.path });
+    log.error('an ops answer was cut off', { cause: String(error), path: response.req.path });
     response.destroy();
   }
 }

@@ -27,7 +27,7 @@ export const traceRoutes: OpsRoute[] = [
     summary:
       'One sale in one story, by any id: legacy id, order, payment, merchant order, reference, refund, notice, exchange.',
     query: z.strictObject({
-      id: z.string().min(1).max(256).describe('any id or reference that somebody has of a sale'),
+      id: z.string().min(1).max(256).describe('any id or reference of a sale'),
       merchant: merchantId.exactOptional().describe('of this merchant alone, where a reference is used by many'),
     }),
     answer: tracesView,
@@ -36,7 +36,7 @@ export const traceRoutes: OpsRoute[] = [
   }),
   opsRoute('viewer', 'GET /api/exchanges/:id', {
     summary:
-      'One call as it was kept, with its messages when they were captured: till, answer, upstream and what came back.',
+      'One call as it was stored, with its captured messages: of the till, the upstream requests, and both answers.',
     answer: callView,
     command: 'capture show',
     run: ({ ports }, { path }) => viewCall(ports, path.id ?? ''),

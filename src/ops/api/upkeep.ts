@@ -9,7 +9,7 @@ import { type BackupProgress, backupAsk, makeBackup } from '../upkeep/chores.ts'
 import { type OpsRoute, opsRoute, streamed } from './route.ts';
 
 const backup = z.object({
-  file: z.string().describe('File name in the backup directory; beside it stands `<file>.json`.'),
+  file: z.string().describe('File name in the backup directory; its manifest is `<file>.json`.'),
   made_at: z.iso.datetime(),
   instance_id: z.string(),
   schema: z.int(),

@@ -73,10 +73,12 @@ export async function assessmentOf(
   const { unreadable, remarks } = beside;
   const merchants = book.merchantIds();
   if (sums.unanswered > 0)
-    remarks.push(`${sums.unanswered} calls have no answer in the capture: they count as taken by legacy.`);
+    remarks.push(`${sums.unanswered} calls have no answer in the capture: they count as accepted by legacy.`);
   const nowhere = merchants.filter((id) => siteOf(work, id) === null);
   if (nowhere.length > 0 && sums.shadowed > 0)
-    remarks.push(`The site of ${few(nowhere)} is not known, and rules of sites were left out: name it with --site.`);
+    remarks.push(
+      `The site of ${few(nowhere)} is unknown, so the rules of sites were not applied: name it with --site.`,
+    );
   const readiness = await Promise.all(merchants.map((id) => readinessOf(book, factsOf(tools, id), options)));
   const sites = new Map(merchants.map((id) => [id, siteOf(work, id)] as const));
   return { book, sums, unreadable, remarks, readiness, sites };

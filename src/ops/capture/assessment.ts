@@ -127,7 +127,7 @@ function listed({ title, lead, rows }: AssessedList): Html {
 function merchantSections(merchant: AssessedMerchant): Content {
   const verdict = htmlVerdict(wordsOf('en'), merchant.readiness, ({ what }) => what);
   return [
-    htmlSection(`Merchant ${merchant.merchant_id}`, verdict, 'What this traffic says about the next move.', NONE),
+    htmlSection(`Merchant ${merchant.merchant_id}`, verdict, 'The verdict on the next move, from this traffic.', NONE),
     ...listsOf(merchant).map(listed),
   ].map((section) => html`${section}\n`);
 }
@@ -146,7 +146,7 @@ export function listsOf(
 ): AssessedList[] {
   return [
     {
-      title: 'What would have become of its creates',
+      title: 'Its creates, translated to orders',
       lead: 'Each was translated and judged by the rules of the orders API.',
       rows: verdicts.map(({ operation, verdict, code, error, detail, count }) => {
         const told = { 'The till would be answered': error, Why: detail, Calls: count };
@@ -163,7 +163,7 @@ export function listsOf(
     },
     {
       title: 'Differences',
-      lead: 'Where orders would not have said what legacy said.',
+      lead: 'Where orders would have answered otherwise than legacy.',
       rows: differences.map(({ operation, what, path, legacy, orders, count, sample }) => {
         const sides = { Legacy: legacy, Orders: saidOf(orders) };
         return { Operation: operation, What: `${what} ${path}`.trim(), ...sides, Calls: count, 'Shown by': sample };
@@ -171,12 +171,12 @@ export function listsOf(
     },
     {
       title: 'Unknown endpoints, fields and headers',
-      lead: 'No table knows them.',
+      lead: 'They are in no table.',
       rows: unknowns.map(({ what, name, count }) => ({ What: what, Name: name, Calls: count })),
     },
     {
       title: fields,
-      lead: 'Every field of the operations that were called. Carried: such calls came, and nothing of them was translated.',
+      lead: 'Every field of the operations that were called. Carried: the operation was called, but its calls were not translated.',
       rows: coverage.map(({ operation, field, equal, different, state }) => {
         const counts = { Equal: equal, Different: different, State: state.replace('_', ' ') };
         return { Operation: operation, Field: field, ...counts };

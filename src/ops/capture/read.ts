@@ -23,7 +23,7 @@ export type Entry =
  */
 export async function* readCapture(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Entry, void, undefined> {
   const { start, all } = await peek(bytes);
-  if (start.trim() === '') throw new PuenteError('bad_request', 'The capture is empty: there is nothing to look at.');
+  if (start.trim() === '') throw new PuenteError('bad_request', 'The capture is empty: export one that has calls.');
   if (/^\s*\{\s*"log"\s*:/.test(start)) yield* harEntries(all);
   else yield* lineEntries(linesOf(all));
 }
@@ -182,7 +182,7 @@ function exchangeEntry(line: number, text: string): Entry {
 function shortly(error: unknown): string {
   if (error instanceof SyntaxError) return 'not JSON';
   const issues = (error as { issues?: { path: PropertyKey[] }[] }).issues ?? []; // zod's own error
-  return `${issues.map(({ path }) => path.join('.')).join(', ') || 'the line'} is not as it should be`;
+  return `${issues.map(({ path }) => path.join('.')).join(', ') || 'the line'} is invalid`;
 }
 
 // A stream of bytes as numbered lines: files of any size are read in bounded memory.
@@ -253,7 +253,7 @@ function callsOfHar(text: string): (ReadCall | string)[] {
 
 function callOf(value: unknown): ReadCall | string {
   const parsed = entry.safeParse(value);
-  if (!parsed.success) return `${parsed.error.issues[0]?.path.join('.') ?? 'the entry'} is missing or not as expected`;
+  if (!parsed.success) return `${parsed.error.issues[0]?.path.join('.') ?? 'the entry'} is missing or invalid`;
   const { request, response, startedDateTime, time } = parsed.data;
   const target = targetOf(request.url);
   if (target === null) return 'request.url is no URL';
@@ -346,10 +346,10 @@ function callOfLine(text: string): ReadCall | string {
     return 'it is not JSON';
   }
   const parsed = written.safeParse(value);
-  if (!parsed.success) return `${parsed.error.issues[0]?.path.join('.') || 'the line'} is missing or not as expected`;
+  if (!parsed.success) return `${parsed.error.issues[0]?.path.join('.') || 'the line'} is missing or invalid`;
   const { method, path, url, headers, body, status, response, at, duration_ms } = parsed.data;
   const target = targetOf(url ?? path ?? '');
-  if (target === null) return 'neither path nor url is one';
+  if (target === null) return 'path or url is invalid';
   const answer = status === undefined ? null : { status, headers: {}, body: bodyOf(response) };
   return {
     method: method.toUpperCase(),

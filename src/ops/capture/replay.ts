@@ -101,7 +101,8 @@ function take(work: Work, entry: Entry): void {
 }
 
 function again(work: Work, entry: CallEntry): Replayed {
-  if (entry.kind === 'call') return leftOut('not of a capture of Puente: nothing says what was done (puente assess)');
+  if (entry.kind === 'call')
+    return leftOut('not from a capture of Puente, so the earlier result is unknown (use puente assess)');
   const { exchange } = entry;
   work.revisions.add(exchange.tables_revision);
   if (exchange.operation === null) return leftOut('of no operation: proxied untouched');

@@ -36,9 +36,9 @@ interface AssessOptions extends Output {
 export function addAssessCommand(program: Command): void {
   const command = program
     .command('assess <file>')
-    .description('what orders would have made of a capture of legacy traffic: verdicts, losses, coverage, blockers')
-    .option('--merchant <id>', 'whose calls these are, where neither a token nor a path says it')
-    .option('--site <site>', "the merchants' site, such as MLA; without it as the capture says", siteCode)
+    .description('how orders would have handled a capture of legacy traffic: verdicts, losses, coverage, blockers')
+    .option('--merchant <id>', 'the merchant of calls whose token and path name none')
+    .option('--site <site>', "the merchants' site, such as MLA; without it as in the capture", siteCode)
     .addOption(
       new Option('--voucher <policy>', "the merchants' voucher policy").choices(['refuse', 'drop']).default('refuse'),
     )
@@ -209,9 +209,7 @@ function replayText(found: Replay): string {
     ...not_compared.map(({ why, count }) => `not compared, ${count}: ${why}`),
     ...(changes.length === 0 ? [] : [changesText(found)]),
     ...(found.verdict === 'same' ? [`No change in ${sums.replayed} calls.`] : []),
-    ...found.doubts.map(
-      (doubt) => `${found.verdict === 'changed' ? 'And not all was seen' : 'INCONCLUSIVE'}: ${doubt}`,
-    ),
+    ...found.doubts.map((doubt) => `${found.verdict === 'changed' ? 'Also inconclusive' : 'INCONCLUSIVE'}: ${doubt}`),
   ].join('\n');
 }
 

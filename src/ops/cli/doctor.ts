@@ -17,16 +17,19 @@ export type ExamineOffline = () => Promise<OfflineReport>;
 export function doctorFaces(examineOffline: ExamineOffline): Faces {
   return {
     doctor: face<OfflineReport & Partial<DoctorReport>>({
-      about: 'look at everything that promises rest on, and say what to repair',
+      about: 'check the whole installation, and show what to repair',
       notes: `
-With --offline the settings of this shell, the doors, upstream and the database are looked at, and no Puente is called:
-name your configuration in PUENTE_CONFIG, as for the start.`,
+With --offline it checks the settings of this shell, the doors, upstream and the database, and calls no Puente: name your
+configuration in PUENTE_CONFIG, as for the start.`,
       examples: ['puente doctor', 'puente doctor --settings', 'puente doctor --offline --json'],
-      exits: { done: 'no problem; warnings and notes may stand', failed: 'a problem stands, or nobody could look' },
+      exits: {
+        done: 'no problem; there may be warnings and notes',
+        failed: 'a problem was found, or the check could not run',
+      },
       variables: [['PUENTE_CONFIG, PUENTE_…', 'with --offline: the settings, as for the start']],
       more: (doctor) =>
         void doctor
-          .option('--offline', 'look at a Puente that is not running: settings, doors, upstream, database')
+          .option('--offline', 'check a Puente that is not running: settings, doors, upstream, database')
           .option('--settings', 'list every setting in force with its source, and the assumptions'),
       ask: (given) => (given.options.offline === true ? examineOffline() : examineRunning(given)),
       text: (report, { options }) => reportText(report, options.settings === true),
@@ -40,7 +43,10 @@ async function examineRunning(given: Given): Promise<DoctorReport> {
     return (await call(given, true)) as DoctorReport; // the API's own shape
   } catch (error) {
     if (!(error instanceof PuenteError) || !['unreachable', 'unauthorized'].includes(error.code)) throw error;
-    throw new PuenteError(error.code, `${error.message} Of one that is not running: puente doctor --offline`);
+    throw new PuenteError(
+      error.code,
+      `${error.message} To check a Puente that is not running: puente doctor --offline`,
+    );
   }
 }
 

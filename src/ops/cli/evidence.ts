@@ -21,8 +21,8 @@ export const evidenceFaces: Faces = {
   }),
   coverage: face<CoverageView>({
     notes: `
-equal: it reached the order. different: it did not. seen: it was in calls that were proxied to legacy, where nothing is compared.
-carried: such calls came, and nobody looked whether it was in them. never seen: it never came.`,
+equal: the field reached the order. different: it did not. seen: it was in calls proxied to legacy, which are not compared.
+carried: the operation was called, but its calls were not checked for the field. never seen: no call had it.`,
     examples: ['puente coverage 700100200 --state never_seen'],
     text({ cells, operations }) {
       const never = operations.filter(({ calls }) => calls === 0).map((one) => one.operation);
@@ -32,9 +32,9 @@ carried: such calls came, and nobody looked whether it was in them. never seen: 
     },
   }),
   unknowns: face<UnknownView[]>({
-    notes: 'What becomes of them: puente merchants set <merchant> --unknown-field carry --reason …',
+    notes: 'To set what happens to them: puente merchants set <merchant> --unknown-field carry --reason …',
     examples: ['puente unknowns --merchant 700100200'],
-    text: listed('The tables know everything that came.', {
+    text: listed('No unknown endpoint, field or header was seen.', {
       merchant: 'merchant_id',
       what: 'what',
       name: 'name',
@@ -57,7 +57,7 @@ carried: such calls came, and nobody looked whether it was in them. never seen: 
   }),
   'differences list': face<DifferenceView[]>({
     examples: ['puente differences list --merchant 700100200 --state new'],
-    text: listed('No difference is like that.', {
+    text: listed('No difference matches.', {
       merchant: 'merchant_id',
       signature: 'signature',
       state: 'state',
@@ -76,8 +76,8 @@ carried: such calls came, and nobody looked whether it was in them. never seen: 
   }),
   'differences judge': face<DifferenceView>({
     notes: `
-explained: it is no difference for the till. accepted: it is one, and may be until a date; then it is new again.
-fixed: it should not come again; when it does, it is new.`,
+explained: it makes no difference for the till. accepted: it does, and is accepted until a date; then it is new again.
+fixed: it should not appear again; if it does, it is new.`,
     examples: [
       'puente differences judge 700100200 0a1b2c3d4e5f6071 explained --note "the till does not read this field"',
       'puente differences judge 700100200 0a1b2c3d4e5f6071 accepted --until 2026-12-31T00:00:00Z --note "agreed with the shop"',
@@ -89,7 +89,7 @@ fixed: it should not come again; when it does, it is new.`,
 };
 
 function lossesText(losses: readonly LossView[]): string {
-  const text = listed<LossView>('Nothing is lost, as far as was seen.', {
+  const text = listed<LossView>('No loss was seen.', {
     merchant: 'merchant_id',
     weight: 'weight',
     operation: 'operation',
@@ -102,7 +102,7 @@ function lossesText(losses: readonly LossView[]): string {
   return losses.length === 0 ? text : `${text}\nThe sentences for the till's maker: puente losses --advice`;
 }
 
-const coverageText = listed<CoverageView['cells'][number]>('No cell is like that.', {
+const coverageText = listed<CoverageView['cells'][number]>('No field matches.', {
   operation: 'operation',
   field: 'field',
   equal: 'equal',
@@ -137,8 +137,8 @@ export const readinessFaces: Faces = {
   'can-migrate': face<Readiness>({
     about: 'may this merchant move; what blocks it, what is unproven',
     notes: `
-Judged is the next move: to shadow or a canary, and of what is on a canary to orders, which needs reads, cancels and refunds
-that went well on orders. Too little traffic is inconclusive, never ready. Each finding names the command that shows it, mends it or proves it.`,
+The verdict is about the next move: to shadow or a canary; for work on a canary, to orders, which needs successful reads,
+cancels and refunds on orders. Too little traffic is inconclusive, never ready. Each finding names the command that shows, repairs or proves it.`,
     examples: [
       'puente can-migrate 700100200',
       'puente can-migrate 700100200 --json > verdict.json && puente stage 700100200 canary --share 5 --reason "proven"',

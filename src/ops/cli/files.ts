@@ -108,7 +108,7 @@ export const reportFaces: Faces = {
     ],
     exits: {
       done: 'complete, and the chain of decisions is intact',
-      broken_chain: 'what it says of decisions is not proven',
+      broken_chain: 'the decisions in the report are not proven',
     },
     args: ['merchant'],
     more: addOutput,
@@ -161,7 +161,7 @@ function diffText({ a, b, verdict, tables_revision: tables, changes, decisions, 
       ? []
       : [`verdict: ${verdict.before ?? 'none'} → ${verdict.after ?? 'none'}`]),
     shown(changes),
-    ...(told.length === 0 ? [] : ['Decided and noticed in between:', ...told]),
+    ...(told.length === 0 ? [] : ['Decisions and incidents in between:', ...told]),
   ].join('\n');
 }
 
@@ -202,7 +202,7 @@ export const reconcileFaces: Faces = {
 
 function reconciledText({ done, mismatches }: Reconciled, { fields: { apply, merchant, since } }: Given): string {
   const sums = `${done.checked} checked, ${done.mismatches} differ, ${done.repaired} repaired, ${done.unreadable} could not be read.`;
-  const cut = done.left_out ? '\nA merchant has more open links than one run looks at: run it again later.' : '';
+  const cut = done.left_out ? '\nA merchant has more open links than one run compares: run it again later.' : '';
   if (mismatches.length === 0) return sums + cut;
   const shown = table<Reconciled['mismatches'][number]>(
     {

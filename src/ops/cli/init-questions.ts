@@ -5,16 +5,16 @@ import { type Role, roles } from '../api/person.ts';
 
 const NEEDED = 'It is needed.';
 const ROLE_HINTS: Readonly<Record<Role, string>> = {
-  viewer: 'looks',
+  viewer: 'reads',
   operator: 'also changes and moves merchants',
-  approver: 'also approves, and does without missing evidence',
+  approver: 'also approves moves, and may override missing evidence',
 };
 
 /** Returns the order with the operator's answers. @throws PuenteError refused when the operator cancels. */
 export async function ask(order: InitOrder, installer: Installer): Promise<InitOrder> {
   intro('puente init: a configuration for a real installation');
   note(
-    `It goes to ${order.into}. Nothing is written before the last question; Ctrl-C leaves.\nEvery answer can be changed in the file afterwards.`,
+    `It goes to ${order.into}. Nothing is written before the last question; Ctrl-C cancels.\nEvery answer can be changed in the file afterwards.`,
     'Before you begin',
   );
   const settings = { ...order.settings };
@@ -22,8 +22,7 @@ export async function ask(order: InitOrder, installer: Installer): Promise<InitO
   await askDoor(asked);
   const webhook_secret = order.webhook_secret ?? (await askWebhookSecret(asked));
   await setting(asked, 'merchants.notice_url', {
-    message:
-      'Where do notices go of merchants that have no URL of their own? (empty: they are held back until there is one)',
+    message: 'Notice URL of merchants without their own? (empty: their notices wait until one is set)',
     optional: true,
   });
   const postgres_url = order.postgres_url ?? (await askStore(asked));
@@ -69,7 +68,7 @@ async function askDoor(asked: Asked): Promise<void> {
 }
 
 const CERTIFICATE_QUESTION =
-  'Shall Puente speak TLS itself? (no: something in front of it does; tills that hard-code the vendor need a certificate for its name)';
+  'Does Puente terminate TLS itself? (no: a proxy in front of it does; tills that hard-code the vendor need a certificate for its name)';
 
 async function askWebhookSecret({ settings, installer }: Asked): Promise<string | null> {
   if (isNamed(settings, 'webhook.secret_file')) return null;
@@ -83,7 +82,7 @@ async function askStore(asked: Asked): Promise<string | null> {
   if (isNamed(asked.settings, 'postgres.url_file')) return null;
   const engine = await answered(
     select({
-      message: 'Where does Puente keep what it knows?',
+      message: 'Where does Puente store its data?',
       options: [
         { value: 'sqlite', label: 'In a file', hint: 'one process on one host; move to a server later at any time' },
         { value: 'postgres', label: 'On a PostgreSQL server', hint: 'any number of processes and hosts' },
@@ -107,7 +106,7 @@ async function askPeople({ settings, installer }: Asked): Promise<InitOrder['peo
   if (isNamed(settings, 'ops.token_file')) return [];
   const many = await answered(
     select({
-      message: 'Who works with it?',
+      message: 'Who operates Puente?',
       options: [
         { value: false, label: 'One person, or one team with one token' },
         {
@@ -119,7 +118,7 @@ async function askPeople({ settings, installer }: Asked): Promise<InitOrder['peo
     }),
   );
   const people: InitOrder['people'] = [];
-  while (many && (people.length === 0 || (await answered(confirm({ message: 'Somebody else?' }))))) {
+  while (many && (people.length === 0 || (await answered(confirm({ message: 'Another person?' }))))) {
     const name = await answered(text({ message: 'Name?', validate: (value) => wrongName(value, people, installer) }));
     const options = roles.map((value) => ({ value, label: value, hint: ROLE_HINTS[value] }));
     people.push({ name, role: await answered(select({ message: `Role of ${name}?`, options })) });
@@ -178,7 +177,7 @@ async function answered<Value>(asked: Promise<Value>): Promise<Exclude<Value, sy
 }
 
 function leave(): never {
-  cancel('Left.');
+  cancel('Canceled.');
   throw new PuenteError('refused', 'Nothing was written.');
 }
 

@@ -42,9 +42,9 @@ const SETTINGS: readonly (readonly [flags: string, setting: string, about: strin
 ];
 
 const NOTES = `
-At a terminal it asks for what no option says, and checks each answer as the settings are checked. It writes puente.yaml, with
+At a terminal it asks for settings without an option, and checks each answer as the settings are checked. It writes puente.yaml, with
 the reason of each setting above it, and each secret into a file of its own in the folder secrets, for this user alone: the
-key that seals what is kept, a token for each person of the ops door, and what --webhook-secret and --postgres take from the
+key that seals stored secrets, a token for each person of the ops door, and what --webhook-secret and --postgres take from the
 environment. No argument holds a secret, because arguments show in process lists. Nothing is written when something is refused.`;
 
 export function addInitCommand(program: Command, load: LoadInstaller): void {
@@ -58,11 +58,11 @@ export function addInitCommand(program: Command, load: LoadInstaller): void {
     .option('--postgres', 'keep everything on the PostgreSQL server that PUENTE_POSTGRES_URL names')
     .option(
       '--person <name:role>',
-      `somebody of the ops door, with a token of their own (${roles.join(', ')}); may be repeated`,
+      `a person who may use the ops door, with their own token (${roles.join(', ')}); may be repeated`,
       person,
     )
     .option('--set <name=value>', 'any other setting, such as ops.port=9081; may be repeated', nameAndValue)
-    .option('--yes', 'ask nothing: what no option says is as usual')
+    .option('--yes', 'ask nothing: settings without an option get their defaults')
     .option('--force', 'write over a configuration that is there; keys and tokens stay as they are')
     .option('--json', 'print JSON; asks nothing, as --yes')
     .action((options: InitOptions) => run(options, init, load));

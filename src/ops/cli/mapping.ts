@@ -15,7 +15,7 @@ export function addMappingCommands(program: Command): void {
   const explain = program
     .command('explain')
     .argument('[file]', request, '-')
-    .description('show what becomes of a legacy request: the upstream request, the rows that fire, what is lost')
+    .description('show how a legacy request is translated: the upstream request, the rows that fire, what is lost')
     .addOption(new Option('--site <site>', "the merchant's site").default('MLA'))
     .addOption(
       new Option('--voucher <policy>', "the merchant's voucher policy").choices(['refuse', 'drop']).default('refuse'),

@@ -10,19 +10,16 @@ import { callRow, type Face, type Faces, type Fields, face, type Given } from '.
 export const merchantFaces: Faces = {
   'merchants list': face<MerchantView[]>({
     examples: ['puente merchants list --json'],
-    text: listed(
-      'No merchant yet: one appears with the first call that a side took for it, or with `puente merchants set`.',
-      {
-        merchant: 'id',
-        site: ({ site }) => site ?? '?',
-        stage: ({ in_force }) => stagesText(in_force),
-        'safety stop': ({ in_force }) => stopText(in_force),
-        'notices to': ({ settings }) => shown(settings.notice_url),
-        dialect: ({ settings }) => shown(settings.dialect),
-        'QR notices': ({ settings }) => shown(settings.qr_notices),
-        revision: 'revision',
-      },
-    ),
+    text: listed('No merchant yet: one appears with its first accepted call, or with `puente merchants set`.', {
+      merchant: 'id',
+      site: ({ site }) => site ?? '?',
+      stage: ({ in_force }) => stagesText(in_force),
+      'safety stop': ({ in_force }) => stopText(in_force),
+      'notices to': ({ settings }) => shown(settings.notice_url),
+      dialect: ({ settings }) => shown(settings.dialect),
+      'QR notices': ({ settings }) => shown(settings.qr_notices),
+      revision: 'revision',
+    }),
   }),
   'merchants show': face<MerchantView>({ examples: ['puente merchants show 700100200'], text: merchantDetails }),
   'merchants set': face<MerchantView>({
@@ -125,7 +122,7 @@ function merchantDetails(merchant: MerchantView): string {
   );
   const stop = stopText(merchant.in_force);
   const stopped = stop === 'none' ? '' : `\nsafety stop: ${stop}; see puente safety show ${merchant.id}`;
-  const head = `merchant ${merchant.id}, site ${merchant.site ?? 'not known yet'}, revision ${merchant.revision}`;
+  const head = `merchant ${merchant.id}, site ${merchant.site ?? 'unknown'}, revision ${merchant.revision}`;
   return `${head}\nstage: ${stagesText(merchant.in_force)}${stopped}\n${table}`;
 }
 
@@ -158,7 +155,7 @@ export const eraseFaces: Faces = {
     about: 'delete everything of a merchant but the decisions about it',
     notes: `
 Without --apply it is only counted. Everything of the merchant goes: sales, refunds, notices, exchanges, events, tokens,
-settings, sums; lines of bulk moves lose its id. Audit lines stay, with one that says what was erased. Backups made before hold it still: they are named;
+settings, sums; lines of bulk moves lose its id. Audit lines stay, with one that says what was erased. Earlier backups still contain it: they are listed;
 so do the copies that upgrades and restores left beside the database (puente.db.before-N, puente.db.replaced-...).`,
     examples: ['puente erase 700100200', 'puente erase 700100200 --apply --reason "left us, asked for it in writing"'],
     exits: { done: 'counted or erased', blocked: 'open work is in the way' },
@@ -175,6 +172,6 @@ function erasureText({ merchant_id, erased, holdings, in_the_way, backups }: Era
     in_the_way.length > 0
       ? ['In the way:', ...in_the_way.map((one) => `  ${one}`)]
       : [`Erase it: puente erase ${merchant_id} --apply --reason …`];
-  const kept = backups.length === 0 ? [] : [`Backups of before hold it still: ${backups.join(', ')}`];
+  const kept = backups.length === 0 ? [] : [`Earlier backups still contain it: ${backups.join(', ')}`];
   return [head, tableOf(['what', erased ? 'rows gone' : 'rows'], rows), ...(erased ? [] : next), ...kept].join('\n');
 }

@@ -85,7 +85,7 @@ function moveText(told: MoveAnswer | { judgement: Judgement }, { path }: Given):
   if (!('result' in told)) return `would be, merchant ${path.id}\n${judged}`;
   if (told.result === 'moved') return `${movedText(told)}\n${judged}`;
   const { id, expires_at } = told.proposed;
-  const next = `Another approver makes it until ${expires_at}: puente moves approve ${id} --reason …`;
+  const next = `Another approver can approve it until ${expires_at}: puente moves approve ${id} --reason …`;
   return `proposed, not moved: merchant ${path.id} stays as it is\n${next}\n${judged}`;
 }
 
@@ -115,7 +115,7 @@ function drainText({ orders, legacy, says }: DrainView): string {
 export const moveFaces: Faces = {
   'moves list': face<ProposalView[]>({
     examples: ['puente moves list --state waiting'],
-    text: listed<ProposalView>('No move is like that.', {
+    text: listed<ProposalView>('No move matches.', {
       move: 'id',
       merchant: 'merchant_id',
       to: targetText,
@@ -131,7 +131,7 @@ export const moveFaces: Faces = {
       facts({ ...move, move: targetText(move) }) + (judgement === null ? '' : `\n${judgementText(judgement)}`),
   }),
   'moves approve': face<Moved>({
-    notes: 'It is judged again on what holds now. Nobody approves a move of their own.',
+    notes: 'It is judged again on the present evidence. Its proposer can not approve it.',
     examples: [`puente moves approve ${MOVE} --reason "looked at the preview with the shop"`],
     text: (moved) => `${movedText(moved)}\n${judgementText(moved.judgement)}`,
   }),
@@ -151,14 +151,14 @@ const SHOWN_UNITS = 20;
 const SHOWN_REFUSALS = 5;
 
 function judgementText({ allowed, kind, missing, needs, overridden, preview }: Judgement): string {
-  const verdict = allowed ? (needs === 'approval' ? 'allowed, once a second person agrees' : 'allowed') : 'refused';
+  const verdict = allowed ? (needs === 'approval' ? 'allowed, once a second person approves' : 'allowed') : 'refused';
   const lacks = table({ missing: 'code', what: 'what', command: 'command' }, missing);
   return [
     `${kind === 'same' ? 'no move' : `move ${kind}`}: ${verdict}${overridden ? ', by override' : ''}`,
     ...preview.changes.map((change) => `  ${change}`),
     previewText(preview),
     ...(missing.length > 0 ? [lacks] : []),
-    ...(needs === 'override' ? ['An approver can do without what is missing, with --override.'] : []),
+    ...(needs === 'override' ? ['An approver can override what is missing, with --override.'] : []),
   ].join('\n');
 }
 
@@ -229,7 +229,7 @@ Each merchant is judged like a single move; the ones that are refused are listed
   'bulk show': face<BulkView>({
     examples: [`puente bulk show ${MOVE}`],
     exits: { done: 'shown; with --follow all are moved', failed: 'failed; with --follow some are not moved' },
-    more: (show) => void show.option('--follow', 'stay until it is over'),
+    more: (show) => void show.option('--follow', 'wait until it ends'),
     ask: async (given) =>
       given.options.follow === true ? followed(given, { id: given.path.id ?? '' }) : ((await call(given)) as BulkView), // the API's own shape
     text: bulkText,
@@ -248,8 +248,8 @@ function addBulkOptions(start: Command): void {
     .addOption(new Option('--stage <stage>', 'where to, for all that name no stage').choices(stages))
     .option('--share <percent>', 'percent of the units, on canary', percent)
     .addOption(new Option('--kind <kind>', 'move this kind of work alone').choices(routedKinds))
-    .option('--override', 'as an approver, do without the evidence that is missing')
-    .option('--follow', 'stay until it is over');
+    .option('--override', 'as an approver, override missing evidence')
+    .option('--follow', 'wait until it ends');
 }
 
 function bulkOf({ fields, options }: Given): Fields {
@@ -359,15 +359,15 @@ export const safetyFaces: Faces = {
     notes: `
 A safety stop takes a kind of a merchant's new work back to shadow when too many calls on orders are faults or slow,
 or when five faults come in a row with no good call between, however few calls there are.
-What a shop or a card does never counts. The operator's stage stays as it is, and holds again after the reset.
+Outcomes caused by a shop or a card never count. The operator's stage stays set, and applies again after the reset.
 Whether it acts is a setting: puente merchants set MERCHANT --safety-stop off|observe|armed --reason …`,
     examples: ['puente safety show', 'puente safety show 700100200'],
     text: (answer) => ('mode' in answer ? safetyText(answer) : allStops(answer)),
   }),
   'safety reset': face<MerchantView>({
-    examples: ['puente safety reset 700100200 --kind intents --reason "the service is well again"'],
+    examples: ['puente safety reset 700100200 --kind intents --reason "upstream works again"'],
     text: ({ id, revision, in_force }, { fields }) =>
-      `merchant ${id}: the safety stop of ${fields.kind} is taken away, revision ${revision}\nstage: ${stagesText(in_force)}`,
+      `merchant ${id}: the safety stop of ${fields.kind} is reset, revision ${revision}\nstage: ${stagesText(in_force)}`,
   }),
 };
 
@@ -377,7 +377,7 @@ function safetyText({ merchant_id, mode, trips: stops, now, history }: SafetyVie
   return [
     `safety stop of merchant ${merchant_id}: ${mode}`,
     listed('No safety stop is in force.', trips)(stops.map((stop) => ({ ...stop, merchant_id }))),
-    listed<SafetyView['now'][number]>('No call on orders counts now.', {
+    listed<SafetyView['now'][number]>('No call on orders is counted now.', {
       kind: 'kind',
       calls: 'calls',
       faults: 'faults',

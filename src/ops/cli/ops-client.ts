@@ -34,7 +34,7 @@ export async function* streamOps(address: OpsAddress, ask: OpsAsk): AsyncGenerat
     for await (const piece of answer.body) yield decoder.decode(piece as Uint8Array, { stream: true }); // undici yields bytes
     yield decoder.decode();
   } catch (cause) {
-    const message = 'The answer broke off, so it is not whole; the log of Puente says why.';
+    const message = 'The answer was cut off and is incomplete; the log of Puente says why.';
     throw new PuenteError('unreachable', message, { cause });
   }
 }

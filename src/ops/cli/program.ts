@@ -84,7 +84,7 @@ function addServeCommand(program: Command, serve: ProgramParts['serve']): void {
   withManual(command, {
     notes: `
 Settings come from config/default.yaml, the file that PUENTE_CONFIG names, and variables, the later over the earlier; a bad one
-is named, and nothing is started. Without any it runs on the sandbox, which touches nobody's money. It prints its doors and
+is named, and nothing is started. Without any it runs on the sandbox, which moves no real money. It prints its doors and
 what to do next, and then a line of JSON for each thing that happens. SIGTERM and SIGINT stop it when running calls have
 ended, a second one at once; with several processes (workers) SIGHUP replaces them one after the other.`,
     examples: [
@@ -103,13 +103,13 @@ function addSandboxCommand(program: Command, sandbox: ProgramParts['sandbox']): 
     .description('start the stand-in for both APIs by itself, without Puente')
     .option('--port <port>', 'where it listens; 0 takes a free port (sandbox.port)')
     .option('--host <host>', 'on which address (sandbox.host)')
-    .option('--profile <profile>', 'which service it is: specification or field (sandbox.profile)')
-    .option('--data <file>', 'keeps its world in this file between two starts')
+    .option('--profile <profile>', 'which upstream it imitates: specification or field (sandbox.profile)')
+    .option('--data <file>', 'store its world in this file between two starts')
     .action(sandbox);
   withManual(command, {
     notes: `
 It keeps everything in memory, with --data in a file too, and stops on SIGTERM and SIGINT. Its settings are those of \`sandbox\` in config/default.yaml. Requests with the
-header X-Sandbox-World: <name>, or with paths below /_world/<name>/, meet a world of their own, which the first of them makes.`,
+header X-Sandbox-World: <name>, or with paths below /_world/<name>/, use a separate world, which the first such request creates.`,
     examples: ['puente sandbox', 'puente sandbox --port 9082 --profile field', 'puente sandbox --data world.json'],
   });
 }

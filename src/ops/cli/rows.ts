@@ -66,8 +66,8 @@ const HOLDERS: Readonly<Record<string, string>> = {
   differences: 'where legacy and orders differ, grouped by signature',
   capture: 'keep exchanges with their redacted messages, and export them',
   notices: 'the delivery log of a running Puente, and replays',
-  audit: 'decisions: who, when, why; and the proof that nobody changed them',
-  backups: 'the backups there are',
+  audit: 'decisions: who, when, why; and the proof that none was changed',
+  backups: 'the complete backups',
 };
 
 /** @throws TypeError for a face whose command no row has. */

@@ -13,8 +13,8 @@ import { type Faces, face, type Given } from './rows.ts';
 export const fleetFaces: Faces = {
   fleet: face<FleetView>({
     notes: `
-Rates, faults and waits are those of the last hour; faults are ours or upstream's, never a shop's or a card's.
-Verdicts are made in the background while somebody looks: "unjudged" means that a second look a little later knows more;
+Rates, faults and waits are those of the last hour; faults are caused by Puente or upstream, never by a shop or a card.
+Verdicts are made in the background after this command is called: for "unjudged", repeat it a little later;
 puente can-migrate <merchant> judges one at once.`,
     examples: [
       'puente fleet',
@@ -23,7 +23,7 @@ puente can-migrate <merchant> judges one at once.`,
       'puente fleet --json --per-page 500 --page 2',
     ],
     made: ['order'],
-    more: (fleet) => void fleet.option('--reversed', 'the other way round'),
+    more: (fleet) => void fleet.option('--reversed', 'reverse the order'),
     input: ({ fields, options }) => ({ ...fields, ...(options.reversed === true ? { order: 'reversed' } : {}) }),
     text: (view) => (view.found === 0 ? none(view) : fleetText(view)),
   }),
@@ -100,7 +100,7 @@ function storyText(trace: Trace, with_rules: boolean): string {
 }
 
 function headOf(sale: SaleView, found_as: string): string {
-  const amount = sale.amount === null ? 'amount not known here' : `${sale.amount} ${sale.currency}`;
+  const amount = sale.amount === null ? 'amount unknown' : `${sale.amount} ${sale.currency}`;
   const facts: [string, string | number | null][] = [
     ['legacy id', sale.legacy_id],
     ['order', sale.order_id],
@@ -126,7 +126,7 @@ const NOTICE = '3f0e6a52-9f0b-4c3e-8a51-0d5f1f0c9a77';
 export const noticeFaces: Faces = {
   'notices list': face<NoticeView[]>({
     examples: ['puente notices list --merchant 700100200 --state pending'],
-    text: listed('No notice is like that.', {
+    text: listed('No notice matches.', {
       notice: 'id',
       merchant: 'merchant',
       made: 'created_at',
@@ -172,7 +172,7 @@ export const noticeFaces: Faces = {
 export const auditFaces: Faces = {
   'audit list': face<AuditView[]>({
     examples: ['puente audit list --subject 700100200 --action stage'],
-    text: listed('No decision is like that.', {
+    text: listed('No decision matches.', {
       line: 'sequence',
       at: 'at',
       who: 'who',
@@ -205,16 +205,16 @@ The lines alone can't show that the newest ones were cut off. Store the head has
 export async function warnOfBrokenChain(options: Output): Promise<void> {
   const report = (await callOps(options, { method: 'GET', path: '/api/audit/verify' }, true)) as ChainView; // the API's own shape
   if (report.intact) return;
-  process.stderr.write(`${plain(verdictOf(report))}\nWhat it says of decisions and incidents is not proven.\n`);
+  process.stderr.write(`${plain(verdictOf(report))}\nThe decisions and incidents of the report are not proven.\n`);
   process.exitCode = exitCodes.broken_chain;
 }
 
 function verdictOf({ lines, head, expected, broken }: ChainView): string {
   const end = head === null ? 'The chain is empty.' : `Its head is ${head.sequence}:${head.hash}`;
   if (broken !== null) {
-    return `The chain is broken at line ${broken.sequence}: ${broken.reason}.\n${lines} lines before it hold.`;
+    return `The chain is broken at line ${broken.sequence}: ${broken.reason}.\n${lines} lines before it are valid.`;
   }
-  const known = expected === null ? '' : `\nLine ${expected.sequence}, noted earlier, is still in it.`;
+  const known = expected === null ? '' : `\nLine ${expected.sequence}, given with --expect, is still in the chain.`;
   return `The chain is intact: ${lines} lines.\n${end}${known}`;
 }
 

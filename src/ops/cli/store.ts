@@ -31,10 +31,10 @@ export type Restore = (order: RestoreOrder) => Promise<RestoreOutcome>;
 export function addRestoreCommand(program: Command, restore: Restore): void {
   const command = program
     .command('restore <file>')
-    .description('put a backup where a stopped Puente finds it')
+    .description('restore a backup for a stopped Puente')
     .requiredOption('--into <directory>', 'the data directory, as `data_dir` says')
     .requiredOption('--reason <text>', 'why, for the audit trail')
-    .option('--replace', 'move a database that is there aside')
+    .option('--replace', 'move an existing database aside')
     .option('--json', 'print JSON')
     .action(async (file: string, options: { into: string; replace?: boolean; reason: string; json?: boolean }) => {
       const { into, replace = false, reason } = options;
@@ -43,10 +43,10 @@ export function addRestoreCommand(program: Command, restore: Restore): void {
     });
   withManual(command, {
     notes: `
-Stop Puente first. The backup is proved before anything is moved. What was written after it was made is not in it: sales
-that have a reference of Puente's own come back with their events; \`puente doctor\` and reports name the gap. Moves
-and settings of merchants of that time are gone too. Start Puente with the same PUENTE_SECRET_KEY; of the sandbox, that is
-the file sandbox.key of its data directory.`,
+Stop Puente first. The backup is verified before anything is moved. Later writes are not in it: sales that have a reference
+of Puente's own come back with their events; \`puente doctor\` and reports name the gap. Later moves and settings of
+merchants are lost. Start Puente with the same PUENTE_SECRET_KEY; for the sandbox, that is the file sandbox.key of its data
+directory.`,
     examples: [
       'puente restore data/backups/puente-1a2b3c4d-20260131T090000000Z.db --into data --replace --reason "disk failed"',
     ],
@@ -56,11 +56,9 @@ the file sandbox.key of its data directory.`,
 function restoredText({ path, moved_to, links, schema, from, is_proved }: RestoreOutcome): string {
   return [
     `${path} is restored: ${links} links, schema ${schema}.`,
-    ...(moved_to === null ? [] : [`The database of before is now ${moved_to}.`]),
-    ...(is_proved
-      ? []
-      : ['No manifest stood beside the backup, so its bytes could not be compared with what was made.']),
-    `What was written after ${new Date(from).toISOString()} is not in it, moves of merchants among it. Start Puente with the same secret key, then see: puente doctor`,
+    ...(moved_to === null ? [] : [`The earlier database was moved to ${moved_to}.`]),
+    ...(is_proved ? [] : ['The backup has no manifest beside it, so its bytes could not be verified.']),
+    `Writes after ${new Date(from).toISOString()} are not in it, including moves of merchants. Start Puente with the same secret key, then see: puente doctor`,
   ].join('\n');
 }
 
@@ -116,7 +114,7 @@ export function addMigrateStoreCommand(program: Command, migrateStore: MigrateSt
   withManual(command, {
     notes: `
 Settings are those of this shell: PUENTE_DATA_DIR names the file's directory, PUENTE_POSTGRES_URL an empty database, and
-PUENTE_SECRET_KEY is the key of before. First with --ahead, while Puente runs: it copies and changes nothing. Then stop
+PUENTE_SECRET_KEY is the same key as before. First with --ahead, while Puente runs: it copies and changes nothing. Then stop
 Puente and run it without --ahead: it copies the rest, takes over what changed, reads every row back and compares it, and
 proves the chain of decisions. Then start Puente with PUENTE_POSTGRES_URL; on the file it does not start any more. A run
 that was cut off is repeated, and continues where it was.`,
@@ -137,7 +135,7 @@ function outcomeText({ from, to, is_resumed, copied, proved }: MigrateStoreOutco
     'rows, all equal': 'rows',
     'had changed': 'changed',
     'were new': 'missing',
-    'had gone': 'extra',
+    'were deleted': 'extra',
     'SHA-256': ({ sha256 }) => sha256.slice(0, 16),
   };
   return [

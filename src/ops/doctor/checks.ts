@@ -40,7 +40,7 @@ async function credentialFinding({ store, clock, settings }: Ports, merchant: Me
   const it = about(`token of ${merchant.id}`);
   const repair = `Set a credential: puente merchants set ${merchant.id} --credential --reason … (from PUENTE_CREDENTIAL)`;
   const token = await store.merchants.latestToken(merchant.id);
-  if (token === null) return [it.warning('None is known: its events and open sales can not be read.', repair)];
+  if (token === null) return [it.warning('There is none: its events and open sales can not be read.', repair)];
   const left_ms = token.seen_at + settings.tokens.kept_for_ms - clock.now();
   if (left_ms <= 0)
     return [
@@ -50,9 +50,7 @@ async function credentialFinding({ store, clock, settings }: Ports, merchant: Me
       ),
     ];
   if (token.accepted_until === 0)
-    return [
-      it.warning('The last one was refused by the service since.', `See that its till has a valid token. ${repair}`),
-    ];
+    return [it.warning('Upstream has refused the last one since.', `See that its till has a valid token. ${repair}`)];
   if (left_ms < TOKEN_WARNING_MS) return [it.note(`The last one is kept for ${durationText(left_ms)} more.`, repair)];
   return [];
 }
@@ -101,7 +99,7 @@ function reach(probe: Probe, now: number): Finding {
   if (certificate_until !== null && certificate_until - now < CERTIFICATE_WARNING_MS)
     return it.warning(
       `${detail}; its certificate ends in ${durationText(Math.max(0, certificate_until - now))}.`,
-      'Tell whoever runs it: when it has ended, nothing is sent',
+      'Have it renewed: after its expiry no call is sent',
     );
   if (latency_ms !== null && latency_ms > SLOW_MS)
     return it.warning(`${detail}, which is slow.`, 'Run Puente nearer to it, or see what is in between');
@@ -113,7 +111,7 @@ function clock(probes: readonly Probe[]): Finding {
   const widest = skews.toSorted((a, b) => Math.abs(b) - Math.abs(a))[0];
   if (widest === undefined)
     return about('clock').note(
-      'No upstream told its time, so nothing was compared.',
+      'No upstream answered with a date, so the clock was not compared.',
       'See that an upstream is reached, and look again; or see `timedatectl`',
     );
   const says = `${Math.round(Math.abs(widest) / 1000)} s ${widest >= 0 ? 'ahead of' : 'behind'} the upstream`;
@@ -126,7 +124,7 @@ function clock(probes: readonly Probe[]): Finding {
 
 function webhookSecret({ has_webhook_secret, is_sandbox, doors }: Judged): Finding {
   if (has_webhook_secret) return about('webhook secret').fine('set');
-  if (is_sandbox) return about('webhook secret').fine('made up with the sandbox');
+  if (is_sandbox) return about('webhook secret').fine('generated for the sandbox');
   return about('webhook secret').warning(
     'It is not set: every event is unverified, and only leads to a read.',
     `Point the \`order\` webhook of the application in the vendor's panel at ${doors.public.url ?? 'public.url'}/webhooks/orders, put its secret into a file of mode 0600, and name that in webhook.secret_file (or set PUENTE_WEBHOOK_SECRET); then restart Puente`,
@@ -176,13 +174,13 @@ function writes({ is_healthy }: StorageFacts): Finding {
   if (is_healthy) return about('writes').fine('the last write succeeded');
   return about('writes').problem(
     'The last write failed.',
-    'See that the disk has room and nobody else writes to the file',
+    'See that the disk has room and no other process writes to the file',
   );
 }
 
 function disk({ condition: { room, file_bytes } }: StorageFacts, { disk }: Installation): Finding {
   const { free_bytes, level } = room;
-  const says = `${free_bytes === null ? 'nobody can say how much is' : `${bytesText(free_bytes)} are`} free; the database takes ${bytesText(file_bytes)}`;
+  const says = `${free_bytes === null ? 'the free space is unknown' : `${bytesText(free_bytes)} are free`}; the database takes ${bytesText(file_bytes)}`;
   if (level === 'enough') return about('disk').fine(says);
   const refused = `${says}. New sales are refused${level === 'full' ? ', and the reserve for sales under way is being used' : ''}.`;
   return about('disk').problem(
@@ -195,7 +193,7 @@ function log({ condition: { room } }: StorageFacts, { disk }: Installation): Fin
   if (!room.is_log_large) return about('write-ahead log').fine(bytesText(room.log_bytes));
   return about('write-ahead log').warning(
     `It has ${bytesText(room.log_bytes)}, more than ${bytesText(disk.log_limit_bytes)}, and can't be emptied.`,
-    'End whatever reads the database file: a shell, a copy, a backup of the whole disk',
+    'End other readers of the database file: a shell, a copy, a backup of the whole disk',
   );
 }
 
@@ -222,12 +220,12 @@ function backups({ backups, now }: StorageFacts, { backup_every_ms, backup_direc
 function gap({ condition, unmatched_since_gap, now }: StorageFacts): Finding[] {
   if (condition.gap === null || now - condition.gap.until > GAP_TOLD_MS) return [];
   const { from, until } = condition.gap;
-  const lost = `Restored from a backup: what was written between ${iso(from)} and ${iso(until)} is not in it.`;
-  const unplaced = `${unmatched_since_gap} events since then found no sale.`;
+  const lost = `Restored from a backup: writes between ${iso(from)} and ${iso(until)} are lost.`;
+  const unplaced = `${unmatched_since_gap} events since then match no sale.`;
   return [
     about('restored')[unmatched_since_gap > 0 ? 'warning' : 'note'](
       `${lost} Sales with a reference of Puente's own come back with their events; ${unplaced}`,
-      'Compare that time with the panel of the vendor, and see: puente reconcile, puente audit list --action "restored sale". Moves and settings of that time are gone too: puente merchants list',
+      'Compare that time with the panel of the vendor, and see: puente reconcile, puente audit list --action "restored sale". Moves and settings of that time are lost too: puente merchants list',
     ),
   ];
 }

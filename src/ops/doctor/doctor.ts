@@ -74,7 +74,7 @@ export function offlineFindings(file: ExaminedFile): Finding[] {
   if (file.transferred_to !== null)
     return [
       about('database').problem(
-        `The rows of ${path} were carried to ${file.transferred_to}.`,
+        `The rows of ${path} were transferred to ${file.transferred_to}.`,
         'Set PUENTE_POSTGRES_URL to that database',
       ),
     ];
@@ -83,12 +83,15 @@ export function offlineFindings(file: ExaminedFile): Finding[] {
     return [about('database').note(`${path} does not exist yet.`, 'The first start makes it; or restore a backup')];
   if (file.is_in_use)
     return [
-      about('database').note(`A Puente is using ${path}.`, 'Name its ops door with --ops or PUENTE_OPS_URL to ask it'),
+      about('database').note(
+        `A Puente is using ${path}.`,
+        'To check it, leave out --offline; --ops or PUENTE_OPS_URL names its ops door',
+      ),
     ];
   const schemas =
     schema !== null && schema > newest_schema
       ? about('schema').problem(
-          `It is ${schema}, and this build knows up to ${newest_schema}.`,
+          `It is ${schema}, and this build supports up to ${newest_schema}.`,
           'Start the newer build',
         )
       : about('schema').fine(`${schema ?? 0} of ${newest_schema}`);

@@ -30,8 +30,8 @@ function encryption({ public: door, certificate }: Doors): Finding[] {
   if (certificate !== null || door.is_loopback) return [];
   return [
     about('public door').warning(
-      `It speaks plain HTTP on ${door.listens_on}, which others reach: tokens cross the network in clear.`,
-      'Set public.tls.certificate_file and public.tls.key_file; or let only what speaks TLS in front reach it, with public.host: 127.0.0.1',
+      `It speaks plain HTTP on ${door.listens_on}, which other hosts can reach: tokens cross the network in clear.`,
+      'Set public.tls.certificate_file and public.tls.key_file; or let only a TLS proxy reach it, with public.host: 127.0.0.1',
     ),
   ];
 }
@@ -49,8 +49,8 @@ function certificate({ certificate, public: door }: Doors, now: number): Finding
   if (host !== null && !names.some((one) => covers(one, host)))
     return [
       it.note(
-        `It is for ${names.join(', ') || 'no host name'}, and not for ${host}, which public.url names: whoever calls that name here finds a foreign certificate.`,
-        `Add the name ${host} to the certificate, unless something else in front answers for it`,
+        `It is for ${names.join(', ') || 'no host name'}, and not for ${host}, which public.url names: clients of that name get a certificate that is not for it.`,
+        `Add the name ${host} to the certificate, unless a proxy in front terminates TLS for it`,
       ),
     ];
   return [it.fine(`for ${names.join(', ')}, ${durationText(left_ms)} left`)];
@@ -68,7 +68,7 @@ function opsPeople({ ops, is_sandbox }: Doors, now: number): Finding {
     return is_sandbox
       ? it.fine('a token is made at each start')
       : it.problem(
-          'No token is set, so that it lets nobody in: no move, no rollback, no report.',
+          'No token is set, so every call is refused: no move, no rollback, no report.',
           'Set ops.token_file to a file that `umask 077; openssl rand -base64 32 > FILE` made, or PUENTE_OPS_TOKEN; then restart Puente',
         );
   const ended = ops.people.filter(({ expires_at }) => expires_at !== null && expires_at <= now);
@@ -80,7 +80,7 @@ function opsPeople({ ops, is_sandbox }: Doors, now: number): Finding {
   const approvers = ops.people.filter(({ role }) => isEnough(role, 'approver')).length;
   if (ops.second_approver && (approvers === 0 || ops.people.length < 2))
     return it.warning(
-      'moves.second_approver asks for a second person, and there is no approver beside the one who moves: no move forward can be made.',
+      'moves.second_approver requires a second person, and there is no second approver: no move forward can be made.',
       'Name an approver more under ops.tokens, or set moves.second_approver to false; then restart Puente',
     );
   return it.fine(`for ${ops.people.map((one) => `${one.name} (${one.role})`).join(', ')}`);

@@ -11,7 +11,7 @@ import { classOf, shareOf } from '../report/tally.ts';
 const lanePulse = z.object({
   calls: z.int(),
   per_minute: z.number(),
-  faults: z.int().describe("5xx, timeouts, outcomes in doubt: ours or the service's, never a shop's or a card's"),
+  faults: z.int().describe('5xx, timeouts, outcomes in doubt: caused by Puente or upstream, never by a shop or a card'),
   fault_share: z.number().describe('percent of the calls'),
   p50_ms: z.number().describe('as the next, the upper bound of a class (12.5 %)'),
   p99_ms: z.number(),
@@ -241,7 +241,7 @@ export const fleetQuery = z.strictObject({
     .default('false')
     .describe('only those with a safety stop, faults, creates in doubt, blockers after shadow, or a move that waits'),
   sort: z.enum(fleetSorts).default('attention').describe('in this order'),
-  order: z.enum(['usual', 'reversed']).default('usual').describe('the other way round'),
+  order: z.enum(['usual', 'reversed']).default('usual').describe('reverse the order'),
   page: z.coerce.number().int().min(1).default(1).describe('this page'),
   per_page: z.coerce
     .number()

@@ -36,7 +36,7 @@ export const moveTarget = z.strictObject({
     .describe('units that are on orders whatever the share, such as point:<terminal> or qr:<pos>; replaces the list'),
   units_out: units_in.unwrap().exactOptional().describe('units that are not, whatever the share; replaces the list'),
   kind: z.enum(routedKinds).exactOptional().describe('move this kind of work alone'),
-  override: z.boolean().default(false).describe('as an approver, do without the evidence that is missing'),
+  override: z.boolean().default(false).describe('as an approver, override missing evidence'),
 });
 export type MoveTarget = z.infer<typeof moveTarget>;
 

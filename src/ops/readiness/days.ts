@@ -91,7 +91,7 @@ export function startJudging(ports: Ports, every_ms = LOOK_EVERY_MS): Judging {
   const round = async (): Promise<void> => {
     if (!mayGoOn()) return;
     await keepReadiness(ports, mayGoOn).catch((error: unknown) =>
-      ports.log.warn('readiness of the day: left for later', { cause: String(error) }),
+      ports.log.warn('readiness of the day failed and will be retried', { cause: String(error) }),
     );
   };
   const timer = setInterval(() => {

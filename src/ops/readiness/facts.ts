@@ -252,7 +252,7 @@ export const findingView = z.object({
   code: z.enum(findingCodes),
   what: z.string().describe('one sentence: what, and how often'),
   said,
-  command: z.string().nullable().describe('shows it, mends it, or proves it'),
+  command: z.string().nullable().describe('shows, repairs or proves it'),
   operation: z.string().nullable(),
   sample: z.string().nullable().describe('an exchange that shows it'),
 });
@@ -261,7 +261,7 @@ export type Finding = z.infer<typeof findingView>;
 export const readinessView = z.object({
   merchant_id: z.string(),
   verdict: z.enum(verdicts),
-  blockers: z.array(findingView).describe('while one stands, no move forward'),
+  blockers: z.array(findingView).describe('while there is one, no move forward'),
   unproven: z.array(findingView).describe('what no traffic has shown, and what would'),
   remarks: z.array(findingView).describe('worth knowing, no obstacle'),
   operations: z.array(

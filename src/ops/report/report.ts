@@ -53,7 +53,7 @@ const parts = {
       operation: z.string(),
       lane,
       status: z.int(),
-      error: z.string().describe('as the till was told'),
+      error: z.string().describe('as answered to the till'),
       calls: z.int(),
       sample: z.string(),
     }),
@@ -109,7 +109,7 @@ const parts = {
   ),
   notice_days: z
     .array(z.object({ day, made: count, delivered: count, pending: count, stuck: count, dead: count }))
-    .describe('by the day on which they were made, as they stand now; stuck is a part of pending'),
+    .describe('by the day on which they were made, in their present state; stuck is a part of pending'),
   incidents: z.array(decisionLine),
   decisions: z.array(decisionLine),
   assumptions: z.array(

@@ -37,7 +37,7 @@ const saleView = z.object({
   merchant_order_id: z.number().nullable(),
   client_reference: z.string().nullable(),
   reference_sent: z.string().nullable(),
-  amount: z.string().nullable().describe('decimal text; null where legacy never told'),
+  amount: z.string().nullable().describe('decimal text; null where legacy did not report it'),
   currency: z.string(),
   legacy_state: z.string().nullable().describe('what the till sees'),
   state: z.string().describe('of the link, or of the remembered sale'),
@@ -50,7 +50,7 @@ export type SaleView = z.infer<typeof saleView>;
 export const traceView = z.object({
   found_as: z.enum(idKinds),
   sale: saleView.nullable().describe('null for calls that belong to no known sale'),
-  promise: z.string().describe('what stays true whatever the stage is now'),
+  promise: z.string().describe('what applies in every stage'),
   promise_said: said,
   steps: z.array(traceStep),
   rules: z

@@ -52,7 +52,7 @@ export function startChores(ports: ChoreParts, settings: ChoreSettings): Chores 
       if (count > 0) log.info('old records deleted', { action: kind, count });
   };
   const guarded = (): Promise<void> =>
-    round().catch((error: unknown) => log.warn('chores: left for later', { cause: String(error) }));
+    round().catch((error: unknown) => log.warn('chores failed and will be retried', { cause: String(error) }));
   let working = Promise.resolve();
   const pause_ms = Math.min(LOOK_EVERY_MS, settings.backup_every_ms ?? LOOK_EVERY_MS);
   const timer = setInterval(() => {

@@ -136,11 +136,11 @@ describe('an untouched file', () => {
       await bench.notify(ARGENTINA, { declined: 'error' });
       const later = await audit(bench, 'verify', '--expect', head);
       expect(later.out).toContain('The chain is intact: 7 lines.');
-      expect(later.out).toContain('Line 6, noted earlier, is still in it.');
+      expect(later.out).toContain('Line 6, given with --expect, is still in the chain.');
       expect(later.code).toBe(0);
       const listed = await audit(bench, 'list', '--subject', BRAZIL, '--limit', '1');
       expect(listed.out).toMatch(/eva .*merchant settings .*agreed, 5/);
-      expect((await audit(bench, 'list', '--action', 'nothing')).out).toBe('No decision is like that.\n');
+      expect((await audit(bench, 'list', '--action', 'nothing')).out).toBe('No decision matches.\n');
       const wrong = await audit(bench, 'verify', '--expect', 'the last one');
       expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('64 hex digits')]);
     });
@@ -193,7 +193,10 @@ describe('a file that somebody changed', () => {
       expect(JSON.parse(out)).toMatchObject({
         intact: false,
         lines: 4,
-        broken: { sequence: 5, reason: 'lines 5 to 6 are gone: the chain ends before the line that was noted' },
+        broken: {
+          sequence: 5,
+          reason: 'lines 5 to 6 are gone: the chain ends before the line that was stored elsewhere',
+        },
       });
       expect(code).toBe(5);
       const answer = await bench.ops('/api/audit/verify', { token: OPS_TOKEN });

@@ -107,7 +107,7 @@ describe('a streamed answer', () => {
       ({ ended, aborted }) => ended && aborted,
     );
     expect(seen.made).toBeLessThan(MANY);
-    expect(lines.filter((line) => line.includes('broke off'))).toEqual([]);
+    expect(lines.filter((line) => line.includes('was cut off'))).toEqual([]);
   });
 
   it('that fails before its first part is an error like any other', async () => {
@@ -140,7 +140,7 @@ describe('a streamed answer', () => {
     await expect(call(url, { token: OPS_TOKEN })).rejects.toThrow();
     await eventually(
       async () => lines,
-      (told) => told.some((line) => line.includes('broke off') && line.includes('the disk is gone')),
+      (told) => told.some((line) => line.includes('was cut off') && line.includes('the disk is gone')),
     );
   });
 });

@@ -81,7 +81,7 @@ describe('with a head that was noted elsewhere', () => {
     expect(await verifyAuditStream(paged([]), noted)).toMatchObject({ intact: false, broken: { sequence: 1 } });
   });
 
-  it('a chain that was written anew shows, though every link of it holds', async () => {
+  it('a chain that was rewritten shows, though every link of it holds', async () => {
     const forged = chainOf(3);
     for (const line of lines.slice(3)) {
       const entry = { ...line, who: 'eve' };
@@ -90,7 +90,7 @@ describe('with a head that was noted elsewhere', () => {
     expect(await verifyAuditStream(paged(forged))).toMatchObject({ intact: true, lines: 30 });
     expect(await verifyAuditStream(paged(forged), noted)).toMatchObject({
       intact: false,
-      broken: { sequence: 25, reason: expect.stringContaining('written anew') },
+      broken: { sequence: 25, reason: expect.stringContaining('rewritten') },
     });
   });
 });

@@ -109,7 +109,7 @@ describe('JSON lines', () => {
   test.each([
     ['no method', { path: '/x' }, /^method/],
     ['no path', { method: 'GET' }, /^path/],
-    ['a URL that is none', { method: 'GET', url: 'http://[' }, /neither path nor url/],
+    ['a URL that is none', { method: 'GET', url: 'http://[' }, /path or url is invalid/],
     ['no JSON', '{"method":"GET",', /not JSON/],
     ['a status that is none', { method: 'GET', path: '/x', status: 7 }, /^status/],
   ])('%s is unreadable, with its line', async (_what, line, why) => {

@@ -95,7 +95,7 @@ describe('by questions', () => {
     await terminal.answer('legacy API', keys.enter);
     await terminal.answer('How do tills and the vendor reach Puente', keys.enter);
     await terminal.answer('It is needed.', `https://${VENDOR_HOST}${keys.enter}`);
-    await terminal.answer('Shall Puente speak TLS itself?', keys.enter);
+    await terminal.answer('Does Puente terminate TLS itself?', keys.enter);
     await terminal.answer('certificate chain', `${authority.certificate_file}${keys.enter}`);
     await terminal.answer('private key', `${authority.ca_file}${keys.enter}`);
     await terminal.answer("can't be used together", `${keys.clear}${authority.key_file}${keys.enter}`);
@@ -103,17 +103,17 @@ describe('by questions', () => {
     await terminal.answer('Port to listen on', `${keys.clear}ninety${keys.enter}`);
     await terminal.answer('Allowed is a port', `${keys.clear}${port}${keys.enter}`);
     await terminal.answer("Secret of the application's order webhook", `${WEBHOOK_SECRET}${keys.enter}`);
-    await terminal.answer('Where do notices go', keys.enter);
-    await terminal.answer('Where does Puente keep', keys.enter);
+    await terminal.answer('Notice URL of merchants', keys.enter);
+    await terminal.answer('Where does Puente store', keys.enter);
     await terminal.answer('Folder of the file', keys.enter);
-    await terminal.answer('Who works with it?', `${keys.down}${keys.enter}`);
+    await terminal.answer('Who operates Puente?', `${keys.down}${keys.enter}`);
     await terminal.answer('Name?', `puente${keys.enter}`);
     await terminal.answer('not puente or all', `${keys.clear}ana${keys.enter}`);
     await terminal.answer('Role of ana?', keys.enter);
-    await terminal.answer('Somebody else?', keys.enter);
+    await terminal.answer('Another person?', keys.enter);
     await terminal.answer('Name?', `ben${keys.enter}`);
     await terminal.answer('Role of ben?', `${keys.down}${keys.enter}`);
-    await terminal.answer('Somebody else?', 'n');
+    await terminal.answer('Another person?', 'n');
     expect(existsSync(join(into, 'puente.yaml')), 'nothing is written before the last question').toBe(false);
     await terminal.answer('Write them?', keys.enter);
     expect(await terminal.ended()).toBe(0);
@@ -162,10 +162,10 @@ describe('by questions', () => {
     const terminal = puenteInTerminal(['init', '--into', into, '--upstream', bench.sandbox.url, ...set]);
     await terminal.answer('legacy API', keys.enter);
     await terminal.answer('How do tills and the vendor reach Puente', `https://${VENDOR_HOST}${keys.enter}`);
-    await terminal.answer('Shall Puente speak TLS itself?', 'n');
+    await terminal.answer('Does Puente terminate TLS itself?', 'n');
     await terminal.answer('Address to listen on', keys.enter);
     await terminal.answer('Port to listen on', keys.enter);
-    await terminal.answer('Where do notices go', keys.enter);
+    await terminal.answer('Notice URL of merchants', keys.enter);
     await terminal.answer('Write them?', keys.enter);
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown()).not.toContain('Secret of the application');
@@ -183,7 +183,7 @@ describe('by questions', () => {
       'https://a.example',
     ];
     const terminal = puenteInTerminal(['init', '--into', into, ...said]);
-    await terminal.answer('Shall Puente speak TLS itself?', 'n');
+    await terminal.answer('Does Puente terminate TLS itself?', 'n');
     await terminal.answer('Address to listen on', keys.cancel);
     expect(await terminal.ended()).toBe(1);
     expect(terminal.shown()).toContain('Nothing was written.');

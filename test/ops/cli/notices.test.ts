@@ -48,7 +48,7 @@ describe('list and show', () => {
   });
 
   it('say so when there is nothing', async () => {
-    expect((await notices('list', '--until', '2020-01-01T00:00:00Z')).out).toBe('No notice is like that.\n');
+    expect((await notices('list', '--until', '2020-01-01T00:00:00Z')).out).toBe('No notice matches.\n');
     const { code, err } = await notices('show', 'nobody');
     expect(err).toContain('There is no notice nobody');
     expect(code).toBe(1);

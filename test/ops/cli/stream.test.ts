@@ -76,7 +76,7 @@ describe('a streamed answer', () => {
     const file = join(directory, 'broken.csv');
     await expect(save(streamOps(address, { method: 'GET', path: '/broken' }), file, silent())).rejects.toMatchObject({
       code: 'unreachable',
-      message: expect.stringContaining('not whole'),
+      message: expect.stringContaining('incomplete'),
     });
     expect(readdirSync(directory).filter((name) => name.startsWith('broken'))).toEqual([]);
   });

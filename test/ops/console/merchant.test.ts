@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await bench.move({ stage: 'orders', override: true }, EVA);
     await page.locator('#stage-reason').fill('back again');
     await page.getByRole('button', { name: 'Move', exact: true }).click();
-    await page.getByText('Somebody changed it meanwhile').waitFor();
+    await page.getByText('It was changed meanwhile').waitFor();
     expect((await bench.stageOf()).in_force.intents?.stage).toBe('orders');
   });
 
@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await page.locator('#attempts').getByText('refused by the receiver').first().waitFor();
     const before = receiver.received.length;
     await page.locator('#replay-reason').fill('the receiver is well again');
-    await page.getByRole('button', { name: 'Tell it again' }).click();
+    await page.getByRole('button', { name: 'Send it again' }).click();
     await page.getByRole('status').getByText('The notice is sent again now.').waitFor();
     await receiver.waitFor(before + 1);
   });
@@ -105,11 +105,11 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await page.goto(`${page.url().replace('#replay', '')}&would=7`);
     await page.getByRole('status').getByText('1 notice would be sent again.').waitFor();
     await page.evaluate("document.querySelector('input[name=expected]').value = '7'");
-    await page.getByRole('button', { name: 'Tell them again' }).click();
-    await page.getByRole('alert').getByText('Somebody changed it meanwhile').waitFor();
+    await page.getByRole('button', { name: 'Send them again' }).click();
+    await page.getByRole('alert').getByText('It was changed meanwhile').waitFor();
     await page.getByRole('status').getByText('1 notice would be sent again.').waitFor();
     expect(receiver.received.length).toBe(before);
-    await page.getByRole('button', { name: 'Tell them again' }).click();
+    await page.getByRole('button', { name: 'Send them again' }).click();
     await page.getByRole('status').getByText('The notices are sent again now.').waitFor();
     await receiver.waitFor(before + 1);
   });
@@ -179,9 +179,9 @@ describe.skipIf(!hasChromium)('what stands in the way', () => {
       ({ in_force }) => in_force.intents?.stage === 'shadow',
     );
     await go(HERE);
-    await page.locator('#safety').getByText('A stop stands: intents').waitFor();
-    await page.locator('#reset-intents').fill('the service is well again');
-    await page.getByRole('button', { name: 'Take it away' }).click();
+    await page.locator('#safety').getByText('Safety stop in force: intents').waitFor();
+    await page.locator('#reset-intents').fill('upstream works again');
+    await page.getByRole('button', { name: 'Reset it' }).click();
     await page.getByRole('status').getByText('The safety stop is reset.').waitFor();
     expect((await bench.stageOf()).in_force.intents?.stage).toBe('orders');
     expect(problems).toEqual([]);

@@ -49,7 +49,7 @@ describe('stage, rollback, drain', () => {
       'a unit is written point:<terminal> or qr:<point',
     ],
     [['stage', ARGENTINA, 'shadow', '--reason', 'no'], 1, 'reason: say why, in 3 to 500 characters'],
-    [['stage', ARGENTINA, 'orders', ...REASON], 1, 'An approver can do without, with --override.'],
+    [['stage', ARGENTINA, 'orders', ...REASON], 1, 'An approver can override it, with --override.'],
     [['rollback', ARGENTINA], 2, '--reason'],
   ])('%j exits with %i', async (argv, exit, says) => {
     const { code, err } = await as(BEN, ...argv);
@@ -126,7 +126,7 @@ describe('brown-outs', () => {
 
   it('are refused when they end before they begin, are over, too long, or overlap', async () => {
     expect((await schedule(now + 2000, now + 1000)).err).toContain('until must be later than from');
-    expect((await schedule(now - 2000, now)).err).toContain('over already');
+    expect((await schedule(now - 2000, now)).err).toContain('has ended already');
     expect((await schedule(now, now + 86_400_001)).err).toContain('24 hours at most');
     expect((await schedule(now, now + 3_600_000)).code).toBe(0);
     const other = await schedule(now + 1_800_000, now + 7_200_000, [CHILE, BRAZIL]);
@@ -186,7 +186,7 @@ describe('settings and safety', () => {
     const shown = await as(BEN, 'safety', 'show', ARGENTINA);
     expect(shown.out).toContain(`safety stop of merchant ${ARGENTINA}: armed`);
     const reset = await as(BEN, 'safety', 'reset', ARGENTINA, '--kind', 'qr', ...REASON);
-    expect([reset.code, reset.err]).toEqual([1, expect.stringContaining('No safety stop of QR stands')]);
+    expect([reset.code, reset.err]).toEqual([1, expect.stringContaining('No safety stop of QR is in force')]);
   });
 });
 

@@ -123,10 +123,10 @@ describe('armed', () => {
   it('is reset by hand, with a reason and the revision', async () => {
     const { revision } = await safetyOf();
     const reset = (body: object) => bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/safety/reset`, body);
-    const ask = { kind: 'intents', reason: 'the service is well again', revision };
+    const ask = { kind: 'intents', reason: 'upstream works again', revision };
     expect((await reset({ ...ask, reason: undefined })).status).toBe(400);
     expect((await reset({ ...ask, revision: revision - 1 })).status).toBe(409);
-    expect(messageOf(await reset({ ...ask, kind: 'qr' }))).toContain('No safety stop of QR stands');
+    expect(messageOf(await reset({ ...ask, kind: 'qr' }))).toContain('No safety stop of QR is in force');
     expect((await reset(ask)).body).toMatchObject({ in_force: { intents: { stage: 'canary', trip: null } } });
     expect((await reset({ ...ask, revision: revision + 1 })).status).toBe(400);
     expect(await lines(ARGENTINA, 'safety reset')).toMatchObject([

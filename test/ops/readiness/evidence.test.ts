@@ -74,7 +74,7 @@ describe('of a shadowed merchant', () => {
       'legacy_only: 1 call of cancel of an intent went well, on legacy alone: on orders only a canary proves it.',
       'never_seen: No refund was ever seen: it is proven by one that goes well from a till of this merchant.',
       expect.stringMatching(/^no_notice_url: Notices of intents would have nowhere to go/),
-      'unknown_noted: The field body.tip came once, and no table knows it.',
+      'unknown_noted: The field body.tip came once, and is in no table.',
     ]);
     expect(found.unproven.map(({ command }) => command)).toContain(
       `puente merchants set ${ARGENTINA} --notify https://… --reason …`,

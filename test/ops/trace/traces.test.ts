@@ -214,7 +214,7 @@ describe('a sale created on legacy', () => {
       expect.stringMatching(/^upstream: Proxied to legacy: the/),
       'till: The till called point.cancel_intent',
       expect.stringMatching(/^upstream: Proxied to legacy: the/),
-      'state: Known as over',
+      'state: Known as ended',
     ]);
     expect(await trace(id.toUpperCase())).toMatchObject({ found_as: 'legacy id', sale: { legacy_id: id } });
     expect(await trace(found.steps[0]?.id ?? '')).toMatchObject({ found_as: 'exchange', sale: { legacy_id: id } });

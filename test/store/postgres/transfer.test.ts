@@ -86,7 +86,8 @@ it('carries a living installation, whatever ends it on the way, and every sale o
     expect(proved?.tables.find(({ table }) => table === name)?.rows, name).toBeGreaterThan(0);
   await expect(stand.start()).rejects.toThrow('its rows were carried to postgres://127.0.0.1');
   expect((await stand.migrate(url)).err).toContain('was carried into it already');
-  expect((await stand.doctor()).out).toContain('were carried to postgres://127.0.0.1');
+  expect((await stand.doctor()).out).toContain('were transferred to postgres://127.0.0.1');
+
   const second = await stand.start(url);
   expect(await told(second, ids, payment)).toEqual(answers);
   await stand.pay(OPEN);
