@@ -56,6 +56,20 @@ export function shown<Row extends object>(row: Row): Shown<Row> {
   return Object.fromEntries(fields);
 }
 
+/** A number for display. @param decimals digits after the point. */
+export function rounded(value: number, decimals: number): number {
+  return Math.round(value * 10 ** decimals) / 10 ** decimals;
+}
+
+/** Without the fields that are undefined, as optional properties want them. */
+export function defined<Fields extends object>(fields: Fields): Defined<Fields> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<Fields>; // the others stay
+}
+
+type Defined<Fields> = {
+  [Name in keyof Fields as undefined extends Fields[Name] ? never : Name]: Fields[Name];
+} & { [Name in keyof Fields as undefined extends Fields[Name] ? Name : never]?: Exclude<Fields[Name], undefined> };
+
 /** The UTC day, ISO 8601. @param at epoch ms. */
 export function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);

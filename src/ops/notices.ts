@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
 import { readStored, say } from '../locales/message.ts';
 import { noticeTopics } from '../mapping/schema.ts';
-import type { Attempt, LoggedNotice, Notice, NoticeFilter } from '../proxy/records/notices.ts';
+import type { Attempt, LoggedNotice, Notice } from '../proxy/records/notices.ts';
 import { reason } from './api/person.ts';
-import { instant, iso, listLimit, merchantId, type Shown, shown } from './fields.ts';
+import { defined, instant, iso, listLimit, merchantId, type Shown, shown } from './fields.ts';
 import type { Ports } from './ports.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -59,8 +59,8 @@ export type NoticeView = ReturnType<typeof viewOf>;
 export type AttemptView = Shown<Attempt> & { said: Said | null };
 
 export async function viewNotices(ports: Ports, query: NoticeQuery): Promise<NoticeView[]> {
-  const { state, limit, ...named } = query;
-  const filter = filterOf({ ...named, ...(state === undefined ? {} : { states: [state] }) });
+  const { merchant, state, limit, ...named } = query;
+  const filter = defined({ ...named, merchant_id: merchant, states: state && [state] });
   return (await ports.store.notices.notices(filter, limit)).map(viewOf);
 }
 
@@ -104,7 +104,8 @@ export async function replayWindow(
   const [since_at, until_at] = [iso(asked.since), iso(asked.until)];
   if (asked.until <= asked.since)
     throw new PuenteError('bad_request', say('refusal.empty_window', { since_at, until_at }));
-  const filter = filterOf(asked);
+  const { merchant, ...named } = asked;
+  const filter = defined({ ...named, merchant_id: merchant });
   const delivered_left_out = asked.states.includes('delivered')
     ? 0
     : await ports.store.notices.countNotices({ ...filter, states: ['delivered'] });
@@ -122,14 +123,10 @@ export async function replayWindow(
   await ports.store.notices.replayNotices(
     found.map(({ id }) => id),
     now,
-    { at: now, who, action: 'replay notices', subject: asked.merchant ?? 'all merchants', reason: why, detail },
+    { at: now, who, action: 'replay notices', subject: merchant ?? 'all merchants', reason: why, detail },
   );
   ports.memory.wakeups.notices.wake();
   return { notices: found.length, dry_run, delivered_left_out };
-}
-
-function filterOf({ merchant, ...rest }: Omit<NoticeFilter, 'merchant_id'> & { merchant?: string }): NoticeFilter {
-  return { ...rest, ...(merchant === undefined ? {} : { merchant_id: merchant }) };
 }
 
 function viewOf(notice: LoggedNotice) {

@@ -1,7 +1,6 @@
 /** The ops API as one list of routes, and the same for callers in the same process. */
-import { PuenteError } from '../../error.ts';
-import { say } from '../../locales/message.ts';
 import { version } from '../../version.ts';
+import { defined } from '../fields.ts';
 import { evidenceRoutes } from './evidence.ts';
 import { fleetRoutes } from './fleet.ts';
 import { merchantRoutes } from './merchants.ts';
@@ -36,10 +35,7 @@ export function inProcessApi(rows: readonly OpsRoute[], parts: OpsParts): OpsApi
     async ask(person, name, { path = {}, query = {}, body, signal = new AbortController().signal } = {}) {
       const row = named.get(name);
       if (row === undefined) throw new TypeError(`the ops API has no row ${name}`);
-      if (row.body === undefined && body !== undefined)
-        throw new PuenteError('bad_request', say('refusal.no_body', { row: `${row.method} ${row.path}` }));
-      const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
-      const answer = await runRow(row, parts, { person, path, query: given, body, signal });
+      const answer = await runRow(row, parts, { person, path, query: defined(query), body, signal });
       return isStreamed(answer) ? answer : JSON.parse(JSON.stringify(answer ?? {}));
     },
   };

@@ -62,14 +62,12 @@ function answerOf(row: OpsRoute, parts: OpsParts, signIn: SignIn): RequestHandle
   };
 }
 
-/** @throws PuenteError bad_request for an unexpected body, and for a form or text, which a foreign page can post. */
+/** Undefined without a body. @throws PuenteError bad_request for a form or text, which a foreign page can post. */
 function bodyOf(row: OpsRoute, request: Request): unknown {
   const is_empty =
     request.headers['transfer-encoding'] === undefined && Number(request.headers['content-length'] ?? 0) === 0;
-  if (row.body === undefined) {
-    if (is_empty) return undefined;
-    throw new PuenteError('bad_request', say('refusal.no_body', { row: `${row.method} ${row.path}` }));
-  }
-  if (!is_empty && !request.is('application/json')) throw new PuenteError('bad_request', say('refusal.not_json', {}));
-  return is_empty ? {} : request.body;
+  if (is_empty) return undefined;
+  if (row.body !== undefined && !request.is('application/json'))
+    throw new PuenteError('bad_request', say('refusal.not_json', {}));
+  return request.body ?? null;
 }

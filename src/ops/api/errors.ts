@@ -2,17 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import type { ErrorRequestHandler, Response } from 'express';
 import { z } from 'zod';
-import { type ErrorCode, errorCodes, PuenteError, type Spoken } from '../../error.ts';
+import { type ErrorCode, errorCodes, PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { Log } from '../../proxy/log.ts';
 import { said } from '../fields.ts';
-
-/** Refusals of console pages; no operation of the API makes them. */
-export const pageRefusals = {
-  no_page: say('refusal.no_page', {}),
-  form: say('refusal.form', {}),
-  no_file: say('refusal.no_file', {}),
-} as const satisfies Record<string, Spoken>;
 
 /** The body of every refusal; the facts of the error are further fields. */
 export const refusalBody = z.looseObject({

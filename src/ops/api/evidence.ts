@@ -25,7 +25,7 @@ import {
 import { readinessView } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { report } from '../report/report.ts';
-import { type OpsRoute, opsRoute, parsed, streamed } from './route.ts';
+import { type OpsRoute, opsRoute, parsed } from './route.ts';
 import type { Streamed } from './stream.ts';
 
 const loss = z.object({
@@ -176,12 +176,12 @@ export const evidenceRoutes: OpsRoute[] = [
     query: exchangesQuery,
     answer: { streams: [NDJSON] },
     command: 'capture export',
-    run: async ({ ports }, { query }) =>
-      streamed({
-        content_type: NDJSON,
-        file_name: `puente-capture-${query.merchant ?? 'all-merchants'}.jsonl`,
-        parts: exchangeLines(ports, query),
-      } satisfies Streamed),
+    run: async ({ ports }, { query }): Promise<Streamed> => ({
+      streamed: true,
+      content_type: NDJSON,
+      file_name: `puente-capture-${query.merchant ?? 'all-merchants'}.jsonl`,
+      parts: exchangeLines(ports, query),
+    }),
   }),
   opsRoute('viewer', 'GET /api/limitations', {
     summary: 'Where a till sees something else than the legacy API showed it: effect and workaround of each.',

@@ -4,7 +4,8 @@ import type { Admission } from '../../proxy/http/admission.ts';
 import type { Log } from '../../proxy/log.ts';
 import type { Metrics } from '../../proxy/telemetry/telemetry.ts';
 import type { OpsTokens, Sessions, SignIn } from './access.ts';
-import type { OpsParts, Person, RowName } from './route.ts';
+import type { Person } from './person.ts';
+import type { OpsParts, RowName } from './route.ts';
 
 export interface ConsoleParts {
   api: OpsApi;

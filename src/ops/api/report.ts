@@ -1,8 +1,7 @@
 /** Reports on the ops API: JSON, CSV and one HTML file; figures for charts; and two periods compared. */
 import type { Said } from '../../error.ts';
 import type { Language, Words } from '../../locales/words.ts';
-import type { ExchangeFilter } from '../../proxy/records/evidence.ts';
-import { exchangePages } from '../fields.ts';
+import { defined, exchangePages } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { exchangeCsv, exchangesHeader, reportCsv } from '../report/csv.ts';
 import { compareQuery, compareReports, comparisonView } from '../report/diff.ts';
@@ -10,7 +9,7 @@ import { figuresQuery, figuresView, gatherReport, type ReportFacts, viewFigures 
 import { reportHtml } from '../report/html.ts';
 import { askOf, type Line, type ReportQuery, reportQuery } from '../report/report.ts';
 import { adviceFor } from '../report/sections.ts';
-import { type OpsRoute, opsRoute, streamed } from './route.ts';
+import { type OpsRoute, opsRoute } from './route.ts';
 import type { Streamed } from './stream.ts';
 
 /** Exchanges per page of a streamed file. */
@@ -24,12 +23,12 @@ export const reportRoutes: OpsRoute[] = [
     query: reportQuery,
     answer: { streams: Object.values(CONTENT_TYPES) },
     command: 'report',
-    run: async ({ ports, report_facts }, { query, signal }) =>
-      streamed({
-        content_type: CONTENT_TYPES[query.format],
-        file_name: fileName(query),
-        parts: partsOf(ports, query, report_facts, signal),
-      } satisfies Streamed),
+    run: async ({ ports, report_facts }, { query, signal }): Promise<Streamed> => ({
+      streamed: true,
+      content_type: CONTENT_TYPES[query.format],
+      file_name: fileName(query),
+      parts: partsOf(ports, query, report_facts, signal),
+    }),
   }),
   opsRoute('viewer', 'GET /api/report/figures', {
     summary:
@@ -78,7 +77,7 @@ function printable(json: string): string {
 /** Every exchange of the period, with one page in memory at a time. */
 async function* exchangeLines(ports: Ports, ask: ReturnType<typeof askOf>): AsyncGenerator<string> {
   const { merchant_id, since, until } = ask;
-  const filter: ExchangeFilter = { since, until, ...(merchant_id === null ? {} : { merchant_id }) };
+  const filter = defined({ since, until, merchant_id: merchant_id ?? undefined });
   await ports.evidence.settled();
   const pages = await exchangePages(ports.store.exchanges, filter, PAGE);
   yield exchangesHeader();

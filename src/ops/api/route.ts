@@ -7,9 +7,6 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { Ports } from '../ports.ts';
 import type { ReportFacts } from '../report/gather.ts';
 import { isEnough, type Person, type Role } from './person.ts';
-import type { Streamed } from './stream.ts';
-
-export type { Person, Role } from './person.ts';
 
 export interface OpsParts {
   ports: Ports;
@@ -48,10 +45,6 @@ export interface OpsRoute {
 }
 
 export type RowName = `${OpsRoute['method']} /api/${string}`;
-
-export function streamed(answer: Streamed): Streamed & { streamed: true } {
-  return { ...answer, streamed: true };
-}
 
 /** A row of the API. `run` gets query and body as the row's schemas have parsed them. */
 export function opsRoute<Query extends z.ZodType, Body extends z.ZodType>(
@@ -161,6 +154,8 @@ export function permit(row: OpsRoute, person: Person): void {
  */
 export async function runRow(row: OpsRoute, parts: OpsParts, ask: OpsCall): Promise<unknown> {
   permit(row, ask.person);
+  if (row.body === undefined && ask.body !== undefined)
+    throw new PuenteError('bad_request', say('refusal.no_body', { row: `${row.method} ${row.path}` }));
   const query = parsed(row.query ?? NOTHING, ask.query);
   return row.run(parts, { ...ask, query, body: row.body && parsed(row.body, ask.body ?? {}) });
 }

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import type { Log } from '../../proxy/log.ts';
 
-export function isStreamed(answer: unknown): answer is Streamed & { streamed: true } {
+export function isStreamed(answer: unknown): answer is Streamed {
   return typeof answer === 'object' && answer !== null && 'streamed' in answer && answer.streamed === true;
 }
 
@@ -57,6 +57,7 @@ function safeName(name: string): string {
 
 /** An answer that is not one JSON value: its parts are sent as they are made, never gathered in memory. */
 export interface Streamed {
+  streamed: true;
   content_type: string;
   /** The file name offered to a browser; null: the browser shows the answer in place. */
   file_name: string | null;

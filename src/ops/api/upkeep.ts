@@ -6,7 +6,8 @@ import { examine } from '../doctor/doctor.ts';
 import { doctorFinding, findingLevels, settingInForce } from '../doctor/finding.ts';
 import { type ReconcileNews, reconcile, reconcileAsk } from '../reconcile/reconcile.ts';
 import { type BackupProgress, backupAsk, makeBackup } from '../upkeep/chores.ts';
-import { type OpsRoute, opsRoute, streamed } from './route.ts';
+import { type OpsRoute, opsRoute } from './route.ts';
+import type { Streamed } from './stream.ts';
 
 const backup = z.object({
   file: z.string().describe('File name in the backup directory; its manifest is `<file>.json`.'),
@@ -67,9 +68,9 @@ export const upkeepRoutes: OpsRoute[] = [
   }),
 ];
 
-function newsLines(news: AsyncIterable<BackupProgress | ReconcileNews>) {
+function newsLines(news: AsyncIterable<BackupProgress | ReconcileNews>): Streamed {
   const lines = async function* (): AsyncGenerator<string> {
     for await (const one of news) yield `${JSON.stringify(one)}\n`;
   };
-  return streamed({ content_type: 'application/x-ndjson', file_name: null, parts: lines() });
+  return { streamed: true, content_type: 'application/x-ndjson', file_name: null, parts: lines() };
 }

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { parseJson, stringifyJson } from '../../contract/json.ts';
 import { type Exchange, outcomes, shadowVerdicts } from '../../proxy/evidence/exchange.ts';
-import type { ExchangeFilter, StoredExchange } from '../../proxy/records/evidence.ts';
+import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
-import { exchangePages, instant, iso, lane, merchantId } from '../fields.ts';
+import { defined, exchangePages, instant, iso, lane, merchantId } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
 /** Increased when an older reader could misread a file. */
@@ -130,12 +130,7 @@ export async function* exchangeLines(
   ports: Ports,
   { merchant, since, until, captured }: z.infer<typeof exchangesQuery>,
 ): AsyncGenerator<string, void, undefined> {
-  const filter: ExchangeFilter = {
-    ...(merchant === undefined ? {} : { merchant_id: merchant }),
-    ...(since === undefined ? {} : { since }),
-    ...(until === undefined ? {} : { until }),
-    ...(captured ? { captured } : {}),
-  };
+  const filter = defined({ merchant_id: merchant, since, until, captured: captured || undefined });
   await ports.evidence.settled();
   const pages = await exchangePages(ports.store.exchanges, filter, PAGE);
   yield headerLine(ports.clock.now(), ports.tables.revision, await merchantsOf(ports, merchant));

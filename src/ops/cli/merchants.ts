@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { PuenteError } from '../../error.ts';
 import { routedKinds } from '../../proxy/routing/merchant.ts';
+import { defined } from '../fields.ts';
 import type { MerchantView, StageView } from '../merchants.ts';
 import type { Erasure } from '../upkeep/erase.ts';
 import { exitCodes, listed, tableOf } from './output.ts';
@@ -75,11 +76,11 @@ async function changeOf(given: Given): Promise<Fields> {
 async function deprecationOf(given: Given): Promise<Fields | null | undefined> {
   const { deprecation, deprecated: deprecated_at, sunset: sunset_at, deprecationLink: link } = given.options;
   if (deprecation === false) return null;
-  const named = Object.entries({ deprecated_at, sunset_at, link }).filter(([, value]) => value !== undefined);
-  if (named.length === 0) return undefined;
+  const named = defined({ deprecated_at, sunset_at, link });
+  if (Object.keys(named).length === 0) return undefined;
   const { settings } = (await callRow('GET /api/merchants/:id', given)) as MerchantView; // the API's own shape
   const before = settings.deprecation?.value;
-  return { ...(typeof before === 'object' ? before : {}), ...Object.fromEntries(named) };
+  return { ...(typeof before === 'object' ? before : {}), ...named };
 }
 
 function fromEnvironment(name: string): string {

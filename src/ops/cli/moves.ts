@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PuenteError } from '../../error.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
+import { defined } from '../fields.ts';
 import type { MerchantView } from '../merchants.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
 import type { BulkView } from '../moves/bulk.ts';
@@ -260,7 +261,7 @@ function bulkOf({ fields, options }: Given): Fields {
       'Name the merchants with --file, or with --where; see puente bulk start --help.',
     );
   const whom = typeof file === 'string' ? { items: itemsOf(file) } : { where };
-  return { ...fields, target: known({ stage, share, kind, override }), ...whom };
+  return { ...fields, target: defined({ stage, share, kind, override }), ...whom };
 }
 
 /** @throws PuenteError bad_request with the number of the line that can't be read. */
@@ -277,7 +278,7 @@ function itemsOf(file: string): Fields[] {
           'bad_request',
           `Line ${index + 1} of ${file} can't be read: write MERCHANT, or MERCHANT STAGE SHARE.`,
         );
-      return [known({ merchant_id, stage, share: share === undefined ? undefined : Number(share) })];
+      return [defined({ merchant_id, stage, share: share === undefined ? undefined : Number(share) })];
     });
 }
 
@@ -285,10 +286,6 @@ function condition(text: string, before: Fields = {}): Fields {
   const [, name = '', value] = /^([a-z]+)=(.+)$/.exec(text) ?? [];
   if (value === undefined) throw new InvalidArgumentError('write it as stage=shadow, verdict=ready or site=MLA');
   return { ...before, [name]: value };
-}
-
-function known(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 function followed(given: Given, { id }: Pick<BulkView, 'id'>): Promise<BulkView> {
@@ -373,6 +370,13 @@ Whether it acts is a setting: puente merchants set MERCHANT --safety-stop off|ob
 
 const allStops = listed<Trip>('No safety stop is in force.', { merchant: 'merchant_id', ...trips });
 
+const past: Columns<SafetyView['history'][number]> = {
+  at: 'at',
+  kind: 'kind',
+  what: ({ stopped }) => (stopped ? 'stopped' : 'would have stopped'),
+  why: 'why',
+};
+
 function safetyText({ merchant_id, mode, trips: stops, now, history }: SafetyView): string {
   return [
     `safety stop of merchant ${merchant_id}: ${mode}`,
@@ -384,18 +388,6 @@ function safetyText({ merchant_id, mode, trips: stops, now, history }: SafetyVie
       slow: 'slow',
       'would trip': 'why',
     })(now),
-    ...(history.length === 0
-      ? []
-      : [
-          table(
-            {
-              at: 'at',
-              kind: 'kind',
-              what: ({ stopped }) => (stopped ? 'stopped' : 'would have stopped'),
-              why: 'why',
-            },
-            history,
-          ),
-        ]),
+    ...(history.length === 0 ? [] : [table(past, history)]),
   ].join('\n');
 }

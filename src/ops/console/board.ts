@@ -2,12 +2,11 @@
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
-import { type FleetLine, type FleetView, fleetSorts, fleetView, type LanePulse } from '../fleet/line.ts';
+import { type FleetLine, type FleetView, fleetSorts, fleetVerdicts, fleetView, type LanePulse } from '../fleet/line.ts';
 import { type Content, type Html, html, type Row, says, timeOf } from '../html.ts';
 import { given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, durationOf, options, spark, table } from './parts.ts';
 
-const VERDICTS = ['ready', 'blocked', 'inconclusive', 'unjudged'] as const;
 /** Query fields that the board passes to the API. */
 const ASKED = ['search', 'stage', 'readiness', 'attention', 'sort', 'order', 'page'] as const;
 
@@ -36,7 +35,7 @@ function welcome({ words: { t } }: Visit): Html {
 function filters({ words: { t }, query }: Visit): Html {
   const any = ['', t('board.any')] as const;
   const stage = stages.map((one) => [one, t(`stage.${one}`)] as const);
-  const readiness = VERDICTS.map((one) => [one, t(`verdict.${one}`)] as const);
+  const readiness = fleetVerdicts.map((one) => [one, t(`verdict.${one}`)] as const);
   const sort = fleetSorts.map((one) => [one, t(`board.sort.${one}`)] as const);
   return html`<form class="filters" action="/" method="get" hx-get="/" hx-trigger="submit, change, input delay:400ms from:#search" hx-target="#board" hx-select="#board" hx-swap="outerHTML" hx-push-url="true">
 <p><label for="search">${t('board.search')}</label><input id="search" type="search" name="search" maxlength="64" inputmode="numeric" value="${query.search ?? ''}"></p>

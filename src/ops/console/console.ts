@@ -2,8 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/message.ts';
 import { sameOriginOnly } from '../api/access.ts';
-import { callersFault, pageRefusals, setRefusal } from '../api/errors.ts';
+import { callersFault, setRefusal } from '../api/errors.ts';
 import type { ConsoleParts } from '../api/parts.ts';
 import { isStreamed, sendStream, untilGone } from '../api/stream.ts';
 import { type Html, html } from '../html.ts';
@@ -176,7 +177,7 @@ const downloads: readonly Download[] = [reportFile];
 
 const noPage: Page = {
   path: '/*nowhere',
-  show: () => Promise.reject(new PuenteError('not_found', pageRefusals.no_page)),
+  show: () => Promise.reject(new PuenteError('not_found', say('refusal.no_page', {}))),
 };
 
 /** True for a client that prefers HTML to JSON. */

@@ -1,8 +1,9 @@
 /** Signing in with an ops token, signing out, and choosing a language. */
 import { type Request, type Response, Router } from 'express';
 import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/message.ts';
 import { SESSION_MS } from '../api/access.ts';
-import { pageRefusals, setRefusal } from '../api/errors.ts';
+import { setRefusal } from '../api/errors.ts';
 import { DAY_MS } from '../fields.ts';
 import { html } from '../html.ts';
 import { fieldsOf, type Kit, LANGUAGE_COOKIE, languageOf, ownPath, sendPage, sessionOf } from './kit.ts';
@@ -31,7 +32,7 @@ export function doorRouter(kit: Kit): Router {
 export function requireFormToken(kit: Kit, request: Request): void {
   const { form_token = '' } = fieldsOf(request.body);
   if (kit.parts.sessions.isFormToken(sessionOf(kit, request), form_token)) return;
-  throw new PuenteError('forbidden', pageRefusals.form);
+  throw new PuenteError('forbidden', say('refusal.form', {}));
 }
 
 /** Checks the ops token once and does not store it; the browser gets a session cookie. */

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import type { Request, RequestHandler, Response } from 'express';
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/message.ts';
 import { type Language, languages, loadWords, type Words } from '../../locales/words.ts';
-import { pageRefusals } from '../api/errors.ts';
 import type { Asked, ConsoleParts } from '../api/parts.ts';
-import type { Person, RowName } from '../api/route.ts';
+import type { Person } from '../api/person.ts';
+import type { RowName } from '../api/route.ts';
 import { CHART_STYLE } from '../charts/charts.ts';
 import type { Html } from '../html.ts';
 
@@ -170,7 +171,7 @@ function consoleFiles() {
   /** Needs no sign-in: the files contain nothing about the installation. */
   const handler: RequestHandler = (request, response) => {
     const file = files.get(request.path);
-    if (file === undefined) throw new PuenteError('not_found', pageRefusals.no_file);
+    if (file === undefined) throw new PuenteError('not_found', say('refusal.no_file', {}));
     response.set('Cache-Control', 'public, max-age=31536000, immutable');
     response.type(`${file.type}; charset=utf-8`).send(file.bytes);
   };

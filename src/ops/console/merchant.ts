@@ -7,6 +7,7 @@ import { coverageView, differencesView, lossesView } from '../api/evidence.ts';
 import { auditView } from '../api/fleet.ts';
 import { moveView, proposalsView, safetyView } from '../api/moves.ts';
 import { noticesView } from '../api/notices.ts';
+import { defined } from '../fields.ts';
 import { type FleetLine, fleetView } from '../fleet/line.ts';
 import { type Content, code, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
 import { type MerchantView, merchantAnswer } from '../merchants.ts';
@@ -154,15 +155,14 @@ function form(below: string, send: (visit: Visit, path: { id: string }, fields: 
 /** The body of a move, from the same fields as its preview. */
 function targetOf({ query }: Visit, sent: Fields): Record<string, unknown> {
   const { stage, share, kind, units_in, units_out, override } = targetIn({ query, sent });
-  const target = {
+  return defined({
     stage: stage === 'follow' ? null : stage,
     share: share === undefined ? undefined : Number(share),
     kind,
     units_in: units_in === undefined ? undefined : slotsOf(units_in),
     units_out: units_out === undefined ? undefined : slotsOf(units_out),
     override: override === 'true',
-  };
-  return Object.fromEntries(Object.entries(target).filter(([, value]) => value !== undefined));
+  });
 }
 
 function slotsOf(text: string): string[] {

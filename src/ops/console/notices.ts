@@ -3,12 +3,11 @@ import type { z } from 'zod';
 import type { Words } from '../../locales/words.ts';
 import { noticesView, noticeView, replayedView } from '../api/notices.ts';
 import { type Html, html, says, timeOf } from '../html.ts';
+import { noticeStates } from '../notices.ts';
 import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, changeForm, durationOf, hidden, options, reasonField, section, table } from './parts.ts';
 
 type Notice = z.infer<typeof noticesView>['notices'][number];
-
-const STATES = ['pending', 'delivered', 'dead', 'superseded'] as const;
 
 export function noticeTable(words: Words, notices: readonly Notice[]): Html {
   const { t } = words;
@@ -37,7 +36,7 @@ export const noticeList: Page = {
     const { merchant, state, since = '', until = '' } = query;
     const asked = given({ merchant, state, since: instantOf(since), until: instantOf(until) });
     const { notices } = await visit.ask('GET /api/notices', noticesView, { query: asked });
-    const states = STATES.map((one) => [one, t(`notice.${one}`)] as const);
+    const states = noticeStates.map((one) => [one, t(`notice.${one}`)] as const);
     const content = html`<form class="filters" action="/notices" method="get">
 <p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" value="${merchant ?? null}" inputmode="numeric"></p>
 <p><label for="state">${t('notices.state')}</label><select id="state" name="state">${options([['', t('board.any')], ...states], state ?? '')}</select></p>

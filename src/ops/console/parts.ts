@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import type { auditView } from '../api/fleet.ts';
+import { rounded } from '../fields.ts';
 import { type Content, type Html, html, type Row, says, tableOf, timeOf } from '../html.ts';
 import { linkTo, merchantPath, type Visit } from './kit.ts';
 import { formToken } from './layout.ts';
@@ -26,7 +27,7 @@ export function spark(counts: readonly number[], kind: string, label: string): H
   const step = SPARK_WIDTH / Math.max(1, counts.length);
   const bars = counts.map((count, index) => {
     const height = count === 0 ? 0.6 : Math.max(1.5, (count / top) * SPARK_HEIGHT);
-    return html`<rect x="${tenths(index * step)}" y="${tenths(SPARK_HEIGHT - height)}" width="${tenths(step - 0.8)}" height="${tenths(height)}"/>`;
+    return html`<rect x="${rounded(index * step, 1)}" y="${rounded(SPARK_HEIGHT - height, 1)}" width="${rounded(step - 0.8, 1)}" height="${rounded(height, 1)}"/>`;
   });
   return html`<svg class="spark ${kind}" role="img" aria-label="${label}" viewBox="0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}" width="${SPARK_WIDTH}" height="${SPARK_HEIGHT}">${bars}</svg>`;
 }
@@ -71,10 +72,6 @@ export function options(pairs: readonly (readonly [value: string, text: string])
   return pairs.map(
     ([value, text]) => html`<option value="${value}"${value === chosen ? html` selected` : ''}>${text}</option>`,
   );
-}
-
-function tenths(value: number): number {
-  return Math.round(value * 10) / 10;
 }
 
 type AuditLine = z.infer<typeof auditView>['lines'][number];

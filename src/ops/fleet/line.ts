@@ -5,7 +5,7 @@ import type { OpenCount } from '../../proxy/records/routing.ts';
 import { type Merchant, routedKinds, type Stage, stages } from '../../proxy/routing/merchant.ts';
 import { type RoutingRules, stageInForce } from '../../proxy/routing/stage.ts';
 import { whyOf } from '../audit.ts';
-import { HOUR_MS, iso, lane, MINUTE_MS, said, time } from '../fields.ts';
+import { HOUR_MS, iso, lane, MINUTE_MS, rounded, said, time } from '../fields.ts';
 import { classOf, shareOf } from '../report/tally.ts';
 
 const lanePulse = z.object({
@@ -197,9 +197,9 @@ function pulseOf(slices: readonly Slice[], now: number): LanePulse | null {
   const ascending = [...waits].toSorted(([one], [other]) => one - other);
   return {
     calls,
-    per_minute: hundredths(calls / minutes),
+    per_minute: rounded(calls / minutes, 2),
     faults,
-    fault_share: hundredths((faults / calls) * 100),
+    fault_share: rounded((faults / calls) * 100, 2),
     p50_ms: shareOf(ascending, calls, 0.5),
     p99_ms: shareOf(ascending, calls, 0.99),
     trend,
@@ -208,10 +208,6 @@ function pulseOf(slices: readonly Slice[], now: number): LanePulse | null {
 
 function lastSlice(now: number): number {
   return Math.floor(now / SLICE_MS);
-}
-
-function hundredths(value: number): number {
-  return Math.round(value * 100) / 100;
 }
 
 /** Lines on a page for people; scripts request more. */
@@ -230,7 +226,7 @@ export const fleetSorts = [
   'incident',
 ] as const;
 type FleetSort = (typeof fleetSorts)[number];
-const fleetVerdicts = [...verdicts, 'unjudged'] as const;
+export const fleetVerdicts = [...verdicts, 'unjudged'] as const;
 
 export const fleetQuery = z.strictObject({
   search: z.string().max(64).default('').describe("only those with this in their merchant's id"),

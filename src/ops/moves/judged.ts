@@ -2,7 +2,7 @@
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
-import type { CoverageRow, DifferenceGroup, Traffic, VerdictRow } from '../../proxy/records/evidence.ts';
+import type { DifferenceGroup, Traffic } from '../../proxy/records/evidence.ts';
 import type { Merchant, MerchantSettings, RoutedKind } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
 import { DAY_MS } from '../fields.ts';
@@ -10,7 +10,7 @@ import { type MerchantView, merchantToChange, merchantView } from '../merchants.
 import { openSales } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
 import { differenceKinds } from '../readiness/differences.ts';
-import { sumOf } from '../readiness/facts.ts';
+import { comparedCalls, shadowedCreates, sumOf } from '../readiness/facts.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { type Judgement, judgeMove } from './judge.ts';
 import { type Facts, type MoveTarget, routingChange, routingOf, type Sample, type Situation } from './target.ts';
@@ -125,23 +125,20 @@ async function gatherFacts(ports: Ports, merchant_id: string): Promise<Facts> {
     openSales(ports, merchant_id),
     store.exchanges.lastExchange(),
   ]);
-  const { operations } = ports.tables;
-  const kinds = new Map(operations.map(({ name, kind }) => [name, kind]));
-  const creates = new Set(operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name));
   const today = Math.floor(now / DAY_MS);
   const sample = (kind: RoutedKind): Sample => {
-    const rows = traffic.filter((row) => row.kind === kind);
-    const told = trafficOf(rows, today);
-    const taken = sumOf(
-      rows.filter((row) => row.lane === 'legacy' && row.outcome === 'ok' && creates.has(row.operation)),
+    const mine = ports.tables.operations.filter((one) => one.kind === kind);
+    const called = trafficOf(
+      traffic.filter((row) => row.kind === kind),
+      today,
     );
-    const mine = (operation: string): boolean => kinds.get(operation) === kind;
-    return {
-      ...told,
-      // Creates that legacy refused have a verdict too, but prove no sale.
-      shadow:
-        kind === 'devices' ? Math.min(told.seen, readTwice(coverage, mine)) : Math.min(taken, onPaper(verdicts, mine)),
-    };
+    if (kind !== 'devices') {
+      const creates = mine.filter(({ upstream }) => upstream === 'create');
+      return { ...called, shadow: shadowedCreates(creates, { traffic, verdicts, coverage }) };
+    }
+    // Lists of devices are compared on both sides.
+    const read_twice = comparedCalls(coverage.filter(({ operation }) => mine.some(({ name }) => name === operation)));
+    return { ...called, shadow: Math.min(called.seen, read_twice) };
   };
   return {
     samples: { devices: sample('devices'), intents: sample('intents'), qr: sample('qr') },
@@ -154,18 +151,6 @@ async function gatherFacts(ports: Ports, merchant_id: string): Promise<Facts> {
       .map(({ operation, code, error, detail, count }) => ({ operation, code, error, detail, count })),
     exchange_sequence,
   };
-}
-
-/** Each create that shadow translated has one verdict. */
-function onPaper(verdicts: VerdictRow[], mine: (operation: string) => boolean): number {
-  return verdicts.filter(({ operation }) => mine(operation)).reduce((sum, { count }) => sum + count, 0);
-}
-
-/** Lists are compared field by field; the field that was compared most often gives the number of lists. */
-function readTwice(coverage: CoverageRow[], mine: (operation: string) => boolean): number {
-  return coverage
-    .filter(({ operation }) => mine(operation))
-    .reduce((most, { equal, different }) => Math.max(most, equal + different), 0);
 }
 
 function trafficOf(rows: Traffic[], today: number): Omit<Sample, 'shadow'> {

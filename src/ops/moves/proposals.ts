@@ -5,7 +5,7 @@ import { encoded, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import type { Proposal } from '../../proxy/records/routing.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
-import { type Shown, shown } from '../fields.ts';
+import { defined, type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
@@ -71,8 +71,7 @@ export async function viewProposals(
   { merchant, state }: z.infer<typeof proposalQuery>,
 ): Promise<ProposalView[]> {
   // A proposal expires by the clock; its row may still say waiting.
-  const stored = state === 'expired' ? {} : { ...(state === undefined ? {} : { state }) };
-  const filter = { ...stored, ...(merchant === undefined ? {} : { merchant_id: merchant }) };
+  const filter = defined({ merchant_id: merchant, state: state === 'expired' ? undefined : state });
   const all = (await ports.store.moves.proposals(filter, MOST_LISTED)).map((proposal) => view(ports, proposal));
   return state === undefined ? all : all.filter((proposal) => proposal.state === state);
 }

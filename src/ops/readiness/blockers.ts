@@ -8,6 +8,7 @@ import { type RoutedKind, routedKinds, type Trip } from '../../proxy/routing/mer
 import { DAY_MS, iso } from '../fields.ts';
 import {
   comingCalls,
+  comparedCalls,
   type Finding,
   finding,
   RECENT_DAYS,
@@ -234,7 +235,7 @@ function namesItsUrl({ coverage }: Seen, operations: readonly Operation[]): bool
   return creates.every(({ name }) => {
     const cells = coverage.filter(({ operation }) => operation === name);
     const named = cells.find(({ field }) => field === 'body.notification_url');
-    const evaluated = cells.reduce((most, { equal, different }) => Math.max(most, equal + different), 0);
+    const evaluated = comparedCalls(cells);
     return evaluated === 0 || (named !== undefined && named.equal + named.different >= evaluated);
   });
 }

@@ -13,7 +13,7 @@ import {
   type VerdictRow,
 } from '../../proxy/records/evidence.ts';
 import { iso, merchantId, type Shown, shown } from '../fields.ts';
-import { sumOf } from './facts.ts';
+import { comparedCalls, sumOf } from './facts.ts';
 import type { EvidenceSource } from './readiness.ts';
 
 /**
@@ -85,7 +85,7 @@ function unseenState(
 ): (field: string) => CoverageState {
   const rows = traffic.filter((row) => row.operation === operation.name && row.outcome !== 'auth');
   const isCarried = rows.some(({ lane }) => lane === 'legacy');
-  const looked_at = Math.max(0, ...seen.map(({ equal, different }) => equal + different));
+  const looked_at = comparedCalls(seen);
   return (field) => {
     if (rows.length === 0) return 'never_seen';
     if (field.startsWith('path.')) return 'seen';

@@ -4,7 +4,7 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type DifferenceGroup, differenceStates } from '../../proxy/records/evidence.ts';
 import { reason } from '../api/person.ts';
-import { DAY_MS, instant, iso, listLimit, merchantId, type Shown, shown } from '../fields.ts';
+import { DAY_MS, defined, instant, iso, listLimit, merchantId, type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import type { EvidenceSource } from './readiness.ts';
 
@@ -42,10 +42,7 @@ export type DifferenceView = Shown<DifferenceGroup>;
 
 export async function viewDifferences(ports: EvidenceSource, query: DifferenceQuery): Promise<DifferenceView[]> {
   const { merchant, state, what, operation, limit } = query;
-  const filter = {
-    ...(merchant === undefined ? {} : { merchant_id: merchant }),
-    ...(state === undefined ? {} : { states: [state] }),
-  };
+  const filter = defined({ merchant_id: merchant, states: state && [state] });
   const groups = await ports.store.evidence.differences(filter, ports.clock.now());
   return groups
     .filter(

@@ -164,8 +164,10 @@ function otherAreas(operations: readonly Operation[], kind: RoutedKind): Area[] 
   ];
 }
 
+type Called = Pick<Seen, 'traffic' | 'coverage'>;
+
 /** Successful calls. A refusal proves nothing, and an empty search proves no read. */
-export function provenCalls(operations: readonly Operation[], seen: Seen, lane?: 'legacy' | 'orders'): number {
+export function provenCalls(operations: readonly Operation[], seen: Called, lane?: 'legacy' | 'orders'): number {
   const names = operations.filter((one) => !isSearch(one)).map(({ name }) => name);
   const well = seen.traffic.filter((row) => names.includes(row.operation) && row.outcome === 'ok');
   const calls = sumOf(well.filter((row) => lane === undefined || row.lane === lane));
@@ -184,11 +186,19 @@ export function comingCalls(operations: readonly Operation[], seen: Seen): numbe
 /** Successful creates that the tables have judged, on orders or in shadow; of other areas, all successful calls. */
 export function judgedCalls({ id, operations }: Area, seen: Seen): number {
   if (id !== 'create') return provenCalls(operations, seen);
-  const names = operations.map(({ name }) => name);
-  const verdicts = seen.verdicts.filter((row) => names.includes(row.operation));
+  return shadowedCreates(operations, seen) + provenCalls(operations, seen, 'orders');
+}
+
+/** Creates that shadow translated and legacy accepted: refused ones have a verdict too, but prove no sale. */
+export function shadowedCreates(creates: readonly Operation[], seen: Pick<Seen, 'verdicts'> & Called): number {
+  const verdicts = seen.verdicts.filter((row) => creates.some(({ name }) => name === row.operation));
   const on_paper = verdicts.reduce((sum, { count }) => sum + count, 0);
-  // Creates that legacy refused have a verdict too, but prove no sale.
-  return Math.min(on_paper, provenCalls(operations, seen, 'legacy')) + provenCalls(operations, seen, 'orders');
+  return Math.min(on_paper, provenCalls(creates, seen, 'legacy'));
+}
+
+/** Calls in which an operation was compared field by field: the count of its most compared field. */
+export function comparedCalls(cells: readonly CoverageRow[]): number {
+  return cells.reduce((most, { equal, different }) => Math.max(most, equal + different), 0);
 }
 
 export function sumOf(rows: readonly Pick<Traffic, 'calls'>[]): number {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type Verdict, verdicts } from '../../proxy/records/evidence.ts';
 import { verifyAuditStream } from '../audit.ts';
-import { DAY_MS, exchangePages, iso, time } from '../fields.ts';
+import { DAY_MS, defined, exchangePages, iso, time } from '../fields.ts';
 import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
@@ -111,9 +111,8 @@ export async function tallyOf(
   ask: ReportAsk,
   signal: AbortSignal | null = null,
 ): Promise<Tally> {
-  const { since, until, merchant_id } = ask;
   const tally = createTally();
-  const filter = { since, until, ...(merchant_id === null ? {} : { merchant_id }) };
+  const filter = defined({ ...ask, merchant_id: ask.merchant_id ?? undefined });
   for await (const page of await exchangePages(reader, filter, PAGE)) {
     signal?.throwIfAborted();
     for (const exchange of page) addExchange(tally, exchange);

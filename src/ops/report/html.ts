@@ -4,6 +4,7 @@ import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { OTHERS } from '../../mapping/tables.ts';
 import { chartsOf, picturesOf, topicChart } from '../charts/charts.ts';
+import { rounded } from '../fields.ts';
 import {
   type Content,
   code,
@@ -261,5 +262,5 @@ function inside(value: unknown): string {
 
 function plain(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return typeof value === 'number' ? String(Math.round(value * 100) / 100) : String(value);
+  return typeof value === 'number' ? String(rounded(value, 2)) : String(value);
 }

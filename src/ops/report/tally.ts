@@ -2,7 +2,7 @@
 import { OTHERS } from '../../mapping/tables.ts';
 import type { Exchange, Outcome } from '../../proxy/evidence/exchange.ts';
 import type { LossSeen, StoredExchange } from '../../proxy/records/evidence.ts';
-import { DAY_MS, dayOf } from '../fields.ts';
+import { DAY_MS, dayOf, rounded } from '../fields.ts';
 import type { Line } from './report.ts';
 
 /** All calls without an operation are one line. */
@@ -75,16 +75,12 @@ export function latencyLines(tally: Tally): Line<'latency'>[] {
       operation,
       lane,
       calls: histogram.total,
-      p50_ms: tenths(quantile(histogram, 0.5)),
-      p95_ms: tenths(quantile(histogram, 0.95)),
-      p99_ms: tenths(quantile(histogram, 0.99)),
-      max_ms: tenths(histogram.max_ms),
+      p50_ms: rounded(quantile(histogram, 0.5), 1),
+      p95_ms: rounded(quantile(histogram, 0.95), 1),
+      p99_ms: rounded(quantile(histogram, 0.99), 1),
+      max_ms: rounded(histogram.max_ms, 1),
     }))
     .toSorted((a, b) => Number(b.operation === 'all') - Number(a.operation === 'all') || b.calls - a.calls);
-}
-
-function tenths(ms: number): number {
-  return Math.round(ms * 10) / 10;
 }
 
 /** Durations of all operations by lane, from the shortest to the longest class with a call, without a gap. */

@@ -11,7 +11,7 @@ import type { Refund } from '../../proxy/records/refunds.ts';
 import type { LegacySale } from '../../proxy/records/routing.ts';
 import { type Link, slotOf } from '../../proxy/sales/link.ts';
 import { BY_ITSELF } from '../api/person.ts';
-import { said, shown, time } from '../fields.ts';
+import { rounded, said, shown, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 
 /** A till that polls every second for an hour; later calls of one sale are left out, and the story says so. */
@@ -137,7 +137,7 @@ export function stepsOfExchange(exchange: StoredExchange, written: Written = {})
 }
 
 function tillSaid({ operation, lane, stage, status, error, duration_ms }: StoredExchange): Spoken {
-  const called = { operation, stage, lane, took_ms: tenths(duration_ms) };
+  const called = { operation, stage, lane, took_ms: rounded(duration_ms, 1) };
   return status === TILL_LEFT ? say('step.till_left', called) : say('step.till_told', { ...called, status, error });
 }
 
@@ -170,7 +170,7 @@ function upstreamSteps({ at, id, upstream, duration_ms }: StoredExchange, writte
 }
 
 function upstreamSaid({ name, status, code, duration_ms }: UpstreamNote): Spoken {
-  const took_ms = tenths(duration_ms);
+  const took_ms = rounded(duration_ms, 1);
   const is_carried = name === 'legacy';
   if (status === null)
     return is_carried ? say('step.carried_unanswered', { took_ms }) : say('step.asked_unanswered', { name, took_ms });
@@ -285,8 +285,4 @@ function step(
 ): Step {
   const what = sentences.map(({ text }) => text).join('; ');
   return { at, rank, kind, what, said: sentences.map(({ said }) => said), id };
-}
-
-function tenths(duration_ms: number): number {
-  return Math.round(duration_ms * 10) / 10;
 }

@@ -7,7 +7,8 @@ import { PuenteError } from '../../../src/error.ts';
 import { createSignIn, membersOf } from '../../../src/ops/api/access.ts';
 import { opsRouter } from '../../../src/ops/api/door.ts';
 import { tellError } from '../../../src/ops/api/errors.ts';
-import { type OpsCall, type OpsParts, opsRoute, streamed } from '../../../src/ops/api/route.ts';
+import { type OpsCall, type OpsParts, opsRoute } from '../../../src/ops/api/route.ts';
+import type { Streamed } from '../../../src/ops/api/stream.ts';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { Secret } from '../../../src/proxy/vault.ts';
 import { call, eventually, OPS_TOKEN } from '../../kit.ts';
@@ -31,7 +32,9 @@ async function open(parts: (call: OpsCall) => AsyncIterable<string>, file_name: 
     summary: 'Parts.',
     answer: { streams: ['text/csv'] },
     command: 'parts',
-    run: async (_parts, asked) => streamed({ content_type: 'text/csv; charset=utf-8', file_name, parts: parts(asked) }),
+    run: async (_parts, asked): Promise<Streamed> => {
+      return { streamed: true, content_type: 'text/csv; charset=utf-8', file_name, parts: parts(asked) };
+    },
   });
   const log = createLog('info', { write: (line) => void lines.push(line) });
   const members = membersOf({ token: new Secret(OPS_TOKEN), tokens: {} });
