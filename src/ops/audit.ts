@@ -21,7 +21,6 @@ export const auditQuery = z.strictObject({
   until: instant.exactOptional().describe('made before then'),
   limit: listLimit(DEFAULT_LIMIT, MOST_LISTED, 'input.limit_lines').describe('at most so many'),
 });
-type AuditQuery = z.infer<typeof auditQuery>;
 
 const BOTH = encoded(say('input.line_noted', {}));
 
@@ -35,7 +34,6 @@ export const verifyQuery = z
       .exactOptional(),
   })
   .refine((query) => (query.expect_sequence === undefined) === (query.expect_hash === undefined), BOTH);
-type VerifyQuery = z.infer<typeof verifyQuery>;
 
 export const auditLine = z.object({
   sequence: z.int(),
@@ -81,7 +79,7 @@ export interface BrokenLink {
 }
 
 /** Newest first. @throws PuenteError bad_request for a window that ends before it begins. */
-export async function viewAudit(ports: Ports, { limit, ...filter }: AuditQuery): Promise<AuditView[]> {
+export async function viewAudit(ports: Ports, { limit, ...filter }: z.infer<typeof auditQuery>): Promise<AuditView[]> {
   if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since)
     throw new PuenteError('bad_request', say('refusal.empty_audit', {}));
   const lines = await ports.store.audit.auditsOf(filter, limit);
@@ -92,7 +90,7 @@ export async function viewAudit(ports: Ports, { limit, ...filter }: AuditQuery):
 }
 
 /** Checks the whole chain, and that an expected line is still in it. */
-export async function viewChain(ports: Ports, query: VerifyQuery): Promise<ChainView> {
+export async function viewChain(ports: Ports, query: z.infer<typeof verifyQuery>): Promise<ChainView> {
   const { expect_sequence: sequence, expect_hash: hash } = query;
   const expected = sequence === undefined || hash === undefined ? null : { sequence, hash };
   return verifyAuditStream(ports.store.audit, expected);

@@ -68,7 +68,6 @@ export const merchantChange = z.strictObject({
   /** Token for work after the call has ended; kept sealed, never shown again. */
   credential: secretText(8, 512).nullable().optional(),
 });
-type MerchantChange = z.infer<typeof merchantChange>;
 
 export async function viewMerchants(ports: Ports): Promise<MerchantView[]> {
   return (await knownMerchants(ports)).map((merchant) => merchantView(ports, merchant));
@@ -94,7 +93,7 @@ export async function viewMerchant(ports: Ports, id: string): Promise<MerchantVi
 export async function changeMerchant(
   ports: Ports,
   id: string,
-  change: MerchantChange,
+  change: z.infer<typeof merchantChange>,
   who: string,
   checkUrl: (url: string) => void,
 ): Promise<MerchantView> {

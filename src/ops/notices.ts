@@ -34,7 +34,6 @@ export const noticeQuery = z.strictObject({
   until: until.exactOptional(),
   limit: listLimit(DEFAULT_LIMIT, MOST_LISTED, 'input.limit_notices').describe('at most so many'),
 });
-type NoticeQuery = z.infer<typeof noticeQuery>;
 
 /** The body of `POST /api/notices/replay`; without `states`, of notices that were not delivered. */
 export const replayMany = z.strictObject({
@@ -51,14 +50,13 @@ export const replayMany = z.strictObject({
     .exactOptional()
     .describe('what the dry run counted; refused when there are not as many by now'),
 });
-type ReplayMany = z.infer<typeof replayMany>;
 
 /** A notice as it is answered; its URL without path and query. */
 export type NoticeView = ReturnType<typeof viewOf>;
 
 export type AttemptView = Shown<Attempt> & { said: Said | null };
 
-export async function viewNotices(ports: Ports, query: NoticeQuery): Promise<NoticeView[]> {
+export async function viewNotices(ports: Ports, query: z.infer<typeof noticeQuery>): Promise<NoticeView[]> {
   const { merchant, state, limit, ...named } = query;
   const filter = defined({ ...named, merchant_id: merchant, states: state && [state] });
   return (await ports.store.notices.notices(filter, limit)).map(viewOf);
@@ -97,7 +95,7 @@ export async function replayNotice(ports: Ports, id: string, why: string, who: s
  */
 export async function replayWindow(
   ports: Ports,
-  window: ReplayMany,
+  window: z.infer<typeof replayMany>,
   who: string,
 ): Promise<{ notices: number; dry_run: boolean; delivered_left_out: number }> {
   const { reason: why, dry_run, expected, ...asked } = window;

@@ -21,7 +21,6 @@ export const resetAsk = z.strictObject({
   reason,
   revision,
 });
-type ResetAsk = z.infer<typeof resetAsk>;
 
 export type SafetyView = Awaited<ReturnType<typeof viewSafety>>;
 export type TripView = ReturnType<typeof tripsOf>[number];
@@ -60,7 +59,12 @@ export async function viewStops(ports: Ports) {
  * Ends a safety stop: new work of the kind follows the operator's stage again.
  * @throws PuenteError refused when none is in force, conflict for another revision.
  */
-export async function resetStop(ports: Ports, id: string, ask: ResetAsk, who: string): Promise<MerchantView> {
+export async function resetStop(
+  ports: Ports,
+  id: string,
+  ask: z.infer<typeof resetAsk>,
+  who: string,
+): Promise<MerchantView> {
   const merchant = await merchantToChange(ports, id);
   const trip = merchant.trips[ask.kind];
   if (trip === undefined) throw new PuenteError('refused', say('refusal.no_stop', { kind: ask.kind, merchant: id }));
@@ -85,14 +89,6 @@ function tripsOf(ports: Ports, merchant: Merchant) {
     const trip = merchant.trips[kind];
     if (trip === undefined) return [];
     const { intended } = stageInForce(ports.settings, merchant, kind);
-    return [
-      {
-        kind,
-        at: iso(trip.at),
-        ...whyOf(trip.why),
-        evidence: trip.evidence,
-        intended,
-      },
-    ];
+    return [{ kind, at: iso(trip.at), ...whyOf(trip.why), evidence: trip.evidence, intended }];
   });
 }

@@ -13,8 +13,6 @@ import { type Fields, linkTo, merchantPath, type Visit } from './kit.ts';
 import { refusal } from './layout.ts';
 import { badge, changeForm, framed, hidden, options, reasonField, section, table } from './parts.ts';
 
-type ProposalView = z.infer<typeof proposalView>;
-
 /** Fields of a move, as the API's preview takes them. */
 const ASKED = ['stage', 'share', 'kind', 'units_in', 'units_out', 'override'] as const;
 
@@ -30,7 +28,7 @@ ${changeForm(visit, merchantPath(view.id, '/rollback'), html`${reasonField(visit
   return section('stage', t('merchant.stage'), content);
 }
 
-export function waitingMoves(visit: Visit, moves: readonly ProposalView[]): Content {
+export function waitingMoves(visit: Visit, moves: readonly z.infer<typeof proposalView>[]): Content {
   const { t } = visit.words;
   if (moves.length === 0) return null;
   const items = moves.map(
@@ -181,9 +179,10 @@ function nextStep({ t }: Words, { code, command, sample }: Finding): Content {
 
 // The safety stop of a merchant: stops in force, current counts, and the manual reset.
 
-type SafetyView = z.infer<typeof safetyView>;
-
-export function safety(visit: Visit, { merchant_id, mode, trips, now, history, revision }: SafetyView): Html {
+export function safety(
+  visit: Visit,
+  { merchant_id, mode, trips, now, history, revision }: z.infer<typeof safetyView>,
+): Html {
   const { words } = visit;
   const { t, named } = words;
   const stops = trips.map(

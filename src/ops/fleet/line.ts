@@ -19,7 +19,6 @@ const lanePulse = z.object({
 });
 export type LanePulse = z.infer<typeof lanePulse>;
 const lanePulses = z.object({ legacy: lanePulse.nullable(), orders: lanePulse.nullable() });
-type LanePulses = z.infer<typeof lanePulses>;
 
 /** A readiness verdict in short, with the first blocker, or else the first unproven finding. */
 const judged = z.object({
@@ -164,7 +163,7 @@ export function createPulses() {
       slice.waits.set(wait, (slice.waits.get(wait) ?? 0) + 1);
       kept.set(key, slices);
     },
-    of: (merchant_id: string, now: number): LanePulses => ({
+    of: (merchant_id: string, now: number): z.infer<typeof lanePulses> => ({
       legacy: laneOf(merchant_id, 'legacy', now),
       orders: laneOf(merchant_id, 'orders', now),
     }),

@@ -13,7 +13,6 @@ import { type ProposalView, propose, withdrawAll } from './proposals.ts';
 import { FOLLOW, type MoveTarget, moveTarget, routingChange, routingOf } from './target.ts';
 
 export const stageChange = moveTarget.extend({ reason, revision });
-type StageChange = z.infer<typeof stageChange>;
 
 /** A list in a query: `units_in=point:A,point:B`. */
 const slots = z
@@ -43,7 +42,12 @@ export type MoveAnswer =
  * Moves a merchant: it applies to the next create; every open link stays on the lane it was created on.
  * @throws PuenteError refused with all that is missing, conflict for another revision, bad_request for a bad target.
  */
-export async function moveStage(ports: Ports, id: string, change: StageChange, person: Person): Promise<MoveAnswer> {
+export async function moveStage(
+  ports: Ports,
+  id: string,
+  change: z.infer<typeof stageChange>,
+  person: Person,
+): Promise<MoveAnswer> {
   const { reason: why, revision: expected, ...target } = change;
   const judged = await judgeFor(ports, id, target, person);
   const { revision } = judged.before;

@@ -27,7 +27,6 @@ export const coverageQuery = z.strictObject({
   state: z.enum(coverageStates).exactOptional().describe('only in this state'),
   operation: z.string().min(1).max(100).exactOptional().describe('of this operation, even if it was never called'),
 });
-type CoverageQuery = z.infer<typeof coverageQuery>;
 
 export type CoverageView = Awaited<ReturnType<typeof viewCoverage>>;
 export type CoverageCellView = ReturnType<typeof cellsOf>[number];
@@ -36,7 +35,7 @@ export type CoverageCellView = ReturnType<typeof cellsOf>[number];
  * Never-seen cells come from the tables' own fields at the merchant's site, so that gaps show. Operations without a
  * call are listed with 0 calls and without their fields.
  */
-export async function viewCoverage(ports: EvidenceSource, merchant_id: string, query: CoverageQuery) {
+export async function viewCoverage(ports: EvidenceSource, merchant_id: string, query: z.infer<typeof coverageQuery>) {
   const { store, tables } = ports;
   const [merchant, rows, traffic] = await Promise.all([
     store.merchants.merchant(merchant_id),
@@ -104,11 +103,10 @@ export const lossQuery = z.strictObject({
   weight: z.enum(lossWeights).exactOptional().describe('only of this weight'),
   operation: z.string().min(1).max(100).exactOptional().describe('of this operation'),
 });
-type LossQuery = z.infer<typeof lossQuery>;
 
 export type LossView = ReturnType<typeof viewOf>;
 
-export async function viewLosses(ports: EvidenceSource, query: LossQuery): Promise<LossView[]> {
+export async function viewLosses(ports: EvidenceSource, query: z.infer<typeof lossQuery>): Promise<LossView[]> {
   const rows = await ports.store.evidence.ledger(query.merchant);
   return rows
     .filter((row) => query.weight === undefined || row.weight === query.weight)

@@ -5,6 +5,7 @@ import { DAY_MS, dayOf, MINUTE_MS } from '../fields.ts';
 import { knownMerchants } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import type { Line, ReportAsk } from '../report/report.ts';
+import { type Rounds, startRounds } from '../upkeep/chores.ts';
 import { merchantReadiness, mismatchesOnce } from './readiness.ts';
 
 /** Pause between two verdicts, longer than one takes: payments come first. */
@@ -78,33 +79,9 @@ export async function readinessSince({ store }: Pick<Ports, 'store'>): Promise<s
 /** How often merchants that are new, or without a verdict of a new day, are looked for. */
 const LOOK_EVERY_MS = 10 * MINUTE_MS;
 
-export interface Judging {
-  /** Judges no further merchant, and waits for the current one. */
-  stop(): Promise<void>;
-}
-
-/** Judges in rounds; the first one is after a pause, because the start of the process has enough to do. */
-export function startJudging(ports: Ports, every_ms = LOOK_EVERY_MS): Judging {
-  let stopped = false;
-  let working: Promise<void> | null = null;
-  const mayGoOn = (): boolean => !stopped && ports.store.healthy();
-  const round = async (): Promise<void> => {
-    if (!mayGoOn()) return;
-    await keepReadiness(ports, mayGoOn).catch((error: unknown) =>
-      ports.log.warn('readiness of the day failed and will be retried', { cause: String(error) }),
-    );
-  };
-  const timer = setInterval(() => {
-    // A round may take longer than the interval.
-    working ??= round().finally(() => {
-      working = null;
-    });
-  }, every_ms).unref();
-  return {
-    async stop() {
-      stopped = true;
-      clearInterval(timer);
-      await working;
-    },
-  };
+export function startJudging(ports: Ports, every_ms = LOOK_EVERY_MS): Rounds {
+  return startRounds({ log: ports.log, name: 'readiness of the day', every_ms }, async (isStopped) => {
+    const mayGoOn = (): boolean => !isStopped() && ports.store.healthy();
+    if (mayGoOn()) await keepReadiness(ports, mayGoOn);
+  });
 }

@@ -25,7 +25,6 @@ export const differenceQuery = z.strictObject({
   operation: z.string().min(1).max(100).exactOptional().describe('of this operation, such as point.create_intent'),
   limit: listLimit(DEFAULT_LIMIT, MOST_LISTED).describe('at most so many'),
 });
-type DifferenceQuery = z.infer<typeof differenceQuery>;
 
 export const differenceJudgement = z.strictObject({
   state: z.enum(judgements),
@@ -40,7 +39,10 @@ type DifferenceJudgement = z.infer<typeof differenceJudgement>;
 
 export type DifferenceView = Shown<DifferenceGroup>;
 
-export async function viewDifferences(ports: EvidenceSource, query: DifferenceQuery): Promise<DifferenceView[]> {
+export async function viewDifferences(
+  ports: EvidenceSource,
+  query: z.infer<typeof differenceQuery>,
+): Promise<DifferenceView[]> {
   const { merchant, state, what, operation, limit } = query;
   const filter = defined({ merchant_id: merchant, states: state && [state] });
   const groups = await ports.store.evidence.differences(filter, ports.clock.now());

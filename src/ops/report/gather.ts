@@ -147,7 +147,6 @@ function countsOf(found: readonly Verdict[]): Record<Verdict, number> {
 // The figures that charts are drawn of: a part of the report, without what takes long to judge or to verify.
 
 export const figuresQuery = reportQuery.pick({ merchant: true, since: true, until: true });
-type FiguresQuery = z.infer<typeof figuresQuery>;
 
 export const figuresView = z.object({
   ...report.pick({ merchant_id: true, made_at: true, period: true, days: true, waits: true }).shape,
@@ -162,7 +161,11 @@ export type FiguresView = z.infer<typeof figuresView>;
  * One at a time with reports; payments wait for none. Rejects with the signal's reason when the client disconnects.
  * @throws PuenteError bad_request when the period is empty.
  */
-export function viewFigures(ports: Ports, query: FiguresQuery, signal: AbortSignal): Promise<FiguresView> {
+export function viewFigures(
+  ports: Ports,
+  query: z.infer<typeof figuresQuery>,
+  signal: AbortSignal,
+): Promise<FiguresView> {
   const ask = askOf(ports, query);
   return ports.memory.mutex.run('report', () => gatherFigures(ports, ask, signal));
 }

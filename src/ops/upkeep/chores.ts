@@ -19,52 +19,58 @@ interface ChoreSettings {
   retention: RetentionSettings;
 }
 
-interface Chores {
-  /** Ends the current work, and waits for its end. */
+export interface Rounds {
+  /** Starts no further round, and waits for the current one. */
   stop(): Promise<void>;
+}
+
+/** Rounds of background work; the first is after a pause, because a start has enough to do. A failed one is logged. */
+export function startRounds(
+  { log, name, every_ms }: { log: Ports['log']; name: string; every_ms: number },
+  round: (isStopped: () => boolean) => Promise<unknown>,
+): Rounds {
+  let stopped = false;
+  let working: Promise<unknown> | null = null;
+  const timer = setInterval(() => {
+    // A round may take longer than the interval.
+    working ??= round(() => stopped)
+      .catch((error: unknown) => log.warn(`${name} failed and will be retried`, { cause: String(error) }))
+      .finally(() => {
+        working = null;
+      });
+  }, every_ms).unref();
+  return {
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      await working;
+    },
+  };
 }
 
 type ChoreParts = Pick<Ports, 'store' | 'clock' | 'log' | 'count'>;
 
-/** The first look is after a pause, because a start has enough to do. A failure is logged, and the work tried again. */
-export function startChores(ports: ChoreParts, settings: ChoreSettings): Chores {
+export function startChores(ports: ChoreParts, settings: ChoreSettings): Rounds {
   const { log, clock } = ports;
   const steady = steadyTime(ports);
-  const state = { stopped: false, tidied_at: Number.NEGATIVE_INFINITY, tried_at: Number.NEGATIVE_INFINITY };
-  const round = async (): Promise<void> => {
+  const state = { tidied_at: Number.NEGATIVE_INFINITY, tried_at: Number.NEGATIVE_INFINITY };
+  const every_ms = Math.min(LOOK_EVERY_MS, settings.backup_every_ms ?? LOOK_EVERY_MS);
+  return startRounds({ log, name: 'chores', every_ms }, async (isStopped) => {
     const now = clock.now();
     if (settings.backup_every_ms !== null && now - state.tried_at >= RETRY_MS) {
       const due_at = await backupDue(ports, settings.backup_every_ms);
       if (due_at <= now) {
         state.tried_at = now;
-        if (await backUp(ports, settings.backup_keep, () => state.stopped)) state.tried_at = Number.NEGATIVE_INFINITY;
+        if (await backUp(ports, settings.backup_keep, isStopped)) state.tried_at = Number.NEGATIVE_INFINITY;
       }
     }
     // A clock that was set back must not stop the deletion.
     if (Math.abs(now - state.tidied_at) < TIDY_EVERY_MS) return;
-    const rows = await tidyRound(
-      ports.store.upkeep,
-      limitsOf(settings.retention, await steady()),
-      () => !state.stopped,
-    );
+    const rows = await tidyRound(ports.store.upkeep, limitsOf(settings.retention, await steady()), () => !isStopped());
     state.tidied_at = now;
     for (const [kind, count] of Object.entries(rows))
       if (count > 0) log.info('old records deleted', { action: kind, count });
-  };
-  const guarded = (): Promise<void> =>
-    round().catch((error: unknown) => log.warn('chores failed and will be retried', { cause: String(error) }));
-  let working = Promise.resolve();
-  const pause_ms = Math.min(LOOK_EVERY_MS, settings.backup_every_ms ?? LOOK_EVERY_MS);
-  const timer = setInterval(() => {
-    working = working.then(() => (state.stopped ? Promise.resolve() : guarded()));
-  }, pause_ms).unref();
-  return {
-    async stop() {
-      state.stopped = true;
-      clearInterval(timer);
-      await working;
-    },
-  };
+  });
 }
 
 /** Counted from the newest backup, else from the creation of the database; a time in the future does not count. */
@@ -149,7 +155,6 @@ export async function tidyRound(
 export const backupAsk = z.strictObject({
   reason: reason.default('asked for'),
 });
-type BackupAsk = z.infer<typeof backupAsk>;
 
 export type BackupProgress = ({ news: 'progress' } & BackupNews) | { news: 'done'; backup: BackupManifest };
 
@@ -157,7 +162,11 @@ export type BackupProgress = ({ news: 'progress' } & BackupNews) | { news: 'done
  * Makes one backup, and its audit line. A reader that stops ends it, and no file is left.
  * @throws PuenteError conflict while another one runs, store_failed when it could not be made.
  */
-export async function* makeBackup(ports: Ports, ask: BackupAsk, who: string): AsyncGenerator<BackupProgress> {
+export async function* makeBackup(
+  ports: Ports,
+  ask: z.infer<typeof backupAsk>,
+  who: string,
+): AsyncGenerator<BackupProgress> {
   const making = ports.store.upkeep.backup();
   try {
     let step = await making.next();

@@ -18,7 +18,6 @@ export const eraseAsk = z.strictObject({
     .default(false)
     .describe('give up notices that were never delivered, which otherwise keep it from being erased'),
 });
-type EraseAsk = z.infer<typeof eraseAsk>;
 
 export type Erasure = Awaited<ReturnType<typeof eraseMerchant>>;
 
@@ -26,7 +25,7 @@ export type Erasure = Awaited<ReturnType<typeof eraseMerchant>>;
  * Counts, and with `apply` erases. The audit lines stay: they say who decided what, and the chain must hold.
  * @throws PuenteError not_found without any row, bad_request without a reason, conflict while work is open.
  */
-export async function eraseMerchant(ports: Ports, merchant_id: string, ask: EraseAsk, who: string) {
+export async function eraseMerchant(ports: Ports, merchant_id: string, ask: z.infer<typeof eraseAsk>, who: string) {
   const { store, clock } = ports;
   const holdings = await store.upkeep.holdings(merchant_id);
   const is_known = (await store.merchants.merchant(merchant_id)) !== null;
