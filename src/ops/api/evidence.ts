@@ -1,7 +1,7 @@
 /** Evidence on the ops API: losses, coverage, unknowns, differences, readiness, captures, limitations, assumptions. */
 import { z } from 'zod';
 import { shadowVerdicts } from '../../proxy/evidence/exchange.ts';
-import { differenceStates, lossWeights } from '../../proxy/records/evidence.ts';
+import { lossWeights } from '../../proxy/records/evidence.ts';
 import { exchangeLines, exchangesQuery } from '../capture/format.ts';
 import { merchantId, said, time } from '../fields.ts';
 import {
@@ -15,8 +15,8 @@ import {
   viewVerdicts,
 } from '../readiness/coverage.ts';
 import {
+  difference,
   differenceJudgement,
-  differenceKinds,
   differenceQuery,
   judgeDifference,
   viewDifference,
@@ -83,26 +83,6 @@ const verdict = z.object({
   count: z.int(),
   last_at: time,
   sample: z.string(),
-});
-
-const difference = z.object({
-  merchant_id: z.string(),
-  signature: z.string().describe('the same for the same finding, whatever the values'),
-  operation: z.string(),
-  what: z.enum(differenceKinds),
-  path: z.string().describe('in the legacy answer; empty for the whole'),
-  legacy: z.string(),
-  orders: z.string(),
-  state: z.enum(differenceStates),
-  accepted_until: time.nullable(),
-  note: z.string(),
-  who: z.string().nullable(),
-  count: z.int(),
-  first_at: time,
-  last_at: time,
-  sample: z.string(),
-  tables_revision: z.string(),
-  revision: z.int(),
 });
 
 export const differencesView = z.object({ differences: z.array(difference) });

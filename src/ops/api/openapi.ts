@@ -6,9 +6,10 @@ import { type OpsRoute, opsRoute } from './route.ts';
 
 type Json = Record<string, unknown>;
 
-const DESCRIPTION = `The operators' door of Puente. The commands and the console call the same operations.
-Every call needs a bearer token; each token belongs to a name with a role, and each role may do what the ones before it
-may: ${roles.join(', ')}. The role an operation needs is its \`x-puente-role\`. Unknown fields are refused. Changes name a reason
+const TOKENS = `Every call needs a bearer token of \`ops.token\` or \`ops.tokens\`; each token belongs to a name with a role, and each
+role may also do what the ones before it may: ${roles.join(', ')}.`;
+const DESCRIPTION = `The operators' door of Puente. The commands and the console call the same operations. ${TOKENS}
+The role an operation needs is its \`x-puente-role\`. Unknown fields are refused. Changes name a reason
 and the revision that they were decided on; a refusal says what is missing and which command gives it.`;
 
 export function openApiRoute(version: string, others: readonly OpsRoute[]): OpsRoute {
@@ -115,8 +116,8 @@ export function renderOperations(rows: readonly OpsRoute[]): string {
 
 # The ops API
 
-Each call needs \`Authorization: Bearer …\` with a token of \`ops.token\` or \`ops.tokens\`; each role may do what the ones before
-it may: viewer, operator, approver. A refusal is \`{error, message, …}\`, and its message says what to do next. What each
+${TOKENS}
+A refusal is \`{error, message, …}\`, and its message says what to do next. What each
 operation takes and gives is in \`GET /api/openapi.json\`, which the same rows and their schemas make.
 
 | Operation | Role | Command | What it is for |

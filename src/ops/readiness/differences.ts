@@ -4,7 +4,7 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type DifferenceGroup, differenceStates } from '../../proxy/records/evidence.ts';
 import { reason } from '../api/person.ts';
-import { DAY_MS, defined, instant, iso, listLimit, merchantId, type Shown, shown } from '../fields.ts';
+import { DAY_MS, defined, instant, iso, listLimit, merchantId, shown, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import type { EvidenceSource } from './readiness.ts';
 
@@ -37,7 +37,26 @@ export const differenceJudgement = z.strictObject({
 });
 type DifferenceJudgement = z.infer<typeof differenceJudgement>;
 
-export type DifferenceView = Shown<DifferenceGroup>;
+export const difference = z.object({
+  merchant_id: z.string(),
+  signature: z.string().describe('the same for the same finding, whatever the values'),
+  operation: z.string(),
+  what: z.enum(differenceKinds),
+  path: z.string().describe('in the legacy answer; empty for the whole'),
+  legacy: z.string(),
+  orders: z.string(),
+  state: z.enum(differenceStates),
+  accepted_until: time.nullable(),
+  note: z.string(),
+  who: z.string().nullable(),
+  count: z.int(),
+  first_at: time,
+  last_at: time,
+  sample: z.string(),
+  tables_revision: z.string(),
+  revision: z.int(),
+});
+export type DifferenceView = z.infer<typeof difference>;
 
 export async function viewDifferences(
   ports: EvidenceSource,

@@ -4,11 +4,12 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { languages } from '../../locales/words.ts';
 import { outcomes, shadowVerdicts } from '../../proxy/evidence/exchange.ts';
-import { differenceStates, lossWeights, verdicts } from '../../proxy/records/evidence.ts';
+import { lossWeights, verdicts } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
 import { auditLine, chainView } from '../audit.ts';
 import { DAY_MS, instant, lane, merchantId, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { difference } from '../readiness/differences.ts';
 import { findingView, readinessView } from '../readiness/facts.ts';
 
 /** The version of the JSON; a reader refuses any other. */
@@ -72,19 +73,9 @@ const parts = {
     }),
   ),
   differences: z.array(
-    z.object({
-      merchant_id: z.string(),
-      signature: z.string(),
-      operation: z.string(),
-      what: z.string(),
-      path: z.string(),
-      legacy: z.string(),
-      orders: z.string(),
-      state: z.enum(differenceStates),
-      count: count.describe('in the period'),
-      first_at: time,
-      last_at: time,
-    }),
+    difference
+      .omit({ accepted_until: true, note: true, who: true, sample: true, tables_revision: true, revision: true })
+      .extend({ count: count.describe('in the period') }),
   ),
   shadow: z.array(
     z.object({
