@@ -41,29 +41,23 @@ const NARROW = 300;
 
 function trafficChart(days: Figures['days'], words: Words): Chart {
   const { t, number } = words;
-  const sum = (of: 'legacy' | 'orders' | 'faults'): string => number(sumOf(days.map((day) => day[of])));
   const marks = days.map(({ day }) => words.day(day));
-  const counts = { legacy: sum('legacy'), orders: sum('orders'), faults: sum('faults') };
-  const data = dataOf(
-    words,
-    'traffic',
-    { ...counts, since: marks[0] ?? '', until: marks.at(-1) ?? '' },
-    'chart.calls',
-    marks,
-    [
-      seriesOf(t('chart.legacy'), 'legacy', days, ({ legacy }) => legacy),
-      seriesOf(t('chart.orders'), 'orders', days, ({ orders, faults }) => orders - faults),
-      seriesOf(t('chart.faults'), 'fault', days, ({ faults }) => faults),
-    ],
-  );
-  const rows = days.map(({ day, legacy, orders, faults }) => [words.day(day), legacy, orders, faults]);
+  const sum = (name: 'legacy' | 'orders' | 'faults'): string => number(sumOf(days, name));
+  const sums = { legacy: sum('legacy'), orders: sum('orders'), faults: sum('faults') };
+  const facts = { ...sums, since: marks[0] ?? '', until: marks.at(-1) ?? '' };
+  const data = dataOf(words, 'traffic', facts, 'chart.calls', marks, [
+    seriesOf(t('chart.legacy'), 'legacy', days, (one) => one.legacy),
+    seriesOf(t('chart.orders'), 'orders', days, (one) => one.orders - one.faults),
+    seriesOf(t('chart.faults'), 'fault', days, (one) => one.faults),
+  ]);
+  const rows = days.map((one) => [words.day(one.day), one.legacy, one.orders, one.faults]);
   return chart(stackedColumns, data, t('chart.day'), rows);
 }
 
 /** In percent, because one lane may have a hundred times the calls of the other. */
 function waitChart(waits: Figures['waits'], words: Words): Chart {
   const { t } = words;
-  const counts = { legacy: sumOf(waits.map(({ legacy }) => legacy)), orders: sumOf(waits.map(({ orders }) => orders)) };
+  const counts = { legacy: sumOf(waits, 'legacy'), orders: sumOf(waits, 'orders') };
   const marks = waits.map(({ from_ms, up_to_ms }) => `${from_ms}–${up_to_ms}`);
   const series = (['legacy', 'orders'] as const).map((lane) => {
     const share = (calls: number): number => Math.round((calls / Math.max(1, counts[lane])) * 1_000) / 10;
@@ -90,7 +84,7 @@ export function topicChart(notices: readonly Line<'notices'>[], words: Words): C
 type Deliveries = readonly Omit<Line<'notices'>, 'topic' | 'retried'>[];
 
 function sumsOf(lines: Deliveries): { made: number; delivered: number } {
-  return { made: sumOf(lines.map(({ made }) => made)), delivered: sumOf(lines.map(({ delivered }) => delivered)) };
+  return { made: sumOf(lines, 'made'), delivered: sumOf(lines, 'delivered') };
 }
 
 function deliveries({ t }: Words, lines: Deliveries): Series[] {
@@ -161,8 +155,8 @@ function chart(
   return { data, table: { head, rows }, draw: (width) => form(data, width) };
 }
 
-function sumOf(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0);
+function sumOf<Name extends string>(lines: readonly Readonly<Record<Name, number>>[], name: Name): number {
+  return lines.reduce((sum, line) => sum + line[name], 0);
 }
 
 /** More bars could not be told apart; then neighbouring days are summed. */

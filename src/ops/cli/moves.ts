@@ -54,29 +54,29 @@ Where a second approver is needed, a move forward is proposed and nothing is mov
     examples: ['puente drain 700100200 --watch'],
     more: (drain) => void drain.option('--watch', 'look again until nothing is open on orders'),
     ask: (given) =>
-      watched<DrainView>(given, 'draining', {
-        isOver: ({ orders }) => given.options.watch !== true || orders.open === 0,
-        says: ({ says }) => says,
-      }),
+      watched<DrainView>(given, 'draining', ({ orders, says }) =>
+        given.options.watch !== true || orders.open === 0 ? null : says,
+      ),
     text: drainText,
   }),
 };
 
-/** Polls `look` until `isOver`. */
+/** Polls `look`. @param newsOf the progress; null at the end. */
 async function watched<View>(
   given: Given,
   label: string,
-  view: { isOver(seen: View): boolean; says(seen: View): string },
+  newsOf: (seen: View) => string | null,
   look: () => Promise<unknown> = () => call(given),
 ): Promise<View> {
   const progress = startProgress(given.options, label);
   for (;;) {
     const seen = (await look()) as View; // the API's own shape
-    if (view.isOver(seen)) {
+    const news = newsOf(seen);
+    if (news === null) {
       progress.end();
       return seen;
     }
-    progress.tell(view.says(seen));
+    progress.tell(news);
     await new Promise((resolve) => setTimeout(resolve, WATCH_PAUSE_MS));
   }
 }
@@ -289,15 +289,9 @@ function condition(text: string, before: Fields = {}): Fields {
 }
 
 function followed(given: Given, { id }: Pick<BulkView, 'id'>): Promise<BulkView> {
-  return watched<BulkView>(
-    given,
-    'moving',
-    {
-      isOver: ({ state }) => state !== 'running',
-      says: ({ summary, detail }) => (detail === summary ? summary : `${summary}; ${detail}`),
-    },
-    () => callRow('GET /api/bulk/:id', { ...given, path: { id } }),
-  );
+  const newsOf = ({ state, summary, detail }: BulkView): string | null =>
+    state !== 'running' ? null : detail === summary ? summary : `${summary}; ${detail}`;
+  return watched(given, 'moving', newsOf, () => callRow('GET /api/bulk/:id', { ...given, path: { id } }));
 }
 
 function bulkText({ id, state, summary, detail, per_day, items }: BulkView): string {

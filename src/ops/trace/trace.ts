@@ -196,7 +196,7 @@ async function findSubjects(ports: Ports, asked: string, merchant_id?: string): 
   const text = whole.trim();
   const found = [
     ...(await byLegacyId(ports, text)),
-    ...asLink(
+    ...subjectsOf(
       'order',
       (await ports.store.links.linkByOrder(text)) ?? (await ports.store.links.linkByOrder(text.toUpperCase())),
     ),
@@ -226,21 +226,18 @@ function merchantOf({ link, sale, calls }: Subject): string | null | undefined {
   return link?.merchant_id ?? sale?.merchant_id ?? calls[0]?.merchant_id;
 }
 
-function asLink(found_as: IdKind, link: Link | null): Subject[] {
-  return link === null ? [] : [{ found_as, link, sale: null, calls: [] }];
-}
-
-function asSale(found_as: IdKind, sale: LegacySale | null): Subject[] {
-  return sale === null ? [] : [{ found_as, link: null, sale, calls: [] }];
+function subjectsOf(found_as: IdKind, link: Link | null, sale: LegacySale | null = null): Subject[] {
+  return link === null && sale === null ? [] : [{ found_as, link, sale, calls: [] }];
 }
 
 /** Ids of intents and of sales on orders are lower-case; a preference's id is as legacy wrote it. */
 async function byLegacyId(ports: Ports, id: string, found_as: IdKind = 'legacy id'): Promise<Subject[]> {
   const { store } = ports;
   const link = await store.links.link(id.toLowerCase());
-  if (link !== null) return asLink(found_as, link);
-  return asSale(
+  if (link !== null) return subjectsOf(found_as, link);
+  return subjectsOf(
     found_as,
+    null,
     (await store.legacy_sales.legacySale(id)) ?? (await store.legacy_sales.legacySale(id.toLowerCase())),
   );
 }
@@ -250,11 +247,11 @@ async function byNumber(ports: Ports, text: string): Promise<Subject[]> {
   if (!/^[1-9]\d{0,17}$/.test(text)) return [];
   const number = Number(text);
   const is_order = isMintedMerchantOrder(number);
-  const payment = is_order ? [] : asLink('payment', await ports.store.links.linkByPayment(text));
+  const payment = is_order ? [] : subjectsOf('payment', await ports.store.links.linkByPayment(text));
   const minted = is_order ? number : merchantOrderOfPayment(text);
   if (minted === null || !Number.isSafeInteger(minted)) return payment;
   const link = await ports.store.links.linkByMerchantOrder(minted);
-  return [...payment, ...asLink(is_order ? 'merchant order' : 'payment', link)];
+  return [...payment, ...subjectsOf(is_order ? 'merchant order' : 'payment', link)];
 }
 
 /** A till's own reference, of one merchant or of all; or the one that Puente derived from an id and sent upstream. */
@@ -274,9 +271,9 @@ async function byReference(ports: Ports, reference: string, merchant_id?: string
   const derived = legacyIdOf(reference);
   const sent = derived === null ? null : await store.links.link(derived);
   return [
-    ...asLink('reference', sent),
-    ...links.flatMap((link) => asLink('reference', link)),
-    ...sales.flatMap((sale) => asSale('reference', sale)),
+    ...subjectsOf('reference', sent),
+    ...links.flatMap((link) => subjectsOf('reference', link)),
+    ...sales.flatMap((sale) => subjectsOf('reference', null, sale)),
   ].toSorted((a, b) => bornAt(b) - bornAt(a));
 }
 
