@@ -31,7 +31,7 @@ with a key in it: --notify - reads PUENTE_NOTICE_URL.`,
     examples: [
       'puente merchants set 700100200 --notify https://shop.example/notices --reason "its receiver"',
       'puente merchants set 700100200 --safety-stop armed --reason "before the canary"',
-      'puente merchants set 700100200 --sunset 2026-12-31T00:00:00Z --reason "told its till maker"',
+      'puente merchants set 700100200 --sunset 2026-12-31T00:00:00Z --reason "agreed with its till maker"',
     ],
     variables: [
       ['PUENTE_NOTICE_URL', 'with --notify -: the URL'],

@@ -33,8 +33,8 @@ export const moveTarget = z.strictObject({
   units_in: units_in
     .unwrap()
     .exactOptional()
-    .describe('units that are on orders whatever the share, such as point:<terminal> or qr:<pos>; replaces the list'),
-  units_out: units_in.unwrap().exactOptional().describe('units that are not, whatever the share; replaces the list'),
+    .describe('units that are on orders at any share, such as point:<terminal> or qr:<pos>; replaces the list'),
+  units_out: units_in.unwrap().exactOptional().describe('units that are not, at any share; replaces the list'),
   kind: z.enum(routedKinds).exactOptional().describe('move this kind of work alone'),
   override: z.boolean().default(false).describe('as an approver, override missing evidence'),
 });

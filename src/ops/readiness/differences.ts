@@ -39,7 +39,7 @@ type DifferenceJudgement = z.infer<typeof differenceJudgement>;
 
 export const difference = z.object({
   merchant_id: z.string(),
-  signature: z.string().describe('the same for the same finding, whatever the values'),
+  signature: z.string().describe('the same for the same finding, with any values'),
   operation: z.string(),
   what: z.enum(differenceKinds),
   path: z.string().describe('in the legacy answer; empty for the whole'),
