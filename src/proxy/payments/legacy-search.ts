@@ -1,5 +1,6 @@
 /** Searches of the legacy API whose results are merged with Puente's own sales, and the dates in their queries. */
 
+import { searchMoment } from '../../contract/search-moment.ts';
 import type { LegacyCall } from '../http/answer.ts';
 import { type Answered, answered, refused } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
@@ -74,23 +75,6 @@ export async function refreshLive(ports: Ports, call: LegacyCall, links: Link[],
   return links.map((link) => read.get(link.legacy_id) ?? link);
 }
 
-/** The plus of an offset arrives as a space when a client does not encode it. */
-const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?(?:(Z)|([ +-])(\d{2}):?(\d{2}))?$/;
-const NOW = /^NOW((?:[ +-]\d{1,6}(?:SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)S?)*)$/;
-const STEP = /([ +-])(\d+)(SECOND|MINUTE|HOUR|DAY|MONTH|YEAR)/g;
-
-/** Epoch ms of ISO 8601 (UTC without an offset), `NOW`, `NOW-30DAYS`; else null (`docs/field-notes.md` QR §3). */
-export function searchMoment(text: string, now: number): number | null {
-  const relative = NOW.exec(text);
-  if (relative !== null) return stepped(now, relative[1] ?? '');
-  const match = ISO.exec(text);
-  if (match === null) return null;
-  const [, day, time = '00:00', , sign, hours, minutes] = match;
-  const zone = sign === undefined ? 'Z' : `${sign === '-' ? '-' : '+'}${hours}:${minutes}`;
-  const at = Date.parse(`${day}T${time}${zone}`);
-  return Number.isNaN(at) ? null : at;
-}
-
 /**
  * The cache key of a search. A till that polls up to now sends another instant each time, so the instants of the named
  * parameters are rounded; the query that is sent stays unchanged.
@@ -102,24 +86,8 @@ export function searchKey(
   step_ms: number,
 ): string {
   const coarse = Object.entries(query).map(([name, text]): [string, string] => {
-    const at = step_ms > 0 && moments.includes(name) && ISO.test(text) ? searchMoment(text, 0) : null;
+    const at = step_ms > 0 && moments.includes(name) && !text.startsWith('NOW') ? searchMoment(text, 0) : null;
     return [name, at === null ? text : String(Math.floor(at / step_ms))];
   });
   return new URLSearchParams(coarse.sort(([one], [other]) => (one < other ? -1 : 1))).toString();
-}
-
-/** Months and years follow the calendar, in UTC. */
-function stepped(now: number, steps: string): number | null {
-  const date = new Date(now);
-  for (const [, sign, digits, unit] of steps.matchAll(STEP)) {
-    const count = sign === '-' ? -Number(digits) : Number(digits);
-    if (unit === 'YEAR') date.setUTCFullYear(date.getUTCFullYear() + count);
-    else if (unit === 'MONTH') date.setUTCMonth(date.getUTCMonth() + count);
-    else if (unit === 'DAY') date.setUTCDate(date.getUTCDate() + count);
-    else if (unit === 'HOUR') date.setUTCHours(date.getUTCHours() + count);
-    else if (unit === 'MINUTE') date.setUTCMinutes(date.getUTCMinutes() + count);
-    else date.setUTCSeconds(date.getUTCSeconds() + count);
-  }
-  const at = date.getTime();
-  return Number.isNaN(at) ? null : at;
 }

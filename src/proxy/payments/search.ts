@@ -2,20 +2,14 @@
 
 import { isExactNumber } from '../../contract/json.ts';
 import { paymentSearch } from '../../contract/payments.ts';
+import { searchMoment } from '../../contract/search-moment.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import { answered, type LegacyAnswer, type LegacyCall, merchantContext } from '../http/answer.ts';
 import type { Ports } from '../ports.ts';
 import { noteFound } from '../sales/acknowledgement.ts';
 import type { Link } from '../sales/link.ts';
 import type { UpstreamOutcome } from '../upstream/upstream.ts';
-import {
-  asUpstreamSays,
-  fromTheFirst,
-  refreshLive,
-  searchLegacy,
-  searchMoment,
-  warnOfLegacy,
-} from './legacy-search.ts';
+import { asUpstreamSays, fromTheFirst, refreshLive, searchLegacy, warnOfLegacy } from './legacy-search.ts';
 import { linkOfPayment } from './owner.ts';
 import { getPayment, ownView, paymentFromOrder, readPayment } from './read.ts';
 

@@ -2,17 +2,11 @@
 import type { z } from 'zod';
 import { decimalOf } from '../../contract/legacy-amount.ts';
 import { type merchantOrder, type merchantOrderFilters, merchantOrderSearch } from '../../contract/merchant-orders.ts';
+import { searchMoment } from '../../contract/search-moment.ts';
 import { markLimitation } from '../evidence/exchange.ts';
 import type { LegacyCall } from '../http/answer.ts';
 import { type Answered, answered, type LegacyAnswer, refused } from '../http/answer.ts';
-import {
-  asUpstreamSays,
-  fromTheFirst,
-  refreshLive,
-  searchLegacy,
-  searchMoment,
-  warnOfLegacy,
-} from '../payments/legacy-search.ts';
+import { asUpstreamSays, fromTheFirst, refreshLive, searchLegacy, warnOfLegacy } from '../payments/legacy-search.ts';
 import type { Ports } from '../ports.ts';
 import { nicknameOf } from '../routing/merchant-identity.ts';
 import { noteFound, noteRead } from '../sales/acknowledgement.ts';

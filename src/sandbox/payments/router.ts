@@ -1,7 +1,7 @@
 /** The payments family: `/v1/payments`, search, refunds and chargebacks. Source: `docs/field-notes.md` QR §3. */
+import { searchMoment } from '../../contract/search-moment.ts';
 import { type Answer, json } from '../answer.ts';
 import { paged, pageOf, type Rows } from '../call.ts';
-import { parseMoment } from '../dates.ts';
 import type { Payment } from '../records.ts';
 import type { World } from '../world.ts';
 import {
@@ -72,7 +72,7 @@ function rangeOf({ query, world }: OlderCall): (payment: Payment) => boolean {
   const end = (name: string): number | null => {
     const text = query.get(name);
     if (text === null || text === '') return null;
-    const time_ms = parseMoment(text, world.clock.now());
+    const time_ms = searchMoment(text, world.clock.now());
     if (time_ms === null) throw refuse('invalid_property', name);
     return time_ms;
   };

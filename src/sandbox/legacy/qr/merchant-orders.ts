@@ -2,9 +2,10 @@
 
 import { jsonNumber } from '../../../contract/legacy-amount.ts';
 import type { MerchantOrderState, merchantOrderStatuses } from '../../../contract/merchant-orders.ts';
+import { searchMoment } from '../../../contract/search-moment.ts';
 import { json, refuse } from '../../answer.ts';
 import type { Call, Handler, Rows } from '../../call.ts';
-import { offsetDate, parseMoment } from '../../dates.ts';
+import { offsetDate } from '../../dates.ts';
 import { amountNumber } from '../../money.ts';
 import type { Payment, QrOrder } from '../../records.ts';
 import type { Site } from '../../sites.ts';
@@ -81,7 +82,7 @@ function to(end_ms: number, timeOf: (order: QrOrder) => number): Test {
 }
 
 function momentOf(value: string, { world }: Call): number {
-  const time_ms = parseMoment(value, world.clock.now());
+  const time_ms = searchMoment(value, world.clock.now());
   if (time_ms === null) throw refuse('merchant_orders', 'bad_request');
   return time_ms;
 }
