@@ -2,7 +2,8 @@
 import { LosslessNumber, parse, stringify } from 'lossless-json';
 import { z } from 'zod';
 
-export type Json = string | number | boolean | null | LosslessNumber | Json[] | { [key: string]: Json };
+export type Json = string | number | boolean | null | LosslessNumber | Json[] | JsonObject;
+export type JsonObject = { [key: string]: Json };
 
 /** Real bodies of the two APIs nest 5 levels at most; `test/faults/README.md` F67 refuses more than 32. */
 const MAX_DEPTH = 32;
@@ -89,9 +90,14 @@ export function stringifyJson(value: unknown): string {
 function isPlain(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return typeof value !== 'bigint';
   if (Array.isArray(value)) return value.every(isPlain);
-  if (Object.getPrototypeOf(value) !== Object.prototype) return false;
-  for (const key in value) if (!isPlain((value as Record<string, unknown>)[key])) return false; // an object with own keys only
+  if (!isObject(value)) return false;
+  for (const key in value) if (!isPlain(value[key])) return false;
   return true;
+}
+
+/** A plain object: arrays, null and exact numbers are none. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
 /**

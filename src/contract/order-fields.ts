@@ -1,6 +1,6 @@
 /**
  * The fields of a create of an order: one row for each field of both types, with the rules of its value. The sandbox
- * refuses by these rows, and the shadow predicts refusals from them. Each of the two has its own rules between fields.
+ * refuses by these rows, and the shadow predicts refusals from them. Rules of several fields: `order-rules.ts`.
  */
 import { durationMs } from './duration.ts';
 import { isWithinCharacters, ORDER_REFERENCE } from './identifiers.ts';

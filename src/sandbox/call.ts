@@ -1,7 +1,7 @@
 /** One call of either API: its merchant, its input, and the routes that the rows of handlers make. */
 import { hash } from 'node:crypto';
 import express, { type Request, type RequestHandler, type Router } from 'express';
-import { decodeUtf8, type Json, parseJson, withWholeNumbers } from '../contract/json.ts';
+import { decodeUtf8, isObject, type Json, type JsonObject, parseJson, withWholeNumbers } from '../contract/json.ts';
 import { decodeText, isOtherSyntax, readQuery } from '../contract/legacy-body.ts';
 import { type Family as LegacyFamily, legacyError } from '../contract/legacy-errors.ts';
 import type { PuenteError } from '../error.ts';
@@ -158,13 +158,6 @@ function queryOf(request: Request): URLSearchParams {
 }
 
 // Bodies.
-
-export type JsonObject = { [key: string]: Json };
-
-/** Arrays, null and exact numbers are not objects. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
-}
 
 export function bodyBytes(request: Request): Buffer {
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);

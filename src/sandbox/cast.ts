@@ -1,8 +1,8 @@
 /** The cast: five invented merchants, each with two stores, three tills and, in some sites, three terminals. */
 
 import { randomUUID } from 'node:crypto';
+import { type Site, sites } from '../contract/sites.ts';
 import type { Merchant, PointOfSale, Terminal } from './records.ts';
-import { type Site, sites } from './sites.ts';
 import { hashOf, type World } from './world.ts';
 
 const TOKEN_STEM = 'APP_USR-4004001-112026-00000000000000000000000000000a01';

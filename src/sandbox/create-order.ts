@@ -2,9 +2,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { durationMs } from '../contract/duration.ts';
-import type { Json } from '../contract/json.ts';
+import { isObject, type Json } from '../contract/json.ts';
 import { type Answer, json, type Problem, refusal, refused } from './answer.ts';
-import { bodyJson, type Call, fingerprint, type Handler, idempotencyKey, isObject, type JsonObject } from './call.ts';
+import { bodyJson, type Call, fingerprint, type Handler, idempotencyKey } from './call.ts';
 import { minorUnits } from './money.ts';
 import { newUlid } from './order.ts';
 import { qrData, queueOrder, showOrder } from './order-at-unit.ts';
@@ -58,7 +58,7 @@ interface Plan {
   open(): Order;
 }
 
-/** @throws PuenteError refused, for the first fault of: site, properties, marketplace, terminal or till. */
+/** @throws PuenteError refused, for the first fault of: site, properties, seller, terminal or till. */
 function planOrder(call: Call, body: Json): Plan {
   const { world, merchant } = call;
   if (!isObject(body)) throw refuse({ status: 400, code: 'bad_request', message: 'The body must be a JSON object' });
@@ -68,9 +68,9 @@ function planOrder(call: Call, body: Json): Plan {
   const isQr = type === 'qr' || (type === undefined && isObject(body.config) && body.config.qr !== undefined);
   if (!isSiteSupported(world, merchant, isQr)) throw refuse(unsupportedSite);
   const { settings, clock } = world;
-  const checked = checkOrder(body, { type: isQr ? 'qr' : 'point', merchant, settings, now_ms: clock.now() });
+  const is_oauth = world.tokens.get(hashOf(call.token))?.oauth === true;
+  const checked = checkOrder(body, { type: isQr ? 'qr' : 'point', merchant, is_oauth, settings, now_ms: clock.now() });
   if ('status' in checked) throw refuse(checked);
-  checkMarketplace(call, body);
   return checked.request.type === 'qr'
     ? planAtTill(world, merchant, checked.request)
     : planAtTerminal(world, merchant, checked.request);
@@ -141,21 +141,10 @@ function isOver(order: Order): boolean {
   return !['created', 'at_terminal', 'action_required'].includes(order.status);
 }
 
-/** Mexico takes QR orders only by setting: its currency is not in the enum (`docs/field-notes.md` Spec Order). */
+/** Mexico takes QR orders only by setting. */
 function isSiteSupported(world: World, { site }: Merchant, isQr: boolean): boolean {
   if (!isQr) return site.has_terminals;
-  return site.site_id !== 'MLM' || world.settings.qr_in_mexico === 'accepted';
-}
-
-/** Only OAuth tokens of a marketplace application set a fee (`docs/field-notes.md` Spec Errors, Authentication 4). */
-function checkMarketplace({ world, merchant, token }: Call, body: JsonObject): void {
-  const details = ['marketplace_fee'];
-  if (body.marketplace_fee === undefined) return;
-  if (world.tokens.get(hashOf(token))?.oauth !== true) {
-    throw refuse({ status: 400, code: 'marketplace_not_valid', message: 'The marketplace is not valid', details });
-  }
-  if (merchant.has_marketplace) return;
-  throw refuse({ status: 404, code: 'marketplace_fee_not_allowed', message: 'The marketplace was not found', details });
+  return site.has_qr || world.settings.qr_in_mexico === 'accepted';
 }
 
 const posNotFound: Problem = {

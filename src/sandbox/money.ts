@@ -1,9 +1,9 @@
 /** Amounts as decimal text and as whole minor units of the site's currency; the Chilean peso has no decimals. */
 
 import { decimalOf, withoutNoise } from '../contract/legacy-amount.ts';
+import type { Exponent, Site } from '../contract/sites.ts';
 import type { Settings } from './assumptions.ts';
 import type { Order } from './records.ts';
-import type { Exponent, Site } from './sites.ts';
 
 /** At most 12 digits before the point, so that minor units stay a safe integer. */
 const DECIMAL = /^(\d{1,12})(?:\.(\d{1,2}))?$/;

@@ -1,5 +1,6 @@
 /** Orders at a terminal or a QR point of sale, and the actions of their buyers. */
 
+import type { Site } from '../contract/sites.ts';
 import { PuenteError } from '../error.ts';
 import { amountText, totalMinor } from './money.ts';
 import { approve, confirmCancel, expire, fail, openOrder, pickUp, requireAction, touch } from './order.ts';
@@ -13,7 +14,6 @@ import type {
   TerminalAction,
   TerminalOptions,
 } from './records.ts';
-import type { Site } from './sites.ts';
 import type { World } from './world.ts';
 
 /** Occupies the terminal, which the caller has found free, and starts the expiry. */

@@ -1,18 +1,17 @@
 /**
- * The checks of an order's body: a table of the fields of both types, and the rules between fields. Source:
+ * The checks of an order's body: the tables of `contract`, and what settings of the sandbox change. Source:
  * `docs/field-notes.md` Spec Order, Spec Errors, Orders §1.2, reference qr-code-ca/orders/create-order.
  */
 
-import { POINT_PRO_ID } from '../contract/identifiers.ts';
-import type { Json } from '../contract/json.ts';
+import { isObject, type Json, type JsonObject } from '../contract/json.ts';
 import { type OrderField, orderFields, type ValueFacts } from '../contract/order-fields.ts';
+import { installmentsCostRule, type OrderRule, orderRules, type SellerFacts } from '../contract/order-rules.ts';
 import type { QrMode } from '../contract/orders.ts';
+import type { Site } from '../contract/sites.ts';
 import type { Problem } from './answer.ts';
 import type { Settings } from './assumptions.ts';
-import { isObject, type JsonObject } from './call.ts';
 import { amountText, minorUnits, parseAmount } from './money.ts';
 import type { Merchant } from './records.ts';
-import type { Site } from './sites.ts';
 
 interface AnyOrderRequest {
   external_reference: string;
@@ -45,6 +44,8 @@ export interface QrOrderRequest extends AnyOrderRequest {
 export interface Circumstances {
   type: 'point' | 'qr';
   merchant: Merchant;
+  /** Whether the token came from OAuth. */
+  is_oauth: boolean;
   settings: Settings;
   now_ms: number;
 }
@@ -54,14 +55,11 @@ export function checkOrder(
   body: JsonObject,
   circumstances: Circumstances,
 ): { request: PointOrderRequest | QrOrderRequest } | Problem {
-  const found: Found[] = [];
-  checkObject(body, '', { circumstances, facts: factsOf(circumstances), found });
-  const wrong = wrongTogether(body, circumstances);
-  if (wrong !== null) found.push({ code: 'property_value', path: wrong });
-  const problem = firstProblem(found) ?? checkSponsor(body);
+  const walk: Walk = { circumstances, facts: factsOf(circumstances), order: body, found: [], broken: [] };
+  checkObject(body, '', walk);
+  const problem = firstProblem(walk.found) ?? checkDiscounts(body) ?? firstBroken(walk.broken);
   if (problem !== undefined) return problem;
-  const request = body as unknown as PointOrderRequest | QrOrderRequest; // the table has just proved this shape
-  return (request.type === 'qr' ? checkQr(request, circumstances.merchant) : undefined) ?? { request };
+  return { request: body as unknown as PointOrderRequest | QrOrderRequest }; // the table has just proved this shape
 }
 
 // The table of fields.
@@ -98,28 +96,19 @@ const fields: readonly Field[] = [
   ...secondSpelling,
 ];
 
-/** What the rules of a value depend on. */
-function factsOf({ merchant: { site }, type, settings, now_ms }: Circumstances): ValueFacts {
+/** What the rules depend on. */
+function factsOf({ merchant, is_oauth, type, settings, now_ms }: Circumstances): ValueFacts & SellerFacts {
+  const { site, has_marketplace, may_hand_out_cash } = merchant;
   const minor = (settings.minimum_amounts === 'as_seen' ? site.minimum_minor : null) ?? 1;
   return {
     type,
     now_ms,
     minorOf: (text) => parseAmount(text, site.exponent, type, settings.amounts),
     minimum: { minor, text: amountText(minor, site.exponent) },
+    is_oauth,
+    is_marketplace: has_marketplace,
+    may_hand_out_cash,
   };
-}
-
-/** The path of the `config` field that does not fit the others, or null. */
-function wrongTogether({ config }: JsonObject, { type, settings }: Circumstances): string | null {
-  if (!isObject(config) || !isObject(config.payment_method)) return null;
-  const { point, payment_method: method } = config;
-  // Only some terminals take the cost of installments (setting `installments_cost`).
-  const isForAll = settings.installments_cost === 'as_seen' || method.default_installments_cost === undefined;
-  if (!isForAll && isObject(point) && !POINT_PRO_ID.test(String(point.terminal_id)))
-    return 'config.payment_method.default_installments_cost';
-  const isOther =
-    type === 'point' && method.default_installments !== undefined && method.default_type !== 'credit_card';
-  return isOther ? 'config.payment_method.default_installments' : null;
 }
 
 /** Fields of each type by the path of their parent object. */
@@ -170,8 +159,11 @@ export function problemOf(code: PropertyCode, details: string[], message: string
 
 interface Walk {
   circumstances: Circumstances;
-  facts: ValueFacts;
+  facts: ValueFacts & SellerFacts;
+  order: JsonObject;
   found: Found[];
+  /** Rules of `order-rules.ts` that do not hold, and where. */
+  broken: { rule: OrderRule; path: string }[];
 }
 
 /** @param path as refusals name it, with element numbers. */
@@ -187,8 +179,10 @@ function checkObject(fields: JsonObject, path: string, walk: Walk): void {
   }
   for (const { name, field } of known) {
     const value = fields[name];
-    if (value !== undefined) checkValue(value, field, prefix + name, walk);
-    else if (field.required) found.push({ code: 'required_properties', path: prefix + name });
+    if (value !== undefined) {
+      checkValue(value, field, prefix + name, walk);
+      checkRules(value, field, prefix + name, walk);
+    } else if (field.required) found.push({ code: 'required_properties', path: prefix + name });
   }
 }
 
@@ -227,14 +221,33 @@ function firstProblem(found: Found[]): Problem | undefined {
   );
 }
 
-// The rules between fields.
+// The rules between fields, and of the seller.
 
-/** A sponsor id is a user id. */
-function checkSponsor({ integration_data: data }: JsonObject): Problem | undefined {
-  const sponsor = isObject(data) ? data.sponsor : undefined;
-  if (!isObject(sponsor) || (typeof sponsor.id === 'string' && /^\d{1,20}$/.test(sponsor.id))) return undefined;
-  const message = 'The sponsor is not valid';
-  return { status: 400, code: 'sponsor_id_not_valid', message, details: ['integration_data.sponsor.id'] };
+function checkRules(value: Json, field: Field, path: string, { circumstances, facts, order, broken }: Walk): void {
+  for (const rule of orderRules) {
+    if (rule.path !== field.path || (rule.of !== 'both' && rule.of !== circumstances.type)) continue;
+    // Only some terminals take the cost of installments (setting `installments_cost`).
+    if (rule === installmentsCostRule && circumstances.settings.installments_cost === 'as_seen') continue;
+    if (!rule.holds(value, facts, order)) broken.push({ rule, path });
+  }
+}
+
+/** In the order of the table. */
+function firstBroken(broken: Walk['broken']): Problem | undefined {
+  const [first] = broken.toSorted((one, other) => orderRules.indexOf(one.rule) - orderRules.indexOf(other.rule));
+  if (first === undefined) return undefined;
+  const { status, code, why } = first.rule;
+  return { status, code, message: why, details: [first.path] };
+}
+
+/** The pages show this code; the specification has no cost of installments by QR. */
+function checkDiscounts({ discounts, config }: JsonObject): Problem | undefined {
+  const method = isObject(config) && isObject(config.payment_method) ? config.payment_method : {};
+  const cost = ['installments_cost', 'default_installments_cost'].find((name) => method[name] !== undefined);
+  if (discounts === undefined || cost === undefined) return undefined;
+  const message = 'discounts and installments_cost do not go together';
+  const details = ['discounts', `config.payment_method.${cost}`];
+  return { status: 400, code: 'discounts_not_allowed_with_installments', message, details };
 }
 
 /** Minor units: the payment, the withdrawal, and their sum. The request has been checked. */
@@ -243,51 +256,4 @@ export function amountsOf(request: QrOrderRequest, site: Site): { paid: number; 
   const paid = minor(request.transactions.payments);
   const withdrawn = minor(request.transactions.cash_outs);
   return { paid, withdrawn, total: paid + withdrawn };
-}
-
-function checkQr(request: QrOrderRequest, merchant: Merchant): Problem | undefined {
-  return checkTotals(request, merchant.site) ?? checkDiscounts(request) ?? checkWithdrawal(request, merchant);
-}
-
-/** The total is the sum of the transactions; a discount may not lower it below the cash. */
-function checkTotals(request: QrOrderRequest, site: Site): Problem | undefined {
-  const { withdrawn, total } = amountsOf(request, site);
-  const { total_amount } = request;
-  if (total_amount !== undefined && minorUnits(total_amount, site.exponent) !== total) {
-    return problemOf('property_value', ['total_amount'], 'The total_amount must be the sum of the transactions');
-  }
-  const wrong = (request.discounts?.payment_methods ?? []).findIndex(({ new_total_amount }) => {
-    const new_minor = minorUnits(new_total_amount, site.exponent) ?? 0;
-    return new_minor > total || new_minor < withdrawn;
-  });
-  if (wrong === -1) return undefined;
-  return problemOf('property_value', [`discounts.payment_methods[${wrong}].new_total_amount`]);
-}
-
-/** The pages show a code for the exclusion of installments; `bad_request` covers invalid fields in general. */
-function checkDiscounts(request: QrOrderRequest): Problem | undefined {
-  if (request.discounts === undefined) return undefined;
-  const index = (request.items ?? []).findIndex((entry) => entry.external_categories !== undefined);
-  const method = request.config.payment_method ?? {};
-  const cost = ['installments_cost', 'default_installments_cost'].find((name) => method[name] !== undefined);
-  if (index !== -1) {
-    const details = ['discounts', `items[${index}].external_categories`];
-    return {
-      status: 400,
-      code: 'bad_request',
-      message: 'discounts and external_categories do not go together',
-      details,
-    };
-  }
-  if (cost === undefined) return undefined;
-  const message = 'discounts and installments_cost do not go together';
-  const details = ['discounts', `config.payment_method.${cost}`];
-  return { status: 400, code: 'discounts_not_allowed_with_installments', message, details };
-}
-
-/** Only sellers with an agreement may hand out cash (`docs/field-notes.md` Spec Errors). */
-function checkWithdrawal(request: QrOrderRequest, merchant: Merchant): Problem | undefined {
-  if (request.transactions.cash_outs === undefined || merchant.may_hand_out_cash) return undefined;
-  const message = 'The seller is not authorized for cash withdrawal';
-  return { status: 400, code: 'seller_configuration', message, details: ['transactions.cash_outs'] };
 }

@@ -1,8 +1,9 @@
 /** An order in answers and webhooks. Source: `docs/field-notes.md` Spec Order, Orders §1.3, §3.2, §4.1. */
+
+import type { Exponent } from '../contract/sites.ts';
 import { isoDate } from './dates.ts';
 import { amountText, plainAmountText, totalMinor, withdrawnMinor } from './money.ts';
 import type { AtTerminal, AtTill, Order, Refund } from './records.ts';
-import type { Exponent } from './sites.ts';
 import type { World } from './world.ts';
 
 export function renderOrder(world: World, order: Order): object {

@@ -5,7 +5,7 @@ import type { Json } from '../contract/json.ts';
 import { intentStates } from '../contract/legacy-point.ts';
 import { orderStatuses, qrModes } from '../contract/orders.ts';
 import { paymentStatuses } from '../contract/payments.ts';
-import { type Site, siteIds, sites } from './sites.ts';
+import { type Site, siteIds, sites } from '../contract/sites.ts';
 
 /** Whole minor units of the site's currency. */
 const minor = z.int();

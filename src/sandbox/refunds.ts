@@ -1,7 +1,8 @@
 /** `POST /v1/orders/{id}/refund`: total without a body, partial with one. Source: `docs/field-notes.md` Orders §2. */
-import type { Json } from '../contract/json.ts';
+import { isObject, type Json } from '../contract/json.ts';
+import type { Exponent } from '../contract/sites.ts';
 import { json, type Problem, refusal } from './answer.ts';
-import { bodyJson, fingerprint, type Handler, idempotencyKey, isObject } from './call.ts';
+import { bodyJson, fingerprint, type Handler, idempotencyKey } from './call.ts';
 import { brokenJson, findOrder, missingKey, orderNotFound, replayAction } from './create-order.ts';
 import { amountText, parseAmount } from './money.ts';
 import { isOrderId, markRefunded, newUlid, touch, undoRefunded } from './order.ts';
@@ -9,7 +10,6 @@ import { problemOf } from './order-rules.ts';
 import { isCard, renderRefund } from './order-view.ts';
 import { refundPayment, rejectRefund } from './payments.ts';
 import type { Order, Refund } from './records.ts';
-import type { Exponent } from './sites.ts';
 import { announceOrder } from './webhooks.ts';
 import type { World } from './world.ts';
 

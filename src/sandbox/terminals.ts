@@ -1,12 +1,12 @@
 /** `/terminals/v1`: the list and the operating mode. Source: `docs/field-notes.md` Spec Terminal, Orders §5. */
 
 import { TERMINAL_ID } from '../contract/identifiers.ts';
-import type { Json } from '../contract/json.ts';
+import { isObject, type Json } from '../contract/json.ts';
+import type { SiteId } from '../contract/sites.ts';
 import { json, type Problem, refusal } from './answer.ts';
-import { bodyJson, type Handler, isObject, type Rows } from './call.ts';
+import { bodyJson, type Handler, type Rows } from './call.ts';
 import { problemOf } from './order-rules.ts';
 import type { Terminal } from './records.ts';
-import type { SiteId } from './sites.ts';
 import type { World } from './world.ts';
 
 /** Page size 1 to 50, default 50; a larger one is clamped, not refused (`docs/field-notes.md` Orders §5). */

@@ -1,7 +1,7 @@
 /** The text of a QR code: EMVCo fields that parse back, with a valid checksum. */
 import { describe, expect, test } from 'vitest';
+import { type SiteId, sites } from '../../src/contract/sites.ts';
 import { checksum, qrData } from '../../src/sandbox/order-at-unit.ts';
-import { type SiteId, sites } from '../../src/sandbox/sites.ts';
 
 const REFERENCE = '0a1b2c3d-0000-4000-8000-0123456789ab';
 

@@ -1,6 +1,6 @@
 /** The legacy door: one route per row of `mappings/operations.yaml`; its lane decides whether a call is translated. */
 import { type RequestHandler, type Response, Router } from 'express';
-import { type Json, withWholeNumbers } from '../../contract/json.ts';
+import { isObject, type Json, withWholeNumbers } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
 import type { Operation } from '../../mapping/tables.ts';
 import { type ExchangeDraft, markLimitation, noteUnknown } from '../evidence/exchange.ts';
@@ -254,8 +254,7 @@ async function readJson(door: LegacyDoor, { family, body: wanted }: Operation, r
   // Point has no fractions: 1500 and 1500.0 are the same sale, answered as 1500. QR amounts keep their spelling.
   const body = family === 'point' ? withWholeNumbers(read as Json) : read;
   // Every legacy body is an object; legacy never accepted anything else.
-  const object = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
-  if (!object) throw new PuenteError('refused', 'The body is no JSON object', { facts: { error: 'bad_json' } });
+  if (!isObject(body)) throw new PuenteError('refused', 'The body is no JSON object', { facts: { error: 'bad_json' } });
   return body;
 }
 

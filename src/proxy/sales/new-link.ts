@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { durationMs } from '../../contract/duration.ts';
 import { ORDER_REFERENCE } from '../../contract/identifiers.ts';
-import { stringifyJson } from '../../contract/json.ts';
+import { isObject, stringifyJson } from '../../contract/json.ts';
 import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
 import { PuenteError } from '../../error.ts';
 import type { LinkFamily, Loss, MappingContext } from '../../mapping/tables.ts';
@@ -116,9 +116,9 @@ export function fingerprintOf(call: LegacyCall): string {
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  if (value === null || typeof value !== 'object' || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  if (!isObject(value)) return value;
   const copy: Record<string, unknown> = {}; // no body has a key that reaches a prototype (`contract/json.ts`)
-  for (const key of Object.keys(value).sort()) copy[key] = sorted((value as typeof copy)[key]);
+  for (const key of Object.keys(value).sort()) copy[key] = sorted(value[key]);
   return copy;
 }
 

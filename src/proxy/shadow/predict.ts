@@ -1,5 +1,6 @@
 /** Predicts upstream's refusal of an order: status and code, or null for an order that it would accept. */
-import { type Fields, isObject, type OrderFacts, type PredictedCode, type Rule } from './rule.ts';
+import { isObject, type JsonObject } from '../../contract/json.ts';
+import type { OrderFacts, PredictedCode, Rule } from './rule.ts';
 import { rulesOf } from './rules.ts';
 
 export interface Prediction {
@@ -17,7 +18,7 @@ export interface Prediction {
  * reference, a token, a unit of another seller.
  */
 export function predict(order: unknown, facts: Omit<OrderFacts, 'type'>): Prediction | null {
-  const fields: Fields = isObject(order) ? order : {};
+  const fields: JsonObject = isObject(order) ? order : {};
   const known: OrderFacts = { ...facts, type: typeOf(fields) };
   for (const { rule, segments } of compiled[known.type]) {
     const culprit = breach(rule, segments, 0, order, known, fields);
@@ -32,7 +33,7 @@ export function predictedBody({ code, message, path }: Prediction): unknown {
 }
 
 /** Without a type the config decides. */
-function typeOf({ type, config }: Fields): OrderFacts['type'] {
+function typeOf({ type, config }: JsonObject): OrderFacts['type'] {
   if (type === 'point' || type === 'qr') return type;
   return isObject(config) && config.qr !== undefined ? 'qr' : 'point';
 }
@@ -48,7 +49,7 @@ function breach(
   depth: number,
   value: unknown,
   facts: OrderFacts,
-  order: Fields,
+  order: JsonObject,
 ): string | null {
   const segment = segments[depth];
   if (segment === undefined) {

@@ -1,8 +1,10 @@
 /** The specification's rules for creating an order, as rows, in the order of judging. */
-import { POINT_PRO_ID } from '../../contract/identifiers.ts';
+import { isObject } from '../../contract/json.ts';
 import { type OrderField, orderFields, type ValueFacts } from '../../contract/order-fields.ts';
+import { orderRules } from '../../contract/order-rules.ts';
+import { type Site, type SiteId, sites } from '../../contract/sites.ts';
 import { decimalText, minorUnits } from '../../mapping/values.ts';
-import { isObject, type OrderFacts, type PredictedCode, type Rule, siteFacts } from './rule.ts';
+import type { OrderFacts, PredictedCode, Rule } from './rule.ts';
 
 const ORDER = 'docs/field-notes.md Spec Order';
 const ERRORS = 'docs/field-notes.md Spec Errors';
@@ -114,6 +116,15 @@ const siteRules: readonly Rule[] = [
   ),
 ];
 
+type SiteFacts = Pick<Site, 'has_terminals' | 'has_qr' | 'minimum_minor'>;
+const NOWHERE: SiteFacts = { has_terminals: false, has_qr: false, minimum_minor: null };
+
+/** A site that is not listed has no orders. Null for an unknown site: no rule of sites applies. */
+function siteFacts(site: string | null): SiteFacts | null {
+  if (site === null) return null;
+  return Object.hasOwn(sites, site) ? sites[site as SiteId] : NOWHERE; // its own key
+}
+
 /** Values of fields; codes with their own table in `docs/field-notes.md` Spec Errors are not here. */
 const valueRules: readonly Rule[] = orderFields.flatMap(({ path, of, rules }) =>
   rules.map(({ why, source, holds, says }): Rule => {
@@ -134,79 +145,16 @@ function valueFacts(facts: OrderFacts): ValueFacts {
   };
 }
 
-const point = rows('point', 'property_value');
-const qr = rows('qr', 'property_value');
-
-/** Rules about several fields together. */
-const jointRules: readonly Rule[] = [
-  point(
-    'config.payment_method.default_installments',
-    'Installments are chosen beforehand with default_type credit_card only.',
-    ORDER,
-    (_value, _facts, order: { config?: { payment_method?: { default_type?: unknown } } }) =>
-      order.config?.payment_method?.default_type === 'credit_card',
-  ),
-  point(
-    'config.payment_method.default_installments_cost',
-    'Who bears the cost of installments can be said on Point Pro 2 and Point Pro 3 alone.',
-    ORDER,
-    (_value, _facts, { config }) =>
-      POINT_PRO_ID.test(isObject(config) && isObject(config.point) ? String(config.point.terminal_id) : ''),
-  ),
-  qr('total_amount', 'The total is the sum of the payment and the withdrawal.', ORDER, (value, facts, order) => {
-    return minorUnits(value, facts.exponent) === sumOf(order.transactions, LISTS, facts);
-  }),
-  qr(
-    'discounts.payment_methods[].new_total_amount',
-    'A discount makes the total no greater, and takes nothing off the withdrawal.',
-    'docs/field-notes.md Spec Order, total_amount and discounts',
-    (value, facts, { transactions }) => {
-      const minor = minorUnits(value, facts.exponent) ?? 0;
-      return minor <= sumOf(transactions, LISTS, facts) && minor >= sumOf(transactions, ['cash_outs'], facts);
-    },
-  ),
-  rows('qr', 'bad_request')(
-    'discounts',
-    'Discounts and categories of items do not go together; no code is named for it, so it is the general one.',
-    ORDER,
-    (_value, _facts, { items }) =>
-      !Array.isArray(items) || !items.some((item) => isObject(item) && item.external_categories !== undefined),
-  ),
-];
-
-/** Judged last: they depend on the seller's agreements and on the token's owner. */
-const sellerRules: readonly Rule[] = [
-  rows('both', 'sponsor_id_not_valid')(
-    'integration_data.sponsor.id',
-    'A sponsor is the user id of an account, which is digits.',
-    ERRORS,
-    (value) => /^\d{1,20}$/.test(String(value)),
-  ),
-  rows('qr', 'seller_configuration')(
-    'transactions.cash_outs',
-    'Only a seller with the agreement for it hands out cash.',
-    ERRORS,
-    (_value, { may_hand_out_cash }) => may_hand_out_cash !== false,
-  ),
-  rows('both', 'marketplace_not_valid')(
-    'marketplace_fee',
-    'A fee is for tokens that came from OAuth.',
-    'docs/field-notes.md Spec Authentication 4',
-    (_value, { is_oauth }) => is_oauth !== false,
-  ),
-  rows('both', 'marketplace_fee_not_allowed', 404)(
-    'marketplace_fee',
-    'A fee is for the application of a marketplace.',
-    ERRORS,
-    (_value, { is_marketplace }) => is_marketplace !== false,
-  ),
-];
+const jointRules: readonly Rule[] = orderRules.map((rule) => ({
+  ...rule,
+  holds: (value, facts, order) => rule.holds(value, { ...facts, ...valueFacts(facts) }, order),
+}));
 
 /**
  * The first broken rule decides. Upstream's order of rules is not published: here header and site come first, then the
  * shape by its codes, then values, then several fields together.
  */
-const rules = [...wholeRules, ...siteRules, ...shapeRules, ...valueRules, ...jointRules, ...sellerRules];
+const rules = [...wholeRules, ...siteRules, ...shapeRules, ...valueRules, ...jointRules];
 
 export const rulesOf: Readonly<Record<OrderFacts['type'], readonly Rule[]>> = {
   point: rules.filter((rule) => rule.of !== 'qr'),
@@ -217,14 +165,4 @@ export const rulesOf: Readonly<Record<OrderFacts['type'], readonly Rule[]>> = {
 function isAmount(text: string, { type, exponent }: OrderFacts): boolean {
   if (exponent === 0) return /^\d+$/.test(text);
   return type === 'point' ? /^\d+(?:\.\d{1,2})?$/.test(text) : /^\d+(?:\.\d{2})?$/.test(text);
-}
-
-const LISTS = ['payments', 'cash_outs'] as const;
-
-/** Minor units. */
-function sumOf(transactions: unknown, names: readonly (typeof LISTS)[number][], { exponent }: OrderFacts): number {
-  if (!isObject(transactions)) return 0;
-  const lists = names.map((name) => transactions[name]).filter((list) => Array.isArray(list));
-  const elements: unknown[] = lists.flat();
-  return elements.reduce<number>((sum, one) => sum + (isObject(one) ? (minorUnits(one.amount, exponent) ?? 0) : 0), 0);
 }

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { EXTERNAL_ID, USER_ID } from '../../contract/identifiers.ts';
-import { stringifyJson } from '../../contract/json.ts';
+import { isObject, stringifyJson } from '../../contract/json.ts';
 import { errorBody, type Family, type LegacyErrorName, legacyError } from '../../contract/legacy-errors.ts';
 import { PuenteError } from '../../error.ts';
 import type { LegacyRequest, MappingContext, Operation, Tables, Translated } from '../../mapping/tables.ts';
@@ -46,7 +46,7 @@ export function shadowOf(tools: ShadowTools, task: ShadowTask): ShadowFinding {
 function findingOf(tools: ShadowTools, task: ShadowTask, input: ShadowInput): Finding {
   const { operation, source, context } = input;
   // The orders lane refuses such a body before any table.
-  if (!isJsonObject(source.body))
+  if (!isObject(source.body))
     return refusedHere(legacyRefusal(operation.family, 'bad_json', ''), 'the body is no JSON object');
   const refusal = pathRefusal(operation, task);
   if (refusal !== null) {
@@ -66,10 +66,6 @@ function findingOf(tools: ShadowTools, task: ShadowTask, input: ShadowInput): Fi
   const prediction = predict(order, { site: task.site, exponent, has_key: true, ...unknown });
   const verdict = prediction === null ? ACCEPTED : refusedThere(tools.tables, input, prediction);
   return { ...verdict, order: tools.redact(order), fired: translated.fired, losses: redactLosses(translated.losses) };
-}
-
-function isJsonObject(body: unknown): boolean {
-  return body !== null && typeof body === 'object' && Object.getPrototypeOf(body) === Object.prototype;
 }
 
 type Verdict = Pick<ShadowFinding, 'verdict' | 'status' | 'code' | 'error' | 'detail'>;

@@ -1,8 +1,10 @@
 /** `POST /oauth/token` of the cast. Source: `docs/field-notes.md` Spec Authentication 4, the official SDK's types. */
+
 import { randomBytes } from 'node:crypto';
 import type { Request } from 'express';
+import { isObject } from '../../contract/json.ts';
 import { type Answer, json, paymentsRefusal } from '../answer.ts';
-import { bodyBytes, bodyJson, isObject } from '../call.ts';
+import { bodyBytes, bodyJson } from '../call.ts';
 import { addToken } from '../cast.ts';
 import type { Merchant } from '../records.ts';
 import type { World } from '../world.ts';

@@ -1,7 +1,7 @@
 /** Stores: create, change, delete, search and read. Source: `docs/field-notes.md` QR §4. */
-import type { Json } from '../../contract/json.ts';
+import { isObject, type Json, type JsonObject } from '../../contract/json.ts';
 import { json, noContent, refuse } from '../answer.ts';
-import { isObject, type JsonObject, paged, pageOf, type Rows } from '../call.ts';
+import { paged, pageOf, type Rows } from '../call.ts';
 import { offsetDate } from '../dates.ts';
 import type { Merchant, Store } from '../records.ts';
 import type { World } from '../world.ts';

@@ -1,9 +1,9 @@
 /** Tills ("points of sale"): create, list, read, change and delete. Source: `docs/field-notes.md` QR §4. */
 import { isWithinCharacters } from '../../contract/identifiers.ts';
-import type { Json } from '../../contract/json.ts';
+import type { Json, JsonObject } from '../../contract/json.ts';
 import type { PuenteError } from '../../error.ts';
 import { json, noContent, refuse } from '../answer.ts';
-import { bodyObject, type Call, type Handler, type JsonObject, paged, pageOf, type Rows } from '../call.ts';
+import { bodyObject, type Call, type Handler, paged, pageOf, type Rows } from '../call.ts';
 import { newPoint } from '../cast.ts';
 import { offsetDate } from '../dates.ts';
 import type { PointOfSale } from '../records.ts';

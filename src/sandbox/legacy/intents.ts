@@ -2,7 +2,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { TERMINAL_ID } from '../../contract/identifiers.ts';
-import { isExactNumber, type Json } from '../../contract/json.ts';
+import { isExactNumber, isObject, type Json, type JsonObject } from '../../contract/json.ts';
 import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
 import {
   createIntentBody,
@@ -10,11 +10,11 @@ import {
   type IntentState,
   operatingModes,
 } from '../../contract/legacy-point.ts';
+import type { SiteId } from '../../contract/sites.ts';
 import { type Answer, json, noContent, refuse } from '../answer.ts';
-import { bodyObject, type Call, type Handler, idempotencyKey, isObject, type JsonObject, type Rows } from '../call.ts';
+import { bodyObject, type Call, type Handler, idempotencyKey, type Rows } from '../call.ts';
 import { isoDate } from '../dates.ts';
 import type { Payment, PaymentIntent, RefundIntent, Terminal } from '../records.ts';
-import type { SiteId } from '../sites.ts';
 import { hasRivalInPdv } from '../terminals.ts';
 import type { World } from '../world.ts';
 import { cancelOpen, isFinal, lastStep, queueWork, stateOf } from './lifecycle.ts';

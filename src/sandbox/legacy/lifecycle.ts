@@ -1,8 +1,8 @@
 /** States of legacy intents: actions at the terminal, cancels and expiry. Source: `docs/field-notes.md` Point §2. */
 
+import { isObject } from '../../contract/json.ts';
 import { finalIntentStates, type IntentState } from '../../contract/legacy-point.ts';
 import { PuenteError } from '../../error.ts';
-import { isObject } from '../call.ts';
 import { leftOf, methodOf, recordPayment, refundPayment } from '../payments.ts';
 import type {
   Payment,

@@ -1,13 +1,13 @@
 /** Parts of a legacy QR call: its till and the fields of its body, each refused in its family's code. */
 import { EXTERNAL_ID, isWithinCharacters } from '../../../contract/identifiers.ts';
-import { type Json, plainNumber } from '../../../contract/json.ts';
+import { type Json, type JsonObject, plainNumber } from '../../../contract/json.ts';
 import { decimalOf, quantityOf } from '../../../contract/legacy-amount.ts';
+import type { Site } from '../../../contract/sites.ts';
 import type { PuenteError } from '../../../error.ts';
 import { refuse } from '../../answer.ts';
-import type { Call, Handler, JsonObject } from '../../call.ts';
+import type { Call, Handler } from '../../call.ts';
 import { minorOf } from '../../money.ts';
 import type { PointOfSale, QrOrder } from '../../records.ts';
-import type { Site } from '../../sites.ts';
 
 /** Refusals of `qr_v1` and `qr` have `causes`, those of merchant orders `cause` (`docs/field-notes.md` QR §1.1, §2). */
 export type QrFamily = 'qr_v1' | 'qr' | 'merchant_orders';

@@ -3,12 +3,12 @@
 import { jsonNumber } from '../../../contract/legacy-amount.ts';
 import type { MerchantOrderState, merchantOrderStatuses } from '../../../contract/merchant-orders.ts';
 import { searchMoment } from '../../../contract/search-moment.ts';
+import type { Site } from '../../../contract/sites.ts';
 import { json, refuse } from '../../answer.ts';
 import type { Call, Handler, Rows } from '../../call.ts';
 import { offsetDate } from '../../dates.ts';
 import { amountNumber } from '../../money.ts';
 import type { Payment, QrOrder } from '../../records.ts';
-import type { Site } from '../../sites.ts';
 import type { World } from '../../world.ts';
 import { MARKETPLACE, preferenceId } from './fields.ts';
 

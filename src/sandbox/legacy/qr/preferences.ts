@@ -1,9 +1,9 @@
 /** In-store QR v1: attended orders, answered as checkout preferences. Source: `docs/field-notes.md` QR §1.1. */
 
-import type { Json } from '../../../contract/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../contract/json.ts';
 import { jsonNumber } from '../../../contract/legacy-amount.ts';
 import { json, refuse } from '../../answer.ts';
-import { bodyObject, type Call, type Handler, isObject, type JsonObject, type Rows } from '../../call.ts';
+import { bodyObject, type Call, type Handler, type Rows } from '../../call.ts';
 import { amountNumber } from '../../money.ts';
 import type { Merchant, PointOfSale, QrContent, QrItem, QrOrder } from '../../records.ts';
 import {

@@ -1,8 +1,8 @@
 /** In-store QR v2: attended orders, dynamic and hybrid codes. Source: `docs/field-notes.md` QR §1.2, §1.3. */
 
-import type { Json } from '../../../contract/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../contract/json.ts';
 import { json, noContent, refuse } from '../../answer.ts';
-import { bodyObject, type Call, type Handler, isObject, type JsonObject, type Rows } from '../../call.ts';
+import { bodyObject, type Call, type Handler, type Rows } from '../../call.ts';
 import { qrData } from '../../order-at-unit.ts';
 import type { QrContent, QrItem } from '../../records.ts';
 import {

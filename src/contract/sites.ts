@@ -1,4 +1,4 @@
-/** The five countries in which the sandbox's merchants sell. */
+/** The countries of the orders API: their currencies, and the orders that exist there. */
 
 export const siteIds = ['MLA', 'MLB', 'MLM', 'MLC', 'MLU'] as const;
 export type SiteId = (typeof siteIds)[number];
@@ -13,16 +13,18 @@ export interface Site {
   exponent: Exponent;
   /** Whether the orders API has terminals there (`docs/field-notes.md` Orders §5). */
   has_terminals: boolean;
+  /** By the enum of currencies (`docs/field-notes.md` Spec Order), which lacks Mexico's. */
+  has_qr: boolean;
   /** Smallest order amount seen live, in minor units; null where none was seen (`docs/field-notes.md` Orders §10). */
   minimum_minor: number | null;
 }
 
 export const sites: Readonly<Record<SiteId, Site>> = {
-  MLA: site('MLA', 'ARG', 'AR', 'ARS', 2, true, 1500),
-  MLB: site('MLB', 'BRA', 'BR', 'BRL', 2, true, null),
-  MLM: site('MLM', 'MEX', 'MX', 'MXN', 2, true, 500),
-  MLC: site('MLC', 'CHL', 'CL', 'CLP', 0, true, null),
-  MLU: site('MLU', 'URY', 'UY', 'UYU', 2, false, null),
+  MLA: site('MLA', 'ARG', 'AR', 'ARS', { minimum_minor: 1500 }),
+  MLB: site('MLB', 'BRA', 'BR', 'BRL'),
+  MLM: site('MLM', 'MEX', 'MX', 'MXN', { minimum_minor: 500, has_qr: false }),
+  MLC: site('MLC', 'CHL', 'CL', 'CLP', { exponent: 0 }),
+  MLU: site('MLU', 'URY', 'UY', 'UYU', { has_terminals: false }),
 };
 
 function site(
@@ -30,9 +32,8 @@ function site(
   country_alpha3: string,
   country_alpha2: string,
   currency: string,
-  exponent: Exponent,
-  has_terminals: boolean,
-  minimum_minor: number | null,
+  special: Partial<Site> = {},
 ): Site {
-  return { site_id, country_alpha3, country_alpha2, currency, exponent, has_terminals, minimum_minor };
+  const usual = { exponent: 2, has_terminals: true, has_qr: true, minimum_minor: null } as const;
+  return { site_id, country_alpha3, country_alpha2, currency, ...usual, ...special };
 }
