@@ -16,7 +16,7 @@ import { Secret } from '../proxy/vault.ts';
 import type { Sandbox } from '../sandbox/server.ts';
 import { type Inside, observe, openInside } from './inside.ts';
 import { installationOf } from './installation.ts';
-import { type AppParts, closeLeftovers } from './ports.ts';
+import { type AppParts, closeLeftovers, outboundPolicy } from './ports.ts';
 import { doorUrl, openPublicDoor } from './public.ts';
 import type { Started } from './welcome.ts';
 import { startWork } from './work.ts';
@@ -98,11 +98,6 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
 
 function urlNotSet(public_url: string): string {
   return `public.url is not set: notices of QR sales send receivers to ${public_url}; set it to what they reach.`;
-}
-
-function outboundPolicy({ outbound }: Config): OutboundPolicy {
-  const { allow_private, allow_http, ports } = outbound;
-  return { allow_private, allow_http, ports: [...ports], own_hosts: [] };
 }
 
 /** A stopping worker answers `Connection: close` this long: clients in use call sooner, and reconnect elsewhere. */

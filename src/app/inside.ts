@@ -27,7 +27,6 @@ const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
 
 export interface Inside {
   ports: Ports;
-  log: Log;
   sandbox: Sandbox | null;
   legacy_url: string;
   /** Writes queued evidence and waits for upstream calls in flight; the store may be closed afterwards. */
@@ -91,7 +90,6 @@ export async function openInside(
   if (sandbox !== null) parts.onStep?.('sandbox');
   return {
     ports,
-    log,
     sandbox,
     legacy_url,
     async settle() {
@@ -177,11 +175,11 @@ function makeDirectory(path: string): void {
 export function observe(
   config: Config,
   { environment = {} }: AppParts,
-  { ports, log, legacy_url, sandbox }: Inside,
+  { ports, legacy_url, sandbox }: Inside,
   readings: () => Promise<Reading[]>,
   remarks: string[],
 ): Promise<RunningTelemetry | null> {
-  const { tables, memory } = ports;
+  const { tables, memory, log } = ports;
   const parts = {
     log,
     clock: { monotonic: () => performance.now() },

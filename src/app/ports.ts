@@ -8,7 +8,7 @@ import type { Tables } from '../mapping/tables.ts';
 import type { Ports } from '../ops/ports.ts';
 import { type Clock, rememberingClock } from '../proxy/clock.ts';
 import type { Log } from '../proxy/log.ts';
-import { checkUrl } from '../proxy/notices/guard.ts';
+import { checkUrl, type OutboundPolicy } from '../proxy/notices/guard.ts';
 import { withoutCredentials } from '../proxy/notices/request.ts';
 import { createProcessMemory, type Failpoint } from '../proxy/process-memory.ts';
 import { LATE_EFFECT_MS } from '../proxy/records/routing.ts';
@@ -45,8 +45,9 @@ export function createPorts(config: Config, { random, failpoint, ...parts }: Por
   };
 }
 
-function noticeUrls({ outbound: { allow_private, allow_http, ports } }: Config): Ports['notices'] {
-  const policy = { allow_private, allow_http, ports: [...ports], own_hosts: [] };
+function noticeUrls(config: Config): Ports['notices'] {
+  const policy = outboundPolicy(config);
+  const { allow_private, allow_http } = policy;
   return {
     scheme: allow_private || allow_http ? 'http' : 'https',
     mayCall(url) {
@@ -58,6 +59,11 @@ function noticeUrls({ outbound: { allow_private, allow_http, ports } }: Config):
       }
     },
   };
+}
+
+export function outboundPolicy({ outbound }: Config): OutboundPolicy {
+  const { allow_private, allow_http, ports } = outbound;
+  return { allow_private, allow_http, ports: [...ports], own_hosts: [] };
 }
 
 /**

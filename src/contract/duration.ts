@@ -13,7 +13,9 @@ const ALTERNATIVES = [
 /** Limits of each component in the alternative form: a component stays below its carry. */
 const CARRY: readonly number[] = [Number.POSITIVE_INFINITY, 12, 31, 24, 60, 60];
 
-const FIXED_MS = { weeks: 604_800_000, days: 86_400_000, hours: 3_600_000, minutes: 60_000, seconds: 1000 } as const;
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+const FIXED_MS = { weeks: 7 * DAY_MS, days: DAY_MS, hours: HOUR_MS, minutes: 60_000, seconds: 1000 } as const;
 
 /** Null for no ISO 8601 duration. @param from_ms epoch ms: years and months follow the UTC calendar from there. */
 export function durationMs(text: string | undefined, from_ms: number): number | null {

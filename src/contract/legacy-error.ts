@@ -37,7 +37,7 @@ const NOTHING_CHARGED = 'Temporarily unavailable; nothing was charged, try again
 const NOT_REACHED = 'The payments service could not be reached; nothing was charged';
 const NOT_YET = 'The payments service can not do this yet; nothing was changed, try again in a moment';
 /** True of each call with an effect: a repetition is answered with the first outcome (`docs/protocol.md` §3.9). */
-export const NO_ANSWER =
+const NO_ANSWER =
   'The payments service did not answer in time; the same request can safely be sent again and is not carried out twice';
 const BAD_ANSWER = 'The answer of the payments service can not be read; look at the payment before trying again';
 

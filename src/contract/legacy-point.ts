@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { INTENT_ID, TERMINAL_ID } from './identifiers.ts';
 import { jsonObject, plainNumber, writtenInteger } from './json.ts';
 import { legacyHeaders } from './legacy-body.ts';
-import { NO_ANSWER } from './legacy-error.ts';
+import { doorErrors } from './legacy-error.ts';
 
 /** Terminal and intermediate states, `docs/field-notes.md` Point §2. */
 export const intentStates = [
@@ -189,7 +189,7 @@ export const pointErrors = {
   device_not_found: { status: 404, error: '404', message: 'Device not found' },
   payment_not_found: { status: 404, error: '404', message: 'Payment not found' },
   refund_refused: { status: 409, error: '409', message: 'The payment can not be refunded' },
-  action_not_supported: { status: 404, error: '111', message: 'Action not supported' },
+  action_not_supported: { ...doorErrors.action_not_supported, error: '111' },
   cancel_blocked: { status: 409, error: '409', message: 'Verify if the intent is already being processed' },
   device_in_pos: { status: 409, error: '409', message: 'A device is already in PDV mode for this point of sale' },
   refund_on_terminal: {
@@ -197,25 +197,17 @@ export const pointErrors = {
     error: '409',
     message: 'Payment {} was made by an order: it has no refund on the terminal',
   },
-  too_large: { status: 413, error: '413', message: 'Request body is too large' },
-  unsupported_media: { status: 415, error: '415', message: 'Content type is not supported' },
-  too_many_requests: { status: 429, error: '105', message: 'Too many requests' },
+  too_large: { ...doorErrors.too_large, error: '413' },
+  unsupported_media: { ...doorErrors.unsupported_media, error: '415' },
+  too_many_requests: { ...doorErrors.too_many_requests, error: '105' },
   internal: { status: 500, error: '500', message: 'Internal server error' },
-  bad_gateway: { status: 502, error: '502', message: 'The payments service could not be reached; nothing was charged' },
-  not_yet: {
-    status: 503,
-    error: '503',
-    message: 'The payments service can not do this yet; nothing was changed, try again in a moment',
-  },
+  bad_gateway: { ...doorErrors.bad_gateway, error: '502' },
+  not_yet: { ...doorErrors.not_yet, error: '503' },
   bad_answer: {
     status: 502,
     error: '502',
     message: 'The answer of the payments service can not be read; check the terminal before trying again',
   },
-  unavailable: { status: 503, error: '503', message: 'Temporarily unavailable; nothing was charged, try again' },
-  outcome_unknown: {
-    status: 504,
-    error: '504',
-    message: NO_ANSWER,
-  },
+  unavailable: { ...doorErrors.unavailable, error: '503' },
+  outcome_unknown: { ...doorErrors.outcome_unknown, error: '504' },
 } as const satisfies Record<string, LegacyError>;

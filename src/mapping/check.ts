@@ -4,7 +4,7 @@ import { type Family, legacyError } from '../contract/legacy-errors.ts';
 import { upstreamErrorCodes, upstreamRoutes } from '../contract/upstream.ts';
 import { rowIds } from './assemble.ts';
 import { checkErrors, checkStates, checkTable, complaints, type Failure } from './check-rows.ts';
-import { linkFamilies, OTHER_SITE } from './compile.ts';
+import { OTHER_SITE } from './compile.ts';
 import { contextSchema } from './context.ts';
 import { contractOf, findIn, shapeOf } from './contracts.ts';
 import { converters } from './converters.ts';
@@ -13,6 +13,7 @@ import { type LimitationCondition, markedInCode, type WrittenLimitation } from '
 import { anyElement, printPath } from './path.ts';
 import { type Row, rowsOf, wholeRows } from './row.ts';
 import type { Documents, Filed, WrittenOperation, WrittenTable } from './schema.ts';
+import { linkFamilies } from './tables.ts';
 
 export function check(documents: Documents): Failure[] {
   const sites = documents.sites.map((site) => site.id);

@@ -7,15 +7,7 @@ import { refusal } from './errors.ts';
 import { anyElement, type Path, printPath, propertyName, reader, writer } from './path.ts';
 import { type Policy, type Row, rowsOf } from './row.ts';
 import type { WrittenStates, WrittenTable } from './schema.ts';
-import {
-  type LinkFamily,
-  type Loss,
-  type MappingContext,
-  type OrderState,
-  OTHERS,
-  type StateRow,
-  type Tables,
-} from './tables.ts';
+import { type Loss, type MappingContext, type OrderState, OTHERS, type StateRow, type Tables } from './tables.ts';
 import type { Converted, Converter } from './values.ts';
 
 export interface Applied {
@@ -312,5 +304,3 @@ function rowsByStatus({ table, rows }: WrittenStates): ByStatus {
   });
   return found;
 }
-
-export const linkFamilies: readonly LinkFamily[] = ['point', 'qr'];

@@ -85,7 +85,8 @@ export interface Translated {
   losses: Loss[];
 }
 
-export type LinkFamily = 'point' | 'qr';
+export const linkFamilies = ['point', 'qr'] as const;
+export type LinkFamily = (typeof linkFamilies)[number];
 
 /** The part of an order that decides its legacy state. */
 export interface OrderState {

@@ -61,8 +61,8 @@ export interface SaleMemory {
 
 export interface TokenMemory {
   proofs: Proofs;
-  /** Of proxied creates in doubt. */
-  unproven: UnprovenTokens;
+  /** Tokens of unknown owner of proxied creates in doubt, by fingerprint, so that they can be identified later. */
+  unproven: Lru<Secret>;
 }
 
 export interface Ids {
@@ -124,7 +124,7 @@ export function createProcessMemory(parts: {
       reads: createRecentReads(parts.now),
     },
     asked: createLru(REFUNDS_REMEMBERED),
-    tokens: { proofs: createProofs(), unproven: createUnprovenTokens() },
+    tokens: { proofs: createProofs(), unproven: createLru(UNPROVEN_TOKENS_REMEMBERED) },
     unrecorded: createUnrecorded(),
     wakeups: { notices: createWakeup(), events: createWakeup(), bulk_moves: createWakeup() },
     failpoint: parts.failpoint ?? noFailpoint,
@@ -229,20 +229,6 @@ export function createProofs(): Proofs {
 
 /** The sale of an evicted token holds its unit for its whole time. */
 const UNPROVEN_TOKENS_REMEMBERED = 1_000;
-
-/** Tokens of unknown owner, by fingerprint, so that they can be identified later. */
-export interface UnprovenTokens {
-  keep(fingerprint: string, token: Secret): void;
-  get(fingerprint: string): Secret | undefined;
-}
-
-export function createUnprovenTokens(): UnprovenTokens {
-  const tokens = createLru<Secret>(UNPROVEN_TOKENS_REMEMBERED);
-  return {
-    keep: (fingerprint, token) => tokens.set(fingerprint, token),
-    get: (fingerprint) => tokens.get(fingerprint),
-  };
-}
 
 /** Enough for minutes without a store; a longer outage stops every create on orders. */
 const UNITS_REMEMBERED = 10_000;

@@ -8,6 +8,7 @@ import {
   type Exchange,
   type Outcome,
   type SafetyWatch,
+  type Sums,
   TILL_LEFT,
   type UpstreamNote,
   type Watched,
@@ -184,14 +185,6 @@ export interface Window {
   /** Faults since the last good call, and the epoch ms of the last one. */
   row: { faults: number; at: number };
   /** Id of the exchange with the last fault or slow call. */
-  sample: string | null;
-}
-
-export interface Sums {
-  calls: number;
-  faults: number;
-  slow: number;
-  in_a_row: number;
   sample: string | null;
 }
 

@@ -28,6 +28,9 @@ export type AnyFamily = 'orders' | 'terminals' | LegacyFamily;
 /** @throws PuenteError made by `refuse` or `refused`; it becomes the answer. */
 export type Handler<Family extends AnyFamily = AnyFamily> = (call: Call<Family>) => Answer;
 
+export type PaymentsCall = Call<'payments'>;
+export type PaymentsHandler = Handler<'payments'>;
+
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 export type Rows<Family extends AnyFamily> = readonly (readonly [Method, string, Handler<Family>])[];

@@ -1,5 +1,7 @@
 /** Subscription invoices (`GET /authorized_payments/…`). Source: `docs/field-notes.md` Spec Endpoints, Orders §9. */
+
 import { z } from 'zod';
+import { DAY_MS } from '../contract/duration.ts';
 import { json } from './answer.ts';
 import { type Call, type Handler, paged, pageOf, type Rows } from './call.ts';
 import { offsetDate } from './dates.ts';
@@ -103,7 +105,6 @@ function recordAttempt(world: World, invoice: Invoice): void {
 
 // The invoices of the cast, and `POST /_sandbox/invoices/{merchant}`, which adds more.
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** Invoice numbers of the cast: ten digits, as in published examples. */
 const FIRST_INVOICE_ID = 6_100_000_001;
 const FIRST_INVOICE_PAYMENT_ID = 19_800_000_001;

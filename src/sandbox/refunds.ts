@@ -1,4 +1,5 @@
 /** `POST /v1/orders/{id}/refund`: total without a body, partial with one. Source: `docs/field-notes.md` Orders §2. */
+import { DAY_MS, HOUR_MS } from '../contract/duration.ts';
 import { isObject, type Json } from '../contract/json.ts';
 import type { Exponent } from '../contract/sites.ts';
 import { json, type Problem, refusal } from './answer.ts';
@@ -100,9 +101,6 @@ function checkState(world: World, order: Order): Problem | null {
   }
   return null;
 }
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** Since the payment: Point 90 days, QR 360, QR with a cash withdrawal 72 hours (`docs/field-notes.md` Spec Limits). */
 function refundWindow(world: World, { place }: Order): number {

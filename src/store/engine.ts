@@ -137,6 +137,9 @@ export function factsIn(meta: ReadonlyMap<string, string>) {
   return { instance_id: meta.get('instance_id') ?? '', created_at: Number(meta.get('created_at') ?? 0), gap };
 }
 
+/** Of a store whose disk is not watched. */
+export const unwatchedRoom = (): Room => ({ level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false });
+
 export function conditionMethods(parts: {
   engine: string;
   location: string;

@@ -1,5 +1,6 @@
 /** Evidence: exchanges recorded once with their sums, the findings, verdicts by day, and traffic. */
 
+import { DAY_MS } from '../contract/duration.ts';
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import { OTHERS } from '../mapping/tables.ts';
@@ -194,8 +195,6 @@ function idOf({ id }: { id: string }): string {
 }
 
 // Traffic: calls by day, the units that they named, and the evidence that was dropped.
-
-const DAY_MS = 24 * 60 * 60_000;
 
 function trafficMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);

@@ -1,6 +1,7 @@
 /** Exchanges: reads of one or of pages, and the deletion of old ones. */
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { HOUR_MS } from '../contract/duration.ts';
 import { parseJson, stringifyJson } from '../contract/json.ts';
 import { PuenteError } from '../error.ts';
 import type { CapturedMessages } from '../proxy/evidence/redact.ts';
@@ -20,7 +21,6 @@ import { EXCHANGE } from './writes.ts';
 /** Rows read at once when few may pass the filter: some 10 ms between two event-loop ticks. */
 const SLICE_ROWS = 20_000;
 /** The unit of `place_exchanges`. */
-const HOUR_MS = 60 * 60_000;
 
 export function exchangeMethods(reader: Reader) {
   const newest = reader.prepare<[], { last: number }>('SELECT coalesce(max(sequence), 0) AS last FROM exchanges');

@@ -1,14 +1,12 @@
 /** Retention: deletes old rows that need no more work, kind by kind, a few at a time; no live row, no audit line. */
 
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { DAY_MS, HOUR_MS } from '../contract/duration.ts';
 import { PuenteError } from '../error.ts';
 import type { RetentionKind, RetentionLimits } from '../proxy/records/upkeep.ts';
 import { LONGEST_EVENT_WAIT_MS } from '../proxy/store.ts';
 import { type Reader, type Step, type StoreMethods, storeFailed, type Writer } from './engine.ts';
 import { OVER } from './writes.ts';
-
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 
 export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMethods, 'tidyOld'> {
   const reads = prepareReads(reader);

@@ -1,11 +1,10 @@
 /** The sums of a batch of exchanges, made in memory so that each sum is written once per batch. */
+import { DAY_MS } from '../contract/duration.ts';
 import { OTHERS } from '../mapping/tables.ts';
 import type { CoverageCell, LossSeen, RecordedExchange } from '../proxy/records/evidence.ts';
 import type { Step, Value } from './engine.ts';
 import { LONGEST_UNIT, type NameKeeper } from './names.ts';
 import type { WriteName } from './writes.ts';
-
-const DAY_MS = 24 * 60 * 60_000;
 
 interface Attributed extends RecordedExchange {
   merchant_id: string;

@@ -210,7 +210,7 @@ function scheduleWritesIn({ clock, least, greatest, nthOf }: Words) {
   return {
     // A create in doubt holds its unit until `expires_at` by this clock; other orders contain their expiry. Its first
     // sending has no known time, so it is not sent again. A sale that ended unseen got its time from the wrong clock
-    // (`proxy/sales/refresh.ts`) and keeps at most that. A concurrent change of a link is decided on the new revision.
+    // (`proxy/sales/recover.ts`) and keeps at most that. A concurrent change of a link is decided on the new revision.
     pull_links: `${now}
      UPDATE links SET revision = revision + 1, updated_at = ${least}(updated_at, now),
        next_check_at = CASE WHEN updated_at > now THEN now + ${greatest}(0, next_check_at - updated_at) ELSE next_check_at END,

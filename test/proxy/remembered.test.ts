@@ -2,9 +2,9 @@
 import { expect, it } from 'vitest';
 import { createCache } from '../../src/proxy/concurrency.ts';
 import {
+  createProcessMemory,
   createProofs,
   createRecentReads,
-  createUnprovenTokens,
   createUnrecorded,
 } from '../../src/proxy/process-memory.ts';
 import { Secret } from '../../src/proxy/vault.ts';
@@ -28,9 +28,9 @@ function reads(): Memory {
 }
 
 function unproven(): Memory {
-  const made = createUnprovenTokens();
+  const made = createProcessMemory({ now: () => 0 }).tokens.unproven;
   const token = new Secret('a token');
-  return { keep: (key) => made.keep(key, token), knows: (key) => made.get(key) !== undefined };
+  return { keep: (key) => made.set(key, token), knows: (key) => made.get(key) !== undefined };
 }
 
 function unrecorded(): Memory {

@@ -158,9 +158,14 @@ export interface ShadowTask {
 }
 
 /** The current window of one merchant and kind. */
-export interface Watched {
+export interface Watched extends Sums {
   merchant_id: string;
   kind: RoutedKind;
+  /** Why the stop would trip now; null while it would not. */
+  why: string | null;
+}
+
+export interface Sums {
   calls: number;
   faults: number;
   slow: number;
@@ -168,8 +173,6 @@ export interface Watched {
   in_a_row: number;
   /** Id of the exchange with the last fault or slow call. */
   sample: string | null;
-  /** Why the stop would trip now; null while it would not. */
-  why: string | null;
 }
 
 export interface SafetyWatch {

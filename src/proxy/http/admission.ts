@@ -64,7 +64,7 @@ export function isPayment({ method, kind }: Pick<Operation, 'method' | 'kind'>):
 }
 
 /** Methods that make, cancel or refund nothing. */
-const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+export const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** By method and path. An unknown write may be a payment at legacy, so it counts as one, within its token's limits. */
 export function callClasses(operations: readonly Operation[]): (method: string, target: string) => CallClass {

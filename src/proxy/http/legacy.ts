@@ -27,7 +27,7 @@ import {
   singleHeaders,
   singleQuery,
   slotNamed,
-  unknownHeaders,
+  unknownHeaderNames,
 } from './request.ts';
 
 /** Most lane choices of one call: another call may take or free the unit meanwhile. */
@@ -241,7 +241,7 @@ function storyOf(operation: Operation): NonNullable<(typeof stories)[string]> {
 
 /** Notes the headers that no table has. @returns their names. */
 function noteHeaders(call: Ongoing, request: Handled[0]): string[] {
-  const names = unknownHeaders(request);
+  const names = unknownHeaderNames(Object.keys(request.headers));
   for (const name of names) noteUnknown(call.draft, 'header', name);
   return names;
 }

@@ -12,6 +12,7 @@ import { type Merchant, routedKinds } from '../routing/merchant.ts';
 import { brownoutOf, brownoutWait_s } from '../routing/stage.ts';
 import { askWhose } from '../routing/token-ownership.ts';
 import type { Secret } from '../vault.ts';
+import { READING } from './admission.ts';
 import { type Answered, answerThrown, refused, sendAnswer } from './answer.ts';
 import { nameCaller, type Ongoing, ongoingOf, policyOf } from './exchange.ts';
 import { familyOf } from './passthrough.ts';
@@ -125,9 +126,6 @@ export function unknownEndpoints({ carry }: Pick<Carrier, 'carry'>): RequestHand
   };
 }
 
-/** Methods that make nothing. */
-const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
-
 /**
  * Keeps new sales off legacy for a unit whose sales are on orders. There, a write below the paths of sales that no
  * table has is refused in its family's shape, unless `merchants.unknown_write` is `carry`; so is any path that a
@@ -140,7 +138,7 @@ async function guard(ports: Ports, call: Ongoing, method: string, target: string
   const { is_odd, is_of_sales, slot, kind, path } = unrouted;
   if (!is_odd && ports.tables.isCarried(method, plainTarget(target).split('?', 1)[0] ?? '')) return null;
   const family = familyOf(`${path}/`);
-  const is_write = is_of_sales && !SAFE.has(method);
+  const is_write = is_of_sales && !READING.has(method);
   if (!is_odd && (!is_write || ports.settings.merchants.unknown_write === 'carry')) return null;
   // Without a token: where merchants start on legacy, legacy answers the call.
   if (call.token === null) return ports.settings.merchants.stage === 'legacy' ? null : refused(family, 'unauthorized');

@@ -371,16 +371,11 @@ const ORDINARY_STARTS = ['if-', 'sec-', 'x-forwarded-', 'cf-'];
 /** Each has a row in the headers tables; the proofs at the start check that. */
 const TRANSLATED: ReadonlySet<string> = new Set(Object.keys(legacyHeaders.shape));
 
-/** @param names lower case. */
+/** Headers of translated calls that do not reach the order, and are therefore reported. @param names lower case. */
 export function unknownHeaderNames(names: readonly string[]): string[] {
   return names.filter(
     (name) => !ORDINARY.has(name) && !TRANSLATED.has(name) && !ORDINARY_STARTS.some((start) => name.startsWith(start)),
   );
-}
-
-/** Lower-case names, each once. These headers of translated calls do not reach the order, so they are reported. */
-export function unknownHeaders(request: IncomingMessage): string[] {
-  return unknownHeaderNames(Object.keys(request.headers));
 }
 
 // Paths: their plain spelling, and the values that they name.

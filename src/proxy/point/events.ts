@@ -1,5 +1,7 @@
 /** The history of intents: terminal states of Puente and of legacy, as one list (`docs/field-notes.md` Point §1.6). */
+
 import { z } from 'zod';
+import { DAY_MS } from '../../contract/duration.ts';
 import { listEventsRequest } from '../../contract/legacy-point.ts';
 import { answered, type LegacyAnswer, type LegacyCall, merchantContext, refused } from '../http/answer.ts';
 import { asUpstreamSays, searchLegacy, warnOfLegacy } from '../payments/legacy-search.ts';
@@ -9,7 +11,6 @@ import { markShown } from './read.ts';
 
 /** Longest span of an events list (`docs/field-notes.md` Point §1.6). */
 const MAX_EVENT_DAYS = 30;
-const DAY_MS = 86_400_000;
 /** More events than a till can show; a terminal makes a few hundred sales a day. */
 const MAX_EVENTS = 10_000;
 const LEGACY_PATH = '/point/integration-api/payment-intents/events';

@@ -8,14 +8,12 @@ import type { Ports } from '../ports.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS } from '../qr/point-of-sale.ts';
 import { ANY_POINT_OF_SALE, type LegacySale } from '../records/routing.ts';
 import { slotOf } from '../sales/link.ts';
-import type { UpstreamCall, UpstreamOutcome } from '../upstream/upstream.ts';
+import { SHORTEST_READ_MS, type UpstreamCall, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 import { isRefusedByNow } from './token-ownership.ts';
 
 /** Sales checked per call; after a burst a slot may have more, for the next call. */
 const LOOKED_AT = 4;
-/** A read with less time than this left would only time out. */
-const SHORTEST_READ_MS = 250;
 
 /**
  * True while legacy may have live work on a unit. In doubt it stays on legacy: a unit never has live work on both

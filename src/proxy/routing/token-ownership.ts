@@ -49,7 +49,7 @@ export async function judgeUnproven(
     return 'proven';
   }
   if (identity.kind === 'refused' && identity.error !== 'unauthorized') {
-    ports.memory.tokens.unproven.keep(ports.vault.fingerprint(token), token);
+    ports.memory.tokens.unproven.set(ports.vault.fingerprint(token), token);
     return 'unknown';
   }
   await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'REFUSED' });

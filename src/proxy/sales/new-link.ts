@@ -51,18 +51,19 @@ export function newLink(
     merchant_order_id: sale.family === 'qr' ? ports.memory.ids.number(now) : null,
     sealed_notice_url: sale.notice_url === null ? null : vault.seal(sale.notice_url, 'notice-url'),
     sealed_body: vault.seal(bytes, 'body'),
-    tables_revision: ports.tables.revision,
     legacy_state: sale.family === 'qr' ? 'payment_required' : 'OPEN',
     expires_at: now + (durationMs(order.expiration_time, now) ?? ports.settings.create.default_lifetime_ms),
   };
   return { link, body: bytes, losses: translated.losses };
 }
 
-function blankLink(ports: Ports, now: number) {
+/** A link without its sale, under a new idempotency key. */
+export function blankLink(ports: Ports, now: number) {
   const { deadline_ms, attempt_timeout_ms } = ports.settings.create;
   return {
     lane: 'orders',
     idempotency_key: ports.memory.ids.idempotencyKey(),
+    tables_revision: ports.tables.revision,
     state: 'SENDING',
     attempts: 0,
     first_sent_at: now,

@@ -51,8 +51,7 @@ export function advance(link: Link, order: Order, tables: Tables, rules: Advance
     return { change: {}, notices: [], remarks: same ? remarks : [...remarks, 'stale_versions'] };
   }
   const legacy_state = visibleState(link, order, row, expires_at, rules);
-  const next: Link = {
-    ...link,
+  const change: LinkChange = {
     order,
     order_id: order.id,
     order_version: version ?? link.order_version,
@@ -63,19 +62,8 @@ export function advance(link: Link, order: Order, tables: Tables, rules: Advance
     expires_at,
     sealed_body: null,
   };
+  const next: Link = { ...link, ...change };
   if (hasEnded(link) && !isPaid(link) && isPaid(next)) remarks.push('late_approvals');
-  const { order_id, order_version, payment_id, legacy_state_at, state } = next;
-  const change: LinkChange = {
-    order,
-    order_id,
-    order_version,
-    payment_id,
-    legacy_state,
-    legacy_state_at,
-    state,
-    expires_at,
-    sealed_body: null,
-  };
   return { change, notices: announcements(link, next, order, row, tables, rules), remarks };
 }
 

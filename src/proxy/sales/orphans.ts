@@ -11,7 +11,7 @@ import type { InboxEvent } from '../records/notices.ts';
 import type { RestoredGap } from '../records/upkeep.ts';
 import { credentialOf } from '../routing/merchant-identity.ts';
 import { type Link, type LinkState, slotOf } from './link.ts';
-import { derivedReference, legacyIdOf } from './new-link.ts';
+import { blankLink, derivedReference, legacyIdOf } from './new-link.ts';
 import { type AdvanceRules, advance, rowOf } from './order-transition.ts';
 import { readOrder } from './refresh.ts';
 import { applyOrder, contradictionIn, mismatchKindOf } from './settle.ts';
@@ -147,9 +147,9 @@ export async function rebuiltLink(
   if (unit === undefined || amount_minor === undefined) return null;
   const now = ports.clock.now();
   return {
+    ...blankLink(ports, now),
     legacy_id,
     merchant_id,
-    lane: 'orders',
     family,
     unit,
     slot: qr?.mode === 'dynamic' ? null : slotOf(family, unit),
@@ -161,29 +161,15 @@ export async function rebuiltLink(
     amount_minor,
     merchant_order_id: family === 'qr' ? ports.memory.ids.number(now) : null,
     sealed_notice_url: null,
-    // The lost row had the key that was sent; this one is never sent.
-    idempotency_key: ports.memory.ids.idempotencyKey(),
     sealed_body: null,
-    tables_revision: ports.tables.revision,
     state: 'LOST',
     attempts: 1,
     first_sent_at: null,
-    boot_id: ports.memory.ids.boot,
     client_answer: 'maybe',
-    order_id: null,
-    order: null,
-    order_version: null,
-    payment_id: null,
     legacy_state: family === 'qr' ? 'payment_required' : 'OPEN',
-    legacy_state_at: now,
-    cancel: null,
     acknowledged_at: now,
-    heard_by: null,
     expires_at: now + (durationMs(order.expiration_time, now) ?? ports.settings.create.default_lifetime_ms),
     next_check_at: null,
-    created_at: now,
-    updated_at: now,
-    revision: 1,
   };
 }
 

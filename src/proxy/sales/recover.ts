@@ -83,12 +83,8 @@ async function hearOut(ports: Ports, link: Link): Promise<void> {
   return wait(ports, link, {});
 }
 
-async function wait(ports: Ports, link: Link, change: { expires_at?: number }): Promise<void> {
-  const next_check_at = ports.clock.now() + LATER_MS;
-  await changeLink(ports, link, () => ({
-    change: { ...change, state: 'IN_DOUBT', next_check_at },
-    recall_events: true,
-  }));
+function wait(ports: Ports, link: Link, change: { expires_at?: number }): Promise<void> {
+  return postpone(ports, link, { ...change, state: 'IN_DOUBT' }, true);
 }
 
 /**
@@ -208,7 +204,7 @@ async function reportUnclaimed(
   await changeLink(ports, link, () => ({ change, audit: settlementLine(ports, link, say(`settled.${what}`, {})) }));
 }
 
-async function postpone(ports: Ports, link: Link, change: { state?: 'IN_DOUBT' }): Promise<void> {
+async function postpone(ports: Ports, link: Link, change: LinkChange, recall_events = false): Promise<void> {
   const next_check_at = ports.clock.now() + LATER_MS;
-  await changeLink(ports, link, () => ({ change: { ...change, next_check_at } }));
+  await changeLink(ports, link, () => ({ change: { ...change, next_check_at }, recall_events }));
 }

@@ -6,7 +6,7 @@ import { markLimitation } from '../evidence/exchange.ts';
 import type { LogFields } from '../log.ts';
 import type { Ports } from '../ports.ts';
 import { distrust } from '../routing/merchant-identity.ts';
-import { routeOf, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
+import { routeOf, SHORTEST_READ_MS, sendUntilReady, type UpstreamOutcome } from '../upstream/upstream.ts';
 import type { Secret } from '../vault.ts';
 import type { Link } from './link.ts';
 import { applyOrder, changeLink, isContradicted } from './settle.ts';
@@ -67,9 +67,6 @@ export async function lookAtLink(
     return { link: current, found: status === 404 ? 'missing' : status === 401 ? 'refused' : 'unread' };
   });
 }
-
-/** A read gets at least this long, even past its deadline: most are answered in a few milliseconds. */
-const SHORTEST_READ_MS = 250;
 
 /** Null when the order can't be read now, `missing` when it does not exist. @param deadline epoch ms, cuts the read. */
 export async function readOrder(

@@ -96,8 +96,6 @@ function createPages(ports: Ports, mayStart: (link: Link) => boolean, full: () =
   };
 }
 
-const EVENT_POLL_MS = 250;
-
 /** Events of one order are handled in sequence. @param rests true while upstream wants fewer calls. */
 export function startReconciler(
   ports: Ports,
@@ -108,7 +106,7 @@ export function startReconciler(
   return startLoop({
     rests,
     name: 'reconciler',
-    poll_ms: EVENT_POLL_MS,
+    poll_ms: POLL_MS,
     concurrency,
     take: (limit) => ports.store.events.dueEvents(ports.clock.now(), limit),
     key: (event) => event.order_id ?? event.reference ?? String(event.sequence),

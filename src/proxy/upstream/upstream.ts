@@ -32,6 +32,9 @@ export interface UpstreamCall {
   for_payment?: boolean;
 }
 
+/** A read with less time than this would mostly time out. */
+export const SHORTEST_READ_MS = 250;
+
 /**
  * `answered`: a complete answer. `not_sent`: proved that no byte of the request left (`docs/protocol.md` §3.5).
  * `broken`: bytes left and no complete, valid answer came; the effect is unknown.

@@ -1,24 +1,15 @@
 /** Stores: create, change, delete, search and read. Source: `docs/field-notes.md` QR §4. */
 import { isObject, type Json, type JsonObject } from '../../contract/json.ts';
 import { json, noContent, refuse } from '../answer.ts';
-import { paged, pageOf, type Rows } from '../call.ts';
+import { type PaymentsCall, type PaymentsHandler, paged, pageOf, type Rows } from '../call.ts';
 import { offsetDate } from '../dates.ts';
 import type { Merchant, Store } from '../records.ts';
 import type { World } from '../world.ts';
-import {
-  accountFault,
-  checkOwner,
-  isExternalId,
-  isText,
-  isWithin,
-  type OlderCall,
-  type OlderHandler,
-  readFields,
-} from './tills.ts';
+import { accountFault, checkOwner, isExternalId, isText, isWithin, readFields } from './tills.ts';
 
 const DEFAULT_LIMIT = 20;
 
-const createStore: OlderHandler = (call) => {
+const createStore: PaymentsHandler = (call) => {
   const { world, merchant } = call;
   checkOwner(call);
   const fields = readFields(call, rules, 'UNKNOWN_FIELD');
@@ -39,7 +30,7 @@ const createStore: OlderHandler = (call) => {
   return json(world.settings.store_create_status, renderStore(store));
 };
 
-const searchStores: OlderHandler = (call) => {
+const searchStores: PaymentsHandler = (call) => {
   checkOwner(call);
   const page = pageOf(call.query, DEFAULT_LIMIT, (name) => accountFault(`INVALID_${name.toUpperCase()}`));
   const external_id = call.query.get('external_id');
@@ -49,14 +40,14 @@ const searchStores: OlderHandler = (call) => {
   return paged(found, page, renderStore);
 };
 
-const changeStore: OlderHandler = (call) => {
+const changeStore: PaymentsHandler = (call) => {
   checkOwner(call);
   const store = storeOf(call);
   putStore(call, store, readFields(call, rules, 'UNKNOWN_FIELD'));
   return json(200, renderStore(store));
 };
 
-const deleteStore: OlderHandler = (call) => {
+const deleteStore: PaymentsHandler = (call) => {
   checkOwner(call);
   const store = storeOf(call);
   const isUsed = [...call.world.points_of_sale.values()].some(({ store_id }) => store_id === store.id);
@@ -65,9 +56,9 @@ const deleteStore: OlderHandler = (call) => {
   return noContent;
 };
 
-const getStore: OlderHandler = (call) => json(200, renderStore(storeOf(call)));
+const getStore: PaymentsHandler = (call) => json(200, renderStore(storeOf(call)));
 
-function putStore({ world, merchant }: OlderCall, store: Store, fields: JsonObject): void {
+function putStore({ world, merchant }: PaymentsCall, store: Store, fields: JsonObject): void {
   const external_id = fields.external_id === undefined ? store.external_id : String(fields.external_id ?? '');
   refuseTwin(world, merchant, store, external_id);
   store.external_id = external_id;
@@ -96,7 +87,7 @@ function refuseTwin(world: World, merchant: Merchant, store: Store, external_id:
   if (hasTwin && external_id !== '') throw accountFault('VALIDATION_ERROR', 'external_id is already in use');
 }
 
-function storeOf({ world, merchant, path }: OlderCall): Store {
+function storeOf({ world, merchant, path }: PaymentsCall): Store {
   const store = world.stores.get(path('store'));
   if (store === undefined || !isOwn(merchant, store)) {
     throw refuse('payments', { status: 404, error: 'not_found', message: 'Store not found' });

@@ -3,18 +3,15 @@ import { isWithinCharacters } from '../../contract/identifiers.ts';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import type { PuenteError } from '../../error.ts';
 import { json, noContent, refuse } from '../answer.ts';
-import { bodyObject, type Call, type Handler, paged, pageOf, type Rows } from '../call.ts';
+import { bodyObject, type PaymentsCall, type PaymentsHandler, paged, pageOf, type Rows } from '../call.ts';
 import { newPoint } from '../cast.ts';
 import { offsetDate } from '../dates.ts';
 import type { PointOfSale } from '../records.ts';
 import type { World } from '../world.ts';
 
-export type OlderHandler = Handler<'payments'>;
-export type OlderCall = Call<'payments'>;
-
 const DEFAULT_LIMIT = 50;
 
-const createTill: OlderHandler = (call) => {
+const createTill: PaymentsHandler = (call) => {
   const { world, merchant } = call;
   const fields = readFields(call, rules, 'UNKNOWN_FIELD_EXCEPTION');
   if (fields.name === undefined) throw accountFault('INVALID_NAME');
@@ -28,7 +25,7 @@ const createTill: OlderHandler = (call) => {
   return json(world.settings.store_create_status, renderTill(world, till));
 };
 
-const changeTill: OlderHandler = (call) => {
+const changeTill: PaymentsHandler = (call) => {
   const till = tillOf(call);
   const fields = readFields(call, rules, 'UNKNOWN_FIELD_EXCEPTION');
   const changed = { ...till };
@@ -38,10 +35,10 @@ const changeTill: OlderHandler = (call) => {
   return json(200, renderTill(call.world, till));
 };
 
-const getTill: OlderHandler = (call) => json(200, renderTill(call.world, tillOf(call)));
+const getTill: PaymentsHandler = (call) => json(200, renderTill(call.world, tillOf(call)));
 
 /** An empty filter counts as missing. */
-const listTills: OlderHandler = ({ world, merchant, query }) => {
+const listTills: PaymentsHandler = ({ world, merchant, query }) => {
   const page = pageOf(query, DEFAULT_LIMIT, (name) => accountFault(`INVALID_${name.toUpperCase()}`));
   const [external_id, store_id, external_store_id] = ['external_id', 'store_id', 'external_store_id'].map(
     (name) => query.get(name) || null,
@@ -58,14 +55,14 @@ const listTills: OlderHandler = ({ world, merchant, query }) => {
 };
 
 /** Terminals at the deleted till have no till afterwards. */
-const deleteTill: OlderHandler = (call) => {
+const deleteTill: PaymentsHandler = (call) => {
   const { id, merchant_id } = tillOf(call);
   call.world.points_of_sale.delete(id);
   for (const terminal of call.world.terminalsOf(merchant_id)) if (terminal.pos_id === id) terminal.pos_id = null;
   return noContent;
 };
 
-function tillOf({ world, merchant, path }: OlderCall): PointOfSale {
+function tillOf({ world, merchant, path }: PaymentsCall): PointOfSale {
   const id = path('till');
   if (!isNumeric(id)) throw accountFault('INVALID_POS_ID');
   const till = world.points_of_sale.get(Number(id));
@@ -76,7 +73,7 @@ function tillOf({ world, merchant, path }: OlderCall): PointOfSale {
 }
 
 /** Both ids of the store must agree; the till's own external id must be unique. */
-function applyIds({ world, merchant }: OlderCall, till: PointOfSale, fields: JsonObject): void {
+function applyIds({ world, merchant }: PaymentsCall, till: PointOfSale, fields: JsonObject): void {
   const own = [...world.stores.values()].filter(({ merchant_id }) => merchant_id === merchant.user_id);
   const { store_id, external_store_id, external_id } = fields;
   const by_id = store_id === undefined ? undefined : own.find(({ id }) => id === String(store_id));
@@ -165,7 +162,7 @@ interface FieldRule {
 
 /** The fields of a create or a change, each checked alone. */
 export function readFields(
-  call: OlderCall,
+  call: PaymentsCall,
   rules: Readonly<Record<string, readonly FieldRule[]>>,
   unknown_code: string,
 ): JsonObject {
@@ -187,7 +184,7 @@ export function accountFault(code: string, detail = ''): PuenteError {
 }
 
 /** @throws PuenteError refused: INVALID_USER_ID, or 403 for another merchant's id (`docs/field-notes.md` QR §6). */
-export function checkOwner(call: OlderCall): void {
+export function checkOwner(call: PaymentsCall): void {
   const user_id = call.path('user');
   if (!/^\d+$/.test(user_id)) throw accountFault('INVALID_USER_ID');
   if (user_id !== call.merchant.user_id) throw refuse('payments', 'forbidden');
@@ -217,7 +214,7 @@ export function isWithin(length: number): (value: Json) => boolean {
 /** Invented, in the past. */
 const REGISTERED_AT_MS = Date.UTC(2024, 0, 15, 12);
 
-const getUser: OlderHandler = ({ merchant }) =>
+const getUser: PaymentsHandler = ({ merchant }) =>
   json(200, {
     id: Number(merchant.user_id),
     nickname: merchant.nickname,

@@ -1,6 +1,8 @@
 /** Legacy Point: payment intents, devices, refund intents, integrator. Source: `docs/field-notes.md` Point §1. */
+
 import { hash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { DAY_MS } from '../../contract/duration.ts';
 import { TERMINAL_ID } from '../../contract/identifiers.ts';
 import { isExactNumber, isObject, type Json, type JsonObject } from '../../contract/json.ts';
 import type { LegacyErrorName } from '../../contract/legacy-errors.ts';
@@ -224,7 +226,6 @@ function demand(holds: boolean, property: string): void {
 
 // History of intents: the events list and the last status. Source: `docs/field-notes.md` Point §1.6, §1.7.
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_RANGE_DAYS = 30;
 
 /** Final states, newest first; days are whole UTC days, both included. */

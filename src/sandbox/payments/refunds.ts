@@ -1,9 +1,10 @@
 /** Refunds through the payments API, whole or in parts. Source: `docs/field-notes.md` QR §3. */
+import { DAY_MS } from '../../contract/duration.ts';
 import { isExactNumber, type Json } from '../../contract/json.ts';
 import { decimalOf } from '../../contract/legacy-amount.ts';
 import { type LegacyErrorEntry, type LegacyErrorName, paymentErrors } from '../../contract/legacy-errors.ts';
 import { type Answer, json, refuse as refuseIn } from '../answer.ts';
-import { bodyObject, type Call, fingerprint, type Handler, idempotencyKey } from '../call.ts';
+import { bodyObject, fingerprint, idempotencyKey, type PaymentsCall, type PaymentsHandler } from '../call.ts';
 import { offsetDate } from '../dates.ts';
 import { amountNumber, minorOf } from '../money.ts';
 import { leftOf, refundPayment } from '../payments.ts';
@@ -12,15 +13,11 @@ import { refund } from '../refunds.ts';
 import type { World } from '../world.ts';
 import { renderPayment, renderRefund } from './view.ts';
 
-export type OlderHandler = Handler<'payments'>;
-export type OlderCall = Call<'payments'>;
-
 /** A refusal from the payments catalogue; `detail` fills `{}`. */
 export function refuse(name: LegacyErrorName | LegacyErrorEntry, detail = '') {
   return refuseIn('payments', name, detail);
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** The reference lists 4292 for a missing key header (`docs/field-notes.md` QR §3). */
 const keyMissing: LegacyErrorEntry = {
   status: 400,
@@ -30,7 +27,7 @@ const keyMissing: LegacyErrorEntry = {
 };
 
 /** `POST /v1/payments/{id}/refunds`: no body and `{}` refund all that is left, `{"amount"}` a part. */
-export const createRefund: OlderHandler = (call) => {
+export const createRefund: PaymentsHandler = (call) => {
   const { world, merchant } = call;
   const key = idempotencyKey(call);
   if (key === null && world.settings.refund_key_required) throw refuse(keyMissing);
@@ -46,7 +43,7 @@ export const createRefund: OlderHandler = (call) => {
 };
 
 /** `GET …/refunds`, also with a trailing slash. */
-export const listRefunds: OlderHandler = (call) => {
+export const listRefunds: PaymentsHandler = (call) => {
   const payment = paymentOf(call);
   return json(
     200,
@@ -54,7 +51,7 @@ export const listRefunds: OlderHandler = (call) => {
   );
 };
 
-export const getRefund: OlderHandler = (call) => {
+export const getRefund: PaymentsHandler = (call) => {
   const payment = paymentOf(call);
   const made = payment.refunds.find(({ id }) => String(id) === call.path('refund'));
   if (made === undefined) throw refuse('refund_not_found');
@@ -62,7 +59,7 @@ export const getRefund: OlderHandler = (call) => {
 };
 
 /** `PUT /collections/{id}`, the refund of the oldest clients: always all that is left, answered with the payment. */
-export const refundCollection: OlderHandler = (call) => {
+export const refundCollection: PaymentsHandler = (call) => {
   const payment = paymentOf(call);
   const { status } = bodyObject(call);
   if (status === undefined) throw refuse('missing_property', 'status');
@@ -73,7 +70,7 @@ export const refundCollection: OlderHandler = (call) => {
   return json(200, renderPayment(call.world, payment));
 };
 
-function savedAnswer(call: OlderCall, key: string): Answer | null {
+function savedAnswer(call: PaymentsCall, key: string): Answer | null {
   const known = call.world.findKey(call.merchant.user_id, key);
   if (known === undefined) return null;
   if (known.fingerprint !== null && known.fingerprint !== fingerprint(call)) throw refuse('key_reused');
@@ -138,7 +135,7 @@ function refundAny(world: World, payment: Payment, part_minor: number | null): P
 // `GET /v1/chargebacks/{id}`: the dispute of a `chargebacks` notice. No shape is published; the fields are those of the
 // official SDK's type.
 
-export const getChargeback: OlderHandler = ({ world, merchant, path }) => {
+export const getChargeback: PaymentsHandler = ({ world, merchant, path }) => {
   const chargeback = world.chargebacks.get(Number(path('id')));
   if (chargeback?.merchant_id !== merchant.user_id) {
     throw refuse({ status: 404, error: 'not_found', message: 'Chargeback not found' });
@@ -160,7 +157,7 @@ export const getChargeback: OlderHandler = ({ world, merchant, path }) => {
 // Payments that a caller of the payments API can see.
 
 /** @throws PuenteError refused: no number, or 2000 for an unknown, foreign or hidden payment. */
-export function paymentOf(call: OlderCall): Payment {
+export function paymentOf(call: PaymentsCall): Payment {
   const id = call.path('id');
   if (!/^\d{1,15}$/.test(id)) throw refuse('invalid_property', 'payment_id');
   const payment = call.world.payments.get(Number(id));
@@ -169,7 +166,7 @@ export function paymentOf(call: OlderCall): Payment {
 }
 
 /** The QR guide excludes payments of orders from this API; the setting `order_payments` decides on reads. */
-export function isVisible({ world, merchant }: OlderCall, payment: Payment): boolean {
+export function isVisible({ world, merchant }: PaymentsCall, payment: Payment): boolean {
   if (payment.merchant_id !== merchant.user_id) return false;
   return payment.origin.kind !== 'order' || world.settings.order_payments === 'readable';
 }

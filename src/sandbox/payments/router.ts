@@ -1,7 +1,7 @@
 /** The payments family: `/v1/payments`, search, refunds and chargebacks. Source: `docs/field-notes.md` QR §3. */
 import { searchMoment } from '../../contract/search-moment.ts';
 import { type Answer, json } from '../answer.ts';
-import { paged, pageOf, type Rows } from '../call.ts';
+import { type PaymentsCall, type PaymentsHandler, paged, pageOf, type Rows } from '../call.ts';
 import type { Payment } from '../records.ts';
 import type { World } from '../world.ts';
 import {
@@ -10,16 +10,14 @@ import {
   getRefund,
   isVisible,
   listRefunds,
-  type OlderCall,
-  type OlderHandler,
   paymentOf,
   refundCollection,
   refuse,
 } from './refunds.ts';
 import { approvedAt, renderCollection, renderPayment } from './view.ts';
 
-const getPayment: OlderHandler = (call) => json(200, renderPayment(call.world, paymentOf(call)));
-const getCollection: OlderHandler = (call) => json(200, renderCollection(call.world, paymentOf(call)));
+const getPayment: PaymentsHandler = (call) => json(200, renderPayment(call.world, paymentOf(call)));
+const getCollection: PaymentsHandler = (call) => json(200, renderCollection(call.world, paymentOf(call)));
 
 // `GET /v1/payments/search`: filters, a range of time, sorting and paging. Source: `docs/field-notes.md` QR §3.
 
@@ -27,12 +25,12 @@ const getCollection: OlderHandler = (call) => json(200, renderCollection(call.wo
 const DEFAULT_LIMIT = 30;
 
 /** Newest first unless `sort` and `criteria` say otherwise, because clients take `results[0]`. */
-const searchPayments: OlderHandler = (call) => search(call, renderPayment);
+const searchPayments: PaymentsHandler = (call) => search(call, renderPayment);
 
 /** `GET /collections/search` of the oldest SDKs: each payment as a collection. */
-const searchCollections: OlderHandler = (call) => search(call, renderCollection);
+const searchCollections: PaymentsHandler = (call) => search(call, renderCollection);
 
-function search(call: OlderCall, render: (world: World, payment: Payment) => object): Answer {
+function search(call: PaymentsCall, render: (world: World, payment: Payment) => object): Answer {
   const page = pageOf(call.query, DEFAULT_LIMIT, (name) => refuse('invalid_property', name));
   const inRange = rangeOf(call);
   const wanted = [...call.world.payments.values()]
@@ -66,7 +64,7 @@ const dates: Readonly<Record<string, (payment: Payment) => number | null>> = {
 };
 
 /** Both ends are inclusive; a payment without that date is in no range. */
-function rangeOf({ query, world }: OlderCall): (payment: Payment) => boolean {
+function rangeOf({ query, world }: PaymentsCall): (payment: Payment) => boolean {
   const read = dates[query.get('range') || 'date_created'];
   if (read === undefined) throw refuse('invalid_property', 'range');
   const end = (name: string): number | null => {

@@ -1,8 +1,8 @@
 /** Upkeep of a database: condition, retention and erasure. Operators of the server care for backups and disk space. */
 
+import { DAY_MS } from '../../contract/duration.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import type { Room } from '../../proxy/records/upkeep.ts';
 import {
   conditionMethods,
   factsIn,
@@ -10,6 +10,7 @@ import {
   type Reader,
   type StoreMethods,
   type Upkeep,
+  unwatchedRoom,
   type Writer,
 } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
@@ -17,9 +18,6 @@ import { tidierOf } from '../exchanges.ts';
 import { retentionMethods } from '../retention.ts';
 import { clientFor, textOf } from './pool.ts';
 import { locationOf, refuseSettings } from './prepare.ts';
-
-/** The server's disk is not visible here: when it is full, writes fail. */
-const ROOM: Room = { level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false };
 
 /** @throws PuenteError store_failed */
 export async function openUpkeep(
@@ -39,7 +37,8 @@ export async function openUpkeep(
       location,
       facts,
       newest_schema,
-      room: () => ROOM,
+      // The server's disk is not visible here: when it is full, writes fail.
+      room: unwatchedRoom,
       sizes: async () => ({ schema: 0, file_bytes: 0, ...(await sizes.get()), spare_bytes: 0 }),
     }),
     // Only the server writes: there is no writer thread.
@@ -75,7 +74,6 @@ async function factsOf(reader: Reader) {
 
 // Deletes old exchanges: whole partitions at once, and the few rows outside them.
 
-const DAY_MS = 86_400_000;
 /** Partitions of the retention time. Each is kept until its newest row is old: its oldest row a sixteenth longer. */
 const SPANS = 16;
 

@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs';
 import { say } from '../../locales/message.ts';
 import type { Room } from '../../proxy/records/upkeep.ts';
-import { conditionMethods, factsIn, noBackups, type Upkeep } from '../engine.ts';
+import { conditionMethods, factsIn, noBackups, type Upkeep, unwatchedRoom } from '../engine.ts';
 import { eraseMethods } from '../erase.ts';
 import { retentionMethods } from '../retention.ts';
 import { type BackupParts, backupMethods, sweepBackups } from './backup.ts';
@@ -57,11 +57,10 @@ export async function openUpkeep(reader: Reader, queue: WriteQueue, options: Upk
 
 /** For a store without a file, as in a simulation. */
 export function upkeepInMemory(reader: Reader, queue: WriteQueue, now: () => number): Upkept {
-  const room = (): Room => ({ level: 'enough', free_bytes: null, log_bytes: 0, is_log_large: false });
   return {
     ...eraseMethods(reader, queue, now, async () => undefined),
     ...retentionMethods(reader, queue),
-    ...conditionOf(reader, ':memory:', schemaOf(reader), room),
+    ...conditionOf(reader, ':memory:', schemaOf(reader), unwatchedRoom),
     writerHeap: () => queue.writerHeap(),
     integrity: async () => 'ok',
     ...noBackups(say('store.backup_of_memory', {})),
