@@ -62,7 +62,7 @@ function circumstances(environment: NodeJS.ProcessEnv, config: Config): Circumst
 /** A rejection without a handler leaves no state behind, so the process continues (`test/faults/README.md` F52). */
 function outliveRejections(): void {
   process.on('unhandledRejection', (reason) => {
-    process.stderr.write(`Puente goes on after an error that nobody caught; report it: ${lastWords(reason)}\n`);
+    process.stderr.write(`Puente goes on after an uncaught error; report it: ${lastWords(reason)}\n`);
   });
 }
 

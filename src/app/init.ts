@@ -132,7 +132,7 @@ function head(config: string): string[] {
     'This installation of Puente, as `puente init` wrote it. It is yours to change.',
     `Start with it:  PUENTE_CONFIG=${config} npm start`,
     'What it does not name is as in config/default.yaml; variables PUENTE_… win over it. config/README.md lists all settings.',
-    'Secrets stand in files of their own, which nobody but the user that runs Puente may read.',
+    'Secrets are in files of their own, which only the user that runs Puente may read.',
   ];
 }
 
@@ -140,7 +140,7 @@ function missing({ settings }: InitOrder, { has_webhook_secret }: InstallationSe
   const events =
     "The webhook secret: point the application's `order` webhook at <public.url>/webhooks/orders, and put its secret into a file that webhook.secret_file names (chmod 600). Until then events only lead to reads.";
   const door =
-    'TLS: nothing speaks it here, so something in front of Puente must; or set public.tls.certificate_file and public.tls.key_file.';
+    'TLS: this door has none, so a proxy in front of Puente must have it; or set public.tls.certificate_file and public.tls.key_file.';
   const notices =
     'Where notices go: set merchants.notice_url, or each with `puente merchants set <merchant> --notify URL --reason …`. Until then they are held back, none is lost.';
   return [

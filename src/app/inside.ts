@@ -135,7 +135,7 @@ function upstreamClient(
   };
   return withBreaker(client, settings, (calls, state) => {
     metrics.count('breaker', `${service}_${calls}_${state}`);
-    log.warn('the breaker of an upstream moved', { lane: service, operation: calls, action: state });
+    log.warn('the breaker of an upstream changed its state', { lane: service, operation: calls, action: state });
   });
 }
 

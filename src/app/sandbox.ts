@@ -31,7 +31,7 @@ export async function serveSandbox(environment: NodeJS.ProcessEnv, cwd: string, 
 }
 
 function welcome(url: string, profile: string, token: string): string {
-  return `The sandbox stands in for both APIs at ${url} (profile ${profile}); it touches nobody's money.
+  return `The sandbox stands in for both APIs at ${url} (profile ${profile}); it moves no money.
 
 A first call:
   curl -s ${url}/terminals/v1/list -H 'Authorization: Bearer ${token}'

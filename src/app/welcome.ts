@@ -92,7 +92,8 @@ function listensOn({ public: { host, port, tls } }: Config, { own_url }: Started
 function whereTokenLies(config: Config, { ops_token, ops_token_made }: Started): string {
   const { ops } = config;
   if (ops_token_made) return `${ops_token?.reveal()}  (made at this start; set PUENTE_OPS_TOKEN to keep one)`;
-  if (hasNoPeople(ops)) return 'none is set, so that the ops door lets nobody in: set PUENTE_OPS_TOKEN and start again';
+  if (hasNoPeople(ops))
+    return 'none is set, so that the ops door refuses every call: set PUENTE_OPS_TOKEN and start again';
   const owner = ops.token === null ? [] : [`as set by ${sourcesOf(config).get('ops.token') ?? 'the settings'}`];
   const people = Object.entries(ops.tokens).map(([name, { role }]) => `${name} (${role})`);
   const named = people.length === 0 ? [] : [`one each for ${people.join(', ')}`];
@@ -118,7 +119,7 @@ function firstSteps({ public_url, ops_url, ...started }: Started, sandbox: Sandb
     ...aligned([
       ['npx puente trace sale-1', 'the story of that payment: calls, table rows that fired, states, notices'],
       DOCTOR,
-      ['npm run demo', 'a whole migration, told in this terminal'],
+      ['npm run demo', 'a whole migration, shown in this terminal'],
       ['npx puente init', 'a configuration for the real service, asked for and written'],
     ]),
     `The sandbox makes ${count} choices, each with its source: curl -s ${sandbox.url}/_sandbox/settings`,
@@ -131,7 +132,7 @@ function nextSteps({ ops, routing }: Config, { ops_url }: Started): string[] {
   const token = ops.token_file === null ? YOURS : `"$(cat '${ops.token_file.replaceAll("'", "'\\''")}')"`;
   const told =
     routing.default_stage === 'legacy'
-      ? 'who has called so far; nothing changes for anybody until you move a merchant'
+      ? 'who has called so far; nothing changes until you move a merchant'
       : `who has called so far; each starts on ${routing.default_stage}`;
   return [
     '',

@@ -155,7 +155,7 @@ export const instoreErrors = {
   confirmation_refused: {
     status: 409,
     error: 'confirmation_not_supported',
-    message: 'The withdrawal belongs to an order, which is over when it is paid; refund the payment instead',
+    message: 'The withdrawal belongs to an order, which ends when it is paid; refund the payment instead',
   },
 } as const satisfies Catalogue;
 

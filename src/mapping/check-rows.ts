@@ -219,19 +219,19 @@ export function checkStates(table: Filed<WrittenStates>): Failure[] {
   const legacy: readonly string[] = table.family === 'point' ? intentStates : merchantOrderStates;
   table.rows.forEach((row, index) => {
     const number = String(index + 1);
-    if (!known.includes(row.status)) complain(number, `orders know no status '${row.status}'`);
+    if (!known.includes(row.status)) complain(number, `orders have no status '${row.status}'`);
     if (ended.has(row.status)) complain(number, `the order status ${row.status} has a row already`);
     const detailed = `${row.status} with ${row.detail}`;
     if (ended.has(detailed)) complain(number, `the order status ${detailed} has a row already`);
     ended.add(row.detail === undefined ? row.status : detailed);
     for (const intent of shown(row)) {
-      if (!legacy.includes(intent)) complain(number, `${table.family} knows no state '${intent}'`);
+      if (!legacy.includes(intent)) complain(number, `${table.family} has no state '${intent}'`);
     }
-    if (row.status === UNKNOWN_STATUS && row.final) complain(number, 'a status nobody knows must not look final');
+    if (row.status === UNKNOWN_STATUS && row.final) complain(number, 'an unknown status must not look final');
   });
   const produced = table.rows.flatMap(shown);
   table.never.forEach((row, index) => {
-    if (!legacy.includes(row.shows)) complain(`never ${index + 1}`, `${table.family} knows no state '${row.shows}'`);
+    if (!legacy.includes(row.shows)) complain(`never ${index + 1}`, `${table.family} has no state '${row.shows}'`);
     if (produced.includes(row.shows)) complain(`never ${index + 1}`, `a row does produce ${row.shows}`);
   });
   for (const state of legacy) {
@@ -283,7 +283,7 @@ function checkCommonRows(table: Filed<WrittenErrors>): Failure[] {
   const { failures, complain } = complaints(table);
   for (const [index, row] of table.any.entries()) {
     const number = `any ${index + 1}`;
-    if (row.status === undefined && index < table.any.length - 1) complain(number, 'the default row stands last');
+    if (row.status === undefined && index < table.any.length - 1) complain(number, 'the default row comes last');
     failures.push(...checkErrorRow(table, number, row));
   }
   const last = table.any.at(-1);

@@ -223,9 +223,9 @@ function matcherFaults(table: Filed<WrittenTable>, row: Row, isCompared: boolean
 
 function adviceFaults(row: Row, isRequest: boolean): string[] {
   const loses = canLose(row);
-  if (row.advice !== null && !loses && !refuses(row)) return ['nothing is lost here, so nobody needs the advice'];
+  if (row.advice !== null && !loses && !refuses(row)) return ['nothing is lost here, so the advice has no use'];
   if (isRequest && loses && row.advice === null)
-    return ['what is lost here is told to the till, with what its maker can do: give the row an advice'];
+    return ['what is lost here is reported to the maker of the till: give the row an advice'];
   return [];
 }
 
@@ -285,7 +285,7 @@ function conditionFaults(
       (path) => `${id} counts the loss of ${path}, which no request of its operations has`,
     ),
     ...unheard(condition.errors ?? [], families).map(
-      (name) => `${id} counts the error ${name}, which no till of its operations is told`,
+      (name) => `${id} counts the error ${name}, which no till of its operations is answered`,
     ),
   ];
 }

@@ -64,7 +64,7 @@ export const contextSchema = z.object({
   refunds: z
     .array(z.unknown())
     .optional()
-    .describe('The refunds of a payment as the till sees them; on payments told from their order.'),
+    .describe('The refunds of a payment as the till sees them; on payments shown from their order.'),
   order_id: z.string().optional().describe('The order behind the legacy id; on get and cancel.'),
   cancelable_status: z
     .literal('at_terminal')

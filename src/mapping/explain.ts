@@ -277,7 +277,7 @@ export function explanationText(found: Omit<Explanation, 'text'>, operation: Ope
 }
 
 function lines(found: Omit<Explanation, 'text'>, operation: Operation | null): string[] {
-  if (operation === null) return ['No operation: carried to the legacy upstream untouched.'];
+  if (operation === null) return ['No operation: proxied to the legacy upstream unchanged.'];
   const head = [`Operation  ${operation.name} (${operation.method} ${operation.path})`];
   const asks = section(
     'Asked beside, as far as the call needs it',
@@ -285,7 +285,7 @@ function lines(found: Omit<Explanation, 'text'>, operation: Operation | null): s
   );
   if (operation.request === null) return [...head, untranslated(operation), ...asks];
   const assumed = section(
-    'Assumed, because only a live call knows it',
+    'Assumed, because only a live call shows it',
     Object.entries(found.assumed).map(([key, value]) => `  ${key} = ${value}`),
   );
   if (found.refusal) {
@@ -316,7 +316,7 @@ function lines(found: Omit<Explanation, 'text'>, operation: Operation | null): s
 /** For a call without a request table: its story may still call upstream, and answers with the result. */
 function untranslated({ answer }: Operation): string {
   if (answer === null) return 'Nothing is translated: its story answers, or refuses.';
-  return "Nothing is translated: what is Puente's own is answered by what it has and what it asks; the rest is carried.";
+  return "Nothing is translated: what is Puente's own is answered from its store and its own reads; the rest is proxied.";
 }
 
 function section(title: string, body: readonly string[]): string[] {

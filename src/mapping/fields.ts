@@ -156,6 +156,6 @@ function unknownField(path: string): RowFacts {
     path,
     weight,
     advice: 'Leave this field out: no API that takes the payment reads it.',
-    why: 'No row knows the field.',
+    why: 'No row has the field.',
   };
 }

@@ -30,7 +30,7 @@ export function renderReadme(tables: LoadedTables): string {
     '## Errors',
     ...errors.map(renderErrors),
     '## Limitations',
-    'What tills see otherwise than legacy showed it stands in [docs/limitations.md](../docs/limitations.md), made from `limitations.yaml`.',
+    'What tills see otherwise than legacy showed it is in [docs/limitations.md](../docs/limitations.md), made from `limitations.yaml`.',
     '## Sites',
     renderSites(tables),
     '## Converters',
@@ -45,7 +45,7 @@ function opening(): string {
   return [
     '<!-- Generated from the YAML files beside it by `npm run generate`; change those, not this. -->',
     '# Mapping tables',
-    'Each table says, row by row, how one side becomes the other. A row has one verb: `copy` a field, a `const`, a value from the `context`, `drop` a field (`silent`: nobody misses it, `note`: a loss is recorded, `refuse`: the call is refused), or `each` element of a list. What is lost has a weight (`money`, `identity`, or neither) and an advice for the maker of the till. `npx puente check` proves that nothing is forgotten.',
+    'Each table says, row by row, how one side becomes the other. A row has one verb: `copy` a field, a `const`, a value from the `context`, `drop` a field (`silent`: nothing is reported, `note`: a loss is recorded, `refuse`: the call is refused), or `each` element of a list. What is lost has a weight (`money`, `identity`, or neither) and an advice for the maker of the till. `npx puente check` proves that nothing is forgotten.',
   ].join('\n\n');
 }
 
@@ -61,7 +61,7 @@ function operationsList({ documents }: LoadedTables): string {
   const carried = documents.carried.map((one) => `\`${one.method} ${one.path}\` (${one.source})`);
   return [
     grid(['Legacy call', 'Upstream call', 'Asked beside', 'Request', 'Answer', 'Why'], rows),
-    `Documented writes that make no sale are carried to legacy, whatever the stage: ${carried.join(', ')}.`,
+    `Documented writes that make no sale are proxied to legacy at every stage: ${carried.join(', ')}.`,
   ].join('\n\n');
 }
 
@@ -119,7 +119,7 @@ function renderStates(table: LoadedTables['documents']['states'][number]): strin
     row.notices.length === 0 ? 'no' : row.notices.join(', '),
     row.why,
   ]);
-  const head = ['Order status', 'Legacy state', 'When it is over', 'Rank', 'Final', 'Announced', 'Why'];
+  const head = ['Order status', 'Legacy state', 'When it has ended', 'Rank', 'Final', 'Announced', 'Why'];
   const never = table.never.map((row) => `Never produced: ${row.shows}. ${row.why}`);
   return [`### ${table.table}`, `Source: ${table.source}.`, grid(head, rows), list(never)].join('\n\n');
 }
@@ -175,7 +175,7 @@ export function renderLimitations({ documents }: LoadedTables): string {
   return [
     '<!-- Generated from mappings/limitations.yaml by `npm run generate`; change that, not this. -->',
     '# Limitations',
-    'Where a till sees something else through Puente, on the orders lane, than the legacy API showed it. Each has a test that shows exactly that difference; everything else is equal, which `test/journeys/fidelity.test.ts` and `qr-fidelity.test.ts` show. On the legacy lane bodies are carried byte for byte, and what HTTP itself does not carry is told by LIM-58 and LIM-75 to LIM-77.',
+    'Where a till sees something else through Puente, on the orders lane, than the legacy API showed it. Each has a test that shows exactly that difference; everything else is equal, which `test/journeys/fidelity.test.ts` and `qr-fidelity.test.ts` show. On the legacy lane bodies are proxied byte for byte, and what HTTP itself does not let through is listed in LIM-58 and LIM-75 to LIM-77.',
     'Reports count the calls that met one: `puente report --format csv --part limitations`. A number is never used again, so some are missing.',
     overview(documents.limitations),
     ...documents.limitations.map((one) => section(one, calls)),
@@ -240,7 +240,7 @@ function conditionText(condition: LimitationCondition): string {
   );
   return [
     ...(ok === undefined ? [] : [ok ? 'answered 2xx' : 'not answered 2xx']),
-    ...(errors === undefined ? [] : [`told ${anyOf(errors)}`]),
+    ...(errors === undefined ? [] : [`answered ${anyOf(errors)}`]),
     ...(rows === undefined ? [] : [`the row ${anyOf(rows)} fired`]),
     ...(without === undefined ? [] : [`the row ${anyOf(without)} did not fire`]),
     ...(losses === undefined ? [] : [`lost ${anyOf(losses)}`]),

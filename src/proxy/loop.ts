@@ -133,7 +133,7 @@ export function watchClock({ store, clock, log }: Pick<Ports, 'store' | 'clock' 
     async handle(back_ms) {
       await store.upkeep.pullForward(clock.now());
       known -= back_ms;
-      log.warn('the wall clock was set back; what waits by it was pulled forward', { duration_ms: back_ms });
+      log.warn('the wall clock was set back; work scheduled by it was pulled forward', { duration_ms: back_ms });
     },
     log,
   });

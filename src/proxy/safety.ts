@@ -50,7 +50,10 @@ export function createSafetyWatch(ports: Parts): SafetyWatch {
   const start = (kept: Kept, at: number): void => {
     kept.rest_until = at + sliceOf(rules);
     const work = decide(ports, kept).catch((error: unknown) =>
-      ports.log.error('the safety stop could not decide', { merchant: kept.merchant_id, cause: String(error) }),
+      ports.log.error('the safety stop could not evaluate its window', {
+        merchant: kept.merchant_id,
+        cause: String(error),
+      }),
     );
     deciding.add(work);
     void work.then(() => deciding.delete(work));

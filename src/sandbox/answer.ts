@@ -84,7 +84,7 @@ interface ForcedError {
 
 /** A forced error in the envelope of its path's family. */
 export function encodeError(path: string, { status = 500, details, ...forced }: ForcedError): Answer {
-  const { code, message = 'An error was asked for at the control door.' } = forced;
+  const { code, message = 'An error was requested at the control door.' } = forced;
   if (path.startsWith('/point/')) return json(status, { error: code ?? String(status), message, status });
   const known = path.startsWith('/v1/payments') ? legacyError('payments', code ?? '') : null;
   if (known !== null) return json(known.status, errorBody('payments', known, ''));

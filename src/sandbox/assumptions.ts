@@ -58,12 +58,12 @@ const assumptionFields = {
   failed_status_detail: z
     .enum(failedDetails)
     .default('bad_filled_card_data')
-    .describe('Transaction status_detail of a failed order when none was asked for (docs/field-notes.md Orders §6).'),
+    .describe('Transaction status_detail of a failed order when none was requested (docs/field-notes.md Orders §6).'),
   failed_payment: choice('rejected', 'none').describe(
-    'Whether a failed order carries the reference_id of a rejected payment (docs/field-notes.md Point finding 1).',
+    'Whether a failed order has the reference_id of a rejected payment (docs/field-notes.md Point finding 1).',
   ),
   point_expiry: choice('canceled', 'expired').describe(
-    'Status of a Point order whose time is over: canceled automatically (docs/field-notes.md Spec Order status), or expired (docs/field-notes.md Orders §3.2).',
+    'Status of a Point order whose lifetime has ended: canceled automatically (docs/field-notes.md Spec Order status), or expired (docs/field-notes.md Orders §3.2).',
   ),
   action_required: choice('final', 'moves_on').describe(
     'Whether action_required never changes again, or may still be settled (docs/field-notes.md Orders §3.2).',
@@ -91,7 +91,7 @@ const assumptionFields = {
     'Which orders of the merchant an external_reference must differ from (docs/field-notes.md Spec Order).',
   ),
   key_check: choice('before_queue', 'after_queue').describe(
-    'Whether the key memory is asked before the terminal queue (docs/protocol.md §3.1).',
+    'Whether the key memory is checked before the terminal queue (docs/protocol.md §3.1).',
   ),
   total_refund_status: choice('processing', 'processed').describe(
     'Status of the refund node of a total refund (docs/field-notes.md Orders §2).',
@@ -100,14 +100,14 @@ const assumptionFields = {
     'How a refund in status processing ends after simulated_step_ms; failed gives the money back to the seller, and the order is paid as before. The way to failed is not shown (docs/field-notes.md Spec Transaction and refund status).',
   ),
   partial_refund_action: choice('order.refunded', 'order.processed', 'none').describe(
-    'Webhook action of a partial refund, whose name nobody has seen (docs/field-notes.md Orders §4.1).',
+    'Webhook action of a partial refund, whose name was never seen (docs/field-notes.md Orders §4.1).',
   ),
   max_refunds: whole(20, 1).describe('Refunds per payment before max_refunds_exceeded; the number is not published.'),
   simulated_step_ms: whole(200, 0).describe(
     'Virtual time between at_terminal and the final state of a simulated event; the pages say within 10 s (docs/field-notes.md Orders §6).',
   ),
   cancel_confirmation: choice('at_once', 'automatic', 'by_hand').describe(
-    'A cancel at the terminal: 200 and canceled at once (docs/field-notes.md Spec Order status); or 202, and the terminal confirms by itself after cancel_step_ms or waits for the person (docs/field-notes.md Orders §3.1).',
+    'A cancel at the terminal: 200 and canceled at once (docs/field-notes.md Spec Order status); or 202, and the terminal confirms after cancel_step_ms, or when the person confirms (docs/field-notes.md Orders §3.1).',
   ),
   cancel_step_ms: whole(200, 0).describe('Virtual time between a 202 cancel and the terminal confirming it.'),
   webhook_url: z
@@ -139,7 +139,7 @@ const assumptionFields = {
     'QR orders in Mexico: the QR pages list ARS, BRL, CLP and UYU, yet some are published for Mexico (docs/field-notes.md Orders §10).',
   ),
   qr_installments: choice('refused', 'accepted').describe(
-    'Instalments in QR orders (config.payment_method): for Point alone (docs/field-notes.md Spec Order), or taken, because a QR page knows installments_cost (docs/field-notes.md Orders §1.2).',
+    'Instalments in QR orders (config.payment_method): for Point alone (docs/field-notes.md Spec Order), or taken, because a QR page has installments_cost (docs/field-notes.md Orders §1.2).',
   ),
   qr_refund_days: either(360, 180).describe(
     'Days in which a QR payment can be refunded: the error page says 360, the guide 180 (docs/field-notes.md Orders §2).',
@@ -148,10 +148,10 @@ const assumptionFields = {
     'Signature of webhooks about QR orders: one that never validates, as seen live, or as for Point (docs/field-notes.md Orders §4.2).',
   ),
   legacy_expiry_ms: whole(900_000, 1000).describe(
-    'Virtual time after which a legacy intent that nobody takes up is ABANDONED; the pages say "a certain time" (docs/field-notes.md Point §2).',
+    'Virtual time after which a legacy intent that was not taken up is ABANDONED; the pages say "a certain time" (docs/field-notes.md Point §2).',
   ),
   legacy_qr_expiry_ms: whole(600_000, 1000).describe(
-    'Virtual time after which a legacy QR order without a lifetime of its own is over; documented for v1 alone (docs/field-notes.md QR §1.1).',
+    'Virtual time after which a legacy QR order without a lifetime of its own expires; documented for v1 alone (docs/field-notes.md QR §1.1).',
   ),
   legacy_qr_preference_status: either(200, 201).describe('HTTP status of a v1 create (docs/field-notes.md QR §11).'),
   legacy_qr_code_status: either(201, 200).describe(
@@ -161,7 +161,7 @@ const assumptionFields = {
     'HTTP status of DELETE on a till without an order (docs/field-notes.md QR §1.2).',
   ),
   legacy_qr_locked: choice('refused', 'replaced').describe(
-    'PUT, POST or DELETE on a till whose order is being paid: refused, or done as if nobody were paying (docs/field-notes.md QR §10).',
+    'PUT, POST or DELETE on a till whose order is being paid: refused, or done as if no payment were under way (docs/field-notes.md QR §10).',
   ),
   legacy_qr_nameless_till: choice('refused', 'accepted').describe(
     'A v1 call by the internal number of a till without external id: 404, or as any till (docs/field-notes.md QR §4).',
@@ -170,7 +170,7 @@ const assumptionFields = {
     'Whether a merchant order is made with its QR order or at the first payment (docs/field-notes.md QR finding 11).',
   ),
   merchant_order_sort: choice('newest_first', 'oldest_first').describe(
-    'Order of the elements of a merchant order search, which no page tells (docs/field-notes.md QR §2).',
+    'Order of the elements of a merchant order search, which no page gives (docs/field-notes.md QR §2).',
   ),
   ipn_resource_base: z
     .url({ protocol: /^https?$/ })
@@ -183,7 +183,7 @@ const assumptionFields = {
     'What source_news=ipn in a notification_url means: by webhook only (docs/field-notes.md Spec IPN), or by IPN only as the guide says (docs/field-notes.md QR finding 10).',
   ),
   order_payments: choice('readable', 'hidden').describe(
-    'Whether the payments API knows payments made by orders, or says 404 (docs/field-notes.md QR §3, §11).',
+    'Whether the payments API has payments made by orders, or says 404 (docs/field-notes.md QR §3, §11).',
   ),
   order_payment_refunds: choice('refused', 'allowed').describe(
     'Whether the payments API refunds payments made by orders, or says 2063 (docs/field-notes.md QR §3).',

@@ -320,7 +320,7 @@ function actAtTill(call: ControlCall): Answer {
 /** Acts by id, the only way for a dynamic order. */
 function actOnPayable(call: ControlCall): Answer {
   const id = call.path('id');
-  return buy(call, found(call.world.payables.get(id), `Nothing with id ${id} can be paid; it may be over already.`));
+  return buy(call, found(call.world.payables.get(id), `Nothing with id ${id} can be paid; it may have ended already.`));
 }
 
 function buy({ world, path, parse }: ControlCall, payable: Payable): Answer {

@@ -40,7 +40,7 @@ export function operateOrder(world: World, order: Order, action: TerminalAction,
   const { id, status, place, merchant_id } = order;
   const terminal_id = place.type === 'point' ? place.terminal_id : '';
   if (world.terminal(merchant_id, terminal_id)?.operating_mode !== 'PDV') {
-    throw new PuenteError('refused', `Terminal ${terminal_id} is not in PDV mode; it sees no orders.`);
+    throw new PuenteError('refused', `Terminal ${terminal_id} is not in PDV mode; it gets no orders.`);
   }
   if (status === 'created') pickUp(world, order);
   else if (action === 'pick_up')

@@ -111,13 +111,13 @@ function refundWindow(world: World, { place }: Order): number {
 const pointPeriodOver: Problem = {
   status: 409,
   code: 'refund_period_exceeded',
-  message: 'The refund period of 90 days is over',
+  message: 'The refund period of 90 days has ended',
 };
 /** QR has its own status and code for a late refund (`docs/field-notes.md` Orders §2). */
 const qrPeriodOver: Problem = {
   status: 400,
   code: 'in_store_payment_refund_order',
-  message: 'The refund period is over',
+  message: 'The refund period has ended',
 };
 
 /** A part is less than the payment and at most the amount not yet refunded. */

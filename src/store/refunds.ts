@@ -48,7 +48,7 @@ export function refundMethods(reader: Reader, writer: Writer, now: () => number)
       const values = [...changeValues(next), refund.id, refund.revision];
       const result = await writer.commit({ steps: [{ write: 'update_refund', values, changes: 1 }] });
       if (result.kind === 'done') return next;
-      throw new PuenteError('conflict', `The refund ${refund.id} was changed by somebody else: read it again.`);
+      throw new PuenteError('conflict', `The refund ${refund.id} was changed meanwhile: read it again.`);
     },
   } satisfies Partial<StoreMethods>;
 }

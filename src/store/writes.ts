@@ -484,7 +484,7 @@ const declared = {
       items = (SELECT json_group_array(json(CASE WHEN item.value ->> 'merchant_id' = (SELECT ?)
         THEN json_set(item.value, '$.merchant_id', 'erased', '$.detail', '') ELSE item.value END) ORDER BY item.key)
         FROM json_each(bulk_moves.items) AS item),
-      detail = CASE WHEN instr(detail, ?) > 0 THEN 'It told of a merchant that was erased.' ELSE detail END
+      detail = CASE WHEN instr(detail, ?) > 0 THEN 'It named a merchant that was erased.' ELSE detail END
       WHERE id = ? AND NOT (${AWAITS_IN_BULK('(SELECT ?)')})`,
     delete_exchanges: `DELETE FROM exchanges WHERE sequence IN (SELECT value FROM json_each(?))`,
     erase_messages: `UPDATE exchanges SET messages = NULL WHERE sequence IN (SELECT value FROM json_each(?))`,

@@ -85,7 +85,7 @@ it('with a real upstream: where the token lies, never the token, and the first s
   expect(printed).toMatch(
     /public door +https:\/\/puente\.shop\.example .*\n +listening on +127\.0\.0\.1:\d+, plain HTTP$/m,
   );
-  expect(printed).toContain('nothing changes for anybody until you move a merchant');
+  expect(printed).toContain('nothing changes until you move a merchant');
   expect(printed).not.toContain('hush');
   const exports = printed.split('\n').filter((line) => line.startsWith('  export '));
   expect(JSON.parse(await inShell(...exports, 'npx puente merchants list --json'))).toEqual([]);
@@ -94,6 +94,8 @@ it('with a real upstream: where the token lies, never the token, and the first s
 it('with a real upstream and nobody who may enter: that comes first, and no step that would fail', async () => {
   const env = { PUENTE_UPSTREAM: 'https://api.example', PUENTE_SECRET_KEY: 'k'.repeat(32) };
   const printed = await started(env, 'new merchants');
-  expect(printed).toContain('none is set, so that the ops door lets nobody in: set PUENTE_OPS_TOKEN and start again');
+  expect(printed).toContain(
+    'none is set, so that the ops door refuses every call: set PUENTE_OPS_TOKEN and start again',
+  );
   expect(printed).not.toContain('What next');
 });

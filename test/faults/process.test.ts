@@ -154,7 +154,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
     child?.process.kill('SIGUSR2');
     await eventually(
       async () => child?.output() ?? '',
-      (said) => said.includes('goes on after an error that nobody caught'),
+      (said) => said.includes('goes on after an uncaught error'),
     );
     expect(child?.output()).not.toContain(tokenOf('700100200'));
     expect(await sold()).toBe(true);

@@ -381,7 +381,7 @@ describe('a restore', () => {
     writeFileSync(left, readFileSync(order().file));
     writeFileSync(`${left}-wal`, 'the last commits');
     await expect(restoreBackup(order({ file: left, replace: true }))).rejects.toMatchObject({
-      message: expect.stringContaining('a write-ahead log stands beside it'),
+      message: expect.stringContaining('a write-ahead log is beside it'),
     });
   });
 });

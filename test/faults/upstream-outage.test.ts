@@ -90,7 +90,7 @@ describe('an upstream that resets everything', () => {
     ).body as { id: string }; // a 201 has one
     const read = (): Promise<Answer> => puente.till(`${POINT}/payment-intents/${id}`);
     gate.mode = 'reset';
-    await eventually(read, () => puente.alerts.some(({ cause }) => cause === 'kept back: nothing works upstream'));
+    await eventually(read, () => puente.alerts.some(({ cause }) => cause === 'kept back: upstream is failing'));
     const told = await read();
     expect([told.status, (told.body as { state?: string }).state]).toEqual([200, 'OPEN']);
     gate.mode = 'open';

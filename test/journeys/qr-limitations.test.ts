@@ -168,7 +168,7 @@ describe('sales', () => {
     expect(without[1]).toBe('+ < 204 no type');
     expect(await compare((till, world) => withdrawal(till, world, 'canceled'))).toEqual([
       '- < 204 no type',
-      '+ < 409 application/json {"error":"confirmation_not_supported","message":"The withdrawal belongs to an order, which is over when it is paid; refund the payment instead","status":409,"causes":[]}',
+      '+ < 409 application/json {"error":"confirmation_not_supported","message":"The withdrawal belongs to an order, which ends when it is paid; refund the payment instead","status":409,"causes":[]}',
     ]);
   });
 

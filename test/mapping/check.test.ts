@@ -68,7 +68,7 @@ const proofs: Breaks = {
     [
       'errors: [confirmation_refused]',
       'errors: [queued_intent]',
-      'LIM-28 counts the error queued_intent, which no till of its operations is told',
+      'LIM-28 counts the error queued_intent, which no till of its operations is answered',
     ],
     [
       'counted: [{ ok: true }]\n    test: LIM-04',
@@ -146,7 +146,7 @@ const proofs: Breaks = {
     ],
     ['  terminals_list:\n', '  terminals_lost:\n', "no upstream call is named 'terminals_lost'"],
     [/.*An answer nobody documents.*\n/, '', 'any has no default row'],
-    ['status: 429, error: too_many_requests', 'error: too_many_requests', 'row any 3: the default row stands last'],
+    ['status: 429, error: too_many_requests', 'error: too_many_requests', 'row any 3: the default row comes last'],
   ],
   'point/last_status.answer.yaml': [
     ['context: state_at', 'context: state_since', 'row 2: the context has no state_since'],
@@ -164,19 +164,15 @@ const proofs: Breaks = {
   ],
   'point/states.yaml': [
     [/ {2}- status: expired\n(?: {4}.*\n)+/, '', 'the order status expired has no row'],
-    ['status: expired', 'status: lapsed', "row 5: orders know no status 'lapsed'"],
+    ['status: expired', 'status: lapsed', "row 5: orders have no status 'lapsed'"],
     ['status: expired', 'status: canceled', 'row 5: the order status canceled has a row already'],
-    ['shows: ABANDONED', 'shows: EXPIRED', "row 5: point knows no state 'EXPIRED'"],
+    ['shows: ABANDONED', 'shows: EXPIRED', "row 5: point has no state 'EXPIRED'"],
     [
       '    settled: CONFIRMATION_REQUIRED\n',
       '',
       'the state CONFIRMATION_REQUIRED is neither produced nor named under never',
     ],
-    [
-      /(- status: unknown\n(?: {4}.*\n){2} {4}final: )false/,
-      '$1true',
-      'row 9: a status nobody knows must not look final',
-    ],
+    [/(- status: unknown\n(?: {4}.*\n){2} {4}final: )false/, '$1true', 'row 9: an unknown status must not look final'],
   ],
   'operations.yaml': [
     [/point\.cancel\.answer/g, 'null', 'point/cancel.answer.yaml: no operation uses the table point.cancel.answer'],
@@ -235,7 +231,7 @@ const evidence: Breaks = {
     [
       / {4}advice: Send prices with their taxes included.*\n/,
       '',
-      'row 17: what is lost here is told to the till, with what its maker can do: give the row an advice',
+      'row 17: what is lost here is reported to the maker of the till: give the row an advice',
     ],
   ],
   'qr_v1/create.request.yaml': [[/ {8}advice: Leave pictures.*\n/, '', 'row 10.8: what is lost here']],
@@ -244,7 +240,7 @@ const evidence: Breaks = {
     [
       '    with: amount_text\n',
       '    with: amount_text\n    advice: Send something else instead.\n',
-      'row 8: nothing is lost here, so nobody needs the advice',
+      'row 8: nothing is lost here, so the advice has no use',
     ],
     [/advice: Keep descriptions.*/, 'advice: shorter', 'row 4: advice: give the advice in a sentence'],
     ['weight: money', 'weight: heavy', 'row 8: weight: Invalid option'],
@@ -312,14 +308,10 @@ const families: Breaks = {
       '- status: processed\n    detail: accredited\n    shows',
       'the order status processed has no row',
     ],
-    ['shows: paid', 'shows: FINISHED', "row 8: qr knows no state 'FINISHED'"],
-    ['shows: partially_paid', 'shows: PROCESSING', "row never 1: qr knows no state 'PROCESSING'"],
+    ['shows: paid', 'shows: FINISHED', "row 8: qr has no state 'FINISHED'"],
+    ['shows: partially_paid', 'shows: PROCESSING', "row never 1: qr has no state 'PROCESSING'"],
     ['shows: partially_paid', 'shows: paid', 'row never 1: a row does produce paid'],
-    [
-      /(- status: unknown\n(?: {4}.*\n){2} {4}final: )false/,
-      '$1true',
-      'row 10: a status nobody knows must not look final',
-    ],
+    [/(- status: unknown\n(?: {4}.*\n){2} {4}final: )false/, '$1true', 'row 10: an unknown status must not look final'],
     ['notices: [payment, merchant_order]', 'notices: [payment, merchant_orders]', 'row 8: notices 2: Invalid option'],
   ],
   'payments/of-order.yaml': [

@@ -131,7 +131,7 @@ describe('a request', () => {
 
   it('is carried where there is no operation', () => {
     const told = explain(tables, 'GET /v1/customers/1', { received_at });
-    expect(told.text).toBe('No operation: carried to the legacy upstream untouched.\n');
+    expect(told.text).toBe('No operation: proxied to the legacy upstream unchanged.\n');
   });
 
   it.each([

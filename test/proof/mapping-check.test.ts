@@ -170,7 +170,7 @@ describe('what is said beside a row', () => {
     [
       'advice that nobody needs',
       [{ copy: 'a', to: 'b', advice: 'Leave it out there.', why }],
-      ['nothing is lost here, so nobody needs the advice'],
+      ['nothing is lost here, so the advice has no use'],
     ],
     ['advice of a refusal', [{ drop: 'a', policy: 'refuse', advice: 'Leave it out there.', why }], []],
     [
@@ -191,7 +191,7 @@ describe('what is said beside a row', () => {
     [
       'advice of a silent drop',
       [{ drop: 'a', policy: 'silent', advice: 'Leave it out there.', why }],
-      ['nothing is lost here, so nobody needs the advice'],
+      ['nothing is lost here, so the advice has no use'],
     ],
   ])('%s', (_what, rows, expected) => {
     expect(facts(rows)).toEqual(expected);

@@ -75,7 +75,7 @@ describe('a change', () => {
     });
     await expect(racing).rejects.toMatchObject({
       code: 'store_failed',
-      message: `the link ${link.legacy_id} changed 8 times while it was being changed`,
+      message: `the link ${link.legacy_id} changed 8 times during one change`,
     });
     expect(decided).toBe(8);
   });
@@ -423,7 +423,7 @@ describe('a read', () => {
     stand.answers = [answer];
     expect(await readOrder(stand.ports, TOKEN, orderId(1))).toBe(expected);
     expect(stand.log).toEqual([
-      `warn order could not be read; the stored state stands ${JSON.stringify({ order_id: orderId(1), cause })}`,
+      `warn order could not be read; the stored state is used ${JSON.stringify({ order_id: orderId(1), cause })}`,
     ]);
     expect(stand.ports.memory.sales.reads.last(orderId(1))).toBe(0);
   });

@@ -62,7 +62,7 @@ describe('a retry that waited for a create', () => {
 
 describe('a create that has its outcome', () => {
   it('is a defect when its row is gone', async () => {
-    await expect(send({ legacy_id: 'nobody' })).rejects.toThrow('the link nobody was just written and is gone');
+    await expect(send({ legacy_id: 'nobody' })).rejects.toThrow('the link nobody was written just now and is missing');
   });
 
   it('is told, and that it is told is written down first', async () => {

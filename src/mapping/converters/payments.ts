@@ -59,7 +59,7 @@ export const paymentConverters: Readonly<Record<string, Converter>> = {
     },
   },
   payment_status: {
-    says: 'the status of a payment in the words of the payments API; one nobody knows is in_process, never approved',
+    says: 'the status of a payment in the words of the payments API; an unknown one is in_process, never approved',
     convert: (value, { reads }) => {
       if (reads[0] === 'in_review') return { value: 'in_process' };
       return { value: PAYMENT_STATUS[String(value)] ?? 'in_process' };
@@ -77,7 +77,7 @@ export const paymentConverters: Readonly<Record<string, Converter>> = {
     convert: (value, { reads }) => ({ value: wholeNumber(reads[0]).value ?? value }),
   },
   refund_status: {
-    says: '`processed` and `processing` are approved, `failed` is rejected, what nobody knows is in_process',
+    says: '`processed` and `processing` are approved, `failed` is rejected, any other is in_process',
     convert: (value) => ({ value: REFUND_STATUS[String(value)] ?? 'in_process' }),
   },
   only_refunded: {
@@ -125,7 +125,7 @@ const STATUS: Readonly<Record<string, 'closed' | 'expired'>> = {
 /** The rows of sums read, in this order: status, status_detail, total_amount, transactions.payments. */
 export const merchantOrderConverters: Readonly<Record<string, Converter>> = {
   merchant_order_status: {
-    says: '`closed` once it was paid, refunded later or not, `expired` when it is over without, else `opened`',
+    says: '`closed` once it was paid, refunded later or not, `expired` when it ended without, else `opened`',
     convert: (value) => ({ value: STATUS[String(value)] ?? 'opened' }),
   },
   merchant_order_payments: {

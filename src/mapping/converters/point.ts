@@ -169,7 +169,7 @@ export const SELF_SERVICE_SHOWN = 'legacy documents no SELF_SERVICE; the termina
 function operatingMode(value: unknown): Converted {
   if (value === 'PDV' || value === 'STANDALONE') return { value };
   if (value === 'SELF_SERVICE') return { value, loss: SELF_SERVICE_SHOWN };
-  return { value: 'STANDALONE', loss: `legacy knows PDV and STANDALONE only; ${String(value)} shows as STANDALONE` };
+  return { value: 'STANDALONE', loss: `legacy has PDV and STANDALONE only; ${String(value)} shows as STANDALONE` };
 }
 
 /** Notices of CANCELED, ERROR and the like have no payment (`docs/field-notes.md` Point §2). */

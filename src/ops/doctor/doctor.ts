@@ -74,7 +74,7 @@ export function offlineFindings(file: ExaminedFile): Finding[] {
   if (file.transferred_to !== null)
     return [
       about('database').problem(
-        `The rows of ${path} were transferred to ${file.transferred_to}.`,
+        `The rows of ${path} were copied to ${file.transferred_to}.`,
         'Set PUENTE_POSTGRES_URL to that database',
       ),
     ];
@@ -90,10 +90,7 @@ export function offlineFindings(file: ExaminedFile): Finding[] {
     ];
   const schemas =
     schema !== null && schema > newest_schema
-      ? about('schema').problem(
-          `It is ${schema}, and this build supports up to ${newest_schema}.`,
-          'Start the newer build',
-        )
+      ? about('schema').problem(`It is ${schema}, and this build has up to ${newest_schema}.`, 'Start the newer build')
       : about('schema').fine(`${schema ?? 0} of ${newest_schema}`);
   const log = file.is_log_lost
     ? [

@@ -86,7 +86,7 @@ async function proved(ports: Ports, { operation, token, watched, merchant_id }: 
     return merchant_id;
   } catch (error) {
     const cause = error instanceof Error ? error.message : 'unknown';
-    ports.log.warn('nobody could say whose a call was', { merchant: merchant_id ?? 'none', cause });
+    ports.log.warn('the merchant of a call could not be found out', { merchant: merchant_id ?? 'none', cause });
     return null;
   }
 }

@@ -118,7 +118,7 @@ type Called = IncomingMessage & { [CALL]?: Ongoing };
 /** The exchange of a request. @throws Error for a request of a door without exchanges. */
 export function ongoingOf(request: IncomingMessage): Ongoing {
   const call = (request as Called)[CALL];
-  if (call === undefined) throw new Error('the request came by no door that opens exchanges');
+  if (call === undefined) throw new Error('the request has no exchange: its door opens none');
   return call;
 }
 
@@ -251,7 +251,7 @@ export async function nameCaller(ports: Ports, call: Ongoing, token: Secret | nu
     await nameMerchant(ports, call, claimedMerchant(token) ?? (await rememberedMerchant(ports, token)));
   } catch (error) {
     const cause = error instanceof Error ? error.message : 'unknown';
-    ports.log.warn('the merchant of a carried call could not be read', {
+    ports.log.warn('the merchant of a proxied call could not be read', {
       merchant: call.merchant_id ?? 'none',
       cause,
     });

@@ -153,7 +153,7 @@ async function guard(ports: Ports, call: Ongoing, method: string, target: string
   ports.log.warn('a call that could make a sale on legacy was refused', {
     merchant: call.merchant_id ?? 'none',
     path: endpointName(method, target),
-    cause: is_odd ? 'its path is spelled oddly' : 'no table knows it',
+    cause: is_odd ? 'its path is spelled oddly' : 'no table has it',
   });
   return is_odd ? refused(family, 'bad_request') : refused(family, 'action_not_supported');
 }

@@ -41,7 +41,8 @@ export type CarriedAnswer = { status: number; body: unknown } | null;
 export async function beginCarried(ports: Ports, call: CarriedCreate): Promise<Begun> {
   const { merchant_id } = call;
   const unit = merchant_id === null ? null : await unitOf(ports, merchant_id, call);
-  if (merchant_id === null || unit === null) return unrecorded(ports, call, 'nobody known, or no unit of orders');
+  if (merchant_id === null || unit === null)
+    return unrecorded(ports, call, 'its merchant is unknown, or its unit takes no orders');
   try {
     const row = await newRow(ports, merchant_id, call, unit);
     if (call.is_token_refused) return { kind: 'begun', sale: { row, call } };
@@ -107,7 +108,7 @@ export async function endCarried(
     if (row.slot === ANY_POINT_OF_SALE) await narrow(ports, row, call.token);
   } catch (error) {
     if (change.state !== 'REFUSED' && row.slot !== null) holdInMemory(ports, row.merchant_id, row.slot);
-    ports.log.error('carried create: its outcome could not be stored', {
+    ports.log.error('proxied create: its outcome could not be stored', {
       merchant: row.merchant_id,
       ...(change.legacy_id ? { legacy_id: change.legacy_id } : {}),
       cause: String(error),
@@ -178,7 +179,7 @@ function elsewhere(ports: Ports): Begun {
 function unrecorded(ports: Ports, { merchant_id, operation }: CarriedCreate, cause: string): Begun {
   ports.count('legacy_sales', 'unrecorded');
   const merchant = merchant_id === null ? {} : { merchant: merchant_id };
-  ports.log.warn('a carried create was not written down', { operation: operation.name, ...merchant, cause });
+  ports.log.warn('a proxied create was not recorded', { operation: operation.name, ...merchant, cause });
   return { kind: 'unrecorded' };
 }
 
@@ -208,7 +209,7 @@ export async function noteCarriedEnd(
     await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED' });
     ports.count('legacy_sales', 'ended');
   } catch (error) {
-    ports.log.warn('the end of a carried sale was not written down', {
+    ports.log.warn('the end of a proxied sale was not stored', {
       operation: call.operation.name,
       cause: String(error),
     });

@@ -50,7 +50,7 @@ async function unlessUnwritten<Result>(
     return await written;
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
-    log.warn('it could not be written down that a till knows its sale', { legacy_id, cause: error.message });
+    log.warn('the acknowledgement of a sale could not be stored', { legacy_id, cause: error.message });
     return null;
   }
 }

@@ -94,7 +94,7 @@ interface OrderBody {
 /** The whole amount in minor units: the total of a QR order, the one payment of a Point order. */
 function amountOf(order: OrderBody, exponent: number): number {
   const minor = minorUnits(order.total_amount ?? order.transactions.payments?.[0]?.amount, exponent);
-  if (minor === undefined) throw new PuenteError('bad_tables', 'the request table wrote an amount that is none');
+  if (minor === undefined) throw new PuenteError('bad_tables', 'the request table wrote no valid amount');
   return minor;
 }
 

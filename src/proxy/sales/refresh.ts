@@ -100,7 +100,7 @@ async function askOrder(
   if (order === null) {
     if (status === 401) await distrust(ports, token);
     const cause = outcome.kind === 'answered' ? `status ${outcome.status}` : outcome.cause;
-    ports.log.warn('order could not be read; the stored state stands', { ...about, order_id, cause });
+    ports.log.warn('order could not be read; the stored state is used', { ...about, order_id, cause });
   } else ports.memory.sales.reads.mark(order_id, started_at, number);
   return { order, status };
 }

@@ -50,10 +50,7 @@ async function commitChange(
       current = (await ports.store.links.link(link.legacy_id)) ?? current;
     }
   }
-  throw new PuenteError(
-    'store_failed',
-    `the link ${link.legacy_id} changed ${MAX_RACES} times while it was being changed`,
-  );
+  throw new PuenteError('store_failed', `the link ${link.legacy_id} changed ${MAX_RACES} times during one change`);
 }
 
 interface Applied {
@@ -303,7 +300,7 @@ export async function reportContradiction(
   if (known?.what === what) return;
   const { legacy_id, merchant_id, unit } = link;
   ports.count('contradictions', what);
-  ports.log.error('an answer contradicts its sale, and is not believed', {
+  ports.log.error('an answer contradicts its sale, and is ignored', {
     legacy_id,
     order_id,
     merchant: merchant_id,

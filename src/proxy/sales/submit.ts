@@ -42,7 +42,7 @@ export async function sendLink(
   fresh: Link | null = null,
 ): Promise<Sent> {
   const stored = fresh ?? (await ports.store.links.link(legacy_id));
-  if (stored === null) throw new Error(`the link ${legacy_id} was just written and is gone`);
+  if (stored === null) throw new Error(`the link ${legacy_id} was written just now and is missing`);
   const link = mayBeCanceled(stored) ? await seenSinceCancel(ports, stored, plan) : stored;
   if (link === null) return { kind: 'in_doubt', link: stored, busy: false };
   if (link.state === 'LIVE') return await acknowledge(ports, link, plan);

@@ -147,7 +147,7 @@ export function withBreaker(
   return {
     async send(call) {
       const tell = admit(call);
-      if (tell === null) return { kind: 'not_sent', cause: 'kept back: nothing works upstream', kept_back: true };
+      if (tell === null) return { kind: 'not_sent', cause: 'kept back: upstream is failing', kept_back: true };
       let result: CallResult = 'neutral';
       try {
         const outcome = await client.send(call);

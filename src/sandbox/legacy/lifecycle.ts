@@ -88,7 +88,7 @@ export function isFinal(state: IntentState): boolean {
 export function operateWork(world: World, work: TerminalWork, action: TerminalAction, options: TerminalOptions): void {
   const { id, merchant_id, device_id } = work;
   if (world.terminal(merchant_id, device_id)?.operating_mode !== 'PDV') {
-    throw new PuenteError('refused', `Terminal ${device_id} is not in PDV mode; it sees no intents.`);
+    throw new PuenteError('refused', `Terminal ${device_id} is not in PDV mode; it gets no intents.`);
   }
   const move = (isRefund(work) ? refundMoves : intentMoves)[action];
   const position = path.indexOf(stateOf(work));

@@ -163,7 +163,7 @@ function refuseNewer(location: string, current: number, newest: number): void {
   if (current <= newest) return;
   throw databaseUnusable(
     location,
-    `it has schema ${current} and this build knows up to ${newest}`,
+    `it has schema ${current} and this build has up to ${newest}`,
     'Start the newer build',
   );
 }
@@ -191,7 +191,7 @@ export async function refuseHalfTransferred(location: string, run: Run): Promise
   if (!marks.some(({ name }) => name === TRANSFER.under_way)) return;
   throw databaseUnusable(
     location,
-    'rows of the file are still being carried into it',
+    'rows of the file are still being copied into it',
     'Finish that: puente migrate-store --from sqlite --to postgres; or name another database',
   );
 }
@@ -202,11 +202,11 @@ export async function refuseForeignTransfer(location: string, instance_id: strin
     if (name === TRANSFER.done)
       throw databaseUnusable(
         location,
-        value === instance_id ? 'the file was carried into it already' : 'another file was carried into it',
+        value === instance_id ? 'the file was copied into it already' : 'another file was copied into it',
         value === instance_id ? 'Start Puente with this postgres.url' : 'Make an empty database and name it',
       );
     if (value !== instance_id)
-      throw databaseUnusable(location, 'another file is being carried into it', 'Make an empty database and name it');
+      throw databaseUnusable(location, 'another file is being copied into it', 'Make an empty database and name it');
     return true;
   }
   return false;

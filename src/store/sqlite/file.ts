@@ -180,7 +180,7 @@ export function migrate(
   const current = versionOf(database);
   const newest = migrations.at(-1)?.version ?? 0;
   if (current > newest) {
-    const wrong = `it has schema ${current} and this build knows up to ${newest}`;
+    const wrong = `it has schema ${current} and this build has up to ${newest}`;
     throw storeUnusable(path, wrong, `Start the newer build, or restore the copy ${path}.before-${current}`);
   }
   for (const migration of migrations.slice(current)) {

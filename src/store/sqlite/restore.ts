@@ -88,7 +88,7 @@ function prove(copy: Database.Database, file: string): number {
   if (schema > newest)
     throw refused(
       file,
-      `it has schema ${schema} and this build knows up to ${newest}`,
+      `it has schema ${schema} and this build has up to ${newest}`,
       'Restore it with the newer build',
     );
   const verdict = copy.pragma('integrity_check(1)', { simple: true });
@@ -102,7 +102,7 @@ function madeAt(file: string, manifest: BackupManifest | null): number {
   if (facts === undefined) throw refused(file, 'it does not exist', 'See the backups there are: puente backups list');
   if (!facts.isFile()) throw refused(file, 'it is not a file', 'Name a backup');
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
-    throw refused(file, 'a write-ahead log stands beside it, so it is no backup and not whole', 'Name a backup');
+    throw refused(file, 'a write-ahead log is beside it, so it is no backup and not whole', 'Name a backup');
   return manifest === null ? Math.floor(facts.mtimeMs) : Date.parse(manifest.made_at);
 }
 

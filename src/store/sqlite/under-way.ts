@@ -57,7 +57,7 @@ export function refuseUnderWay(path: string): void {
   if (transferred === null) return;
   throw storeUnusable(
     path,
-    `its rows were carried to ${transferred.to} at ${new Date(transferred.at).toISOString()}`,
+    `its rows were copied to ${transferred.to} at ${new Date(transferred.at).toISOString()}`,
     `Set PUENTE_POSTGRES_URL to that database. Only if no Puente was started on it since, remove ${path + TRANSFERRED} and start again`,
   );
 }

@@ -62,7 +62,7 @@ function lockFor(path: string, is_final: boolean): InstanceLock | null {
     throw storeUnusable(
       path,
       'a Puente is using it',
-      'Stop it, then repeat the command; with --ahead most rows are carried before that, so that the stop is short',
+      'Stop it, then repeat the command; with --ahead most rows are copied before that, so that the stop is short',
       error,
     );
   }
@@ -75,7 +75,7 @@ function refuseUnfit(database: Database.Database, path: string, key_mark: string
   const newest = readMigrations(MIGRATIONS_DIRECTORY).length;
   if (schema !== newest) {
     const repair = schema < newest ? 'Start this build on it once, which brings it there' : 'Use the newer build';
-    throw storeUnusable(path, `it has schema ${schema}, and this build carries schema ${newest} alone`, repair);
+    throw storeUnusable(path, `it has schema ${schema}, and this build copies schema ${newest} alone`, repair);
   }
   const rows = database.prepare<[], { name: string; value: string }>('SELECT name, value FROM meta').all();
   const meta = new Map(rows.map(({ name, value }) => [name, value]));
@@ -83,7 +83,7 @@ function refuseUnfit(database: Database.Database, path: string, key_mark: string
     throw storeUnusable(
       path,
       'PUENTE_SECRET_KEY is not the key that its values were sealed with',
-      'Set that key: sealed values are carried as they are',
+      'Set that key: sealed values are copied as they are',
     );
   return meta;
 }

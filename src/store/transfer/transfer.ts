@@ -95,7 +95,7 @@ async function beginTransfer(source: Source, target: Target): Promise<boolean> {
   if (!is_begun) {
     const note = transferredNote(source.path);
     if (note !== null)
-      throw databaseUnusable(location, `the file was carried to ${note.to} already`, 'Name that database');
+      throw databaseUnusable(location, `the file was copied to ${note.to} already`, 'Name that database');
     for (const { name } of CARRIED)
       if ((await target.run(`SELECT 1 FROM "${name}" LIMIT 1`)).length > 0)
         throw databaseUnusable(location, `it has rows of its own, in ${name}`, 'Make an empty database and name it');

@@ -51,7 +51,7 @@ it('from its create to its notice, also for what went wrong on the way', async (
     'point.get_intent',
     'point.cancel_intent',
   ]);
-  expect(linesOf('order could not be read; the stored state stands')).toHaveLength(1);
+  expect(linesOf('order could not be read; the stored state is used')).toHaveLength(1);
   expect(lines.filter(({ fields }) => fields.legacy_id !== id)).toEqual([]);
 });
 

@@ -60,7 +60,7 @@ describe('a start on a database', () => {
     await server.run(url, `INSERT INTO puente_schema (version, name, applied_at) VALUES (${newest + 1}, 'later', 0)`);
     const refused = openStore(url);
     await expect(refused).rejects.toMatchObject({ code: 'store_unusable' });
-    await expect(refused).rejects.toThrow(`it has schema ${newest + 1} and this build knows up to ${newest}`);
+    await expect(refused).rejects.toThrow(`it has schema ${newest + 1} and this build has up to ${newest}`);
   });
 
   it.each([

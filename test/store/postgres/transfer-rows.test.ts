@@ -149,7 +149,7 @@ describe('a transfer', () => {
     url = await server.database();
     await transfer({ is_ahead: true });
     change(path, (database) => database.exec(`UPDATE meta SET value = 'another' WHERE name = 'instance_id'`));
-    await expect(transfer()).rejects.toThrow('another file is being carried into it');
+    await expect(transfer()).rejects.toThrow('another file is being copied into it');
   });
 
   it('is refused with another key, an older schema, a newer schema, and no file', async () => {
@@ -158,9 +158,7 @@ describe('a transfer', () => {
     const newest = readMigrations(MIGRATIONS_DIRECTORY).length;
     for (const schema of [newest - 1, newest + 1]) {
       change(path, (database) => database.pragma(`user_version = ${schema}`));
-      await expect(transfer()).rejects.toThrow(
-        `it has schema ${schema}, and this build carries schema ${newest} alone`,
-      );
+      await expect(transfer()).rejects.toThrow(`it has schema ${schema}, and this build copies schema ${newest} alone`);
     }
     expect(await rowsOf(`SELECT 1 FROM pg_tables WHERE tablename = 'meta'`)).toEqual([]);
   });

@@ -77,16 +77,16 @@ it('carries a living installation, whatever ends it on the way, and every sale o
   await expect(stand.start(url)).rejects.toThrow('still being carried into it');
   expect((await stand.migrate(url, [], { CRASH_TEST_FAILPOINT: 'transfer.noted' })).out).toBe('');
   await expect(stand.start(url)).rejects.toThrow('still being carried into it');
-  await expect(stand.start()).rejects.toThrow('its rows were carried to postgres://127.0.0.1');
+  await expect(stand.start()).rejects.toThrow('its rows were copied to postgres://127.0.0.1');
   const { is_resumed, proved } = outcomeOf(await stand.migrate(url));
   expect(is_resumed).toBe(true);
   expect(proved?.tables.find(({ table }) => table === 'links')?.rows).toBe(4);
   expect(proved?.links).toMatchObject({ LIVE: 2, DONE: 2 });
   for (const name of ['merchants', 'tokens', 'notices', 'notice_attempts', 'events', 'refunds', 'exchanges'])
     expect(proved?.tables.find(({ table }) => table === name)?.rows, name).toBeGreaterThan(0);
-  await expect(stand.start()).rejects.toThrow('its rows were carried to postgres://127.0.0.1');
-  expect((await stand.migrate(url)).err).toContain('was carried into it already');
-  expect((await stand.doctor()).out).toContain('were transferred to postgres://127.0.0.1');
+  await expect(stand.start()).rejects.toThrow('its rows were copied to postgres://127.0.0.1');
+  expect((await stand.migrate(url)).err).toContain('was copied into it already');
+  expect((await stand.doctor()).out).toContain('were copied to postgres://127.0.0.1');
 
   const second = await stand.start(url);
   expect(await told(second, ids, payment)).toEqual(answers);

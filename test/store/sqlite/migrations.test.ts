@@ -59,7 +59,7 @@ describe('migrations', () => {
     const copy = `${path}.before-${newest + 2}`;
     expect(read(copy, 'PRAGMA user_version')).toEqual([newest]);
     expect(read(copy, 'SELECT legacy_id FROM links')).toEqual([link.legacy_id]);
-    await expect(openStore(path)).rejects.toThrow(`it has schema ${newest + 2} and this build knows up to ${newest}`);
+    await expect(openStore(path)).rejects.toThrow(`it has schema ${newest + 2} and this build has up to ${newest}`);
     const restored = await openStore(copy, { create: false });
     expect(await restored.links.link(link.legacy_id)).toEqual(link);
     await restored.close();

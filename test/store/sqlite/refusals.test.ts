@@ -64,7 +64,7 @@ describe('openSqliteStore refuses', () => {
     const database = new Database(path);
     database.pragma('user_version = 99');
     database.close();
-    await refusal('it has schema 99 and this build knows up to');
+    await refusal('it has schema 99 and this build has up to');
   });
 
   it('a write-ahead log whose database is gone [F40]', async () => {

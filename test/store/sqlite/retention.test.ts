@@ -230,7 +230,7 @@ it('waits for a merchant whose turn in a running bulk move is to come, and then 
     ...others,
   ]);
   expect(await store.moves.bulkMove(stopped.id)).toMatchObject({
-    detail: 'It told of a merchant that was erased.',
+    detail: 'It named a merchant that was erased.',
     items: [{ merchant_id: 'erased', state: 'waiting', detail: '' }],
   });
   expect(await store.upkeep.holdings(MERCHANT)).toMatchObject({ bulk_moves: 0 });
