@@ -62,7 +62,7 @@ it('carries a living installation, whatever ends it on the way, and every sale o
   expect(running.err).toContain('a Puente is using it. Stop it, then repeat the command');
   const killed = await stand.migrate(url, ['--ahead'], { CRASH_TEST_FAILPOINT: 'transfer.copied:3' });
   expect(killed.out).toBe('');
-  await expect(stand.start(url)).rejects.toThrow('still being carried into it');
+  await expect(stand.start(url)).rejects.toThrow('still being copied into it');
   const ahead = outcomeOf(await stand.migrate(url, ['--ahead']));
   expect(ahead).toMatchObject({ is_resumed: true, proved: null });
 
@@ -74,9 +74,9 @@ it('carries a living installation, whatever ends it on the way, and every sale o
   const answers = await told(first, ids, payment);
   await first.close();
   expect((await stand.migrate(url, [], { CRASH_TEST_FAILPOINT: 'transfer.proved' })).out).toBe('');
-  await expect(stand.start(url)).rejects.toThrow('still being carried into it');
+  await expect(stand.start(url)).rejects.toThrow('still being copied into it');
   expect((await stand.migrate(url, [], { CRASH_TEST_FAILPOINT: 'transfer.noted' })).out).toBe('');
-  await expect(stand.start(url)).rejects.toThrow('still being carried into it');
+  await expect(stand.start(url)).rejects.toThrow('still being copied into it');
   await expect(stand.start()).rejects.toThrow('its rows were copied to postgres://127.0.0.1');
   const { is_resumed, proved } = outcomeOf(await stand.migrate(url));
   expect(is_resumed).toBe(true);
