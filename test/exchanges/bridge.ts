@@ -92,6 +92,8 @@ function environment(upstream: ScriptedUpstream, data_dir: string): Record<strin
     PUENTE_OPS_TOKEN: OPS_TOKEN,
     PUENTE_LOG_LEVEL: 'silent',
     PUENTE_LIMITS_LAG_MS: '600000', // as in test/kit.ts
+    // Exchanges in which upstream fails share it with all others: on a slow machine the breaker would keep reads back.
+    PUENTE_UPSTREAM_POOL_BREAKER_FAILURES: '0',
     PUENTE_UPSTREAM: upstream.url,
     PUENTE_LEGACY_UPSTREAM: upstream.legacy_url,
     PUENTE_SECRET_KEY: 'a-secret-key-that-only-these-tests-use',
