@@ -31,7 +31,12 @@ export const groups: readonly Group[] = [
       'src/proxy/payments/refund-decisions.ts',
       'src/proxy/payments/make-refund.ts',
     ],
-    tests: ['test/mapping/values.test.ts', 'test/contract/legacy-amount.test.ts', 'test/proof/money*.test.ts'],
+    tests: [
+      'test/mapping/values.test.ts',
+      'test/contract/legacy-amount.test.ts',
+      'test/proof/mapping-converters.test.ts',
+      'test/proof/money*.test.ts',
+    ],
   },
   {
     name: 'state',
@@ -116,17 +121,17 @@ export const groups: readonly Group[] = [
     name: 'keys',
     why: 'Whose word counts, and what is readable at rest: the signature of a webhook, and the seals and fingerprints under the installation key. That every door asks them is shown by the tests of the doors and by the canary run.',
     files: ['src/proxy/http/signature.ts', 'src/proxy/vault.ts'],
-    tests: ['test/proxy/http/signature.test.ts', 'test/proxy/vault.test.ts', 'test/proof/keys*.test.ts'],
+    tests: [
+      'test/proxy/http/signature.test.ts',
+      'test/proxy/vault.test.ts',
+      'test/proof/keys*.test.ts',
+      'test/proof/redaction.test.ts',
+    ],
   },
   {
     name: 'redaction',
     why: 'What keeps secrets out of prints, captures, log lines and stored texts; the canary run shows that every door goes through it.',
-    files: [
-      'src/proxy/vault.ts',
-      'src/proxy/evidence/redact.ts',
-      'src/proxy/evidence/redact-text.ts',
-      'src/proxy/telemetry/telemetry.ts',
-    ],
+    files: ['src/proxy/evidence/redact.ts', 'src/proxy/evidence/redact-text.ts', 'src/proxy/telemetry/telemetry.ts'],
     tests: ['test/proxy/evidence/redact.test.ts', 'test/proxy/notices/notice.test.ts', 'test/proof/redaction*.test.ts'],
   },
 ];
