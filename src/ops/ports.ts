@@ -49,6 +49,15 @@ export interface Store extends proxy.Store {
   upkeep: UpkeepStore;
 }
 
+/** A page of a merchant's rows created in [since, until) (epoch ms), ascending by creation and id; `after`: a cursor. */
+export interface CreatedPage {
+  merchant_id: string;
+  since: number;
+  until: number;
+  after: { created_at: number; id: string } | null;
+  limit: number;
+}
+
 export interface HistoryStore extends proxy.HistoryStore {
   /** Links of all merchants with this client reference, newest first. */
   linksByAnyReference(reference: string, limit: number): Promise<Link[]>;
@@ -56,6 +65,7 @@ export interface HistoryStore extends proxy.HistoryStore {
   openCounts(now: number): Promise<OpenCount[]>;
   /** Live links of a merchant, or of all for null, oldest first. */
   liveLinks(merchant_id: string | null, limit: number): Promise<Link[]>;
+  linksMade(page: CreatedPage): Promise<Link[]>;
   /** Links made or changed since, by `updated_at`; after the cursor (`updated_at`, `legacy_id`), ascending. */
   linksChangedSince(
     since: number,
@@ -64,7 +74,11 @@ export interface HistoryStore extends proxy.HistoryStore {
   ): Promise<Link[]>;
 }
 
+/** A refund with the family of its sale. */
+export type FamilyRefund = Refund & Pick<Link, 'family'>;
+
 export interface RefundStore extends proxy.RefundStore {
+  refundsMade(page: CreatedPage): Promise<FamilyRefund[]>;
   /** By any id: Puente's id or number, or upstream's (`REF…`, or its number). */
   refund(id: string): Promise<Refund | null>;
 }
@@ -93,6 +107,7 @@ export interface NoticeStore extends proxy.NoticeStore {
 }
 
 export interface LegacySaleStore extends proxy.LegacySaleStore {
+  legacySalesMade(page: CreatedPage): Promise<LegacySale[]>;
   /** Of all merchants, also of tokens that were not accepted; newest first. */
   legacySalesByAnyReference(client_reference: string, limit: number): Promise<LegacySale[]>;
 }

@@ -13,7 +13,7 @@ import {
   type Writer,
 } from './engine.ts';
 import { BY_ID, linkReads } from './links.ts';
-import { asItIs, parsing, readsOf } from './rows.ts';
+import { asItIs, type PageValues, pageOf, parsing, readsOf } from './rows.ts';
 import { FINAL, HOLDING, LIVE, merchantsIn, SALE } from './writes.ts';
 
 export function historyMethods(reader: Reader) {
@@ -25,6 +25,7 @@ export function historyMethods(reader: Reader) {
     `updated_at >= (SELECT ?) AND (updated_at, legacy_id) > ((SELECT ?), (SELECT ?))
      ORDER BY updated_at, legacy_id LIMIT (SELECT ?)`,
   );
+  const made = links<PageValues>(pageOf('legacy_id'));
   const past: StoreMethods['linkHistory'] = readsOf(reader).list(
     'SELECT at, state, legacy_state, order_status FROM link_states WHERE legacy_id = ? ORDER BY revision',
   );
@@ -35,6 +36,8 @@ export function historyMethods(reader: Reader) {
     liveLinks: (merchant_id, limit) => (merchant_id === null ? live(limit) : liveOf(merchant_id, limit)),
     linksChangedSince: (since, after, limit) =>
       changed(since, after?.updated_at ?? since, after?.legacy_id ?? '', limit),
+    linksMade: ({ merchant_id, since, until, after, limit }) =>
+      made(merchant_id, until, after?.created_at ?? since, after?.id ?? '', limit),
     async linkHistory(legacy_id) {
       const known = await past(legacy_id);
       if (known.length > 0) return known;

@@ -1,9 +1,10 @@
 /** Refunds: a row is written before the call; a payment has one open refund at a time. */
 
 import { PuenteError } from '../error.ts';
+import type { FamilyRefund } from '../ops/ports.ts';
 import type { Refund, RefundChange } from '../proxy/records/refunds.ts';
 import type { Reader, StoreMethods, Writer } from './engine.ts';
-import { readsOf, valuesIn } from './rows.ts';
+import { type PageValues, pageOf, readsOf, valuesIn } from './rows.ts';
 import { REFUND, REFUND_CHANGE } from './writes.ts';
 
 /** Each lost race means that another refund of the payment was committed; more in a row are a defect, not traffic. */
@@ -19,8 +20,13 @@ export function refundMethods(reader: Reader, writer: Writer, now: () => number)
   const byAnyId = reader.prepare<[string, string, string, string], Refund>(
     `SELECT * FROM refunds WHERE id = ? OR number = CAST(? AS BIGINT) OR upstream_id = ? OR reference_id = ? LIMIT 1`,
   );
+  const made: (...values: PageValues) => Promise<FamilyRefund[]> = readsOf(reader).list(
+    `SELECT *, (SELECT family FROM links WHERE legacy_id = refunds.legacy_id) AS family FROM refunds WHERE ${pageOf('id')}`,
+  );
   return {
     refunds: ofLink,
+    refundsMade: ({ merchant_id, since, until, after, limit }) =>
+      made(merchant_id, until, after?.created_at ?? since, after?.id ?? '', limit),
     refund: async (id) => (await byAnyId.get(id, /^\d{1,18}$/.test(id) ? id : '0', id, id)) ?? null,
     async openRefund(refund, decide) {
       let cause = '';

@@ -3,7 +3,13 @@
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
 import type { AuditEntry } from '../proxy/audit.ts';
-import { type BulkMove, LATE_EFFECT_MS, type LegacySaleChange, type Proposal } from '../proxy/records/routing.ts';
+import {
+  type BulkMove,
+  LATE_EFFECT_MS,
+  type LegacySale,
+  type LegacySaleChange,
+  type Proposal,
+} from '../proxy/records/routing.ts';
 import {
   type Condition,
   filteredReads,
@@ -14,7 +20,7 @@ import {
   type Value,
   type Writer,
 } from './engine.ts';
-import { parsing, readsOf, rowLock, valuesIn } from './rows.ts';
+import { type PageValues, pageOf, parsing, readsOf, rowLock, valuesIn } from './rows.ts';
 import { BULK, BULK_CHANGE, HOLDING, PROPOSAL, SALE } from './writes.ts';
 
 export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number) {
@@ -22,6 +28,9 @@ export function legacySaleMethods(reader: Reader, writer: Writer, now: () => num
   const old = reader.prepare<[number, number, number], { sequence: number }>(
     `SELECT sequence FROM legacy_sales INDEXED BY legacy_sales_by_age WHERE created_at < (SELECT ?)
        AND NOT (${HOLDING} AND ends_at > (SELECT ?)) ORDER BY created_at LIMIT ?`,
+  );
+  const made: (...values: PageValues) => Promise<LegacySale[]> = list(
+    `SELECT ${SALE} FROM legacy_sales WHERE ${pageOf('id')}`,
   );
   return {
     async saveLegacySale(id, change) {
@@ -42,6 +51,8 @@ export function legacySaleMethods(reader: Reader, writer: Writer, now: () => num
       `SELECT ${SALE} FROM legacy_sales WHERE merchant_id = (SELECT ?) AND client_reference = (SELECT cover(?))
          ORDER BY sequence DESC LIMIT (SELECT ?)`,
     ),
+    legacySalesMade: ({ merchant_id, since, until, after, limit }) =>
+      made(merchant_id, until, after?.created_at ?? since, after?.id ?? '', limit),
     async tidyLegacySales(before, at, limit) {
       const gone = (await old.all(before, at, limit)).map(({ sequence }) => sequence);
       if (gone.length === 0) return 0;
@@ -68,6 +79,7 @@ function valuesOfChange(change: LegacySaleChange, now: number): Value[] {
     ...given(change.slot),
     change.unproven_token === null ? 1 : 0,
     change.ends_at ?? null,
+    change.end_state ?? null,
     change.state === undefined ? null : (change.at ?? now),
   ];
 }

@@ -49,6 +49,14 @@ export function asItIs<Kept>(row: unknown): Kept {
   return row as Kept; // the caller names the columns of its own SELECT
 }
 
+/** A page of a merchant's rows in the order of their creation; the values as in `CreatedPage`. */
+export function pageOf(id: string): string {
+  return `merchant_id = (SELECT ?) AND created_at < (SELECT ?) AND (created_at, ${id}) > ((SELECT ?), (SELECT ?))
+    ORDER BY created_at, ${id} LIMIT (SELECT ?)`;
+}
+/** Merchant, end, cursor and limit. */
+export type PageValues = [string, number, number, string, number];
+
 type ColumnOf<List extends string> = List extends `${infer First},${infer Rest}`
   ? Name<First> | ColumnOf<Rest>
   : Name<List>;

@@ -18,8 +18,8 @@ export const LINK = `legacy_id, merchant_id, lane, family, unit, slot, client_ke
 export const LINK_CHANGE = `state, attempts, first_sent_at, client_answer, order_id, order_version, payment_id,
   legacy_state, legacy_state_at, cancel, acknowledged_at, heard_by, expires_at, next_check_at, updated_at`;
 /** The columns of a LegacySale; `sequence` is internal to the store. */
-export const SALE = `id, merchant_id, family, work, unit, slot, legacy_id, client_reference, state, unproven_token,
-  ends_at, created_at, updated_at`;
+export const SALE = `id, merchant_id, family, work, unit, slot, legacy_id, client_reference, amount, end_state, state,
+  unproven_token, ends_at, created_at, updated_at`;
 export const REFUND = `id, number, legacy_id, merchant_id, payment_id, client_key, fingerprint, amount_minor,
   refunded_before_minor, idempotency_key, state, upstream_id, reference_id, refunded_minor, upstream_status, told_at,
   heard_at, created_at, updated_at, revision`;
@@ -359,7 +359,7 @@ const declared = {
     update_legacy_sale: `UPDATE legacy_sales SET state = coalesce(?, state), legacy_id = CASE WHEN ? = 1 THEN ? ELSE legacy_id END,
       unit = coalesce(?, unit), slot = CASE WHEN ? = 1 THEN ? ELSE slot END,
       unproven_token = CASE WHEN ? = 1 THEN NULL ELSE unproven_token END,
-      ends_at = coalesce(?, ends_at), updated_at = coalesce(?, updated_at) WHERE id = ?`,
+      ends_at = coalesce(?, ends_at), end_state = coalesce(?, end_state), updated_at = coalesce(?, updated_at) WHERE id = ?`,
     /**
      * Of earlier sales without an answer only those end that can't take effect any more. Rows of `ANY_POINT_OF_SALE`
      * concern the same point of sale only when they have the same unit.

@@ -29,6 +29,10 @@ export interface LegacySale {
   /** Legacy's own: intent id, `in_store_order_id`; null while unknown, or without one. */
   legacy_id: string | null;
   client_reference: string | null;
+  /** Decimal, as the till wrote it; null where its request names none that can be read. */
+  amount: string | null;
+  /** The final state in legacy's words, where a proxied answer or a read showed it (`noteCarriedEnd`, `isOver`). */
+  end_state: string | null;
   state: LegacySaleState;
   /** Fingerprint of its token until that is proven to be the merchant's; null: proven. */
   unproven_token: string | null;
@@ -40,7 +44,7 @@ export interface LegacySale {
 }
 
 export interface LegacySaleChange
-  extends Partial<Pick<LegacySale, 'state' | 'legacy_id' | 'unit' | 'slot' | 'ends_at'>> {
+  extends Partial<Pick<LegacySale, 'state' | 'legacy_id' | 'unit' | 'slot' | 'ends_at' | 'end_state'>> {
   unproven_token?: null;
   /** Epoch ms when the state changed; now by default. */
   at?: number;

@@ -1,7 +1,10 @@
 /** Ledger of legacy sales: a row before each proxied create keeps its unit off orders (`docs/protocol.md` §3.10). */
 import { EXTERNAL_ID, INTENT_ID } from '../../contract/identifiers.ts';
-import { finalIntentStates } from '../../contract/legacy-point.ts';
+import { plainNumber } from '../../contract/json.ts';
+import { decimalOf, quantityOf, withoutNoise } from '../../contract/legacy-amount.ts';
+import { finalIntentStates, type IntentState } from '../../contract/legacy-point.ts';
 import type { Operation } from '../../mapping/tables.ts';
+import { decimalOfMinor, decimalText, minorUnits } from '../../mapping/values.ts';
 import type { Ports } from '../ports.ts';
 import { referenceOf } from '../qr/held-body.ts';
 import { isNoPosOfOrders, lookUpPos, POS_LOOKUP_MS, peekPos } from '../qr/point-of-sale.ts';
@@ -74,6 +77,8 @@ async function newRow(
     slot,
     legacy_id: null,
     client_reference: clientReference(family, call.body),
+    amount: amountOf(call),
+    end_state: null,
     state: 'SENDING',
     unproven_token: is_proven ? null : ports.vault.fingerprint(call.token),
     ends_at: holdsUntil(ports, call, is_proven),
@@ -167,6 +172,26 @@ function clientReference(family: LegacySale['family'], body: unknown): string | 
   return typeof external_reference === 'string' ? external_reference : null;
 }
 
+/** Decimals of an amount on legacy Point, implied; no currency has more than `MOST_DECIMALS` (`mappings/sites.yaml`). */
+const POINT_DECIMALS = 2;
+const MOST_DECIMALS = 3;
+
+/** The amount in decimal; null when it can't be read. A v1 sale has no total but its items. */
+function amountOf({ operation: { family }, body }: CarriedCreate): string | null {
+  const { amount, total_amount, items } = objectOf(body);
+  if (family === 'point') return decimalText(plainNumber(amount), POINT_DECIMALS) ?? null;
+  if (family !== 'qr_v1') return decimalOf(total_amount);
+  let sum = 0n;
+  for (const item of Array.isArray(items) ? items : []) {
+    const { unit_price, quantity } = objectOf(item);
+    const price = minorUnits(withoutNoise(decimalOf(unit_price) ?? '', MOST_DECIMALS), MOST_DECIMALS);
+    const pieces = quantityOf(quantity);
+    if (price === undefined || pieces === null) return null;
+    sum += BigInt(price) * BigInt(pieces);
+  }
+  return sum === 0n ? null : decimalOfMinor(sum, MOST_DECIMALS);
+}
+
 function objectOf(value: unknown): Record<string, unknown> {
   return value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}; // any JSON object
 }
@@ -202,11 +227,16 @@ export async function noteCarriedEnd(
   received_at: number,
 ): Promise<void> {
   if (answer === null || answer.status < 200 || answer.status > 299) return;
-  if (call.operation.method !== 'DELETE' && !showsFinalState(answer.body)) return;
+  const is_cancel = call.operation.method === 'DELETE';
+  const shown = is_cancel ? null : finalStateIn(answer.body);
+  if (!is_cancel && shown === null) return;
   try {
     const sale = await saleOf(ports, call);
     if (sale?.state !== 'OPEN' || sale.merchant_id !== call.merchant_id || sale.updated_at > received_at) return;
-    await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED' });
+    // Point cancels an open intent only; QR answers a cancel alike when the sale was paid before (`docs/field-notes.md`).
+    const canceled = sale.family === 'point' ? { end_state: 'CANCELED' } : {};
+    const end = shown === null ? canceled : { end_state: shown };
+    await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED', ...end });
     ports.count('legacy_sales', 'ended');
   } catch (error) {
     ports.log.warn('the end of a proxied sale was not stored', {
@@ -241,10 +271,9 @@ async function slotOfNumber(
 }
 
 /** `state` of an intent, or `status` of its last event (`docs/field-notes.md` Point §1.4, §1.7). */
-function showsFinalState(body: unknown): boolean {
-  if (body === null || typeof body !== 'object') return false;
-  const { state, status } = body as { state?: unknown; status?: unknown }; // any JSON object
-  return finalIntentStates.some((final) => final === state || final === status);
+function finalStateIn(body: unknown): IntentState | null {
+  const { state, status } = objectOf(body);
+  return finalIntentStates.find((final) => final === state || final === status) ?? null;
 }
 
 // The unit of a proxied call, whose slot must not be live on orders meanwhile.

@@ -52,26 +52,27 @@ export async function isOver(ports: Ports, sale: LegacySale, token: Secret, dead
   if (sale.state !== 'OPEN') return isRefusedByNow(ports, sale);
   const question = questionOf(sale);
   if (question === null) return false;
-  const over = await ports.memory.cache.get(
+  const end = await ports.memory.cache.get(
     `legacy sale ${sale.id} ${ports.vault.fingerprint(token)}`,
     clock.now(),
     settings.reads.fresh_ms,
     async () => {
       const timeout_ms = Math.min(settings.reads.timeout_ms, left_ms);
       const outcome = await ports.upstreams.legacy.send({ ...question.call, method: 'GET', token, timeout_ms });
-      return question.saysOver(outcome);
+      return question.endIn(outcome);
     },
   );
-  if (over) {
-    await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED' });
-    ports.count('legacy_sales', 'ended');
-  }
-  return over;
+  if (end === null) return false;
+  const end_state = end === 'unnamed' ? {} : { end_state: end };
+  await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED', ...end_state });
+  ports.count('legacy_sales', 'ended');
+  return true;
 }
 
 interface Question {
   call: Pick<UpstreamCall, 'name' | 'path' | 'query'>;
-  saysOver(outcome: UpstreamOutcome): boolean;
+  /** Legacy's final state; `unnamed`: ended, in a state that the read does not show; null: not known to have ended. */
+  endIn(outcome: UpstreamOutcome): string | null;
 }
 
 /** True when a read of legacy shows any end of the sale; for v1 sales it shows payment only. */
@@ -95,11 +96,11 @@ function aboutIntent(legacy_id: string, work: LegacySale['work']): Question {
   const kind = work === 'refund' ? 'refund' : 'payment-intents';
   return {
     call: { name: 'legacy_intent', path: `/point/integration-api/${kind}/${legacy_id}` },
-    saysOver(outcome) {
-      if (outcome.kind !== 'answered') return false;
-      if (outcome.status !== 200) return isNotFound(outcome);
+    endIn(outcome) {
+      if (outcome.kind !== 'answered') return null;
+      if (outcome.status !== 200) return isNotFound(outcome) ? 'unnamed' : null;
       const intent = intentAnswer.safeParse(outcome.body);
-      return intent.success && finalIntentStates.includes(intent.data.state);
+      return intent.success && finalIntentStates.includes(intent.data.state) ? intent.data.state : null;
     },
   };
 }
@@ -108,7 +109,7 @@ function aboutIntent(legacy_id: string, work: LegacySale['work']): Question {
 function aboutTill(merchant_id: string, unit: string): Question {
   return {
     call: { name: 'legacy_till', path: `/instore/qr/seller/collectors/${merchant_id}/pos/${unit}/orders` },
-    saysOver: isNotFound,
+    endIn: (outcome) => (isNotFound(outcome) ? 'unnamed' : null),
   };
 }
 
@@ -124,13 +125,16 @@ const preferenceOrders = z.object({
 function aboutPreference(preference_id: string): Question {
   return {
     call: { name: 'merchant_order_search', path: '/merchant_orders/search', query: { preference_id } },
-    saysOver(outcome) {
-      if (outcome.kind !== 'answered' || outcome.status !== 200) return false;
+    endIn(outcome) {
+      if (outcome.kind !== 'answered' || outcome.status !== 200) return null;
       const found = preferenceOrders.safeParse(outcome.body);
       const orders = found.success ? (found.data.elements ?? []) : [];
       // An API that ignores the filter returns every merchant order, which proves nothing.
-      if (orders.length === 0 || orders.some((order) => order.preference_id !== preference_id)) return false;
-      return orders.every(({ order_status }) => finalMerchantOrderStates.some((state) => state === order_status));
+      if (orders.length === 0 || orders.some((order) => order.preference_id !== preference_id)) return null;
+      if (!orders.every(({ order_status }) => finalMerchantOrderStates.some((state) => state === order_status)))
+        return null;
+      // A buyer may leave one merchant order to expire and pay by another.
+      return (orders.find(({ order_status }) => order_status !== 'expired') ?? orders[0])?.order_status ?? null;
     },
   };
 }

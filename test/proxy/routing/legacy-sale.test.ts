@@ -171,6 +171,29 @@ describe('before the bytes leave', () => {
     expect(await held(TILL_SLOT)).toBeNull();
   });
 
+  it.each<[string, object, string | null]>([
+    ['point.create_intent', { amount: '1500' }, null],
+    ['point.create_intent', { amount: 1.5 }, null],
+    ['point.create_intent', {}, null],
+    ['point.create_intent', { amount: 1500 }, '15.00'],
+    ['qr.create_code', { total_amount: 'free' }, null],
+    ['qr.create_code', { total_amount: 120.5 }, '120.5'],
+    ['qr_v1.create', { items: [{ unit_price: 10, quantity: 'two' }] }, null],
+    ['qr_v1.create', { items: [] }, null],
+    [
+      'qr_v1.create',
+      {
+        items: [
+          { unit_price: 10.1, quantity: 3 },
+          { unit_price: '0.05', quantity: 1 },
+        ],
+      },
+      '30.350',
+    ],
+  ])('%s of %o has the amount %s', async (name, body, amount) => {
+    expect((await begin(name, { body })).row.amount).toBe(amount);
+  });
+
   it('a till by its number waits for nobody: it holds every till until legacy has taken it', async () => {
     says.set('pos', answered(200, { external_id: 'TILL1' }));
     const sale = await begin('qr_v1.create_by_number', { path: { pos_id: '1001' } });
@@ -372,6 +395,7 @@ describe('is it over?', () => {
       says.set('legacy_intent', answered(200, { id: INTENT, state }));
       expect(await over(await sale(point))).toBe(true);
       expect(await held(POINT_SLOT)).toBeNull();
+      expect((await store.legacy_sales.legacySale(INTENT))?.end_state).toBe(state);
       expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
         `GET /point/integration-api/payment-intents/${INTENT}`,
       ]);
@@ -404,6 +428,7 @@ describe('is it over?', () => {
     expect(await whenFound([ours('paid'), ours('payment_in_process')])).toBe(false);
     expect(await whenFound([ours('paid'), { preference_id: 'of others', order_status: 'paid' }])).toBe(false);
     expect(await whenFound([ours('expired'), ours('paid')])).toBe(true);
+    expect((await store.legacy_sales.legacySale(legacy_id))?.end_state).toBe('paid');
     expect(asked.at(-1)).toMatchObject({ path: '/merchant_orders/search', query: { preference_id: legacy_id } });
   });
 

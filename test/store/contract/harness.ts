@@ -95,6 +95,8 @@ export function newSale(change: Partial<LegacySale> = {}): LegacySale {
     slot: slotOf(change.family ?? 'point', unit),
     legacy_id: null,
     client_reference: null,
+    amount: null,
+    end_state: null,
     state: 'SENDING',
     unproven_token: null,
     ends_at: NOON + 15 * MINUTE_MS,

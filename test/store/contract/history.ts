@@ -7,6 +7,8 @@ import {
   MINUTE_MS,
   NOON,
   newEvent,
+  newRefund,
+  newSale,
   OTHER_MERCHANT,
   opened,
   orderId,
@@ -46,6 +48,38 @@ function itKeepsHistory(harness: Harness): void {
 
 function itListsLinks(harness: Harness): void {
   const { store } = harness;
+  it('pages through links, refunds and legacy sales of a merchant and a period, as they were created', async () => {
+    const ids = ['c', 'a', 'b'].map((letter) => `00000000-0000-7000-8000-00000000000${letter}`);
+    const made = (id: string, nth: number) => ({
+      created_at: NOON + (nth === 0 ? 1 : 0),
+      unit: `PAX_A910__${id.at(-1)}`,
+    });
+    for (const [nth, id] of ids.entries()) {
+      const link = await finished(store, { legacy_id: id, family: 'qr', merchant_order_id: nth, ...made(id, nth) });
+      await store.refunds.openRefund(newRefund(link, { id, number: nth + 1, ...made(id, nth) }), () => 'open');
+      await store.legacy_sales.openLegacySale(newSale({ id, legacy_id: id, ...made(id, nth) }));
+    }
+    for (const change of [{ created_at: NOON - 1 }, { created_at: NOON + 2 }, { merchant_id: OTHER_MERCHANT }]) {
+      const link = await finished(store, change);
+      await store.refunds.openRefund(
+        newRefund(link, { number: NOON + (change.created_at ?? 0), ...change }),
+        () => 'open',
+      );
+      await store.legacy_sales.openLegacySale(newSale({ unit: link.unit, ...change }));
+    }
+    const page = (after: { created_at: number; id: string } | null) => {
+      return { merchant_id: MERCHANT, since: NOON, until: NOON + 2, after, limit: 2 };
+    };
+    const { history, refunds, legacy_sales } = store;
+    for (const read of [history.linksMade, refunds.refundsMade, legacy_sales.legacySalesMade]) {
+      const idsOf = async (...asked: Parameters<typeof page>) =>
+        (await read(page(...asked))).map((row) => ('id' in row ? row.id : row.legacy_id));
+      expect(await idsOf(null)).toEqual([ids[1], ids[2]]);
+      expect(await idsOf({ created_at: NOON, id: ids[2] ?? '' })).toEqual([ids[0]]);
+    }
+    expect((await refunds.refundsMade(page(null)))[0]?.family).toBe('qr');
+  });
+
   it('lists live links oldest first, of one merchant or of all', async () => {
     const live = (unit: string, age: number, merchant_id = MERCHANT) =>
       opened(store, { unit, merchant_id, created_at: NOON - age });

@@ -9,7 +9,7 @@ export function legacySaleTests(harness: Harness): void {
   itFindsSales(harness);
 
   it('writes the row as it was given, and keeps it through a restart', async () => {
-    const change = { state: 'OPEN', work: 'refund', unproven_token: 'of somebody' } as const;
+    const change = { state: 'OPEN', work: 'refund', unproven_token: 'of somebody', amount: '15.00' } as const;
     const sale = newSale({ ...change, legacy_id: 'intent-1', client_reference: 'mesa 4' });
     expect(await store.legacy_sales.openLegacySale(sale)).toBeNull();
     await harness.reopen();
@@ -54,6 +54,9 @@ export function legacySaleTests(harness: Harness): void {
       unit: 'PAX_A910__2',
       slot: null,
     });
+    await store.legacy_sales.saveLegacySale(sale.id, { end_state: 'CANCELED' });
+    await store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED' });
+    expect(await store.legacy_sales.legacySale('intent-1')).toMatchObject({ state: 'ENDED', end_state: 'CANCELED' });
     await store.legacy_sales.saveLegacySale(sale.id, { legacy_id: null });
     expect(await store.legacy_sales.legacySale('intent-1')).toBeNull();
   });
