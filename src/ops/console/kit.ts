@@ -102,6 +102,8 @@ export interface Visit {
 
 export interface Shown {
   title: string;
+  /** Stays in view while the page is scrolled. */
+  bar?: Html;
   content: Html;
 }
 

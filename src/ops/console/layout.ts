@@ -14,11 +14,11 @@ const PLACES = [
   ['/assumptions', 'nav.assumptions'],
 ] as const;
 
-/** Turns off the inline style of htmx, which the policy forbids. */
-const HTMX = '{"includeIndicatorCSS":false}';
+/** No inline style, which the policy forbids; and a refused refresh leaves the part and the title as they are. */
+const HTMX = '{"includeIndicatorCSS":false,"noSwap":[204,304,"4xx","5xx"]}';
 
 /** A page for a signed-in person. @param here path of the page. */
-export function layout(files: ConsoleFiles, visit: Visit, here: string, { title, content }: Shown): Html {
+export function layout(files: ConsoleFiles, visit: Visit, here: string, { title, bar, content }: Shown): Html {
   const { words, person } = visit;
   const { t } = words;
   return frame(
@@ -44,6 +44,7 @@ export function layout(files: ConsoleFiles, visit: Visit, here: string, { title,
 </header>
 <main id="main" tabindex="-1">
 <h1>${title}</h1>
+${bar ?? ''}
 ${visit.refused === null ? doneBanner(visit) : refusal(words, visit.refused)}
 ${content}
 </main>`,

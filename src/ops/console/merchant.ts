@@ -9,11 +9,11 @@ import { moveView, proposalsView, safetyView } from '../api/moves.ts';
 import { noticesView } from '../api/notices.ts';
 import { defined } from '../fields.ts';
 import { type FleetLine, fleetView } from '../fleet/line.ts';
-import { type Content, code, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
+import { code, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
 import { type MerchantView, merchantAnswer } from '../merchants.ts';
 import { type DrainView, drainView } from '../moves/preview.ts';
 import { judgements } from '../readiness/differences.ts';
-import { readinessView } from '../readiness/facts.ts';
+import { type Readiness, readinessView } from '../readiness/facts.ts';
 import { pulse } from './board.ts';
 import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { noticeTable } from './notices.ts';
@@ -34,27 +34,31 @@ export const merchantPage: Page = {
     const { view, verdict, line, drain, stop, moves, found } = known;
     const content = html`${onward(visit)}
 ${facts(visit, view, line)}
-${chartSlot(words, merchantCharts(id))}
 <div class="grid">${await stageControl(visit, view)}${readiness(words, verdict)}</div>
 ${waitingMoves(visit, moves.moves)}
 ${lanes(visit, line, drain)}
 ${safety(visit, stop)}
+${chartSlot(words, merchantCharts(id))}
 ${losses(words, found.losses.losses)}
 ${differences(visit, found.differences.differences)}
 ${coverage(words, found.coverage.cells)}
 ${section('notices', t('nav.notices'), html`${noticeTable(words, found.notices.notices)}<p><a href="${linkTo('/notices', { merchant: id })}">${t('merchant.all_notices')}</a></p>`)}
 ${section('decisions', t('merchant.decisions'), html`${decisionTable(words, found.audit.lines)}<p><a href="${linkTo('/audit', { subject: id })}">${t('merchant.all_decisions')}</a></p>`)}`;
-    return { title: t('merchant.title', { id }), content };
+    return { title: t('merchant.title', { id }), bar: bar(visit, view, verdict.verdict), content };
   },
 };
 
-/** The part of the page above that refreshes itself, under its own path. */
+/** The parts of the page above that refresh themselves, under their own path. */
 export const merchantLanes: Page = {
   path: '/merchants/:id/lanes',
   async show(visit) {
     const id = visit.path.id ?? '';
-    const drain = await visit.ask('GET /api/merchants/:id/drain', drainView, { path: { id } });
-    const content = lanes(visit, await lineOf(visit, id), drain);
+    const [view, drain, line] = await Promise.all([
+      visit.ask('GET /api/merchants/:id', merchantAnswer, { path: { id } }),
+      visit.ask('GET /api/merchants/:id/drain', drainView, { path: { id } }),
+      lineOf(visit, id),
+    ]);
+    const content = html`<p>${stagesNow(visit.words, view)}</p>${lanes(visit, line, drain)}`;
     return { title: visit.words.t('merchant.title', { id }), content };
   },
 };
@@ -96,8 +100,8 @@ function onward({ words: { t }, path }: Visit): Html {
   const parts = [
     ['stage', 'merchant.stage'],
     ['readiness', 'merchant.why'],
-    ['charts', 'charts.title'],
     ['lanes', 'merchant.lanes'],
+    ['charts', 'charts.title'],
     ['losses', 'merchant.losses'],
     ['differences', 'merchant.differences'],
     ['coverage', 'merchant.coverage'],
@@ -172,12 +176,32 @@ function slotsOf(text: string): string[] {
     .filter((slot) => slot !== '');
 }
 
+/**
+ * Stage, verdict and roll back, in view however far the page is scrolled. Nothing that loads or refreshes moves the
+ * button: the form has its own column, and on a phone its own line above the stage.
+ */
+function bar(visit: Visit, view: MerchantView, verdict: Readiness['verdict']): Html {
+  const { words, sent } = visit;
+  const { t } = words;
+  const roll = html`<input name="reason" id="rollback-reason" type="text" minlength="3" maxlength="500" required value="${sent.reason ?? ''}" autocomplete="off" placeholder="${t('form.reason')}" aria-label="${t('form.reason')}">
+<button class="danger" title="${t('rollback.lead')}">${t('rollback.go')}</button>`;
+  return html`<div class="bar"><p><strong>${view.id}</strong> ${stagesNow(words, view)} <span>${t('board.readiness')}: ${badge(verdict, t(`verdict.${verdict}`))}</span></p>
+${changeForm(visit, merchantPath(view.id, '/rollback'), roll)}</div>`;
+}
+
+/** One stage when all kinds of work share it, else one for each kind. */
+function stagesNow(words: Words, view: MerchantView): Html {
+  const each = routedKinds.map((kind) => [words.t(`kind.${kind}`), stageOf(words, view, kind)] as const);
+  const is_one = new Set(each.map(([, stage]) => String(stage))).size === 1;
+  const stages = is_one ? each[0]?.[1] : each.map(([kind, stage]) => html`<span>${kind}: ${stage}</span> `);
+  return html`<span id="now">${stages ?? null}</span>`;
+}
+
 export function facts({ words }: Visit, view: MerchantView, line: FleetLine | null): Html {
   const { t } = words;
   const seen = line === null ? html`<p class="notice warn">${t('merchant.unseen')}</p>` : '';
   const set = (value: 'set' | 'not set'): string => t(value === 'set' ? 'merchant.set' : 'merchant.not_set');
   return html`${seen}<dl class="facts">
-${routedKinds.map((kind) => html`<dt>${t(`kind.${kind}`)}</dt><dd>${stageOf(words, view, kind)}</dd>`)}
 <dt>${t('merchant.site')}</dt><dd>${view.site ?? t('merchant.not_known')}</dd>
 <dt>${t('merchant.revision')}</dt><dd>${view.revision}${view.updated_at === null ? '' : html`, ${timeOf(words, view.updated_at)}`}</dd>
 <dt>${t('merchant.notice_url')}</dt><dd>${shown(view.settings.notice_url?.value) ?? t('merchant.not_set')}</dd>
@@ -186,7 +210,7 @@ ${routedKinds.map((kind) => html`<dt>${t(`kind.${kind}`)}</dt><dd>${stageOf(word
 }
 
 /** The stage in force, and the intended one while a safety stop overrides it. */
-function stageOf({ t, number }: Words, { in_force }: MerchantView, kind: keyof MerchantView['in_force']): Content {
+function stageOf({ t, number }: Words, { in_force }: MerchantView, kind: keyof MerchantView['in_force']): Html {
   const { stage, intended, share } = in_force[kind];
   const name = stage === 'canary' ? `${t('stage.canary')} ${number(share)} %` : t(`stage.${stage}`);
   const meant =
@@ -223,7 +247,7 @@ export function lanes({ words, path }: Visit, line: FleetLine | null, drain: Dra
       : orders.open === 0
         ? null
         : html`${t('lanes.safe')} ${timeOf(words, safe_to_close_at)}.`;
-  return html`<section id="lanes" aria-labelledby="lanes-title" hx-get="${merchantPath(path.id ?? '', '/lanes')}" hx-trigger="every 5s" hx-select="#lanes" hx-swap="outerMorph">
+  return html`<section id="lanes" aria-labelledby="lanes-title" hx-get="${merchantPath(path.id ?? '', '/lanes')}" hx-trigger="every 5s" hx-select="#lanes" hx-select-oob="#now" hx-swap="outerMorph">
 <h2 id="lanes-title">${t('merchant.lanes')}</h2>
 <div class="two"><div><h3>${t('board.legacy')}</h3>${pulse(words, 'legacy', line?.health.legacy ?? null)}</div>
 <div><h3>${t('board.orders')}</h3>${pulse(words, 'orders', line?.health.orders ?? null)}</div></div>

@@ -127,10 +127,11 @@ function startOf(day: string | undefined, later_days: number): string | undefine
 /** Pixels, on a wide page. */
 const CHART_WIDTH = 620;
 
-/** Placeholder until the charts load; without scripts a link. @param path of the charts' own page. */
+/** As high as the charts, until they load; without scripts a link. @param path of the charts' own page. */
 export function chartSlot({ t }: Words, path: string): Html {
-  return html`<section id="charts" aria-labelledby="charts-title" hx-get="${path}" hx-trigger="load" hx-select="#charts" hx-swap="outerHTML">
-<h2 id="charts-title">${t('charts.title')}</h2><p><a href="${path}">${t('charts.show')}</a></p></section>`;
+  const places = chartNames.map((name) => html`<figure><h3>${t(`chart.${name}.title`)}</h3></figure>`);
+  return html`<section id="charts" aria-labelledby="charts-title" hx-get="${path}" hx-trigger="load" hx-select="#charts" hx-swap="outerHTML ignoreTitle:true">
+<h2 id="charts-title">${t('charts.title')}</h2><p class="lead"><a href="${path}">${t('charts.show')}</a></p><div class="charts">${places}</div></section>`;
 }
 
 export function merchantCharts(id: string): string {

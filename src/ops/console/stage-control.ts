@@ -21,10 +21,7 @@ export async function stageControl(visit: Visit, view: MerchantView): Promise<Ht
   const { t } = visit.words;
   const asked = targetIn(visit);
   const content = html`${targetForm(visit, view, asked)}
-<div id="preview" aria-live="polite">${asked.stage === undefined ? html`<p class="hint">${t('stage.look_first')}</p>` : await preview(visit, view, asked)}</div>
-<h3>${t('rollback.title')}</h3>
-<p class="lead">${t('rollback.lead')}</p>
-${changeForm(visit, merchantPath(view.id, '/rollback'), html`${reasonField(visit, 'rollback-reason')}<button class="danger">${t('rollback.go')}</button>`)}`;
+<div id="preview" aria-live="polite">${asked.stage === undefined ? html`<p class="hint">${t('stage.look_first')}</p>` : await preview(visit, view, asked)}</div>`;
   return section('stage', t('merchant.stage'), content);
 }
 

@@ -8,6 +8,14 @@ import { type Opened, openConsole } from './browser.ts';
 
 const HERE = `/merchants/${ARGENTINA}`;
 
+/** Script: collects every box that the roll-back button has had in a frame. */
+const BOXES = `globalThis.boxes = new Set();
+(function look() {
+  const button = document.querySelector('button.danger');
+  if (button !== null && document.readyState === 'complete') boxes.add(JSON.stringify(button.getBoundingClientRect()));
+  requestAnimationFrame(look);
+})();`;
+
 describe.skipIf(!hasChromium)('the merchant page', () => {
   const opened: Opened[] = [];
   const as = async (person: { token: string }, options = {}): Promise<Opened> => {
@@ -112,6 +120,51 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await page.getByRole('button', { name: 'Send them again' }).click();
     await page.getByRole('status').getByText('The notices are sent again now.').waitFor();
     await receiver.waitFor(before + 1);
+  });
+
+  it.each([
+    [1280, 'light'],
+    [390, 'dark'],
+  ] as const)('keeps roll back where it is, %i wide, while parts load and refresh', async (width, colorScheme) => {
+    const { page, go } = await as(BEN, { viewport: { width, height: 844 }, colorScheme });
+    const release = Promise.withResolvers<void>();
+    await page.route('**/charts', async (route) => {
+      await release.promise;
+      await route.continue();
+    });
+    await page.addInitScript(BOXES);
+    await go(`${HERE}?stage=shadow`);
+    const button = page.getByRole('button', { name: 'Roll back' });
+    const charts = page.locator('#charts');
+    const refreshed = (): Promise<unknown> => page.waitForResponse(`**${HERE}/lanes`).then((one) => one.finished());
+    const headings = await page.locator('h2').allTextContents();
+    expect((await page.locator('h2').first().boundingBox())?.y).toBeGreaterThan((await button.boundingBox())?.y ?? 0);
+    const reserved = (await charts.boundingBox())?.height;
+    release.resolve();
+    await page.locator('#chart-losses').waitFor();
+    expect((await charts.boundingBox())?.height).toBe(reserved);
+    await refreshed();
+    await page.locator('#to').selectOption('legacy');
+    await page.locator('#preview').getByText('allowed').waitFor();
+    expect(await page.evaluate('boxes.size')).toBe(1);
+    await page.evaluate('scrollTo(0, document.body.scrollHeight / 2)');
+    await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 + width } });
+    await page.evaluate('requestAnimationFrame(() => boxes.clear())');
+    await page.locator('#lanes').getByText('1 on legacy').waitFor();
+    await refreshed();
+    expect(await page.evaluate('boxes.size')).toBe(1);
+    const { y = -1, height = 0 } = (await button.boundingBox()) ?? {};
+    expect(y >= 0 && y + height < 100).toBe(true);
+    expect(await page.locator('h2').allTextContents()).toEqual(headings);
+    // A refusal in place of the part is not shown.
+    await page.route('**/lanes', async (route) =>
+      route.fulfill({ response: await route.fetch({ url: `${bench.app.ops_url}/nowhere` }) }),
+    );
+    await refreshed();
+    await refreshed();
+    expect(await page.locator('h2').allTextContents()).toEqual(headings);
+    expect(await page.title()).toBe(`Merchant ${ARGENTINA} · Puente`);
+    await bench.atTerminal('pay');
   });
 
   it('refuses a viewer as the API does, whatever he sends', async () => {
