@@ -193,6 +193,6 @@ function listenForOps(config: Config, app: OpsApp['app'], metrics: Metrics): Pro
     host: config.ops.host,
     port: config.ops.port,
     refuse: (_request, response) => refuseOpsHead(response),
-    dropped: () => metrics.count('connections', 'dropped'),
+    dropped: () => metrics.count('dropped_connections', 'ops'),
   });
 }

@@ -12,7 +12,7 @@ import type { Admission } from '../proxy/http/admission.ts';
 import type { Log } from '../proxy/log.ts';
 import { identify } from '../proxy/routing/merchant-identity.ts';
 import { startTelemetry } from '../proxy/telemetry/otel-settings.ts';
-import type { RunningTelemetry } from '../proxy/telemetry/port.ts';
+import type { RunningTelemetry, ServerHost } from '../proxy/telemetry/port.ts';
 import { createLog, type Metrics, type Reading, standardOutput } from '../proxy/telemetry/telemetry.ts';
 import { withBreaker } from '../proxy/upstream/breaker.ts';
 import { createUpstream, type UpstreamClient } from '../proxy/upstream/client.ts';
@@ -45,7 +45,7 @@ export async function openInside(
     parts.log ??
     createLog(
       config.log.level,
-      standardOutput(() => metrics.count('log_lines', 'dropped')),
+      standardOutput(() => metrics.count('dropped_log_lines')),
     );
   const clock = parts.clock ?? systemClock;
   const tables = parts.tables ?? loadTables(MAPPINGS, getCompileCacheDir() ?? null);
@@ -126,7 +126,7 @@ function upstreamClient(
     connections: upstream_pool.connections,
     connectTimeout_ms: upstream_pool.connect_timeout_ms,
     userAgent: 'Puente',
-    onOutcome: metrics.upstream,
+    onOutcome: (call, kind, status, duration_ms) => metrics.upstream(service, call, kind, status, duration_ms),
   });
   const settings = {
     failures: upstream_pool.breaker_failures,
@@ -134,7 +134,7 @@ function upstreamClient(
     steady_ms: upstream_pool.breaker_steady_ms,
   };
   return withBreaker(client, settings, (calls, state) => {
-    metrics.count('breaker', `${service}_${calls}_${state}`);
+    metrics.count('breaker_changes', service, calls, state);
     log.warn('the breaker of an upstream changed its state', { lane: service, operation: calls, action: state });
   });
 }
@@ -185,6 +185,7 @@ export function observe(
     clock: { monotonic: () => performance.now() },
     operations: tables.operations,
     hosts: { orders: hostOf(sandbox?.url ?? config.upstream), legacy: hostOf(legacy_url) },
+    scheme: config.public.tls.certificate_file === null ? ('http' as const) : ('https' as const),
     readings,
     instance: memory.ids.boot,
     version,
@@ -192,6 +193,7 @@ export function observe(
   return startTelemetry(environment, parts, remarks);
 }
 
-function hostOf(url: string): string {
-  return new URL(url).hostname;
+function hostOf(url: string): ServerHost {
+  const { hostname, port, protocol } = new URL(url);
+  return { address: hostname, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
 }

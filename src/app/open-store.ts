@@ -67,7 +67,7 @@ function fileOptions(config: Config, parts: AppParts, { log, vault, metrics }: S
 /** Reports every change of room on the disk, improvements too. */
 function tellRoom(log: Log, metrics: Metrics): (room: Room) => void {
   return ({ level, is_log_large, free_bytes, log_bytes }) => {
-    metrics.count('disk', is_log_large ? 'log_large' : level);
+    metrics.count('disk_changes', is_log_large ? 'log_large' : level);
     if (level === 'enough') log.warn('the disk has room again', { action: level, count: free_bytes ?? 0 });
     else log.error('the disk is nearly full: new sales are refused', { action: level, count: free_bytes ?? 0 });
     if (is_log_large)

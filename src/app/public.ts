@@ -33,7 +33,7 @@ export interface PublicParts {
 export async function openPublicDoor(parts: PublicParts): Promise<Listening & { own_url: string }> {
   const door = parts.config.public;
   const tls = readTls(parts.config);
-  const exchanges = createExchanges(parts.ports, createAfter(parts.admission, parts.telemetry));
+  const exchanges = createExchanges(parts.ports, createAfter(parts.admission, parts.metrics, parts.telemetry));
   const listening = await listen(publicApp(parts, exchanges), {
     name: 'public.port',
     host: door.host,
@@ -53,7 +53,7 @@ export async function openPublicDoor(parts: PublicParts): Promise<Listening & { 
       const token = readToken(request);
       return token !== null && parts.admission.isKnown(parts.ports.vault.fingerprint(token));
     },
-    dropped: () => parts.ports.count('connections', 'dropped'),
+    dropped: () => parts.ports.count('dropped_connections', 'public'),
     ...(tls === null ? {} : { tls }),
   });
   return {
@@ -91,7 +91,6 @@ function publicApp(parts: PublicParts, exchanges: Exchanges): Express {
       ports,
       carry: passthrough.handler,
       body_limit_bytes: parts.config.public.body_limit_bytes,
-      observe: parts.metrics.observe,
     }),
   );
   // The sandbox's control door needs no token and shows tokens, so only the sandbox's own port serves it.

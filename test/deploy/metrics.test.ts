@@ -105,6 +105,16 @@ describe('dashboard and alerts', () => {
     expect(status, stdout + stderr).toBe(0);
     expect(stdout).toContain(`${alerts.length} rules found`);
   });
+
+  it('page for a legacy that is dead or slow, and for the first safety stop, and not for shops', ({ skip }) => {
+    const why = missing('promtool');
+    skip(why !== null, why ?? '');
+    const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', 'alerts.test.yml'], {
+      cwd: import.meta.dirname,
+      encoding: 'utf8',
+    });
+    expect(status, stdout + stderr).toBe(0);
+  });
 });
 
 /** Names of metrics in a PromQL expression. */

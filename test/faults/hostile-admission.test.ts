@@ -23,7 +23,7 @@ function open(limits: Partial<AdmissionLimits> = {}, merchants = 'abcdefgh') {
   const gate = createAdmission(
     { ...LIMITS, ...limits },
     () => time.now_ms,
-    (name, label) => counted.push(`${name} ${label}`),
+    (...count) => counted.push(count.join(' ')),
   );
   gates.push(gate);
   for (const merchant of merchants) gate.noteKnown(merchant);

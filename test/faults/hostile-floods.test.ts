@@ -224,8 +224,8 @@ describe('too much from everybody', () => {
     await underWay(0);
     expect((await puente.till('/v1/slow')).status, 'and all is well again').toBe(200);
     const { text } = await puente.ops('/metrics');
-    for (const label of ['read load', 'payment load', 'event load'])
-      expect(text).toContain(`what="shed",label="${label}"`);
+    for (const kind of ['read', 'payment', 'event'])
+      expect(text).toContain(`puente_shed_total{class="${kind}",reason="load"}`);
     expect(count('events'), 'of what was shed nothing was kept').toBe(0);
   });
 

@@ -67,7 +67,7 @@ describe('an ambiguous head [F78 F79 F80 F81 F82 F83 F88]', () => {
       expect((await call(`${door.app.ops_url}/readyz`)).status).toBe(200);
       expect(rowsOf(door)).toBe(0);
     }
-    expect((await orders.ops('/metrics')).text).toContain('what="refused_heads",label="repeated_header"');
+    expect((await orders.ops('/metrics')).text).toContain('puente_refused_heads_total{fault="repeated_header"}');
   });
 
   it('on the ops door, in its own words', async () => {

@@ -240,7 +240,7 @@ describe('more connections than the door has', () => {
     for (let nth = 0; nth < 3; nth++) expect((await legacy.till(`${POINT}/devices`)).status).toBe(200);
     expect(ended).toContain(1);
     expect(ended).not.toContain(0);
-    expect((await legacy.ops('/metrics')).text).toContain('what="connections",label="dropped"');
+    expect((await legacy.ops('/metrics')).text).toContain('puente_dropped_connections_total{door="public"}');
   });
 
   it('a storm of connections leaves nothing behind [F97]', async () => {

@@ -139,5 +139,5 @@ function linesIn(text: string): number {
 
 async function linesLost(server: OnPipe): Promise<number> {
   const { text } = await call(`${server.ops_url}/metrics`, { token: OPS_TOKEN });
-  return Number(/\{what="log_lines",label="dropped"\} (\d+)/.exec(text)?.[1] ?? 0);
+  return Number(/^puente_dropped_log_lines_total (\d+)/m.exec(text)?.[1] ?? 0);
 }

@@ -85,7 +85,7 @@ describe('the process', { timeout: LIMIT_MS }, () => {
       () => till.get(known),
       (answer) => answer?.status === 200,
     );
-    expect(await metrics()).not.toMatch(/what="(?:breaker|safety_stop)[^}]*} [1-9]/);
+    expect(await metrics()).not.toMatch(/puente_(?:breaker_changes|safety_stops)_total[^}]*} [1-9]/);
   });
 
   it('has no descriptor left: newcomers wait or are closed, it lives, and leaks none [F46]', async () => {

@@ -77,7 +77,7 @@ describe('a disk that is nearly full', () => {
     );
     const metrics = (await call(`${shop.app.ops_url}/metrics`)).text;
     expect(metrics).toMatch(/^puente_disk_level 1$/m);
-    expect(metrics).toMatch(/^puente_total\{what="creates",label="no_room"\} 2$/m);
+    expect(metrics).toMatch(/^puente_creates_total\{outcome="no_room"\} 2$/m);
     free_bytes = 1_000 * MIB;
     await eventually(
       () => levelOf(shop),

@@ -55,7 +55,7 @@ describe('an upstream that answers every create with 500', () => {
     expect(upstream.creates().length).toBeLessThanOrEqual(sales.length * 1.1 + RETRY_STOCK);
     expect(upstream.creates().length, 'far below what was offered').toBeLessThan(sales.length);
     expect((await puente.ops('/metrics')).text).toMatch(
-      /puente_total\{what="breaker",label="orders_writes_open"\} [1-9]/,
+      /puente_breaker_changes_total\{service="orders",calls="writes",state="open"\} [1-9]/,
     );
   });
 

@@ -235,6 +235,6 @@ describe('an event in another shape', () => {
     const answer = await call(`${shop.app.public_url}/webhooks/orders?type=order`, { body });
     expect(answer.status).toBe(400);
     expect(inboxOf(shop.data_dir)).toHaveLength(before);
-    expect((await shop.ops('/metrics')).text).toMatch(/puente_total\{what="events",label="unreadable"\} [1-9]/);
+    expect((await shop.ops('/metrics')).text).toMatch(/puente_events_total\{outcome="unreadable"\} [1-9]/);
   });
 });

@@ -56,7 +56,7 @@ function expectPaidOnce(shop: LossyShop, amount_minor: number): void {
 /** Creates answered 504 so far. */
 async function createsInDoubt(shop: LossyShop): Promise<number> {
   const { text } = await shop.ops('/metrics');
-  return Number(/^puente_total\{what="creates",label="in_doubt"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+  return Number(/^puente_creates_total\{outcome="in_doubt"\} (\d+)$/m.exec(text)?.[1] ?? 0);
 }
 
 describe('the official SDK', () => {

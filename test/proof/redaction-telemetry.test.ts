@@ -29,22 +29,32 @@ it('metrics show the store, the upstream calls by class, and only what a store h
   const metrics = createMetrics();
   metrics.count('backups', 'made');
   metrics.count('stale_versions');
-  metrics.observe('create_intent', '2xx', 20);
+  const observed = { operation: null, lane: 'legacy', outcome: 'fault', duration_ms: 20 } as const;
+  metrics.observe({ ...observed, method: 'GET', status: 499 });
+  metrics.observe({ ...observed, method: 'BREW', status: 789 });
   metrics.notice('delivered');
-  metrics.upstream('create', 'answered', 201, 30);
-  metrics.upstream('create', 'broken', null, 30);
+  const create = { name: 'create', method: 'POST' };
+  metrics.upstream('orders', create, 'answered', 201, 30);
+  metrics.upstream('orders', create, 'broken', null, 30);
   const without = await metrics.render(storeWith(null, null), admission);
   expect(without.text).not.toMatch(/^puente_writer_heap_bytes\{|^puente_disk_bytes\{kind="free"\}/m);
+  const none = 'operation="none",lane="legacy",outcome="fault"';
+  const sent = 'method="POST",service="orders",call="create"';
   const shown = without.text.split('\n');
   expect(shown).toEqual(
     expect.arrayContaining([
-      'puente_total{what="backups",label="made"} 1',
-      'puente_total{what="stale_versions",label=""} 1',
-      'puente_call_seconds_sum{operation="create_intent",outcome="2xx"} 0.02',
-      'puente_call_seconds_bucket{le="0.01",operation="create_intent",outcome="2xx"} 0',
-      'puente_call_seconds_bucket{le="0.025",operation="create_intent",outcome="2xx"} 1',
-      'puente_upstream_seconds_sum{call="create",outcome="2xx"} 0.03',
-      'puente_upstream_seconds_count{call="create",outcome="broken"} 1',
+      'puente_backups_total{outcome="made"} 1',
+      'puente_stale_versions_total 1',
+      `puente_http_request_duration_seconds_sum{method="GET",${none},status="none"} 0.02`,
+      `puente_http_request_duration_seconds_bucket{le="0.01",method="GET",${none},status="none"} 0`,
+      `puente_http_request_duration_seconds_bucket{le="0.025",method="GET",${none},status="none"} 1`,
+      `puente_http_request_duration_seconds_count{method="_OTHER",${none},status="other"} 1`,
+      `puente_upstream_request_duration_seconds_sum{${sent},outcome="answered",status="201"} 0.03`,
+      `puente_upstream_request_duration_seconds_count{${sent},outcome="broken",status="none"} 1`,
+      // The first count of an alert's series would be missed if the series did not exist before.
+      'puente_safety_stops_total{mode="armed"} 0',
+      'puente_contradictions_total{what="amount"} 0',
+      'puente_lost_links_total 0',
       'puente_notice_attempts_total{outcome="delivered"} 1',
       'puente_calls_under_way 5',
       'puente_links{state="LIVE"} 2',

@@ -117,7 +117,7 @@ export function createStand(): Stand {
         },
         random: () => stand.luck,
         log: { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') },
-        count: (name, label) => stand.counts.push(label === undefined ? name : `${name} ${label}`),
+        count: (...count) => stand.counts.push(count.join(' ')),
         evidence: {
           finished: () => undefined,
           shadowed: () => undefined,

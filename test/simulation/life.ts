@@ -70,7 +70,7 @@ function legacyDoor({ tables, carry }: Surroundings, ports: Ports): RequestHandl
       return shared?.ports ?? ports;
     },
   };
-  const door = Object.assign(current, { carry, body_limit_bytes: 65_536, observe: () => undefined });
+  const door = Object.assign(current, { carry, body_limit_bytes: 65_536 });
   shared = { world: { tables, carry }, ports, router: legacyRouter(door) };
   return shared.router;
 }

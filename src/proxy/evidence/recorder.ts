@@ -386,7 +386,7 @@ function createUpkeep({ store, clock, log, count, settings }: EvidenceParts) {
     /** Counts what is shed; the store records it after the next batch. */
     shed(reason: 'shadow' | 'evidence', number = 1): void {
       unrecorded[reason] += number;
-      for (let index = 0; index < number; index++) count('shed', reason);
+      for (let index = 0; index < number; index++) count('shed', reason, 'queue');
     },
     noteShed: () => logged(noteAllShed),
     /** Deletes in one step, in more after a large batch, so that it keeps up. */

@@ -131,7 +131,7 @@ async function readBothSides(
 
 function shadowCreate({ tables, count }: ShadowParts, tools: ShadowTools, task: ShadowTask): Shadowed {
   const finding = shadowOf(tools, task);
-  count('shadow', finding.verdict);
+  count('shadows', finding.verdict);
   const difference = compareCreate(task, finding);
   if (difference !== null) count('differences', difference.what);
   const differences = difference === null ? [] : [difference];
@@ -139,7 +139,7 @@ function shadowCreate({ tables, count }: ShadowParts, tools: ShadowTools, task: 
   // Only the translation shows fields that no table has.
   const unknown = [...exchange.unknown];
   for (const loss of finding.losses) if (loss.unknown === true) noteUnknown({ unknown }, 'field', loss.path);
-  for (let index = exchange.unknown.length; index < unknown.length; index++) count('unknown', 'field');
+  for (let index = exchange.unknown.length; index < unknown.length; index++) count('unknown_names', 'field');
   const found = { ...foundOf(tables, task), differences, compared: true };
   return { exchange: { ...exchange, unknown }, found, shed: false };
 }

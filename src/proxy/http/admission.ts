@@ -178,7 +178,7 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
       refill(group);
       const reason = whyShed(kind, level(), group, group === strangers);
       if (reason !== null) {
-        count('shed', `${kind} ${reason}`);
+        count('shed', kind, reason);
         return null;
       }
       group.allowance = Math.max(0, group.allowance - 1);
@@ -192,7 +192,7 @@ export function createAdmission(limits: AdmissionLimits, now_ms: () => number, c
     upload(kind, fingerprint) {
       const group = find(kind, fingerprint);
       if (group.uploads >= group.cap * UPLOAD_SHARE) {
-        count('shed', `${kind} upload`);
+        count('shed', kind, 'upload');
         return null;
       }
       group.uploads++;

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readQuery } from '../../contract/legacy-body.ts';
 import { fieldsThatCame } from '../../mapping/assemble.ts';
-import { type Exchange, type ShadowTask, TILL_LEFT } from '../evidence/exchange.ts';
+import { type Exchange, type Outcome, type ShadowTask, TILL_LEFT, type UpstreamNote } from '../evidence/exchange.ts';
 import { type CapturedMessages, redactMessages } from '../evidence/redact.ts';
 import type { Ports } from '../ports.ts';
 import { endCarried, noteCarriedEnd } from '../routing/legacy-ledger.ts';
@@ -11,24 +11,25 @@ import { isShadowed, stageInForce } from '../routing/stage.ts';
 import { noteTaken, provenMerchant } from '../routing/token-ownership.ts';
 import { outcomeOf } from '../safety.ts';
 import type { Telemetry } from '../telemetry/port.ts';
+import type { Metrics } from '../telemetry/telemetry.ts';
 import type { Admission } from './admission.ts';
 import { toldOf } from './answer.ts';
 import { bodyOf, type Ongoing, policyOf } from './exchange.ts';
 import { scrubbedTarget, singleHeaders } from './request.ts';
 
-/** Makes the work after each call. @param admission gets proven tokens. @param telemetry gets every call. */
+/** Makes the work after each call. @param admission gets proven tokens. @param metrics, telemetry get every call. */
 export function createAfter(
   admission: Pick<Admission, 'noteKnown'> | null = null,
+  metrics: Pick<Metrics, 'observe' | 'upstream'> | null = null,
   telemetry: Telemetry | null = null,
 ): (call: Ongoing, request: IncomingMessage, response: ServerResponse) => Promise<void> {
   return async (call, request, response) => {
     const { ports } = call;
     const closed_at = call.closed_at ?? ports.clock.now();
     const closed_tick_ms = call.closed_tick_ms ?? performance.now();
-    const told =
-      call.carried_at === null
-        ? toldBy(response)
-        : await followCarried(ports, call, response, { closed_at, closed_tick_ms });
+    const proxied = noteCarried(call, closed_tick_ms);
+    if (metrics !== null) measure(metrics, call, request.method ?? '', response, closed_tick_ms, proxied);
+    const told = call.carried_at === null ? toldBy(response) : await followCarried(ports, call, response, closed_at);
     if (call.proven_id === null) call.proven_id = await proved(ports, call);
     if (call.proven_id !== null && call.token !== null) admission?.noteKnown(ports.vault.fingerprint(call.token));
     noteUnknowns(ports, call);
@@ -45,14 +46,27 @@ export function createAfter(
   };
 }
 
-/** Stores what legacy's answer shows about sales. @returns that answer. */
-function followCarried(
-  ports: Ports,
+/** One observation of each call, before anything that could fail or wait; no byte of a body is read for it. */
+function measure(
+  metrics: Pick<Metrics, 'observe' | 'upstream'>,
   call: Ongoing,
+  method: string,
   response: ServerResponse,
-  { closed_at, closed_tick_ms }: { closed_at: number; closed_tick_ms: number },
-): Promise<Told> {
-  noteCarried(call, closed_tick_ms);
+  closed_tick_ms: number,
+  proxied: UpstreamNote | null,
+): void {
+  const { operation, lane, draft } = call;
+  const status = toldOf(response)?.status ?? call.watched?.status ?? TILL_LEFT;
+  const duration_ms = closed_tick_ms - draft.started_tick_ms;
+  const outcome = outcomeOfCall(call, status);
+  metrics.observe({ method, operation: operation?.name ?? null, lane, outcome, status, duration_ms });
+  if (proxied === null) return;
+  const kind = proxied.status === null ? 'broken' : 'answered';
+  metrics.upstream('legacy', { name: proxied.name, method }, kind, proxied.status, proxied.duration_ms);
+}
+
+/** Stores what legacy's answer shows about sales. @returns that answer. */
+function followCarried(ports: Ports, call: Ongoing, response: ServerResponse, closed_at: number): Promise<Told> {
   return inTurn(ports, call, async () => {
     const told = await carriedBy(call, response, isBodyOfUse(ports, call));
     await endSale(ports, call, told, closed_at);
@@ -113,22 +127,24 @@ async function noteEnd(ports: Ports, call: Ongoing, { status, body }: Told): Pro
   await noteCarriedEnd(ports, { operation, token, merchant_id, path }, { status, body }, call.at);
 }
 
-function noteCarried(call: Ongoing, closed_tick_ms: number): void {
-  if (call.carried_tick_ms === null) return;
-  const status = call.watched?.whole === true ? call.watched.status : null;
-  call.draft.upstream.push({
+/** Null for a call that was not proxied. */
+function noteCarried({ carried_tick_ms, watched, draft }: Ongoing, closed_tick_ms: number): UpstreamNote | null {
+  if (carried_tick_ms === null) return null;
+  const note: UpstreamNote = {
     name: 'legacy',
-    status,
+    status: watched?.whole === true ? watched.status : null,
     code: null,
-    duration_ms: closed_tick_ms - call.carried_tick_ms,
-    began_ms: call.carried_tick_ms - call.draft.started_tick_ms,
-  });
+    duration_ms: closed_tick_ms - carried_tick_ms,
+    began_ms: carried_tick_ms - draft.started_tick_ms,
+  };
+  draft.upstream.push(note);
+  return note;
 }
 
 /** Counts every unknown field, header and endpoint; policy `note` also logs it, with the claimed merchant. */
 function noteUnknowns(ports: Ports, call: Ongoing): void {
   for (const { what, name } of call.draft.unknown) {
-    ports.count('unknown', what);
+    ports.count('unknown_names', what);
     if (policyOf(ports, call.merchant, `unknown_${what}`) !== 'note') continue;
     const merchant = call.merchant_id ?? 'none';
     ports.log.info(`unknown ${what}`, { merchant, operation: call.operation?.name ?? 'none', path: name });
@@ -180,7 +196,7 @@ export function exchangeOf(
     legacy_id: draft.legacy_id,
     status: told.status,
     error: told.status < 400 ? null : errorNamed(told.body),
-    outcome: call.is_drill ? 'business' : outcomeOf(told.status, draft.upstream, draft.by_doubt),
+    outcome: outcomeOfCall(call, told.status),
     duration_ms,
     tables_revision: ports.tables.revision,
     // Copies, because work that still runs for the call may change the draft.
@@ -192,6 +208,10 @@ export function exchangeOf(
     shadow: null,
     messages: call.proven_id === null ? null : messages,
   };
+}
+
+function outcomeOfCall({ is_drill, draft }: Ongoing, status: number): Outcome {
+  return is_drill ? 'business' : outcomeOf(status, draft.upstream, draft.by_doubt);
 }
 
 /** The stage when the lane was chosen; for a call without a lane, its merchant's. */

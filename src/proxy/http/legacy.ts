@@ -10,7 +10,6 @@ import { chooseLane, type Lane, namedBy, namings } from '../routing/lane.ts';
 import type { Merchant } from '../routing/merchant.ts';
 import { isShadowed } from '../routing/stage.ts';
 import { provenMerchant } from '../routing/token-ownership.ts';
-import type { Observe } from '../telemetry/telemetry.ts';
 import type { Secret } from '../vault.ts';
 import { isPayment } from './admission.ts';
 import { type Answered, answerThrown, type LegacyAnswer, refused, sendAnswer } from './answer.ts';
@@ -38,7 +37,6 @@ export interface LegacyDoor {
   /** Proxies the request to the legacy upstream, unchanged. */
   carry: RequestHandler;
   body_limit_bytes: number;
-  observe: Observe;
 }
 
 /** Routes of all operations. @throws PuenteError bad_tables when an operation names a story that does not exist. */
@@ -54,10 +52,7 @@ export function legacyRouter(door: LegacyDoor): RequestHandler {
     routers.add(operation, (request, response, next) => {
       const call = ongoingOf(request);
       call.work = serve({ ...door, ports: call.ports }, operation, call, request, response, next).catch(
-        (error: unknown) => {
-          door.observe(operation.name, 'error', 0);
-          sendAnswer(response, answerThrown(operation.family, error, request, door.ports.log));
-        },
+        (error: unknown) => sendAnswer(response, answerThrown(operation.family, error, request, door.ports.log)),
       );
     });
   }
@@ -258,12 +253,9 @@ async function readJson(door: LegacyDoor, { family, body: wanted }: Operation, r
   return body;
 }
 
-// The end of a translated call: counted, logged, answered, and followed up.
+// The end of a translated call: logged, answered, and followed up.
 
-interface Door {
-  ports: Ports;
-  observe: Observe;
-}
+type Door = Pick<LegacyDoor, 'ports'>;
 
 /** Answers a call of the orders lane; `answer.over` runs once the till has the answer, or disconnected. */
 export function finish(
@@ -274,7 +266,6 @@ export function finish(
   { draft }: Ongoing,
 ): void {
   const duration_ms = performance.now() - draft.started_tick_ms;
-  door.observe(operation.name, `${Math.floor(answer.status / 100)}xx`, duration_ms);
   door.ports.log.info('call', {
     operation: operation.name,
     status: answer.status,

@@ -86,7 +86,7 @@ async function isBrownedOut(
   // Only a proven token may learn of it. The legacy lane has not verified it so far; legacy judges any other token.
   if ((await askWhose(ports, token)) !== call.merchant?.id) return false;
   call.is_drill = true;
-  ports.count('brownouts', operation.name);
+  ports.count('brownout_refusals', operation.name);
   const wait = { 'retry-after': String(brownoutWait_s(window, now)) };
   sendAnswer(response, refused(operation.family, 'unavailable', null, wait));
   return true;

@@ -16,6 +16,7 @@ import type { Exchange, UpstreamNote } from '../evidence/exchange.ts';
 import { maskText } from '../evidence/redact-text.ts';
 import type { Attempt, Notice } from '../records/notices.ts';
 import type { CallRequest, Telemetry, TelemetryParts, Worked } from './port.ts';
+import { methodOf } from './telemetry.ts';
 
 /** Names by the semantic conventions for HTTP; others are `puente.…`. */
 export function createSpans(write: WriteSpan, operations: readonly Operation[]): Telemetry {
@@ -27,13 +28,10 @@ export function createSpans(write: WriteSpan, operations: readonly Operation[]):
   };
 }
 
-/** Of the standard's list. */
-const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-
 /** A call about no sale has its own trace. @param route of the operation; undefined without one. */
 function callSpan(exchange: Exchange, request: CallRequest, route: string | undefined): FinishedWork {
   const { id, at, duration_ms, upstream, legacy_id, status, outcome } = exchange;
-  const method = METHODS.includes(request.method) ? request.method : '_OTHER';
+  const method = methodOf(request.method);
   return {
     at,
     duration_ms,
@@ -157,7 +155,7 @@ function attributesOf(note: UpstreamNote, hosts: TelemetryParts['hosts']): Attri
     'http.request.method': route?.method,
     'url.template': route?.path,
     'http.response.status_code': note.status ?? undefined,
-    'server.address': isOfLegacy(note.name) ? hosts.legacy : hosts.orders,
+    'server.address': (isOfLegacy(note.name) ? hosts.legacy : hosts.orders).address,
     'puente.call': note.name,
     ...errorOf(faultOf(note)),
   };

@@ -10,13 +10,20 @@ export interface TelemetryParts {
   log: Log;
   clock: Required<Pick<Clock, 'monotonic'>>;
   operations: readonly Operation[];
-  /** Host names of the two upstreams. */
-  hosts: { orders: string; legacy: string };
+  /** Of the two upstreams. */
+  hosts: { orders: ServerHost; legacy: ServerHost };
+  /** Of the public door. */
+  scheme: 'http' | 'https';
   /** The values of `/metrics`, read for every export. */
   readings(): Promise<Reading[]>;
   /** Identifies this run of the process. */
   instance: string;
   version: string;
+}
+
+export interface ServerHost {
+  address: string;
+  port: number;
 }
 
 export interface RunningTelemetry extends Telemetry {

@@ -1,12 +1,17 @@
 /** Log lines as JSON, with allow-listed fields (`test/faults/README.md` F132, F133), and metrics for Prometheus. */
+import { STATUS_CODES } from 'node:http';
 import pino from 'pino';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { INTENT_ID } from '../../contract/identifiers.ts';
+import { version } from '../../version.ts';
+import { type Exchange, TILL_LEFT } from '../evidence/exchange.ts';
 import { maskText } from '../evidence/redact-text.ts';
 import { type Admission, sheddingLevels } from '../http/admission.ts';
-import type { Count, Log, LogFields } from '../log.ts';
+import { type Count, type CounterName, counters, type Log, type LogFields } from '../log.ts';
 import { roomLevels } from '../records/upkeep.ts';
+import { contradictions } from '../sales/settle.ts';
 import type { Store } from '../store.ts';
+import type { UpstreamOutcome } from '../upstream/upstream.ts';
 
 const ALLOWED = [
   'merchant',
@@ -102,42 +107,73 @@ export function standardOutput(dropped: () => void, fd = 1): { write(line: strin
   };
 }
 
-// Metrics; labels are closed sets, never ids (`test/faults/README.md` F102).
+// Metrics by the conventions of Prometheus (https://prometheus.io/docs/practices/naming/); labels are closed sets, never
+// ids (`test/faults/README.md` F102).
 
-/** Seconds; tills wait 10, and a local translation takes a few milliseconds. */
-const DURATION_BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Seconds, as the conventions of OpenTelemetry advise (`otel-metrics.ts`); tills wait 10. */
+const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** The label of an operation or a status that there is none of. */
+export const NONE = 'none';
 
 type Pressure = Pick<Admission, 'level' | 'callsUnderWay'>;
 /** A metric with its values, which can be added to those of other processes. */
 export type Reading = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];
 
-/** Counts an answered call. */
-export type Observe = (operation: string, outcome: string, duration_ms: number) => void;
+/** A finished call of the public door, of either lane. */
+export interface ObservedCall extends Pick<Exchange, 'operation' | 'lane' | 'outcome' | 'status' | 'duration_ms'> {
+  method: string;
+}
+
 export type Metrics = ReturnType<typeof createMetrics>;
 
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
-  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Counter({ name, help, labelNames, registers });
   const histogram = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
     new Histogram({ name, help, labelNames, buckets: DURATION_BUCKETS_S, registers });
-  const counters = counter('puente_total', 'Counters of the proxy', 'what', 'label');
-  const calls = histogram('puente_call_seconds', 'Legacy calls answered on the orders lane', 'operation', 'outcome');
-  const upstream = histogram('puente_upstream_seconds', 'Calls to the orders API', 'call', 'outcome');
-  const notices = counter('puente_notice_attempts_total', 'Notice attempts', 'outcome');
+  const calls = histogram(
+    'puente_http_request_duration_seconds',
+    'Calls of the public door until the till had its answer',
+    ...(['method', 'operation', 'lane', 'outcome', 'status'] as const),
+  );
+  const upstream = histogram(
+    'puente_upstream_request_duration_seconds',
+    'Calls to the orders API and to legacy, proxied ones included',
+    ...(['method', 'service', 'call', 'outcome', 'status'] as const),
+  );
+  const notices = new Counter({
+    name: 'puente_notice_attempts_total',
+    help: 'Notice attempts',
+    labelNames: ['outcome'],
+    registers,
+  });
+  new Gauge({
+    name: 'puente_build_info',
+    help: 'Always 1; labels say what runs',
+    labelNames: ['version', 'node'],
+    aggregator: 'first',
+    registers,
+  }).set({ version, node: process.versions.node }, 1);
   const refresh = createGauges(registry);
-  const count: Count = (name, label = '') => counters.inc({ what: name, label });
-  const observe: Observe = (operation, outcome, duration_ms) =>
-    calls.observe({ operation, outcome }, duration_ms / 1000);
   return {
-    count,
-    observe,
+    count: createCounters(registers),
+    /** Counts a finished call of the public door. */
+    observe({ method, operation, lane, outcome, status, duration_ms }: ObservedCall): void {
+      const labels = { method: methodOf(method), operation: operation ?? NONE, lane, outcome };
+      calls.observe({ ...labels, status: statusOf(status === TILL_LEFT ? null : status) }, duration_ms / 1000);
+    },
     /** Counts an upstream call. @param status null unless answered. */
-    upstream: (name: string, kind: string, status: number | null, duration_ms: number): void => {
-      const outcome = status === null ? kind : `${Math.floor(status / 100)}xx`;
-      upstream.observe({ call: name, outcome }, duration_ms / 1000);
+    upstream(
+      service: 'orders' | 'legacy',
+      { name, method }: { name: string; method: string },
+      outcome: UpstreamOutcome['kind'],
+      status: number | null,
+      duration_ms: number,
+    ): void {
+      const labels = { method: methodOf(method), service, call: name, outcome, status: statusOf(status) };
+      upstream.observe(labels, duration_ms / 1000);
     },
     notice: (outcome: string): void => notices.inc({ outcome }),
     /** The page in Prometheus's text format. */
@@ -152,13 +188,48 @@ export function createMetrics() {
   };
 }
 
+/** Of the standard's list, so that a caller can't invent labels. */
+export function methodOf(method: string): string {
+  return METHODS.includes(method) ? method : '_OTHER';
+}
+
+/** Only statuses that HTTP has a name for: legacy could answer any number. */
+function statusOf(status: number | null): string {
+  if (status === null) return NONE;
+  return STATUS_CODES[status] === undefined ? 'other' : String(status);
+}
+
+function createCounters(registers: Registry[]): Count {
+  const made = new Map<CounterName, Counter>();
+  for (const name of Object.keys(counters) as CounterName[]) {
+    // the record's own keys
+    const [help, ...labelNames] = counters[name];
+    made.set(name, new Counter({ name: `puente_${name}_total`, help, labelNames, registers }));
+  }
+  // `increase()` misses the first count of a series that did not exist before: those of the alerts exist at once.
+  for (const what of contradictions) made.get('contradictions')?.inc({ what }, 0);
+  for (const mode of ['armed', 'observe']) made.get('safety_stops')?.inc({ mode }, 0);
+  for (const outcome of ['made', 'failed']) made.get('backups')?.inc({ outcome }, 0);
+  return (name, ...labels) =>
+    made
+      .get(name)
+      ?.labels(...labels)
+      .inc();
+}
+
 /** Gauges that are set when they are read. */
 function createGauges(registry: Registry): (store: Store, admission: Pressure) => Promise<void> {
+  const registers = [registry];
+  /** Workers read one store and one disk, so that their values are not added up. */
   const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
-    new Gauge({ name, help, labelNames, registers: [registry] });
+    new Gauge({ name, help, labelNames, aggregator: 'max', registers });
   const links = gauge('puente_links', 'Links by state', 'state');
   const waiting = gauge('puente_waiting', 'Work waiting in the store', 'kind');
-  const in_flight = gauge('puente_calls_under_way', 'Calls of the public port in flight');
+  const in_flight = new Gauge({
+    name: 'puente_calls_under_way',
+    help: 'Calls of the public door in flight',
+    registers,
+  });
   const shedding = gauge('puente_shedding', 'Load shedding: 0 nothing, 1 shadows, 2 reads, 3 all');
   const writer = gauge('puente_writer_heap_bytes', 'JavaScript heap of the writer thread', 'kind');
   const disk_level = gauge('puente_disk_level', 'Room on the disk: 0 enough, 1 low, 2 full');

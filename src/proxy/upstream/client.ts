@@ -28,7 +28,7 @@ export interface UpstreamOptions {
   userAgent: string;
   /** For counters; `status` is null unless answered. */
   onOutcome?: (
-    name: UpstreamCall['name'],
+    call: Pick<UpstreamCall, 'name' | 'method'>,
     kind: UpstreamOutcome['kind'],
     status: number | null,
     duration_ms: number,
@@ -84,7 +84,7 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
       try {
         const outcome = await exchange(call, request);
         const status = outcome.kind === 'answered' ? outcome.status : null;
-        options.onOutcome?.(call.name, outcome.kind, status, performance.now() - started);
+        options.onOutcome?.(call, outcome.kind, status, performance.now() - started);
         return outcome;
       } finally {
         under_way.done(ticket);

@@ -173,7 +173,7 @@ describe('health and numbers', () => {
     const answer = await shop.till(`${POINT}/devices`);
     expect(answer.body).toEqual({ error: '400', message: 'Bad request', status: 400 });
     const { text } = await call(`${shop.app.ops_url}/metrics`);
-    expect(text).toMatch(/^puente_total\{what="default_rows",label="terminals_list"\} 1$/m);
+    expect(text).toMatch(/^puente_default_rows_total\{call="terminals_list"\} 1$/m);
     const told = lines
       .map((line) => JSON.parse(line) as object)
       .filter((line) => 'msg' in line && /default row/.test(String(line.msg)));
@@ -193,11 +193,16 @@ describe('health and numbers', () => {
       .get('/metrics')
       .expect(200)
       .expect('content-type', /^text\/plain/);
-    expect(text).toMatch(/^puente_total\{what="creates",label="created"\} 1$/m);
-    expect(text).toMatch(/^puente_total\{what="creates",label="refused"\} 1$/m);
+    expect(text).toMatch(/^puente_creates_total\{outcome="created"\} 1$/m);
+    expect(text).toMatch(/^puente_creates_total\{outcome="refused"\} 1$/m);
     expect(text).toMatch(/^puente_links\{state="LIVE"\} 1$/m);
-    expect(text).toMatch(/^puente_upstream_seconds_count\{call="create",outcome="2xx"\} 1$/m);
-    expect(text).toMatch(/^puente_call_seconds_count\{operation="point.create_intent",outcome="2xx"\} 1$/m);
+    const of_create = 'operation="point.create_intent",lane="orders",outcome="ok",status="201"';
+    for (const line of [
+      `puente_http_request_duration_seconds_count{method="POST",${of_create}} 1`,
+      'puente_upstream_request_duration_seconds_count{method="POST",service="orders",call="create",outcome="answered",status="201"} 1',
+      `puente_build_info{version="${version}",node="${process.versions.node}"} 1`,
+    ])
+      expect(text.split('\n')).toContain(line);
     const [order] = await shop.orders(device);
     for (const secret of [id, device, ARGENTINA, order?.id ?? 'no order', 'private-reference-7', tokenOf(ARGENTINA)]) {
       expect(text).not.toContain(secret);

@@ -87,7 +87,7 @@ describe('armed', () => {
       { who: 'puente', detail: { kind: 'intents', mode: 'armed' } },
     ]);
     const { text } = await call(`${bench.app.ops_url}/metrics`);
-    expect(text).toMatch(/^puente_total\{what="safety_stops",label="armed"\} 1$/m);
+    expect(text).toMatch(/^puente_safety_stops_total\{mode="armed"\} 1$/m);
   });
 
   it('while it stands nothing moves forward, and going back does', async () => {

@@ -40,7 +40,7 @@ async function move(stage: 'legacy' | 'orders', merchant = ARGENTINA): Promise<v
 const known = (count: number) =>
   eventually(
     () => bench.ops('/metrics'),
-    ({ text }) => text.includes(`puente_total{what="legacy_sales",label="open"} ${count}\n`),
+    ({ text }) => text.includes(`puente_legacy_sales_total{state="open"} ${count}\n`),
   );
 
 const orders = (): string[] => [...bench.sandbox.world.orders.values()].map(({ status }) => status);

@@ -124,7 +124,7 @@ describe('orphans', () => {
     await front.atTerminal('pay', device(9));
     await eventually(
       () => front.ops('/metrics'),
-      ({ text }) => /what="events",label="parked"\} [1-9]/.test(text),
+      ({ text }) => /puente_events_total\{outcome="parked"\} [1-9]/.test(text),
     );
     expect(mismatches(await reconcile(REASON))).toEqual([]);
   });

@@ -97,7 +97,7 @@ function partsOf(changes: Partial<EvidenceSettings>, into: Writing): EvidencePar
     tables,
     clock: { now: () => now, sleep: async () => void slept++ },
     log: { debug: note, info: note, warn: note, error: note },
-    count: (name, label) => counted.set(`${name} ${label}`, (counted.get(`${name} ${label}`) ?? 0) + 1),
+    count: (...count) => counted.set(count.join(' '), (counted.get(count.join(' ')) ?? 0) + 1),
     upstream,
     legacy_upstream: upstream,
     fingerprint: (token) => token.reveal(),
@@ -176,8 +176,8 @@ describe('under load', () => {
     const all = await kept();
     expect(all).toHaveLength(10);
     expect(all.filter(({ shadow }) => shadow !== null)).toHaveLength(3);
-    expect(counted.get('shed shadow')).toBe(7);
-    expect(counted.get('shed evidence')).toBeUndefined();
+    expect(counted.get('shed shadow queue')).toBe(7);
+    expect(counted.get('shed evidence queue')).toBeUndefined();
     expect(await shedToday()).toEqual({ shadow: 7, evidence: 0 });
   });
 
@@ -221,10 +221,10 @@ describe('under load', () => {
     // The first ten are a batch; half of the queue is twenty.
     finish(evidence, 10 + 19);
     evidence.shadowed(newTask());
-    expect(counted.get('shed shadow')).toBeUndefined();
+    expect(counted.get('shed shadow queue')).toBeUndefined();
     evidence.finished(newExchange());
     evidence.shadowed(newTask());
-    expect(counted.get('shed shadow')).toBe(1);
+    expect(counted.get('shed shadow queue')).toBe(1);
     hanging.open();
   });
 
@@ -242,9 +242,9 @@ describe('under load', () => {
     // The first batch waits in the store; then half of the queue fills up.
     finish(evidence, 200 + 500);
     evidence.shadowed(newTask());
-    expect(counted.get('shed shadow')).toBe(1);
+    expect(counted.get('shed shadow queue')).toBe(1);
     finish(evidence, 5_000);
-    expect(counted.get('shed evidence')).toBe(4_501);
+    expect(counted.get('shed evidence queue')).toBe(4_501);
     hanging.open();
     await evidence.settled();
     expect(await kept()).toHaveLength(1_200);
@@ -283,7 +283,7 @@ describe('a store that fails', () => {
     const evidence = start({}, failing(5).store);
     evidence.finished(newExchange());
     await evidence.settled();
-    expect(counted.get('shed evidence')).toBe(1);
+    expect(counted.get('shed evidence queue')).toBe(1);
     evidence.finished(newExchange());
     await evidence.settled();
     expect(await kept()).toHaveLength(1);
@@ -302,7 +302,7 @@ describe('a store that fails', () => {
     const ids = (await kept()).map(({ id }) => id);
     expect(ids).toHaveLength(199);
     expect(heard.toSorted()).toEqual(ids.toSorted());
-    expect(counted.get('shed evidence')).toBe(1);
+    expect(counted.get('shed evidence queue')).toBe(1);
     expect(await shedToday()).toEqual({ shadow: 0, evidence: 1 });
     expect(slept, 'a store that takes the others is not waited for').toBe(0);
   });
@@ -367,7 +367,7 @@ describe('a store that fails', () => {
     const stopped = evidence.stop();
     await vi.advanceTimersByTimeAsync(5_000);
     await stopped;
-    expect(counted.get('shed evidence')).toBe(1);
+    expect(counted.get('shed evidence queue')).toBe(1);
     expect(warnings).toEqual(['evidence lost at the end: ']);
   });
 });
@@ -393,8 +393,8 @@ describe('the recorder', () => {
     expect(cells.toSorted()).toEqual(['body.amount 1/0', 'body.tip 0/1', 'path.device_id 1/0']);
     expect([...counted].toSorted()).toEqual([
       ['differences verdict', 1],
-      ['shadow accepted', 1],
-      ['unknown field', 1],
+      ['shadows accepted', 1],
+      ['unknown_names field', 1],
     ]);
   });
 
@@ -517,8 +517,8 @@ describe('the recorder', () => {
     await evidence.stop();
     evidence.finished(newExchange());
     expect(await kept()).toHaveLength(6);
-    expect(counted.get('shed shadow')).toBe(3);
-    expect(counted.get('shed evidence')).toBe(1);
+    expect(counted.get('shed shadow queue')).toBe(3);
+    expect(counted.get('shed evidence queue')).toBe(1);
   });
 
   it('tells who listens what was written, and survives one that fails', async () => {

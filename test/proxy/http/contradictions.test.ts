@@ -22,9 +22,7 @@ async function incidentsOf(id: string): Promise<string[]> {
 
 async function counted(what: string): Promise<number> {
   const text = (await shop.ops('/metrics')).text;
-  const line = text
-    .split('\n')
-    .find((one) => one.startsWith('puente_total{') && one.includes('"contradictions"') && one.includes(`"${what}"`));
+  const line = text.split('\n').find((one) => one.startsWith(`puente_contradictions_total{what="${what}"}`));
   return Number(line?.split(' ').at(-1) ?? 0);
 }
 

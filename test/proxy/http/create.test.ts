@@ -192,7 +192,7 @@ describe('a terminal that is held by what is no open sale of ours', () => {
       expect(legacyErrorOf(await shop.create(device))).toMatchObject({ error: '2205', status: 409 });
     expect((await shop.requests('/v1/orders')).length).toBe(before + 2);
     expect(await incidents(device)).toEqual([expect.stringMatching(/^terminal held: .*made without Puente/)]);
-    expect((await shop.ops('/metrics')).text).toMatch(/puente_total\{[^}]*"held_terminals"[^}]*"foreign"[^}]*\} 2/);
+    expect((await shop.ops('/metrics')).text).toMatch(/puente_held_terminals_total\{by="foreign"\} 2/);
     expect((await shop.create(device)).status).toBe(201);
   });
 

@@ -190,7 +190,7 @@ describe('what no table knows', () => {
   it('is counted by kind, without names', async () => {
     const { text } = await bench.ops('/metrics');
     for (const what of ['endpoint', 'field', 'header'])
-      expect(text).toMatch(new RegExp(`puente_total\\{what="unknown",label="${what}"\\} [1-9]`));
+      expect(text).toMatch(new RegExp(`puente_unknown_names_total\\{what="${what}"\\} [1-9]`));
   });
 });
 
@@ -206,7 +206,9 @@ describe('a brown-out', () => {
       expect(one).toMatchObject({ lane: 'legacy', outcome: 'business', merchant_id: MEXICO });
       expect(one.upstream?.map(({ name }) => name) ?? []).not.toContain('legacy');
     }
-    expect((await bench.ops('/metrics')).text).toMatch(/what="brownouts",label="point\.create_intent"\} 1/);
+    expect((await bench.ops('/metrics')).text).toMatch(
+      /puente_brownout_refusals_total\{operation="point\.create_intent"\} 1/,
+    );
   });
 
   it('lets pass what is about something that exists, and what is no operation of its kinds', async () => {
@@ -256,7 +258,7 @@ describe('evidence that can not be kept', () => {
         expect(canceled.status).toBe(200);
       }
       expect((await broken.ops('/healthz')).status).toBe(200);
-      expect((await broken.ops('/metrics')).text).toMatch(/what="shed",label="shadow"\} [1-9]/);
+      expect((await broken.ops('/metrics')).text).toMatch(/puente_shed_total\{class="shadow",reason="queue"\} [1-9]/);
       renameTable('out_of_reach', 'exchanges'); // so that the stop does not wait for it
     } finally {
       await broken.close();

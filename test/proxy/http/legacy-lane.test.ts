@@ -168,6 +168,49 @@ describe('streaming', () => {
   });
 });
 
+describe('the metrics of the legacy lane', () => {
+  it('count each call once, when it ends, by operation, outcome and status, and what legacy itself did', async () => {
+    const gate = Promise.withResolvers<void>();
+    const server = await startUnruly(async ({ path }, response) => {
+      if (path === '/v1/slow') {
+        response.writeHead(200, { 'content-length': '8' }).write('half');
+        await gate.promise;
+        return void response.end('half');
+      }
+      if (path === '/v1/half') return void response.writeHead(200).write('half', () => response.destroy());
+      if (path === '/v1/none') return void response.destroy();
+      answerJson(response, Number(/\d{3}$/.exec(path)?.[0] ?? 200), {});
+    });
+    puente = await startOutside(server.url, { PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' });
+    opened.push(server, puente);
+    const lines = async (): Promise<string[]> =>
+      (await puente.ops('/metrics')).text
+        .split('\n')
+        .filter((line) => /^puente_(http|upstream)_request_duration_seconds_count/.test(line))
+        .map((line) => line.replaceAll(/^puente_|_request_duration_seconds_count|"/g, ''))
+        .sort();
+    const slow = await request(`${puente.app.public_url}/v1/slow`);
+    const pieces = slow.body[Symbol.asyncIterator]();
+    expect([String((await pieces.next()).value), await lines()], 'not before it ends').toEqual(['half', []]);
+    gate.resolve();
+    await pieces.next();
+    for (const path of ['half', 'none']) await puente.till(`/v1/${path}`).catch(() => undefined);
+    for (const status of [200, 401, 404, 503]) await puente.till(`${POINT}/payment-intents/${status}`);
+    const told = (outcome: string, status: string, operation = 'point.get_intent') =>
+      `http{method=GET,operation=${operation},lane=legacy,outcome=${outcome},status=${status}} 1`;
+    const did = (outcome: string, status: string, times = 1) =>
+      `upstream{method=GET,service=legacy,call=legacy,outcome=${outcome},status=${status}} ${times}`;
+    const expected = [
+      ...[told('ok', '200'), told('auth', '401'), told('business', '404'), told('fault', '503')],
+      ...[told('ok', '200', 'none'), told('fault', '200', 'none'), told('fault', '502', 'none')],
+      ...[did('answered', '200', 2), did('answered', '401'), did('answered', '404'), did('answered', '503')],
+      did('broken', 'none', 2),
+    ];
+    await eventually(lines, (found) => found.length === expected.length);
+    expect(await lines()).toEqual(expected.sort());
+  });
+});
+
 describe('a merchant on orders', () => {
   async function openOrders(): Promise<void> {
     legacy = await startUnruly((seen, response) => {

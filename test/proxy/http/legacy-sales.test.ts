@@ -51,7 +51,7 @@ async function ordersAsked(): Promise<number> {
 const settled = (outcome: string): Promise<unknown> =>
   eventually(
     () => bench.ops('/metrics'),
-    ({ text }) => text.includes(`puente_total{what="legacy_sales",label="${outcome}"}`),
+    ({ text }) => text.includes(`puente_legacy_sales_total{state="${outcome}"}`),
   );
 
 describe('a sale that legacy may have', () => {

@@ -117,7 +117,7 @@ describe("another system's order with the same reference", () => {
     await shop.atTerminal('pay', { device });
     await eventually(
       async () => (await shop.ops('/metrics')).text,
-      (text) => /puente_total\{what="events",label="(parked|done)"\} [1-9]/.test(text),
+      (text) => /puente_events_total\{outcome="(parked|done)"\} [1-9]/.test(text),
     );
     expect(shop.rows(device)).toMatchObject([
       { state: 'REJECTED', reference_sent: 'shared-2', order_id: null },
@@ -135,7 +135,7 @@ describe("another system's order with the same reference", () => {
     await shop.atTerminal('pay', { device: elsewhere });
     await eventually(
       async () => (await shop.ops('/metrics')).text,
-      (text) => /puente_total\{what="events",label="parked"\} [2-9]/.test(text),
+      (text) => /puente_events_total\{outcome="parked"\} [2-9]/.test(text),
     );
     expect(shop.rows(device)).toMatchObject([{ state: 'IN_DOUBT', order_id: null }]);
   });

@@ -67,7 +67,7 @@ function runtimeOn(its_store: Store): Ports {
   return lanePorts({
     ...{ store: its_store, upstreams: { orders: service, legacy: service } },
     clock: { now: () => clock.now, sleep: async () => undefined },
-    count: (name, label) => counts.push(`${name} ${label}`),
+    count: (...count) => counts.push(count.join(' ')),
   });
 }
 

@@ -18,6 +18,7 @@ export interface Span {
 
 export interface Metric {
   name: string;
+  unit: string;
   sum?: { isMonotonic: boolean; dataPoints: Point[] };
   gauge?: { dataPoints: Point[] };
   histogram?: {

@@ -280,45 +280,81 @@ describe('a collector that does not take it', () => {
 });
 
 describe('metrics', () => {
-  it('are those of /metrics, with the same values', async () => {
+  it('are those of /metrics, with the same values, by the names of the conventions', async () => {
     await open({ OTEL_TRACES_EXPORTER: 'none', OTEL_METRICS_EXPORTER: 'otlp', OTEL_METRIC_EXPORT_INTERVAL: '50' });
     await shop.create(shop.freshDevice());
     await shop.create(shop.freshDevice());
     await shop.read('019539a0-0000-7000-8000-00000000dead');
+    await shop.till('/v1/secret-store-of-somebody');
     const page = (await shop.ops('/metrics')).text;
     const shown = (series: string): number => Number(page.match(new RegExp(`^${series} (.+)$`, 'm'))?.[1]);
     await eventually(
       () => Promise.resolve(collector.metrics()),
-      (all) => valueIn(all, 'puente_total', { what: 'creates', label: 'created' }) === 2,
+      (all) =>
+        valueIn(all, 'puente.creates', { 'puente.outcome': 'created' }) === 2 && pointsOf(all, CLIENT).length > 2,
     );
     const all = collector.metrics();
     const names = [...page.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
-    expect(names.length).toBeGreaterThan(20);
-    expect(all.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(names.filter((name) => !UNSTEADY.test(name ?? ''))),
+    expect(all.length).toBe(names.length);
+    expect(
+      all.filter(({ name }) => /^puente(?!\.)|_(total|seconds|bytes)$/.test(name) && !/^(process|nodejs)_/.test(name)),
+    ).toEqual([]);
+    for (const [name, unit] of [
+      ['nodejs.eventloop.delay.p99', 's'],
+      ['process.cpu.time', 's'],
+      ['puente.disk', 'By'],
+      [SERVER, 's'],
+      [CLIENT, 's'],
+    ])
+      expect(all.find((one) => one.name === name)?.unit, name).toBe(unit);
+    const labels = '{method="POST",operation="point.create_intent",lane="orders",outcome="ok",status="201"}';
+    const histogram = pointsOf(all, SERVER).find(
+      ({ attributes }) => plain(attributes)['http.request.method'] === 'POST',
     );
-    const created = { operation: 'point.create_intent', outcome: '2xx' };
-    const labels = '{operation="point.create_intent",outcome="2xx"}';
-    const histogram = all
-      .find(({ name }) => name === 'puente_call_seconds')
-      ?.histogram?.dataPoints.find(({ attributes }) => same(plain(attributes), created));
-    expect(histogram).toMatchObject({ count: 2, sum: shown(`puente_call_seconds_sum\\${labels}`) });
-    expect(histogram?.explicitBounds).toEqual([0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]);
+    expect(plain(histogram?.attributes ?? [])).toEqual({
+      'http.request.method': 'POST',
+      'http.response.status_code': 201,
+      'http.route': '/point/integration-api/devices/:device_id/payment-intents',
+      'url.scheme': 'http',
+      'puente.operation': 'point.create_intent',
+      'puente.lane': 'orders',
+      'puente.outcome': 'ok',
+    });
+    const proxied = pointsOf(all, CLIENT).map(({ attributes }) => plain(attributes));
+    expect(proxied).toContainEqual({
+      'http.request.method': 'GET',
+      'http.response.status_code': 404,
+      'server.address': '127.0.0.1',
+      'server.port': Number(new URL(shop.app.sandbox?.url ?? '').port),
+      'error.type': '404',
+      'puente.service': 'legacy',
+      'puente.call': 'legacy',
+    });
+    const series = 'puente_http_request_duration_seconds';
+    expect(histogram).toMatchObject({ count: 2, sum: shown(`${series}_sum\\${labels}`) });
+    // https://opentelemetry.io/docs/specs/semconv/http/http-metrics/
+    expect(histogram?.explicitBounds).toEqual([
+      0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+    ]);
     let below = 0;
     for (const [index, bound] of (histogram?.explicitBounds ?? []).entries()) {
       below += Number(histogram?.bucketCounts[index]);
-      const bucket = `{le="${bound}",operation="point.create_intent",outcome="2xx"}`;
-      expect(below, bucket).toBe(shown(`puente_call_seconds_bucket\\${bucket}`));
+      const bucket = labels.replace('{', `{le="${bound}",`);
+      expect(below, bucket).toBe(shown(`${series}_bucket\\${bucket}`));
     }
-    expect(histogram?.bucketCounts).toHaveLength(13);
+    expect(histogram?.bucketCounts).toHaveLength(15);
     const live = page.match(/^puente_links\{state="LIVE"\} (\d+)$/m)?.[1];
-    expect(valueIn(all, 'puente_links', { state: 'LIVE' })).toBe(Number(live));
-    expect(all.find(({ name }) => name === 'puente_total')?.sum?.isMonotonic).toBe(true);
+    expect(valueIn(all, 'puente.links', { 'puente.state': 'LIVE' })).toBe(Number(live));
+    expect(all.find(({ name }) => name === 'puente.creates')?.sum?.isMonotonic).toBe(true);
   });
 });
 
-/** Metrics of the process, which do not always have values. */
-const UNSTEADY = /^(nodejs|process)_/;
+const SERVER = 'http.server.request.duration';
+const CLIENT = 'http.client.request.duration';
+
+function pointsOf(all: ReturnType<Collector['metrics']>, name: string) {
+  return all.find((one) => one.name === name)?.histogram?.dataPoints ?? [];
+}
 
 function valueIn(all: ReturnType<Collector['metrics']>, name: string, labels: Record<string, string>): unknown {
   const metric = all.find((one) => one.name === name);

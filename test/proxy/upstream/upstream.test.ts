@@ -449,13 +449,14 @@ describe('counting', () => {
     );
     const upstream = client(url, {
       connections: 1,
-      onOutcome: (name, kind, status, duration_ms) => seen.push([name, kind, status, duration_ms >= 0]),
+      onOutcome: ({ name, method }, kind, status, duration_ms) =>
+        seen.push([name, method, kind, status, duration_ms >= 0]),
     });
     await upstream.send(call());
     await upstream.send(call());
     expect(seen).toEqual([
-      ['create', 'answered', 404, true],
-      ['create', 'broken', null, true],
+      ['create', 'POST', 'answered', 404, true],
+      ['create', 'POST', 'broken', null, true],
     ]);
   });
 });

@@ -64,8 +64,9 @@ async function created(): Promise<{ all: number; pages: string[] }> {
   for (let look = 0; look < 4; look++) {
     const { body } = await call(`${puente.ops_url}/metrics`, { token: OPS_TOKEN });
     pages.push(
-      /^puente_call_seconds_count\{operation="point\.create_intent",outcome="2xx"\} (\d+)$/m.exec(String(body))?.[1] ??
-        '',
+      /^puente_http_request_duration_seconds_count\{.*operation="point\.create_intent",lane="orders",outcome="ok".*\} (\d+)$/m.exec(
+        String(body),
+      )?.[1] ?? '',
     );
   }
   return { all: Number(pages[0]), pages };

@@ -298,7 +298,7 @@ it('a backup that was made counts as made, also when the old ones can not be del
   const chores = startChores(
     {
       store: failing,
-      count: (name, label) => told.push(`${name} ${label}`),
+      count: (...count) => told.push(count.join(' ')),
       clock: { now: () => now, sleep: async () => undefined },
       log: { debug: note, info: note, warn: note, error: note },
     },
