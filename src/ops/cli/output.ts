@@ -108,13 +108,28 @@ const NARROWEST = 12;
 /** Of a cell, both sides together. */
 const PADDING = 2;
 
-/** Wraps cells, cuts nothing off. @param width columns of the terminal; infinite for pipes and files. */
+/**
+ * Wraps cells, cuts nothing off; where the columns have no room beside one another, each row is a table of its own.
+ * @param width columns of the terminal; infinite for pipes and files.
+ */
 export function tableOf(head: string[], rows: readonly (string | number)[][], width: number = terminalWidth()): string {
   const cells = [head, ...rows.map((row) => row.map(String))];
+  const room = width - head.length * (PADDING + 1) - 1;
   const widths = fitted(
     head.map((_, column) => cells.reduce((widest, row) => Math.max(widest, textWidth(row[column] ?? '')), 0)),
-    width - head.length * (PADDING + 1) - 1,
+    room,
   );
+  const [first_name = '', ...names] = head;
+  if (names.length > 1 && widths.reduce((sum, one) => sum + one, 0) > room)
+    return rows
+      .map(([first = '', ...row]) =>
+        tableOf(
+          [first_name, String(first)],
+          names.map((name, nth) => [name, row[nth] ?? '']),
+          width,
+        ),
+      )
+      .join('\n');
   const [first = [], ...rest] = cells.map((row) => row.map((text, column) => wrapped(text, widths[column] ?? 0)));
   const table = new Table({ head: first, style: { head: [], border: [] } });
   for (const row of rest) table.push(row);

@@ -1,7 +1,7 @@
 /** Commands and text output of the fleet, sales, notices and decisions. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { AuditView, ChainView } from '../audit.ts';
-import type { FleetLine, FleetView, LanePulse } from '../fleet/line.ts';
+import type { FleetLine, FleetView } from '../fleet/line.ts';
 import type { AttemptView, NoticeView } from '../notices.ts';
 import { factText } from '../report/html.ts';
 import type { Line } from '../report/report.ts';
@@ -44,27 +44,24 @@ function fleetText({ merchants, found, page, pages, totals, at }: FleetView): st
 const fleetColumns: Columns<FleetLine> = {
   merchant: 'merchant_id',
   stage: stageText,
-  legacy: ({ health }) => pulseText(health.legacy),
-  orders: ({ health }) => pulseText(health.orders),
-  open: ({ open }) =>
-    `${open.orders} orders, ${open.legacy} legacy${open.in_doubt > 0 ? `, ${open.in_doubt} in doubt` : ''}`,
-  drain: ({ draining }) => (draining === null ? '' : `${draining.open} on ${draining.lane}`),
+  'needs attention': ({ attention }) => attention.map((one) => one.replace('_', ' ')).join(', '),
+  'lanes, last hour': (line) => (['legacy', 'orders'] as const).map((lane) => laneText(line, lane)).join('\n'),
   readiness: ({ readiness }) =>
     `${readiness?.verdict ?? 'unjudged'}${(readiness?.blockers ?? 0) > 0 ? ` (${readiness?.blockers})` : ''}`,
-  'last incident': ({ last_incident: last }) => (last === null ? '' : `${last.at} ${last.what}`),
 };
 
-function stageText({ intended, share, apart, stopped }: FleetLine): string {
+function stageText({ intended, share, apart }: FleetLine): string {
   const own = intended === 'canary' ? `canary ${share} %` : intended;
   const others = apart.map(({ kind, stage }) => `${kind} ${stage}`);
-  const stops = stopped.length > 0 ? [`stopped: ${stopped.join(', ')}`] : [];
-  return [own, ...others, ...stops].join('; ');
+  return [own, ...others].join('; ');
 }
 
-function pulseText(pulse: LanePulse | null): string {
-  if (pulse === null) return '';
-  const { per_minute, fault_share, p50_ms, p99_ms } = pulse;
-  return `${per_minute}/min, ${fault_share} % faults, ${p50_ms}/${p99_ms} ms`;
+/** Such as `orders 1.5/min, 0 % faults, p99 210 ms, 2 open (drain)`. */
+function laneText({ health, open, draining }: FleetLine, lane: 'legacy' | 'orders'): string {
+  const pulse = health[lane];
+  const calls =
+    pulse === null ? 'no calls' : `${pulse.per_minute}/min, ${pulse.fault_share} % faults, p99 ${pulse.p99_ms} ms`;
+  return `${lane} ${calls}, ${open[lane]} open${draining?.lane === lane ? ' (drain)' : ''}`;
 }
 
 export const traceFaces: Faces = {

@@ -92,6 +92,7 @@ function boardRow(words: Words, line: FleetLine): Row {
   return {
     merchant: html`<a href="${merchantPath(merchant_id)}">${merchant_id}</a>${where}`,
     stage: stageCell(words, line),
+    why: attentionCell(words, line),
     legacy: pulse(words, 'legacy', health.legacy),
     orders: pulse(words, 'orders', health.orders),
     open: openCell(words, line),
@@ -100,12 +101,30 @@ function boardRow(words: Words, line: FleetLine): Row {
   };
 }
 
-/** The stage of new work, with differing kinds, safety stops and waiting moves beside it. */
-function stageCell({ t, number }: Words, { intended, share, apart, stopped, waiting_moves }: FleetLine): Html {
+/** The stage of new work, with differing kinds beside it. */
+function stageCell({ t, number }: Words, { intended, share, apart }: FleetLine): Html {
   const own = intended === 'canary' ? `${t('stage.canary')} ${number(share)} %` : t(`stage.${intended}`);
   return html`${badge(intended, own)}${apart.map(
     (one) => html` <span class="apart">${t(`kind.${one.kind}`)}: ${t(`stage.${one.stage}`)}</span>`,
-  )}${stopped.length === 0 ? '' : html` ${badge('bad', t('board.stopped'))}`}${waiting_moves === 0 ? '' : html` ${badge('warn', t('board.waiting', { count: waiting_moves }))}`}`;
+  )}`;
+}
+
+/** Why the merchant needs attention; each reason leads to its part of the merchant's page. */
+function attentionCell({ t, number, list }: Words, line: FleetLine): Content {
+  const { merchant_id, attention, stopped, health, open, readiness, waiting_moves } = line;
+  const kinds = list(stopped.map((kind) => t(`kind.${kind}`)));
+  const reasons: Record<FleetLine['attention'][number], readonly [part: string, shown: Html]> = {
+    safety_stop: ['safety', badge('bad', t('board.stopped', { kinds }))],
+    faults: ['lanes', badge('bad', t('board.faults', { share: number(health.orders?.fault_share ?? 0) }))],
+    in_doubt: ['lanes', badge('warn', t('open.in_doubt', { count: open.in_doubt }))],
+    blocked: ['readiness', badge('blocked', t('board.blockers', { count: readiness?.blockers ?? 0 }))],
+    waiting_move: ['moves', badge('warn', t('board.waiting', { count: waiting_moves }))],
+  };
+  const links = attention.map((one) => {
+    const [part, shown] = reasons[one];
+    return html`<a href="${merchantPath(merchant_id)}#${part}">${shown}</a>`;
+  });
+  return links.length === 0 ? html`<span class="none">–</span>` : html`<div class="lines">${links}</div>`;
 }
 
 /** Rate, faults, latencies and trend of a lane over the last hour. */
@@ -123,7 +142,6 @@ function openCell({ t }: Words, { open, draining }: FleetLine): Content {
   const said = [
     open.orders > 0 ? html`<span>${t('open.orders', { count: open.orders })}</span>` : null,
     open.legacy > 0 ? html`<span>${t('open.legacy', { count: open.legacy })}</span>` : null,
-    open.in_doubt > 0 ? badge('warn', t('open.in_doubt', { count: open.in_doubt })) : null,
     open.notices_pending > 0 ? html`<span>${t('open.notices', { count: open.notices_pending })}</span>` : null,
     draining === null ? null : badge('draining', t(`drain.${draining.lane}`, { count: draining.open })),
   ].filter((one) => one !== null);
@@ -135,9 +153,8 @@ function openCell({ t }: Words, { open, draining }: FleetLine): Content {
 function readinessCell(words: Words, { readiness }: FleetLine): Content {
   const { t } = words;
   if (readiness === null) return html`<span class="none">${t('verdict.unjudged')}</span>`;
-  const { verdict, blockers, first, first_said } = readiness;
-  const count = blockers > 0 ? html` <span>${t('board.blockers', { count: blockers })}</span>` : '';
-  return html`${badge(verdict, t(`verdict.${verdict}`))}${count}${first === null ? '' : html`<div class="small">${says(words, first, first_said)}</div>`}`;
+  const { verdict, first, first_said } = readiness;
+  return html`${badge(verdict, t(`verdict.${verdict}`))}${first === null ? '' : html`<div class="small">${says(words, first, first_said)}</div>`}`;
 }
 
 function incidentCell(words: Words, { last_incident }: FleetLine): Content {

@@ -34,6 +34,9 @@ export type Judged = z.infer<typeof judged>;
 const incident = z.object({ at: time, what: z.string(), why: z.string(), said: said.nullable() });
 export type Incident = z.infer<typeof incident>;
 
+/** What a merchant needs attention for: first what harms tills, last what waits for people. */
+const attentions = ['safety_stop', 'faults', 'in_doubt', 'blocked', 'waiting_move'] as const;
+
 const fleetLineView = z.object({
   merchant_id: z.string(),
   site: z.string().nullable(),
@@ -53,6 +56,9 @@ const fleetLineView = z.object({
   readiness: judged.nullable().describe('null while it was not judged yet'),
   last_incident: incident.nullable().describe('of the last thirty days'),
   waiting_moves: z.int().describe('moves that wait for a second person'),
+  attention: z
+    .array(z.enum(attentions))
+    .describe('why it needs attention, what harms tills first; empty: it needs none'),
 });
 export type FleetLine = z.infer<typeof fleetLineView>;
 
@@ -81,7 +87,7 @@ export function fleetLine(rules: RoutingRules, merchant: Merchant, beside: Besid
   const kinds = routedKinds.map((kind) => ({ kind, ...stageInForce(rules, merchant, kind) }));
   const stopped = kinds.filter(({ trip }) => trip !== null);
   const { orders = 0, legacy = 0, in_doubt = 0, notices_pending = 0 } = beside.open ?? {};
-  return {
+  const line = {
     merchant_id: merchant.id,
     site: merchant.site,
     revision: merchant.revision,
@@ -100,6 +106,19 @@ export function fleetLine(rules: RoutingRules, merchant: Merchant, beside: Besid
     last_incident: beside.last_incident ?? newestStop(stopped),
     waiting_moves: beside.waiting_moves,
   };
+  return { ...line, attention: attentionOf(line) };
+}
+
+function attentionOf(line: Omit<FleetLine, 'attention'>): FleetLine['attention'] {
+  const { stopped, health, open, readiness, stage, waiting_moves } = line;
+  const needs: Record<FleetLine['attention'][number], boolean> = {
+    safety_stop: stopped.length > 0,
+    faults: (health.orders?.faults ?? 0) > 0,
+    in_doubt: open.in_doubt > 0,
+    blocked: readiness?.verdict === 'blocked' && stage !== 'legacy',
+    waiting_move: waiting_moves > 0,
+  };
+  return attentions.filter((one) => needs[one]);
 }
 
 type Placed = Pick<ReturnType<typeof stageInForce>, 'stage' | 'share' | 'trip'>;
@@ -269,7 +288,7 @@ export function totalsOf(lines: readonly FleetLine[]) {
     totals.stages[line.stage]++;
     totals.readiness[line.readiness?.verdict ?? 'unjudged']++;
     if (line.stopped.length > 0) totals.stopped++;
-    if (attentionOf(line) > 0) totals.attention++;
+    if (line.attention.length > 0) totals.attention++;
   }
   return totals;
 }
@@ -278,21 +297,12 @@ function passes(line: FleetLine, { search, stage, readiness, attention }: FleetQ
   if (!line.merchant_id.includes(search.trim())) return false;
   if (stage !== undefined && line.stage !== stage) return false;
   if (readiness !== undefined && (line.readiness?.verdict ?? 'unjudged') !== readiness) return false;
-  return attention === 'false' || attentionOf(line) > 0;
-}
-
-/** How much attention a merchant needs: first what harms tills, last what waits for people; 0 for none. */
-function attentionOf({ stopped, health, open, readiness, stage, waiting_moves }: FleetLine): number {
-  if (stopped.length > 0) return 5;
-  if ((health.orders?.faults ?? 0) > 0) return 4;
-  if (open.in_doubt > 0) return 3;
-  if (readiness?.verdict === 'blocked' && stage !== 'legacy') return 2;
-  return waiting_moves > 0 ? 1 : 0;
+  return attention === 'false' || line.attention.length > 0;
 }
 
 /** Sort keys: the largest numbers come first, by a negative key; ids and stages ascend. */
 const KEYS: Readonly<Record<FleetSort, (line: FleetLine) => number | string>> = {
-  attention: (line) => -attentionOf(line),
+  attention: ({ attention: [first] }) => (first === undefined ? attentions.length : attentions.indexOf(first)),
   merchant: ({ merchant_id }) => merchant_id,
   stage: ({ stage, share }) => stages.indexOf(stage) * 1_000 + share,
   rate: ({ health }) => -((health.legacy?.calls ?? 0) + (health.orders?.calls ?? 0)),

@@ -1,6 +1,9 @@
 /** Tables: full width in pipes, as narrow as the terminal otherwise, always with all their content. */
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { hanging, tableOf } from '../../../src/ops/cli/output.ts';
+import { ARGENTINA, MEXICO, OPS_TOKEN, POINT } from '../../kit.ts';
+import { startMoves } from '../moves/kit.ts';
+import { inTerminal } from './terminal.ts';
 
 const head = ['at', 'what'];
 const rows = [
@@ -18,6 +21,18 @@ it('is as wide as it has to be where nothing ends', () => {
 
 it.each([200, 80, 60, 40])('fits into %i columns', (width) => {
   for (const line of lines(width)) expect(line.length).toBeLessThanOrEqual(width);
+});
+
+it.each([80, 40])('makes a table of each row where %i columns have no room for all', (width) => {
+  const wide = Array.from({ length: 8 }, (_, nth) => `column-${nth}`);
+  const table = tableOf(
+    wide,
+    [1, 2].map((row) => wide.map((name) => `${name} of row ${row}`)),
+    width,
+  ).split('\n');
+  for (const line of table) expect(line.length).toBeLessThanOrEqual(width);
+  for (const row of [1, 2])
+    for (const name of wide) expect(table.some((line) => line.includes(`${name} of row ${row}`))).toBe(true);
 });
 
 it('loses nothing, also where there is no room at all', () => {
@@ -38,4 +53,20 @@ it('hangs text beside a margin, and leaves it alone where nothing ends', () => {
   expect(hanging('one two three four', '    ', 18)).toBe('one two three\n    four');
   expect(hanging('one two\nthree', '  ', Number.POSITIVE_INFINITY)).toBe('one two\n  three');
   expect(hanging('one two three four five', '    ', 10)).toBe('one two three four five');
+});
+
+it('fits the tables of the fleet into a terminal of 80 columns, with what needs attention and why', async () => {
+  const bench = await startMoves({ PUENTE_MOVES_SECOND_APPROVER: 'true' });
+  onTestFinished(() => bench.close());
+  for (const merchant of [ARGENTINA, MEXICO]) await bench.till(`${POINT}/devices`, { merchant });
+  await bench.move({ stage: 'shadow' });
+  const env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: bench.app.ops_url };
+  for (const words of ['fleet', 'merchants list', 'moves list']) {
+    const program = inTerminal([process.execPath, 'src/cli.ts', ...words.split(' ')], env, 80);
+    expect(await program.ended()).toBe(0);
+    const shown = program.shown().split(/\r?\n/);
+    expect([words, shown.filter((line) => line.length > 80)]).toEqual([words, []]);
+    expect(shown.some((line) => line.includes(ARGENTINA))).toBe(true);
+    if (words === 'fleet') expect(shown.find((line) => line.includes(ARGENTINA))).toContain('waiting move');
+  }
 });

@@ -24,11 +24,11 @@ export function puenteInTerminal(argv: readonly string[]): Terminal {
 }
 
 /** A program with its arguments, run in the repository root; it is killed when the test ends. */
-export function inTerminal(words: readonly string[], env: Record<string, string> = {}): Terminal {
+export function inTerminal(words: readonly string[], env: Record<string, string> = {}, columns = 200): Terminal {
   const command = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
   const usual = { PATH: process.env.PATH, TERM: 'xterm' };
   // By default this terminal has no rows, and output drawn on it would not show.
-  const child = spawn('script', ['-qec', `stty rows 60 cols 200; ${command}`, '/dev/null'], {
+  const child = spawn('script', ['-qec', `stty rows 60 cols ${columns}; ${command}`, '/dev/null'], {
     cwd: HOUSE,
     env: { ...usual, ...env },
   });

@@ -31,7 +31,7 @@ describe.skipIf(!hasChromium)('the board', () => {
     });
     await go('/');
     const cells = page.getByRole('row', { name: ARGENTINA }).locator('td');
-    expect(await cells.count()).toBe(6);
+    expect(await cells.count()).toBe(7);
     // A wait of a minute is the longest text that a lane shows.
     await page
       .locator('#board .pulse span')
@@ -44,6 +44,7 @@ describe.skipIf(!hasChromium)('the board', () => {
     expect(await page.evaluate(room)).toBe(0);
     expect(await cells.evaluateAll((all) => all.map((one) => one.getAttribute('data-name')))).toEqual([
       'Stage',
+      'Needs attention',
       'Legacy lane',
       'Orders lane',
       'Open',

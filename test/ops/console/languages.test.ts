@@ -1,5 +1,6 @@
 /** Every page in Spanish and Portuguese: no English sentence, marked as English or not; and it fits a phone. */
 import { beforeAll, describe, expect, it } from 'vitest';
+import { pages } from '../../../src/ops/console/console.ts';
 import { hasChromium } from '../../chromium.ts';
 import { ARGENTINA, BEN, type Bench, DEVICE, EVA, eventually, POINT, startReceiver } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
@@ -9,15 +10,14 @@ import { openConsole } from './browser.ts';
 const HERE = `/merchants/${ARGENTINA}`;
 const CREATE = `${POINT}/devices/${DEVICE}/payment-intents`;
 
-/** Width of a narrow phone, in CSS pixels. */
-const PHONE = 360;
-
 /** Texts written by people are not translated. */
 const WRITTEN_BY_PEOPLE = ['set by a test', 'a test moves it'];
 
 const LOSS = 'Legacy took a description in Brazil only';
 /** Beginnings of texts that come from the register, settings, tables and a loss, by page. */
 const SAID = [
+  ['/', 'safety stop: intents'],
+  ['/', '50 % faults on orders'],
   ['/limitations', 'a declined payment shows as ERROR'],
   ['/assumptions', 'Fewer calls in the window are not judged.'],
   [HERE, LOSS],
@@ -91,6 +91,8 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
   const placesNow = (): string[] => [
     '/',
     HERE,
+    `${HERE}/lanes`,
+    `${HERE}/charts`,
     `${HERE}?stage=orders&override=true`,
     `/trace?id=${sale}`,
     '/trace?id=unknown-id',
@@ -101,6 +103,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     '/assumptions',
     `/audit?verify=true&sequence=1&hash=${'0'.repeat(64)}`,
     '/reports?compare=true',
+    '/reports/charts',
     '/notices?merchant=x&state=odd',
     '/nowhere',
   ];
@@ -141,16 +144,31 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     }
   });
 
-  it('fits a phone: only what scrolls by itself is wider, whatever is opened on it', async () => {
-    const { page, go, close } = await openConsole(bench as Bench, BEN, {
-      locale: 'es-AR',
-      viewport: { width: PHONE, height: 700 },
-    });
-    for (const place of placesNow()) {
-      await go(place);
-      await page.evaluate('for (const one of document.querySelectorAll("details")) one.open = true');
-      expect([place, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([place, PHONE]);
-    }
-    await close();
+  it('leaves no page out', () => {
+    const places = placesNow().map((place) => place.split('?')[0] ?? '');
+    const isVisited = (path: string): boolean =>
+      places.some((place) => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`).test(place));
+    expect(pages.map(({ path }) => path).filter((path) => !isVisited(path))).toEqual([]);
   });
+
+  it.each([
+    ['en', 'dark', 390],
+    ['pt-BR', 'light', 390],
+    ['es-AR', 'dark', 360],
+  ] as const)(
+    'fits a phone, %s, %s, %i wide: only what scrolls by itself is wider, whatever is opened on it',
+    async (locale, colorScheme, width) => {
+      const { page, go, close } = await openConsole(bench as Bench, BEN, {
+        locale,
+        colorScheme,
+        viewport: { width, height: 844 },
+      });
+      for (const place of placesNow()) {
+        await go(place);
+        await page.evaluate('for (const one of document.querySelectorAll("details")) one.open = true');
+        expect([place, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([place, width]);
+      }
+      await close();
+    },
+  );
 });

@@ -103,6 +103,7 @@ describe('a selection', () => {
   it('shows first what wants to be looked at, and a blocked merchant that nobody has moved does not', () => {
     expect(ids({})).toEqual(['700100200', '700100400', '700100300', '800100500']);
     expect(ids({ attention: 'true' })).toEqual(['700100200', '700100400']);
+    expect(lines.map(({ attention }) => attention)).toEqual([[], ['blocked'], ['waiting_move'], []]);
     expect(totalsOf(lines)).toEqual({
       merchants: 4,
       stages: { legacy: 2, shadow: 1, canary: 0, orders: 1 },
