@@ -56,7 +56,7 @@ describe('a fleet', () => {
     ).merchants;
     expect(line?.draining).toEqual({ lane: 'orders', open: 1 });
     const { out } = await puente('fleet', '--search', ARGENTINA);
-    expect(out).toContain('1 on orders');
+    expect(out).toContain('1 open (drain)');
     expect(JSON.parse((await puente('fleet', '--json', '--stage', 'legacy')).out)).toMatchObject({ found: 1 });
   });
 
