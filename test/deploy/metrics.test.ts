@@ -115,6 +115,14 @@ describe('dashboard and alerts', () => {
     });
     expect(status, stdout + stderr).toBe(0);
   });
+
+  it('and the receiver that rolls back is what Alertmanager takes', ({ skip }) => {
+    const why = missing('amtool');
+    skip(why !== null, why ?? '');
+    const config = join(HOUSE, 'deploy', 'prometheus', 'alertmanager.yml');
+    const { status, stdout, stderr } = spawnSync('amtool', ['check-config', config], { encoding: 'utf8' });
+    expect(status, stdout + stderr).toBe(0);
+  });
 });
 
 /** Names of metrics in a PromQL expression. */

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { routedKinds, safetyModes } from '../../proxy/routing/merchant.ts';
 import { said, time } from '../fields.ts';
 import { merchantAnswer } from '../merchants.ts';
+import { alertAnswer, alertAsk, alertQuery, rollBackByAlert } from '../moves/alert.ts';
 import { abortBrownout, brownoutAsk, brownoutView, scheduleBrownout, viewBrownouts } from '../moves/brownouts.ts';
 import { abortBulk, bulkAsk, bulkStates, startBulk, viewBulk, viewBulks } from '../moves/bulk.ts';
 import { judgementView } from '../moves/judge.ts';
@@ -158,6 +159,15 @@ export const moveRoutes: OpsRoute[] = [
     answer: rolledBack,
     command: 'rollback',
     run: ({ ports }, { path, body, person }) => rollBack(ports, path.id ?? '', body.reason, person),
+  }),
+  opsRoute('rollback', 'POST /api/rollback-by-alert', {
+    summary:
+      'Rolls back the merchants of a filter, or of a label, while an alert fires; takes the webhook of Alertmanager.',
+    query: alertQuery,
+    body: alertAsk,
+    answer: alertAnswer,
+    command: 'rollback-by-alert',
+    run: ({ ports }, { query, body, person }) => rollBackByAlert(ports, body, query, person),
   }),
   opsRoute('viewer', 'GET /api/merchants/:id/drain', {
     summary: 'What is still open on each side, unit by unit, and its latest possible end.',

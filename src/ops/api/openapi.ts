@@ -1,13 +1,13 @@
 /** The OpenAPI document of the ops API, made from the route rows and their schemas, so that both always agree. */
 import { z } from 'zod';
 import { refusalBody, refusalStatuses } from './errors.ts';
-import { type Role, roles } from './person.ts';
+import { isEnough, type Role, roles } from './person.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
 type Json = Record<string, unknown>;
 
-const TOKENS = `Every call needs a bearer token of \`ops.token\` or \`ops.tokens\`; each token belongs to a name with a role, and each
-role may also do what the ones before it may: ${roles.join(', ')}.`;
+const TOKENS = `Every call needs a bearer token of \`ops.token\` or \`ops.tokens\`; each token belongs to a name with a role. Of viewer,
+operator and approver each may also do what the ones before it may; the role rollback may roll back by alert and nothing else.`;
 const DESCRIPTION = `The operators' door of Puente. The commands and the console call the same operations. ${TOKENS}
 The role an operation needs is its \`x-puente-role\`. Unknown fields are refused. Changes name a reason
 and the revision that they were decided on; a refusal says what is missing and which command gives it.`;
@@ -68,7 +68,7 @@ function operation(row: OpsRoute): Json {
 }
 
 function roleSentence(role: Role): string {
-  const enough = roles.slice(roles.indexOf(role));
+  const enough = [role, ...roles.filter((one) => one !== role && isEnough(one, role))];
   return `Needs the role ${role}${enough.length > 1 ? ` (${enough.slice(1).join(' and ')} may, too)` : ''}.`;
 }
 

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { encoded, say } from '../../locales/message.ts';
 
-/** Ascending: each role may also do what the roles before it may. */
-export const roles = ['viewer', 'operator', 'approver'] as const;
+/** The first three ascend: each may also do what those before it may. `rollback`: may roll back by alert, and nothing else. */
+export const roles = ['viewer', 'operator', 'approver', 'rollback'] as const;
 export type Role = (typeof roles)[number];
 
 export interface Person {
@@ -20,7 +20,8 @@ export const BY_ITSELF = 'puente';
 export const RESERVED_NAMES: readonly string[] = [BY_ITSELF, 'all'];
 
 export function isEnough(role: Role, needed: Role): boolean {
-  return roles.indexOf(role) >= roles.indexOf(needed);
+  if (needed === 'rollback') return role === 'rollback' || isEnough(role, 'operator');
+  return role !== 'rollback' && roles.indexOf(role) >= roles.indexOf(needed);
 }
 
 export const no_reason = say('input.reason', {});

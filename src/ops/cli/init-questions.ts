@@ -8,6 +8,7 @@ const ROLE_HINTS: Readonly<Record<Role, string>> = {
   viewer: 'reads',
   operator: 'also changes and moves merchants',
   approver: 'also approves moves, and may override missing evidence',
+  rollback: 'of a program: rolls back by alert, and nothing else',
 };
 
 /** Returns the order with the operator's answers. @throws PuenteError refused when the operator cancels. */

@@ -1,9 +1,11 @@
 /** Commands and text output of moves: stages, proposals, bulk moves, brown-outs, safety stops and open sales. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
 import { defined } from '../fields.ts';
 import type { MerchantView } from '../merchants.ts';
+import type { alertAnswer } from '../moves/alert.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
 import type { BulkView } from '../moves/bulk.ts';
 import type { Judgement } from '../moves/judge.ts';
@@ -49,6 +51,22 @@ Where a second approver is needed, a move forward is proposed and nothing is mov
     examples: ['puente rollback 700100200 --reason "tills report errors"'],
     text: (told, { path }) =>
       `merchant ${path.id} is on legacy: new payments go there now, open ones stay where they were created\n${drainText(told)}`,
+  }),
+  'rollback-by-alert': face<z.infer<typeof alertAnswer>>({
+    notes: `
+What an alert does by the ops door, typed: for a script of one's own, and to try a filter. A token with the role rollback may
+do this and nothing else. Without --merchants and --stage it is refused.`,
+    examples: [
+      'puente rollback-by-alert TillsFail --merchants 700100200',
+      'puente rollback-by-alert TillsFail --stage canary',
+    ],
+    args: ['alert'],
+    text: ({ rolled_back, untouched, unknown }) =>
+      facts({
+        'rolled back': rolled_back.join(' ') || 'none',
+        untouched: untouched.join(' ') || 'none',
+        'never seen': unknown.join(' ') || 'none',
+      }),
   }),
   drain: face<DrainView>({
     examples: ['puente drain 700100200 --watch'],

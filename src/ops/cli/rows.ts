@@ -198,7 +198,9 @@ const VALUES: Readonly<Record<string, string>> = { merchant: 'id', subject: 'id'
 function schemaOf(row: OpsRoute): { properties: Record<string, FieldSchema>; required: readonly string[] } {
   const schema = row.body ?? row.query;
   if (schema === undefined) return { properties: {}, required: [] };
-  const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  const made = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  // Of a union, the first is what a command sends.
+  const { properties = {}, required = [] } = (made.anyOf?.[0] as typeof made | undefined) ?? made; // zod types it wider
   return { properties: properties as Record<string, FieldSchema>, required }; // every body and query is a strict object
 }
 

@@ -79,9 +79,18 @@ export async function previewStage(
 export const rolledBack = drainView.extend({ before: drainView.shape.in_force, revision: z.int() });
 export type RolledBack = z.infer<typeof rolledBack>;
 
-/** Right on any revision: needs no evidence, approver or window. @throws PuenteError bad_request for an invalid id. */
-export async function rollBack(ports: Ports, id: string, why: string, person: Person): Promise<RolledBack> {
-  const { before, revision } = await saveLegacy(ports, id, why, person);
+/**
+ * Right on any revision: needs no evidence, approver or window. @param extra further facts for the audit line.
+ * @throws PuenteError bad_request for an invalid id.
+ */
+export async function rollBack(
+  ports: Ports,
+  id: string,
+  why: string,
+  person: Person,
+  extra: Record<string, unknown> = {},
+): Promise<RolledBack> {
+  const { before, revision } = await saveLegacy(ports, id, why, person, extra);
   ports.log.info('rolled back', {
     merchant: id,
     action: `${routingOf(ports.settings, before.settings).merchant.stage} to legacy`,
@@ -95,6 +104,7 @@ function saveLegacy(
   id: string,
   why: string,
   person: Person,
+  extra: Record<string, unknown>,
 ): Promise<{ before: Merchant; revision: number }> {
   return changeInAnyCase(ports, id, async (before) => {
     const settings: MerchantSettings = { ...before.settings, stage: 'legacy', share: 0, units_in: [], kinds: {} };
@@ -106,7 +116,7 @@ function saveLegacy(
       action: 'stage',
       subject: id,
       reason: why,
-      detail: { ...routingChange(from, to), rollback: true },
+      detail: { ...routingChange(from, to), rollback: true, ...extra },
     });
     ports.memory.failpoint('stage.saved');
     return { before, revision: saved.revision };

@@ -81,7 +81,11 @@ describe('the rows', () => {
         .flatMap((schema) => looseObjects(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })))
         .map((fields) => `${method} ${path}: ${fields}`),
     );
-    expect(loose).toEqual([]);
+    // Except Alertmanager's own form: a newer version must not end rollbacks by a field that it adds.
+    expect(loose).toEqual([
+      'POST /api/rollback-by-alert: version, alerts',
+      'POST /api/rollback-by-alert: status, labels, startsAt, fingerprint',
+    ]);
   });
 
   it('never let a viewer change anything', () => {

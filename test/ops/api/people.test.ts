@@ -24,13 +24,16 @@ function movedClock(): Clock & { move(duration_ms: number): void } {
 }
 
 const ZOE = { role: 'approver', token: 'token-of-zoe-who-has-left', expires_at: '2026-01-01T00:00:00Z' };
-const TOO_LOW = { viewer: [], operator: [ANA], approver: [ANA, BEN] } as const;
+/** A program with the one role that is apart: it passes one row, and no other. */
+const RITA = { name: 'rita', role: 'rollback', token: 'token-of-rita-the-alertmanager' } as const;
+const TOO_LOW = { viewer: [RITA], operator: [ANA, RITA], approver: [ANA, BEN, RITA], rollback: [ANA] } as const;
 
 describe('every row', () => {
   const clock = movedClock();
   let bench: Bench;
   beforeAll(async () => {
-    const people = { ...JSON.parse(PEOPLE.PUENTE_OPS_TOKENS), zoe: ZOE };
+    const rita = { role: RITA.role, token: RITA.token };
+    const people = { ...JSON.parse(PEOPLE.PUENTE_OPS_TOKENS), zoe: ZOE, rita };
     bench = await startBench({ PUENTE_OPS_TOKENS: JSON.stringify(people) }, { clock });
   });
   afterAll(() => bench.close());

@@ -1,0 +1,154 @@
+/** Rolls merchants back by alert: an Alertmanager webhook, or a body of the same meaning, with a filter of merchants. */
+import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import { encoded, say } from '../../locales/message.ts';
+import { type Merchant, routedKinds, stages } from '../../proxy/routing/merchant.ts';
+import { stageInForce } from '../../proxy/routing/stage.ts';
+import type { Person } from '../api/person.ts';
+import { merchantId } from '../fields.ts';
+import { knownMerchants } from '../merchants.ts';
+import type { Ports } from '../ports.ts';
+import { rollBack } from './move.ts';
+
+/** Alertmanager groups alerts; a larger group than this names no fault that a rollback repairs. */
+const MOST_ALERTS = 1_000;
+/** A call must end within the timeout of its sender, and a wrong filter must not reach a whole large fleet. */
+const MOST_MERCHANTS = 1_000;
+/** Earlier moves of a merchant that are searched for the same alert: more than are made while one alert fires. */
+const MOVES_READ = 50;
+
+const filter = {
+  merchants: z.array(merchantId).min(1).max(MOST_MERCHANTS).exactOptional().describe('these merchants'),
+  stage: z.enum(stages).exactOptional().describe('only merchants with any work on this stage'),
+};
+
+/** The query: a filter for senders that cannot choose their body, and the label with a merchant's id. */
+export const alertQuery = z.strictObject({
+  merchants: z
+    .string()
+    .transform((text) => text.split(',').filter((id) => id !== ''))
+    .pipe(filter.merchants.unwrap())
+    .exactOptional()
+    .describe('these merchants, separated by commas'),
+  stage: filter.stage,
+  label: z.string().min(1).max(100).default('merchant').describe("the alert's label with the id of a merchant"),
+});
+
+const named = z.strictObject({
+  alert: z.string().trim().min(1).max(200).describe('the name of the alert, for the audit trail'),
+  status: z.enum(['firing', 'resolved']).default('firing').describe('only a firing alert rolls back'),
+  id: z.string().min(1).max(200).exactOptional().describe('one occurrence of the alert: it rolls a merchant back once'),
+  ...filter,
+});
+
+const texts = z.record(z.string(), z.string());
+
+/**
+ * The fields of Alertmanager's webhook, version 4, that are used; others are ignored, as its documentation asks:
+ * https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
+ */
+const alertmanager = z.object({
+  version: z.literal('4'),
+  alerts: z
+    .array(
+      z.object({
+        status: z.enum(['firing', 'resolved']),
+        labels: texts,
+        startsAt: z.string().max(60),
+        fingerprint: z.string().max(100),
+      }),
+    )
+    .max(MOST_ALERTS),
+});
+
+export const alertAsk = z.union([named, alertmanager]);
+
+export const alertAnswer = z.object({
+  rolled_back: z.array(z.string()),
+  untouched: z.array(z.string()).describe('on legacy already, or rolled back by this alert before'),
+  unknown: z.array(z.string()).describe('named, and never seen'),
+});
+
+interface Firing {
+  name: string;
+  /** Identifies one occurrence; null: it has no identity. */
+  key: string | null;
+  /** Null: it names no merchant by itself. */
+  merchant_id: string | null;
+}
+
+/**
+ * Rolls back the merchants that a firing alert names by its label, or that the filter selects: each once for each
+ * occurrence of an alert, so that repeated deliveries change nothing. The merchants before a failed one stay rolled
+ * back, and a repeated call goes on.
+ * @throws PuenteError bad_request when nothing names merchants, refused for more than `MOST_MERCHANTS`.
+ */
+export async function rollBackByAlert(
+  ports: Ports,
+  ask: z.infer<typeof alertAsk>,
+  query: z.infer<typeof alertQuery>,
+  person: Person,
+): Promise<z.infer<typeof alertAnswer>> {
+  const firing = firingOf(ask, query.label);
+  const answer: z.infer<typeof alertAnswer> = { rolled_back: [], untouched: [], unknown: [] };
+  if (firing.length === 0) return answer;
+  const { merchants, stage } = { ...query, ...('alert' in ask ? ask : {}) };
+  const labelled = firing.flatMap(({ merchant_id }) => merchant_id ?? []);
+  const ids = merchants ?? (labelled.length > 0 ? labelled : undefined);
+  if (ids === undefined && stage === undefined)
+    throw new PuenteError('bad_request', say('refusal.alert_nobody', { label: query.label }));
+  const known = await knownMerchants(ports);
+  const chosen = known.filter((one) => (ids?.includes(one.id) ?? true) && isOn(ports, one, stage));
+  if (chosen.length > MOST_MERCHANTS)
+    throw new PuenteError('refused', say('refusal.alert_many', { count: chosen.length, most: MOST_MERCHANTS }));
+  answer.unknown = [...new Set(ids)].filter((id) => known.every((one) => one.id !== id));
+  const errors: unknown[] = [];
+  for (const merchant of chosen) {
+    const causes = firing.filter(({ merchant_id }) => merchants !== undefined || isAbout(merchant_id, merchant.id));
+    try {
+      // Pairs of Alertmanagers send each alert twice at once.
+      const once = () => rollBackOnce(ports, merchant.id, causes, person);
+      const is_moved = causes.length > 0 && (await ports.memory.mutex.run(`alert ${merchant.id}`, once));
+      (is_moved ? answer.rolled_back : answer.untouched).push(merchant.id);
+    } catch (error) {
+      errors.push(error); // it must not keep the others on orders
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+  return answer;
+}
+
+function firingOf(ask: z.infer<typeof alertAsk>, label: string): Firing[] {
+  if ('alert' in ask)
+    return ask.status === 'firing' ? [{ name: ask.alert, key: ask.id ?? null, merchant_id: null }] : [];
+  return ask.alerts
+    .filter(({ status }) => status === 'firing')
+    .map(({ labels, startsAt, fingerprint }) => ({
+      name: labels.alertname ?? fingerprint,
+      key: `${fingerprint} ${startsAt}`,
+      merchant_id: labels[label] ?? null,
+    }));
+}
+
+function isAbout(named_id: string | null, id: string): boolean {
+  return named_id === null || named_id === id;
+}
+
+function isOn({ settings }: Ports, merchant: Merchant, stage: (typeof stages)[number] | undefined): boolean {
+  if (stage === undefined) return true;
+  return [null, ...routedKinds].some((kind) => stageInForce(settings, merchant, kind).intended === stage);
+}
+
+/** False when all its work is on legacy already, or each alert has rolled it back before. */
+async function rollBackOnce(ports: Ports, id: string, causes: readonly Firing[], person: Person): Promise<boolean> {
+  const merchant = await ports.store.merchants.merchant(id);
+  const stagesNow = [null, ...routedKinds].map((kind) => stageInForce(ports.settings, merchant, kind).intended);
+  if (stagesNow.every((stage) => stage === 'legacy')) return false;
+  const before = await ports.store.audit.auditsOf({ subject: id, action: 'stage' }, MOVES_READ);
+  const done = new Set(before.flatMap(({ detail }) => (Array.isArray(detail.alerts) ? detail.alerts : [])));
+  if (causes.every(({ key }) => key !== null && done.has(key))) return false;
+  const alert = [...new Set(causes.map(({ name }) => name.slice(0, 200)))].join(', ');
+  const alerts = causes.flatMap(({ key }) => key ?? []);
+  await rollBack(ports, id, encoded(say('move.alert', { alert: alert.slice(0, 400) })), person, { alert, alerts });
+  return true;
+}

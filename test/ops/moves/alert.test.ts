@@ -1,0 +1,114 @@
+/** Rollback by alert: what an Alertmanager sends, or a script, with a token that may do nothing else. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, PEOPLE } from '../../kit.ts';
+import { auditsOf } from '../../proxy/http/till.ts';
+import { type MovesBench, messageOf, startMoves } from './kit.ts';
+
+const ALERTS = { token: 'token-of-the-alertmanager' };
+const UNSEEN = '700109999';
+const PATH = '/api/rollback-by-alert';
+
+let bench: MovesBench;
+beforeAll(async () => {
+  const people = { ...JSON.parse(PEOPLE.PUENTE_OPS_TOKENS), alertmanager: { role: 'rollback', ...ALERTS } };
+  bench = await startMoves({ PUENTE_OPS_TOKENS: JSON.stringify(people), PUENTE_MOVES_GATE: 'advise' });
+});
+afterAll(() => bench.close());
+
+/** As in Alertmanager's documentation, with fields that are ignored. */
+const webhook = (alerts: object[], status = 'firing') => ({
+  version: '4',
+  groupKey: '{}:{alertname="TillsFail"}',
+  truncatedAlerts: 0,
+  status,
+  receiver: 'puente',
+  groupLabels: { alertname: 'TillsFail' },
+  commonLabels: {},
+  commonAnnotations: {},
+  externalURL: 'http://alertmanager.example:9093',
+  alerts,
+});
+const alert = (labels: object, change: object = {}) => ({
+  status: 'firing',
+  labels: { alertname: 'TillsFail', severity: 'critical', ...labels },
+  annotations: { summary: 'Tills report errors.' },
+  startsAt: '2026-11-28T03:08:45.828Z',
+  endsAt: '0001-01-01T00:00:00Z',
+  generatorURL: 'http://prometheus.example:9090/graph',
+  fingerprint: '1a30ba71cca2921f',
+  ...change,
+});
+const send = (body: unknown, query = '', by: { token: string } = ALERTS) => bench.as(by, 'POST', PATH + query, body);
+const canary = (merchant: string) => bench.move({ stage: 'canary', share: 100 }, BEN, merchant);
+const stageOf = async (merchant: string) => (await bench.stageOf(merchant)).stage ?? 'legacy';
+
+describe('is refused, and moves nothing', () => {
+  it.each([
+    [{}, '', 400, 'alert'],
+    [{ alert: 'TillsFail' }, '', 400, 'names a merchant'],
+    [{ alert: 'TillsFail', merchants: ['7x'] }, '', 400, 'merchants.0'],
+    [{ alert: 'TillsFail', merchants: [ARGENTINA], more: 1 }, '', 400, 'more'],
+    [webhook([alert({})]), '', 400, 'the label merchant'],
+    [webhook([alert({})]), '?label=shop', 400, 'the label shop'],
+    [webhook([alert({ merchant: ARGENTINA })]), '?stage=moon', 400, 'stage'],
+    [{ ...webhook([]), version: '3' }, '', 400, 'version'],
+    [webhook(Array.from({ length: 1001 }, () => alert({}))), '', 400, 'alerts'],
+  ])('%j%s', async (body, query, status, says) => {
+    await canary(ARGENTINA);
+    const answer = await send(body, query);
+    expect([answer.status, messageOf(answer)]).toEqual([status, expect.stringContaining(says)]);
+    expect(await stageOf(ARGENTINA)).toBe('canary');
+  });
+
+  it('for a viewer', async () => expect((await send(webhook([]), '', ANA)).status).toBe(403));
+});
+
+it('rolls back the merchants that firing alerts name, once for each occurrence, with the name of the alert', async () => {
+  await canary(ARGENTINA);
+  await canary(BRAZIL);
+  const body = webhook([
+    alert({ merchant: ARGENTINA }),
+    alert({ merchant: UNSEEN }, { fingerprint: '2b' }),
+    alert({ merchant: BRAZIL }, { status: 'resolved', fingerprint: '3c' }),
+  ]);
+  const [first, second] = await Promise.all([send(body), send(body)]); // as a pair of Alertmanagers does
+  const answers = [first.body, second.body];
+  expect(answers).toContainEqual({ rolled_back: [ARGENTINA], untouched: [], unknown: [UNSEEN] });
+  expect(answers).toContainEqual({ rolled_back: [], untouched: [ARGENTINA], unknown: [UNSEEN] });
+  expect([await stageOf(ARGENTINA), await stageOf(BRAZIL)]).toEqual(['legacy', 'canary']);
+  const last = async () => (await auditsOf(bench.data_dir)).at(-1);
+  expect(await last()).toMatchObject({
+    who: 'alertmanager',
+    action: 'stage',
+    subject: ARGENTINA,
+    reason: expect.stringContaining('TillsFail'),
+    detail: { rollback: true, alert: 'TillsFail', after: { stage: 'legacy' } },
+  });
+  // An operator moves it while the alert still fires: a repeated delivery is no new reason, a new occurrence is.
+  await canary(ARGENTINA);
+  expect((await send(body)).body).toMatchObject({ rolled_back: [] });
+  const again = webhook([alert({ merchant: ARGENTINA }, { startsAt: '2026-11-28T05:00:00Z' })]);
+  expect((await send(again)).body).toMatchObject({ rolled_back: [ARGENTINA] });
+  expect(await stageOf(ARGENTINA)).toBe('legacy');
+});
+
+it('rolls back by a filter of the address, and leaves alone whoever does not meet it', async () => {
+  for (const merchant of [ARGENTINA, BRAZIL]) await canary(merchant);
+  await bench.move({ stage: 'shadow' }, BEN, CHILE);
+  const found = async (query: string, startsAt: string) => (await send(webhook([alert({}, { startsAt })]), query)).body;
+  expect(await found(`?stage=canary&merchants=${BRAZIL},${CHILE}`, '1')).toMatchObject({ rolled_back: [BRAZIL] });
+  expect(await found('?stage=canary', '2')).toMatchObject({ rolled_back: [ARGENTINA], untouched: [] });
+  expect(await stageOf(CHILE)).toBe('shadow');
+  expect((await send(webhook([alert({ merchant: CHILE }, { status: 'resolved' })]))).body).toMatchObject({
+    rolled_back: [],
+  });
+});
+
+it('takes a plain body: an operator or a script may send it, and its id makes it act once', async () => {
+  await canary(BRAZIL);
+  const body = { alert: 'A shop called', id: 'call-1', merchants: [BRAZIL] };
+  expect((await send({ ...body, status: 'resolved' })).body).toMatchObject({ rolled_back: [] });
+  expect((await send(body, '', BEN)).body).toMatchObject({ rolled_back: [BRAZIL] });
+  await canary(BRAZIL);
+  expect((await send(body)).body).toMatchObject({ rolled_back: [], untouched: [BRAZIL] });
+});
