@@ -3,11 +3,12 @@ import type { Said } from '../../error.ts';
 import type { Language, Words } from '../../locales/words.ts';
 import { defined, exchangePages } from '../fields.ts';
 import type { Ports } from '../ports.ts';
-import { exchangeCsv, exchangesHeader, reportCsv } from '../report/csv.ts';
+import { exchangeCsv, exchangesHeader, reportCsv, saleCsv, salesHeader } from '../report/csv.ts';
 import { compareQuery, compareReports, comparisonView } from '../report/diff.ts';
 import { figuresQuery, figuresView, gatherReport, type ReportFacts, viewFigures } from '../report/gather.ts';
 import { reportHtml } from '../report/html.ts';
 import { askOf, type Line, type ReportQuery, reportQuery } from '../report/report.ts';
+import { salePages } from '../report/sales.ts';
 import { adviceFor } from '../report/sections.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 import type { Streamed } from './stream.ts';
@@ -56,10 +57,12 @@ async function* partsOf(
 ): AsyncGenerator<string> {
   const ask = askOf(ports, query);
   if (query.format === 'csv' && query.part === 'exchanges') return yield* exchangeLines(ports, ask);
+  if (query.format === 'csv' && query.part === 'sales') return yield* saleLines(ports, ask, query, signal);
   const report = await gatherReport(ports, ask, facts, signal);
   const advised = (loss: Line<'losses'>): Said => adviceFor(ports.tables, loss).said;
   if (query.format === 'html') yield await reportHtml(report, await wordsOf(query.language), advised);
-  else if (query.format === 'csv' && query.part !== 'exchanges') yield reportCsv(report, query.part);
+  else if (query.format === 'csv' && query.part !== 'exchanges' && query.part !== 'sales')
+    yield reportCsv(report, query.part);
   else yield `${printable(JSON.stringify(report, null, 2))}\n`;
 }
 
@@ -82,6 +85,18 @@ async function* exchangeLines(ports: Ports, ask: ReturnType<typeof askOf>): Asyn
   const pages = await exchangePages(ports.store.exchanges, filter, PAGE);
   yield exchangesHeader();
   for await (const page of pages) if (page.length > 0) yield page.map(exchangeCsv).join('');
+}
+
+/** The sales and refunds of the period, or those of one sum. */
+async function* saleLines(
+  ports: Ports,
+  ask: ReturnType<typeof askOf>,
+  { what, lane, family, outcome }: ReportQuery,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  yield salesHeader();
+  const only = defined({ what, lane, family, outcome });
+  for await (const page of salePages(ports, ask, signal, only)) if (page.length > 0) yield page.map(saleCsv).join('');
 }
 
 function fileName({ merchant, format, part, language }: ReportQuery): string {

@@ -3,7 +3,7 @@ import { printable } from '../../locales/message.ts';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import { iso } from '../fields.ts';
-import { fieldsOf, type Report, type ReportPart } from './report.ts';
+import { fieldsOf, type Report, type ReportPart, type SaleLine, saleLine } from './report.ts';
 
 /** A number as JSON writes it: never a formula, whatever its sign. */
 const NUMBER = /^-?\d+(\.\d+)?$/;
@@ -52,6 +52,14 @@ export function exchangesHeader(): string {
 
 export function exchangeCsv(exchange: StoredExchange): string {
   return csvLine(Object.values(EXCHANGE).map((field) => field(exchange)));
+}
+
+export function salesHeader(): string {
+  return csvLine(Object.keys(saleLine.shape));
+}
+
+export function saleCsv(line: SaleLine): string {
+  return csvLine(Object.keys(saleLine.shape).map((name) => line[name as keyof SaleLine])); // the keys of its own form
 }
 
 /** RFC 4180 with every text quoted; a text that could be a formula begins with an apostrophe. */

@@ -1,7 +1,7 @@
 /** Decisions (made by people) and incidents (reported by Puente) of a period, from the audit chain. */
 import { z } from 'zod';
 import { INTENT_ID } from '../../contract/identifiers.ts';
-import type { AuditLine } from '../../proxy/audit.ts';
+import type { AuditAction, AuditLine } from '../../proxy/audit.ts';
 import { shownUrl } from '../../proxy/evidence/redact-text.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { reasonOf } from '../audit.ts';
@@ -23,21 +23,34 @@ export interface Decided {
   left_out: number;
 }
 
+/** Where new work of a merchant goes changed with this line. */
+export interface Move extends Pick<Line<'decisions'>, 'sequence' | 'before' | 'after'> {
+  merchant_id: string;
+  /** Epoch ms. */
+  at: number;
+}
+const MOVES: readonly string[] = ['stage', 'safety stop', 'safety reset'] satisfies AuditAction[];
+
 /** Lines that Puente wrote (safety stops, settlements, mismatches) are incidents, all others decisions. */
 export async function decisionLines(
   ports: Ports,
   ask: ReportAsk,
   signal: AbortSignal | null,
-): Promise<{ incidents: Decided; decisions: Decided }> {
+): Promise<{ incidents: Decided; decisions: Decided; moves: Move[] }> {
   const incidents = newestOf();
   const decisions = newestOf();
+  const moves: Move[] = [];
   const owners = new Map<string, string | null>();
   for await (const line of linesBetween(ports.store, ask.since, ask.until)) {
     signal?.throwIfAborted();
     if (ask.merchant_id !== null && !(await concerns(ports.store, owners, line, ask.merchant_id))) continue;
-    (line.who === BY_ITSELF ? incidents : decisions).add(shown(line));
+    const one = shown(line);
+    (line.who === BY_ITSELF ? incidents : decisions).add(one);
+    const { sequence, before, after } = one;
+    if (MOVES.includes(line.action)) moves.push({ merchant_id: line.subject, at: line.at, sequence, before, after });
   }
-  return { incidents: incidents.decided(), decisions: decisions.decided() };
+  moves.sort((a, b) => a.at - b.at || a.sequence - b.sequence);
+  return { incidents: incidents.decided(), decisions: decisions.decided(), moves };
 }
 
 /** Ascending, page by page. The chain is in time order except where the clock was set, so its start is searched for. */

@@ -30,8 +30,66 @@ const decisionLine = z.object({
   said: auditLine.shape.said,
 });
 
+/** Sales: all but `refunded`, which is a refund that was made. `not_known`: Puente has seen no end of it. */
+export const outcomesOfMoney = [
+  'paid',
+  'refunded',
+  'canceled',
+  'declined',
+  'expired',
+  'refused',
+  'lost',
+  'in_doubt',
+  'open',
+  'not_known',
+] as const;
+
+const summedBy = {
+  what: z.enum(['sale', 'refund']),
+  lane,
+  family: z.enum(['point', 'qr', 'payments']).describe('payments: a refund that legacy was requested for a payment'),
+  currency: z.string().nullable().describe("of the merchant's site; null where the merchant of a call is not counted"),
+  outcome: z.enum(outcomesOfMoney).describe('not_known: Puente has seen no end of it'),
+};
+const sum = {
+  ...summedBy,
+  count,
+  without_amount: count.describe('of these, those whose amount Puente does not know'),
+  amount_minor: z.string().describe("exact, in the currency's smallest unit"),
+  amount: z.string().describe('the same in decimal'),
+};
+
+/** A sale or a refund, as one line of CSV; every sum is made of such lines. */
+export const saleLine = z.object({
+  at: time.describe('when it was created'),
+  merchant_id: z.string(),
+  ...summedBy,
+  unit: z.string().nullable(),
+  id: z.string().describe('the legacy id of a sale; the id of a refund'),
+  order_id: z.string().nullable().describe("upstream's id of the order, or of the refund"),
+  approvals: z.int().nullable().describe('approved payments of the order; null where no order shows payments'),
+  amount_minor: z.string().nullable().describe('as the till requested it; null where Puente does not know it'),
+  amount: z.string().nullable(),
+});
+export type SaleLine = z.infer<typeof saleLine>;
+
 /** The tables of a report, with fields in column order; the check of the audit chain is a table of one row. */
 const parts = {
+  sums: z.array(z.object(sum)).describe('sales and refunds by the time of their creation'),
+  move_sums: z
+    .array(
+      z.object({
+        merchant_id: z.string(),
+        since: time,
+        until: time,
+        line: z.int().nullable().describe('of the audit: the move that it begins with; null: the period begins'),
+        before: z.unknown(),
+        after: z.unknown(),
+        ...sum,
+      }),
+    )
+    .describe('the same between two moves of a merchant, for merchants with a move in the period'),
+  approvals: z.array(saleLine).describe('paid sales without exactly one approved payment, and unpaid ones with any'),
   traffic: z.array(
     z.object({ operation: z.string(), lane, calls: z.int(), outcomes: z.record(z.enum(outcomes), z.int()) }),
   ),
@@ -145,7 +203,7 @@ export function fieldsOf(part: ReportPart): readonly string[] {
   return Object.keys(form.shape);
 }
 
-const cutLists = ['differences', 'incidents', 'decisions', 'findings'] as const;
+const cutLists = ['differences', 'incidents', 'decisions', 'findings', 'move_sums', 'approvals'] as const;
 export type CutList = (typeof cutLists)[number];
 
 export const report = z.object({
@@ -173,6 +231,15 @@ export const report = z.object({
 export type Report = z.infer<typeof report>;
 export type Line<Part extends Exclude<ReportPart, 'audit'>> = Report[Part][number];
 
+/** Opens one sum: the sales with its lane, outcome and so on. */
+const saleQuery = z.strictObject({
+  what: summedBy.what.exactOptional().describe('with part sales: sales or refunds alone'),
+  lane: lane.exactOptional().describe('with part sales: of this lane'),
+  family: summedBy.family.exactOptional().describe('with part sales: of this family'),
+  outcome: summedBy.outcome.exactOptional().describe('with part sales: with this outcome'),
+});
+export type SaleQuery = z.infer<typeof saleQuery>;
+
 /** The query of `GET /api/report`. `part` (one list, or every exchange) is for CSV, `language` for HTML. */
 export const reportQuery = z.strictObject({
   merchant: merchantId.exactOptional().describe('one merchant; all of them without'),
@@ -180,9 +247,10 @@ export const reportQuery = z.strictObject({
   until: instant.exactOptional().describe('to, not included (default: now)'),
   format: z.enum(['json', 'csv', 'html']).default('json').describe('form of the file'),
   part: z
-    .enum(['exchanges', ...reportParts])
+    .enum(['exchanges', 'sales', ...reportParts])
     .default('traffic')
     .describe('with csv: which list'),
+  ...saleQuery.shape,
   language: z.enum(languages).default('en').describe('with html: in which language people read it'),
 });
 export type ReportQuery = z.infer<typeof reportQuery>;

@@ -105,7 +105,7 @@ function fleetReport(): Report {
     verdicts: { ready: 1, blocked: 1, inconclusive: 0 },
     readiness_days: [{ day, ready: 1, inconclusive: 0, blocked: 1 }],
     findings: [{ merchant_id: '1', ...finding('faults') }],
-    left_out: { differences: 1, incidents: 2, decisions: 3, findings: 4 },
+    left_out: { differences: 1, incidents: 2, decisions: 3, findings: 4, move_sums: 5, approvals: 6 },
   });
 }
 

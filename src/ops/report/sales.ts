@@ -1,0 +1,305 @@
+/** The money of a report: sales and refunds of a period by outcome, their sums, and the rows that each sum consists of. */
+import { withoutNoise } from '../../contract/legacy-amount.ts';
+import type { Order } from '../../contract/orders.ts';
+import { decimalOfMinor, minorUnits } from '../../mapping/values.ts';
+import type { Outcome } from '../../proxy/evidence/exchange.ts';
+import type { Refund } from '../../proxy/records/refunds.ts';
+import type { LegacySale } from '../../proxy/records/routing.ts';
+import type { Link } from '../../proxy/sales/link.ts';
+import { iso } from '../fields.ts';
+import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
+import type { Move } from './decisions.ts';
+import { type Line, outcomesOfMoney, type Report, type ReportAsk, type SaleLine, type SaleQuery } from './report.ts';
+import type { Tally } from './tally.ts';
+
+/** Rows per page: so few that payments between two pages are not delayed. */
+const PAGE = 200;
+/** Lines of sales in one report; the number of the others is reported. */
+const MOST_LINES = 5_000;
+
+export interface Money extends Pick<Report, 'sums' | 'move_sums' | 'approvals'> {
+  /** Sales whose order upstream has not shown: lost, or still in doubt. */
+  unconfirmed: SaleLine[];
+  left_out: Record<'move_sums' | 'approvals', number>;
+}
+
+/** @param moves of all merchants: each splits the sums of its merchant. */
+export async function moneyOf(
+  ports: Ports,
+  ask: ReportAsk,
+  moves: readonly Move[],
+  tally: Tally,
+  signal: AbortSignal | null,
+): Promise<Money> {
+  const sums = newSums();
+  const by_move = new Map<string, { move: Omit<Line<'move_sums'>, keyof Line<'sums'>>; sums: Sums }>();
+  const approvals: SaleLine[] = [];
+  const unconfirmed: SaleLine[] = [];
+  const bounds = Map.groupBy(moves, ({ merchant_id }) => merchant_id);
+  for await (const page of salePages(ports, ask, signal)) {
+    for (const line of page) {
+      sums.add(line);
+      const own = bounds.get(line.merchant_id);
+      if (own !== undefined) spanOf(by_move, ask, own, line).add(line);
+      if (line.approvals !== null && line.approvals !== Number(line.outcome === 'paid')) approvals.push(line);
+      if (line.lane === 'orders' && (line.outcome === 'lost' || line.outcome === 'in_doubt')) unconfirmed.push(line);
+    }
+  }
+  addCalls(ports, sums, tally);
+  const spans = [...by_move.values()].flatMap(({ move, sums: own }) => own.lines().map((sum) => ({ ...move, ...sum })));
+  return {
+    sums: sums.lines(),
+    move_sums: spans.slice(0, MOST_LINES),
+    approvals: approvals.slice(0, MOST_LINES),
+    unconfirmed,
+    left_out: {
+      move_sums: Math.max(0, spans.length - MOST_LINES),
+      approvals: Math.max(0, approvals.length - MOST_LINES),
+    },
+  };
+}
+
+/** Every sale and refund of the period by merchant: links and refunds of orders, then the ledger of legacy. */
+export async function* salePages(
+  ports: Ports,
+  ask: ReportAsk,
+  signal: AbortSignal | null,
+  only: SaleQuery = {},
+): AsyncGenerator<SaleLine[]> {
+  const { store, tables } = ports;
+  const { merchant_id, ...period } = ask;
+  const known = await store.merchants.merchants();
+  const wanted = Object.entries(only) as [keyof SaleQuery, string][]; // the query's own fields
+  for (const { id, site } of known.filter((one) => merchant_id === null || one.id === merchant_id)) {
+    const money = tables.site(site);
+    const of = { merchant_id: id, ...period };
+    const pages = [
+      pagesOf(
+        of,
+        (page) => store.history.linksMade(page),
+        ofLink(money),
+        ({ legacy_id }) => legacy_id,
+      ),
+      pagesOf(
+        of,
+        (page) => store.refunds.refundsMade(page),
+        ofRefund(money),
+        (refund) => refund.id,
+      ),
+      pagesOf(
+        of,
+        (page) => store.legacy_sales.legacySalesMade(page),
+        ofLegacy(money),
+        (sale) => sale.id,
+      ),
+    ];
+    for (const one of pages)
+      for await (const page of one) {
+        signal?.throwIfAborted();
+        yield page.filter((line) => wanted.every(([name, value]) => line[name] === value));
+      }
+  }
+}
+
+async function* pagesOf<Row extends { created_at: number }>(
+  period: Pick<CreatedPage, 'merchant_id' | 'since' | 'until'>,
+  read: (page: CreatedPage) => Promise<Row[]>,
+  lineOf: (row: Row) => SaleLine | null,
+  idOf: (row: Row) => string,
+): AsyncGenerator<SaleLine[]> {
+  let after: CreatedPage['after'] = null;
+  for (;;) {
+    const rows: Row[] = await read({ ...period, after, limit: PAGE });
+    yield rows.map(lineOf).filter((line) => line !== null);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return;
+    after = { created_at: last.created_at, id: idOf(last) };
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+// One row as a line of money. Nothing is guessed: what no answer or event has shown is `not_known`.
+
+interface Site {
+  currency: string;
+  exponent: number;
+}
+
+/** Of the orders lane, by its order as last read: what tills see depends on a setting (`merchants.declined`). */
+function ofLink({ currency, exponent }: Site) {
+  return (link: Link): SaleLine => {
+    const { merchant_id, family, lane, unit, legacy_id, order_id, order, amount_minor } = link;
+    const outcome = outcomeOf(link);
+    const by = { what: 'sale', lane, family, currency, outcome } as const;
+    const approvals = approvalsOf(order, family);
+    const at = iso(link.created_at);
+    return { at, merchant_id, ...by, unit, id: legacy_id, order_id, approvals, ...amountOf(amount_minor, exponent) };
+  };
+}
+
+const UNPAID = { SENDING: 'in_doubt', IN_DOUBT: 'in_doubt', LIVE: 'open', LOST: 'lost' } as const;
+const BY_STATUS: Readonly<Record<string, SaleLine['outcome']>> = {
+  processed: 'paid',
+  refunded: 'paid',
+  canceled: 'canceled',
+  expired: 'expired',
+  failed: 'declined',
+};
+
+function outcomeOf({ state, order }: Link): SaleLine['outcome'] {
+  if (state === 'REJECTED' || state === 'NOT_SENT') return 'refused';
+  return state === 'DONE' ? (BY_STATUS[order?.status ?? ''] ?? 'not_known') : UNPAID[state];
+}
+
+/** Payments of the order that were approved; null where the order lists none and may be all cash (QR). */
+function approvalsOf(order: Order | null, family: Link['family']): number | null {
+  const payments = order?.transactions?.payments ?? [];
+  if (order === null || (payments.length === 0 && family === 'qr')) return null;
+  return payments.filter(({ status }) => status === 'processed' || status === 'refunded').length;
+}
+
+const REFUND_OUTCOMES = {
+  SENDING: 'in_doubt',
+  IN_DOUBT: 'in_doubt',
+  DONE: 'refunded',
+  REFUSED: 'refused',
+  NOT_SENT: 'refused',
+} as const satisfies Record<Refund['state'], SaleLine['outcome']>;
+
+function ofRefund({ currency, exponent }: Site) {
+  return (refund: FamilyRefund): SaleLine => {
+    const { merchant_id, family, id, upstream_id, state, amount_minor, refunded_minor } = refund;
+    const outcome = REFUND_OUTCOMES[state];
+    const by = { what: 'refund', lane: 'orders', family, currency, outcome } as const;
+    const known = refunded_minor ?? amount_minor;
+    const names = { unit: null, id, order_id: upstream_id, approvals: null };
+    return { at: iso(refund.created_at), merchant_id, ...by, ...names, ...amountOf(known, exponent) };
+  };
+}
+
+/** Final states that name the outcome; FINISHED is approved or declined (`docs/field-notes.md` Point finding 1). */
+const BY_END_STATE: Readonly<Record<string, SaleLine['outcome']>> = {
+  CANCELED: 'canceled',
+  ERROR: 'declined',
+  ABANDONED: 'expired',
+  expired: 'expired',
+  paid: 'paid',
+  partially_reverted: 'paid',
+  reverted: 'paid',
+};
+
+/** Null for a create by a token that is not proven to be the merchant's: it may be invented. */
+function ofLegacy({ currency, exponent }: Site) {
+  return (sale: LegacySale): SaleLine | null => {
+    const { merchant_id, family, work: what, unit, id, legacy_id, amount } = sale;
+    if (sale.unproven_token !== null) return null;
+    const by = { what, lane: 'legacy', family, currency, outcome: legacyOutcome(sale) } as const;
+    const minor = amount === null ? undefined : minorUnits(withoutNoise(amount, exponent), exponent);
+    const names = { unit, id: legacy_id ?? id, order_id: null, approvals: null };
+    return { at: iso(sale.created_at), merchant_id, ...by, ...names, ...amountOf(minor ?? null, exponent) };
+  };
+}
+
+/** A sale that legacy accepted may have ended without a call that shows it, so it does not count as open. */
+function legacyOutcome({ state, end_state }: LegacySale): SaleLine['outcome'] {
+  if (state === 'REFUSED') return 'refused';
+  if (state === 'SENDING' || state === 'IN_DOUBT') return 'in_doubt';
+  return BY_END_STATE[end_state ?? ''] ?? 'not_known';
+}
+
+function amountOf(minor: number | null, exponent: number): Pick<SaleLine, 'amount_minor' | 'amount'> {
+  if (minor === null) return { amount_minor: null, amount: null };
+  return { amount_minor: String(minor), amount: decimalOfMinor(BigInt(minor), exponent) };
+}
+
+// Sums, exact in minor units.
+
+type Sums = ReturnType<typeof newSums>;
+type Summed = Pick<SaleLine, 'what' | 'lane' | 'family' | 'currency' | 'outcome' | 'amount_minor' | 'amount'>;
+
+function newSums() {
+  const sums = new Map<
+    string,
+    { line: Omit<Line<'sums'>, 'amount_minor' | 'amount'>; minor: bigint; exponent: number }
+  >();
+  return {
+    add({ what, lane, family, currency, outcome, amount_minor, amount }: Summed, times = 1): void {
+      const by = { what, lane, family, currency, outcome };
+      const key = Object.values(by).join(' ');
+      const sum = sums.get(key) ?? { line: { ...by, count: 0, without_amount: 0 }, minor: 0n, exponent: 0 };
+      sums.set(key, sum);
+      sum.line.count += times;
+      if (amount_minor === null || amount === null) sum.line.without_amount += times;
+      else {
+        sum.minor += BigInt(amount_minor);
+        sum.exponent = amount.includes('.') ? amount.length - amount.indexOf('.') - 1 : 0;
+      }
+    },
+    /** Sales before refunds, legacy before orders, and outcomes in their order. */
+    lines: (): Line<'sums'>[] =>
+      [...sums.values()]
+        .map(({ line, minor, exponent }) => {
+          return { ...line, amount_minor: String(minor), amount: decimalOfMinor(minor, exponent) };
+        })
+        .toSorted((a, b) => compare(rankOf(a), rankOf(b))),
+  };
+}
+
+function rankOf({ what, lane, family, currency, outcome }: Line<'sums'>): string {
+  const place = String(outcomesOfMoney.indexOf(outcome)).padStart(2, '0');
+  return [what === 'sale' ? 0 : 1, lane, currency, family, place].join(' ');
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+/** The sums between two moves of a merchant; the first span begins with the period. */
+function spanOf(
+  spans: Map<string, { move: Omit<Line<'move_sums'>, keyof Line<'sums'>>; sums: Sums }>,
+  { since, until }: ReportAsk,
+  moves: readonly Move[],
+  { merchant_id, at }: SaleLine,
+): Sums {
+  const made_at = Date.parse(at);
+  const nth = moves.findLastIndex((move) => move.at <= made_at);
+  const found = spans.get(`${merchant_id} ${nth}`);
+  if (found !== undefined) return found.sums;
+  const [move, next] = [moves[nth], moves[nth + 1]];
+  const span = {
+    merchant_id,
+    since: iso(move?.at ?? since),
+    until: iso(next?.at ?? until),
+    line: move?.sequence ?? null,
+    before: move?.before ?? null,
+    after: move?.after ?? null,
+  };
+  const sums = newSums();
+  spans.set(`${merchant_id} ${nth}`, { move: span, sums });
+  return sums;
+}
+
+const REFUND_STORIES = ['create_refund', 'refund_collection'];
+const CALL_OUTCOMES = {
+  ok: 'refunded',
+  business: 'refused',
+  auth: 'refused',
+  fault: 'in_doubt',
+} as const satisfies Record<Outcome, SaleLine['outcome']>;
+
+/** Refunds of payments that were proxied to legacy: their calls are known, their sales and amounts are not. */
+function addCalls({ tables }: Ports, sums: Sums, { traffic }: Tally): void {
+  for (const { name } of tables.operations.filter((one) => REFUND_STORIES.includes(one.story))) {
+    const by = {
+      what: 'refund',
+      lane: 'legacy',
+      family: 'payments',
+      currency: null,
+      amount_minor: null,
+      amount: null,
+    } as const;
+    for (const [outcome, calls] of Object.entries(traffic.get(`${name} legacy`)?.outcomes ?? {})) {
+      if (calls > 0) sums.add({ ...by, outcome: CALL_OUTCOMES[outcome as Outcome] }, calls); // the tally's own outcomes
+    }
+  }
+}

@@ -1,0 +1,273 @@
+/** The report's sums equal the store's, by an independent reader: its own SQL, on the file and on PostgreSQL. */
+import { randomUUID } from 'node:crypto';
+import Database from 'better-sqlite3';
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Order } from '../../../src/contract/orders.ts';
+import type { Store } from '../../../src/ops/ports.ts';
+import { gatherReport } from '../../../src/ops/report/gather.ts';
+import type { Report, SaleLine } from '../../../src/ops/report/report.ts';
+import { salePages } from '../../../src/ops/report/sales.ts';
+import { legacySaleStates } from '../../../src/proxy/records/routing.ts';
+import { merchantSettings } from '../../../src/proxy/routing/merchant.ts';
+import { linkStates } from '../../../src/proxy/sales/link.ts';
+import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
+import { newExchange } from '../../store/contract/evidence-kit.ts';
+import {
+  DAY_MS,
+  MERCHANT,
+  NOON,
+  newLink,
+  newRefund,
+  newSale,
+  OTHER_MERCHANT,
+  orderId,
+} from '../../store/contract/harness.ts';
+import { openStore as openOnPostgres } from '../../store/postgres/kit.ts';
+import { startServer } from '../../store/postgres/server.ts';
+import { newFolder, openStore } from '../../store/sqlite/kit.ts';
+
+/** 2^53 − 1: two of these are no exact double any more. */
+const MOST = Number.MAX_SAFE_INTEGER;
+const silent = { send: async () => ({ kind: 'not_sent' as const, cause: 'nobody is there' }) };
+const clock = { now: () => NOON, sleep: async () => undefined };
+const ASK = { merchant_id: null, since: NOON - DAY_MS, until: NOON + 1 };
+
+interface Engine {
+  store: Store;
+  /** The rows of a query, past the product. */
+  read(sql: string): Promise<Record<string, unknown>[]>;
+  remove(): Promise<void>;
+}
+
+async function onFile(): Promise<Engine> {
+  const folder = newFolder();
+  const path = folder.file('puente.db');
+  const store = await openStore(path);
+  const file = new Database(path, { readonly: true });
+  return {
+    store,
+    read: async (sql) => file.prepare(sql).safeIntegers().all() as Record<string, unknown>[], // any row
+    async remove() {
+      file.close();
+      await store.close();
+      folder.remove();
+    },
+  };
+}
+
+async function onPostgres(): Promise<Engine> {
+  const server = await startServer();
+  const url = await server.database();
+  const store = await openOnPostgres(url);
+  return {
+    store,
+    read: (sql) => server.run(url, sql),
+    async remove() {
+      await store.close();
+      await server.remove();
+    },
+  };
+}
+
+const CURRENCY = `CASE merchants.site WHEN 'MLA' THEN 'ARS' WHEN 'MLC' THEN 'CLP' END`;
+/** One column of text for each sum: who counts what, how often, without an amount, and the sum in minor units. */
+const INDEPENDENT = (status: string, toMinor: (amount: string) => string) => `
+  SELECT what || ' ' || lane || ' ' || family || ' ' || currency || ' ' || outcome AS sum, count(*) AS count,
+    count(*) - count(minor) AS without_amount, coalesce(sum(minor), 0) AS minor
+  FROM (
+    SELECT 'sale' AS what, 'orders' AS lane, links.family, ${CURRENCY} AS currency, amount_minor AS minor,
+      CASE state WHEN 'SENDING' THEN 'in_doubt' WHEN 'IN_DOUBT' THEN 'in_doubt' WHEN 'LIVE' THEN 'open'
+        WHEN 'LOST' THEN 'lost' WHEN 'REJECTED' THEN 'refused' WHEN 'NOT_SENT' THEN 'refused' ELSE
+        CASE ${status} WHEN 'processed' THEN 'paid' WHEN 'refunded' THEN 'paid' WHEN 'canceled' THEN 'canceled'
+          WHEN 'expired' THEN 'expired' WHEN 'failed' THEN 'declined' ELSE 'not_known' END END AS outcome
+    FROM links JOIN merchants ON merchants.id = links.merchant_id WHERE links.created_at BETWEEN ${ASK.since} AND ${NOON}
+    UNION ALL
+    SELECT 'refund', 'orders', links.family, ${CURRENCY}, coalesce(refunds.refunded_minor, refunds.amount_minor),
+      CASE refunds.state WHEN 'DONE' THEN 'refunded' WHEN 'REFUSED' THEN 'refused' WHEN 'NOT_SENT' THEN 'refused'
+        ELSE 'in_doubt' END
+    FROM refunds JOIN links ON links.legacy_id = refunds.legacy_id JOIN merchants ON merchants.id = refunds.merchant_id
+    WHERE refunds.created_at BETWEEN ${ASK.since} AND ${NOON}
+    UNION ALL
+    SELECT work, 'legacy', family, ${CURRENCY}, ${toMinor(`CASE WHEN amount IS NULL THEN NULL ELSE amount END`)},
+      CASE state WHEN 'REFUSED' THEN 'refused' WHEN 'SENDING' THEN 'in_doubt' WHEN 'IN_DOUBT' THEN 'in_doubt' ELSE
+        CASE end_state WHEN 'CANCELED' THEN 'canceled' WHEN 'ERROR' THEN 'declined' WHEN 'ABANDONED' THEN 'expired'
+          WHEN 'paid' THEN 'paid' ELSE 'not_known' END END
+    FROM legacy_sales JOIN merchants ON merchants.id = legacy_sales.merchant_id
+    WHERE unproven_token IS NULL AND legacy_sales.created_at BETWEEN ${ASK.since} AND ${NOON}
+  ) AS rows_of_all GROUP BY what, lane, family, currency, outcome`;
+
+const ENGINES = [
+  [
+    'the file',
+    onFile,
+    INDEPENDENT(
+      `order_json ->> 'status'`,
+      (amount) => `CAST(round(${amount} * CASE merchants.site WHEN 'MLC' THEN 1 ELSE 100 END) AS INTEGER)`,
+    ),
+  ],
+  [
+    'PostgreSQL',
+    onPostgres,
+    INDEPENDENT(
+      `order_json::json ->> 'status'`,
+      (amount) => `(${amount})::numeric * CASE merchants.site WHEN 'MLC' THEN 1 ELSE 100 END`,
+    ),
+  ],
+] as const;
+
+const merchant_id = fc.constantFrom(MERCHANT, OTHER_MERCHANT);
+const family = fc.constantFrom('point' as const, 'qr' as const);
+/** Also just outside of the period. */
+const created_at = fc.constantFrom(ASK.since - 1, ASK.since, NOON - 5_000, NOON - 1, NOON, NOON + 1);
+const amount_minor = fc.oneof(fc.integer({ min: 1, max: 9_999_999 }), fc.constant(MOST));
+const statuses = ['processed', 'refunded', 'canceled', 'expired', 'failed', 'created', 'resting'];
+const onOrders = fc.record({
+  ...{ merchant_id, family, created_at, amount_minor },
+  state: fc.constantFrom(...linkStates),
+  status: fc.constantFrom(null, ...statuses),
+  approvals: fc.integer({ min: 0, max: 2 }),
+  refund: fc.constantFrom(null, 'SENDING', 'IN_DOUBT', 'DONE', 'REFUSED', 'NOT_SENT'),
+  refunded_minor: fc.option(amount_minor),
+});
+const onLegacy = fc.record({
+  ...{ merchant_id, family, created_at },
+  state: fc.constantFrom(...legacySaleStates),
+  end_state: fc.constantFrom(null, 'FINISHED', 'CANCELED', 'ERROR', 'ABANDONED', 'CONFIRMATION_REQUIRED', 'paid'),
+  work: fc.constantFrom('sale' as const, 'refund' as const),
+  // Whole, because Chile's money has no decimals.
+  amount: fc.option(fc.integer({ min: 1, max: 99_999 }).map((whole) => `${whole}.00`)),
+  unproven_token: fc.constantFrom(null, null, null, 'of somebody'),
+});
+const histories = fc.record({
+  orders: fc.array(onOrders, { minLength: 5, maxLength: 25 }),
+  legacy: fc.array(onLegacy, { maxLength: 15 }),
+});
+
+let written = 0;
+async function write(
+  store: Store,
+  { orders, legacy }: typeof histories extends fc.Arbitrary<infer Drawn> ? Drawn : never,
+) {
+  for (const { state, status, approvals, refund, refunded_minor, ...change } of orders) {
+    const nth = ++written;
+    const payments = Array.from({ length: approvals }, () => ({ status: 'processed' }));
+    const order: Order | null = status === null ? null : { id: orderId(nth), status, transactions: { payments } };
+    const own = { ...change, slot: null, unit: `UNIT${nth}`, merchant_order_id: change.family === 'qr' ? nth : null };
+    const { link } = await store.links.openLink(newLink(own), () => ({ kind: 'open' }));
+    await store.links.saveLink(link, { state, order, order_id: order?.id ?? null });
+    if (refund === null) continue;
+    const at = { created_at: change.created_at, number: nth };
+    const row = newRefund(link, { ...at, amount_minor: nth % 2 === 0 ? null : 250 });
+    await store.refunds.openRefund(row, () => 'open');
+    await store.refunds.saveRefund(row, { state: refund as typeof row.state, refunded_minor }); // one of its states
+  }
+  for (const { end_state, ...change } of legacy) {
+    const row = newSale({ ...change, slot: null, id: randomUUID(), end_state });
+    await store.legacy_sales.openLegacySale(row);
+  }
+}
+
+const keyOf = ({
+  what,
+  lane,
+  family: of,
+  currency,
+  outcome,
+}: Pick<SaleLine, 'what' | 'lane' | 'family' | 'currency' | 'outcome'>) =>
+  [what, lane, of, currency, outcome].join(' ');
+type Sums = Record<string, [count: number, without_amount: number, minor: string]>;
+
+function sumsOf(lines: Report['sums']): Sums {
+  return Object.fromEntries(lines.map((line) => [keyOf(line), [line.count, line.without_amount, line.amount_minor]]));
+}
+
+function added(lines: readonly SaleLine[]): Sums {
+  const groups = [...Map.groupBy(lines, keyOf)];
+  return Object.fromEntries(
+    groups.map(([key, own]) => {
+      const minor = own.reduce((sum, { amount_minor: one }) => sum + BigInt(one ?? 0), 0n);
+      return [key, [own.length, own.filter(({ amount }) => amount === null).length, String(minor)]];
+    }),
+  );
+}
+
+describe.each(ENGINES)('sums of sales and refunds on %s', (_name, open, sql) => {
+  let engine: Engine | null = null;
+  afterAll(() => engine?.remove());
+
+  it('equal those of an independent reader, and are made of the sales that open them', async () => {
+    engine = await open();
+    const { store, read } = engine;
+    const sealed = { sealed_notice_url: null, sealed_notice_secret: null, sealed_credential: null };
+    const made = { at: NOON - 9_000, who: 'ana', action: 'merchant settings', reason: 'new', detail: {} } as const;
+    for (const [id, site] of [
+      [MERCHANT, 'MLA'],
+      [OTHER_MERCHANT, 'MLC'],
+    ] as const)
+      await store.merchants.saveMerchant({ id, site, settings: merchantSettings.parse({}), ...sealed }, 0, {
+        ...made,
+        subject: id,
+      });
+    const detail = { before: { stage: 'legacy' }, after: { stage: 'orders' } };
+    await store.audit.appendAudit({ ...made, action: 'stage', subject: MERCHANT, at: NOON - 5_000, detail });
+    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
+    await fc.assert(
+      // Each history is added to the ones before it: the sums grow beyond what a double holds.
+      fc.asyncProperty(histories, async (history) => {
+        await write(store, history);
+        const report = await gatherReport(ports, ASK, { assumptions: [], notice_agent: 'Puente' });
+        const independent = (await read(sql)).map(({ sum, count, without_amount, minor }) => {
+          return [String(sum), [Number(count), Number(without_amount), String(minor).replace(/\.0*$/, '')]];
+        });
+        expect(sumsOf(report.sums)).toEqual(Object.fromEntries(independent));
+        const opened: SaleLine[] = [];
+        for await (const page of salePages(ports, ASK, null)) opened.push(...page);
+        expect(added(opened)).toEqual(sumsOf(report.sums));
+        // Before and after a move: each sale is in exactly one of its merchant's spans.
+        const spans = opened.filter((one) => one.merchant_id === MERCHANT);
+        const before = spans.filter(({ at }) => Date.parse(at) < NOON - 5_000);
+        expect(sumsOf(report.move_sums.filter(({ line }) => line === null))).toEqual(added(before));
+        expect(sumsOf(report.move_sums.filter(({ line }) => line !== null))).toEqual(
+          added(spans.filter((one) => !before.includes(one))),
+        );
+        // Approvals: one for a paid sale, none for any other.
+        const wrong = opened.filter(
+          ({ approvals, outcome }) => approvals !== null && approvals !== (outcome === 'paid' ? 1 : 0),
+        );
+        expect(report.approvals).toEqual(wrong);
+      }),
+      { numRuns: 5, endOnFailure: true },
+    );
+    const huge = (await read(sql)).filter(({ minor }) => BigInt(String(minor).replace(/\.0*$/, '')) > BigInt(MOST));
+    expect(huge.length).toBeGreaterThan(0);
+  });
+});
+
+it('one sum is opened by its own fields, and refunds that legacy was called for are counted without an amount', async () => {
+  const engine = await onFile();
+  try {
+    const { store } = engine;
+    await setMerchant(store, MERCHANT, {});
+    const operation = 'payments.create_refund';
+    const call = { operation, lane: 'legacy' as const, merchant_id: MERCHANT };
+    await store.exchanges.recordExchanges([newExchange(call), newExchange({ ...call, outcome: 'fault', status: 502 })]);
+    for (const state of ['LOST', 'REJECTED'] as const) {
+      const { link } = await store.links.openLink(newLink({ slot: null }), () => ({ kind: 'open' }));
+      await store.links.saveLink(link, { state });
+    }
+    const ports = lanePorts({ store, upstreams: { orders: silent, legacy: silent }, clock });
+    const { sums } = await gatherReport(ports, ASK, { assumptions: [], notice_agent: 'Puente' });
+    expect(sumsOf(sums)).toEqual({
+      'sale orders point ARS refused': [1, 0, '1500'],
+      'sale orders point ARS lost': [1, 0, '1500'],
+      'refund legacy payments  refunded': [1, 1, '0'],
+      'refund legacy payments  in_doubt': [1, 1, '0'],
+    });
+    const opened: SaleLine[] = [];
+    for await (const page of salePages(ports, ASK, null, { outcome: 'lost', lane: 'orders' })) opened.push(...page);
+    expect(opened).toMatchObject([{ outcome: 'lost', amount: '15.00', what: 'sale' }]);
+  } finally {
+    await engine.remove();
+  }
+});
