@@ -12,7 +12,7 @@ import { type Download, given, linkTo, merchantPath, type Page, type Visit } fro
 import { badge, decisionTable, framed, section, table } from './parts.ts';
 
 /** Offered as CSV. */
-const PARTS = ['traffic', 'losses', 'differences', 'notices', 'exchanges'] as const;
+const PARTS = ['sales', 'sums', 'traffic', 'losses', 'differences', 'notices', 'exchanges'] as const;
 
 export const reportPage: Page = {
   path: '/reports',

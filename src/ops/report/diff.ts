@@ -10,6 +10,7 @@ import { askOf, REPORT_SCHEMA, type Report, report } from './report.ts';
 
 const value = z.union([z.number(), z.string()]).nullable();
 const comparedParts = [
+  'sums',
   'traffic',
   'errors',
   'losses',
@@ -28,6 +29,7 @@ const readable = z.looseObject({
   audit_head: z.looseObject({ sequence: z.number() }),
   readiness: z.looseObject({ verdict: z.string() }).nullable(),
   ...Object.fromEntries([...comparedParts, 'decisions', 'incidents'].map((part) => [part, lines])),
+  sums: lines.optional(),
 });
 
 const change = z.object({ before: z.string().nullable(), after: z.string().nullable() });
@@ -81,6 +83,8 @@ export function diffReports(a: Report, b: Report): ReportDiff {
     tables_revision: { before: a.tables_revision, after: b.tables_revision },
     changes: comparedParts
       .filter((part) => part !== 'limitations' || (countsHits(a) && countsHits(b)))
+      // Reports of older builds have no sums: compared with them, every sale would look new.
+      .filter((part) => part !== 'sums' || ('sums' in a && 'sums' in b))
       .flatMap((part) => changed(part, measures[part](a), measures[part](b))),
     decisions: b.decisions.filter(({ sequence }) => sequence > a.audit_head.sequence),
     incidents: b.incidents.filter(({ sequence }) => sequence > a.audit_head.sequence),
@@ -95,6 +99,13 @@ function countsHits({ limitations }: Report): boolean {
 type Measure = (report: Report) => Map<string, number | Spoken>;
 
 const measures: Record<ComparedPart, Measure> = {
+  sums: ({ sums }) =>
+    new Map(
+      sums.map(({ what, lane, family, currency, outcome, count, amount }) => [
+        [what, lane, family, currency ?? '', outcome].join(' '),
+        say('compared.sum', { count, amount }),
+      ]),
+    ),
   traffic: ({ traffic }) => new Map(traffic.map((line) => [`${line.operation} ${line.lane}`, line.calls])),
   errors: ({ errors }) =>
     new Map(errors.map((line) => [`${line.operation} ${line.lane} ${line.status} ${line.error}`, line.calls])),

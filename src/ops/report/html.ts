@@ -58,9 +58,13 @@ function sections(report: Report, words: Words, advised: (loss: Line<'losses'>) 
     report.left_out[list] === 0 ? '' : ` ${t('report.cut', { count: report.left_out[list] })}`;
   const { uncounted: count } = report.exchanges;
   return [
-    listed('merchants', '', report.verdicts),
+    part('sums', [table('sums'), report.sums.length === 0 ? null : opening(report, words)]),
+    listed('approvals', cut('approvals')),
     // The verdict on one merchant already lists its findings.
     report.merchant_id === null ? listed('findings', cut('findings')) : null,
+    html`<h1 class="annexes">${t('report.annexes')}</h1>`,
+    listed('merchants', '', report.verdicts),
+    listed('move_sums', cut('move_sums')),
     drawn('readiness_days', charts.readiness),
     drawn('days', charts.traffic),
     listed('traffic'),
@@ -107,6 +111,7 @@ function rowsOf(report: Report, words: Words, advised: (loss: Line<'losses'>) =>
     findings: report.findings.map(({ merchant_id, what, said, command }) => {
       return { merchant: merchant_id, what: says(words, what, said), command: code(command) };
     }),
+    ...moneyRows(report, words),
     ...callRows(report, words, advised),
     incidents: report.incidents.map((line) => auditRow(words, line)),
     decisions: report.decisions.map((line) => auditRow(words, line)),
@@ -125,6 +130,53 @@ function rowsOf(report: Report, words: Words, advised: (loss: Line<'losses'>) =>
       purpose: written(words, sentence),
     })),
   } satisfies Record<string, Row[]>;
+}
+
+function moneyRows(report: Report, words: Words) {
+  const { t } = words;
+  const summed = ({ what, lane, family, outcome, count, without_amount, ...money }: Line<'sums'>) => ({
+    what: t(`money.${what}`),
+    lane: t(`stage.${lane}`),
+    family: t(`family.${family}`),
+    outcome: t(`outcome.${outcome}`),
+    count,
+    amount: count === without_amount ? null : moneyOf(words, money),
+    amount_unknown: without_amount,
+  });
+  return {
+    sums: report.sums.map(summed),
+    move_sums: report.move_sums.map(({ merchant_id, since, until: _until, line, before, after, ...one }) => ({
+      merchant: merchant_id,
+      since: timeOf(words, since),
+      move: line === null ? t('report.no_move') : recorded(words, `${factText(before)} → ${factText(after)}`),
+      ...summed(one),
+    })),
+    approvals: report.approvals.map(({ at, merchant_id, id, order_id, unit, outcome, approvals, ...money }) => ({
+      sale: id,
+      order: order_id,
+      at: timeOf(words, at),
+      merchant: merchant_id,
+      unit,
+      outcome: t(`outcome.${outcome}`),
+      approvals,
+      amount: moneyOf(words, money),
+    })),
+  };
+}
+
+function moneyOf(words: Words, { currency, amount }: { currency: string | null; amount: string | null }): Content {
+  return amount === null ? null : html`<span class="money">${currency} ${words.decimal(amount)}</span>`;
+}
+
+/** How the sales of a sum are listed, for the first sum. */
+function opening({ merchant_id, period, sums: [first] }: Report, { t }: Words): Html {
+  const command = [
+    'puente report',
+    merchant_id,
+    `--since ${period.since} --until ${period.until} --format csv --part sales`,
+  ];
+  const by = `--what ${first?.what} --lane ${first?.lane} --family ${first?.family} --outcome ${first?.outcome}`;
+  return html`<p>${t('report.opening')} ${code([...command.filter((word) => word !== null), by].join(' '))}</p>`;
 }
 
 function callRows(report: Report, words: Words, advised: (loss: Line<'losses'>) => Said | null) {

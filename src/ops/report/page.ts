@@ -53,6 +53,7 @@ table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-size: .88r
 th, td { text-align: left; vertical-align: top; padding: .25rem .5rem; border-bottom: 1px solid var(--line); overflow-wrap: break-word; }
 td.text { overflow-wrap: anywhere; min-width: 9rem; } th.number { text-align: right; }
 thead th { background: var(--panel); } tbody th { font-weight: 500; } td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td:has(.money) { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; } .annexes { break-before: page; margin-top: 3rem; }
 code { font: .85em ui-monospace, monospace; background: var(--panel); padding: .05rem .25rem; overflow-wrap: anywhere; }
 ${CHART_STYLE}.narrow { display: none; } @media screen { .frame { overflow-x: auto; } }
 @media screen and (max-width: 34rem) { body { padding: .8rem; } .wide { display: none; } .narrow { display: block; } }

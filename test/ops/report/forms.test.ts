@@ -232,4 +232,18 @@ describe('diff', () => {
     expect(diff.decisions.map(({ sequence }) => sequence)).toEqual([5]);
     expect(diffReports(before, before).changes).toEqual([]);
   });
+
+  it('tells changed sums of sales, and none beside a report from before there were sums', () => {
+    const sum = { what: 'sale', lane: 'orders', family: 'point', currency: 'ARS', outcome: 'paid' } as const;
+    const paid = (count: number, amount: string) => {
+      const sums = [{ ...sum, count, without_amount: 0, amount_minor: amount.replace('.', ''), amount }];
+      return report({ sums });
+    };
+    const { changes } = diffReports(paid(2, '30.00'), paid(3, '90071992547409.93'));
+    expect(changes).toMatchObject([
+      { line: 'sale orders point ARS paid', before: '2 rows, 30.00', after: '3 rows, 90071992547409.93' },
+    ]);
+    const { sums: _sums, ...older } = paid(2, '30.00');
+    expect(diffReports(readReport(JSON.stringify(older), 'old.json'), paid(3, '45.00')).changes).toEqual([]);
+  });
 });

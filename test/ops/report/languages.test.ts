@@ -36,6 +36,15 @@ function fleetReport(): Report {
   const outcomes = { ok: 12_345, business: 1, auth: 0, fault: 2 };
   const stopped = say('safety.in_a_row', { in_a_row: 5, limit: 5 });
   const line = { ...decision(4, stopped.text), who: 'puente', action: 'safety stop', said: stopped.said };
+  const summed = { what: 'sale', lane: 'orders', family: 'point', currency: 'ARS' } as const;
+  const span = {
+    merchant_id: '1',
+    since: `${day}T10:00:00.000Z`,
+    until: `${day}T12:00:00.000Z`,
+    line: null,
+    before: null,
+    after: null,
+  };
   const loss = {
     weight: 'money' as const,
     operation: 'point.create_intent',
@@ -62,6 +71,21 @@ function fleetReport(): Report {
       uncounted: 7,
       shed: { shadow: 1, evidence: 2 },
     },
+    sums: [{ ...summed, outcome: 'paid', count: 3, without_amount: 0, amount_minor: '1234550', amount: '12345.50' }],
+    move_sums: [
+      { ...span, ...summed, outcome: 'not_known', count: 2, without_amount: 2, amount_minor: '0', amount: '0.00' },
+    ],
+    approvals: [
+      {
+        ...summed,
+        outcome: 'paid',
+        at: `${day}T11:30:00.000Z`,
+        merchant_id: '1',
+        ...{ unit: 'PAX', id: 'i', order_id: 'o', approvals: 2 },
+        amount_minor: '1234550',
+        amount: '12345.50',
+      },
+    ],
     traffic: [
       { operation: 'point.create_intent', lane: 'orders', calls: 12_348, outcomes },
       { operation: NO_OPERATION, lane: 'legacy', calls: 1, outcomes },
