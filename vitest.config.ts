@@ -5,18 +5,18 @@ import SummaryReporter from './test/reporter.ts';
 import { LongestFirst } from './test/sequencer.ts';
 
 /** The night's proof takes more of what runs twice (`scripts/prove/suites.ts`). */
-const ALL_JOURNEYS = process.env.ALL_JOURNEYS === '1';
+const NIGHT = process.env.NIGHT === '1';
 /** What tills, shops and operators live through, by each kind of it, and kill -9 meanwhile. */
 const onPostgres = [
-  ALL_JOURNEYS ? 'test/journeys/*.test.ts' : 'test/journeys/{sdk,odoo,reset,qr-journeys}.test.ts',
+  NIGHT ? 'test/journeys/*.test.ts' : 'test/journeys/{sdk,odoo,reset,qr-journeys}.test.ts',
   'test/proxy/http/named-by-tills.test.ts',
   'test/ops/moves/{routing,safety,seen}.test.ts',
-  ALL_JOURNEYS ? 'test/crash/{crash,qr-crash,any-moment}.test.ts' : 'test/crash/{crash,any-moment}.test.ts',
+  NIGHT ? 'test/crash/{crash,qr-crash,any-moment}.test.ts' : 'test/crash/{crash,any-moment}.test.ts',
 ];
 /** `fidelity.test.ts` runs on both profiles of the sandbox by itself. */
 const onField = [
   'test/journeys/{sdk,sdk-qr,reset}.test.ts',
-  ...(ALL_JOURNEYS ? ['test/journeys/{odoo,qr-journeys,sdk-lost-answer,qr-fidelity}.test.ts'] : []),
+  ...(NIGHT ? ['test/journeys/{odoo,qr-journeys,sdk-lost-answer,qr-fidelity}.test.ts'] : []),
 ];
 /** Servers of their own that are killed, fail over and fall silent. */
 const ownServers = 'test/crash/database.test.ts';

@@ -1,5 +1,5 @@
 /** `npm run screenshots`: the pictures of the docs, taken in a real Chromium after the demonstration's last scene. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,7 +10,10 @@ import { createTranscript } from './demo/transcript.ts';
 import { withPalette } from './screenshots/palette.ts';
 
 const PICTURES = join(import.meta.dirname, '..', 'docs', 'pictures');
-const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const EXECUTABLE =
+  process.env.CHROMIUM ??
+  ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find((path) => existsSync(path)) ??
+  '/usr/bin/chromium';
 const WIDTH = 1280;
 /** Pixels; longer pages are cut, so a picture shows the first screen. */
 const HEIGHTS = { board: 620, merchant: 1_080, trace: 900, report: 900 } as const;

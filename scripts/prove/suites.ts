@@ -21,7 +21,7 @@ const suites: readonly Suite[] = [
     promise: 'P1 P2 P3 P4',
     what: 'whatever becomes of the database, a till hears the truth or an error, and nothing is lost or sold twice',
     files: ['--project=postgres'],
-    counts: { CRASH_KILLS: 1_000, CRASH_POINT_REPEATS: 20, CRASH_TROUBLES: 100, ALL_JOURNEYS: 1 },
+    counts: { CRASH_KILLS: 1_000, CRASH_POINT_REPEATS: 20, CRASH_TROUBLES: 100, NIGHT: 1 },
     seed: 'CRASH_SEED',
   },
   {
@@ -30,7 +30,7 @@ const suites: readonly Suite[] = [
     promise: 'P5 P7',
     what: 'a till sees the same, whichever of the two it meets',
     files: ['--project=field'],
-    counts: { ALL_JOURNEYS: 1 },
+    counts: { NIGHT: 1 },
   },
   {
     name: 'network',
@@ -97,6 +97,14 @@ const suites: readonly Suite[] = [
     what: 'no row is lost or read as something else',
     files: ['test/crash/upgrade', 'test/store/sqlite/', 'test/faults/upstream-replay', 'test/faults/storage-'],
     counts: {},
+  },
+  {
+    name: 'sites',
+    about: 'QR sales of every family on every site, and the checks of our own tools',
+    promise: 'P5 P7',
+    what: 'a till sees the same on every site; the checker of seeded bugs and the benchmark check something',
+    files: ['test/journeys/qr-fidelity', 'test/simulation/bugs', 'test/scripts/bench'],
+    counts: { NIGHT: 1 },
   },
   {
     name: 'ops',

@@ -14,6 +14,8 @@ import { percentile, spreadOf } from '../../bench/statistics.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const BENCH = join(ROOT, 'bench', 'bench.ts');
 const LIMIT_MS = 120_000;
+/** Kinds of measurement that a change seldom touches take minutes: the nightly proof runs them. */
+const nightly = test.runIf(process.env.NIGHT === '1');
 
 let directory: string;
 
@@ -80,7 +82,7 @@ describe('npm run bench', () => {
     LIMIT_MS,
   );
 
-  test(
+  nightly(
     'shows where the main thread of each contestant spends its time',
     () => {
       const [results, profiles] = [join(directory, 'profiled'), join(directory, 'profiles')];
@@ -113,7 +115,7 @@ describe('npm run bench', () => {
     LIMIT_MS,
   );
 
-  test(
+  nightly(
     'holds two processes on a PostgreSQL server against one, and proves the counts',
     () => {
       const results = join(directory, 'workers');
@@ -131,7 +133,7 @@ describe('npm run bench', () => {
     LIMIT_MS,
   );
 
-  test(
+  nightly(
     'measures on both engines what sales leave behind, and that all that is old goes',
     () => {
       const file = join(directory, 'capacity.json');
@@ -160,7 +162,7 @@ describe('npm run bench', () => {
     LIMIT_MS,
   );
 
-  test(
+  nightly(
     'measures another checkout in turn with this one, and proves the counts of both',
     () => {
       const results = join(directory, 'beside');
@@ -195,7 +197,7 @@ describe('npm run bench', () => {
     LIMIT_MS,
   );
 
-  test(
+  nightly(
     'measures two checkouts on a PostgreSQL server, whose time is theirs, and holds neither against the goals of a file',
     () => {
       const results = join(directory, 'server');

@@ -9,6 +9,8 @@ import { replayInProcess } from './workers.ts';
 
 /** Only ends what hangs. */
 const PATIENCE_MS = 600_000;
+/** Each of these runs a seeded bug's test or plan once more; the nightly proof runs them all, a change the first ones. */
+const NIGHT = process.env.NIGHT === '1';
 const SOURCES = join(import.meta.dirname, '..', '..', 'src');
 
 describe('the seeded bugs', () => {
@@ -58,7 +60,11 @@ describe('a patch that is no proof of the checker', () => {
   const opening = { file: 'proxy/sales/create.ts', from: "ports.memory.failpoint('create.before_row');" };
 
   it.each<[string, Bug, RegExp]>([
-    ...tested.map((bug): [string, Bug, RegExp] => [`no edit, for ${bug.name},`, { ...bug, edits: [] }, /: passed$/]),
+    ...(NIGHT ? tested : tested.slice(0, 1)).map((bug): [string, Bug, RegExp] => [
+      `no edit, for ${bug.name},`,
+      { ...bug, edits: [] },
+      /: passed$/,
+    ]),
     ['no edit, for a plan,', { ...post, edits: [] }, /^nothing was broken$/],
     ['a test of another name', { ...sync, test: { file: sync.test?.file ?? '', name: 'no such' } }, /no test .* ran$/],
     ['a syntax error', { ...sync, edits: [{ ...settings, to: "(['synchronous', '" }] }, /: broke off: /],
@@ -75,7 +81,7 @@ describe('a patch that is no proof of the checker', () => {
     PATIENCE_MS,
   );
 
-  it.each([sync, post])(
+  it.each(NIGHT ? [sync, post] : [post])(
     'nothing of the patch of $name is left over for the next process',
     async (bug) => {
       expect((await catchByPlan(bug)).by).not.toBeNull();
