@@ -137,7 +137,7 @@ export async function startBench(settings: Record<string, string> = {}, parts: A
       return call(`${app.ops_url}/api/merchants/${merchant}`, {
         method: 'PUT',
         token: OPS_TOKEN,
-        body: { reason: 'set by a test', revision, ...change },
+        body: { reason: 'set by a test', revision, new: true, ...change },
       });
     },
     async close() {

@@ -38,7 +38,7 @@ export function startOperators(ops_url: string, token: string): Operators {
     async setUp({ merchant, stage, qr }, notice_url) {
       const reason = 'a soak begins';
       const revision = await revisionOf(merchant);
-      await ask('PUT', `/api/merchants/${merchant}`, { notice_url, reason, revision });
+      await ask('PUT', `/api/merchants/${merchant}`, { notice_url, reason, revision, new: true });
       const share = stage === 'canary' ? { share: 50 } : {};
       const move = async (target: object): Promise<unknown> =>
         ask('PUT', `/api/merchants/${merchant}/stage`, { ...target, reason, revision: await revisionOf(merchant) });

@@ -1,7 +1,5 @@
 /** Merchants for operators: view and change, with a reason, a revision and an audit line. Moves are in `moves/`. */
 import { z } from 'zod';
-import { USER_ID } from '../contract/identifiers.ts';
-import { PuenteError } from '../error.ts';
 import { encoded, readStored, say } from '../locales/message.ts';
 import { shownUrl } from '../proxy/evidence/redact-text.ts';
 import { merchantUrl } from '../proxy/notices/request.ts';
@@ -23,6 +21,7 @@ import { Secret } from '../proxy/vault.ts';
 import { reason } from './api/person.ts';
 import { iso, time } from './fields.ts';
 import type { Ports } from './ports.ts';
+import { is_new, knownMerchants, merchantOf, merchantToChange } from './seen.ts';
 
 /** The precondition of a change: the revision that the operator saw. */
 export const revision = z.int().nonnegative().describe('refuse unless it is still at this revision');
@@ -41,6 +40,7 @@ function secretText(shortest: number, longest: number) {
 export const merchantChange = z.strictObject({
   reason,
   revision,
+  new: is_new,
   /** Kept sealed. */
   notice_url: secretText(0, 2048).nullable().optional().describe('where its notices go; shown without path and query'),
   dialect: z.enum(dialects).nullable().optional().describe('form of its Point notices'),
@@ -73,22 +73,14 @@ export async function viewMerchants(ports: Ports): Promise<MerchantView[]> {
   return (await knownMerchants(ports)).map((merchant) => merchantView(ports, merchant));
 }
 
-/** Merchants with a row, and merchants whose calls were proxied without any setting, in order of their ids. */
-export async function knownMerchants({ store }: Ports): Promise<Merchant[]> {
-  const stored = await store.merchants.merchants();
-  const have = new Set(stored.map(({ id }) => id));
-  const called = (await store.exchanges.calledMerchants()).filter((id) => !have.has(id)).map(newMerchant);
-  return [...stored, ...called].toSorted((one, other) => (one.id < other.id ? -1 : 1));
-}
-
 /** A merchant without a row is shown with the defaults and revision 0. */
 export async function viewMerchant(ports: Ports, id: string): Promise<MerchantView> {
-  return merchantView(ports, (await ports.store.merchants.merchant(checkedId(id))) ?? newMerchant(id));
+  return merchantView(ports, await merchantOf(ports, id));
 }
 
 /**
  * @param checkUrl refuses a notice URL that the outbound guard would refuse.
- * @throws PuenteError conflict for another revision, bad_request for an invalid id, blocked_address for the URL.
+ * @throws PuenteError as `merchantToChange`; conflict for another revision, blocked_address for the URL.
  */
 export async function changeMerchant(
   ports: Ports,
@@ -97,9 +89,9 @@ export async function changeMerchant(
   who: string,
   checkUrl: (url: string) => void,
 ): Promise<MerchantView> {
-  const { reason, revision, notice_url, notice_secret, credential, ...settings } = change;
+  const { reason, revision, new: made, notice_url, notice_secret, credential, ...settings } = change;
   if (notice_url) checkUrl(notice_url.reveal());
-  const before = await merchantToChange(ports, id);
+  const before = await merchantToChange(ports, id, { new: made });
   const saved = await ports.store.merchants.saveMerchant(
     {
       ...before,
@@ -135,33 +127,6 @@ export async function changeMerchant(
   return merchantView(ports, saved);
 }
 
-/** The merchant before a change; revision 0 without a row. @throws PuenteError bad_request for an invalid id. */
-export async function merchantToChange({ store }: Ports, id: string): Promise<Merchant> {
-  return (await store.merchants.merchant(checkedId(id))) ?? newMerchant(id);
-}
-
-/** Attempts: another change of the same merchant may be saved first. */
-const TRIES = 10;
-
-/**
- * Makes a change that is right on any revision; after a conflict it is tried on the merchant as it is then.
- * @throws PuenteError conflict after ten tries, and as `change` does.
- */
-export async function changeInAnyCase<Result>(
-  ports: Ports,
-  id: string,
-  change: (before: Merchant) => Promise<Result>,
-): Promise<Result> {
-  for (let attempt = 1; ; attempt++) {
-    const before = await merchantToChange(ports, id);
-    try {
-      return await change(before);
-    } catch (error) {
-      if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;
-    }
-  }
-}
-
 function shownAs(named: Secret | null | undefined, shown: string | null): { notice_url?: string | null } {
   return named === undefined ? {} : { notice_url: shown };
 }
@@ -169,25 +134,6 @@ function shownAs(named: Secret | null | undefined, shown: string | null): { noti
 function endsAfterItStarts(dates: MerchantSettings['deprecation']): boolean {
   const { deprecated_at = null, sunset_at = null } = dates ?? {};
   return deprecated_at === null || sunset_at === null || sunset_at >= deprecated_at;
-}
-
-function newMerchant(id: string): Merchant {
-  return {
-    id,
-    site: null,
-    settings: merchantSettings.parse({}),
-    sealed_notice_url: null,
-    sealed_notice_secret: null,
-    sealed_credential: null,
-    trips: {},
-    revision: 0,
-    updated_at: 0,
-  };
-}
-
-function checkedId(id: string): string {
-  if (!USER_ID.test(id)) throw new PuenteError('bad_request', say('refusal.merchant_id', { id: id.slice(0, 40) }));
-  return id;
 }
 
 function sealedOr(

@@ -7,6 +7,7 @@ import type { Attempt, LoggedNotice, Notice } from '../proxy/records/notices.ts'
 import { reason } from './api/person.ts';
 import { defined, instant, iso, listLimit, merchantId, type Shown, shown } from './fields.ts';
 import type { Ports } from './ports.ts';
+import { refuseUnseen } from './seen.ts';
 
 const DEFAULT_LIMIT = 50;
 /** More rows than an operator reads at once; `until` reaches the older ones. */
@@ -91,7 +92,8 @@ export async function replayNotice(ports: Ports, id: string, why: string, who: s
 /**
  * Makes every notice of a window due now; a dry run only counts.
  * @returns how many, and how many delivered ones of the window are left out.
- * @throws PuenteError bad_request: empty window; refused: too many for one call; conflict: not the expected number.
+ * @throws PuenteError bad_request: empty window; refused: too many for one call; conflict: not the expected number;
+ * not_found: a merchant that was never seen.
  */
 export async function replayWindow(
   ports: Ports,
@@ -103,6 +105,7 @@ export async function replayWindow(
   if (asked.until <= asked.since)
     throw new PuenteError('bad_request', say('refusal.empty_window', { since_at, until_at }));
   const { merchant, ...named } = asked;
+  if (merchant !== undefined) await refuseUnseen(ports, [merchant], null);
   const filter = defined({ ...named, merchant_id: merchant });
   const delivered_left_out = asked.states.includes('delivered')
     ? 0

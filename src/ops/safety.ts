@@ -8,8 +8,9 @@ import { modeOf, STOPPED, WOULD_STOP } from '../proxy/safety.ts';
 import { reason } from './api/person.ts';
 import { whyOf } from './audit.ts';
 import { iso } from './fields.ts';
-import { type MerchantView, merchantToChange, merchantView, revision } from './merchants.ts';
+import { type MerchantView, merchantView, revision } from './merchants.ts';
 import type { Ports } from './ports.ts';
+import { merchantOf, merchantToChange } from './seen.ts';
 
 export const RESET = 'safety reset';
 
@@ -26,7 +27,7 @@ export type SafetyView = Awaited<ReturnType<typeof viewSafety>>;
 export type TripView = ReturnType<typeof tripsOf>[number];
 
 export async function viewSafety(ports: Ports, id: string) {
-  const merchant = await merchantToChange(ports, id);
+  const merchant = await merchantOf(ports, id);
   const lines = await Promise.all(
     [STOPPED, WOULD_STOP].map((action) => ports.store.audit.auditsOf({ subject: id, action }, MOST_LISTED)),
   );
@@ -57,7 +58,7 @@ export async function viewStops(ports: Ports) {
 
 /**
  * Ends a safety stop: new work of the kind follows the operator's stage again.
- * @throws PuenteError refused when none is in force, conflict for another revision.
+ * @throws PuenteError refused when none is in force, conflict for another revision, not_found for an unseen merchant.
  */
 export async function resetStop(
   ports: Ports,
@@ -65,7 +66,7 @@ export async function resetStop(
   ask: z.infer<typeof resetAsk>,
   who: string,
 ): Promise<MerchantView> {
-  const merchant = await merchantToChange(ports, id);
+  const merchant = await merchantToChange(ports, id, null);
   const trip = merchant.trips[ask.kind];
   if (trip === undefined) throw new PuenteError('refused', say('refusal.no_stop', { kind: ask.kind, merchant: id }));
   const saved = await ports.store.merchants.saveTrips(id, { [ask.kind]: null }, ask.revision, {

@@ -186,7 +186,7 @@ async function viewStage(child: Child): Promise<{ stage: string; revision: numbe
 }
 
 async function moveStage(child: Child, stage: string, revision: number): Promise<void> {
-  const body = { stage, revision, reason: 'moved by the crash test' };
+  const body = { stage, revision, new: true, reason: 'moved by the crash test' };
   const url = `${child.ops_url}/api/merchants/${MERCHANT}/stage`;
   await call(url, { method: 'PUT', token: OPS_TOKEN, body }).catch(() => undefined);
 }

@@ -26,6 +26,7 @@ export async function settle(app: App, exchange: Exchange, merchant: string, not
     token: OPS_TOKEN,
     body: {
       reason: 'a golden exchange',
+      new: true,
       revision: 0,
       notice_secret: NOTICE_SECRET,
       ...(notice_url === null ? {} : { notice_url }),

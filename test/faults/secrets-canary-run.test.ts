@@ -90,7 +90,7 @@ beforeAll(async () => {
     expect(answer.status, answer.text).toBe(200);
   }
   const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
-  const body = { stage: 'orders', reason: 'agreed with the shop', revision };
+  const body = { stage: 'orders', reason: 'agreed with the shop', revision, new: true };
   expect((await shop.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body })).status).toBe(200);
   for (const merchant of [ARGENTINA, BRAZIL]) {
     await sellAtTerminals(merchant);

@@ -309,7 +309,7 @@ describe.each(families)('a till of $name', (family) => {
     const receiver = await startReceiver();
     try {
       const { revision } = (await shop.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
-      const change = { notice_url: receiver.url, reason: 'set by a test', revision };
+      const change = { notice_url: receiver.url, reason: 'set by a test', revision, new: true };
       expect((await shop.ops(`/api/merchants/${ARGENTINA}`, { method: 'PUT', body: change })).status).toBe(200);
       const first = await send({});
       expect(first.status, first.text).toBeLessThan(300);

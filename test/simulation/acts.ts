@@ -104,7 +104,14 @@ function move(world: SimulatedWorld, step: Extract<Step, { do: 'move' }>): void 
   const work = async (): Promise<void> => {
     const revision = (await life.ports.store.merchants.merchant(id))?.revision ?? 0;
     const share = step.stage === 'canary' ? { share: 50 } : {};
-    const target = { stage: step.stage, ...share, override: true, reason: 'the simulation says so', revision };
+    const target = {
+      stage: step.stage,
+      ...share,
+      override: true,
+      new: true,
+      reason: 'the simulation says so',
+      revision,
+    };
     world.stages.push({ at: world.clock.now(), merchant_id: id, stage: step.stage });
     await moveStage(life.ports, id, target, SOLE_OWNER);
   };

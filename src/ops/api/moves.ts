@@ -18,6 +18,7 @@ import {
   viewProposals,
 } from '../moves/proposals.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
+import { reasonOrNew } from '../seen.ts';
 import { reasonAlone } from './person.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
@@ -155,10 +156,10 @@ export const moveRoutes: OpsRoute[] = [
   }),
   opsRoute('operator', 'POST /api/merchants/:id/rollback', {
     summary: 'Takes a merchant back to legacy now, all kinds of work, in any situation.',
-    body: reasonAlone,
+    body: reasonOrNew,
     answer: rolledBack,
     command: 'rollback',
-    run: ({ ports }, { path, body, person }) => rollBack(ports, path.id ?? '', body.reason, person),
+    run: ({ ports }, { path, body, person }) => rollBack(ports, path.id ?? '', body, person),
   }),
   opsRoute('rollback', 'POST /api/rollback-by-alert', {
     summary:

@@ -103,7 +103,7 @@ export function captureSwitch(on: boolean): Face {
     of: 'merchants set',
     about: on ? 'keep the messages of its calls from now on' : 'keep no more messages',
     examples: [`puente capture ${on ? 'on' : 'off'} 700100200 --reason "before the move of June"`],
-    only: ['reason'],
+    only: ['reason', 'new'],
     input: ({ fields }) => ({ ...fields, capture: on }),
     text: ({ id }) =>
       on

@@ -158,7 +158,7 @@ function form(below: string, send: (visit: Visit, path: { id: string }, fields: 
 
 /** The body of a move, from the same fields as its preview. */
 function targetOf({ query }: Visit, sent: Fields): Record<string, unknown> {
-  const { stage, share, kind, units_in, units_out, override } = targetIn({ query, sent });
+  const { stage, share, kind, units_in, units_out, override, new: made } = targetIn({ query, sent });
   return defined({
     stage: stage === 'follow' ? null : stage,
     share: share === undefined ? undefined : Number(share),
@@ -166,6 +166,7 @@ function targetOf({ query }: Visit, sent: Fields): Record<string, unknown> {
     units_in: units_in === undefined ? undefined : slotsOf(units_in),
     units_out: units_out === undefined ? undefined : slotsOf(units_out),
     override: override === 'true',
+    new: made === 'true',
   });
 }
 

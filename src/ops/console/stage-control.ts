@@ -14,7 +14,7 @@ import { refusal } from './layout.ts';
 import { badge, changeForm, framed, hidden, options, reasonField, section, table } from './parts.ts';
 
 /** Fields of a move, as the API's preview takes them. */
-const ASKED = ['stage', 'share', 'kind', 'units_in', 'units_out', 'override'] as const;
+const ASKED = ['stage', 'share', 'kind', 'units_in', 'units_out', 'override', 'new'] as const;
 
 /** @param view the current merchant; its revision is the precondition of the move. */
 export async function stageControl(visit: Visit, view: MerchantView): Promise<Html> {
@@ -61,6 +61,7 @@ function targetForm({ words: { t } }: Visit, view: MerchantView, asked: Partial<
 <p><label for="units_in">${t('stage.units_in')}</label><input id="units_in" name="units_in" type="text" placeholder="point:…,qr:…" value="${asked.units_in ?? ''}" autocomplete="off"></p>
 <p><label for="units_out">${t('stage.units_out')}</label><input id="units_out" name="units_out" type="text" placeholder="point:…,qr:…" value="${asked.units_out ?? ''}" autocomplete="off"></p>
 <p class="tick"><input id="override" name="override" type="checkbox" value="true"${asked.override === 'true' ? html` checked` : ''}><label for="override">${t('stage.override')}</label></p>
+<p class="tick"><input id="new" name="new" type="checkbox" value="true"${asked.new === 'true' ? html` checked` : ''}><label for="new">${t('stage.new')}</label></p>
 <p><button>${t('stage.preview')}</button></p>
 </form>`;
 }

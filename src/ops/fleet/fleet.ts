@@ -4,10 +4,10 @@ import type { AuditLine } from '../../proxy/audit.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { whyOf } from '../audit.ts';
 import { DAY_MS, iso, MINUTE_MS, pagesOf } from '../fields.ts';
-import { knownMerchants } from '../merchants.ts';
 import type { Ports, Store } from '../ports.ts';
 import { type Mismatches, merchantReadiness, mismatchesOnce } from '../readiness/readiness.ts';
 import { lastBefore } from '../report/decisions.ts';
+import { knownMerchants } from '../seen.ts';
 import { ERASE } from '../upkeep/erase.ts';
 import {
   createPulses,

@@ -6,8 +6,8 @@ import { type Merchant, routedKinds, stages } from '../../proxy/routing/merchant
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import type { Person } from '../api/person.ts';
 import { merchantId } from '../fields.ts';
-import { knownMerchants } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
+import { knownMerchants } from '../seen.ts';
 import { rollBack } from './move.ts';
 
 /** Alertmanager groups alerts; a larger group than this names no fault that a rollback repairs. */
@@ -149,6 +149,7 @@ async function rollBackOnce(ports: Ports, id: string, causes: readonly Firing[],
   if (causes.every(({ key }) => key !== null && done.has(key))) return false;
   const alert = [...new Set(causes.map(({ name }) => name.slice(0, 200)))].join(', ');
   const alerts = causes.flatMap(({ key }) => key ?? []);
-  await rollBack(ports, id, encoded(say('move.alert', { alert: alert.slice(0, 400) })), person, { alert, alerts });
+  const reason = encoded(say('move.alert', { alert: alert.slice(0, 400) }));
+  await rollBack(ports, id, { reason, new: false }, person, { alert, alerts });
   return true;
 }

@@ -6,8 +6,8 @@ import type { AuditEntry } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, reason } from '../api/person.ts';
 import { DAY_MS, instant, iso, merchantId, time } from '../fields.ts';
-import { changeInAnyCase, merchantToChange } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
+import { changeInAnyCase, is_new, merchantOf, refuseUnseen } from '../seen.ts';
 
 /** A brown-out is a drill: a merchant must be able to sell the next day. */
 const LONGEST_MS = DAY_MS;
@@ -20,6 +20,7 @@ export const brownoutAsk = z.strictObject({
   from: instant.describe('when it begins, such as 2026-01-31T09:00:00Z'),
   until: instant.describe('when it ends, not included'),
   reason,
+  new: is_new,
 });
 type BrownoutAsk = z.infer<typeof brownoutAsk>;
 
@@ -36,7 +37,8 @@ export type BrownoutView = z.infer<typeof brownoutView>;
 
 /**
  * Schedules a window for every merchant named, or for none.
- * @throws PuenteError bad_request for a window that is empty, past or over a day; refused if it overlaps another one.
+ * @throws PuenteError bad_request for a window that is empty, past or over a day; refused if it overlaps another one;
+ * not_found for a merchant that was never seen.
  */
 export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: string): Promise<BrownoutView> {
   const now = ports.clock.now();
@@ -44,7 +46,8 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
   const { from, until, reason: why } = ask;
   const window: Brownout = { id: ports.memory.ids.legacyId(now), from, until, reason: why, aborted_at: null };
   const ids = [...new Set(ask.merchants)];
-  for (const id of ids) refuseOverlap(await merchantToChange(ports, id), window);
+  await refuseUnseen(ports, ids, ask);
+  for (const id of ids) refuseOverlap(await merchantOf(ports, id), window);
   for (const id of ids)
     await changeWindows(ports, id, { who, why, action: 'brown-out scheduled', window: window.id }, (merchant) => {
       refuseOverlap(merchant, window);
@@ -88,13 +91,16 @@ export async function abortBrownout(ports: Ports, id: string, why: string, who: 
   return { ...found, state: 'aborted', aborted_at: iso(aborted_at) };
 }
 
+/** The merchants of a window were checked when it was scheduled. */
+const CHECKED = { new: true };
+
 function changeWindows(
   ports: Ports,
   id: string,
   { who, why, action, window }: Pick<AuditEntry, 'who' | 'action'> & { why: string; window: string },
   change: (merchant: Merchant) => Brownout[],
 ): Promise<Merchant> {
-  return changeInAnyCase(ports, id, (before) => {
+  return changeInAnyCase(ports, id, CHECKED, (before) => {
     const settings = { ...before.settings, brownouts: change(before) };
     const of = (windows: readonly Brownout[]): Brownout | null => windows.find((one) => one.id === window) ?? null;
     const detail = { brownout: window, before: of(before.settings.brownouts), after: of(settings.brownouts) };

@@ -10,12 +10,12 @@ import { type Merchant, merchantSettings, stages, type Trip } from '../../proxy/
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import { BY_ITSELF, isEnough, type Person, reason } from '../api/person.ts';
 import { DAY_MS, iso, merchantId, type Shown, shown } from '../fields.ts';
-import { knownMerchants } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
+import { is_new, knownMerchants, merchantOf, merchantToChange, refuseUnseen } from '../seen.ts';
 import { judgeFor, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { propose } from './proposals.ts';
-import { type MoveTarget, moveTarget } from './target.ts';
+import { type MoveTarget, moveTarget, unitsOf } from './target.ts';
 
 /** Merchants of one bulk move; its row is rewritten with every step. */
 const MOST_ITEMS = 10_000;
@@ -51,6 +51,7 @@ export const bulkAsk = z
       .exactOptional()
       .describe('moves a UTC day (default: the setting moves.bulk_per_day)'),
     reason,
+    new: is_new,
   })
   .refine(
     ({ items, where }) => (items === undefined) !== (where === undefined),
@@ -66,7 +67,7 @@ export type BulkView = Shown<Omit<BulkMove, 'items'>> & { summary: string; items
 /**
  * Stores a bulk move; a background loop moves its merchants one after the other.
  * @throws PuenteError bad_request for a merchant named twice or without a target; refused when none is selected;
- * forbidden for an override without the role approver.
+ * forbidden for an override without the role approver; not_found for merchants or units that were never seen.
  */
 export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Promise<BulkView> {
   const { target, reason: why, per_day = ports.settings.moves.bulk_per_day } = ask;
@@ -74,6 +75,10 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
     throw new PuenteError('forbidden', say('refusal.bulk_role', { name: person.name, role: person.role }));
   const items = ask.items ?? (await selected(ports, ask.where ?? {}));
   refuseBadList(items, target);
+  const ids = items.map(({ merchant_id }) => merchant_id);
+  await refuseUnseen(ports, ids, ask);
+  const units = unitsOf(target);
+  if (units.length > 0) for (const id of ids) await merchantToChange(ports, id, ask, units);
   const now = ports.clock.now();
   const bulk: BulkMove = {
     id: ports.memory.ids.legacyId(now),
@@ -287,7 +292,7 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Do
   const target = targetOf(bulk, item);
   // The person who started a bulk move may move each of its merchants; only an approver can start one with an override.
   const person: Person = { name: bulk.who, role: target.override ? 'approver' : 'operator' };
-  const judged = await judgeFor(ports, item.merchant_id, target, person);
+  const judged = await judgeFor(ports, await merchantOf(ports, item.merchant_id), target, person);
   const { judgement } = judged;
   const changes = judgement.preview.changes.join(', ');
   if (judgement.kind === 'same')

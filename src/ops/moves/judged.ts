@@ -6,7 +6,7 @@ import type { DifferenceGroup, Traffic } from '../../proxy/records/evidence.ts';
 import type { Merchant, MerchantSettings, RoutedKind } from '../../proxy/routing/merchant.ts';
 import type { Person } from '../api/person.ts';
 import { DAY_MS } from '../fields.ts';
-import { type MerchantView, merchantToChange, merchantView } from '../merchants.ts';
+import { type MerchantView, merchantView } from '../merchants.ts';
 import { openSales } from '../open-sales.ts';
 import type { Ports } from '../ports.ts';
 import { differenceKinds } from '../readiness/differences.ts';
@@ -24,8 +24,7 @@ export interface Judged {
 
 export type Moved = MerchantView & { judgement: Judgement };
 
-export async function judgeFor(ports: Ports, id: string, target: MoveTarget, person: Person): Promise<Judged> {
-  const before = await merchantToChange(ports, id);
+export async function judgeFor(ports: Ports, before: Merchant, target: MoveTarget, person: Person): Promise<Judged> {
   const situation = await situationOf(ports, before, target, person);
   return { before, situation, ...judgeMove(situation) };
 }

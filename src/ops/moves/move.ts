@@ -4,15 +4,16 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type Merchant, type MerchantSettings, stages } from '../../proxy/routing/merchant.ts';
 import { type Person, reason } from '../api/person.ts';
-import { changeInAnyCase, inForce, revision } from '../merchants.ts';
+import { inForce, revision } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
+import { changeInAnyCase, is_new, merchantToChange, type OnPurpose, type reasonOrNew } from '../seen.ts';
 import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { drainView, viewDrain } from './preview.ts';
 import { type ProposalView, propose, withdrawAll } from './proposals.ts';
-import { FOLLOW, type MoveTarget, moveTarget, routingChange, routingOf } from './target.ts';
+import { FOLLOW, type MoveTarget, moveTarget, routingChange, routingOf, unitsOf } from './target.ts';
 
-export const stageChange = moveTarget.extend({ reason, revision });
+export const stageChange = moveTarget.extend({ reason, revision, new: is_new });
 
 /** A list in a query: `units_in=point:A,point:B`. */
 const slots = z
@@ -29,9 +30,14 @@ export const previewAsk = z
     units_out: slots.exactOptional(),
     kind: moveTarget.shape.kind,
     override: z.enum(['true', 'false']).default('false'),
+    new: z
+      .enum(['true', 'false'])
+      .default('false')
+      .describe(is_new.description ?? ''),
   })
-  .transform(({ stage, override, ...rest }): MoveTarget => {
-    return { ...rest, stage: stage === FOLLOW ? null : stage, override: override === 'true' };
+  .transform(({ stage, override, new: made, ...rest }): { target: MoveTarget; purpose: OnPurpose } => {
+    const target = { ...rest, stage: stage === FOLLOW ? null : stage, override: override === 'true' };
+    return { target, purpose: { new: made === 'true' } };
   });
 
 export type MoveAnswer =
@@ -40,7 +46,8 @@ export type MoveAnswer =
 
 /**
  * Moves a merchant: it applies to the next create; every open link stays on the lane it was created on.
- * @throws PuenteError refused with all that is missing, conflict for another revision, bad_request for a bad target.
+ * @throws PuenteError refused with all that is missing, conflict for another revision, bad_request for a bad target,
+ * not_found for a merchant or a unit that was never seen.
  */
 export async function moveStage(
   ports: Ports,
@@ -48,9 +55,10 @@ export async function moveStage(
   change: z.infer<typeof stageChange>,
   person: Person,
 ): Promise<MoveAnswer> {
-  const { reason: why, revision: expected, ...target } = change;
-  const judged = await judgeFor(ports, id, target, person);
-  const { revision } = judged.before;
+  const { reason: why, revision: expected, new: made, ...target } = change;
+  const before = await merchantToChange(ports, id, { new: made }, unitsOf(target));
+  const judged = await judgeFor(ports, before, target, person);
+  const { revision } = before;
   if (revision !== expected) {
     const sentence = say('refusal.moved_on', { merchant: id, revision, expected });
     throw new PuenteError('conflict', sentence, { facts: { revision } });
@@ -63,14 +71,15 @@ export async function moveStage(
   return { result: 'moved', ...(await makeMove(ports, judged, why, person)) };
 }
 
-/** The judgement of a move, without making it. @throws PuenteError bad_request for a bad target. */
+/** The judgement of a move, without making it. @throws PuenteError as `moveStage`, of what it names. */
 export async function previewStage(
   ports: Ports,
   id: string,
-  target: MoveTarget,
+  { target, purpose }: z.infer<typeof previewAsk>,
   person: Person,
 ): Promise<{ merchant_id: string; revision: number; judgement: Judgement }> {
-  const { before, judgement } = await judgeFor(ports, id, target, person);
+  const before = await merchantToChange(ports, id, purpose, unitsOf(target));
+  const { judgement } = await judgeFor(ports, before, target, person);
   return { merchant_id: id, revision: before.revision, judgement };
 }
 
@@ -81,16 +90,17 @@ export type RolledBack = z.infer<typeof rolledBack>;
 
 /**
  * Right on any revision: needs no evidence, approver or window. @param extra further facts for the audit line.
- * @throws PuenteError bad_request for an invalid id.
+ * @throws PuenteError as `merchantToChange`.
  */
 export async function rollBack(
   ports: Ports,
   id: string,
-  why: string,
+  ask: z.infer<typeof reasonOrNew>,
   person: Person,
   extra: Record<string, unknown> = {},
 ): Promise<RolledBack> {
-  const { before, revision } = await saveLegacy(ports, id, why, person, extra);
+  const { reason: why } = ask;
+  const { before, revision } = await saveLegacy(ports, id, ask, person, extra);
   ports.log.info('rolled back', {
     merchant: id,
     action: `${routingOf(ports.settings, before.settings).merchant.stage} to legacy`,
@@ -102,11 +112,11 @@ export async function rollBack(
 function saveLegacy(
   ports: Ports,
   id: string,
-  why: string,
+  ask: z.infer<typeof reasonOrNew>,
   person: Person,
   extra: Record<string, unknown>,
 ): Promise<{ before: Merchant; revision: number }> {
-  return changeInAnyCase(ports, id, async (before) => {
+  return changeInAnyCase(ports, id, ask, async (before) => {
     const settings: MerchantSettings = { ...before.settings, stage: 'legacy', share: 0, units_in: [], kinds: {} };
     const [from, to] = [routingOf(ports.settings, before.settings), routingOf(ports.settings, settings)];
     ports.memory.failpoint('stage.before_save');
@@ -115,7 +125,7 @@ function saveLegacy(
       who: person.name,
       action: 'stage',
       subject: id,
-      reason: why,
+      reason: ask.reason,
       detail: { ...routingChange(from, to), rollback: true, ...extra },
     });
     ports.memory.failpoint('stage.saved');

@@ -7,6 +7,7 @@ import type { Proposal } from '../../proxy/records/routing.ts';
 import { BY_ITSELF, isEnough, type Person } from '../api/person.ts';
 import { defined, type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { merchantOf } from '../seen.ts';
 import type { Judgement } from './judge.ts';
 import { judgeFor, type Moved, makeMove, refuseUnlessAllowed } from './judged.ts';
 import { type MoveTarget, moveTarget } from './target.ts';
@@ -83,7 +84,12 @@ export async function viewProposal(
 ): Promise<ProposalView & { judgement: Judgement | null }> {
   const proposal = view(ports, await found(ports, id));
   if (proposal.state !== 'waiting') return { ...proposal, judgement: null };
-  const { judgement } = await judgeFor(ports, proposal.merchant_id, moveTarget.parse(proposal.move), person);
+  const { judgement } = await judgeFor(
+    ports,
+    await merchantOf(ports, proposal.merchant_id),
+    moveTarget.parse(proposal.move),
+    person,
+  );
   return { ...proposal, judgement };
 }
 
@@ -97,7 +103,12 @@ export function approveMove(ports: Ports, id: string, why: string, person: Perso
     refuseUnlessApprover(person);
     if (proposal.proposed_by === person.name)
       throw new PuenteError('forbidden', say('refusal.own_proposal', { name: person.name }));
-    const judged = await judgeFor(ports, proposal.merchant_id, moveTarget.parse(proposal.move), person);
+    const judged = await judgeFor(
+      ports,
+      await merchantOf(ports, proposal.merchant_id),
+      moveTarget.parse(proposal.move),
+      person,
+    );
     refuseUnlessAllowed(judged);
     const { proposed_by, reason: proposed_because } = proposal;
     const moved = await makeMove(ports, judged, why, person, { proposal: id, proposed_by, proposed_because });

@@ -40,6 +40,14 @@ export const moveTarget = z.strictObject({
 });
 export type MoveTarget = z.infer<typeof moveTarget>;
 
+/** The units that a target names. */
+export function unitsOf({
+  units_in: into = [],
+  units_out: out = [],
+}: Pick<MoveTarget, 'units_in' | 'units_out'>): string[] {
+  return [...into, ...out];
+}
+
 export interface Route {
   stage: Stage;
   /** Percent; 0 unless on canary. */

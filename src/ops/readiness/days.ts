@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import { DAY_MS, dayOf, MINUTE_MS } from '../fields.ts';
-import { knownMerchants } from '../merchants.ts';
 import type { Ports } from '../ports.ts';
 import type { Line, ReportAsk } from '../report/report.ts';
+import { knownMerchants } from '../seen.ts';
 import { type Rounds, startRounds } from '../upkeep/chores.ts';
 import { merchantReadiness, mismatchesOnce } from './readiness.ts';
 

@@ -5,6 +5,7 @@ import { say } from '../../locales/message.ts';
 import type { OpenWork } from '../../proxy/records/upkeep.ts';
 import { no_reason, reason } from '../api/person.ts';
 import type { Ports } from '../ports.ts';
+import { nearMerchants } from '../seen.ts';
 
 /** The action of the audit line, whose subject is the merchant. */
 export const ERASE = 'erase';
@@ -30,7 +31,10 @@ export async function eraseMerchant(ports: Ports, merchant_id: string, ask: z.in
   const holdings = await store.upkeep.holdings(merchant_id);
   const is_known = (await store.merchants.merchant(merchant_id)) !== null;
   if (!is_known && Object.values(holdings).every((rows) => rows === 0))
-    throw new PuenteError('not_found', say('refusal.nothing_held', { merchant: merchant_id }));
+    throw new PuenteError('not_found', [
+      say('refusal.nothing_held', { merchant: merchant_id }),
+      ...(await nearMerchants(ports, merchant_id)),
+    ]);
   const open = await store.upkeep.openWork(merchant_id);
   const obstacles = obstaclesOf(open, ask.drop_notices);
   const in_the_way = obstacles.map(({ text }) => text);

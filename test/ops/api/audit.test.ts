@@ -27,7 +27,12 @@ beforeAll(async () => {
     const answer = await call(`${bench.app.ops_url}/api/merchants/${merchant}`, {
       method: 'PUT',
       token: person.token,
-      body: { reason: `agreed, ${nth}`, revision: Math.floor(nth / 2), declined: nth < 3 ? 'finished' : null },
+      body: {
+        reason: `agreed, ${nth}`,
+        revision: Math.floor(nth / 2),
+        new: true,
+        declined: nth < 3 ? 'finished' : null,
+      },
     });
     if (answer.status !== 200) throw new Error(answer.text);
   }

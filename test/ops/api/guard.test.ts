@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 
 const MERCHANT = `/api/merchants/${ARGENTINA}`;
-const CHANGE = { reason: 'agreed with the merchant', revision: 0, declined: 'finished' };
+const CHANGE = { reason: 'agreed with the merchant', revision: 0, new: true, declined: 'finished' };
 const get = (headers: Record<string, string>, path = '/api/merchants') => bench.ops(path, { headers });
 
 describe('a call that a browser makes', () => {

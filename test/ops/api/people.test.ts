@@ -76,7 +76,10 @@ describe('every row', () => {
   );
 
   it('lets the role itself, and the ones above it, pass [P16]', async () => {
-    const change = (revision: number) => ({ method: 'PUT', body: { reason: 'agreed', revision, declined: 'error' } });
+    const change = (revision: number) => ({
+      method: 'PUT',
+      body: { reason: 'agreed', revision, new: true, declined: 'error' },
+    });
     const path = `${bench.app.ops_url}/api/merchants/${ARGENTINA}`;
     for (const { token } of [ANA, BEN, EVA]) expect((await call(path, { token })).status).toBe(200);
     expect((await call(path, { token: BEN.token, ...change(0) })).status).toBe(200);

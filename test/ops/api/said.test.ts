@@ -55,7 +55,7 @@ describe('a refusal tells its codes', () => {
     expect(await start({ stage: 'shadow' }, { items: items(CHILE, CHILE) })).toEqual(['refusal.named_twice']);
     expect(await start({}, { items: items(CHILE) })).toEqual(['refusal.no_stage_for']);
     expect(await refusedAs(ANA, 'GET', '/api/bulk/unknown')).toEqual(['refusal.no_bulk']);
-    const ask = { target: { stage: 'shadow' }, items: items(URUGUAY, MEXICO), per_day: 1, ...why };
+    const ask = { target: { stage: 'shadow' }, items: items(URUGUAY, MEXICO), per_day: 1, new: true, ...why };
     const { id } = (await bench.as(BEN, 'POST', '/api/bulk', ask)).body as { id: string };
     await bench.as(BEN, 'POST', `/api/bulk/${id}/abort`, why);
     expect(await refusedAs(BEN, 'POST', `/api/bulk/${id}/abort`, why)).toEqual(['refusal.bulk_over']);
@@ -66,7 +66,7 @@ describe('a refusal tells its codes', () => {
       EVA,
       'POST',
       '/api/brownouts',
-      { merchants: [BRAZIL], from: hour(from), until: hour(until), ...why },
+      { merchants: [BRAZIL], from: hour(from), until: hour(until), new: true, ...why },
     ];
     expect(await refusedAs(...schedule(2, 1))).toEqual(['refusal.brownout_empty']);
     expect(await refusedAs(...schedule(-2, -1))).toEqual(['refusal.brownout_past']);
@@ -81,7 +81,7 @@ describe('a refusal tells its codes', () => {
   it('of an erase, and what holds it back', async () => {
     const erase = `/api/merchants/${ARGENTINA}/erase`;
     expect(await refusedAs(EVA, 'POST', '/api/merchants/999/erase', {})).toEqual(['refusal.nothing_held']);
-    await bench.as(EVA, 'PUT', `/api/merchants/${ARGENTINA}`, { revision: 0, declined: 'error', ...why });
+    await bench.as(EVA, 'PUT', `/api/merchants/${ARGENTINA}`, { revision: 0, new: true, declined: 'error', ...why });
     expect(await refusedAs(EVA, 'POST', erase, { apply: true })).toEqual(['input.at']);
     const move = { stage: 'orders', override: true, revision: 1, ...why };
     await bench.as(EVA, 'PUT', `/api/merchants/${ARGENTINA}/stage`, move);

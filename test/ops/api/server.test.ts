@@ -11,7 +11,7 @@ let shop: Shop;
 afterEach(() => shop.close());
 
 const MERCHANT = `/api/merchants/${ARGENTINA}`;
-const CHANGE = { reason: 'agreed with the merchant', revision: 0, declined: 'finished' };
+const CHANGE = { reason: 'agreed with the merchant', revision: 0, new: true, declined: 'finished' };
 
 describe('without the right token', () => {
   it('a token in the query is none, and the public door has no ops routes [F123]', async () => {
@@ -41,9 +41,14 @@ const REFUSED: [string, string, unknown, number][] = [
   ['an id that is no number', '/api/merchants/abc', CHANGE, 400],
   ['an id with a bad escape', '/api/merchants/%zz', CHANGE, 400],
   ['an old revision', MERCHANT, { ...CHANGE, revision: 7 }, 409],
-  ['an unknown stage', `${MERCHANT}/stage`, { stage: 'canary', reason: 'agreed', revision: 0 }, 400],
+  ['an unknown stage', `${MERCHANT}/stage`, { stage: 'canary', reason: 'agreed', revision: 0, new: true }, 400],
   ['a stage without a reason', `${MERCHANT}/stage`, { stage: 'legacy', revision: 0 }, 400],
-  ['a stage at an old revision', `${MERCHANT}/stage`, { stage: 'legacy', reason: 'agreed', revision: 3 }, 409],
+  [
+    'a stage at an old revision',
+    `${MERCHANT}/stage`,
+    { stage: 'legacy', reason: 'agreed', revision: 3, new: true },
+    409,
+  ],
   ['an unknown route', `${MERCHANT}/nothing`, CHANGE, 404],
 ];
 

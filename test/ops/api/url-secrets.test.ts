@@ -106,9 +106,12 @@ describe('a key in the path or the query of a URL', () => {
     const env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: shop.app.ops_url };
     const url = `${origin}/hooks/${KEYS.path}?k=${KEYS.query}`;
     // Process lists show arguments, so this URL comes from the environment.
-    const set = await puente(['merchants', 'set', ARGENTINA, '--reason', 'the till listens there', '--notify', '-'], {
-      env: { ...env, PUENTE_NOTICE_URL: url },
-    });
+    const set = await puente(
+      ['merchants', 'set', ARGENTINA, '--reason', 'the till listens there', '--notify', '-', '--new'],
+      {
+        env: { ...env, PUENTE_NOTICE_URL: url },
+      },
+    );
     await tellOne();
     const [notice] = await delivered(1);
     const shown = [set];

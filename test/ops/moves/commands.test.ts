@@ -16,6 +16,9 @@ const clock = { now: () => now, sleep: (ms: number) => new Promise<void>((resolv
 let bench: MovesBench;
 beforeAll(async () => {
   bench = await startMoves({ PUENTE_DATA_DIR: data_dir }, { clock });
+  // A merchant is seen from its first call on.
+  for (const merchant of [ARGENTINA, BRAZIL, MEXICO, CHILE])
+    await bench.till('/point/integration-api/devices', { merchant });
 });
 afterAll(async () => {
   await bench.close();

@@ -27,6 +27,7 @@ describe('with the gate enforced', () => {
       target: { stage: 'orders' },
       items,
       reason: 'all at once',
+      new: true,
     });
     const { id } = bulk.body as { id: string };
     const done = await eventually(
@@ -79,7 +80,7 @@ describe('with the gate enforced', () => {
   });
 
   it('an old revision is told before anything else', async () => {
-    const body = { stage: 'shadow', reason: 'too late', revision: 7 };
+    const body = { stage: 'shadow', reason: 'too late', revision: 7, new: true };
     expect((await bench.as(BEN, 'PUT', `/api/merchants/${URUGUAY}/stage`, body)).status).toBe(409);
   });
 
@@ -174,7 +175,7 @@ describe('with a second approver', () => {
 
   it('the same move does not wait twice, and the command says that nothing has moved', async () => {
     const env = { PUENTE_OPS_TOKEN: BEN.token, PUENTE_OPS_URL: bench.app.ops_url };
-    const ask = ['stage', CHILE, 'shadow', '--reason', 'a first look'];
+    const ask = ['stage', CHILE, 'shadow', '--reason', 'a first look', '--new'];
     const first = await command(ask, env);
     expect([first.code, first.out]).toEqual([
       0,
@@ -193,7 +194,7 @@ describe('with a second approver', () => {
 
   it('a bulk move proposes, within its budget', async () => {
     const items = [{ merchant_id: URUGUAY }, { merchant_id: MEXICO }];
-    const ask = { target: { stage: 'shadow' }, items, per_day: 1, reason: 'wave 1' };
+    const ask = { target: { stage: 'shadow' }, items, per_day: 1, reason: 'wave 1', new: true };
     const { id } = (await bench.as(BEN, 'POST', '/api/bulk', ask)).body as { id: string };
     await eventually(
       async () => (await bench.as(BEN, 'GET', `/api/bulk/${id}`)).body as { detail: string },

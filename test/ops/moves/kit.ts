@@ -31,7 +31,12 @@ export async function startMoves(settings: Record<string, string> = {}, parts: A
     stageOf,
     move: async (target, person = EVA, merchant = ARGENTINA) => {
       const { revision } = await stageOf(merchant);
-      return as(person, 'PUT', `/api/merchants/${merchant}/stage`, { reason: 'a test moves it', revision, ...target });
+      return as(person, 'PUT', `/api/merchants/${merchant}/stage`, {
+        reason: 'a test moves it',
+        revision,
+        new: true,
+        ...target,
+      });
     },
   };
 }

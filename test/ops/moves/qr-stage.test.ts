@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 async function stage(to: 'legacy' | 'orders'): Promise<void> {
   const { revision } = (await bench.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
-  const body = { stage: to, reason: 'moved by a test', revision };
+  const body = { stage: to, reason: 'moved by a test', revision, new: true };
   expect((await bench.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body })).status).toBe(200);
 }
 

@@ -30,7 +30,7 @@ async function move(stage: 'legacy' | 'orders', merchant = ARGENTINA): Promise<v
   const path = `/api/merchants/${merchant}`;
   const attempt = async (): Promise<number> => {
     const { revision } = (await bench.ops(path)).body as { revision: number }; // every view has a revision
-    const body = { stage, reason: 'a test moves it', revision };
+    const body = { stage, reason: 'a test moves it', revision, new: true };
     return (await bench.ops(`${path}/stage`, { method: 'PUT', body })).status;
   };
   expect(await eventually(attempt, (status) => status !== 409)).toBe(200);

@@ -17,7 +17,7 @@ async function move(stage: 'legacy' | 'orders'): Promise<void> {
   const { revision } = (await bench.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // a view has one
   const moved = await bench.ops(`/api/merchants/${ARGENTINA}/stage`, {
     method: 'PUT',
-    body: { stage, reason: 'a test moves it', revision },
+    body: { stage, reason: 'a test moves it', revision, new: true },
   });
   expect(moved.status).toBe(200);
 }

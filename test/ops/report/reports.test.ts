@@ -57,7 +57,7 @@ function note(merchant: string, operation: string, lane: string, answer: Answer)
 async function move(merchant: string, stage: string, reason: string): Promise<void> {
   const { revision = 0 } = (await shop.ops(`/api/merchants/${merchant}`)).body as { revision?: number }; // 404: unknown
   const path = `/api/merchants/${merchant}/stage`;
-  const answer = await shop.ops(path, { method: 'PUT', body: { stage, reason, revision } });
+  const answer = await shop.ops(path, { method: 'PUT', body: { stage, reason, revision, new: true } });
   expect(answer.status, answer.text).toBe(200);
 }
 

@@ -21,7 +21,10 @@ beforeAll(async () => {
 
 async function stage(merchant: string, name: string): Promise<void> {
   const path = `/api/merchants/${merchant}/stage`;
-  const answer = await shop.ops(path, { method: 'PUT', body: { stage: name, reason: 'for the test', revision: 0 } });
+  const answer = await shop.ops(path, {
+    method: 'PUT',
+    body: { stage: name, reason: 'for the test', revision: 0, new: true },
+  });
   expect(answer.status, answer.text).toBe(200);
 }
 

@@ -119,12 +119,13 @@ describe('at rest', () => {
     const change = {
       reason: 'for the test',
       revision: 0,
+      new: true,
       notice_url: receiver.url,
       dialect: 'point_integration_wh',
       notice_secret: secrets.notice,
     };
     expect((await first.ops(`/api/merchants/${ARGENTINA}`, { method: 'PUT', body: change })).status).toBe(200);
-    const other = { reason: 'for the test', revision: 0, credential: secrets.credential };
+    const other = { reason: 'for the test', revision: 0, new: true, credential: secrets.credential };
     expect((await first.ops(`/api/merchants/${BRAZIL}`, { method: 'PUT', body: other })).status).toBe(200);
     const id = idOf(await first.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } }));
     await first.till(`${POINT}/payment-intents/${id}?access_token=${secrets.token}`, { token: null });

@@ -278,7 +278,7 @@ describe('a merchant on orders', () => {
     const { revision } = (await puente.ops(`/api/merchants/${ARGENTINA}`)).body as { revision: number }; // every view has one
     const moved = await puente.ops(`/api/merchants/${ARGENTINA}/stage`, {
       method: 'PUT',
-      body: { stage: 'legacy', reason: 'for the test', revision },
+      body: { stage: 'legacy', reason: 'for the test', revision, new: true },
     });
     expect(moved.status).toBe(200);
     expect((await puente.till(`${POINT}/payment-intents/${id}`)).body).toMatchObject({ id, state: 'OPEN' });

@@ -32,8 +32,12 @@ async function moveToOrders(): Promise<void> {
   const path = `/api/merchants/${ARGENTINA}`;
   const move = async (): Promise<number> => {
     const { revision = 0 } = (await bench.ops(path)).body as { revision?: number }; // the API's own form
-    return (await bench.ops(`${path}/stage`, { method: 'PUT', body: { stage: 'orders', reason: 'a test', revision } }))
-      .status;
+    return (
+      await bench.ops(`${path}/stage`, {
+        method: 'PUT',
+        body: { stage: 'orders', reason: 'a test', revision, new: true },
+      })
+    ).status;
   };
   expect(await eventually(move, (status) => status !== 409)).toBe(200);
 }

@@ -90,7 +90,7 @@ it('the merchant can be moved', async () => {
   const { revision } = (await asked(MERCHANT)).body as { revision: number };
   const moved = await shop.ops(`${MERCHANT}/stage`, {
     method: 'PUT',
-    body: { stage: 'legacy', reason: 'a test moves it', revision },
+    body: { stage: 'legacy', reason: 'a test moves it', revision, new: true },
   });
   expect([moved.status, moved.status === 200 ? '' : moved.text]).toEqual([200, '']);
 });

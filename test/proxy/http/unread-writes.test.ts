@@ -140,6 +140,7 @@ it('a canary: units on orders are kept from legacy, and so is what names no unit
     override: true,
     reason: 'a test',
     revision: 0,
+    new: true,
   };
   const moved = await puente.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body: change });
   expect(moved.status, moved.text).toBe(200);

@@ -1,0 +1,194 @@
+/** Merchants and units that Puente has seen: the only ones that an action may change, unless it makes one on purpose. */
+import { z } from 'zod';
+import { USER_ID } from '../contract/identifiers.ts';
+import { PuenteError, type Spoken } from '../error.ts';
+import { say } from '../locales/message.ts';
+import { type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
+import { reasonAlone } from './api/person.ts';
+import { openSales } from './open-sales.ts';
+import type { Ports } from './ports.ts';
+
+/** The field `new` of every action on merchants. */
+export const is_new = z
+  .boolean()
+  .default(false)
+  .describe('also on a merchant or a unit that was never seen, which a mistyped id would be');
+export const reasonOrNew = reasonAlone.extend({ new: is_new });
+
+/** Whether an action may name what was never seen; null for an action that makes nothing. */
+export type OnPurpose = { new: boolean } | null;
+
+/**
+ * The merchant before an action on it, and on these units of it; revision 0 without a row.
+ * @throws PuenteError bad_request for an invalid id; not_found for a merchant or a unit that was never seen, with those
+ * that are near it.
+ */
+export async function merchantToChange(
+  ports: Ports,
+  id: string,
+  purpose: OnPurpose,
+  units: readonly string[] = [],
+): Promise<Merchant> {
+  const stored = await ports.store.merchants.merchant(checkedId(id));
+  if (stored === null) await refuseUnseen(ports, [id], purpose);
+  const merchant = stored ?? newMerchant(id);
+  if (units.length > 0 && purpose?.new !== true) await refuseUnseenUnits(ports, merchant, units);
+  return merchant;
+}
+
+/** The merchant for a read; revision 0 without a row. @throws PuenteError bad_request for an invalid id. */
+export async function merchantOf({ store }: Ports, id: string): Promise<Merchant> {
+  return (await store.merchants.merchant(checkedId(id))) ?? newMerchant(id);
+}
+
+/** Merchants with a row, and merchants whose calls were proxied without any setting, in order of their ids. */
+export async function knownMerchants({ store }: Ports): Promise<Merchant[]> {
+  const stored = await store.merchants.merchants();
+  const have = new Set(stored.map(({ id }) => id));
+  const called = (await store.exchanges.calledMerchants()).filter((id) => !have.has(id)).map(newMerchant);
+  return [...stored, ...called].toSorted((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+/** The wait for calls of a moment ago that are not written yet, while evidence can't be written. */
+const SETTLE_MS = 250;
+
+/**
+ * Seen: a setting, a credential or an accepted token (a row), an accepted call, an open sale, or a proposed move.
+ * @throws PuenteError not_found, one sentence for each that was never seen.
+ */
+export async function refuseUnseen(ports: Ports, ids: readonly string[], purpose: OnPurpose): Promise<void> {
+  if (purpose?.new === true) return;
+  await Promise.race([ports.evidence.settled(), ports.clock.sleep(SETTLE_MS)]);
+  const known = new Set((await knownMerchants(ports)).map(({ id }) => id));
+  const unseen: string[] = [];
+  for (const id of ids) if (!known.has(id) && !(await hasWork(ports, id))) unseen.push(id);
+  if (unseen.length === 0) return;
+  const each = unseen.slice(0, MOST_NAMED).flatMap((merchant) => {
+    return [say('refusal.unseen_merchant', { merchant }), ...nearSentence(merchant, [...known])];
+  });
+  const more = unseen.length - MOST_NAMED;
+  throw new PuenteError('not_found', [
+    ...each,
+    ...(more > 0 ? [say('refusal.unseen_more', { count: more })] : []),
+    ...(purpose === null ? [] : [say('refusal.unseen_purpose', {})]),
+  ]);
+}
+
+/** An open sale whose token is not proven yet, or a move that was proposed. */
+async function hasWork(ports: Ports, merchant_id: string): Promise<boolean> {
+  if ((await openSales(ports, merchant_id)).length > 0) return true;
+  return (await ports.store.moves.proposals({ merchant_id }, 1)).length > 0;
+}
+
+async function refuseUnseenUnits(ports: Ports, merchant: Merchant, units: readonly string[]): Promise<void> {
+  const { id, settings } = merchant;
+  const named = new Set([...settings.units_in, ...settings.units_out]);
+  const wanted = units.filter((unit) => !named.has(unit));
+  if (wanted.length === 0) return;
+  await Promise.race([ports.evidence.settled(), ports.clock.sleep(SETTLE_MS)]);
+  const open = (await openSales(ports, id)).flatMap(({ slot }) => slot ?? []);
+  const seen = new Set([...(await ports.store.evidence.units(id)).map(({ slot }) => slot), ...open]);
+  const unseen = wanted.filter((unit) => !seen.has(unit));
+  if (unseen.length === 0) return;
+  const each = unseen
+    .slice(0, MOST_NAMED)
+    .flatMap((unit) => [say('refusal.unseen_unit', { merchant: id, unit }), ...nearSentence(unit, [...seen])]);
+  throw new PuenteError('not_found', [...each, say('refusal.unseen_purpose', {})]);
+}
+
+/** Attempts: another change of the same merchant may be saved first. */
+const TRIES = 10;
+
+/**
+ * Makes a change that is right on any revision; after a conflict it is tried on the merchant as it is then.
+ * @throws PuenteError conflict after ten tries, and as `merchantToChange` and `change` do.
+ */
+export async function changeInAnyCase<Result>(
+  ports: Ports,
+  id: string,
+  purpose: OnPurpose,
+  change: (before: Merchant) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    const before = await merchantToChange(ports, id, purpose);
+    try {
+      return await change(before);
+    } catch (error) {
+      if (!(error instanceof PuenteError && error.code === 'conflict') || attempt === TRIES) throw error;
+    }
+  }
+}
+
+function newMerchant(id: string): Merchant {
+  return {
+    id,
+    site: null,
+    settings: merchantSettings.parse({}),
+    sealed_notice_url: null,
+    sealed_notice_secret: null,
+    sealed_credential: null,
+    trips: {},
+    revision: 0,
+    updated_at: 0,
+  };
+}
+
+function checkedId(id: string): string {
+  if (!USER_ID.test(id)) throw new PuenteError('bad_request', say('refusal.merchant_id', { id: id.slice(0, 40) }));
+  return id;
+}
+
+// What a mistyped id may have meant: pure.
+
+/** Unseen ids of one refusal that are named, and near ones of each. */
+const MOST_NAMED = 20;
+const MOST_NEAR = 5;
+/** Two slips: further ones find unrelated ids. */
+const MOST_SLIPS = 2;
+
+/** The known merchants that an id without any row is near to. */
+export async function nearMerchants(ports: Ports, id: string): Promise<Spoken[]> {
+  const known = await knownMerchants(ports);
+  return nearSentence(
+    id,
+    known.map((one) => one.id),
+  );
+}
+
+function nearSentence(wanted: string, known: readonly string[]): Spoken[] {
+  const near = nearTo(wanted, known);
+  return near.length === 0 ? [] : [say('refusal.near', { near })];
+}
+
+/** The known words that the fewest slips, two at most, turn into the wanted one. */
+export function nearTo(wanted: string, known: readonly string[]): string[] {
+  const counted = known
+    .filter((one) => Math.abs(one.length - wanted.length) <= MOST_SLIPS)
+    .map((one) => ({ one, slips: slipsBetween(wanted, one) }))
+    .filter(({ slips }) => slips <= MOST_SLIPS);
+  const fewest = Math.min(...counted.map(({ slips }) => slips));
+  return counted
+    .filter(({ slips }) => slips === fewest)
+    .slice(0, MOST_NEAR)
+    .map(({ one }) => one);
+}
+
+/** Characters that are missing, added or wrong, and neighbours that are swapped (optimal string alignment). */
+function slipsBetween(from: string, to: string): number {
+  let [before, last]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, column) => column)];
+  for (let row = 1; row <= from.length; row++) {
+    const now = [row];
+    for (let column = 1; column <= to.length; column++) {
+      const wrong = from[row - 1] === to[column - 1] ? 0 : 1;
+      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      now[column] = Math.min(
+        (last[column] ?? 0) + 1,
+        (now[column - 1] ?? 0) + 1,
+        (last[column - 1] ?? 0) + wrong,
+        swapped ? (before[column - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    [before, last] = [last, now];
+  }
+  return last[to.length] ?? 0;
+}

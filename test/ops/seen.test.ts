@@ -1,0 +1,96 @@
+/** An action on a merchant or a unit that was never seen is refused on every path, with those that are near it. */
+import { expect, it } from 'vitest';
+import { nearTo } from '../../src/ops/seen.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO } from '../kit.ts';
+import { openForAll } from '../open.ts';
+import { command } from './moves/command.ts';
+import { messageOf, startMoves } from './moves/kit.ts';
+
+const bench = openForAll(() => startMoves());
+
+/** Argentina's id without one digit. */
+const MISTYPED = '70010020';
+const UNIT = 'point:PAX_A910__SMARTPOS0000000001';
+const CREATE = '/point/integration-api/devices/PAX_A910__SMARTPOS0000000001/payment-intents';
+const why = { reason: 'a test mistypes it' };
+const move = { target: { stage: 'shadow' }, ...why };
+const window = { from: '2030-01-31T03:00:00Z', until: '2030-01-31T04:00:00Z', ...why };
+
+const audits = async (): Promise<unknown[]> =>
+  ((await bench.as(ANA, 'GET', '/api/audit')).body as { lines: unknown[] }).lines; // the API's shape
+
+it('refuses every action on a merchant that was never seen, and changes nothing', async () => {
+  await bench.notify(ARGENTINA, {});
+  const before = await audits();
+  const actions: [method: string, path: string, body?: object][] = [
+    ['PUT', `/api/merchants/${MISTYPED}/stage`, { stage: 'shadow', revision: 0, ...why }],
+    ['GET', `/api/merchants/${MISTYPED}/stage/preview?stage=shadow`],
+    ['POST', `/api/merchants/${MISTYPED}/rollback`, why],
+    ['PUT', `/api/merchants/${MISTYPED}`, { declined: 'error', revision: 0, ...why }],
+    ['PUT', `/api/merchants/${MISTYPED}`, { notice_secret: 'a secret of a receiver', revision: 0, ...why }],
+    ['POST', `/api/merchants/${MISTYPED}/safety/reset`, { kind: 'qr', revision: 0, ...why }],
+    ['POST', '/api/bulk', { items: [{ merchant_id: ARGENTINA }, { merchant_id: MISTYPED }], ...move }],
+    ['POST', '/api/brownouts', { merchants: [ARGENTINA, MISTYPED], ...window }],
+    ['POST', '/api/notices/replay', { since: window.from, until: window.until, merchant: MISTYPED, ...why }],
+    ['POST', `/api/merchants/${MISTYPED}/erase`, { apply: true, ...why }],
+  ];
+  for (const [method, path, body] of actions) {
+    const refused = await bench.as(EVA, method, path, body);
+    expect([path, refused.status], refused.text).toEqual([path, 404]);
+    expect(messageOf(refused)).toContain(`Near it: ${ARGENTINA}.`);
+  }
+  expect(await audits()).toEqual(before);
+  expect((await bench.as(ANA, 'GET', `/api/merchants/${MISTYPED}`)).body).toMatchObject({ revision: 0 });
+});
+
+it('rolls back a merchant that has only called, and one that is new on purpose', async () => {
+  const rollback = (id: string, more: object = {}) =>
+    bench.as(BEN, 'POST', `/api/merchants/${id}/rollback`, { ...why, ...more });
+  expect((await bench.till(CREATE, { merchant: BRAZIL, body: { amount: 1500 } })).status).toBe(201);
+  expect((await rollback(BRAZIL)).status).toBe(200);
+  expect((await rollback(MEXICO)).status).toBe(404);
+  expect((await rollback(MEXICO, { new: true })).status).toBe(200);
+});
+
+it('refuses units that were never seen, in moves, previews and bulk moves; --new takes them', async () => {
+  const target = { stage: 'canary', share: 0, units_in: [UNIT.replace('PAX', 'APX')], override: true };
+  const stage = `/api/merchants/${BRAZIL}/stage`;
+  await eventually(
+    () => bench.as(ANA, 'GET', `${stage}/preview?stage=shadow`),
+    ({ text }) => text.includes('"units_seen":1'),
+  );
+  const { revision } = await bench.stageOf(BRAZIL);
+  for (const refused of [
+    await bench.as(EVA, 'PUT', stage, { ...target, revision, ...why }),
+    await bench.as(EVA, 'GET', `${stage}/preview?stage=canary&share=0&units_out=${target.units_in[0]}`),
+    await bench.as(EVA, 'POST', '/api/bulk', { items: [{ merchant_id: BRAZIL }], target, ...why }),
+  ]) {
+    expect(refused.status, refused.text).toBe(404);
+    expect(messageOf(refused)).toContain(`Near it: ${UNIT}.`);
+  }
+  const preview = await bench.as(EVA, 'GET', `${stage}/preview?stage=canary&units_in=${target.units_in[0]}&new=true`);
+  expect(preview.status).toBe(200);
+});
+
+it('the command names what is near, exits 1, and takes --new', async () => {
+  const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: BEN.token };
+  const refused = await command(['rollback', MISTYPED, '--reason', 'tills stand still'], env);
+  expect(refused).toEqual({
+    code: 1,
+    out: '',
+    err: `The merchant ${MISTYPED} was never seen: no call, no sale, no setting. Nothing was changed. Near it: ${ARGENTINA}. If it is new, repeat this with --new (API: "new": true).`,
+  });
+  const stage = ['stage', CHILE, 'shadow', '--reason', 'before its first call'];
+  expect((await command(stage, env)).code).toBe(1);
+  expect(await command([...stage, '--new'], env)).toMatchObject({ code: 0 });
+});
+
+it.each([
+  ['one digit missing', '70010020', ['700100200']],
+  ['one too many', '7001002000', ['700100200']],
+  ['two swapped', '700100020', ['700100200']],
+  ['one wrong', '700100400', ['700100200', '700100300']],
+  ['another', '123456789', []],
+])('near an id with %s', (_slip, wanted, near) => {
+  expect(nearTo(wanted, ['700100200', '700100300', '900100250'])).toEqual(near);
+});
