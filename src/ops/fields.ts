@@ -56,6 +56,11 @@ export function shown<Row extends object>(row: Row): Shown<Row> {
   return Object.fromEntries(fields);
 }
 
+/** Without case and accents, for comparing what people type. */
+export function folded(text: string): string {
+  return text.trim().normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
+}
+
 /** A number for display. @param decimals digits after the point. */
 export function rounded(value: number, decimals: number): number {
   return Math.round(value * 10 ** decimals) / 10 ** decimals;

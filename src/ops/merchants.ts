@@ -1,5 +1,6 @@
 /** Merchants for operators: view and change, with a reason, a revision and an audit line. Moves are in `moves/`. */
 import { z } from 'zod';
+import { PuenteError } from '../error.ts';
 import { encoded, readStored, say } from '../locales/message.ts';
 import { shownUrl } from '../proxy/evidence/redact-text.ts';
 import { merchantUrl } from '../proxy/notices/request.ts';
@@ -19,9 +20,9 @@ import {
 import { stageInForce } from '../proxy/routing/stage.ts';
 import { Secret } from '../proxy/vault.ts';
 import { reason } from './api/person.ts';
-import { iso, time } from './fields.ts';
+import { defined, iso, merchantId, time } from './fields.ts';
 import type { Ports } from './ports.ts';
-import { is_new, knownMerchants, merchantOf, merchantToChange } from './seen.ts';
+import { changeInAnyCase, is_new, knownMerchants, merchantOf, merchantToChange, refuseUnseen } from './seen.ts';
 
 /** The precondition of a change: the revision that the operator saw. */
 export const revision = z.int().nonnegative().describe('refuse unless it is still at this revision');
@@ -41,6 +42,8 @@ export const merchantChange = z.strictObject({
   reason,
   revision,
   new: is_new,
+  name: merchantSettings.shape.name.unwrap().optional().describe('what people call it'),
+  tags: merchantSettings.shape.tags.unwrap().optional().describe('words to select it by; replaces the list'),
   /** Kept sealed. */
   notice_url: secretText(0, 2048).nullable().optional().describe('where its notices go; shown without path and query'),
   dialect: z.enum(dialects).nullable().optional().describe('form of its Point notices'),
@@ -127,6 +130,76 @@ export async function changeMerchant(
   return merchantView(ports, saved);
 }
 
+// Names and tags of many merchants at once, as a file has them.
+
+const named = z.strictObject({
+  merchant_id: merchantId,
+  name: merchantChange.shape.name,
+  tags: merchantChange.shape.tags,
+});
+
+export const importAsk = z.strictObject({
+  merchants: z.array(named).min(1).max(10_000),
+  dry_run: z.boolean().default(false).describe('change nothing, and show what would change'),
+  reason,
+  new: is_new,
+});
+
+export const importAnswer = z.object({
+  dry_run: z.boolean(),
+  merchants: z.array(
+    z.object({
+      merchant_id: z.string(),
+      result: z.enum(['new', 'changed', 'same']),
+      name: z.string().nullable(),
+      tags: z.array(z.string()),
+      before: z.object({ name: z.string().nullable(), tags: z.array(z.string()) }),
+    }),
+  ),
+});
+
+/**
+ * Names and tags by a list; a field that a line leaves out stays. Each changed merchant has its own audit line.
+ * @throws PuenteError bad_request for a merchant that is named twice; not_found for merchants that were never seen.
+ */
+export async function importNames(
+  ports: Ports,
+  { merchants, dry_run, reason, ...purpose }: z.infer<typeof importAsk>,
+  who: string,
+): Promise<z.infer<typeof importAnswer>> {
+  const ids = merchants.map(({ merchant_id }) => merchant_id);
+  const twice = ids.find((id, nth) => ids.indexOf(id) !== nth);
+  if (twice !== undefined) throw new PuenteError('bad_request', say('refusal.named_twice', { merchant: twice }));
+  await refuseUnseen(ports, ids, purpose);
+  const lines: z.infer<typeof importAnswer>['merchants'] = [];
+  for (const { merchant_id, ...change } of merchants) {
+    const { revision, settings } = await merchantOf(ports, merchant_id);
+    const before = labelOf(settings);
+    const after = { ...before, ...defined(change) };
+    const is_same = JSON.stringify(labelOf(after)) === JSON.stringify(before);
+    const result = is_same ? 'same' : revision === 0 ? 'new' : 'changed';
+    lines.push({ merchant_id, result, ...labelOf(after), before });
+    if (is_same || dry_run) continue;
+    await changeInAnyCase(ports, merchant_id, { new: true }, (now) =>
+      changeMerchant(
+        ports,
+        merchant_id,
+        { ...change, reason, revision: now.revision, new: true },
+        who,
+        () => undefined,
+      ),
+    );
+  }
+  return { dry_run, merchants: lines };
+}
+
+export function labelOf({ name, tags }: Pick<MerchantSettings, 'name' | 'tags'>): {
+  name: string | null;
+  tags: string[];
+} {
+  return { name, tags: tags ?? [] };
+}
+
 function shownAs(named: Secret | null | undefined, shown: string | null): { notice_url?: string | null } {
   return named === undefined ? {} : { notice_url: shown };
 }
@@ -161,6 +234,8 @@ export type StageView = z.infer<typeof stageView>;
 /** Without secrets, and the notice URL without path and query. */
 export const merchantAnswer = z.object({
   id: z.string(),
+  name: z.string().nullable(),
+  tags: z.array(z.string()),
   site: z.string().nullable(),
   revision: z.int().describe('The precondition of the next change; 0 for a merchant without calls and settings.'),
   updated_at: time.nullable(),
@@ -174,6 +249,7 @@ export type MerchantView = z.infer<typeof merchantAnswer>;
 export function merchantView(ports: Ports, merchant: Merchant): MerchantView {
   return {
     id: merchant.id,
+    ...labelOf(merchant.settings),
     site: merchant.site,
     revision: merchant.revision,
     updated_at: merchant.updated_at === 0 ? null : iso(merchant.updated_at),

@@ -5,6 +5,7 @@ import { PuenteError, type Spoken } from '../error.ts';
 import { say } from '../locales/message.ts';
 import { type Merchant, merchantSettings } from '../proxy/routing/merchant.ts';
 import { reasonAlone } from './api/person.ts';
+import { folded } from './fields.ts';
 import { openSales } from './open-sales.ts';
 import type { Ports } from './ports.ts';
 
@@ -29,7 +30,8 @@ export async function merchantToChange(
   purpose: OnPurpose,
   units: readonly string[] = [],
 ): Promise<Merchant> {
-  const stored = await ports.store.merchants.merchant(checkedId(id));
+  if (!USER_ID.test(id)) throw new PuenteError('bad_request', [wrongId(id), ...(await whatIsNear(ports, id))]);
+  const stored = await ports.store.merchants.merchant(id);
   if (stored === null) await refuseUnseen(ports, [id], purpose);
   const merchant = stored ?? newMerchant(id);
   if (units.length > 0 && purpose?.new !== true) await refuseUnseenUnits(ports, merchant, units);
@@ -38,7 +40,8 @@ export async function merchantToChange(
 
 /** The merchant for a read; revision 0 without a row. @throws PuenteError bad_request for an invalid id. */
 export async function merchantOf({ store }: Ports, id: string): Promise<Merchant> {
-  return (await store.merchants.merchant(checkedId(id))) ?? newMerchant(id);
+  if (!USER_ID.test(id)) throw new PuenteError('bad_request', wrongId(id));
+  return (await store.merchants.merchant(id)) ?? newMerchant(id);
 }
 
 /** Merchants with a row, and merchants whose calls were proxied without any setting, in order of their ids. */
@@ -59,12 +62,15 @@ const SETTLE_MS = 250;
 export async function refuseUnseen(ports: Ports, ids: readonly string[], purpose: OnPurpose): Promise<void> {
   if (purpose?.new === true) return;
   await Promise.race([ports.evidence.settled(), ports.clock.sleep(SETTLE_MS)]);
-  const known = new Set((await knownMerchants(ports)).map(({ id }) => id));
+  const known = new Map((await knownMerchants(ports)).map((one) => [one.id, one]));
   const unseen: string[] = [];
   for (const id of ids) if (!known.has(id) && !(await hasWork(ports, id))) unseen.push(id);
   if (unseen.length === 0) return;
   const each = unseen.slice(0, MOST_NAMED).flatMap((merchant) => {
-    return [say('refusal.unseen_merchant', { merchant }), ...nearSentence(merchant, [...known])];
+    return [
+      say('refusal.unseen_merchant', { merchant }),
+      ...nearSentence(nearMerchants(merchant, [...known.values()])),
+    ];
   });
   const more = unseen.length - MOST_NAMED;
   throw new PuenteError('not_found', [
@@ -92,7 +98,7 @@ async function refuseUnseenUnits(ports: Ports, merchant: Merchant, units: readon
   if (unseen.length === 0) return;
   const each = unseen
     .slice(0, MOST_NAMED)
-    .flatMap((unit) => [say('refusal.unseen_unit', { merchant: id, unit }), ...nearSentence(unit, [...seen])]);
+    .flatMap((unit) => [say('refusal.unseen_unit', { merchant: id, unit }), ...nearSentence(nearTo(unit, [...seen]))]);
   throw new PuenteError('not_found', [...each, say('refusal.unseen_purpose', {})]);
 }
 
@@ -133,9 +139,8 @@ function newMerchant(id: string): Merchant {
   };
 }
 
-function checkedId(id: string): string {
-  if (!USER_ID.test(id)) throw new PuenteError('bad_request', say('refusal.merchant_id', { id: id.slice(0, 40) }));
-  return id;
+function wrongId(id: string): Spoken {
+  return say('refusal.merchant_id', { id: id.slice(0, 40) });
 }
 
 // What a mistyped id may have meant: pure.
@@ -146,18 +151,30 @@ const MOST_NEAR = 5;
 /** Two slips: further ones find unrelated ids. */
 const MOST_SLIPS = 2;
 
-/** The known merchants that an id without any row is near to. */
-export async function nearMerchants(ports: Ports, id: string): Promise<Spoken[]> {
-  const known = await knownMerchants(ports);
-  return nearSentence(
-    id,
-    known.map((one) => one.id),
-  );
+/** The sentence that names what an id without any row is near to; none without such. */
+export async function whatIsNear(ports: Ports, id: string): Promise<Spoken[]> {
+  return nearSentence(nearMerchants(id, await knownMerchants(ports)));
 }
 
-function nearSentence(wanted: string, known: readonly string[]): Spoken[] {
-  const near = nearTo(wanted, known);
+function nearSentence(near: readonly string[]): Spoken[] {
   return near.length === 0 ? [] : [say('refusal.near', { near })];
+}
+
+type Named = Pick<Merchant, 'id'> & { settings: Pick<Merchant['settings'], 'name'> };
+
+/** Merchants with a near id, and those whose name contains what was typed, or is two slips away; with their names. */
+export function nearMerchants(wanted: string, known: readonly Named[]): string[] {
+  const ids = nearTo(
+    wanted,
+    known.map(({ id }) => id),
+  );
+  const typed = folded(wanted);
+  const isAlike = (name: string): boolean =>
+    /\p{L}/u.test(typed) && (name.includes(typed) || nearTo(typed, [name]).length > 0);
+  return known
+    .filter(({ id, settings }) => ids.includes(id) || isAlike(folded(settings.name ?? '')))
+    .slice(0, MOST_NEAR)
+    .map(({ id, settings: { name } }) => (name === null ? id : `${id} (${name})`));
 }
 
 /** The known words that the fewest slips, two at most, turn into the wanted one. */

@@ -2,7 +2,16 @@
 import { z } from 'zod';
 import { say } from '../../locales/message.ts';
 import { said } from '../fields.ts';
-import { changeMerchant, merchantAnswer, merchantChange, viewMerchant, viewMerchants } from '../merchants.ts';
+import {
+  changeMerchant,
+  importAnswer,
+  importAsk,
+  importNames,
+  merchantAnswer,
+  merchantChange,
+  viewMerchant,
+  viewMerchants,
+} from '../merchants.ts';
 import { eraseAsk, eraseMerchant } from '../upkeep/erase.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
@@ -28,6 +37,13 @@ export const merchantRoutes: OpsRoute[] = [
     command: 'merchants set',
     run: ({ ports, checkUrl }, { path, body, person }) =>
       changeMerchant(ports, path.id ?? '', body, person.name, checkUrl),
+  }),
+  opsRoute('operator', 'POST /api/merchants/import', {
+    summary: 'Sets names and tags of many merchants; a dry run shows what would change.',
+    body: importAsk,
+    answer: importAnswer,
+    command: 'merchants import',
+    run: ({ ports }, { body, person }) => importNames(ports, body, person.name),
   }),
   opsRoute('approver', 'POST /api/merchants/:id/erase', {
     role_note: say('role_note.erase', {}),

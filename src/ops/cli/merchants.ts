@@ -1,11 +1,13 @@
 /** Commands and text output of merchants: `puente merchants`, `capture on` and `off`, `erase`. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { parse } from 'yaml';
+import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { routedKinds } from '../../proxy/routing/merchant.ts';
 import { defined } from '../fields.ts';
-import type { MerchantView, StageView } from '../merchants.ts';
+import type { importAnswer, MerchantView, StageView } from '../merchants.ts';
 import type { Erasure } from '../upkeep/erase.ts';
-import { exitCodes, listed, tableOf } from './output.ts';
+import { type Columns, exitCodes, listed, readInput, table, tableOf } from './output.ts';
 import { callRow, type Face, type Faces, type Fields, face, type Given } from './rows.ts';
 
 export const merchantFaces: Faces = {
@@ -13,6 +15,8 @@ export const merchantFaces: Faces = {
     examples: ['puente merchants list --json'],
     text: listed('No merchant yet: one appears with its first accepted call, or with `puente merchants set`.', {
       merchant: 'id',
+      name: 'name',
+      tags: ({ tags }) => tags.join(' '),
       site: ({ site }) => site ?? '?',
       stage: ({ in_force }) => stagesText(in_force),
       'safety stop': ({ in_force }) => stopText(in_force),
@@ -29,6 +33,7 @@ export const merchantFaces: Faces = {
 What is not named stays as it is. Secrets are read from the environment, because arguments show in process lists; so is a URL
 with a key in it: --notify - reads PUENTE_NOTICE_URL.`,
     examples: [
+      'puente merchants set 700100200 --name "Café Sur" --tags centro wave-1 --reason "as people call it"',
       'puente merchants set 700100200 --notify https://shop.example/notices --reason "its receiver"',
       'puente merchants set 700100200 --safety-stop armed --reason "before the canary"',
       'puente merchants set 700100200 --sunset 2026-12-31T00:00:00Z --reason "agreed with its till maker"',
@@ -45,6 +50,74 @@ with a key in it: --notify - reads PUENTE_NOTICE_URL.`,
     text: merchantDetails,
   }),
 };
+
+type Imported = z.infer<typeof importAnswer>;
+
+export const importFaces: Faces = {
+  'merchants import': face<Imported>({
+    about: 'set names and tags of many merchants from a file',
+    notes: `
+A CSV file with a header, or a YAML list with the same fields; a field that is left out stays as it is:
+  id,name,tags
+  700100200,Café Sur,centro wave-1
+  700100300,"Padaria, Centro",centro`,
+    examples: [
+      'puente merchants import --file shops.csv --dry-run --reason "names of the chain"',
+      'puente merchants import --file shops.yaml --reason "names of the chain"',
+    ],
+    made: ['merchants'],
+    more: (command) =>
+      void command.requiredOption('--file <path>', 'CSV or YAML with id, name and tags; - reads the input'),
+    input: ({ fields, options }) => ({ ...fields, merchants: shopsIn(String(options.file)) }),
+    text: importText,
+  }),
+};
+
+function importText({ dry_run, merchants }: Imported): string {
+  const rows = merchants.filter(({ result }) => result !== 'same');
+  const label = ({ name, tags }: Imported['merchants'][number]['before']): string =>
+    [name ?? 'no name', ...tags].join(' ');
+  const columns: Columns<Imported['merchants'][number]> = {
+    merchant: 'merchant_id',
+    what: 'result',
+    before: ({ before }) => label(before),
+    after: label,
+  };
+  const sums = `${rows.length} of ${merchants.length} merchants ${dry_run ? 'would be changed' : 'are changed'}`;
+  return rows.length === 0 ? sums : `${table(columns, rows)}\n${sums}`;
+}
+
+/** @throws PuenteError bad_request for a file that is neither form. */
+function shopsIn(file: string): Fields[] {
+  const text = readInput(file, 'name a CSV or YAML file with id, name and tags').replace(/^\uFEFF/, '');
+  const rows = /\.ya?ml$/.test(file) || /^\s*-/.test(text) ? yamlRows(file, text) : csvRows(file, text);
+  return rows.map(({ id, name, tags }) =>
+    defined({
+      merchant_id: String(id ?? ''),
+      name: name === '' || name === undefined ? undefined : String(name),
+      tags: typeof tags === 'string' ? tags.split(/[\s,;|]+/).filter((tag) => tag !== '') : tags,
+    }),
+  );
+}
+
+function yamlRows(file: string, text: string): Fields[] {
+  const rows: unknown = parse(text);
+  if (Array.isArray(rows) && rows.every((row) => typeof row === 'object' && row !== null)) return rows as Fields[]; // just checked
+  throw new PuenteError('bad_request', `${file} is no list of merchants: write - id, name and tags for each.`);
+}
+
+/** RFC 4180, with commas, or with semicolons as spreadsheets in Spanish and Portuguese write. */
+function csvRows(file: string, text: string): Fields[] {
+  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
+  const comma = lines[0]?.includes(';') ? ';' : ',';
+  const cell = new RegExp(`(?:^|${comma})(?:"((?:[^"]|"")*)"|([^${comma}]*))`, 'g');
+  const [head = [], ...rows] = lines.map((line) =>
+    [...line.matchAll(cell)].map(([, inner, plain = '']) => (inner?.replaceAll('""', '"') ?? plain).trim()),
+  );
+  if (!head.includes('id'))
+    throw new PuenteError('bad_request', `The first line of ${file} must name the columns: id,name,tags.`);
+  return rows.map((row) => Object.fromEntries(head.map((name, nth) => [name, row[nth] ?? ''])));
+}
 
 function addSetOptions(set: Command): void {
   set
@@ -123,7 +196,8 @@ function merchantDetails(merchant: MerchantView): string {
   );
   const stop = stopText(merchant.in_force);
   const stopped = stop === 'none' ? '' : `\nsafety stop: ${stop}; see puente safety show ${merchant.id}`;
-  const head = `merchant ${merchant.id}, site ${merchant.site ?? 'unknown'}, revision ${merchant.revision}`;
+  const name = merchant.name === null ? '' : ` (${merchant.name})`;
+  const head = `merchant ${merchant.id}${name}, site ${merchant.site ?? 'unknown'}, revision ${merchant.revision}`;
   return `${head}\nstage: ${stagesText(merchant.in_force)}${stopped}\n${table}`;
 }
 

@@ -216,7 +216,7 @@ export const bulkFaces: Faces = {
 The file has a merchant a line, alone or with its own target; # starts a remark:
   700100200
   700100300 canary 5
-Conditions of --where, all of which must hold: stage=…, verdict=ready|blocked|inconclusive, site=MLA.
+Conditions of --where, all of which must hold: stage=…, verdict=ready|blocked|inconclusive, site=MLA, tag=….
 Each merchant is judged like a single move; the ones that are refused are listed with what is missing.`,
     examples: [
       'puente bulk start --file monday.txt --stage shadow --reason "wave 3"',
@@ -302,7 +302,8 @@ function itemsOf(file: string): Fields[] {
 
 function condition(text: string, before: Fields = {}): Fields {
   const [, name = '', value] = /^([a-z]+)=(.+)$/.exec(text) ?? [];
-  if (value === undefined) throw new InvalidArgumentError('write it as stage=shadow, verdict=ready or site=MLA');
+  if (value === undefined)
+    throw new InvalidArgumentError('write it as stage=shadow, verdict=ready, site=MLA or tag=centro');
   return { ...before, [name]: value };
 }
 

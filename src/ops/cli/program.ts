@@ -9,7 +9,7 @@ import { EXITS, OPS_VARIABLES, SETTINGS_VARIABLES, withManual } from './help.ts'
 import { addInitCommand } from './init.ts';
 import type { LoadInstaller } from './init-questions.ts';
 import { addMappingCommands } from './mapping.ts';
-import { eraseFaces, merchantFaces } from './merchants.ts';
+import { eraseFaces, importFaces, merchantFaces } from './merchants.ts';
 import { brownoutFaces, bulkFaces, moveFaces, safetyFaces, stageFaces } from './moves.ts';
 import { addRowCommands, type Faces } from './rows.ts';
 import { auditFaces, fleetFaces, noticeFaces, traceFaces } from './sales.ts';
@@ -49,7 +49,7 @@ export function puenteProgram(parts: ProgramParts): Command {
   addSandboxCommand(program, parts.sandbox);
   group('First steps', doctorFaces(parts.examineOffline));
   addCompletionCommand(program);
-  group('Merchants and their moves', fleetFaces, merchantFaces, readinessFaces, stageFaces, moveFaces);
+  group('Merchants and their moves', fleetFaces, merchantFaces, importFaces, readinessFaces, stageFaces, moveFaces);
   group('Merchants and their moves', bulkFaces, brownoutFaces, safetyFaces);
   program.commandsGroup('Evidence:');
   addAssessCommand(program);

@@ -252,7 +252,7 @@ function optionOf(field: Field, { flags = {}, none = 'default' }: Face): Option 
 /** The value in body or query; a query has no null. */
 function sentAs({ kind, is_nullable }: Field, value: unknown, { body }: OpsRoute, { none = 'default' }: Face): unknown {
   if (kind === 'switch' && value !== none) return value === 'on';
-  return is_nullable && value === none && body !== undefined ? null : value;
+  return is_nullable && String(value) === none && body !== undefined ? null : value;
 }
 
 async function act(one: Face, typed: Given): Promise<void> {

@@ -19,6 +19,7 @@ puente can-migrate <merchant> judges one at once.`,
     examples: [
       'puente fleet',
       'puente fleet --attention',
+      'puente fleet --search "café" --tag centro',
       'puente fleet --stage canary --sort p99',
       'puente fleet --json --per-page 500 --page 2',
     ],
@@ -42,7 +43,7 @@ function fleetText({ merchants, found, page, pages, totals, at }: FleetView): st
 }
 
 const fleetColumns: Columns<FleetLine> = {
-  merchant: 'merchant_id',
+  merchant: ({ merchant_id, name }) => (name === null ? merchant_id : `${merchant_id}\n${name}`),
   stage: stageText,
   'needs attention': ({ attention }) => attention.map((one) => one.replace('_', ' ')).join(', '),
   'lanes, last hour': (line) => (['legacy', 'orders'] as const).map((lane) => laneText(line, lane)).join('\n'),
@@ -111,7 +112,7 @@ function headOf(sale: SaleView, found_as: string): string {
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `  ${name}: ${oneLine(String(value))}`);
   return [
-    `Found as ${found_as}: merchant ${sale.merchant}, ${sale.family} ${sale.unit}, ${amount}, created on ${sale.lane} at ${sale.born_at}`,
+    `Found as ${found_as}: merchant ${sale.merchant}${sale.merchant_name === null ? '' : ` (${oneLine(sale.merchant_name)})`}, ${sale.family} ${sale.unit}, ${amount}, created on ${sale.lane} at ${sale.born_at}`,
     `  state: ${sale.state}${sale.legacy_state === null ? '' : `, the till sees ${sale.legacy_state}`}${sale.ends_at === null ? '' : `, latest end ${sale.ends_at}`}`,
     ...known,
   ].join('\n');

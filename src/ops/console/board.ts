@@ -5,10 +5,10 @@ import { stages } from '../../proxy/routing/merchant.ts';
 import { type FleetLine, type FleetView, fleetSorts, fleetVerdicts, fleetView, type LanePulse } from '../fleet/line.ts';
 import { type Content, type Html, html, type Row, says, timeOf } from '../html.ts';
 import { given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, durationOf, options, spark, table } from './parts.ts';
+import { badge, durationOf, options, spark, table, tagLinks } from './parts.ts';
 
 /** Query fields that the board passes to the API. */
-const ASKED = ['search', 'stage', 'readiness', 'attention', 'sort', 'order', 'page'] as const;
+const ASKED = ['search', 'tag', 'stage', 'readiness', 'attention', 'sort', 'order', 'page'] as const;
 
 export const board: Page = {
   path: '/',
@@ -38,7 +38,8 @@ function filters({ words: { t }, query }: Visit): Html {
   const readiness = fleetVerdicts.map((one) => [one, t(`verdict.${one}`)] as const);
   const sort = fleetSorts.map((one) => [one, t(`board.sort.${one}`)] as const);
   return html`<form class="filters" action="/" method="get" hx-get="/" hx-trigger="submit, change, input delay:400ms from:#search" hx-target="#board" hx-select="#board" hx-swap="outerHTML" hx-push-url="true">
-<p><label for="search">${t('board.search')}</label><input id="search" type="search" name="search" maxlength="64" inputmode="numeric" value="${query.search ?? ''}"></p>
+<p><label for="search">${t('board.search')}</label><input id="search" type="search" name="search" maxlength="64" value="${query.search ?? ''}"></p>
+<p><label for="tag">${t('board.tag')}</label><input id="tag" type="search" name="tag" maxlength="40" value="${query.tag ?? ''}"></p>
 <p><label for="stage">${t('board.stage')}</label><select id="stage" name="stage">${options([any, ...stage], query.stage ?? '')}</select></p>
 <p><label for="readiness">${t('board.readiness')}</label><select id="readiness" name="readiness">${options([any, ...readiness], query.readiness ?? '')}</select></p>
 <p><label for="sort">${t('board.sort')}</label><select id="sort" name="sort">${options(sort, query.sort ?? 'attention')}</select></p>
@@ -87,10 +88,10 @@ function pager({ words: { t } }: Visit, { page, pages, found }: FleetView, asked
 }
 
 function boardRow(words: Words, line: FleetLine): Row {
-  const { merchant_id, site, health } = line;
+  const { merchant_id, name, tags, site, health } = line;
   const where = site === null ? null : html` <span class="site">${site}</span>`;
   return {
-    merchant: html`<a href="${merchantPath(merchant_id)}">${merchant_id}</a>${where}`,
+    merchant: html`<a href="${merchantPath(merchant_id)}">${merchant_id}</a>${where}${name === null ? '' : html`<br>${name}`}${tags.length === 0 ? '' : html`<div class="small">${tagLinks(tags)}</div>`}`,
     stage: stageCell(words, line),
     why: attentionCell(words, line),
     legacy: pulse(words, 'legacy', health.legacy),

@@ -17,7 +17,7 @@ import { type Readiness, readinessView } from '../readiness/facts.ts';
 import { pulse } from './board.ts';
 import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { noticeTable } from './notices.ts';
-import { badge, changeForm, decisionTable, hidden, options, section, table } from './parts.ts';
+import { badge, changeForm, decisionTable, hidden, options, section, table, tagLinks } from './parts.ts';
 import { chartSlot, merchantCharts } from './reports.ts';
 import { readiness, safety, stageControl, targetIn, waitingMoves } from './stage-control.ts';
 
@@ -44,7 +44,7 @@ ${differences(visit, found.differences.differences)}
 ${coverage(words, found.coverage.cells)}
 ${section('notices', t('nav.notices'), html`${noticeTable(words, found.notices.notices)}<p><a href="${linkTo('/notices', { merchant: id })}">${t('merchant.all_notices')}</a></p>`)}
 ${section('decisions', t('merchant.decisions'), html`${decisionTable(words, found.audit.lines)}<p><a href="${linkTo('/audit', { subject: id })}">${t('merchant.all_decisions')}</a></p>`)}`;
-    return { title: t('merchant.title', { id }), bar: bar(visit, view, verdict.verdict), content };
+    return { title: titleOf(words, view), bar: bar(visit, view, verdict.verdict), content };
   },
 };
 
@@ -203,11 +203,17 @@ export function facts({ words }: Visit, view: MerchantView, line: FleetLine | nu
   const seen = line === null ? html`<p class="notice warn">${t('merchant.unseen')}</p>` : '';
   const set = (value: 'set' | 'not set'): string => t(value === 'set' ? 'merchant.set' : 'merchant.not_set');
   return html`${seen}<dl class="facts">
+${view.tags.length === 0 ? '' : html`<dt>${t('board.tag')}</dt><dd>${tagLinks(view.tags)}</dd>`}
 <dt>${t('merchant.site')}</dt><dd>${view.site ?? t('merchant.not_known')}</dd>
 <dt>${t('merchant.revision')}</dt><dd>${view.revision}${view.updated_at === null ? '' : html`, ${timeOf(words, view.updated_at)}`}</dd>
 <dt>${t('merchant.notice_url')}</dt><dd>${shown(view.settings.notice_url?.value) ?? t('merchant.not_set')}</dd>
 <dt>${t('merchant.credential')}</dt><dd>${set(view.credential)}</dd>
 </dl>`;
+}
+
+/** Such as `Merchant 700100200 · Café Sur`. */
+function titleOf({ t }: Words, { id, name }: MerchantView): string {
+  return [t('merchant.title', { id }), ...(name === null ? [] : [name])].join(' · ');
 }
 
 /** The stage in force, and the intended one while a safety stop overrides it. */

@@ -49,6 +49,11 @@ export function framed(label: string, content: Html | null, none: string): Html 
   return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">${content}</div>`;
 }
 
+/** Each leads to the merchants with it. */
+export function tagLinks(tags: readonly string[]): Html[] {
+  return tags.map((tag) => html`<a href="${linkTo('/', { tag })}">${tag}</a> `);
+}
+
 export function section(id: string, title: string, content: Content, lead: Content = null): Html {
   return html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>
 ${lead === null ? '' : html`<p class="lead">${lead}</p>`}${content}</section>`;

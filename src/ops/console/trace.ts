@@ -3,14 +3,18 @@ import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import type { Words } from '../../locales/words.ts';
 import { callView, tracesView } from '../api/trace.ts';
+import { fleetView } from '../fleet/line.ts';
 import { type Content, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
-import { given, merchantPath, type Page, type Visit } from './kit.ts';
+import { given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, durationOf, section } from './parts.ts';
 
 type Trace = z.infer<typeof tracesView>['traces'][number];
 type Sale = NonNullable<Trace['sale']>;
 type Call = z.infer<typeof callView>;
 
+const SHOWN_MERCHANTS = 10;
+/** Of the fleet's search. */
+const LONGEST_SEARCH = 64;
 /** Calls shown with messages; a till that polls makes hundreds. */
 const SHOWN_CALLS = 12;
 /** Facts of a sale that are shown unchanged, in this order. */
@@ -31,12 +35,34 @@ export const tracePage: Page = {
     const { t } = words;
     const { id = '', merchant } = query;
     if (id.trim() === '') return { title: t('trace.title'), content: html`<p class="lead">${t('trace.hint')}</p>` };
-    const { traces } = await visit.ask('GET /api/trace', tracesView, { query: given({ id, merchant }) });
+    const merchants = await merchantsLike(visit, id);
+    const { traces } = await visit
+      .ask('GET /api/trace', tracesView, { query: given({ id, merchant }) })
+      .catch((error: unknown) => {
+        if (error instanceof PuenteError && error.code === 'not_found' && merchants !== null) return { traces: [] };
+        throw error;
+      });
     const stories = await Promise.all(traces.map((trace, nth) => story(visit, trace, nth)));
     const several = traces.length > 1 ? html`<p class="lead">${t('trace.several', { count: traces.length })}</p>` : '';
-    return { title: t('trace.title'), content: html`${several}${stories}` };
+    return { title: t('trace.title'), content: html`${merchants}${several}${stories}` };
   },
 };
+
+/** Merchants whose id, name or tag contains what is searched; null without any. */
+async function merchantsLike(visit: Visit, search: string): Promise<Content> {
+  if (search.length > LONGEST_SEARCH) return null;
+  const query = { search, sort: 'merchant', per_page: SHOWN_MERCHANTS };
+  const { merchants, found } = await visit.ask('GET /api/fleet', fleetView, { query });
+  if (found === 0) return null;
+  const items = merchants.map(
+    ({ merchant_id, name }) => html`<li><a href="${merchantPath(merchant_id)}">${merchant_id}</a> ${name}</li>`,
+  );
+  const all =
+    found > merchants.length
+      ? html`<p><a href="${linkTo('/', { search })}">${visit.words.t('trace.all_merchants', { count: found })}</a></p>`
+      : null;
+  return section('merchants', visit.words.t('board.title'), html`<ul>${items}</ul>${all}`);
+}
 
 async function story(visit: Visit, trace: Trace, nth: number): Promise<Html> {
   const { words } = visit;
@@ -62,12 +88,12 @@ ${section(`rules-${nth}`, t('trace.rules', { count: rules.length }), html`${chan
 
 function saleFacts(words: Words, sale: Sale): Html {
   const { t } = words;
-  const { merchant, family, unit, amount, currency, lane, born_at, state, legacy_state, ends_at } = sale;
+  const { merchant, merchant_name, family, unit, amount, currency, lane, born_at, state, legacy_state, ends_at } = sale;
   const ids = IDS.filter((name) => sale[name] !== null).map(
     (name) => html`<dt>${t(`sale.${name}`)}</dt><dd><code>${sale[name]}</code></dd>`,
   );
   return html`<dl class="facts">
-<dt>${t('board.merchant')}</dt><dd><a href="${merchantPath(merchant)}">${merchant}</a>, ${family} ${unit}</dd>
+<dt>${t('board.merchant')}</dt><dd><a href="${merchantPath(merchant)}">${merchant}</a>${merchant_name === null ? '' : html` ${merchant_name}`}, ${family} ${unit}</dd>
 <dt>${t('sale.amount')}</dt><dd>${amount === null ? t('sale.no_amount') : `${words.decimal(amount)} ${currency}`}</dd>
 <dt>${t('sale.born')}</dt><dd>${badge(lane, t(`stage.${lane}`))} ${timeOf(words, born_at)}</dd>
 <dt>${t('sale.state')}</dt><dd>${words.named(`sale_state.${state}`, state)} <code>${state}</code>${legacy_state === null ? '' : html` · ${t('sale.till_sees', { state: legacy_state })}`}</dd>

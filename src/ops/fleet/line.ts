@@ -5,7 +5,8 @@ import type { OpenCount } from '../../proxy/records/routing.ts';
 import { type Merchant, routedKinds, type Stage, stages } from '../../proxy/routing/merchant.ts';
 import { type RoutingRules, stageInForce } from '../../proxy/routing/stage.ts';
 import { whyOf } from '../audit.ts';
-import { HOUR_MS, iso, lane, MINUTE_MS, rounded, said, time } from '../fields.ts';
+import { folded, HOUR_MS, iso, lane, MINUTE_MS, rounded, said, time } from '../fields.ts';
+import { labelOf } from '../merchants.ts';
 import { classOf, shareOf } from '../report/tally.ts';
 
 const lanePulse = z.object({
@@ -39,6 +40,8 @@ const attentions = ['safety_stop', 'faults', 'in_doubt', 'blocked', 'waiting_mov
 
 const fleetLineView = z.object({
   merchant_id: z.string(),
+  name: z.string().nullable(),
+  tags: z.array(z.string()),
   site: z.string().nullable(),
   revision: z.int(),
   stage: z.enum(stages).describe("the merchant's own, in force"),
@@ -89,6 +92,7 @@ export function fleetLine(rules: RoutingRules, merchant: Merchant, beside: Besid
   const { orders = 0, legacy = 0, in_doubt = 0, notices_pending = 0 } = beside.open ?? {};
   const line = {
     merchant_id: merchant.id,
+    ...labelOf(merchant.settings),
     site: merchant.site,
     revision: merchant.revision,
     stage: own.stage,
@@ -247,7 +251,8 @@ type FleetSort = (typeof fleetSorts)[number];
 export const fleetVerdicts = [...verdicts, 'unjudged'] as const;
 
 export const fleetQuery = z.strictObject({
-  search: z.string().max(64).default('').describe("only those with this in their merchant's id"),
+  search: z.string().max(64).default('').describe('only those with this in id, name or tags'),
+  tag: z.string().max(40).exactOptional().describe('only those with this tag'),
   stage: z.enum(stages).exactOptional().describe('only those on this stage'),
   readiness: z.enum(fleetVerdicts).exactOptional().describe('only those with this verdict'),
   attention: z
@@ -293,8 +298,10 @@ export function totalsOf(lines: readonly FleetLine[]) {
   return totals;
 }
 
-function passes(line: FleetLine, { search, stage, readiness, attention }: FleetQuery): boolean {
-  if (!line.merchant_id.includes(search.trim())) return false;
+function passes(line: FleetLine, { search, tag, stage, readiness, attention }: FleetQuery): boolean {
+  const { merchant_id, name, tags } = line;
+  if (![merchant_id, name ?? '', ...tags].some((text) => folded(text).includes(folded(search)))) return false;
+  if (tag !== undefined && !tags.includes(tag)) return false;
   if (stage !== undefined && line.stage !== stage) return false;
   if (readiness !== undefined && (line.readiness?.verdict ?? 'unjudged') !== readiness) return false;
   return attention === 'false' || line.attention.length > 0;

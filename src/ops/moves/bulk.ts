@@ -36,6 +36,7 @@ const selection = z.strictObject({
     .string()
     .regex(/^M[A-Z]{2}$/)
     .exactOptional(),
+  tag: z.string().min(1).max(40).exactOptional(),
 });
 
 /** The body of `POST /api/bulk`: a list of merchants or a selection; one target for all items without their own. */
@@ -151,7 +152,8 @@ async function foundBulk(ports: Ports, id: string): Promise<BulkMove> {
 async function selected(ports: Ports, where: z.infer<typeof selection>): Promise<z.infer<typeof item>[]> {
   const like = (merchant: Merchant): boolean =>
     (where.stage === undefined || stageInForce(ports.settings, merchant, null).intended === where.stage) &&
-    (where.site === undefined || merchant.site === where.site);
+    (where.site === undefined || merchant.site === where.site) &&
+    (where.tag === undefined || merchant.settings.tags?.includes(where.tag) === true);
   const found: z.infer<typeof item>[] = [];
   for (const merchant of (await knownMerchants(ports)).filter(like)) {
     const { verdict } = where.verdict === undefined ? {} : await merchantReadiness(ports, merchant.id);

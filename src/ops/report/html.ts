@@ -34,7 +34,9 @@ export function reportHtml(
 ): string {
   const { t } = words;
   const id = report.merchant_id;
-  const title = id === null ? t('report.title.fleet') : t('report.title.merchant', { id });
+  const [one] = report.merchants;
+  const title =
+    id === null ? t('report.title.fleet') : t('report.title.merchant', { id: nameOf(words, id, one?.name) });
   return htmlPage(words.language, title, [
     header(report, words, title),
     brokenChain(report, words),
@@ -97,7 +99,7 @@ function rowsOf(report: Report, words: Words, advised: (loss: Line<'losses'>) =>
   };
   return {
     merchants: report.merchants.map(({ stage, ...one }) => ({
-      merchant: nameOf(words, one.merchant_id),
+      merchant: nameOf(words, one.merchant_id, one.name),
       site: one.site,
       stage: stage === 'canary' ? t('report.canary', { share: words.number(one.share) }) : t(`stage.${stage}`),
       safety_stop: one.stopped ? t('report.stopped') : null,
@@ -230,8 +232,9 @@ function laneOf({ t }: Words, { operation, lane }: { operation: string; lane: st
   return { operation: names[operation] ?? operation, lane: t(`stage.${lane}`) };
 }
 
-function nameOf({ t }: Words, name: string): string {
-  return name === OTHERS ? t('report.others') : name;
+function nameOf({ t }: Words, id: string, name: string | null = null): string {
+  if (id === OTHERS) return t('report.others');
+  return name === null ? id : `${id} (${name})`;
 }
 
 /** A person's reason is shown as it was written. */

@@ -178,6 +178,7 @@ const parts = {
   merchants: z.array(
     z.object({
       merchant_id: z.string(),
+      name: z.string().nullable(),
       site: z.string().nullable(),
       stage: z.enum(stages),
       share: z.number(),

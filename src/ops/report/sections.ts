@@ -49,6 +49,7 @@ export async function fleetOf(
     const { intended: stage, share } = stageInForce(ports.settings, merchant, null);
     fleet.merchants.push({
       merchant_id: id,
+      name: merchant?.settings.name ?? null,
       site: merchant?.site ?? null,
       stage,
       share,

@@ -28,6 +28,7 @@ type IdKind = (typeof idKinds)[number];
 
 const saleView = z.object({
   merchant: z.string(),
+  merchant_name: z.string().nullable(),
   lane,
   family: z.string(),
   unit: z.string(),
@@ -131,12 +132,14 @@ async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySale | nu
   const known = link ?? sale;
   if (known === null) return null;
   const { merchant_id, family, unit, legacy_id, state, created_at } = known;
-  const site = ports.tables.site((await ports.store.merchants.merchant(merchant_id))?.site ?? null);
+  const merchant = await ports.store.merchants.merchant(merchant_id);
+  const site = ports.tables.site(merchant?.site ?? null);
   const { order_id, payment_id, merchant_order_id, reference_sent, amount_minor, legacy_state, tables_revision } =
     link ?? UNTOLD;
   const ends_at = link === null ? (sale?.ends_at ?? null) : link.expires_at;
   return {
     merchant: merchant_id,
+    merchant_name: merchant?.settings.name ?? null,
     lane: link === null ? 'legacy' : 'orders',
     family,
     unit,

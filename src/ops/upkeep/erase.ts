@@ -5,7 +5,7 @@ import { say } from '../../locales/message.ts';
 import type { OpenWork } from '../../proxy/records/upkeep.ts';
 import { no_reason, reason } from '../api/person.ts';
 import type { Ports } from '../ports.ts';
-import { nearMerchants } from '../seen.ts';
+import { whatIsNear } from '../seen.ts';
 
 /** The action of the audit line, whose subject is the merchant. */
 export const ERASE = 'erase';
@@ -33,7 +33,7 @@ export async function eraseMerchant(ports: Ports, merchant_id: string, ask: z.in
   if (!is_known && Object.values(holdings).every((rows) => rows === 0))
     throw new PuenteError('not_found', [
       say('refusal.nothing_held', { merchant: merchant_id }),
-      ...(await nearMerchants(ports, merchant_id)),
+      ...(await whatIsNear(ports, merchant_id)),
     ]);
   const open = await store.upkeep.openWork(merchant_id);
   const obstacles = obstaclesOf(open, ask.drop_notices);

@@ -27,6 +27,8 @@ const share = z
   .multipleOf(0.01, encoded(say('input.share_decimals', {})));
 /** A unit by its slot: `point:<terminal>` or `qr:<external id of the point of sale>`. */
 const slot = z.string().regex(/^(point|qr):[A-Za-z0-9_-]{1,64}$/, encoded(say('input.unit', {})));
+/** A word to select merchants by, such as a chain, a town or a wave of the migration. */
+const tag = z.string().regex(/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,39}$/u, encoded(say('input.tag', {})));
 /** More named units than any merchant moves by hand. */
 const NAMED_UNITS = 5_000;
 
@@ -59,6 +61,14 @@ export type PointPaymentNotices = (typeof pointPaymentNotices)[number];
 /** The settings of one merchant. `null` means: follow the default. */
 export const merchantSettings = z.strictObject({
   stage: z.enum(stages).nullable().default(null),
+  /** What people call it; its id stays what everything is stored under. */
+  name: z
+    .string()
+    .trim()
+    .regex(/^[^\p{Cc}]{1,80}$/u, encoded(say('input.name', {})))
+    .nullable()
+    .default(null),
+  tags: z.array(tag).max(20).nullable().default(null),
   /** On stage canary: the share of units whose new work goes to orders. */
   share: share.default(0),
   /** On stage canary: units that are on orders, or are not, whatever the share. */

@@ -208,6 +208,7 @@ describe('diff', () => {
         {
           ...{
             merchant_id: '9',
+            name: null,
             site: 'MLA',
             stage: 'canary',
             share: 5,

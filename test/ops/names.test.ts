@@ -1,0 +1,109 @@
+/** Names and tags of merchants: set, imported from a file, shown and searched; bulk moves and the fleet select by tag. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { nearMerchants } from '../../src/ops/seen.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, call, eventually, MEXICO } from '../kit.ts';
+import { openForAll } from '../open.ts';
+import { command } from './moves/command.ts';
+import { startMoves } from './moves/kit.ts';
+
+const bench = openForAll(() => startMoves());
+const puente = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: BEN.token });
+const why = ['--reason', 'a test names it'];
+const fleet = async (query: string): Promise<string[]> => {
+  const { body } = await bench.as(ANA, 'GET', `/api/fleet?sort=merchant&${query}`);
+  return (body as { merchants: { merchant_id: string }[] }).merchants.map(({ merchant_id }) => merchant_id); // the API's shape
+};
+
+it.each([
+  ['a tag of two words', { tags: ['two words'] }],
+  ['a name of two lines', { name: 'one\ntwo' }],
+  ['an empty name', { name: '' }],
+])('refuses %s', async (_what, change) => {
+  expect((await bench.notify(ARGENTINA, change)).status).toBe(400);
+});
+
+it('sets, shows and takes back', async () => {
+  const set = ['merchants', 'set', ARGENTINA, '--new', '--name', 'Café Sur', '--tags', 'centro', 'wave-1', ...why];
+  expect((await puente(...set)).out).toContain(`merchant ${ARGENTINA} (Café Sur), site`);
+  expect((await puente('merchants', 'list')).out).toMatch(/Café Sur.*centro wave-1/);
+  expect((await puente('fleet')).out).toContain('Café Sur');
+  const { body } = await bench.as(ANA, 'GET', `/api/report?merchant=${ARGENTINA}`);
+  expect(body).toMatchObject({ merchants: [{ merchant_id: ARGENTINA, name: 'Café Sur' }] });
+  await puente('merchants', 'set', ARGENTINA, '--tags', 'default', ...why);
+  expect((await bench.as(ANA, 'GET', `/api/merchants/${ARGENTINA}`)).body).toMatchObject({
+    name: 'Café Sur',
+    tags: [],
+  });
+});
+
+it('imports CSV and YAML, after a dry run that changes nothing, and refuses what was never seen', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'puente-names-'));
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const csv = file(
+    'shops.csv',
+    `id,name,tags\n${ARGENTINA},,centro\n${BRAZIL},"Padaria ""Sol"", Centro",centro norte\n`,
+  );
+  const load = ['merchants', 'import', '--file', csv, ...why];
+  expect((await puente(...load)).err).toContain(`The merchant ${BRAZIL} was never seen`);
+  expect((await puente(...load, '--new', '--dry-run')).out).toContain('2 of 2 merchants would be changed');
+  expect((await bench.as(ANA, 'GET', `/api/merchants/${BRAZIL}`)).body).toMatchObject({ name: null, tags: [] });
+  expect((await puente(...load, '--new')).out).toContain('2 of 2 merchants are changed');
+  expect((await puente(...load)).out).toBe('0 of 2 merchants are changed\n');
+  const semicolons = file('lojas.csv', `id;name;tags\n${BRAZIL};Padaria Sol;centro,norte\n`);
+  expect((await puente('merchants', 'import', '--file', semicolons, ...why)).out).toContain('1 of 1');
+  const yaml = file('shops.yaml', `- id: ${MEXICO}\n  name: Tacos Norte\n  tags: [norte]\n`);
+  expect((await puente('merchants', 'import', '--file', yaml, '--new', ...why)).out).toContain('1 of 1');
+  const bad = file('bad.csv', 'merchant,name\n1,x\n');
+  expect((await puente('merchants', 'import', '--file', bad, ...why)).err).toContain('must name the columns');
+  rmSync(folder, { recursive: true });
+});
+
+it('finds by name and tag, without case and accents, and selects by tag for a bulk move', async () => {
+  const tagged = await eventually(
+    () => fleet('tag=norte'),
+    (found) => found.length > 1,
+  );
+  expect(tagged).toEqual([BRAZIL, MEXICO]);
+  expect(await fleet('search=CAFE')).toEqual([ARGENTINA]);
+  expect(await fleet('search=padaria')).toEqual([BRAZIL]);
+  const near = await puente('rollback', 'cafe sur', ...why);
+  expect([near.code, near.err]).toEqual([1, expect.stringContaining(`Near it: ${ARGENTINA} (Café Sur).`)]);
+  const bulk = ['bulk', 'start', '--where', 'tag=norte', '--stage', 'shadow', ...why, '--json'];
+  const { items } = JSON.parse((await puente(...bulk)).out) as { items: { merchant_id: string }[] };
+  expect(items.map(({ merchant_id }) => merchant_id)).toEqual([BRAZIL, MEXICO]);
+});
+
+it('the console shows names and tags, and its search finds merchants by name', async () => {
+  const { ops_url } = bench.app;
+  const door = await call(`${ops_url}/sign-in`, { headers: { accept: 'text/html' } });
+  const form_token = /name="form_token" value="([0-9a-f]+)"/.exec(door.text)?.[1] ?? '';
+  const sent = await call(`${ops_url}/sign-in`, {
+    method: 'POST',
+    body: new URLSearchParams({ form_token, token: BEN.token }).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: ops_url, 'sec-fetch-site': 'same-origin' },
+  });
+  const cookie = String([sent.headers['set-cookie']].flat()[0]).split(';')[0] ?? '';
+  const page = async (path: string): Promise<string> =>
+    (await call(ops_url + path, { headers: { accept: 'text/html', cookie } })).text;
+  expect(await page('/?tag=norte')).toMatch(/Padaria Sol[\s\S]*href="\/\?tag=centro"[\s\S]*Tacos Norte/);
+  expect(await page(`/merchants/${BRAZIL}`)).toContain(`Merchant ${BRAZIL} · Padaria Sol`);
+  expect(await page('/trace?id=tacos')).toContain(`<a href="/merchants/${MEXICO}">${MEXICO}</a> Tacos Norte`);
+  expect(await page('/trace?id=nobody')).toContain('role="alert"');
+});
+
+it('a name that is alike is near', () => {
+  const known = [
+    { id: '1', settings: { name: 'Café Sur' } },
+    { id: '22222', settings: { name: null } },
+  ];
+  expect(nearMerchants('Cfae Sur', known)).toEqual(['1 (Café Sur)']);
+  expect(nearMerchants('sur', known)).toEqual(['1 (Café Sur)']);
+  expect(nearMerchants('22223', known)).toEqual(['22222']);
+  expect(nearMerchants('Norte', known)).toEqual([]);
+});
