@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts';
 import { hasNoPeople } from '../config/contradictions.ts';
 import { assumptionsOf } from '../config/describe.ts';
 import { type OpsApp, opsApp, refuseOpsHead } from '../ops/api/server.ts';
+import { type Alerting, startAlerting } from '../ops/incidents/alerts.ts';
 import type { Ports } from '../ops/ports.ts';
 import { type Admission, createAdmission } from '../proxy/http/admission.ts';
 import { loadedLate } from '../proxy/http/loaded-late.ts';
@@ -63,13 +64,20 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   if (!config.outbound.allow_private) policy.own_hosts.push(...ownAddresses());
   if (sandbox === null && config.public.url === null) remarks.push(urlNotSet(public_url));
   const work = startWork(ports, config, metrics, policy, public_url, telemetry);
+  const { receivers, language, allow_private } = config.alerts;
+  const alerting = startAlerting(
+    ports,
+    { receivers, language },
+    alertPolicy(policy, allow_private, public_url),
+    config.notices.user_agent,
+  );
   const state = { ready: true };
   if (sandbox !== null) attachSandbox(sandbox, ports, webhook_secret, publicDoor.own_url, () => state.ready);
   // A generated token is printed and so ends up in logs: only a sandbox without configured operators gets one.
   const ops_token_made = sandbox !== null && hasNoPeople(config.ops);
   const ops_token = ops_token_made ? new Secret(randomBytes(24).toString('base64url')) : config.ops.token;
   const shown = worker === null ? metrics : { ...metrics, render: worker.pageOfAll };
-  const ops = opsAppOf(config, inside, shown, admission, ops_token, policy, () => state.ready);
+  const ops = opsAppOf(config, inside, shown, admission, ops_token, policy, alerting, () => state.ready);
   const opsDoor = await listenForOps(config, ops.app, metrics);
   return {
     public_url,
@@ -86,7 +94,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
       await closeDoors(publicDoor, opsDoor, config.shutdown, worker);
       passthrough.close();
       admission.stop();
-      await work.stop();
+      await Promise.all([work.stop(), alerting.stop()]);
       await ports.evidence.safety.settled();
       await inside.settle();
       await telemetry?.stop();
@@ -94,6 +102,11 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
       await sandbox?.close();
     },
   };
+}
+
+/** With private receivers allowed, one may be on this machine; the public door stays refused. */
+function alertPolicy(policy: OutboundPolicy, allow_private: boolean, public_url: string): OutboundPolicy {
+  return allow_private ? { ...policy, allow_private, own_hosts: [new URL(public_url).host] } : policy;
 }
 
 function urlNotSet(public_url: string): string {
@@ -163,6 +176,7 @@ function opsAppOf(
   admission: Admission,
   token: Secret | null,
   policy: OutboundPolicy,
+  alerting: Alerting,
   ready: () => boolean,
 ): OpsApp {
   const { host, hosts, tokens } = config.ops;
@@ -172,6 +186,7 @@ function opsAppOf(
     hosts: [...hosts, host],
     metrics,
     admission,
+    alerting,
     ready,
     installation: installationOf(config, { orders: sandbox?.url ?? config.upstream, legacy: legacy_url }, ports.clock),
     report_facts: {

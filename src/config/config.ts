@@ -238,14 +238,18 @@ function codeOf(error: unknown): string {
 
 // Secrets in files: read at startup, and refused when other users of this machine could read them too.
 
-/** Each secret setting and the setting with its file. `ops.tokens` has a `token_file` for each person. */
+/** Each secret setting and the setting with its file. Entries of `NAMED_SECRETS` have files of their own. */
 const SECRETS: readonly (readonly [secret: string, file: string])[] = [
   ['secret_key', 'secret_key_file'],
   ['ops.token', 'ops.token_file'],
   ['postgres.url', 'postgres.url_file'],
   ['webhook.secret', 'webhook.secret_file'],
 ];
-const PEOPLE = 'ops.tokens';
+/** Settings of named entries, and what of an entry a `…_file` may hold. */
+const NAMED_SECRETS: readonly (readonly [setting: string, secrets: readonly string[]])[] = [
+  ['ops.tokens', ['token']],
+  ['alerts.receivers', ['url', 'secret']],
+];
 /** Read permission for all users. The owner's group may read: container platforms mount secrets for a group. */
 const READ_BY_OTHERS = 0o004;
 
@@ -274,24 +278,28 @@ export function withSecretsOfFiles({ values, refusals }: Layer, cwd: string): La
     const source = `the file ${resolve(cwd, path)} (${file})`;
     filled.set(name, { value: readSecret(resolve(cwd, path), file, found), source });
   }
-  const people = values.get(PEOPLE);
-  if (people !== undefined)
-    filled.set(PEOPLE, { ...people, value: peopleOfFiles(people.value, { cwd, refusals: found }) });
+  for (const [setting, secrets] of NAMED_SECRETS) {
+    const named = values.get(setting);
+    if (named === undefined || !isRecord(named.value)) continue; // the schema refuses other values
+    const entries = Object.entries(named.value).map(([name, entry]) => {
+      const whole = secrets.reduce(
+        (part, secret) => withSecretOf(part, `${setting}.${name}`, secret, cwd, found),
+        entry,
+      );
+      return [name, whole];
+    });
+    filled.set(setting, { ...named, value: Object.fromEntries(entries) });
+  }
   return { values: filled, refusals: found };
 }
 
-/** People before the schema checks them; a `token_file` becomes the token. */
-function peopleOfFiles(people: unknown, at: { cwd: string; refusals: string[] }): unknown {
-  if (!isRecord(people)) return people;
-  return Object.fromEntries(Object.entries(people).map(([name, entry]) => [name, personOfFile(name, entry, at)]));
-}
-
-function personOfFile(name: string, entry: unknown, { cwd, refusals }: { cwd: string; refusals: string[] }): unknown {
-  if (!isRecord(entry) || typeof entry.token_file !== 'string') return entry;
-  const { token_file, ...rest } = entry;
-  const setting = `${PEOPLE}.${name}.token_file`;
-  if ('token' in rest) refusals.push(`${PEOPLE}.${name} has a token and a token_file; keep one of them.`);
-  return { ...rest, token: readSecret(resolve(cwd, token_file), setting, refusals) };
+/** An entry before the schema checks it; its `…_file` becomes the secret. */
+function withSecretOf(entry: unknown, at: string, secret: string, cwd: string, refusals: string[]): unknown {
+  const file = `${secret}_file`;
+  if (!isRecord(entry) || typeof entry[file] !== 'string') return entry;
+  const { [file]: path, ...rest } = entry;
+  if (secret in rest) refusals.push(`${at} has a ${secret} and a ${file}; keep one of them.`);
+  return { ...rest, [secret]: readSecret(resolve(cwd, String(path)), `${at}.${file}`, refusals) };
 }
 
 /** The text, or null with a further sentence in `refusals`. */

@@ -4,6 +4,7 @@ import ipaddr from 'ipaddr.js';
 import { PuenteError } from '../error.ts';
 import { SOLE_OWNER } from '../ops/api/person.ts';
 import { parseWindow } from '../ops/moves/window.ts';
+import { isSlack } from '../proxy/records/incidents.ts';
 import type { Secret } from '../proxy/vault.ts';
 import { type Settings, SHORTEST_KEY } from './schema.ts';
 
@@ -31,6 +32,11 @@ export function contradictions(config: Settings): string[] {
       'webhook.unverified is refuse, and webhook.secret is not set, so no event could be verified; set PUENTE_WEBHOOK_SECRET (or PUENTE_WEBHOOK_SECRET_FILE), or leave it at read.',
     );
   }
+  for (const [name, { url, secret }] of Object.entries(config.alerts.receivers))
+    if (secret === null && !isSlack(url.reveal()))
+      found.push(
+        `alerts.receivers.${name} has no secret, so its receiver could not tell an alert of Puente from any other; give it a \`secret\`, or a \`secret_file\` that holds one.`,
+      );
   if (create.attempt_timeout_ms > create.deadline_ms) {
     found.push(
       `create.attempt_timeout_ms is ${create.attempt_timeout_ms}, more than create.deadline_ms (${create.deadline_ms}); one try must fit into the deadline.`,

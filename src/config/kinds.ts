@@ -1,6 +1,7 @@
 /** The kinds of settings: each checks one value and describes what it allows. */
 import { z } from 'zod';
 import { RESERVED_NAMES, roles } from '../ops/api/person.ts';
+import { conditionKinds, incidentKinds } from '../proxy/records/incidents.ts';
 import { Secret } from '../proxy/vault.ts';
 
 /** `allowed` completes "allowed is …"; the value of a secret is never shown. */
@@ -115,6 +116,32 @@ export function people(shortest: number) {
     .refine((named) => Object.keys(named).length <= MOST_PEOPLE)
     .meta({
       allowed: `names of letters, digits, \`.\`, \`_\` and \`-\` (not ${RESERVED_NAMES.join(' or ')}), at most ${MOST_PEOPLE}, each with a \`role\` (${roles.join(', ')}), a \`token\` of ${shortest} to ${LONGEST_TEXT} characters or a \`token_file\` that holds it, and \`expires_at\` if it ends, such as 2026-12-31T00:00:00Z`,
+      secret: true,
+    });
+}
+
+/** More than one installation has; each alert is stored once for each. */
+const MOST_RECEIVERS = 20;
+
+/** Names, each with a URL to post to, a secret and kinds of incidents; no part is ever shown, as a URL may hold a key. */
+export function alertReceivers(shortest: number) {
+  const entry = z.strictObject({
+    url: z
+      .string()
+      .max(LONGEST_TEXT)
+      .refine((text) => hasNoCredentials(text))
+      .transform((value) => new Secret(value)),
+    secret: secret(shortest).nullable().default(null),
+    kinds: z
+      .array(z.enum(incidentKinds))
+      .min(1)
+      .default([...conditionKinds]),
+  });
+  return z
+    .record(z.string().regex(/^[a-z][a-z0-9-]{0,39}$/), entry)
+    .refine((named) => Object.keys(named).length <= MOST_RECEIVERS)
+    .meta({
+      allowed: `names of lower-case letters, digits and \`-\`, at most ${MOST_RECEIVERS}, each with a \`url\` or a \`url_file\` that holds it, a \`secret\` of ${shortest} to ${LONGEST_TEXT} characters or a \`secret_file\`, and \`kinds\` (${incidentKinds.join(', ')}; without them the first ${conditionKinds.length})`,
       secret: true,
     });
 }

@@ -1,5 +1,6 @@
 /** Every setting with its kind; defaults and reasons are in `config/default.yaml` only. */
 import { z } from 'zod';
+import { languages } from '../locales/words.ts';
 import {
   dialects,
   pointPaymentNotices,
@@ -9,6 +10,7 @@ import {
   unknownPolicies,
 } from '../proxy/routing/merchant.ts';
 import {
+  alertReceivers,
   baseUrl,
   choice,
   databaseUrl,
@@ -26,7 +28,7 @@ import {
 
 /** Shorter keys can be guessed; 32 characters have 128 bits even in hexadecimal. */
 export const SHORTEST_KEY = 32;
-/** A shorter bearer token can be guessed through the door. */
+/** A shorter bearer token can be guessed through the door, a shorter secret of alerts from one of them. */
 const SHORTEST_TOKEN = 16;
 /** The vendor's secrets are longer; this only catches placeholders. */
 const SHORTEST_WEBHOOK_SECRET = 8;
@@ -211,6 +213,11 @@ export const settings = z.strictObject({
     per_host: wholeNumber(1, 100),
     source_news_ipn: choice(['ipn', 'webhook']),
     user_agent: line('a text of one line'),
+  }),
+  alerts: z.strictObject({
+    receivers: alertReceivers(SHORTEST_TOKEN),
+    language: choice(languages),
+    allow_private: flag(),
   }),
   outbound: z.strictObject({
     allow_private: flag(),

@@ -89,6 +89,7 @@ const NAMED: Readonly<Partial<Record<string, string>>> = {
   area: 'area',
   unknown: 'unknown',
   mismatch: 'mismatch',
+  incident: 'incident_kind',
 };
 
 /** @param text in English. @param said null for a text without a code. */

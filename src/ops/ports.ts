@@ -16,6 +16,14 @@ import type {
   UnknownRow,
   VerdictRow,
 } from '../proxy/records/evidence.ts';
+import type {
+  Alert,
+  Condition,
+  ConditionLimits,
+  Incident,
+  IncidentFilter,
+  NewIncident,
+} from '../proxy/records/incidents.ts';
 import type { Attempt, InboxEvent, LoggedNotice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
 import type { Refund } from '../proxy/records/refunds.ts';
 import type { BulkMove, LegacySale, OpenCount, Proposal } from '../proxy/records/routing.ts';
@@ -43,6 +51,7 @@ export interface Store extends proxy.Store {
   notices: NoticeStore;
   legacy_sales: LegacySaleStore;
   moves: MoveStore;
+  incidents: IncidentStore;
   audit: AuditStore;
   exchanges: ExchangeStore;
   evidence: EvidenceStore;
@@ -121,6 +130,31 @@ interface MoveStore {
   saveBulkMove(bulk: BulkMove, expected_revision: number, audit: AuditEntry | null): Promise<BulkMove>;
   bulkMove(id: string): Promise<BulkMove | null>;
   bulkMoves(states: readonly BulkMove['state'][], limit: number): Promise<BulkMove[]>;
+}
+
+/** Incidents and their alerts; of several processes one opens, closes, notes a line, or sends. */
+interface IncidentStore {
+  /** What stands now; of a large backlog only its count is read. */
+  conditions(limits: ConditionLimits): Promise<Condition[]>;
+  /** Newest first. */
+  incidents(filter: IncidentFilter, limit: number): Promise<Incident[]>;
+  /**
+   * Opens it with an alert for each receiver, or adds it to the open one of its kind, merchant and subject, which sends
+   * none: the count of a condition is replaced, a line of the audit chain is added. A line counts once.
+   */
+  noteIncident(incident: NewIncident, receivers: readonly string[]): Promise<void>;
+  /** With an alert for the receivers that were sent its opening. @returns false when it was closed already. */
+  closeIncident(id: string, at: number, by: string, audit: AuditEntry | null): Promise<boolean>;
+  /** Sequence of the newest audit line that an incident counts; 0 for none. */
+  lastIncidentLine(): Promise<number>;
+  /** Of each receiver the oldest waiting alert, if it is due: a receiver gets its alerts in order. */
+  dueAlerts(now: number): Promise<Alert[]>;
+  /** Counts an attempt and puts the next one off, before it is sent. @returns false: another process was first. */
+  takeAlert(alert: Alert, next_attempt_at: number): Promise<boolean>;
+  /** How the attempt that was taken ended; `pending` is tried again. */
+  endAlert(alert: Alert, state: Alert['state'], detail: string): Promise<void>;
+  /** By receiver: how many wait, and the last one that was tried. */
+  alertsOf(receiver: string): Promise<{ waiting: number; last: Alert | null }>;
 }
 
 export interface AuditStore extends proxy.AuditStore {

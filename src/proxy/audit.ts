@@ -62,6 +62,7 @@ export const auditActions = [
   'mismatch contradiction',
   'mismatch state',
   'terminal held',
+  'incident closed',
   'replay notice',
   'replay notices',
   'backup',

@@ -53,6 +53,7 @@ export const counters = {
   legacy_sales: ['Changes of sales on legacy', 'state'],
   reconciled: ['Mismatches found by reconcile', 'kind'],
   brownout_refusals: ['Calls refused by a brown-out', 'operation'],
+  alerts: ['Attempts to send an alert', 'outcome'],
   backups: ['Scheduled backups', 'outcome'],
   disk_changes: ['Changes of the room on the disk', 'level'],
   breaker_changes: ['Changes of the breaker of an upstream', 'service', 'calls', 'state'],

@@ -177,6 +177,7 @@ export function portsOf(methods: StoreMethods & Pick<Store, 'healthy' | 'close'>
     notices: methods,
     legacy_sales: methods,
     moves: methods,
+    incidents: methods,
     audit: methods,
     exchanges: methods,
     evidence: methods,

@@ -52,6 +52,8 @@ function lastUnit(merchant_id: string, is_known: boolean, audit: AuditEntry): Un
   const steps: Step[] = [
     ...SUM_TABLES.map((table) => step(`erase_${table}`, merchant_id)),
     step('erase_proposals', merchant_id),
+    step('erase_alerts', merchant_id),
+    step('erase_incidents', merchant_id),
     step('erase_tokens', merchant_id),
     { ...step('erase_merchant', merchant_id), changes: is_known ? 1 : 0 },
   ];

@@ -6,6 +6,7 @@ import type { FirstOfEach, HandOut, Reader, Step, Writer } from './engine.ts';
 import { evidenceMethods, recordingMethods } from './evidence.ts';
 import { exchangeMethods } from './exchanges.ts';
 import { anyMerchantMethods, auditMethods, countMethods, historyMethods } from './history.ts';
+import { incidentMethods } from './incidents.ts';
 import { dueLinkMethods, linkMethods, openingMethods } from './links.ts';
 import { merchantMethods } from './merchants.ts';
 import { dueNoticeMethods, eventMethods, noticeMethods } from './notices.ts';
@@ -39,6 +40,7 @@ export function sharedMethods({ reader, writer, now, room, rowsOf, handOut, firs
     ...legacySaleMethods(reader, writer, now),
     ...moveMethods(reader, writer, now),
     ...auditMethods(reader, writer),
+    ...incidentMethods(reader, writer),
     ...recordingMethods(reader, writer, room, rowsOf),
     ...exchangeMethods(reader),
     ...evidenceMethods(reader, writer),

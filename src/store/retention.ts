@@ -24,12 +24,15 @@ export function retentionMethods(reader: Reader, writer: Writer): Pick<StoreMeth
       const links = await reads.links(links_before, limit);
       const gone = { links: await write('links', links.length, linkSteps(links, 'delete_links')) };
       const notices = keysOf(await reads.notices.all(notices_before, notices_before, notices_before, limit));
+      const incidents = keysOf(await reads.incidents.all(notices_before, limit));
       const events = keysOf(await reads.events.all(events_before, limit));
       const sums = (await reads.sums.get(dayOf(sums_before), limit, dayOf(sums_before), limit))?.count ?? 0;
       const tokens = keysOf(await reads.tokens.all(tokens_before, limit));
       return {
         ...gone,
-        notices: await write('notices', notices.length, noticeSteps(notices)),
+        notices:
+          (await write('notices', notices.length, noticeSteps(notices))) +
+          (await write('notices', incidents.length, incidentSteps(incidents))),
         events: await write('events', events.length, [{ write: 'delete_events', values: [JSON.stringify(events)] }]),
         sums: await write('sums', sums, sumSteps(limits, limit)),
         tokens: await write('tokens', tokens.length, [
@@ -61,6 +64,15 @@ function noticeSteps(ids: readonly string[]): Step[] {
   ];
 }
 
+/** Closed incidents, with their alerts, are kept as long as notices. */
+function incidentSteps(ids: readonly string[]): Step[] {
+  const values = [JSON.stringify(ids)];
+  return [
+    { write: 'delete_alerts', values },
+    { write: 'delete_incidents', values, changes: ids.length },
+  ];
+}
+
 function sumSteps({ sums_before }: RetentionLimits, limit: number): Step[] {
   const day = dayOf(sums_before);
   return [
@@ -88,6 +100,9 @@ function prepareReads(reader: Reader) {
     links: oldLinks(reader),
     notices: reader.prepare<[number, number, number, number], Key<string>>(
       `${['delivered', 'dead', 'superseded'].map(oldNotices).join(' UNION ALL ')} LIMIT ?`,
+    ),
+    incidents: reader.prepare<[number, number], Key<string>>(
+      'SELECT id AS key FROM incidents WHERE closed_at < (SELECT ?) ORDER BY closed_at LIMIT ?',
     ),
     events: reader.prepare<[number, number], Key<number>>(
       `SELECT sequence AS key FROM events INDEXED BY events_over WHERE state IN ('done', 'expired') AND received_at < (SELECT ?)

@@ -29,6 +29,11 @@ export const PROPOSAL =
   'id, merchant_id, move, reason, proposed_by, proposed_at, expires_at, state, decided_by, decided_at';
 export const BULK = 'id, move, reason, who, per_day, items, state, detail, created_at, updated_at, revision';
 export const BULK_CHANGE = 'per_day, items, state, detail, updated_at';
+export const INCIDENT =
+  'id, kind, merchant_id, subject, opened_at, last_at, closed_at, closed_by, count, sample, reason, line';
+export const ALERT = 'sequence, id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at, detail';
+/** Alerts that wait for one receiver at most; older ones are given up. */
+export const MOST_ALERTS = 500;
 export const EXCHANGE = `id, at, merchant_id, operation, kind, lane, stage, unit, legacy_id, status, error, outcome,
   duration_ms, tables_revision, upstream, fired, losses, lost, unknown, shadow, signatures, messages, limitations`;
 export const NOTICE = `id, legacy_id, merchant_id, sequence, topic, form, subject, body, state, attempts, created_at,
@@ -438,6 +443,29 @@ const declared = {
     insert_bulk_move: `INSERT INTO bulk_moves (${BULK}) VALUES (${parametersFor(BULK)})`,
     update_bulk_move: `UPDATE bulk_moves SET ${settingEach(BULK_CHANGE)}, revision = revision + 1
       WHERE id = ? AND revision = ?`,
+
+    /** The last values are its line, twice: lines are noted in order, so a line below the newest one counts already. */
+    note_incident: `INSERT INTO incidents (id, kind, merchant_id, subject, opened_at, last_at, count, sample, reason, line)
+      SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE (SELECT ?) = 0 OR NOT EXISTS (SELECT 1 FROM incidents WHERE line >= (SELECT ?))
+      ON CONFLICT (kind, merchant_id, subject) WHERE closed_at IS NULL DO UPDATE SET last_at = excluded.last_at,
+      count = excluded.count + CASE WHEN excluded.line = 0 THEN 0 ELSE incidents.count END, sample = excluded.sample,
+      reason = excluded.reason, line = excluded.line`,
+    close_incident: `UPDATE incidents SET closed_at = ?, closed_by = ? WHERE id = ? AND closed_at IS NULL`,
+    /** Values: id, receiver, twice the time, and the incident, which is there when it was opened and not added to another. */
+    insert_alert: `INSERT INTO alerts (id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at)
+      SELECT ?, incidents.id, ?, 'opened', 'pending', 0, ?, ? FROM incidents WHERE incidents.id = ?`,
+    /** The id of a recovery is made of that of its opening. Values: twice the time, and the incident. */
+    insert_recoveries: `INSERT INTO alerts (id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at)
+      SELECT id || '-recovered', incident_id, receiver, 'recovered', 'pending', 0, ?, ? FROM alerts
+      WHERE incident_id = ? AND event = 'opened' ORDER BY sequence`,
+    drop_alerts: `UPDATE alerts SET state = 'failed' WHERE sequence IN (SELECT sequence FROM alerts
+      WHERE receiver = ? AND state = 'pending' ORDER BY sequence DESC LIMIT ${ALL} OFFSET ${MOST_ALERTS})`,
+    take_alert: `UPDATE alerts SET attempts = attempts + 1, next_attempt_at = ? WHERE sequence = ? AND attempts = ? AND state = 'pending'`,
+    end_alert: `UPDATE alerts SET state = ?, detail = ? WHERE sequence = ? AND attempts = ? AND state = 'pending'`,
+    delete_alerts: `DELETE FROM alerts WHERE incident_id ${LISTED}`,
+    delete_incidents: `DELETE FROM incidents WHERE id ${LISTED} AND closed_at IS NOT NULL`,
+    erase_alerts: `DELETE FROM alerts WHERE incident_id IN (SELECT id FROM incidents WHERE merchant_id = ?)`,
+    erase_incidents: `DELETE FROM incidents WHERE merchant_id = ?`,
 
     /** One row per step: a JSON batch costs twice as much. PostgreSQL gets one batch per step. */
     insert_exchanges: `INSERT INTO exchanges (${EXCHANGE}) VALUES (${parametersFor(EXCHANGE)})`,

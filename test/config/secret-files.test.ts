@@ -109,6 +109,31 @@ describe('a file of a secret', () => {
     expect([ana?.token.reveal(), ben?.token.reveal()]).toEqual([TOKEN, OTHER]);
   });
 
+  it('holds URL and secret of a receiver of alerts; neither is ever shown', () => {
+    const [url, secret] = [file('https://hooks.slack.com/services/hush\n'), file(`${TOKEN}\n`)];
+    const yaml = `alerts:\n  receivers:\n    slack: { url_file: ${url} }\n    ops: { url: "https://ops.example/hush", secret_file: ${secret}, kinds: [mismatch] }\n`;
+    const config = load({}, yaml);
+    const { slack, ops } = config.alerts.receivers;
+    expect([slack?.url.reveal(), slack?.secret, slack?.kinds.length]).toEqual([
+      'https://hooks.slack.com/services/hush',
+      null,
+      5,
+    ]);
+    expect([ops?.secret?.reveal(), ops?.kinds]).toEqual([TOKEN, ['mismatch']]);
+    expect(inspect(config, { depth: 9 }) + JSON.stringify([config, settingsInForce(config)])).not.toContain('hush');
+    for (const [entry, sentence] of [
+      ['ops: { url: "https://ops.example/hush" }', /alerts\.receivers\.ops has no secret/],
+      ['ops: { url: "https://ops.example", secret: hush }', /a value that is not shown; allowed is names/],
+      ['ops: { url: "ftp://hush.example" }', /a value that is not shown/],
+      [`ops: { url: "https://ops.example", secret: ${TOKEN}, kinds: [weather] }`, /safety_stop, create_in_doubt/],
+      [
+        `ops: { url: "https://ops.example", secret: ${TOKEN}, secret_file: ${secret} }`,
+        /ops has a secret and a secret_file/,
+      ],
+    ] as const)
+      expect(refusal({}, `alerts:\n  receivers:\n    ${entry}\n`)).toMatch(sentence);
+  });
+
   it('gives way to a variable with the secret, which is the later layer; and the other way round', () => {
     const named = `ops:\n  token_file: ${file(TOKEN)}\n`;
     expect(load({ PUENTE_OPS_TOKEN: OTHER }, named).ops.token?.reveal()).toBe(OTHER);

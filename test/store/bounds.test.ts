@@ -40,6 +40,8 @@ const NAMED_BY_TILLS = {
 /** Calls of tills add no rows. */
 const NOT_BY_TILLS = {
   audit: 'what operators decide, and what Puente stops by itself until an operator resets it; never deleted',
+  incidents: 'a merchant and kind while it is open; closed ones go after `retention.notices_ms`',
+  alerts: 'a receiver of an incident; goes with it',
   bulk_moves: 'an operator',
   proposals: 'an operator',
   meta: 'a fact of the store, by names of ours',

@@ -3,6 +3,7 @@ import { version } from '../../version.ts';
 import { defined } from '../fields.ts';
 import { evidenceRoutes } from './evidence.ts';
 import { fleetRoutes } from './fleet.ts';
+import { incidentRoutes } from './incidents.ts';
 import { merchantRoutes } from './merchants.ts';
 import { moveRoutes } from './moves.ts';
 import { noticeRoutes } from './notices.ts';
@@ -17,6 +18,7 @@ import { upkeepRoutes } from './upkeep.ts';
 const features: OpsRoute[] = [
   ...evidenceRoutes,
   ...fleetRoutes,
+  ...incidentRoutes,
   ...merchantRoutes,
   ...moveRoutes,
   ...noticeRoutes,

@@ -1,12 +1,8 @@
-/** The fleet, its incidents and the audit trail on the ops API. */
+/** The fleet and the audit trail on the ops API. */
 import { z } from 'zod';
 import { auditLine, auditQuery, chainView, verifyQuery, viewAudit, viewChain } from '../audit.ts';
 import { fleetQuery, fleetView } from '../fleet/line.ts';
-import { incidentQuery, viewIncidents } from '../report/decisions.ts';
-import { report } from '../report/report.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
-
-export const incidentsView = report.pick({ incidents: true }).extend({ left_out: z.int() });
 
 export const auditView = z.object({ lines: z.array(auditLine) });
 
@@ -17,14 +13,6 @@ export const fleetRoutes: OpsRoute[] = [
     answer: fleetView,
     command: 'fleet',
     run: ({ fleet }, { query }) => fleet.view(query),
-  }),
-  opsRoute('viewer', 'GET /api/incidents', {
-    summary:
-      'Incidents, reported by Puente itself, newest first: safety stops, settlements, mismatches, held terminals.',
-    query: incidentQuery,
-    answer: incidentsView,
-    command: 'incidents',
-    run: ({ ports }, { query, signal }) => viewIncidents(ports, query, signal),
   }),
   opsRoute('viewer', 'GET /api/audit', {
     summary: 'Decisions, newest first: who, when, why, what was before and after.',

@@ -4,6 +4,7 @@ import { type Fact, PuenteError, type Spoken } from '../../error.ts';
 import { decoded, say } from '../../locales/message.ts';
 import type { Installation } from '../doctor/finding.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import type { Alerting } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
 import type { ReportFacts } from '../report/gather.ts';
 import { isEnough, type Person, type Role } from './person.ts';
@@ -14,6 +15,7 @@ export interface OpsParts {
   checkUrl(url: string): void;
   report_facts: ReportFacts;
   installation: Installation;
+  alerting: Alerting;
   /** One read of the fleet, shared by all viewers. */
   fleet: Fleet;
 }

@@ -46,8 +46,10 @@ export const upkeepRoutes: OpsRoute[] = [
       assumptions: z.array(z.looseObject({ name: z.string(), value: z.string() })),
     }),
     command: 'doctor',
-    run: ({ ports, installation, checkUrl }) =>
-      ports.memory.mutex.run('doctor', () => examine(ports, installation, { checkUrl })),
+    run: ({ ports, installation, alerting, checkUrl }) =>
+      ports.memory.mutex.run('doctor', async () =>
+        examine(ports, installation, { checkUrl }, await alerting.receivers()),
+      ),
   }),
   opsRoute('operator', 'POST /api/reconcile', {
     role_note: say('role_note.reconcile', {}),

@@ -12,7 +12,7 @@ import { addMappingCommands } from './mapping.ts';
 import { eraseFaces, importFaces, merchantFaces } from './merchants.ts';
 import { brownoutFaces, bulkFaces, moveFaces, safetyFaces, stageFaces } from './moves.ts';
 import { addRowCommands, type Faces } from './rows.ts';
-import { auditFaces, fleetFaces, noticeFaces, traceFaces } from './sales.ts';
+import { auditFaces, fleetFaces, incidentFaces, noticeFaces, traceFaces } from './sales.ts';
 import { addMigrateStoreCommand, addRestoreCommand, type MigrateStore, type Restore } from './store.ts';
 
 /** Effects outside this module: `src/cli.ts` implements them, tests replace them. */
@@ -57,7 +57,7 @@ export function puenteProgram(parts: ProgramParts): Command {
   addReplayCommand(program);
   group('Evidence', reportFaces, registerFaces);
   addReportDiff(program);
-  group('Sales, notices and decisions', traceFaces, noticeFaces, reconcileFaces, auditFaces);
+  group('Sales, notices and decisions', traceFaces, noticeFaces, incidentFaces, reconcileFaces, auditFaces);
   group('The store', backupFaces, eraseFaces);
   addRestoreCommand(program, parts.restore);
   addMigrateStoreCommand(program, parts.migrateStore);

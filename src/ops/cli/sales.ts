@@ -2,9 +2,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { AuditView, ChainView } from '../audit.ts';
 import type { FleetLine, FleetView } from '../fleet/line.ts';
+import type { ReceiverView, TestView } from '../incidents/alerts.ts';
+import type { IncidentView } from '../incidents/incidents.ts';
 import type { AttemptView, NoticeView } from '../notices.ts';
 import { factText } from '../report/html.ts';
-import type { Line } from '../report/report.ts';
 import type { SaleView, Trace } from '../trace/trace.ts';
 import { callOps } from './ops-client.ts';
 import { type Columns, exitCodes, facts, listed, type Output, oneLine, plain, table } from './output.ts';
@@ -73,14 +74,6 @@ export const traceFaces: Faces = {
     args: ['id'],
     more: (trace) => void trace.option('--rules', 'show the table rows that fired, with their reasons'),
     text: (traces, { options }) => traces.map((one) => storyText(one, options.rules === true)).join('\n\n'),
-  }),
-  incidents: face<{ incidents: Line<'decisions'>[]; left_out: number }>({
-    examples: ['puente incidents --merchant 700100200'],
-    text({ incidents, left_out }) {
-      const columns = { at: 'at', what: 'action', about: 'subject', why: 'reason' } as const;
-      const more = left_out > 0 ? `\n${left_out} older ones are not listed; --until reaches them.` : '';
-      return listed<Line<'decisions'>>('No incident in this period.', columns)(incidents) + more;
-    },
   }),
 };
 
@@ -164,6 +157,50 @@ export const noticeFaces: Faces = {
       const line = `notices ${dry_run ? 'that would be replayed' : 'due now'}: ${notices}`;
       return left === 0 ? line : `${line}; ${left} delivered left out, --state delivered takes them in`;
     },
+  }),
+};
+
+export const incidentFaces: Faces = {
+  incidents: face<IncidentView[]>({
+    notes: `
+Each is opened once for its merchant and kind, and counted up until it closes: by itself when it is over, or with
+puente incidents close where only a person can tell (mismatch, data_lost, bulk_stopped).`,
+    examples: ['puente incidents --state open', 'puente incidents --merchant 700100200 --kind mismatch'],
+    text: listed<IncidentView>('No incident matches.', {
+      incident: 'id',
+      opened: 'opened_at',
+      state: ({ state, closed_at }) => closed_at ?? state,
+      merchant: ({ merchant }) => merchant ?? 'all',
+      kind: ({ kind, subject }) => (subject === null ? kind : `${kind} ${subject}`),
+      count: 'count',
+      why: 'reason',
+    }),
+  }),
+  'incidents close': face<IncidentView>({
+    examples: [`puente incidents close ${NOTICE} --reason "compared with the panel of the vendor"`],
+    text: ({ id, kind, merchant }) => `incident ${id} is closed: ${kind}, merchant ${merchant ?? 'all'}`,
+  }),
+  'alerts list': face<ReceiverView[]>({
+    examples: ['puente alerts list'],
+    text: listed<ReceiverView>('No receiver is set: see alerts.receivers in config/README.md.', {
+      receiver: 'receiver',
+      host: 'host',
+      form: 'form',
+      kinds: ({ kinds }) => kinds.join(' '),
+      waiting: 'waiting',
+      last: ({ last, refused }) => refused ?? (last === null ? 'none' : `${last.state}: ${last.detail}`),
+    }),
+  }),
+  'alerts test': face<TestView[]>({
+    examples: ['puente alerts test', 'puente alerts test --receiver ops'],
+    exits: { done: 'every receiver acknowledged it', failed: 'one did not, or the settings name none' },
+    text: listed<TestView>('No receiver is set: see alerts.receivers in config/README.md.', {
+      receiver: 'receiver',
+      result: ({ is_delivered }) => (is_delivered ? 'acknowledged' : 'failed'),
+      detail: 'detail',
+    }),
+    exit: (tests) =>
+      tests.length > 0 && tests.every(({ is_delivered }) => is_delivered) ? exitCodes.done : exitCodes.failed,
   }),
 };
 

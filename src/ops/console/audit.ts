@@ -2,11 +2,11 @@
 import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import { auditActions } from '../../proxy/audit.ts';
-import { auditView, incidentsView } from '../api/fleet.ts';
+import { auditView } from '../api/fleet.ts';
 import { chainView } from '../audit.ts';
-import { type Content, type Html, html, says, timeOf } from '../html.ts';
+import { type Content, type Html, html, says } from '../html.ts';
 import { given, type Page, type Visit } from './kit.ts';
-import { decisionTable, detailOf, options, section, subjectLink, table } from './parts.ts';
+import { decisionTable, options, section } from './parts.ts';
 
 export const auditPage: Page = {
   path: '/audit',
@@ -29,30 +29,6 @@ function actionsOf(words: Words): (readonly [string, string])[] {
   const named = auditActions.map((action) => [action, actionOf(words, action)] as const);
   return [['', words.t('board.any')], ...named.toSorted((a, b) => a[1].localeCompare(b[1], words.language))];
 }
-
-export const incidentPage: Page = {
-  path: '/incidents',
-  async show(visit) {
-    const { words, query } = visit;
-    const { t } = words;
-    const found = await visit.ask('GET /api/incidents', incidentsView, { query: given({ merchant: query.merchant }) });
-    const rows = found.incidents.map(({ sequence, at, action, subject, reason, said, before, after, evidence }) => ({
-      sequence: String(sequence),
-      at: timeOf(words, at),
-      action: actionOf(words, action),
-      subject: subjectLink(action, subject),
-      reason: says(words, reason, said),
-      detail: detailOf(words, { before, after, evidence }),
-    }));
-    const more = found.left_out > 0 ? html`<p>${t('incidents.left_out', { count: found.left_out })}</p>` : '';
-    const content = html`<p class="lead">${t('incidents.lead')}</p>
-<form class="filters" action="/incidents" method="get">
-<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" inputmode="numeric" value="${query.merchant ?? ''}"></p>
-<p><button>${t('board.show')}</button></p></form>
-${table(words, 'audit', t('nav.incidents'), rows, t('incidents.none'))}${more}`;
-    return { title: t('nav.incidents'), content };
-  },
-};
 
 /** Verifies only on request, because that reads the whole chain. */
 async function chain(visit: Visit): Promise<Html> {

@@ -8,9 +8,10 @@ import { callersFault, setRefusal } from '../api/errors.ts';
 import type { ConsoleParts } from '../api/parts.ts';
 import { isStreamed, sendStream, untilGone } from '../api/stream.ts';
 import { type Html, html } from '../html.ts';
-import { auditPage, incidentPage } from './audit.ts';
+import { auditPage } from './audit.ts';
 import { board } from './board.ts';
 import { doorRouter, requireFormToken } from './door.ts';
+import { incidentForms, incidentPage } from './incidents.ts';
 import {
   createKit,
   type Download,
@@ -169,7 +170,7 @@ export const pages: readonly Page[] = [
   assumptionPage,
 ];
 
-export const forms: readonly Form[] = [...merchantForms, ...noticeForms];
+export const forms: readonly Form[] = [...merchantForms, ...noticeForms, ...incidentForms];
 
 const downloads: readonly Download[] = [reportFile];
 

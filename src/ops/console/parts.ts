@@ -12,7 +12,7 @@ const SPARK_WIDTH = 80;
 const SPARK_HEIGHT = 18;
 
 /** A coloured word, which has its full meaning without the colour. */
-export function badge(kind: string, text: string): Html {
+export function badge(kind: string, text: Content): Html {
   return html`<span class="badge ${kind}">${text}</span>`;
 }
 

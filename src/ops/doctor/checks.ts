@@ -4,6 +4,7 @@ import { targetOf } from '../../proxy/notices/request.ts';
 import type { BackupManifest, StoreCondition } from '../../proxy/records/upkeep.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { DAY_MS, iso } from '../fields.ts';
+import type { ReceiverView } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
 import { about, bytesText, durationText, type Finding, type Installation, type Probe } from './finding.ts';
 
@@ -129,6 +130,31 @@ function webhookSecret({ has_webhook_secret, is_sandbox, doors }: Judged): Findi
     'It is not set: every event is unverified, and only leads to a read.',
     `Point the \`order\` webhook of the application in the vendor's panel at ${doors.public.url ?? 'public.url'}/webhooks/orders, put its secret into a file of mode 0600, and name that in webhook.secret_file (or set PUENTE_WEBHOOK_SECRET); then restart Puente`,
   );
+}
+
+/** Whether somebody hears of an incident at night. */
+export function alertFindings(receivers: readonly ReceiverView[]): Finding[] {
+  if (receivers.length === 0)
+    return [
+      about('alerts').note(
+        'No receiver is set: nobody is told of a safety stop, or of a paid sale that its till does not know.',
+        'Set alerts.receivers (or PUENTE_ALERTS_RECEIVERS), restart Puente, and try it: puente alerts test',
+      ),
+    ];
+  return receivers.map(({ receiver, host, waiting, last, refused, kinds }) => {
+    const it = about(`alerts of ${receiver}`);
+    if (refused !== null)
+      return it.problem(
+        `${host} may not be called: ${refused}`,
+        'Change its url in alerts.receivers; for an address of your own network, set alerts.allow_private',
+      );
+    if (last !== null && last.state !== 'delivered')
+      return it.warning(
+        `The last alert was not acknowledged: ${last.detail} ${waiting} wait.`,
+        `See that the receiver answers 2xx, and try it: puente alerts test --receiver ${receiver}`,
+      );
+    return it.fine(`${host}, ${kinds.length} kinds of incidents`);
+  });
 }
 
 /** Intervals without a backup before the doctor warns: a schedule may be late by one run. */

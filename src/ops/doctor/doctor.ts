@@ -1,14 +1,20 @@
 /** `puente doctor`: checks everything that Puente's promises rest on, and says what to repair. */
 import { PARKED_EVENTS_LIMIT } from '../../proxy/store.ts';
+import type { ReceiverView } from '../incidents/alerts.ts';
 import type { Ports } from '../ports.ts';
-import { type MerchantCheck, merchantFindings, storageFindings, surroundingFindings } from './checks.ts';
+import { alertFindings, type MerchantCheck, merchantFindings, storageFindings, surroundingFindings } from './checks.ts';
 import { doorFindings } from './doors.ts';
 import { about, type Finding, type FindingLevel, findingLevels, type Installation } from './finding.ts';
 
 export type DoctorReport = Awaited<ReturnType<typeof examine>>;
 
 /** Runs all checks once: reads the whole database file, and calls each upstream once. */
-export async function examine(ports: Ports, installation: Installation, check: MerchantCheck) {
+export async function examine(
+  ports: Ports,
+  installation: Installation,
+  check: MerchantCheck,
+  receivers: readonly ReceiverView[],
+) {
   const { store, clock } = ports;
   const [condition, integrity, backups, probes] = await Promise.all([
     store.upkeep.condition(),
@@ -32,6 +38,7 @@ export async function examine(ports: Ports, installation: Installation, check: M
     ...storageFindings(facts, installation),
     ...surroundingFindings(probes, installation, now),
     ...doorFindings(installation.doors, now),
+    ...alertFindings(receivers),
     ...(await merchantFindings(ports, check)),
   ];
   return {

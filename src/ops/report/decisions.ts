@@ -1,13 +1,12 @@
 /** Decisions (made by people) and incidents (reported by Puente) of a period, from the audit chain. */
-import { z } from 'zod';
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { AuditAction, AuditLine } from '../../proxy/audit.ts';
 import { shownUrl } from '../../proxy/evidence/redact-text.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { reasonOf } from '../audit.ts';
-import { HOUR_MS, instant, iso, listLimit, merchantId, pagesOf } from '../fields.ts';
+import { HOUR_MS, iso, pagesOf } from '../fields.ts';
 import type { Ports, Store } from '../ports.ts';
-import { askOf, type Line, type ReportAsk } from './report.ts';
+import type { Line, ReportAsk } from './report.ts';
 
 /** The newest lines that each of the two lists shows; the number of older ones is reported. */
 const MOST_LINES = 5_000;
@@ -124,28 +123,4 @@ function newestOf(): { add(line: Line<'decisions'>): void; decided(): Decided } 
       return { lines: kept.toReversed(), left_out };
     },
   };
-}
-
-// Incidents as a list of their own, without the rest of a report.
-
-const DEFAULT_LIMIT = 100;
-const MOST_LISTED = 1_000;
-
-/** The query of `GET /api/incidents`: [since, until), by default the last thirty days. */
-export const incidentQuery = z.strictObject({
-  merchant: merchantId.exactOptional().describe('of this merchant'),
-  since: instant.exactOptional().describe('then or later, such as 2026-01-31T09:00:00Z (default: thirty days ago)'),
-  until: instant.exactOptional().describe('before then'),
-  limit: listLimit(DEFAULT_LIMIT, MOST_LISTED).describe('at most so many'),
-});
-
-/** Newest first, and how many older ones are not listed. @throws PuenteError bad_request for an empty period. */
-export async function viewIncidents(
-  ports: Ports,
-  { limit, ...period }: z.infer<typeof incidentQuery>,
-  signal: AbortSignal | null = null,
-): Promise<{ incidents: Line<'decisions'>[]; left_out: number }> {
-  const { incidents } = await decisionLines(ports, askOf(ports, period, 30), signal);
-  const left_out = incidents.left_out + Math.max(0, incidents.lines.length - limit);
-  return { incidents: incidents.lines.slice(0, limit), left_out };
 }

@@ -93,6 +93,8 @@ export const CARRIED: readonly CarriedTable[] = [
   { name: 'shed', key: ['day', 'reason'] },
   { name: 'proposals', key: ['sequence'] },
   { name: 'bulk_moves', key: ['sequence'] },
+  { name: 'incidents', key: ['id'], release: 'closed_at = 0' },
+  { name: 'alerts', key: ['sequence'] },
 ];
 
 /** Tables of the file only: `meta`, of which `finish.ts` copies a part, and counts, which are computed again. */

@@ -180,8 +180,8 @@ describe('a terminal that is held by what is no open sale of ours', () => {
 
   async function incidents(device: string): Promise<string[]> {
     const { body } = await shop.ops('/api/incidents');
-    const found = (body as { incidents: { action: string; reason: string; evidence: { unit?: string } }[] }).incidents;
-    return found.filter(({ evidence }) => evidence.unit === device).map(({ action, reason }) => `${action}: ${reason}`);
+    const found = (body as { incidents: { kind: string; subject: string; reason: string }[] }).incidents; // the API's shape
+    return found.filter(({ subject }) => subject === device).map(({ kind, reason }) => `${kind}: ${reason}`);
   }
 
   it('is told at once, and operators read what it may be, once until a sale goes well there', async () => {
@@ -191,7 +191,7 @@ describe('a terminal that is held by what is no open sale of ours', () => {
     for (let nth = 0; nth < 2; nth++)
       expect(legacyErrorOf(await shop.create(device))).toMatchObject({ error: '2205', status: 409 });
     expect((await shop.requests('/v1/orders')).length).toBe(before + 2);
-    expect(await incidents(device)).toEqual([expect.stringMatching(/^terminal held: .*made without Puente/)]);
+    expect(await incidents(device)).toEqual([expect.stringMatching(/^terminal_held: .*made without Puente/)]);
     expect((await shop.ops('/metrics')).text).toMatch(/puente_held_terminals_total\{by="foreign"\} 2/);
     expect((await shop.create(device)).status).toBe(201);
   });

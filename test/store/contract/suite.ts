@@ -9,6 +9,7 @@ import { exchangeTests } from './exchanges.ts';
 import { findingTests } from './findings.ts';
 import { type Harness, newLink, type OpenHarness } from './harness.ts';
 import { historyTests } from './history.ts';
+import { incidentTests } from './incidents.ts';
 import { laneTests } from './lanes.ts';
 import { legacySaleTests } from './legacy-sales.ts';
 import { linkTests } from './links.ts';
@@ -82,6 +83,7 @@ export function storeContract(name: string, open: OpenHarness): void {
     describe('findings', () => findingTests(harness));
     describe('differences', () => differenceTests(harness));
     describe('moves', () => moveTests(harness));
+    describe('incidents', () => incidentTests(harness));
     describe('history', () => historyTests(harness));
     describe('what waits', () => scheduleTests(harness));
   });

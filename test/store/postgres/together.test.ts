@@ -1,9 +1,14 @@
 /** Several stores on one database, as of several processes: no work is given out twice, no unit has two lanes. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startAlerting } from '../../../src/ops/incidents/alerts.ts';
 import type { Store } from '../../../src/ops/ports.ts';
+import { createProcessMemory } from '../../../src/proxy/process-memory.ts';
+import { conditionKinds } from '../../../src/proxy/records/incidents.ts';
 import type { Link } from '../../../src/proxy/sales/link.ts';
+import { Secret } from '../../../src/proxy/vault.ts';
 import { LEASE_SECONDS, SILENT_SECONDS } from '../../../src/store/postgres/leases.ts';
+import { startReceiver } from '../../kit.ts';
 import { verifyAudit } from '../../ops/audit-chain.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
 import {
@@ -12,6 +17,7 @@ import {
   busyUnlessFree,
   joinUnlessNew,
   MERCHANT,
+  MINUTE_MS,
   NOON,
   newEvent,
   newLink,
@@ -62,6 +68,28 @@ describe('stores of several processes', () => {
       }
     },
   );
+
+  it('open an incident once, and send each alert from one of them', async () => {
+    await open(3);
+    const receiver = await startReceiver();
+    const ops = { url: new Secret(receiver.url), secret: new Secret('secret-of-a-receiver'), kinds: conditionKinds };
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const clock = { now: () => NOON, sleep: async () => undefined };
+    const policy = { allow_private: true, allow_http: true, ports: [], own_hosts: [] };
+    const processes = stores.map((store) => {
+      const ports = { store, clock, log, count() {}, memory: createProcessMemory(clock) };
+      return startAlerting(ports, { receivers: { ops }, language: 'en' }, policy, 'Puente');
+    });
+    const change = { created_at: NOON - 2 * MINUTE_MS };
+    for (let unit = 0; unit < 6; unit++)
+      await opened(of(unit), { ...change, unit: `PAX_A910__${unit}`, merchant_id: String(700 + unit) });
+    for (let round = 0; round < 3; round++) await Promise.all(processes.map((one) => one.look()));
+    const sent = await receiver.waitFor(6);
+    await Promise.all(processes.map((one) => one.stop()));
+    await receiver.close();
+    const merchants = sent.map(({ body }) => (body as { incident: { merchant: string } }).incident.merchant);
+    expect(merchants.toSorted()).toEqual(['700', '701', '702', '703', '704', '705']);
+  });
 
   it('hand each due link, notice and event to one of them', async () => {
     await open(4);

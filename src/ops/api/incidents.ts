@@ -1,0 +1,45 @@
+/** Incidents and their alerts on the ops API. */
+import { z } from 'zod';
+import { receiverView, testView } from '../incidents/alerts.ts';
+import { closeIncident, incidentQuery, incidentView, viewIncidents } from '../incidents/incidents.ts';
+import { reasonAlone } from './person.ts';
+import { type OpsRoute, opsRoute } from './route.ts';
+
+export const incidentsView = z.object({ incidents: z.array(incidentView) });
+export const receiversView = z.object({ receivers: z.array(receiverView) });
+export const testsView = z.object({ tests: z.array(testView) });
+
+export const incidentRoutes: OpsRoute[] = [
+  opsRoute('viewer', 'GET /api/incidents', {
+    summary: 'Incidents, newest first, each with its merchant, and whether it is open or closed.',
+    query: incidentQuery,
+    answer: incidentsView,
+    command: 'incidents',
+    async run({ ports, alerting }, { query }) {
+      await alerting.look();
+      return { incidents: await viewIncidents(ports, query) };
+    },
+  }),
+  opsRoute('operator', 'POST /api/incidents/:id/close', {
+    summary: 'Closes an incident that does not close by itself, such as a mismatch that somebody has looked into.',
+    body: reasonAlone,
+    answer: incidentView,
+    command: 'incidents close',
+    run: ({ ports }, { path, body, person }) => closeIncident(ports, path.id ?? '', body.reason, person.name),
+  }),
+  opsRoute('viewer', 'GET /api/alerts', {
+    summary: 'The receivers of alerts: what each is sent, what waits, and how the last alert ended.',
+    answer: receiversView,
+    command: 'alerts list',
+    run: async ({ alerting }) => ({ receivers: await alerting.receivers() }),
+  }),
+  opsRoute('operator', 'POST /api/alerts/test', {
+    summary: 'Sends a test alert to one receiver, or to all, now.',
+    body: z.strictObject({
+      receiver: z.string().min(1).max(60).exactOptional().describe('its name in the settings (without it: all)'),
+    }),
+    answer: testsView,
+    command: 'alerts test',
+    run: async ({ alerting }, { body }) => ({ tests: await alerting.test(body.receiver) }),
+  }),
+];

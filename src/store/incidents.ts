@@ -1,0 +1,130 @@
+/** Incidents, the conditions that they are made of, and their alerts. */
+import {
+  type Alert,
+  type Condition,
+  type ConditionLimits,
+  type Incident,
+  LONGEST_WAIT_MS,
+} from '../proxy/records/incidents.ts';
+import type { Trip } from '../proxy/routing/merchant.ts';
+import {
+  type Condition as Filter,
+  filteredReads,
+  type Reader,
+  type Step,
+  type StoreMethods,
+  type Writer,
+} from './engine.ts';
+import { readsOf } from './rows.ts';
+import { ALERT, INCIDENT, oneOfThese } from './writes.ts';
+
+export function incidentMethods(reader: Reader, writer: Writer) {
+  const run = filteredReads(reader);
+  const { one, list } = readsOf(reader);
+  const newest = one<[], { line: number }, number>(
+    'SELECT coalesce(max(line), 0) AS line FROM incidents',
+    ({ line }) => line,
+  );
+  const waiting = one<[string], { waiting: number }, number>(
+    `SELECT count(*) AS waiting FROM alerts WHERE receiver = ? AND state = 'pending'`,
+    ({ waiting: count }) => count,
+  );
+  const last = one<[string], Alert, Alert>(
+    `SELECT ${ALERT} FROM alerts WHERE receiver = ? AND attempts > 0 ORDER BY sequence DESC LIMIT 1`,
+  );
+  const due = list<[number, number], Alert, Alert>(
+    `SELECT ${ALERT} FROM alerts WHERE sequence IN (
+       SELECT min(sequence) FROM alerts WHERE state = 'pending' GROUP BY receiver)
+     AND (next_attempt_at <= ? OR next_attempt_at > ?) ORDER BY sequence`,
+  );
+  return {
+    conditions: conditionReads(reader),
+    async incidents({ id, merchant_id, kind, is_open, since, until }, limit) {
+      const filters: Filter[] = [
+        ['id = ?', id],
+        ['merchant_id = ?', merchant_id],
+        ['kind = ?', kind],
+        ['opened_at >= ?', since],
+        ['opened_at < ?', until],
+      ];
+      const open = is_open === undefined ? 'true' : `closed_at IS ${is_open ? '' : 'NOT '}NULL`;
+      const sql = (where: string) =>
+        `SELECT ${INCIDENT} FROM incidents WHERE ${where} AND ${open} ORDER BY opened_at DESC, id DESC LIMIT ?`;
+      return run<Incident>(filters, sql, limit);
+    },
+    async noteIncident({ id, kind, merchant_id, subject, opened_at, last_at, count, sample, reason, line }, receivers) {
+      const values = [id, kind, merchant_id, subject, opened_at, last_at, count, sample, reason, line, line, line];
+      const alerts = receivers.flatMap((receiver): Step[] => [
+        { write: 'insert_alert', values: [`${id}-${receiver}`, receiver, last_at, last_at, id] },
+        { write: 'drop_alerts', values: [receiver] },
+      ]);
+      await writer.commit({ steps: [{ write: 'note_incident', values }, ...alerts], locks: { alone: ['incidents'] } });
+    },
+    async closeIncident(id, at, by, audit) {
+      const steps: Step[] = [
+        { write: 'close_incident', values: [at, by, id], changes: 1 },
+        { write: 'insert_recoveries', values: [at, at, id] },
+      ];
+      const unit = { steps, locks: { alone: ['incidents'] } };
+      return (await writer.commit(audit === null ? unit : { ...unit, audit })).kind === 'done';
+    },
+    lastIncidentLine: async () => (await newest()) ?? 0,
+    // One that a clock which ran ahead put off is due, too.
+    dueAlerts: (now) => due(now, now + LONGEST_WAIT_MS),
+    async takeAlert({ sequence, attempts }, next_attempt_at) {
+      const values = [next_attempt_at, sequence, attempts];
+      return (await writer.commit({ steps: [{ write: 'take_alert', values, changes: 1 }] })).kind === 'done';
+    },
+    async endAlert({ sequence, attempts }, state, detail) {
+      await writer.commit({ steps: [{ write: 'end_alert', values: [state, detail, sequence, attempts + 1] }] });
+    },
+    alertsOf: async (receiver) => ({ waiting: (await waiting(receiver)) ?? 0, last: await last(receiver) }),
+  } satisfies Partial<StoreMethods>;
+}
+
+type Standing = Omit<Condition, 'why' | 'kind' | 'subject'>;
+
+/** Each by an index of the few rows that stand; merchants are few, and hold their safety stops. */
+function conditionReads(reader: Reader): StoreMethods['conditions'] {
+  const grouped = (sql: string) => reader.prepare<[number], Standing>(`${sql} GROUP BY merchant_id`);
+  const stopped = reader.prepare<[], { id: string; trips: string }>(
+    `SELECT id, trips FROM merchants WHERE trips <> '{}'`,
+  );
+  const reads = {
+    create_in_doubt: grouped(`SELECT merchant_id, count(*) AS count, min(created_at) AS since, min(legacy_id) AS sample
+      FROM links WHERE next_check_at IS NOT NULL AND ${oneOfThese('state', ['SENDING', 'IN_DOUBT'])} AND created_at <= ?`),
+    // A till that shows declined payments as FINISHED was not paid: the order's own state decides.
+    paid_unacknowledged:
+      grouped(`SELECT merchant_id, count(*) AS count, min(legacy_state_at) AS since, min(legacy_id) AS sample
+      FROM links WHERE state = 'DONE' AND heard_by IS NULL AND ${oneOfThese('legacy_state', ['FINISHED', 'paid'])}
+      AND legacy_state_at <= ? AND EXISTS (SELECT 1 FROM link_states WHERE link_states.legacy_id = links.legacy_id
+        AND link_states.order_status = 'processed')`),
+    notices_stuck: grouped(`SELECT merchant_id, count(*) AS count, min(created_at) AS since, NULL AS sample
+      FROM notices INDEXED BY notices_due_by_merchant WHERE state = 'pending' AND created_at <= ?`),
+    move_waiting: grouped(`SELECT merchant_id, count(*) AS count, min(proposed_at) AS since, min(id) AS sample
+      FROM proposals WHERE state = 'waiting' AND expires_at > ?`),
+  };
+  return async ({ in_doubt_before, paid_before, notices_before, now }: ConditionLimits) => {
+    const limits = {
+      create_in_doubt: in_doubt_before,
+      paid_unacknowledged: paid_before,
+      notices_stuck: notices_before,
+      move_waiting: now,
+    };
+    const found: Condition[] = [];
+    for (const { id, trips } of await stopped.all())
+      for (const [subject, { at, why, evidence }] of Object.entries(JSON.parse(trips) as Record<string, Trip>)) // as `saveTrips` wrote them
+        found.push({
+          kind: 'safety_stop',
+          merchant_id: id,
+          subject,
+          count: 1,
+          since: at,
+          sample: evidence.sample,
+          why,
+        });
+    for (const [kind, limit] of Object.entries(limits) as [keyof typeof reads, number][]) // the keys of the object above
+      for (const standing of await reads[kind].all(limit)) found.push({ kind, subject: '', why: null, ...standing });
+    return found;
+  };
+}

@@ -1,0 +1,159 @@
+/** Incidents, the conditions that they are made of, and the queue of their alerts. */
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import type { NewIncident } from '../../../src/proxy/records/incidents.ts';
+import { MOST_ALERTS } from '../../../src/store/writes.ts';
+import {
+  auditOf,
+  finished,
+  type Harness,
+  MERCHANT,
+  MINUTE_MS,
+  NOON,
+  newMerchant,
+  newNotice,
+  OTHER_MERCHANT,
+  opened,
+} from './harness.ts';
+
+const LIMITS = { in_doubt_before: NOON, paid_before: NOON, notices_before: NOON, now: NOON };
+
+function newIncident(change: Partial<NewIncident> = {}): NewIncident {
+  const id = randomUUID();
+  const at = { opened_at: NOON, last_at: NOON };
+  return {
+    id,
+    kind: 'notices_stuck',
+    merchant_id: MERCHANT,
+    subject: '',
+    ...at,
+    count: 1,
+    sample: null,
+    reason: 'why',
+    line: 0,
+    ...change,
+  };
+}
+
+export function incidentTests({ store }: Harness): void {
+  const all = () => store.incidents.incidents({}, 9);
+  const due = async (at = NOON) =>
+    (await store.incidents.dueAlerts(at)).map(({ receiver, event }) => `${receiver} ${event}`);
+
+  it('open once by kind, merchant and subject, with one alert for each receiver', async () => {
+    const note = (change: Partial<NewIncident>) => store.incidents.noteIncident(newIncident(change), ['ops', 'slack']);
+    await Promise.all([note({ count: 3 }), note({ count: 3 }), note({ count: 3 })]);
+    await note({ count: 5, last_at: NOON + 1, sample: 'newest' });
+    expect(await all()).toMatchObject([{ count: 5, last_at: NOON + 1, sample: 'newest', closed_at: null }]);
+    await note({ subject: 'qr', opened_at: NOON + 2 });
+    await note({ merchant_id: OTHER_MERCHANT, opened_at: NOON + 3 });
+    expect((await all()).map(({ merchant_id, subject }) => `${merchant_id} ${subject}`)).toEqual([
+      `${OTHER_MERCHANT} `,
+      `${MERCHANT} qr`,
+      `${MERCHANT} `,
+    ]);
+    expect(await store.incidents.alertsOf('ops')).toEqual({ waiting: 3, last: null });
+    expect(
+      (await store.incidents.incidents({ merchant_id: MERCHANT, kind: 'notices_stuck', since: NOON + 1 }, 9)).length,
+    ).toBe(1);
+  });
+
+  it('count a line of the audit chain once, also after they are closed', async () => {
+    const note = (line: number) => store.incidents.noteIncident(newIncident({ kind: 'mismatch', line }), ['ops']);
+    for (const line of [4, 4, 7, 4]) await note(line);
+    expect([await store.incidents.lastIncidentLine(), await all()]).toMatchObject([7, [{ count: 2, line: 7 }]]);
+    expect(
+      await store.incidents.closeIncident((await all())[0]?.id ?? '', NOON, 'ana', auditOf('incident closed')),
+    ).toBe(true);
+    await note(7);
+    expect(await all()).toMatchObject([{ count: 2, closed_by: 'ana' }]);
+    await note(8);
+    expect(await store.incidents.incidents({ is_open: true }, 9)).toMatchObject([{ count: 1, line: 8 }]);
+  });
+
+  it('close once, and the recovery goes after the opening, to those who were sent it', async () => {
+    const one = newIncident();
+    await store.incidents.noteIncident(one, ['ops']);
+    const closing = [1, 2].map(() => store.incidents.closeIncident(one.id, NOON + 5, 'puente', null));
+    expect((await Promise.all(closing)).toSorted()).toEqual([false, true]);
+    expect(await store.incidents.incidents({ is_open: true }, 9)).toEqual([]);
+    const [first] = await store.incidents.dueAlerts(NOON + 5);
+    if (first === undefined) throw new Error('no alert is due');
+    expect(await due(NOON + 5)).toEqual(['ops opened']);
+    const taken = await Promise.all([1, 2].map(() => store.incidents.takeAlert(first, NOON + MINUTE_MS)));
+    expect(taken.toSorted()).toEqual([false, true]);
+    expect(await due(NOON + 5)).toEqual([]);
+    await store.incidents.endAlert(first, 'delivered', 'it answered 200');
+    expect(await due(NOON + 5)).toEqual(['ops recovered']);
+    expect(await store.incidents.alertsOf('ops')).toMatchObject({
+      waiting: 1,
+      last: { state: 'delivered', attempts: 1 },
+    });
+    await store.incidents.noteIncident(newIncident(), []);
+    expect(await store.incidents.incidents({ is_open: true }, 9)).toHaveLength(1);
+  });
+
+  it('keep a bounded queue: the oldest alerts of a receiver are given up', async () => {
+    for (let merchant = 0; merchant < MOST_ALERTS + 2; merchant++)
+      await store.incidents.noteIncident(newIncident({ merchant_id: String(merchant) }), ['ops']);
+    expect(await store.incidents.alertsOf('ops')).toEqual({ waiting: MOST_ALERTS, last: null });
+    const [head] = await store.incidents.dueAlerts(NOON);
+    expect((await store.incidents.incidents({ id: head?.incident_id ?? '' }, 1))[0]?.merchant_id).toBe('2');
+  });
+
+  it('are read from what stands: stops, creates in doubt, paid sales nobody acknowledged, notices, moves', async () => {
+    expect(await store.incidents.conditions(LIMITS)).toEqual([]);
+    await store.merchants.saveMerchant(newMerchant(), 0, auditOf('made'));
+    const evidence = { calls: 50, faults: 9, slow: 0, window_ms: 60_000, sample: 'exchange' };
+    await store.merchants.saveTrips(
+      MERCHANT,
+      { qr: { at: NOON, why: 'Nine of fifty.', evidence } },
+      1,
+      auditOf('trip'),
+    );
+    const doubt = await opened(store);
+    await store.links.saveLink(doubt, { state: 'IN_DOUBT' }, { notices: [newNotice(doubt, 'x')] });
+    await opened(store, { merchant_id: OTHER_MERCHANT, created_at: NOON + 1 });
+    const paid = async (status: string, heard_by: 'till' | null, at = NOON) => {
+      const link = await finished(store, {}, at);
+      await store.links.saveLink(link, { order: { id: `ORD${link.legacy_id}`, status }, heard_by });
+      return link.legacy_id;
+    };
+    const unknown = await paid('processed', null);
+    await paid('processed', 'till');
+    await paid('failed', null);
+    await paid('processed', null, NOON + 1);
+    const proposal = {
+      id: 'move',
+      merchant_id: MERCHANT,
+      move: {},
+      reason: 'why',
+      proposed_by: 'ben',
+      proposed_at: NOON,
+    };
+    const open = { state: 'waiting', decided_by: null, decided_at: null } as const;
+    await store.moves.saveProposal({ ...proposal, ...open, expires_at: NOON + 1 }, null);
+    await store.moves.saveProposal({ ...proposal, ...open, id: 'expired', expires_at: NOON }, null);
+    const standing = { merchant_id: MERCHANT, subject: '', count: 1, since: NOON, sample: null, why: null };
+    expect(await store.incidents.conditions(LIMITS)).toEqual([
+      { ...standing, kind: 'safety_stop', subject: 'qr', sample: 'exchange', why: 'Nine of fifty.' },
+      { ...standing, kind: 'create_in_doubt', sample: doubt.legacy_id },
+      { ...standing, kind: 'paid_unacknowledged', sample: unknown },
+      { ...standing, kind: 'notices_stuck' },
+      { ...standing, kind: 'move_waiting', sample: 'move' },
+    ]);
+  });
+
+  it('go when they are closed and old, or with their merchant', async () => {
+    const [old, young, open] = [newIncident(), newIncident({ subject: 'b' }), newIncident({ subject: 'c' })];
+    for (const incident of [old, young, open]) await store.incidents.noteIncident(incident, ['ops']);
+    await store.incidents.closeIncident(old.id, NOON, 'puente', null);
+    await store.incidents.closeIncident(young.id, NOON + 1, 'puente', null);
+    const never = { links_before: 0, events_before: 0, sums_before: 0, tokens_before: 0 };
+    expect(await store.upkeep.tidyOld({ ...never, notices_before: NOON + 1 }, 9)).toMatchObject({ notices: 1 });
+    expect((await all()).map(({ subject }) => subject).toSorted()).toEqual(['b', 'c']);
+    expect((await store.incidents.alertsOf('ops')).waiting).toBe(3);
+    await store.upkeep.eraseMerchant(MERCHANT, (gone) => auditOf('erase', { ...gone }));
+    expect([await all(), (await store.incidents.alertsOf('ops')).waiting]).toEqual([[], 0]);
+  });
+}
