@@ -7,14 +7,14 @@ import { type OpsRoute, opsRoute } from './route.ts';
 
 export const incidentsView = z.object({ incidents: z.array(incidentView) });
 export const receiversView = z.object({ receivers: z.array(receiverView) });
-export const testsView = z.object({ tests: z.array(testView) });
+export const testsView = z.object({ are_acknowledged: z.boolean().describe('every one'), tests: z.array(testView) });
 
 export const incidentRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/incidents', {
     summary: 'Incidents, newest first, each with its merchant, and whether it is open or closed.',
     query: incidentQuery,
     answer: incidentsView,
-    command: 'incidents',
+    command: 'incidents list',
     async run({ ports, alerting }, { query }) {
       await alerting.look();
       return { incidents: await viewIncidents(ports, query) };
@@ -40,6 +40,9 @@ export const incidentRoutes: OpsRoute[] = [
     }),
     answer: testsView,
     command: 'alerts test',
-    run: async ({ alerting }, { body }) => ({ tests: await alerting.test(body.receiver) }),
+    async run({ alerting }, { body }) {
+      const tests = await alerting.test(body.receiver);
+      return { are_acknowledged: tests.every(({ is_delivered }) => is_delivered), tests };
+    },
   }),
 ];

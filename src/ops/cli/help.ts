@@ -44,7 +44,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   bulk: 'the id of a bulk move, as `puente bulk list` shows it',
   brownout: 'the id of a window, as `puente brownout list` shows it',
   notice: 'the id of a notice, as `puente notices list` shows it',
-  incident: 'the id of an incident, as `puente incidents` shows it',
+  incident: 'the id of an incident, as `puente incidents list` shows it',
   signature: 'the signature of a difference, as `puente differences list` shows it',
   state: 'what it is',
   exchange: 'the id of a call, as the story of a sale shows it',

@@ -161,11 +161,11 @@ export const noticeFaces: Faces = {
 };
 
 export const incidentFaces: Faces = {
-  incidents: face<IncidentView[]>({
+  'incidents list': face<IncidentView[]>({
     notes: `
 Each is opened once for its merchant and kind, and counted up until it closes: by itself when it is over, or with
 puente incidents close where only a person can tell (mismatch, data_lost, bulk_stopped).`,
-    examples: ['puente incidents --state open', 'puente incidents --merchant 700100200 --kind mismatch'],
+    examples: ['puente incidents list --state open', 'puente incidents list --merchant 700100200 --kind mismatch'],
     text: listed<IncidentView>('No incident matches.', {
       incident: 'id',
       opened: 'opened_at',
@@ -191,16 +191,19 @@ puente incidents close where only a person can tell (mismatch, data_lost, bulk_s
       last: ({ last, refused }) => refused ?? (last === null ? 'none' : `${last.state}: ${last.detail}`),
     }),
   }),
-  'alerts test': face<TestView[]>({
+  'alerts test': face<{ are_acknowledged: boolean; tests: TestView[] }>({
     examples: ['puente alerts test', 'puente alerts test --receiver ops'],
     exits: { done: 'every receiver acknowledged it', failed: 'one did not, or the settings name none' },
-    text: listed<TestView>('No receiver is set: see alerts.receivers in config/README.md.', {
-      receiver: 'receiver',
-      result: ({ is_delivered }) => (is_delivered ? 'acknowledged' : 'failed'),
-      detail: 'detail',
-    }),
-    exit: (tests) =>
-      tests.length > 0 && tests.every(({ is_delivered }) => is_delivered) ? exitCodes.done : exitCodes.failed,
+    text: ({ tests }) =>
+      table<TestView>(
+        {
+          receiver: 'receiver',
+          result: ({ is_delivered }) => (is_delivered ? 'acknowledged' : 'failed'),
+          detail: 'detail',
+        },
+        tests,
+      ),
+    exit: ({ are_acknowledged }) => (are_acknowledged === false ? exitCodes.failed : exitCodes.done),
   }),
 };
 

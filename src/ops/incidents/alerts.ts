@@ -45,7 +45,7 @@ type AlertPorts = IncidentPorts & Pick<Ports, 'log' | 'count'>;
 export interface Alerting {
   /** Brings incidents up to date, and sends what waits in the background. */
   look(): Promise<void>;
-  /** Sends a test alert to one receiver, or to all, now. @throws PuenteError not_found. */
+  /** Sends a test alert to one receiver, or to all, now. @throws PuenteError not_found; refused when none is set. */
   test(receiver: string | undefined): Promise<TestView[]>;
   receivers(): Promise<ReceiverView[]>;
   stop(): Promise<void>;
@@ -81,6 +81,7 @@ export function startAlerting(
       send().catch((error: unknown) => log.warn('alerts wait for the next round', { cause: String(error) }));
     },
     async test(name) {
+      if (named.size === 0) throw new PuenteError('refused', say('refusal.no_receivers', {}));
       const chosen = [...named].filter(([one]) => name === undefined || one === name);
       if (name !== undefined && chosen.length === 0)
         throw new PuenteError('not_found', say('refusal.no_receiver', { id: name.slice(0, 60) }));

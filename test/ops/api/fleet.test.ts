@@ -78,7 +78,7 @@ describe('incidents', () => {
   it('are what nobody decided', async () => {
     const answer = (await ask('/api/incidents')).body;
     expect(answer).toEqual({ incidents: [] });
-    expect((await puente('incidents', '--merchant', ARGENTINA)).out).toContain('No incident');
+    expect((await puente('incidents', 'list', '--merchant', ARGENTINA)).out).toContain('No incident');
     expect((await ask('/api/incidents?until=2020-01-01T00:00:00Z&since=2021-01-01T00:00:00Z')).status).toBe(400);
   });
 });

@@ -83,7 +83,7 @@ describe('incidents', () => {
       'recovered',
       'recovered',
     ]);
-    expect((await puente(ANA, 'incidents', '--state', 'closed')).out).toContain('move_waiting');
+    expect((await puente(ANA, 'incidents', 'list', '--state', 'closed')).out).toContain('move_waiting');
   });
 
   it('that need a person are closed by an operator, with a reason and an audit line', async () => {
