@@ -175,6 +175,8 @@ async function finish(ports: Ports, link: Link, found: Found, apply: boolean): P
   try {
     // Under the lock of the sale, so never at the same time as a till's call on it.
     const repaired = await ports.memory.mutex.run(link.legacy_id, () => repair(ports, link, found));
+    // A sale that is given up is not repaired for a report: it is lost.
+    if (repaired && mismatch.repair === 'read') await report(ports, mismatch, true);
     return { mismatch, repaired };
   } catch (error) {
     if (!(error instanceof PuenteError)) throw error;
@@ -247,20 +249,25 @@ async function lookAtEvent(ports: Ports, event: InboxEvent, round: Round): Promi
   await adopt(ports, orphan);
 }
 
-/** Reports a mismatch once per kind and sale, however often the sweep finds it. */
-async function report(ports: Ports, mismatch: Mismatch): Promise<void> {
+/** Reports a mismatch once per kind and sale, however often the sweep finds it; each repair is a line of its own. */
+async function report(ports: Ports, mismatch: Mismatch, repaired = false): Promise<void> {
   const { kind, legacy_id, merchant_id, order_id, what, unit } = mismatch;
   const subject = legacy_id ?? order_id ?? merchant_id;
   const told = await ports.store.audit.auditsOf({ subject, action: `mismatch ${kind}` }, 1);
-  if (told.length > 0) return;
-  ports.log.error(`reconciliation: ${what.text}`, { merchant: merchant_id, legacy_id: legacy_id ?? '', action: kind });
+  if (told.length > 0 && !repaired) return;
+  if (!repaired)
+    ports.log.error(`reconciliation: ${what.text}`, {
+      merchant: merchant_id,
+      legacy_id: legacy_id ?? '',
+      action: kind,
+    });
   await ports.store.audit.appendAudit({
     at: ports.clock.now(),
     who: BY_ITSELF,
     action: `mismatch ${kind}`,
     subject,
     reason: encoded(what),
-    detail: { merchant: merchant_id, unit, order_id },
+    detail: { merchant: merchant_id, unit, order_id, repaired },
   });
 }
 

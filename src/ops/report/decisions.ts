@@ -2,6 +2,7 @@
 import { INTENT_ID } from '../../contract/identifiers.ts';
 import type { AuditAction, AuditLine } from '../../proxy/audit.ts';
 import { shownUrl } from '../../proxy/evidence/redact-text.ts';
+import { type MismatchKind, mismatchKinds } from '../../proxy/sales/orphans.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { reasonOf } from '../audit.ts';
 import { HOUR_MS, iso, pagesOf } from '../fields.ts';
@@ -30,15 +31,25 @@ export interface Move extends Pick<Line<'decisions'>, 'sequence' | 'before' | 'a
 }
 const MOVES: readonly string[] = ['stage', 'safety stop', 'safety reset'] satisfies AuditAction[];
 
+/** A disagreement with upstream that reconciliation or a read reported. */
+export interface FoundMismatch extends Pick<Line<'decisions'>, 'at' | 'subject' | 'reason' | 'said'> {
+  kind: MismatchKind;
+  merchant_id: string;
+  order_id: string | null;
+  unit: string | null;
+  is_repaired: boolean;
+}
+
 /** Lines that Puente wrote (safety stops, settlements, mismatches) are incidents, all others decisions. */
 export async function decisionLines(
   ports: Ports,
   ask: ReportAsk,
   signal: AbortSignal | null,
-): Promise<{ incidents: Decided; decisions: Decided; moves: Move[] }> {
+): Promise<{ incidents: Decided; decisions: Decided; moves: Move[]; mismatches: FoundMismatch[] }> {
   const incidents = newestOf();
   const decisions = newestOf();
   const moves: Move[] = [];
+  const mismatches: FoundMismatch[] = [];
   const owners = new Map<string, string | null>();
   for await (const line of linesBetween(ports.store, ask.since, ask.until)) {
     signal?.throwIfAborted();
@@ -47,9 +58,19 @@ export async function decisionLines(
     (line.who === BY_ITSELF ? incidents : decisions).add(one);
     const { sequence, before, after } = one;
     if (MOVES.includes(line.action)) moves.push({ merchant_id: line.subject, at: line.at, sequence, before, after });
+    const kind = mismatchKinds.find((name) => line.action === `mismatch ${name}`);
+    if (kind !== undefined) mismatches.push(mismatchOf(line, one, kind));
   }
   moves.sort((a, b) => a.at - b.at || a.sequence - b.sequence);
-  return { incidents: incidents.decided(), decisions: decisions.decided(), moves };
+  return { incidents: incidents.decided(), decisions: decisions.decided(), moves, mismatches };
+}
+
+function mismatchOf({ detail }: AuditLine, shown_line: Line<'decisions'>, kind: MismatchKind): FoundMismatch {
+  const { at, subject, reason, said } = shown_line;
+  const textIn = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+  const { merchant, order_id, unit, repaired } = detail;
+  const of = { merchant_id: textIn(merchant) ?? '', order_id: textIn(order_id), unit: textIn(unit) };
+  return { kind, at, subject, reason, said, ...of, is_repaired: repaired === true };
 }
 
 /** Ascending, page by page. The chain is in time order except where the clock was set, so its start is searched for. */

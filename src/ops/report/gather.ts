@@ -8,7 +8,7 @@ import { readinessDays, readinessSince } from '../readiness/days.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { decisionLines } from './decisions.ts';
 import { askOf, type Line, REPORT_SCHEMA, type Report, type ReportAsk, report, reportQuery } from './report.ts';
-import { moneyOf } from './sales.ts';
+import { moneyOf, unmatchedOf } from './sales.ts';
 import { assumptionsFor, differenceLines, fleetOf, limitationLines, lossLines, noticeLines } from './sections.ts';
 import { addExchange, createTally, dayLines, latencyLines, type Tally, waitLines } from './tally.ts';
 
@@ -38,8 +38,9 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   const tally = await tallyOf(ports.store.exchanges, ask, signal);
   const { store, tables } = ports;
   const { merchant_id } = ask;
-  const { incidents, decisions, moves } = await decisionLines(ports, ask, signal);
-  const money = await moneyOf(ports, ask, moves, tally, signal);
+  const { incidents, decisions, moves, mismatches } = await decisionLines(ports, ask, signal);
+  const { unconfirmed, left_out, ...money } = await moneyOf(ports, ask, moves, tally, signal);
+  const unmatched = await unmatchedOf(ports, mismatches, unconfirmed);
   const differences = await differenceLines(ports, merchant_id, tally);
   const notices = await noticeLines(ports, ask, signal);
   const fleet = await fleetOf(ports, merchant_id, tally, signal);
@@ -60,9 +61,8 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       uncounted: tally.uncounted,
       shed: await store.exchanges.shed(Math.floor(ask.since / DAY_MS), Math.ceil(ask.until / DAY_MS)),
     },
-    sums: money.sums,
-    move_sums: money.move_sums,
-    approvals: money.approvals,
+    ...money,
+    unmatched: unmatched.lines,
     ...sumsOf(ports, tally),
     limitations: limitationLines(tables.limitations, tally, {
       totals: notices.totals,
@@ -92,7 +92,8 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       incidents: incidents.left_out,
       decisions: decisions.left_out,
       findings: fleet.left_out,
-      ...money.left_out,
+      ...left_out,
+      unmatched: unmatched.left_out,
     },
     audit_head: { sequence: head?.sequence ?? 0, hash: head?.hash ?? '' },
     audit,

@@ -61,6 +61,7 @@ function sections(report: Report, words: Words, advised: (loss: Line<'losses'>) 
   const { uncounted: count } = report.exchanges;
   return [
     part('sums', [table('sums'), report.sums.length === 0 ? null : opening(report, words)]),
+    listed('unmatched', cut('unmatched')),
     listed('approvals', cut('approvals')),
     // The verdict on one merchant already lists its findings.
     report.merchant_id === null ? listed('findings', cut('findings')) : null,
@@ -153,6 +154,19 @@ function moneyRows(report: Report, words: Words) {
       move: line === null ? t('report.no_move') : recorded(words, `${factText(before)} → ${factText(after)}`),
       ...summed(one),
     })),
+    unmatched: report.unmatched.map(
+      ({ state, known_to, id, order_id, found_at, merchant_id, unit, what, said, ...one }) => ({
+        sale: id,
+        state: t(`unmatched.${state}`),
+        known_to: t(`unmatched.${known_to}`),
+        amount: moneyOf(words, one),
+        what: says(words, what, said),
+        order: order_id,
+        merchant: merchant_id,
+        unit,
+        since: timeOf(words, found_at),
+      }),
+    ),
     approvals: report.approvals.map(({ at, merchant_id, id, order_id, unit, outcome, approvals, ...money }) => ({
       sale: id,
       order: order_id,

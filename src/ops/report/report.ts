@@ -6,8 +6,9 @@ import { languages } from '../../locales/words.ts';
 import { outcomes, shadowVerdicts } from '../../proxy/evidence/exchange.ts';
 import { lossWeights, verdicts } from '../../proxy/records/evidence.ts';
 import { stages } from '../../proxy/routing/merchant.ts';
+import { mismatchKinds } from '../../proxy/sales/orphans.ts';
 import { auditLine, chainView } from '../audit.ts';
-import { DAY_MS, instant, lane, merchantId, time } from '../fields.ts';
+import { DAY_MS, instant, lane, merchantId, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { difference } from '../readiness/differences.ts';
 import { findingView, readinessView } from '../readiness/facts.ts';
@@ -89,6 +90,27 @@ const parts = {
       }),
     )
     .describe('the same between two moves of a merchant, for merchants with a move in the period'),
+  unmatched: z
+    .array(
+      z.object({
+        known_to: z.enum(['puente', 'upstream', 'both']).describe('both: they differ'),
+        state: z.enum(['open', 'repaired']).describe('open: nothing has shown since that both agree'),
+        kind: z.enum([...mismatchKinds, 'lost', 'in_doubt']),
+        found_at: time,
+        merchant_id: z.string(),
+        unit: z.string().nullable(),
+        id: z.string().describe('the legacy id of the sale, or else the order'),
+        order_id: z.string().nullable(),
+        currency: z.string(),
+        amount_minor: z.string().nullable().describe('as the till requested it; null where its sale is not stored'),
+        amount: z.string().nullable(),
+        what: z.string().describe('both sides in one sentence'),
+        said: said.nullable(),
+      }),
+    )
+    .describe(
+      'sales that Puente knows and upstream does not, orders that upstream knows and Puente does not, differences',
+    ),
   approvals: z.array(saleLine).describe('paid sales without exactly one approved payment, and unpaid ones with any'),
   traffic: z.array(
     z.object({ operation: z.string(), lane, calls: z.int(), outcomes: z.record(z.enum(outcomes), z.int()) }),
@@ -204,7 +226,7 @@ export function fieldsOf(part: ReportPart): readonly string[] {
   return Object.keys(form.shape);
 }
 
-const cutLists = ['differences', 'incidents', 'decisions', 'findings', 'move_sums', 'approvals'] as const;
+const cutLists = ['differences', 'incidents', 'decisions', 'findings', 'move_sums', 'approvals', 'unmatched'] as const;
 export type CutList = (typeof cutLists)[number];
 
 export const report = z.object({

@@ -1,6 +1,7 @@
 /** The money of a report: sales and refunds of a period by outcome, their sums, and the rows that each sum consists of. */
 import { withoutNoise } from '../../contract/legacy-amount.ts';
 import type { Order } from '../../contract/orders.ts';
+import { say } from '../../locales/message.ts';
 import { decimalOfMinor, minorUnits } from '../../mapping/values.ts';
 import type { Outcome } from '../../proxy/evidence/exchange.ts';
 import type { Refund } from '../../proxy/records/refunds.ts';
@@ -8,7 +9,7 @@ import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { iso } from '../fields.ts';
 import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
-import type { Move } from './decisions.ts';
+import type { FoundMismatch, Move } from './decisions.ts';
 import { type Line, outcomesOfMoney, type Report, type ReportAsk, type SaleLine, type SaleQuery } from './report.ts';
 import type { Tally } from './tally.ts';
 
@@ -210,6 +211,49 @@ function legacyOutcome({ state, end_state }: LegacySale): SaleLine['outcome'] {
 function amountOf(minor: number | null, exponent: number): Pick<SaleLine, 'amount_minor' | 'amount'> {
   if (minor === null) return { amount_minor: null, amount: null };
   return { amount_minor: String(minor), amount: decimalOfMinor(BigInt(minor), exponent) };
+}
+
+// Sales that Puente and upstream do not both know, or know differently.
+
+/** @param found by reconciliation and reads, ascending. @param unconfirmed sales that upstream never showed. */
+export async function unmatchedOf(
+  { store, tables }: Ports,
+  found: readonly FoundMismatch[],
+  unconfirmed: readonly SaleLine[],
+): Promise<{ lines: Line<'unmatched'>[]; left_out: number }> {
+  const sites = new Map((await store.merchants.merchants()).map(({ id, site }) => [id, site]));
+  const lines: Line<'unmatched'>[] = [];
+  // The last report of a kind and sale counts.
+  const last = new Map(found.map((one) => [`${one.kind} ${one.subject}`, one]));
+  for (const one of last.values()) {
+    const { kind, subject, merchant_id, order_id, unit, at, reason, said } = one;
+    const link = await store.links.link(subject);
+    const { currency, exponent } = tables.site(sites.get(merchant_id) ?? null);
+    lines.push({
+      known_to: kind === 'orphan' ? 'upstream' : kind === 'missing' ? 'puente' : 'both',
+      state: one.is_repaired || isResolved(one, link) ? 'repaired' : 'open',
+      ...{ kind, found_at: at, merchant_id, unit, id: subject, order_id, currency },
+      ...amountOf(link?.amount_minor ?? null, exponent),
+      ...{ what: reason, said },
+    });
+  }
+  for (const { outcome, at, merchant_id, unit, id, order_id, currency, amount_minor, amount } of unconfirmed) {
+    if (last.has(`missing ${id}`)) continue;
+    const kind = outcome === 'lost' ? 'lost' : 'in_doubt';
+    const { text: what, said } = say(`unmatched.${kind}`, {});
+    const of = { kind, found_at: at, merchant_id, unit, id, order_id, currency: currency ?? '' } as const;
+    lines.push({ known_to: 'puente', state: 'open', ...of, amount_minor, amount, what, said });
+  }
+  const sorted = lines.toSorted((a, b) => compare(a.state, b.state) || compare(a.found_at, b.found_at));
+  return { lines: sorted.slice(0, MOST_LINES), left_out: Math.max(0, sorted.length - MOST_LINES) };
+}
+
+/** The link has the order of an orphan by now; the order of a create without one, or its move, was read later. */
+function isResolved({ kind, at, order_id }: FoundMismatch, link: Link | null): boolean {
+  if (link === null) return false;
+  if (kind === 'orphan') return link.order_id === order_id;
+  if (kind === 'missing') return order_id === null && link.order_id !== null;
+  return kind === 'stale' && link.updated_at > Date.parse(at);
 }
 
 // Sums, exact in minor units.

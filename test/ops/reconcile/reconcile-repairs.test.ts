@@ -1,6 +1,7 @@
 /** Reconciliation where upstream and the store disagree: what it finds, repairs, and leaves unchanged. */
 import { describe, expect, it } from 'vitest';
 import type { ReconcileNews } from '../../../src/ops/reconcile/reconcile.ts';
+import type { Report } from '../../../src/ops/report/report.ts';
 import { ARGENTINA, BRAZIL, call, eventually, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
 import { openForEach } from '../../open.ts';
 import { openFront, storedBy } from '../../proxy/http/front.ts';
@@ -84,7 +85,7 @@ describe('a dry run', () => {
 });
 
 it('a repair is made once, says so in the audit trail, and changes nothing the second time', async () => {
-  await sell(5);
+  const id = await sell(5);
   await front.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
   await front.atTerminal('pay', device(5));
   expect(sums(await reconcile(REASON))).toMatchObject({ news: 'done', mismatches: 1, repaired: 1, unreadable: 0 });
@@ -93,6 +94,10 @@ it('a repair is made once, says so in the audit trail, and changes nothing the s
   expect(lines.map(({ detail }) => detail)).toMatchObject([
     { repaired: 0, is_through: true },
     { repaired: 1, is_through: true },
+  ]);
+  const { unmatched } = (await front.ops('/api/report')).body as Report;
+  expect(unmatched.filter((one) => one.id === id)).toMatchObject([
+    { known_to: 'both', kind: 'stale', state: 'repaired', amount: '15.00' },
   ]);
 });
 

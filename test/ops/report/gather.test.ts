@@ -5,6 +5,7 @@ import { gatherReport } from '../../../src/ops/report/gather.ts';
 import { askOf, type Report } from '../../../src/ops/report/report.ts';
 import type { AuditEntry } from '../../../src/proxy/audit.ts';
 import type { Attempt } from '../../../src/proxy/records/notices.ts';
+import type { LinkChange } from '../../../src/proxy/sales/link.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { lanePorts, setMerchant } from '../../proxy/routing/lane-ports.ts';
 import { newDifference, newExchange, newLoss } from '../../store/contract/evidence-kit.ts';
@@ -18,6 +19,7 @@ import {
   NOON,
   newNotice,
   OTHER_MERCHANT,
+  orderId,
 } from '../../store/contract/harness.ts';
 import { openHarness } from '../../store/sqlite/kit.ts';
 
@@ -197,6 +199,42 @@ it('notices are of the UTC day on which they were made, also where a slice of th
     { day: new Date(midnight - 1).toISOString().slice(0, 10), made: 1, pending: 1, stuck: 1, ...line },
     { day: new Date(midnight).toISOString().slice(0, 10), made: 2, pending: 2, stuck: 2, ...line },
   ]);
+});
+
+it('unmatched sales: what upstream does not know, what Puente did not, and what differs; open or repaired, with id and amount', async () => {
+  const { store } = harness;
+  await setMerchant(store, MERCHANT, {});
+  const found = async (
+    kind: 'missing' | 'orphan' | 'amount',
+    change: LinkChange = {},
+    order_id: string | null = null,
+  ) => {
+    const link = await finished(store);
+    await store.links.saveLink(link, change);
+    const entry = line(NOON - 1, 'puente', link.legacy_id, kind, { merchant: MERCHANT, unit: link.unit, order_id });
+    await store.audit.appendAudit({ ...entry, action: `mismatch ${kind}` });
+    return link.legacy_id;
+  };
+  const [missing, lost] = [await found('missing', { state: 'LOST' }), await finished(store)];
+  const [orphan, adopted] = [
+    await found('orphan', {}, orderId(1)),
+    await found('orphan', { order_id: orderId(2) }, orderId(2)),
+  ];
+  const [differs, read] = [await found('amount'), await found('missing', { order_id: orderId(3) })];
+  await store.links.saveLink(lost, { state: 'LOST' });
+  const { unmatched } = await report(MERCHANT);
+  expect(
+    unmatched.map(({ id, state, known_to, kind, amount }) => [id, state, known_to, kind, amount]).toSorted(),
+  ).toEqual(
+    [
+      [missing, 'open', 'puente', 'missing', '15.00'],
+      [lost.legacy_id, 'open', 'puente', 'lost', '15.00'],
+      [orphan, 'open', 'upstream', 'orphan', '15.00'],
+      [differs, 'open', 'both', 'amount', '15.00'],
+      [adopted, 'repaired', 'upstream', 'orphan', '15.00'],
+      [read, 'repaired', 'puente', 'missing', '15.00'],
+    ].toSorted(),
+  );
 });
 
 it('the assumptions of a merchant’s report are its own settings where it has some', async () => {

@@ -13,6 +13,7 @@ export function reportOf(changes: Partial<Report> = {}): Report {
     exchanges: { count: 3, first_sequence: 1, last_sequence: 3, uncounted: 0, shed: { shadow: 0, evidence: 0 } },
     sums: [],
     move_sums: [],
+    unmatched: [],
     approvals: [],
     traffic: [
       {
@@ -40,7 +41,7 @@ export function reportOf(changes: Partial<Report> = {}): Report {
     verdicts: { ready: 0, blocked: 0, inconclusive: 1 },
     readiness_days: [],
     findings: [],
-    left_out: { differences: 0, incidents: 0, decisions: 0, findings: 0, move_sums: 0, approvals: 0 },
+    left_out: { differences: 0, incidents: 0, decisions: 0, findings: 0, move_sums: 0, approvals: 0, unmatched: 0 },
     audit_head: { sequence: 4, hash: 'f'.repeat(64) },
     audit: { intact: true, lines: 4, head: { sequence: 4, hash: 'f'.repeat(64) }, broken: null },
     ...changes,

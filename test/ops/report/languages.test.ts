@@ -45,6 +45,7 @@ function fleetReport(): Report {
     before: null,
     after: null,
   };
+  const lost = say('unmatched.lost', {});
   const loss = {
     weight: 'money' as const,
     operation: 'point.create_intent',
@@ -74,6 +75,20 @@ function fleetReport(): Report {
     sums: [{ ...summed, outcome: 'paid', count: 3, without_amount: 0, amount_minor: '1234550', amount: '12345.50' }],
     move_sums: [
       { ...span, ...summed, outcome: 'not_known', count: 2, without_amount: 2, amount_minor: '0', amount: '0.00' },
+    ],
+    unmatched: [
+      {
+        ...{
+          known_to: 'both',
+          state: 'open',
+          kind: 'lost',
+          found_at: `${day}T11:30:00.000Z`,
+          merchant_id: '1',
+          unit: null,
+          id: 'i',
+        },
+        ...{ order_id: null, currency: 'ARS', amount_minor: null, amount: null, what: lost.text, said: lost.said },
+      },
     ],
     approvals: [
       {
@@ -138,7 +153,7 @@ function fleetReport(): Report {
     verdicts: { ready: 1, blocked: 1, inconclusive: 0 },
     readiness_days: [{ day, ready: 1, inconclusive: 0, blocked: 1 }],
     findings: [{ merchant_id: '1', ...finding('faults') }],
-    left_out: { differences: 1, incidents: 2, decisions: 3, findings: 4, move_sums: 5, approvals: 6 },
+    left_out: { differences: 1, incidents: 2, decisions: 3, findings: 4, move_sums: 5, approvals: 6, unmatched: 7 },
   });
 }
 
