@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
-import { type Merchant, routedKinds } from '../proxy/routing/merchant.ts';
+import { type Merchant, routedKinds, type Trip } from '../proxy/routing/merchant.ts';
 import { stageInForce } from '../proxy/routing/stage.ts';
-import { modeOf, STOPPED, WOULD_STOP } from '../proxy/safety.ts';
+import { FAULTS_IN_A_ROW, modeOf, STOPPED, WOULD_STOP } from '../proxy/safety.ts';
 import { reason } from './api/person.ts';
 import { whyOf } from './audit.ts';
 import { iso } from './fields.ts';
@@ -36,6 +36,7 @@ export async function viewSafety(ports: Ports, id: string) {
     revision: merchant.revision,
     mode: modeOf(ports, merchant),
     trips: tripsOf(ports, merchant),
+    rules: { ...ports.settings.safety, faults_in_a_row: FAULTS_IN_A_ROW },
     now: ports.evidence.safety.view(id).map(({ merchant_id: _id, ...one }) => one),
     history: lines
       .flat()
@@ -45,6 +46,7 @@ export async function viewSafety(ports: Ports, id: string) {
         kind: String(detail.kind),
         stopped: action === STOPPED,
         ...whyOf(reason),
+        exchanges: callsOf(detail.evidence as Trip['evidence']), // of a line that the stop wrote
       })),
   };
 }
@@ -90,6 +92,13 @@ function tripsOf(ports: Ports, merchant: Merchant) {
     const trip = merchant.trips[kind];
     if (trip === undefined) return [];
     const { intended } = stageInForce(ports.settings, merchant, kind);
-    return [{ kind, at: iso(trip.at), ...whyOf(trip.why), evidence: trip.evidence, intended }];
+    const { sample: _sample, ...evidence } = trip.evidence;
+    const exchanges = callsOf(trip.evidence);
+    return [{ kind, at: iso(trip.at), ...whyOf(trip.why), evidence: { ...evidence, exchanges }, intended }];
   });
+}
+
+/** Ids of the exchanges that tripped a stop, newest first. */
+function callsOf({ exchanges, sample }: Trip['evidence']): string[] {
+  return exchanges ?? (sample ? [sample] : []);
 }

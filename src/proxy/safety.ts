@@ -45,6 +45,12 @@ type Parts = Pick<Ports, 'store' | 'tables' | 'clock' | 'settings' | 'log' | 'co
 export function createSafetyWatch(ports: Parts): SafetyWatch {
   const rules = ports.settings.safety;
   const defaults = defaultRows(ports.tables);
+  const creates = new Set(
+    ports.tables.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name),
+  );
+  /** What failed: a sale, so that all retries of its create and all that it refuses are one fault; else the call. */
+  const faultOf = ({ id, legacy_id, operation }: Exchange, doubt_of = legacy_id ?? id): string =>
+    creates.has(operation ?? '') ? doubt_of : id;
   const windows = new Map<string, Kept>();
   const deciding = new Set<Promise<void>>();
   const start = (kept: Kept, at: number): void => {
@@ -59,14 +65,14 @@ export function createSafetyWatch(ports: Parts): SafetyWatch {
     void work.then(() => deciding.delete(work));
   };
   return {
-    note(exchange) {
+    note(exchange, doubt_of) {
       const default_row = exchange.fired.some((row) => defaults.has(row));
       const found = classify({ ...exchange, default_row }, rules.slow_ms);
       if (found === null) return;
       const at = exchange.at + exchange.duration_ms;
       const kept = keptOf(windows, found);
       if (exchange.at < kept.since) return;
-      addCall(kept.window, rules, at, found.is, exchange.id);
+      addCall(kept.window, rules, at, found.is, { exchange: exchange.id, fault: faultOf(exchange, doubt_of) });
       if (at >= kept.rest_until && tripReason(sumsOf(kept.window, rules, at), rules) !== null) start(kept, at);
     },
     view: (merchant_id) => {
@@ -164,7 +170,7 @@ function keptOf(
 
 function watched({ merchant_id, kind, window }: Kept, rules: Ports['settings']['safety'], now: number): Watched {
   const sums = sumsOf(window, rules, now);
-  return { merchant_id, kind, ...sums, why: tripReason(sums, rules)?.text ?? null };
+  return { merchant_id, kind, ...sums, ...leftOf(sums, rules), why: tripReason(sums, rules)?.text ?? null };
 }
 
 // A sliding window over the calls of one merchant and kind, as sums of slices of bounded number. Pure.
@@ -172,9 +178,13 @@ function watched({ merchant_id, kind, window }: Kept, rules: Ports['settings']['
 /** Slices of a window, whose end is exact to one slice. */
 const SLICES = 30;
 /** Faults in a row that trip without a sample, which a small shop never reaches: its tills wait for sales in doubt. */
-const FAULTS_IN_A_ROW = 5;
+export const FAULTS_IN_A_ROW = 5;
 /** A fault this long after the previous one begins a new row: a small shop sells a few times an hour. */
 const ROW_ENDS_AFTER_MS = 60 * 60_000;
+/** Faults remembered of a merchant and kind, so that a retry counts none; far more trip the stop. */
+const MOST_FAULTS = 100;
+/** Exchanges that a reason links: an operator opens one or two. */
+const MOST_EXCHANGES = 10;
 
 interface Slice {
   nth: number;
@@ -185,35 +195,61 @@ interface Slice {
 
 export interface Window {
   slices: Slice[];
-  /** Faults since the last good call, and the epoch ms of the last one. */
-  row: { faults: number; at: number };
-  /** Id of the exchange with the last fault or slow call. */
-  sample: string | null;
+  /** Faults since the last good call, and the epoch ms of the first and the last one. */
+  row: { faults: number; since: number; at: number };
+  /** Epoch ms at which each fault was last seen, oldest first. */
+  seen: Map<string, number>;
+  /** Faults and slow calls, newest first. */
+  exchanges: { id: string; at: number }[];
 }
 
 export type SafetyRules = CoreSettings['safety'];
 
 export function emptyWindow(): Window {
-  return { slices: [], row: { faults: 0, at: 0 }, sample: null };
+  return { slices: [], row: { faults: 0, since: 0, at: 0 }, seen: new Map(), exchanges: [] };
 }
 
-/** Adds a call, and drops slices that have left the window. @param at epoch ms. */
-export function addCall(window: Window, rules: SafetyRules, at: number, is: Class, sample: string): void {
+/**
+ * Adds a call, and drops slices that have left the window. A fault that was seen before is no new one, and no call
+ * either, so that retries neither add to the faults nor dilute them.
+ * @param at epoch ms. @param of the exchange, and what failed.
+ */
+export function addCall(
+  window: Window,
+  rules: SafetyRules,
+  at: number,
+  is: Class,
+  { exchange, fault }: { exchange: string; fault: string },
+): void {
+  if (is === 'fault' && isRepeated(window, rules, at, fault)) return;
   const nth = Math.floor(at / sliceOf(rules));
   window.slices = window.slices.filter((slice) => slice.nth > nth - SLICES);
   const slice = window.slices.find((one) => one.nth === nth) ?? { nth, calls: 0, faults: 0, slow: 0 };
   if (slice.calls === 0) window.slices.push(slice);
   slice.calls++;
-  window.row = { faults: is === 'fault' ? rowAt(window, at) + 1 : 0, at };
+  const faults = is === 'fault' ? rowAt(window, at) + 1 : 0;
+  window.row = { faults, since: faults > 1 ? window.row.since : at, at };
   if (is === 'fine') return;
   if (is === 'fault') slice.faults++;
   else slice.slow++;
-  window.sample = sample;
+  window.exchanges = [{ id: exchange, at }, ...window.exchanges].slice(0, MOST_EXCHANGES);
+}
+
+/** True for a fault that was seen within a row or a window; notes it. */
+function isRepeated({ seen }: Window, { window_ms }: SafetyRules, at: number, fault: string): boolean {
+  const last = seen.get(fault);
+  seen.delete(fault); // keeps the map in the order of the last time
+  seen.set(fault, at);
+  if (seen.size > MOST_FAULTS) seen.delete(seen.keys().next().value ?? '');
+  return last !== undefined && at - last < Math.max(window_ms, ROW_ENDS_AFTER_MS);
 }
 
 export function sumsOf(window: Window, rules: SafetyRules, now: number): Sums {
   const first = Math.floor(now / sliceOf(rules)) - SLICES;
-  const sums: Sums = { calls: 0, faults: 0, slow: 0, in_a_row: rowAt(window, now), sample: window.sample };
+  const in_a_row = rowAt(window, now);
+  const since = Math.min(now - rules.window_ms, in_a_row > 0 ? window.row.since : now);
+  const exchanges = window.exchanges.filter(({ at }) => at >= since).map(({ id }) => id);
+  const sums: Sums = { calls: 0, faults: 0, slow: 0, in_a_row, exchanges };
   for (const slice of window.slices) {
     if (slice.nth <= first) continue;
     sums.calls += slice.calls;
@@ -238,6 +274,19 @@ export function tripReason({ calls, faults, slow, in_a_row }: Sums, rules: Safet
   if (has_sample && slow * 100 >= calls * slow_share)
     return say('safety.slow', { slow, calls, minutes, slow_ms, share: slow_share });
   return is_row ? say('safety.in_a_row', { in_a_row, limit: FAULTS_IN_A_ROW }) : null;
+}
+
+/** How many more calls that are faults, or slow, trip the stop; the smallest numbers for which `tripReason` does. */
+export function leftOf(sums: Sums, rules: SafetyRules): Pick<Watched, 'faults_left' | 'slow_left'> {
+  if (tripReason(sums, rules) !== null) return { faults_left: 0, slow_left: 0 };
+  const { calls, faults, slow, in_a_row } = sums;
+  const more = (bad: number, share: number): number =>
+    Math.max(1, rules.min_sample - calls, Math.ceil((calls * share - bad * 100) / (100 - share)));
+  const slow_left = more(slow, rules.slow_share);
+  return {
+    faults_left: Math.min(FAULTS_IN_A_ROW - in_a_row, more(faults, rules.fault_share)),
+    slow_left: Number.isFinite(slow_left) ? slow_left : null,
+  };
 }
 
 /** Length of a slice, ms. */

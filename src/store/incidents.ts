@@ -120,7 +120,7 @@ function conditionReads(reader: Reader): StoreMethods['conditions'] {
           subject,
           count: 1,
           since: at,
-          sample: evidence.sample,
+          sample: evidence.exchanges?.[0] ?? evidence.sample ?? null,
           why,
         });
     for (const [kind, limit] of Object.entries(limits) as [keyof typeof reads, number][]) // the keys of the object above

@@ -430,7 +430,7 @@ describe('a terminal that has something', () => {
     const answer = await stand.within(draft, () => open(OTHER));
     expect(told(answer)).toMatchObject({ status: 409, error: '2205' });
     expect(stand.counts).toEqual(['creates busy']);
-    expect(draft.by_doubt).toBeUndefined();
+    expect(draft.doubt_of).toBeUndefined();
     expect(await links()).toHaveLength(1);
   });
 
@@ -447,7 +447,7 @@ describe('a terminal that has something', () => {
     await open();
     const draft = newDraft();
     expect(told(await stand.within(draft, () => open(OTHER))).status).toBe(409);
-    expect(draft.by_doubt).toBe(true);
+    expect(draft.doubt_of).toBe((await links())[0]?.legacy_id);
   });
 
   it.each<[string, LinkChange | null, number, boolean]>([
@@ -460,7 +460,7 @@ describe('a terminal that has something', () => {
     const draft = newDraft();
     const holder = change === null ? { ...link, legacy_id: '00000000-0000-7000-8000-000000000000' } : link;
     await stand.within(draft, () => noteOwnDoubt(stand.ports, holder));
-    expect(draft.by_doubt ?? false).toBe(is_doubt);
+    expect(draft.doubt_of).toBe(is_doubt ? link.legacy_id : undefined);
   });
 
   it('another sale finds it over, and goes on', async () => {

@@ -57,6 +57,9 @@ export const moveView = z.union([
   z.object({ result: z.literal('proposed'), proposed: proposalView, judgement: judgementView }),
 ]);
 
+const exchanges = z
+  .array(z.string())
+  .describe('Calls that were faults or slow, newest first, at most 10; a trace opens each.');
 const trip = z.object({
   kind: z.enum(routedKinds),
   at: time,
@@ -68,7 +71,7 @@ const trip = z.object({
     slow: z.int(),
     in_a_row: z.int().exactOptional().describe('Faults since the last good call.'),
     window_ms: z.int(),
-    sample: z.string().nullable().describe('An exchange that shows it.'),
+    exchanges,
   }),
   intended: z.string().describe("The operator's stage, which applies again after the reset."),
 });
@@ -78,11 +81,31 @@ export const safetyView = z.object({
   revision: z.int(),
   mode: z.enum(safetyModes),
   trips: z.array(trip),
+  rules: z
+    .object({
+      window_ms: z.int(),
+      min_sample: z.int().describe('Fewer calls are judged by faults in a row alone.'),
+      fault_share: z.number().describe('Percent of faults that trips it.'),
+      slow_share: z.number().describe('Percent of slow calls that trips it.'),
+      slow_ms: z.int().describe('A call that takes this long is slow.'),
+      faults_in_a_row: z.int().describe('Faults without a good call between that trip it.'),
+    })
+    .describe('What trips it.'),
   now: z.array(
-    z.looseObject({ kind: z.enum(routedKinds), calls: z.int(), faults: z.int(), slow: z.int(), in_a_row: z.int() }),
+    z.object({
+      kind: z.enum(routedKinds),
+      calls: z.int().describe('In the window, without retries of a fault.'),
+      faults: z.int().describe('Of them; a create that failed is one, with all its retries.'),
+      slow: z.int(),
+      in_a_row: z.int(),
+      faults_left: z.int().describe('How many more faults trip it; 0: it would trip now.'),
+      slow_left: z.int().nullable().describe('How many more slow calls trip it; null: no number does.'),
+      exchanges,
+      why: z.string().nullable().describe('Why it would trip now.'),
+    }),
   ),
   history: z.array(
-    z.object({ at: time, kind: z.string(), stopped: z.boolean(), why: z.string(), said: said.nullable() }),
+    z.object({ at: time, kind: z.string(), stopped: z.boolean(), why: z.string(), said: said.nullable(), exchanges }),
   ),
 });
 

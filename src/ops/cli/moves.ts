@@ -360,16 +360,18 @@ const trips: Columns<Trip> = {
   since: 'at',
   why: 'why',
   intended: 'intended',
+  calls: ({ evidence }) => callIds(evidence),
   reset: ({ merchant_id, kind }) => `puente safety reset ${merchant_id} --kind ${kind} --reason …`,
 };
 
 export const safetyFaces: Faces = {
   'safety show': face<Trip[] | SafetyView>({
-    about: 'every safety stop in force; of one merchant also what is counted now',
+    about: 'every safety stop in force; of one merchant also how near it is, and what trips it',
     notes: `
 A safety stop takes a kind of a merchant's new work back to shadow when too many calls on orders are faults or slow,
 or when five faults come in a row with no good call between, however few calls there are.
-Outcomes caused by a shop or a card never count. The operator's stage stays set, and applies again after the reset.
+A create that failed is one fault, with all its retries and all that it refuses, whoever presses the button.
+puente trace opens each call by its id. Outcomes caused by a shop or a card never count. The operator's stage stays set, and applies again after the reset.
 Whether it acts is a setting: puente merchants set MERCHANT --safety-stop off|observe|armed --reason …`,
     examples: ['puente safety show', 'puente safety show 700100200'],
     text: (answer) => ('mode' in answer ? safetyText(answer) : allStops(answer)),
@@ -388,18 +390,32 @@ const past: Columns<SafetyView['history'][number]> = {
   kind: 'kind',
   what: ({ stopped }) => (stopped ? 'stopped' : 'would have stopped'),
   why: 'why',
+  calls: callIds,
 };
 
-function safetyText({ merchant_id, mode, trips: stops, now, history }: SafetyView): string {
+function tripsAfter({ faults_left, slow_left, why }: SafetyView['now'][number]): string {
+  if (why !== null) return why;
+  return `${faults_left} more faults${slow_left === null ? '' : ` or ${slow_left} more slow calls`}`;
+}
+
+function callIds({ exchanges }: { exchanges: readonly string[] }): string {
+  return exchanges.slice(0, 3).join('\n');
+}
+
+function safetyText({ merchant_id, mode, rules, trips: stops, now, history }: SafetyView): string {
+  const { fault_share, slow_share, slow_ms, min_sample, window_ms, faults_in_a_row } = rules;
   return [
     `safety stop of merchant ${merchant_id}: ${mode}`,
+    `trips at ${fault_share} % faults, or ${slow_share} % calls of ${slow_ms / 1000} s or longer, of ${min_sample} calls or more in ${window_ms / 60_000} min, or at ${faults_in_a_row} faults in a row`,
     listed('No safety stop is in force.', trips)(stops.map((stop) => ({ ...stop, merchant_id }))),
     listed<SafetyView['now'][number]>('No call on orders is counted now.', {
       kind: 'kind',
       calls: 'calls',
       faults: 'faults',
       slow: 'slow',
-      'would trip': 'why',
+      'in a row': 'in_a_row',
+      'trips after': tripsAfter,
+      'of them': callIds,
     })(now),
     ...(history.length === 0 ? [] : [table(past, history)]),
   ].join('\n');

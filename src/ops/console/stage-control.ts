@@ -179,7 +179,7 @@ function nextStep({ t }: Words, { code, command, sample }: Finding): Content {
 
 export function safety(
   visit: Visit,
-  { merchant_id, mode, trips, now, history, revision }: z.infer<typeof safetyView>,
+  { merchant_id, mode, rules, trips, now, history, revision }: z.infer<typeof safetyView>,
 ): Html {
   const { words } = visit;
   const { t, named } = words;
@@ -189,17 +189,37 @@ export function safety(
       at,
       why,
       said,
-    }) => html`<div class="notice bad"><p><strong>${t('safety.stands', { kind: t(`kind.${kind}`) })}</strong> ${timeOf(words, at)}</p><p>${says(words, why, said)}</p>
+      evidence,
+    }) => html`<div class="notice bad"><p><strong>${t('safety.stands', { kind: t(`kind.${kind}`) })}</strong> ${timeOf(words, at)}</p><p>${says(words, why, said)} ${callLinks(words, evidence)}</p>
 ${changeForm(visit, merchantPath(merchant_id, '/safety'), html`${hidden('kind', kind)}${hidden('revision', revision)}${reasonField(visit, `reset-${kind}`)}<button>${t('safety.reset')}</button>`)}</div>`,
   );
-  const counted = now.map(({ kind, calls, faults, slow }) => ({ kind: t(`kind.${kind}`), calls, faults, slow }));
-  const past = history.map(({ at, kind, stopped, why, said }) => {
+  const counted = now.map(({ kind, calls, faults, slow, in_a_row, faults_left, slow_left, exchanges }) => ({
+    kind: t(`kind.${kind}`),
+    calls,
+    faults,
+    slow,
+    in_a_row,
+    left: t(slow_left === null ? 'safety.faults_left' : 'safety.left_of', { faults_left, slow_left: slow_left ?? 0 }),
+    opened: callLinks(words, { exchanges }),
+  }));
+  const past = history.map(({ at, kind, stopped, why, said, exchanges }) => {
     const what = t(stopped ? 'safety.stopped' : 'safety.would');
-    return [timeOf(words, at), named(`kind.${kind}`, kind), what, says(words, why, said)];
+    return [
+      timeOf(words, at),
+      named(`kind.${kind}`, kind),
+      what,
+      html`${says(words, why, said)} ${callLinks(words, { exchanges })}`,
+    ];
   });
   const head = [t('safety.at'), t('safety.kind'), t('safety.what'), t('preview.why')];
-  const content = html`<p>${t(`safety.${mode}`)}</p>${stops}
+  const content = html`<p>${t(`safety.${mode}`)} ${t('safety.rules', { ...rules, seconds: rules.slow_ms / 1000, minutes: rules.window_ms / 60_000 })}</p>${stops}
 ${table(words, 'safety', t('safety.now'), counted, t('safety.nothing'))}
 ${past.length === 0 ? '' : html`<details><summary>${t('safety.past', { count: past.length })}</summary>${framed(t('safety.title'), plainTable(head, past), '')}</details>`}`;
   return section('safety', t('safety.title'), content);
+}
+
+function callLinks({ t }: Words, { exchanges }: { exchanges: readonly string[] }): Content {
+  return exchanges.map(
+    (id, nth) => html`<a href="${linkTo('/trace', { id })}">${t('safety.call', { nth: nth + 1 })}</a> `,
+  );
 }

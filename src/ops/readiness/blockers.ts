@@ -77,7 +77,12 @@ function stopFindings({ trips, merchant_id, operations }: ReadinessFacts): Findi
   return routedKinds.flatMap((kind) => {
     const trip = trips?.[kind];
     if (trip === undefined) return [];
-    return [stopFinding(merchant_id, kind, trip, { operation: anyOf(operations, kind), sample: trip.evidence.sample })];
+    return [
+      stopFinding(merchant_id, kind, trip, {
+        operation: anyOf(operations, kind),
+        sample: trip.evidence.exchanges?.[0] ?? trip.evidence.sample ?? null,
+      }),
+    ];
   });
 }
 

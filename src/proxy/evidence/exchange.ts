@@ -64,8 +64,8 @@ export interface ExchangeDraft {
   limitations: string[];
   /** Empty unless the merchant's exchanges are captured. */
   sent: CapturedMessages['upstream'];
-  /** The till was refused because an earlier create is in doubt. */
-  by_doubt?: boolean;
+  /** The legacy id of the earlier create in doubt because of which the till was refused. */
+  doubt_of?: string;
   /** A create, cancel or refund: its upstream requests have priority. */
   is_payment?: boolean;
   /** From the merchant's settings; missing until the merchant is known. */
@@ -80,7 +80,7 @@ export interface UnknownHit {
 }
 
 export interface Exchange
-  extends Omit<ExchangeDraft, 'started_tick_ms' | 'sent' | 'rules' | 'by_doubt' | 'is_payment'> {
+  extends Omit<ExchangeDraft, 'started_tick_ms' | 'sent' | 'rules' | 'doubt_of' | 'is_payment'> {
   /** UUID v7. */
   id: string;
   /** Epoch ms when the call arrived. */
@@ -157,27 +157,32 @@ export interface ShadowTask {
   messages: CapturedMessages | null;
 }
 
-/** The current window of one merchant and kind. */
+/** The current window of one merchant and kind, in this process. */
 export interface Watched extends Sums {
   merchant_id: string;
   kind: RoutedKind;
+  /** How many more faults would trip the stop; 0 when it would trip now. `slow_left`: slow calls; null: no number. */
+  faults_left: number;
+  slow_left: number | null;
   /** Why the stop would trip now; null while it would not. */
   why: string | null;
 }
 
 export interface Sums {
+  /** Without calls that repeat a fault. */
   calls: number;
+  /** A create that failed is one, with all its retries and all that it refuses. */
   faults: number;
   slow: number;
   /** Faults since the last good call. */
   in_a_row: number;
-  /** Id of the exchange with the last fault or slow call. */
-  sample: string | null;
+  /** Ids of the exchanges with the newest faults and slow calls, newest first. */
+  exchanges: string[];
 }
 
 export interface SafetyWatch {
-  /** Counts a finished exchange. Cheap, never throws, never waits. */
-  note(exchange: Exchange): void;
+  /** Counts a finished exchange. Cheap, never throws, never waits. @param doubt_of as in `ExchangeDraft`. */
+  note(exchange: Exchange, doubt_of?: string): void;
   /** Windows with calls; of one merchant, or of all. */
   view(merchant_id?: string): Watched[];
   /** Resolves when all decisions so far are stored. */

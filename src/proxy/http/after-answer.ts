@@ -38,7 +38,7 @@ export function createAfter(
     const task = shadowOf(ports, call, exchange, request, told, messages);
     if (task === null) ports.evidence.finished(exchange, fieldsOf(ports, call, request));
     else ports.evidence.shadowed(task);
-    if (exchange.lane === 'orders') ports.evidence.safety.note(exchange);
+    if (exchange.lane === 'orders') ports.evidence.safety.note(exchange, call.draft.doubt_of);
     telemetry?.called(exchange, {
       method: request.method ?? '',
       traceparent: singleHeaders(request).traceparent ?? null,
@@ -211,7 +211,7 @@ export function exchangeOf(
 }
 
 function outcomeOfCall({ is_drill, draft }: Ongoing, status: number): Outcome {
-  return is_drill ? 'business' : outcomeOf(status, draft.upstream, draft.by_doubt);
+  return is_drill ? 'business' : outcomeOf(status, draft.upstream, draft.doubt_of !== undefined);
 }
 
 /** The stage when the lane was chosen; for a call without a lane, its merchant's. */

@@ -123,7 +123,9 @@ export interface Trip {
     /** Faults since the last good call; stops of earlier versions have none. */
     in_a_row?: number;
     window_ms: number;
-    sample: string | null;
+    /** Exchanges of its faults or slow calls, newest first; stops of earlier versions have one as `sample`. */
+    exchanges?: string[];
+    sample?: string | null;
   };
 }
 

@@ -346,5 +346,5 @@ export async function noteOwnDoubt(ports: Ports, { legacy_id }: Link): Promise<v
   if (holder === null) return;
   const late_at = holder.created_at + ports.settings.create.deadline_ms;
   const is_late = holder.state === 'SENDING' && ports.clock.now() >= late_at;
-  if (holder.state === 'IN_DOUBT' || is_late) draft.by_doubt = true;
+  if (holder.state === 'IN_DOUBT' || is_late) draft.doubt_of = legacy_id;
 }

@@ -233,6 +233,9 @@ describe.skipIf(!hasChromium)('what stands in the way', () => {
     );
     await go(HERE);
     await page.locator('#safety').getByText('Safety stop in force: intents').waitFor();
+    await page.locator('#safety').getByText('A create that failed is one fault, with all its retries.').waitFor();
+    const call = page.locator('#safety .notice').getByRole('link', { name: 'call 1' });
+    expect(await call.getAttribute('href')).toMatch(/^\/trace\?id=[0-9a-f-]{36}$/);
     await page.locator('#reset-intents').fill('upstream works again');
     await page.getByRole('button', { name: 'Reset it' }).click();
     await page.getByRole('status').getByText('The safety stop is reset.').waitFor();

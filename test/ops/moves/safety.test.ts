@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, call, EVA, eventually, MEXICO, POINT, URUGUAY } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
 import { auditsOf, FAST, idOf } from '../../proxy/http/till.ts';
+import { command } from './command.ts';
 import { messageOf, startMoves } from './kit.ts';
 
 const SETTINGS = {
@@ -47,9 +48,10 @@ async function arm(merchant: string, safety_stop: string): Promise<void> {
 interface Safety {
   mode: string;
   revision: number;
-  trips: { kind: string; why: string; intended: string }[];
-  now: { kind: string; calls: number; faults: number }[];
-  history: { stopped: boolean; why: string }[];
+  rules: Record<string, number>;
+  trips: { kind: string; why: string; intended: string; evidence: { exchanges: string[] } }[];
+  now: { kind: string; calls: number; faults: number; exchanges: string[] }[];
+  history: { stopped: boolean; why: string; exchanges: string[] }[];
 }
 
 const safetyOf = async (merchant = ARGENTINA): Promise<Safety> =>
@@ -75,6 +77,13 @@ describe('armed', () => {
       { kind: 'intents', intended: 'orders', why: expect.stringMatching(/^\d of \d calls in 5 min were faults/) },
     ]);
     expect([history.map(({ stopped }) => stopped), now]).toEqual([[true], []]);
+    const exchanges = trips[0]?.evidence.exchanges ?? [];
+    expect(exchanges.length).toBeGreaterThan(1);
+    expect(history[0]?.exchanges).toEqual(exchanges);
+    for (const id of exchanges)
+      expect((await bench.as(ANA, 'GET', `/api/trace?id=${id}`)).body, id).toMatchObject({
+        traces: [{ found_as: 'exchange' }],
+      });
     const merchant = await bench.stageOf();
     expect(merchant.in_force).toMatchObject({ intents: { stage: 'shadow' }, qr: { stage: 'orders' } });
     expect(merchant.stage).toBe('orders');
@@ -133,6 +142,38 @@ describe('armed', () => {
       { who: BEN.name, detail: { kind: 'intents', after: { stage: 'canary' } } },
     ]);
     expect((await safetyOf()).trips).toEqual([]);
+  });
+});
+
+describe('one create in doubt', () => {
+  it('and eleven refused retries of it are one fault, and the stop says how near it is', async () => {
+    await arm(URUGUAY, 'armed');
+    await bench.control('/faults', { body: FAILING });
+    const press = (amount: number) =>
+      bench.till(`${POINT}/devices/NEWLAND_N950__DOUBT01/payment-intents`, { body: { amount }, merchant: URUGUAY });
+    const statuses = [];
+    for (const amount of [1500, ...Array(6).fill(1500), ...Array(5).fill(2700)])
+      statuses.push((await press(amount)).status);
+    expect([statuses.length, statuses.filter((status) => status < 400)]).toEqual([12, []]);
+    const view = await eventually(
+      () => safetyOf(URUGUAY),
+      ({ now }) => now.length > 0,
+    );
+    expect(view).toMatchObject({ mode: 'armed', trips: [], history: [] });
+    expect(view.rules).toMatchObject({ min_sample: 4, fault_share: 50, faults_in_a_row: 5, window_ms: 300_000 });
+    expect(view.now).toMatchObject([{ calls: 1, faults: 1, in_a_row: 1, faults_left: 3, why: null }]);
+    const [first] = view.now[0]?.exchanges ?? [];
+    expect((await bench.as(ANA, 'GET', `/api/trace?id=${first}`)).body).toMatchObject({
+      traces: [{ sale: { state: 'IN_DOUBT' } }],
+    });
+    const env = { PUENTE_OPS_TOKEN: ANA.token, PUENTE_OPS_URL: bench.app.ops_url };
+    const { out } = await command(['safety', 'show', URUGUAY], env);
+    expect(out).toContain(
+      'trips at 50 % faults, or 30 % calls of 6 s or longer, of 4 calls or more in 5 min, or at 5 faults in a row',
+    );
+    expect(out).toContain('3 more faults or 3 more slow calls');
+    expect(out).toContain(first);
+    await bench.control('/faults', { method: 'DELETE' });
   });
 });
 

@@ -1,14 +1,21 @@
 /** The sliding window of the safety stop: its calls, their removal, and when it trips. */
 import { describe, expect, it } from 'vitest';
-import { addCall, type Class, emptyWindow, sumsOf, tripReason } from '../../../src/proxy/safety.ts';
+import { addCall, type Class, emptyWindow, leftOf, sumsOf, tripReason } from '../../../src/proxy/safety.ts';
 
 const rules = { window_ms: 300_000, min_sample: 20, fault_share: 10, slow_ms: 6000, slow_share: 30 };
 const START = Date.UTC(2026, 10, 18);
 
 function windowOf(calls: [Class, number][], at = START) {
   const window = emptyWindow();
-  for (const [is, many] of calls) for (let nth = 0; nth < many; nth++) addCall(window, rules, at, is, `${is} ${nth}`);
+  for (const [is, many] of calls) for (let nth = 0; nth < many; nth++) addCall(window, rules, at, is, own());
   return window;
+}
+
+let calls = 0;
+/** A call that is no retry: a fault of its own. */
+function own() {
+  const exchange = `call ${++calls}`;
+  return { exchange, fault: exchange };
 }
 
 const reasonOf = (calls: [Class, number][]) => tripReason(sumsOf(windowOf(calls), rules, START), rules)?.text ?? null;
@@ -99,7 +106,7 @@ describe('a row of faults', () => {
   const MINUTE = 60_000;
   const rowOf = (pause_ms: number) => {
     const window = emptyWindow();
-    for (let nth = 0; nth < 5; nth++) addCall(window, rules, START + nth * pause_ms, 'fault', 'one');
+    for (let nth = 0; nth < 5; nth++) addCall(window, rules, START + nth * pause_ms, 'fault', own());
     return sumsOf(window, rules, START + 4 * pause_ms);
   };
 
@@ -117,27 +124,87 @@ describe('sliding', () => {
     const window = windowOf([['fault', 20]]);
     expect(sumsOf(window, rules, START + rules.window_ms - 10_000)).toMatchObject({ calls: 20, faults: 20 });
     expect(sumsOf(window, rules, START + rules.window_ms)).toMatchObject({ calls: 0, faults: 0 });
-    addCall(window, rules, START + rules.window_ms, 'fine', 'later');
+    addCall(window, rules, START + rules.window_ms, 'fine', own());
     expect(window.slices).toHaveLength(1);
   });
 
   it('keeps as little for a busy merchant as for a quiet one', () => {
     const window = emptyWindow();
-    for (let at = START; at < START + 4 * rules.window_ms; at += 100) addCall(window, rules, at, 'fine', 'one');
+    for (let at = START; at < START + 4 * rules.window_ms; at += 100) addCall(window, rules, at, 'fine', own());
     expect(window.slices.length).toBeLessThanOrEqual(30);
     expect(sumsOf(window, rules, START + 4 * rules.window_ms - 1)).toMatchObject({ calls: 3000, faults: 0 });
   });
 
-  it('names the last call that was not fine', () => {
-    expect(
-      sumsOf(
-        windowOf([
-          ['fault', 3],
-          ['fine', 2],
-        ]),
-        rules,
-        START,
-      ).sample,
-    ).toBe('fault 2');
+  it('names the calls that were not fine, newest first, at most ten, and none that has left the window', () => {
+    const window = windowOf([['fault', 12]]);
+    addCall(window, rules, START + 1, 'slow', { exchange: 'the slow one', fault: 'x' });
+    addCall(window, rules, START + 2, 'fine', own());
+    const { exchanges } = sumsOf(window, rules, START + 2);
+    expect([exchanges.length, exchanges[0], exchanges.at(-1)]).toEqual([10, 'the slow one', `call ${calls - 9}`]);
+    expect(sumsOf(window, rules, START + 2 * rules.window_ms).exchanges).toEqual([]);
+  });
+});
+
+describe('retries of a fault', () => {
+  const MINUTE = 60_000;
+  const retry = (nth: number) => ({ exchange: `retry ${nth}`, fault: 'the create in doubt' });
+
+  it('are one fault, in the row too, however long they go on, and dilute nothing', () => {
+    const window = emptyWindow();
+    for (let nth = 0; nth < 90; nth++) addCall(window, rules, START + nth * MINUTE, 'fault', retry(nth));
+    const at = START + 89 * MINUTE;
+    expect(sumsOf(window, rules, at)).toMatchObject({ calls: 0, faults: 0 });
+    expect(tripReason(sumsOf(window, rules, at), rules)).toBeNull();
+    const soon = windowOf([['fault', 4]]);
+    for (let nth = 0; nth < 12; nth++) addCall(soon, rules, START, 'fault', retry(nth));
+    expect(sumsOf(soon, rules, START)).toMatchObject({ calls: 5, faults: 5, in_a_row: 5 });
+    expect(sumsOf(soon, rules, START).exchanges.filter((id) => id.startsWith('retry'))).toEqual(['retry 0']);
+  });
+
+  it('are forgotten with those of other faults, so that memory is bounded', () => {
+    const window = windowOf([['fault', 500]]);
+    expect(window.seen.size).toBe(100);
+  });
+});
+
+describe('how near it is', () => {
+  it.each<[string, [Class, number][], number, number | null]>([
+    ['nothing called', [], 5, 20],
+    ['faults in a row', [['fault', 3]], 2, 17],
+    [
+      'a share',
+      [
+        ['fine', 18],
+        ['fault', 1],
+        ['fine', 1],
+      ],
+      2,
+      9,
+    ],
+    [
+      'tripped',
+      [
+        ['fine', 18],
+        ['fault', 2],
+      ],
+      0,
+      0,
+    ],
+  ])('%s', (_name, of_calls, faults_left, slow_left) => {
+    const sums = sumsOf(windowOf(of_calls), rules, START);
+    expect(leftOf(sums, rules)).toEqual({ faults_left, slow_left });
+    // The number that is named trips it, and one less does not.
+    for (const [is, left] of [
+      ['fault', faults_left],
+      ['slow', slow_left ?? 0],
+    ] as const)
+      for (const [more, trips] of [
+        [left, true],
+        [left - 1, false],
+      ] as const) {
+        if (more < 0) continue;
+        const then = sumsOf(windowOf([...of_calls, [is, more]]), rules, START);
+        expect(tripReason(then, rules) !== null, `${more} more ${is}`).toBe(trips);
+      }
   });
 });
