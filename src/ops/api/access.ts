@@ -2,11 +2,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Request, RequestHandler } from 'express';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import type { Clock } from '../../proxy/clock.ts';
 import type { Log } from '../../proxy/log.ts';
 import type { Secret, Vault } from '../../proxy/vault.ts';
+import { iso } from '../fields.ts';
 import { type Person, SOLE_OWNER } from './person.ts';
 
 /** The settings `ops.token` and `ops.tokens`. */
@@ -34,21 +35,25 @@ export function membersOf({ token, tokens }: OpsTokens): Member[] {
 }
 
 /**
- * The member with this token; null for an unknown or expired one. The digests of all members are compared, so that the
- * time reveals nothing of a token, its length or its owner (`test/faults/README.md` F124).
- * @param now epoch ms.
+ * The member with this token, expired or not; null for an unknown one. The digests of all members are compared, so that
+ * the time reveals nothing of a token, its length or its owner (`test/faults/README.md` F124).
  */
-export function memberOf(members: readonly Member[], token: string, now: number): Member | null {
+function ownerOf(members: readonly Member[], token: string): Member | null {
   const given = digestOf(token);
   let found: Member | null = null;
   for (const member of members) if (timingSafeEqual(given, member.digest)) found = member;
-  return found === null || hasEnded(found, now) ? null : found;
+  return found;
 }
 
 /** The person of an `Authorization` header; null without a valid token. @param now epoch ms. */
 export function personOf(members: readonly Member[], header: string | undefined, now: number): Person | null {
-  const token = /^Bearer (.+)$/i.exec(header ?? '')?.[1] ?? '';
-  return memberOf(members, token, now)?.person ?? null;
+  const member = ownerOf(members, bearerOf(header));
+  return member === null || hasEnded(member, now) ? null : member.person;
+}
+
+/** Empty without a token. */
+function bearerOf(header: string | undefined): string {
+  return /^Bearer (.+)$/i.exec(header ?? '')?.[1] ?? '';
 }
 
 /** @param now epoch ms. */
@@ -83,7 +88,13 @@ export interface SignIn {
 export function createSignIn(members: readonly Member[], clock: Pick<Clock, 'now'>, log: Log): SignIn {
   const people = new WeakMap<Request, Person>();
   let window = { from: Number.NEGATIVE_INFINITY, wrong: 0 };
-  const refusal = (path: string, now: number): PuenteError => {
+  /** Only who holds an expired token learns that it was one. */
+  const sentenceOf = (token: string, owner: Member | null): Spoken => {
+    if (token === '') return say('refusal.token', {});
+    if (owner === null) return say('refusal.token_wrong', {});
+    return say('refusal.token_expired', { name: owner.person.name, expired_at: iso(owner.expires_at ?? 0) });
+  };
+  const refusal = (token: string, owner: Member | null, path: string, now: number): PuenteError => {
     if (now < window.from || now >= window.from + WINDOW_MS) window = { from: now, wrong: 0 };
     window.wrong += 1;
     if (window.wrong > WRONG_TOKENS_PER_WINDOW) {
@@ -92,14 +103,18 @@ export function createSignIn(members: readonly Member[], clock: Pick<Clock, 'now
       return new PuenteError('too_many', sentence, { facts: { retry_after_s } });
     }
     log.warn('ops call without a known token', { path: path.slice(0, SHOWN_PATH), count: window.wrong });
-    return new PuenteError('unauthorized', say('refusal.token', {}));
+    return new PuenteError('unauthorized', sentenceOf(token, owner));
+  };
+  const memberOf = (token: string, path: string): Member => {
+    const now = clock.now();
+    const owner = ownerOf(members, token);
+    if (owner === null || hasEnded(owner, now)) throw refusal(token, owner, path, now);
+    return owner;
   };
   return {
     handler: (request, _response, next) => {
-      const now = clock.now();
-      const person = personOf(members, request.headers.authorization, now);
-      if (person === null) throw refusal(request.baseUrl + request.path, now);
-      people.set(request, person);
+      const token = bearerOf(request.headers.authorization);
+      people.set(request, memberOf(token, request.baseUrl + request.path).person);
       next();
     },
     personOf(request) {
@@ -107,12 +122,7 @@ export function createSignIn(members: readonly Member[], clock: Pick<Clock, 'now
       if (person === undefined) throw new PuenteError('unauthorized', say('refusal.not_signed_in', {}));
       return person;
     },
-    memberOf(token, path) {
-      const now = clock.now();
-      const member = memberOf(members, token, now);
-      if (member === null) throw refusal(path, now);
-      return member;
-    },
+    memberOf,
   };
 }
 

@@ -27,6 +27,7 @@ const ZOE = { role: 'approver', token: 'token-of-zoe-who-has-left', expires_at: 
 /** A program with the one role that is apart: it passes one row, and no other. */
 const RITA = { name: 'rita', role: 'rollback', token: 'token-of-rita-the-alertmanager' } as const;
 const TOO_LOW = { viewer: [RITA], operator: [ANA, RITA], approver: [ANA, BEN, RITA], rollback: [ANA] } as const;
+const WRONG = { code: 'refusal.token_wrong', facts: {} };
 
 describe('every row', () => {
   const clock = movedClock();
@@ -44,7 +45,12 @@ describe('every row', () => {
       clock.move(60_000);
       const url = bench.app.ops_url + path.replace(/:\w+/g, '1');
       const body = method === 'GET' ? {} : { body: {} };
-      for (const token of [null, 'wrong', `${EVA.token}x`, OPS_TOKEN.slice(1), tokenOf(ARGENTINA), ZOE.token]) {
+      const expired = { code: 'refusal.token_expired', facts: { name: 'zoe', expired_at: '2026-01-01T00:00:00.000Z' } };
+      for (const [token, said] of [
+        [null, { code: 'refusal.token', facts: {} }],
+        ...['wrong', `${EVA.token}x`, OPS_TOKEN.slice(1), tokenOf(ARGENTINA)].map((one) => [one, WRONG] as const),
+        [ZOE.token, expired],
+      ] as const) {
         const answer = await call(url, { method, token, ...body });
         expect([token, answer.status, answer.body]).toEqual([
           token,
@@ -52,7 +58,7 @@ describe('every row', () => {
           {
             error: 'unauthorized',
             message: expect.stringContaining('PUENTE_OPS_TOKEN'),
-            said: [{ code: 'refusal.token', facts: {} }],
+            said: [said],
           },
         ]);
       }
