@@ -38,14 +38,18 @@ function trafficOf(batch: Attributed[]): Value[][] {
 }
 
 function unitsOf(batch: Attributed[], names: NameKeeper): Value[][] {
-  const sums = newSums<{ last_lane: string }>();
-  for (const { merchant_id, unit, at, lane } of batch) {
+  const sums = newSums<{ last_lane: string; legacy_at: number; legacy_operation: string }>();
+  for (const { merchant_id, unit, at, lane, operation } of batch) {
     if (unit === null) continue;
     const slot = unit.length <= LONGEST_UNIT ? names('unit', [merchant_id], unit) : OTHERS;
     const sum = sums.add([merchant_id, slot], at);
     if (at === sum.last_at) sum.last_lane = lane;
+    if (lane === 'legacy' && at >= (sum.legacy_at ?? 0))
+      Object.assign(sum, { legacy_at: at, legacy_operation: operation });
   }
-  return sums.rows(({ first_at, last_at, count, last_lane }) => [first_at, last_at, count, last_lane]);
+  return sums.rows(({ first_at, last_at, count, last_lane, legacy_at = null, legacy_operation = null }) => {
+    return [first_at, last_at, count, last_lane, legacy_at, legacy_operation];
+  });
 }
 
 /** A call that lost a field twice counts once; as would-be when only its shadow translation lost it. */

@@ -158,12 +158,18 @@ function evidenceWritesIn({ least, greatest, keyOf, rows }: Words) {
   const added = (table: string, column = 'count') => `${column} = ${table}.${column} + excluded.${column}`;
   const latest = (table: string) => `last_at = ${greatest}(${table}.last_at, excluded.last_at)`;
   const span = (table: string) => `first_at = ${least}(${table}.first_at, excluded.first_at), ${latest(table)}`;
+  const onLegacy = (column: string) =>
+    `${column} = CASE WHEN excluded.legacy_at >= coalesce(seen_units.legacy_at, 0) THEN excluded.${column} ELSE seen_units.${column} END`;
   return {
     add_traffic: `INSERT INTO traffic ${rows('merchant_id, day:bigint, operation, kind, lane, outcome, calls:bigint')}
       ON CONFLICT (merchant_id, day, operation, lane, outcome) DO UPDATE SET ${added('traffic', 'calls')}`,
-    add_units: `INSERT INTO seen_units ${rows('merchant_id, slot, first_at:bigint, last_at:bigint, calls:bigint, last_lane')}
+    add_units: `INSERT INTO seen_units ${rows(
+      `merchant_id, slot, first_at:bigint, last_at:bigint, calls:bigint, last_lane, legacy_at:bigint,
+      legacy_operation`,
+    )}
       ON CONFLICT (merchant_id, ${keyOf('slot')}) DO UPDATE SET ${added('seen_units', 'calls')}, ${span('seen_units')},
-      last_lane = CASE WHEN excluded.last_at >= seen_units.last_at THEN excluded.last_lane ELSE seen_units.last_lane END`,
+      last_lane = CASE WHEN excluded.last_at >= seen_units.last_at THEN excluded.last_lane ELSE seen_units.last_lane END,
+      ${onLegacy('legacy_operation')}, ${onLegacy('legacy_at')}`,
     add_losses: `INSERT INTO ledger ${rows(
       `merchant_id, operation, "table", path, why, weight, count:bigint, would_be_count:bigint, first_at:bigint,
       last_at:bigint, sample, tables_revision`,

@@ -142,7 +142,7 @@ function readerOf(sums: Sums): EvidenceReader {
       },
       async units(merchant_id) {
         const rows = own(sums.units, merchant_id).map(({ facts, count, ...group }) => {
-          return { ...facts, ...spanOf(group), calls: count };
+          return { ...facts, ...spanOf(group), calls: count, legacy_at: null, legacy_operation: null };
         });
         return sorted(rows, ({ slot }) => [slot]);
       },

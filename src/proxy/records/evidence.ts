@@ -96,6 +96,9 @@ export interface SeenUnit {
   /** Calls that named it, all time. */
   calls: number;
   last_lane: Exchange['lane'];
+  /** Epoch ms of its last call on legacy; null: none. Without an operation, that call was then or earlier. */
+  legacy_at: number | null;
+  legacy_operation: string | null;
 }
 
 export interface LedgerRow extends Omit<LossSeen, 'would_be' | 'unknown'> {

@@ -80,21 +80,31 @@ function itCountsCalls(harness: Harness): void {
     expect(await store.evidence.traffic({ since_day: DAY + 2 })).toEqual([]);
   });
 
-  it('knows the units that were named, since when, until when, and on which lane last', async () => {
+  it('knows the units that were named, since when, until when, on which lane last, and their last call on legacy', async () => {
     const unit = 'point:A';
     await store.exchanges.recordExchanges([
       newExchange({ unit, at: LATER, lane: 'orders' }),
       newExchange({ unit, at: NOON, lane: 'legacy' }),
-      newExchange({ unit: 'point:B' }),
+      newExchange({ unit: 'point:B', lane: 'orders' }),
       newExchange({ unit: null }),
       newExchange({ unit: 'point:C', merchant_id: OTHER_MERCHANT }),
     ]);
-    await store.exchanges.recordExchanges([newExchange({ unit, at: NOON - 1, lane: 'legacy' })]);
+    await store.exchanges.recordExchanges([newExchange({ unit, at: NOON - 1, lane: 'legacy', operation: 'earlier' })]);
     const merchant_id = MERCHANT;
+    const legacy = { legacy_at: NOON, legacy_operation: 'point.create' };
     expect(await store.evidence.units(MERCHANT)).toEqual([
-      { merchant_id, slot: unit, first_at: NOON - 1, last_at: LATER, calls: 3, last_lane: 'orders' },
-      { merchant_id, slot: 'point:B', first_at: NOON, last_at: NOON, calls: 1, last_lane: 'legacy' },
+      { merchant_id, slot: unit, first_at: NOON - 1, last_at: LATER, calls: 3, last_lane: 'orders', ...legacy },
+      {
+        ...{ merchant_id, slot: 'point:B', first_at: NOON, last_at: NOON, calls: 1, last_lane: 'orders' },
+        ...{ legacy_at: null, legacy_operation: null },
+      },
     ]);
+    await store.exchanges.recordExchanges([newExchange({ unit: 'point:B', at: LATER, lane: 'legacy' })]);
+    expect((await store.evidence.units(MERCHANT))[1]).toMatchObject({
+      ...legacy,
+      legacy_at: LATER,
+      last_lane: 'legacy',
+    });
   });
 }
 

@@ -407,3 +407,27 @@ it('a file of the third schema keeps its exchanges, and takes new ones [F55]', a
     expect(kept.map(({ limitations }) => limitations)).toEqual([null, ['LIM-08']]);
   });
 });
+
+it('a file of the third schema bounds the last call of its units on legacy, and then keeps it', async () => {
+  const day = Math.floor(NOON / DAY_MS);
+  writeSchema(3, (insert) => {
+    const traffic = { merchant_id: MERCHANT, operation: 'point.create', kind: 'intents', outcome: 'ok', calls: 1 };
+    insert('traffic', { ...traffic, day: day - 2, lane: 'legacy' });
+    insert('traffic', { ...traffic, day, lane: 'orders' });
+    const unit = { merchant_id: MERCHANT, first_at: NOON - 9 * DAY_MS, last_at: NOON, calls: 2, last_lane: 'orders' };
+    insert('seen_units', { ...unit, slot: 'point:A', last_lane: 'legacy' });
+    insert('seen_units', { ...unit, slot: 'point:B' });
+    insert('seen_units', { ...unit, slot: 'point:C', first_at: NOON });
+    insert('seen_units', { ...unit, slot: 'point:D', merchant_id: '700100999' });
+  });
+  await serving(async (store) => {
+    const bound = (day - 1) * DAY_MS - 1;
+    const seen = async (id: string) => (await store.evidence.units(id)).map(({ legacy_at }) => legacy_at);
+    expect([await seen(MERCHANT), await seen('700100999')]).toEqual([[NOON, bound, null], [null]]);
+    await store.exchanges.recordExchanges([newExchange({ unit: 'point:B', lane: 'legacy', at: NOON })]);
+    expect((await store.evidence.units(MERCHANT))[1]).toMatchObject({
+      legacy_at: NOON,
+      legacy_operation: 'point.create',
+    });
+  });
+});
