@@ -3,8 +3,10 @@ import { z } from 'zod';
 import { PuenteError, type Said, type Sentence, type Spoken } from '../error.ts';
 import { encoded, quoted, readStored, say } from '../locales/message.ts';
 import { type AuditLine, type ChainMark, chainHash, chainStart } from '../proxy/audit.ts';
+import { shownUrl } from '../proxy/evidence/redact-text.ts';
+import { routedKinds } from '../proxy/routing/merchant.ts';
 import { BY_ITSELF } from './api/person.ts';
-import { instant, listLimit, pagesOf, said, shown, time } from './fields.ts';
+import { instant, iso, listLimit, pagesOf, said, shown, time } from './fields.ts';
 import type { AuditStore, Ports } from './ports.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -43,6 +45,8 @@ export const auditLine = z.object({
   subject: z.string().describe('a merchant, or a sale by its legacy id'),
   reason: z.string(),
   said: said.nullable().describe('what Puente gave as its reason; null for a person’s words'),
+  change: z.string().describe('from what to what, in words; empty where no setting changed'),
+  change_said: z.array(said),
   detail: z.record(z.string(), z.unknown()),
   hash: z.string(),
 });
@@ -85,7 +89,7 @@ export async function viewAudit(ports: Ports, { limit, ...filter }: z.infer<type
   const lines = await ports.store.audit.auditsOf(filter, limit);
   return lines.map((line) => {
     const { text: reason, said } = reasonOf(line);
-    return { ...shown(line), reason, said };
+    return { ...shown(line), reason, said, ...changeOf(line) };
   });
 }
 
@@ -141,4 +145,94 @@ function cutOff(head: ChainMark, expected: ChainMark | null): BrokenLink | null 
   const last = expected.sequence;
   const cut = last === sequence ? say('chain.cut_one', { line: last }) : say('chain.cut', { line: sequence, last });
   return { sequence, why: cut };
+}
+
+// What a line changed, from → to, as sentences; lines of earlier versions read alike.
+
+/** Units of a list that a sentence names; the line's facts have them all. */
+const MOST_UNITS = 5;
+
+/** Reads the recorded facts alone. Empty where the line changed nothing that has a before and an after, or a target. */
+export function changeOf({ action, detail }: Pick<AuditLine, 'action' | 'detail'>): {
+  change: string;
+  change_said: Said[];
+} {
+  const sentences = action.startsWith('brown-out') ? windowSaid(recordOf(detail.after)) : [...changesIn(detail)];
+  return { change: sentences.map(({ text }) => text).join('; '), change_said: sentences.map(({ said }) => said) };
+}
+
+function* changesIn(detail: AuditLine['detail']): Generator<Spoken> {
+  const [before, after, target] = [detail.before, detail.after, detail.target].map(recordOf) as [Facts, Facts, Facts]; // three in, three out
+  const kind = typeof detail.kind === 'string' ? detail.kind : null;
+  if (typeof detail.signature === 'string' && typeof after.state === 'string') {
+    const states = { before: differenceState(before), after: differenceState(after) };
+    return yield say('line.judged', { signature: detail.signature, ...states });
+  }
+  for (const [name, value] of Object.entries(after)) {
+    if (name === 'stage') yield routeSaid(kind, before, after, detail.rollback === true);
+    else if (isOneOf(routedKinds, name)) yield routeSaid(name, recordOf(before[name]), recordOf(value), false);
+    else if (name === 'units_in' || name === 'units_out') yield* unitsSaid(name, before[name], value);
+    else if (name !== 'share') yield settingSaid(name, before[name], value);
+  }
+  for (const setting of Array.isArray(detail.secrets) ? detail.secrets : [])
+    yield say('line.secret', { setting: String(setting) });
+  if (detail.after === undefined && target.stage !== undefined)
+    yield say('line.target', { kind: typeof target.kind === 'string' ? target.kind : null, after: route(target) });
+}
+
+type Facts = Record<string, unknown>;
+
+function recordOf(value: unknown): Facts {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Facts) : {}; // any JSON object
+}
+
+function isOneOf(names: readonly string[], name: string): boolean {
+  return names.includes(name);
+}
+
+function routeSaid(kind: string | null, before: Facts, after: Facts, is_rollback: boolean): Spoken {
+  const change = { kind, before: route(before), after: route(after) };
+  return is_rollback ? say('line.rollback', change) : say('line.stage', change);
+}
+
+/** A stage of null is that of the merchant, which a kind follows. */
+function route({ stage, share }: Facts): Spoken {
+  if (typeof stage !== 'string') return say('line.follows', {});
+  return say('line.route', { stage, share: stage === 'canary' && typeof share === 'number' ? share : null });
+}
+
+function unitsSaid(setting: string, before: unknown, after: unknown): Spoken[] {
+  const [from = [], to = []] = [before, after].map((list) => (Array.isArray(list) ? list.map(String) : []));
+  const beyond = (list: string[], other: string[]): string[] => {
+    const own = list.filter((unit) => !other.includes(unit));
+    return own.length > MOST_UNITS ? [...own.slice(0, MOST_UNITS), `+${own.length - MOST_UNITS}`] : own;
+  };
+  const [added, removed] = [beyond(to, from), beyond(from, to)];
+  return [
+    ...(added.length === 0 ? [] : [say('line.added', { setting, units: added })]),
+    ...(removed.length === 0 ? [] : [say('line.removed', { setting, units: removed })]),
+  ];
+}
+
+function settingSaid(setting: string, before: unknown, after: unknown): Spoken {
+  return say('line.setting', { setting, before: wordOf(setting, before), after: wordOf(setting, after) });
+}
+
+function wordOf(setting: string, value: unknown): Spoken {
+  if (value === null || value === undefined) return say('line.default', {});
+  if (typeof value === 'boolean') return say(value ? 'line.on' : 'line.off', {});
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return say('line.value', { value: setting === 'notice_url' ? shownUrl(text) : text });
+}
+
+/** Instants are epoch ms. */
+function windowSaid({ from, until, aborted_at }: Facts): Spoken[] {
+  if (typeof aborted_at === 'number') return [say('line.ended', { ended_at: iso(aborted_at) })];
+  if (typeof from !== 'number' || typeof until !== 'number') return [];
+  return [say('line.window', { since_at: iso(from), until_at: iso(until) })];
+}
+
+function differenceState({ state, accepted_until }: Facts): Spoken {
+  const until_at = typeof accepted_until === 'string' ? accepted_until : null;
+  return say('line.difference', { state: String(state), until_at });
 }

@@ -37,6 +37,7 @@ function canonicalJson(value: unknown): string {
 
 export const auditActions = [
   'stage',
+  'rollback',
   'move proposed',
   'move approved',
   'move declined',

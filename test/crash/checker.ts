@@ -389,9 +389,11 @@ function auditsHold(books: Books): string[] {
     if (sequence !== index + 1 || previous !== line.hash) return [`the audit chain breaks at line ${sequence}`];
   }
   for (const merchant of books.merchants) {
-    const moves = books.audits.filter((line) => line.action === 'stage' && line.subject === merchant.id);
+    const moves = books.audits.filter(
+      (line) => ['stage', 'rollback'].includes(line.action) && line.subject === merchant.id,
+    );
     const last = moves.toSorted((one, other) => one.sequence - other.sequence).at(-1);
-    const named = (last?.detail as { after?: { stage?: string } } | undefined)?.after?.stage ?? null; // a `stage` line has it
+    const named = (last?.detail as { after?: { stage?: string } } | undefined)?.after?.stage ?? null; // both have it
     if (merchant.stage !== named)
       wrong.push(`merchant ${merchant.id} is on ${merchant.stage}, the audit says ${named}`);
   }

@@ -144,7 +144,7 @@ async function rollBackOnce(ports: Ports, id: string, causes: readonly Firing[],
   const merchant = await ports.store.merchants.merchant(id);
   const stagesNow = [null, ...routedKinds].map((kind) => stageInForce(ports.settings, merchant, kind).intended);
   if (stagesNow.every((stage) => stage === 'legacy')) return false;
-  const before = await ports.store.audit.auditsOf({ subject: id, action: 'stage' }, MOVES_READ);
+  const before = await ports.store.audit.auditsOf({ subject: id, action: 'rollback' }, MOVES_READ);
   const done = new Set(before.flatMap(({ detail }) => (Array.isArray(detail.alerts) ? detail.alerts : [])));
   if (causes.every(({ key }) => key !== null && done.has(key))) return false;
   const alert = [...new Set(causes.map(({ name }) => name.slice(0, 200)))].join(', ');

@@ -123,7 +123,7 @@ function saveLegacy(
     const saved = await ports.store.merchants.saveMerchant({ ...before, settings }, before.revision, {
       at: ports.clock.now(),
       who: person.name,
-      action: 'stage',
+      action: 'rollback',
       subject: id,
       reason: ask.reason,
       detail: { ...routingChange(from, to), rollback: true, ...extra },

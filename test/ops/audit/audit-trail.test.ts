@@ -1,6 +1,9 @@
 /** Verification of the whole audit chain: page by page, and against a head stored elsewhere (P16). */
 import { describe, expect, it } from 'vitest';
-import { verifyAuditStream } from '../../../src/ops/audit.ts';
+import { type Language, loadWords } from '../../../src/locales/words.ts';
+import { changeOf, verifyAuditStream } from '../../../src/ops/audit.ts';
+import { changeSaid } from '../../../src/ops/console/parts.ts';
+import { html } from '../../../src/ops/html.ts';
 import { AUDIT_GENESIS, type AuditLine, chainHash } from '../../../src/proxy/audit.ts';
 
 function chainOf(length: number): AuditLine[] {
@@ -92,5 +95,81 @@ describe('with a head that was noted elsewhere', () => {
       intact: false,
       broken: { sequence: 25, reason: expect.stringContaining('rewritten') },
     });
+  });
+});
+
+describe('what a line changed', () => {
+  const move = { before: { stage: 'canary', share: 5 }, after: { stage: 'orders', share: 0 } };
+  const told = (action: string, detail: AuditLine['detail'], language: Language) => {
+    return String(html`${changeSaid(loadWords()[language], changeOf({ action, detail }))}`);
+  };
+
+  it.each<[string, AuditLine['detail'], [en: string, es: string, pt: string]]>([
+    ['backup', { sha256: 'ab' }, ['', '', '']],
+    ['stage', {}, ['', '', '']],
+    ['stage', { before: 'of no form', after: ['either'] }, ['', '', '']],
+    ['stage', move, ['canary at 5 % → orders', 'de canario al 5 % a orders', 'de canário em 5 % para orders']],
+    [
+      'stage',
+      { before: { qr: { stage: 'legacy', share: 0 } }, after: { qr: { stage: 'canary', share: 2.5 } } },
+      ['QR: legacy → canary at 2.5 %', 'QR: de legacy a canario al 2.5 %', 'QR: de legacy para canário em 2.5 %'],
+    ],
+    ...(['rollback', 'stage'] as const).map((action): [string, AuditLine['detail'], [string, string, string]] => [
+      action, // lines of earlier versions have the action of a move
+      { before: { stage: 'orders', share: 0 }, after: { stage: 'legacy', share: 0 }, rollback: true },
+      ['rolled back: orders → legacy', 'revertido: de orders a legacy', 'revertido: de orders para legacy'],
+    ]),
+    [
+      'stage',
+      { before: { units_in: ['point:A', 'point:B'] }, after: { units_in: ['point:B', 'point:C'] } },
+      [
+        'units on orders by name: point:C added; units on orders by name: point:A removed',
+        'unidades en orders por nombre: se agrega point:C; unidades en orders por nombre: se quita point:A',
+        'unidades em orders por nome: acrescenta point:C; unidades em orders por nome: retira point:A',
+      ],
+    ],
+    [
+      'merchant settings',
+      {
+        before: { capture: null },
+        after: { capture: true, notice_url: 'https://a.example/k' },
+        secrets: ['credential'],
+      },
+      [
+        'capture: the default → on; notice URL: the default → https://a.example/…; credential: set anew or removed',
+        'captura: de valor por defecto a activado; URL de los avisos: de valor por defecto a https://a.example/…; credencial: cambiado o quitado',
+        'captura: de valor padrão para ativado; URL dos avisos: de valor padrão para https://a.example/…; credencial: trocado ou retirado',
+      ],
+    ],
+    [
+      'safety stop',
+      { kind: 'intents', before: { stage: 'orders' }, after: { stage: 'shadow' } },
+      ['intents: orders → shadow', 'intenciones: de orders a sombra', 'intenções: de orders para sombra'],
+    ],
+    [
+      'move proposed',
+      { target: { stage: 'canary', share: 10, kind: 'qr' } },
+      ['to canary at 10 % (QR)', 'a canario al 10 % (QR)', 'para canário em 10 % (QR)'],
+    ],
+    [
+      'judge difference',
+      { signature: 'ab12', before: { state: 'new' }, after: { state: 'fixed', accepted_until: null } },
+      [
+        'difference ab12: new → fixed',
+        'diferencia ab12: de nueva a arreglada',
+        'diferença ab12: de nova para consertada',
+      ],
+    ],
+    [
+      'brown-out aborted',
+      { before: null, after: { from: 0, until: 1, aborted_at: 0 } },
+      [
+        'ended at 1970-01-01T00:00:00.000Z',
+        'terminado el 1 ene 1970, 0:00:00 UTC',
+        'encerrado em 1 de jan. de 1970, 00:00:00 UTC',
+      ],
+    ],
+  ])('%s %j is told in three languages', (action, detail, [en, es, pt]) => {
+    expect((['en', 'es', 'pt'] as const).map((one) => told(action, detail, one))).toEqual([en, es, pt]);
   });
 });
