@@ -90,6 +90,7 @@ const NAMED: Readonly<Partial<Record<string, string>>> = {
   unknown: 'unknown',
   mismatch: 'mismatch',
   incident: 'incident_kind',
+  setting: 'setting',
 };
 
 /** @param text in English. @param said null for a text without a code. */

@@ -15,6 +15,12 @@ import {
   viewVerdicts,
 } from '../readiness/coverage.ts';
 import {
+  decommissionView,
+  fleetDecommissionView,
+  viewDecommission,
+  viewFleetDecommission,
+} from '../readiness/decommission.ts';
+import {
   difference,
   differenceJudgement,
   differenceQuery,
@@ -150,6 +156,19 @@ export const evidenceRoutes: OpsRoute[] = [
     answer: readinessView,
     command: 'can-migrate',
     run: ({ ports }, { path }) => merchantReadiness(ports, parsed(merchantId, path.id)),
+  }),
+  opsRoute('viewer', 'GET /api/merchants/:id/decommission', {
+    summary:
+      'What still needs legacy, of a merchant: the last legacy call of each terminal and point of sale, days without one, open sales, and what may be switched off now.',
+    answer: decommissionView,
+    command: 'decommission',
+    run: ({ ports }, { path }) => viewDecommission(ports, parsed(merchantId, path.id)),
+  }),
+  opsRoute('viewer', 'GET /api/decommission', {
+    summary: 'The same of every merchant, a line each.',
+    answer: fleetDecommissionView,
+    command: 'decommission',
+    run: ({ ports }, { signal }) => viewFleetDecommission(ports, signal),
   }),
   opsRoute('viewer', 'GET /api/exchanges', {
     summary: 'Exchanges of a merchant or the fleet as a capture file, JSON lines, redacted as they were captured.',

@@ -3,8 +3,10 @@ import { wordsOf } from '../../locales/words.ts';
 import type { Limitation } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
 import type { CoverageView, LossView, UnknownView, VerdictView } from '../readiness/coverage.ts';
+import type { DecommissionView, FleetDecommissionView } from '../readiness/decommission.ts';
 import type { DifferenceView } from '../readiness/differences.ts';
 import { type Finding, type Readiness, saidOf } from '../readiness/facts.ts';
+import { QUIET_DAYS } from '../readiness/legacy-use.ts';
 import type { Line } from '../report/report.ts';
 import { exitCodes, facts, listed, table } from './output.ts';
 import { type Faces, face } from './rows.ts';
@@ -138,7 +140,7 @@ export const readinessFaces: Faces = {
     about: 'may this merchant move; what blocks it, what is unproven',
     notes: `
 The verdict is about the next move: to shadow or a canary; for work on a canary, to orders, which needs successful reads,
-cancels and refunds on orders. Too little traffic is inconclusive, never ready. Each finding names the command that shows, repairs or proves it.`,
+cancels and refunds on orders; for a merchant on orders, about completion: may legacy be switched off. Too little traffic is inconclusive, never ready. Each finding names the command that shows, repairs or proves it.`,
     examples: [
       'puente can-migrate 700100200',
       'puente can-migrate 700100200 --json > verdict.json && puente stage 700100200 canary --share 5 --reason "proven"',
@@ -147,17 +149,77 @@ cancels and refunds on orders. Too little traffic is inconclusive, never ready. 
     text: readinessText,
     exit: ({ verdict }) => VERDICT_EXIT[verdict],
   }),
+  decommission: face<DecommissionView | FleetDecommissionView['merchants']>({
+    about: 'what still needs legacy, and what may be switched off now: of a merchant, or a line for each',
+    notes: `
+A unit may go when its new work is on orders, nothing of it is open on legacy, and it did not call legacy for ${QUIET_DAYS} days.
+A merchant may go when all its work is on orders, nothing of it called legacy for ${QUIET_DAYS} days, and its sales agree with upstream.`,
+    examples: ['puente decommission', 'puente decommission 700100200'],
+    exits: { done: 'it may go (of a list: always)', blocked: 'something still needs legacy' },
+    is_long: true,
+    text: (answer) => (Array.isArray(answer) ? fleetUseText(answer) : useText(answer)),
+    exit: (answer) => (Array.isArray(answer) || answer.may_go !== false ? exitCodes.done : exitCodes.blocked),
+  }),
 };
 
+const fleetUseText = listed<FleetDecommissionView['merchants'][number]>(
+  'No merchant has called yet, and none is set.',
+  {
+    merchant: 'merchant_id',
+    stage: 'stage',
+    'may go': ({ may_go }) => (may_go ? 'yes' : 'no'),
+    'last on legacy': ({ last_legacy_day }) => last_legacy_day ?? 'never',
+    quiet: 'quiet_days',
+    open: 'open_on_legacy',
+    units: ({ units, units_free }) => `${units_free} of ${units}`,
+    why: 'why',
+  },
+);
+
+function useText({
+  merchant_id,
+  may_go,
+  why,
+  open_on_legacy,
+  last_legacy_day,
+  quiet_days,
+  ...one
+}: DecommissionView): string {
+  const last = last_legacy_day === null ? 'never' : `on ${last_legacy_day}, ${quiet_days} whole days ago`;
+  const units = table<DecommissionView['units'][number]>(
+    {
+      unit: 'unit',
+      'new work': 'new_work',
+      'last on legacy': ({ last_legacy_at, last_operation }) =>
+        last_legacy_at === null ? 'never' : `${last_operation === null ? 'at most ' : ''}${last_legacy_at}`,
+      call: 'last_operation',
+      quiet: 'quiet_days',
+      open: 'open_on_legacy',
+      'may go': (unit) => (unit.may_go ? 'yes' : 'no'),
+      why: 'why',
+    },
+    one.units,
+  );
+  const calls = one.calls.map(({ name, calls, last_day }) => `  - ${name}: ${calls}, last on ${last_day}`);
+  return [
+    `${merchant_id} ${may_go ? 'MAY GO' : 'STILL NEEDS LEGACY'}. ${why}`,
+    `Open on legacy: ${open_on_legacy}. Legacy was last called ${last}; ${one.quiet_days_needed} quiet days are needed.`,
+    ...(calls.length === 0 ? [] : [`\nWhat called legacy in these days (${calls.length}):`, ...calls]),
+    one.units.length === 0 ? 'No terminal or point of sale was seen.' : units,
+  ].join('\n');
+}
+
 /** `ready` covers only the traffic seen, so the headline also names what is unproven. */
-function headline({ merchant_id, verdict, operations, unproven }: Readiness): string {
+function headline({ merchant_id, about, verdict, operations, unproven }: Readiness): string {
   const open = operations.filter((one) => one.verdict === 'inconclusive').map(({ operation }) => operation);
   const left = [
     ...(open.length === 0 ? [] : [`too few calls of ${open.join(', ')}`]),
     ...(unproven.length === 0 ? [] : ['what is listed below']),
   ];
   const rest = verdict !== 'ready' || left.length === 0 ? '' : ` Not proven: ${left.join(', and ')}.`;
-  return `${merchant_id} is ${verdict.toUpperCase()}. ${wordsOf('en').t(`readiness.${verdict}`)}${rest}`;
+  const { t } = wordsOf('en');
+  if (about === 'completion') return `${merchant_id} is on orders. ${t(`completion.${verdict}`)}`;
+  return `${merchant_id} is ${verdict.toUpperCase()}. ${t(`readiness.${verdict}`)}${rest}`;
 }
 
 export function readinessText(readiness: Readiness): string {

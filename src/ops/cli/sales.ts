@@ -216,8 +216,8 @@ export const auditFaces: Faces = {
       who: 'who',
       action: 'action',
       subject: 'subject',
+      change: ({ change, detail }) => change || shortly(detail),
       reason: 'reason',
-      what: ({ detail }) => shortly(detail),
     }),
   }),
   'audit verify': face<ChainView>({
@@ -256,14 +256,9 @@ function verdictOf({ lines, head, expected, broken }: ChainView): string {
   return `The chain is intact: ${lines} lines.\n${end}${known}`;
 }
 
-/** At most 80 characters; `--json` has all. */
+/** The facts of a line without a change, at most 80 characters; `--json` has all. */
 function shortly(detail: Record<string, unknown>): string {
-  const { before, after, ...rest } = detail;
-  const change = after === undefined ? [] : [`${factText(before) || 'none'} → ${factText(after) || 'none'}`];
-  return [...change, factText(rest)]
-    .filter((part) => part !== '')
-    .join(', ')
-    .slice(0, 80);
+  return factText(detail).slice(0, 80);
 }
 
 function markOf(text: string): { expect_sequence: string; expect_hash: string } {

@@ -10,6 +10,7 @@ import { isStreamed, sendStream, untilGone } from '../api/stream.ts';
 import { type Html, html } from '../html.ts';
 import { auditPage } from './audit.ts';
 import { board } from './board.ts';
+import { decommissionPage, fleetDecommissionPage } from './decommission.ts';
 import { doorRouter, requireFormToken } from './door.ts';
 import { incidentForms, incidentPage } from './incidents.ts';
 import {
@@ -163,6 +164,8 @@ export const pages: readonly Page[] = [
   noticeList,
   noticePage,
   incidentPage,
+  fleetDecommissionPage,
+  decommissionPage,
   reportPage,
   reportChartPage,
   auditPage,

@@ -8,6 +8,7 @@ const PLACES = [
   ['/', 'nav.fleet'],
   ['/notices', 'nav.notices'],
   ['/incidents', 'nav.incidents'],
+  ['/decommission', 'nav.decommission'],
   ['/reports', 'nav.reports'],
   ['/audit', 'nav.audit'],
   ['/limitations', 'nav.limitations'],

@@ -109,7 +109,8 @@ function onward({ words: { t }, path }: Visit): Html {
     ['decisions', 'merchant.decisions'],
   ] as const;
   const links = parts.map(([id, key]) => html`<li><a href="#${id}">${t(key)}</a></li>`);
-  const report = html`<li><a href="${linkTo('/reports', { merchant: path.id })}">${t('merchant.report')}</a></li>`;
+  const report = html`<li><a href="${linkTo('/reports', { merchant: path.id })}">${t('merchant.report')}</a></li>
+<li><a href="${merchantPath(path.id ?? '', '/decommission')}">${t('nav.decommission')}</a></li>`;
   return html`<nav aria-label="${t('merchant.parts')}"><ul class="onward">${links}${report}</ul></nav>`;
 }
 

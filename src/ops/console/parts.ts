@@ -4,7 +4,7 @@ import { actionOf } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
 import type { auditView } from '../api/fleet.ts';
 import { rounded } from '../fields.ts';
-import { type Content, type Html, html, type Row, says, tableOf, timeOf } from '../html.ts';
+import { type Content, type Html, html, type Row, says, saysAll, tableOf, timeOf } from '../html.ts';
 import { linkTo, merchantPath, type Visit } from './kit.ts';
 import { formToken } from './layout.ts';
 
@@ -82,16 +82,22 @@ export function options(pairs: readonly (readonly [value: string, text: string])
 type AuditLine = z.infer<typeof auditView>['lines'][number];
 
 export function decisionTable(words: Words, lines: readonly AuditLine[]): Html {
-  const rows = lines.map(({ sequence, at, who, action, subject, reason, said, detail }) => ({
+  const rows = lines.map(({ sequence, at, who, action, subject, reason, said, detail, ...line }) => ({
     sequence: String(sequence),
     at: timeOf(words, at),
     who,
     action: actionOf(words, action),
     subject: subjectLink(action, subject),
+    change: changeSaid(words, line),
     reason: said === null ? reason : says(words, reason, said),
     detail: detailOf(words, detail),
   }));
   return table(words, 'audit', words.t('merchant.decisions'), rows, words.t('audit.none'));
+}
+
+/** From what to what, in words. */
+export function changeSaid(words: Words, { change, change_said }: Pick<AuditLine, 'change' | 'change_said'>): Content {
+  return change_said.length === 0 ? null : saysAll(words, change, change_said, '; ');
 }
 
 /** Links to a merchant's page or the trace of a sale; a bulk move has neither. */

@@ -141,14 +141,15 @@ const PLACES: Readonly<Partial<Record<string, string>>> = {
   too_few_calls: '#coverage',
   not_used: '#coverage',
   in_doubt: '#lanes',
+  legacy_open: '#lanes',
   safety_stop: '#safety',
 };
 
-export function readiness(words: Words, { verdict, blockers, unproven, remarks, judged_at }: Readiness): Html {
+export function readiness(words: Words, { about, verdict, blockers, unproven, remarks, judged_at }: Readiness): Html {
   const { t } = words;
   const part = (key: string, findings: readonly Finding[], kind: string): Content =>
     findings.length === 0 ? null : html`<h3>${t(key)}</h3>${findingList(words, findings, kind)}`;
-  const content = html`<p>${badge(verdict, t(`verdict.${verdict}`))} ${t(`readiness.${verdict}`)} <span class="small">${timeOf(words, judged_at)}</span></p>
+  const content = html`<p>${badge(verdict, t(`verdict.${verdict}`))} ${t(about === 'completion' ? `completion.${verdict}` : `readiness.${verdict}`)} <span class="small">${timeOf(words, judged_at)}</span></p>
 ${part('readiness.blockers', blockers, 'blocked')}
 ${part('readiness.unproven', unproven, 'unproven')}
 ${remarks.length === 0 ? '' : html`<details><summary>${t('readiness.remarks', { count: remarks.length })}</summary>${findingList(words, remarks, 'remark')}</details>`}`;

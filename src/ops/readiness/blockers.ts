@@ -27,6 +27,7 @@ export function blockersOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRu
     ...credentialFindings(seen, facts),
     ...unknownFindings(seen, facts),
     ...faultFindings(seen, facts, rules),
+    ...openFindings(facts),
   ];
 }
 
@@ -143,6 +144,13 @@ function faultFindings({ traffic }: Seen, facts: ReadinessFacts, { min_sample }:
   });
 }
 
+/** Sales that are open on legacy keep a merchant on orders from being complete; before that they hold up nothing. */
+function openFindings({ legacy_use, merchant_id }: ReadinessFacts): Finding[] {
+  if (legacy_use === null || legacy_use.open_on_legacy === 0) return [];
+  const { open_on_legacy: count, open_until: until_at } = legacy_use;
+  return [finding('legacy_open', { count, until_at }, `puente drain ${merchant_id}`)];
+}
+
 /** The operation that represents a kind: its create, where it has one. */
 export function anyOf(operations: readonly Operation[], kind: RoutedKind): string | null {
   const own = operations.filter((one) => one.kind === kind);
@@ -151,7 +159,7 @@ export function anyOf(operations: readonly Operation[], kind: RoutedKind): strin
 
 // Remarks: no obstacle to a move; each with the command that shows it: pure.
 
-/** Losses, mismatches, different errors, kinds without a successful sale, and unknown names that are proxied. */
+/** Losses, different errors, kinds without a successful sale, and unknown names that are proxied. */
 export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
   const { merchant_id, unknown } = facts;
   const losses = lossWeights.flatMap((weight) => lossRemark(seen.ledger, weight, merchant_id));
@@ -163,28 +171,11 @@ export function remarksOf(seen: Seen, facts: ReadinessFacts): Finding[] {
       return finding('error_difference', sides, showOf(one), { operation, sample });
     });
   const carried = seen.unknowns.filter(({ what }) => unknown === null || unknown[what] === 'carry');
-  const found = [
-    ...selfService(seen.ledger, merchant_id),
-    ...losses,
-    ...mismatchRemarks(facts),
-    ...errors,
-    ...refusedKinds(seen, facts),
-  ];
+  const found = [...selfService(seen.ledger, merchant_id), ...losses, ...errors, ...refusedKinds(seen, facts)];
   if (carried.length === 0) return found;
   const names = carried.slice(0, 5).map(({ what, name }) => `${what} ${name}`);
   const told = { names: names.join(', '), more: carried.length - names.length };
   return [...found, finding('unknown_carried', told, `puente unknowns --merchant ${merchant_id}`)];
-}
-
-/** Mismatches that reconciliation could not repair concern existing sales, not the next move. */
-function mismatchRemarks({ mismatches, merchant_id }: ReadinessFacts): Finding[] {
-  const kinds = Map.groupBy(mismatches, ({ kind }) => kind);
-  return [...kinds].flatMap(([kind, mine]) =>
-    mine.slice(0, 1).map(({ subject }) => {
-      const sentence = say('mismatch', { days: RECENT_DAYS, count: mine.length, mismatch: kind, subject });
-      return finding(`mismatch_${kind}`, sentence, `puente reconcile --merchant ${merchant_id}`);
-    }),
-  );
 }
 
 /** A kind whose creates all failed is not judged as used. */

@@ -24,6 +24,7 @@ import {
 import type { MismatchKind } from '../../proxy/sales/orphans.ts';
 import { said, time } from '../fields.ts';
 import type { EvidenceReader } from '../ports.ts';
+import type { LegacyUse } from './legacy-use.ts';
 
 /** Facts beside the evidence; null where they are not known, as in the assessment of a file. */
 export interface ReadinessFacts {
@@ -55,6 +56,8 @@ export interface ReadinessFacts {
   reset_at: Partial<Record<RoutedKind, number>>;
   /** Recent mismatches that reconciliation could not repair. */
   mismatches: readonly { kind: MismatchKind; subject: string }[];
+  /** What still uses legacy, of a merchant that is wholly on orders: then the verdict is about completion. Else null. */
+  legacy_use: LegacyUse | null;
 }
 
 export interface ReadinessRules {
@@ -240,6 +243,9 @@ export const findingCodes = [
   'no_notice_url',
   'error_difference',
   'unknown_carried',
+  'legacy_open',
+  'legacy_calls',
+  'legacy_unrecorded',
   'mismatch_missing',
   'mismatch_stale',
   'mismatch_orphan',
@@ -270,6 +276,7 @@ export type Finding = z.infer<typeof findingView>;
 
 export const readinessView = z.object({
   merchant_id: z.string(),
+  about: z.enum(['next_move', 'completion']).describe('completion: it is on orders; ready: it needs legacy no more'),
   verdict: z.enum(verdicts),
   blockers: z.array(findingView).describe('while there is one, no move forward'),
   unproven: z.array(findingView).describe('what no traffic has shown, and what would'),

@@ -24,6 +24,7 @@ import {
   type Seen,
   sumOf,
 } from './facts.ts';
+import { legacyUseOf } from './legacy-use.ts';
 import { holdsBack, unprovenOf } from './unproven.ts';
 
 export type { ReadinessFacts, ReadinessRules } from './facts.ts';
@@ -65,6 +66,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
   ]);
   const [own, usual] = [merchant?.settings, settings.merchants];
   const stageOf = (kind: RoutedKind | null) => stageInForce(settings, merchant, kind).intended;
+  const is_whole = merchant !== null && routedKinds.every((kind) => stageOf(kind) === 'orders');
   return {
     merchant_id,
     now,
@@ -87,6 +89,7 @@ async function factsOf(ports: Ports, merchant_id: string, mismatchesOf: Mismatch
     fault_share: settings.safety.fault_share,
     reset_at,
     mismatches,
+    legacy_use: is_whole ? await legacyUseOf(ports, merchant, open) : null,
   };
 }
 
@@ -142,6 +145,7 @@ function judge(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Readin
   const unproven = unprovenOf(seen, facts, rules);
   return {
     merchant_id: facts.merchant_id,
+    about: facts.legacy_use === null ? 'next_move' : 'completion',
     verdict: blockers.length > 0 ? 'blocked' : unproven.some(holdsBack) ? 'inconclusive' : 'ready',
     blockers,
     unproven,

@@ -13,11 +13,13 @@ import {
   judgedCalls,
   OLD_AFTER_DAYS,
   provenCalls,
+  RECENT_DAYS,
   type ReadinessFacts,
   type ReadinessRules,
   type Seen,
   usedKinds,
 } from './facts.ts';
+import { type LegacyUse, QUIET_DAYS } from './legacy-use.ts';
 
 /** Seen on legacy alone: no obstacle to a canary, which is where it is proven, but to a move to orders. */
 const LEGACY_ONLY = 'legacy_only';
@@ -35,11 +37,14 @@ export function holdsBackOrders(one: Finding): boolean {
 }
 
 export function unprovenOf(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Finding[] {
+  const open = [...doubtFindings(facts), ...mismatchFindings(facts)];
+  // All its work is on orders: no next move needs proof, and what it still uses of legacy counts.
+  if (facts.legacy_use !== null) return [...useFindings(facts.legacy_use, facts), ...open];
   return [
     ...areaFindings(seen, facts, rules),
     ...ageFindings(seen, facts),
     ...tableFindings(seen, facts),
-    ...doubtFindings(facts),
+    ...open,
     ...noticeFindings(seen, facts),
     ...fileFindings(facts),
     ...shedFindings(facts),
@@ -137,6 +142,33 @@ function tableFindings({ judged_by }: Seen, { tables_revision, merchant_id }: Re
 function doubtFindings({ in_doubt, merchant_id }: ReadinessFacts): Finding[] {
   if (in_doubt === null || in_doubt === 0) return [];
   return [finding('in_doubt', { count: in_doubt }, `puente drain ${merchant_id}`)];
+}
+
+/** Sales of which upstream says otherwise, as reconciliation found them and could not repair. */
+function mismatchFindings({ mismatches, merchant_id }: ReadinessFacts): Finding[] {
+  const kinds = Map.groupBy(mismatches, ({ kind }) => kind);
+  return [...kinds].flatMap(([kind, mine]) =>
+    mine.slice(0, 1).map(({ subject }) => {
+      const sentence = say('mismatch', { days: RECENT_DAYS, count: mine.length, mismatch: kind, subject });
+      return finding(`mismatch_${kind}`, sentence, `puente reconcile --merchant ${merchant_id}`);
+    }),
+  );
+}
+
+/** Calls without a record may have gone to legacy. */
+function useFindings(
+  { quiet_days, last_legacy_day, calls }: LegacyUse,
+  { merchant_id, shed }: ReadinessFacts,
+): Finding[] {
+  const command = `puente decommission ${merchant_id}`;
+  const lost = shed?.evidence ?? 0;
+  const unrecorded = { count: lost, days: OLD_AFTER_DAYS };
+  const recent = quiet_days !== null && quiet_days < QUIET_DAYS;
+  const called = { day: last_legacy_day, quiet: quiet_days, days: QUIET_DAYS, names: calls.map(({ name }) => name) };
+  return [
+    ...(recent ? [finding('legacy_calls', called, command)] : []),
+    ...(lost > 0 ? [finding('legacy_unrecorded', unrecorded, command)] : []),
+  ];
 }
 
 /** A file of calls does not contain the merchant's settings here. */

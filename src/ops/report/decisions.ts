@@ -4,7 +4,7 @@ import type { AuditAction, AuditLine } from '../../proxy/audit.ts';
 import { shownUrl } from '../../proxy/evidence/redact-text.ts';
 import { type MismatchKind, mismatchKinds } from '../../proxy/sales/orphans.ts';
 import { BY_ITSELF } from '../api/person.ts';
-import { reasonOf } from '../audit.ts';
+import { changeOf, reasonOf } from '../audit.ts';
 import { HOUR_MS, iso, pagesOf } from '../fields.ts';
 import type { Ports, Store } from '../ports.ts';
 import type { Line, ReportAsk } from './report.ts';
@@ -29,7 +29,7 @@ export interface Move extends Pick<Line<'decisions'>, 'sequence' | 'before' | 'a
   /** Epoch ms. */
   at: number;
 }
-const MOVES: readonly string[] = ['stage', 'safety stop', 'safety reset'] satisfies AuditAction[];
+const MOVES: readonly string[] = ['stage', 'rollback', 'safety stop', 'safety reset'] satisfies AuditAction[];
 
 /** A disagreement with upstream that reconciliation or a read reported. */
 export interface FoundMismatch extends Pick<Line<'decisions'>, 'at' | 'subject' | 'reason' | 'said'> {
@@ -113,7 +113,8 @@ async function concerns(
 function shown({ sequence, at, who, action, subject, reason: stored, detail }: AuditLine): Line<'decisions'> {
   const { text: reason, said } = reasonOf({ who, reason: stored });
   const { before = null, after = null, ...evidence } = told(detail) as typeof detail; // an object stays one
-  return { sequence, at: iso(at), who, action, subject, reason, said, before, after, evidence };
+  const change = changeOf({ action, detail });
+  return { sequence, at: iso(at), who, action, subject, reason, said, ...change, before, after, evidence };
 }
 
 /** Without long lists, and without the path of a notice URL, which lines of the first builds contain. */

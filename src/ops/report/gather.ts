@@ -1,10 +1,12 @@
 /** Makes a report: one pass over the exchanges of the period, in pages, and the store's own sums. */
 import { z } from 'zod';
 import { type Verdict, verdicts } from '../../proxy/records/evidence.ts';
+import type { Merchant } from '../../proxy/routing/merchant.ts';
 import { verifyAuditStream } from '../audit.ts';
 import { DAY_MS, defined, exchangePages, iso, time } from '../fields.ts';
 import type { ExchangeStore, Ports } from '../ports.ts';
 import { readinessDays, readinessSince } from '../readiness/days.ts';
+import { decommissionOf } from '../readiness/decommission.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { decisionLines } from './decisions.ts';
 import { askOf, type Line, REPORT_SCHEMA, type Report, type ReportAsk, report, reportQuery } from './report.ts';
@@ -44,12 +46,9 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
   const differences = await differenceLines(ports, merchant_id, tally);
   const notices = await noticeLines(ports, ask, signal);
   const fleet = await fleetOf(ports, merchant_id, tally, signal);
-  const head = (await store.audit.audits(1))[0];
-  // The whole chain, whatever the period: a line that was changed earlier puts the later ones in doubt.
-  const { expected: _expected, ...audit } = await verifyAuditStream(store.audit);
+  const merchant = merchant_id === null ? null : await store.merchants.merchant(merchant_id);
   return {
     schema: REPORT_SCHEMA,
-    made_at: iso(ports.clock.now()),
     merchant_id,
     period: { since: iso(ask.since), until: iso(ask.until) },
     tables_revision: tables.revision,
@@ -73,11 +72,7 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
     notice_days: notices.days,
     incidents: incidents.lines,
     decisions: decisions.lines,
-    assumptions: assumptionsFor(
-      facts.assumptions,
-      merchant_id === null ? null : await store.merchants.merchant(merchant_id),
-    ),
-    readiness: merchant_id === null ? null : await merchantReadiness(ports, merchant_id),
+    assumptions: assumptionsFor(facts.assumptions, merchant),
     merchants: fleet.merchants,
     verdicts: fleet.verdicts,
     readiness_days: await readinessDays(
@@ -95,9 +90,34 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       ...left_out,
       unmatched: unmatched.left_out,
     },
-    audit_head: { sequence: head?.sequence ?? 0, hash: head?.hash ?? '' },
-    audit,
+    ...(await provenNow(ports, merchant_id, merchant)),
   };
+}
+
+/** The audit chain, and the verdict of now; a certificate of completion names the head of a chain that is intact. */
+async function provenNow(ports: Ports, merchant_id: string | null, merchant: Merchant | null) {
+  const { store, clock } = ports;
+  const head = (await store.audit.audits(1))[0];
+  // The whole chain, whatever the period: a line that was changed earlier puts the later ones in doubt.
+  const { expected: _expected, ...audit } = await verifyAuditStream(store.audit);
+  const audit_head = { sequence: head?.sequence ?? 0, hash: head?.hash ?? '' };
+  const readiness = merchant_id === null ? null : await merchantReadiness(ports, merchant_id);
+  const is_about_completion = merchant !== null && readiness?.about === 'completion';
+  const completion = is_about_completion ? await decommissionOf(ports, merchant, readiness) : null;
+  const made_at = iso(clock.now());
+  const certificate = audit.intact ? certificateOf(completion, made_at, audit_head) : null;
+  return { made_at, readiness, completion, certificate, audit_head, audit };
+}
+
+function certificateOf(
+  completion: Report['completion'],
+  issued_at: string,
+  audit_head: Report['audit_head'],
+): Report['certificate'] {
+  if (completion === null || !completion.may_go) return null;
+  const { merchant_id, last_legacy_day, quiet_days, units } = completion;
+  const sign_off = (['operator', 'auditor'] as const).map((as) => ({ as, name: '', signature: '', day: '' }));
+  return { merchant_id, issued_at, last_legacy_day, quiet_days, units: units.length, audit_head, sign_off };
 }
 
 function sumsOf(ports: Ports, tally: Tally) {

@@ -14,6 +14,7 @@ import {
   type Row,
   recorded,
   says,
+  saysAll,
   tableOf,
   timeOf,
   written,
@@ -41,7 +42,9 @@ export function reportHtml(
     header(report, words, title),
     brokenChain(report, words),
     verdict(report, words),
+    completion(report, words),
     ...sections(report, words, advised),
+    certificate(report, words),
     footer(report, words),
   ]);
 }
@@ -262,12 +265,20 @@ function auditRow(
     what: actionOf(words, action),
     of: subject,
     why: said === null ? reason : says(words, reason, said),
-    before: recorded(words, factText(facts.before)),
-    after: recorded(words, factText(facts.after)),
+    change: changeIn(words, facts),
     evidence: recorded(words, factText(facts.evidence)),
     // Line numbers are names: their digits are not grouped.
     line: String(sequence),
   };
+}
+
+/** In words; the recorded facts of a line that an earlier version wrote in another form. */
+function changeIn(
+  words: Words,
+  { change, change_said, before, after }: Pick<Line<'decisions'>, 'change' | 'change_said' | 'before' | 'after'>,
+): Content {
+  if (change_said.length > 0) return saysAll(words, change, change_said, '; ');
+  return after === null ? null : recorded(words, `${factText(before) || 'none'} → ${factText(after) || 'none'}`);
 }
 
 function header({ period, made_at, exchanges, tables_revision }: Report, words: Words, title: string): Html {
@@ -295,6 +306,50 @@ function verdict({ readiness }: Report, words: Words): Content {
   if (readiness === null) return null;
   const found = htmlVerdict(words, readiness, ({ what, said }) => says(words, what, said));
   return html`<section><h2>${words.t('report.section.verdict')}</h2>${found}</section>`;
+}
+
+/** What still needs legacy, of a merchant on orders. */
+function completion({ completion: found }: Report, words: Words): Content {
+  if (found === null) return null;
+  const { t } = words;
+  const { open_on_legacy: open, last_legacy_day, quiet_days, quiet_days_needed: needed } = found;
+  const last = last_legacy_day === null ? 'none' : words.day(last_legacy_day);
+  const lead = t('report.lead.completion', { open, last, quiet: quiet_days ?? 0, needed });
+  const rows = unitRows(words, found.units);
+  return htmlSection(
+    t('report.section.completion'),
+    tableOf(words, 'report.head', rows),
+    lead,
+    t('decommission.no_unit'),
+  );
+}
+
+/** The terminals and points of sale of a merchant, each with its last call on legacy. */
+export function unitRows(words: Words, units: NonNullable<Report['completion']>['units']): Row[] {
+  const { t } = words;
+  return units.map((one) => ({
+    unit: one.unit,
+    new_work: t(`stage.${one.new_work}`),
+    last_on_legacy: one.last_legacy_at === null ? t('decommission.never') : timeOf(words, one.last_legacy_at),
+    operation: one.last_operation ?? (one.last_legacy_at === null ? null : t('decommission.or_earlier')),
+    quiet_days: one.quiet_days,
+    open: one.open_on_legacy,
+    may_go: t(one.may_go ? 'decommission.yes' : 'decommission.no'),
+    why: says(words, one.why, one.why_said),
+  }));
+}
+
+/** To be printed and signed; of a merchant that needs legacy no more. */
+function certificate({ certificate: found }: Report, words: Words): Content {
+  if (found === null) return null;
+  const { t } = words;
+  const { merchant_id: id, last_legacy_day, quiet_days, units, audit_head, sign_off } = found;
+  const last = last_legacy_day === null ? 'none' : words.day(last_legacy_day);
+  const facts = { id, at: words.time(found.issued_at), last, quiet: quiet_days ?? 0, units };
+  const rows = sign_off.map(({ as, name, signature, day }) => ({ as: t(`certificate.${as}`), name, signature, day }));
+  return html`<section class="certificate"><h2>${t('certificate.title')}</h2><p>${t('certificate.says', facts)}</p>
+${tableOf(words, 'certificate.head', rows)}
+<p>${t('certificate.chain', { line: String(audit_head.sequence) })} <code>${audit_head.hash}</code></p></section>`;
 }
 
 function footer({ exchanges, audit_head, audit }: Report, { t }: Words): Html {

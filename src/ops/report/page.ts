@@ -30,13 +30,13 @@ export function htmlSection(title: string, content: Content, lead: string, none:
 
 /** The verdict on a merchant with its findings. @param shown the sentence of a finding. */
 export function htmlVerdict({ t }: Words, readiness: Readiness, shown: (one: Finding) => Content): Html {
-  const { verdict, blockers, unproven, remarks } = readiness;
+  const { about, verdict, blockers, unproven, remarks } = readiness;
   const item = (one: Finding): Html =>
     html`<li>${shown(one)}${one.command === null ? null : html` ${code(one.command)}`}</li>`;
   const list = (name: string, findings: readonly Finding[]): Content =>
     findings.length === 0 ? null : html`<h3>${t(name)}</h3><ul>${findings.map(item)}</ul>`;
   const lists = [list('readiness.blockers', blockers), list('readiness.unproven', unproven)];
-  return html`<p class="verdict ${verdict}">${t(`report.verdict.${verdict}`)}</p>${lists}${list('report.remarks', remarks)}`;
+  return html`<p class="verdict ${verdict}">${t(about === 'completion' ? `completion.${verdict}` : `report.verdict.${verdict}`)}</p>${lists}${list('report.remarks', remarks)}`;
 }
 
 /** The style of a report: dense, dark where the reader's screen is dark, and always light on paper. */
@@ -49,6 +49,7 @@ h1 { font-size: 1.6rem; margin: 0 0 .3rem; } h2 { font-size: 1.2rem; margin: 2re
 p { margin: .3rem 0; } p, li { overflow-wrap: anywhere; } .none, footer { color: var(--soft); }
 .verdict { font-weight: 600; padding: .5rem .8rem; border-left: .4rem solid var(--soft); background: var(--panel); }
 .verdict.ready { border-color: var(--good); } .verdict.blocked { border-color: var(--fault); } .verdict.inconclusive { border-color: var(--warn); }
+.certificate { border: 2px solid var(--ink); padding: 0 1rem 1rem; margin-top: 2rem; break-inside: avoid; } .certificate tbody tr { height: 3rem; }
 table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-size: .88rem; }
 th, td { text-align: left; vertical-align: top; padding: .25rem .5rem; border-bottom: 1px solid var(--line); overflow-wrap: break-word; }
 td.text { overflow-wrap: anywhere; min-width: 9rem; } th.number { text-align: right; }

@@ -10,6 +10,7 @@ import { mismatchKinds } from '../../proxy/sales/orphans.ts';
 import { auditLine, chainView } from '../audit.ts';
 import { DAY_MS, instant, lane, merchantId, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { decommissionView } from '../readiness/decommission.ts';
 import { difference } from '../readiness/differences.ts';
 import { findingView, readinessView } from '../readiness/facts.ts';
 
@@ -229,6 +230,8 @@ export function fieldsOf(part: ReportPart): readonly string[] {
 const cutLists = ['differences', 'incidents', 'decisions', 'findings', 'move_sums', 'approvals', 'unmatched'] as const;
 export type CutList = (typeof cutLists)[number];
 
+const auditHead = z.object({ sequence: z.int(), hash: z.string() });
+
 export const report = z.object({
   schema: z.literal(REPORT_SCHEMA),
   made_at: time,
@@ -245,11 +248,30 @@ export const report = z.object({
   }),
   ...parts,
   readiness: readinessView.nullable().describe("of a merchant's report"),
+  completion: decommissionView
+    .nullable()
+    .describe('of the report of a merchant whose work is all on orders: what still needs legacy'),
+  certificate: z
+    .object({
+      merchant_id: z.string(),
+      issued_at: time,
+      last_legacy_day: z.iso.date().nullable(),
+      quiet_days: z.int().nullable(),
+      units: count.describe('terminals and points of sale, none of which needs legacy'),
+      audit_head: auditHead,
+      sign_off: z
+        .array(
+          z.object({ as: z.enum(['operator', 'auditor']), name: z.string(), signature: z.string(), day: z.string() }),
+        )
+        .describe('empty, for people to fill in'),
+    })
+    .nullable()
+    .describe('that legacy may be switched off; null while it may not, or the audit chain is broken'),
   verdicts: z.object(byVerdict).describe('how many of the merchants have which verdict'),
   left_out: z.record(z.enum(cutLists), count).describe('lines that are not in the lists because there are too many'),
-  audit_head: z
-    .object({ sequence: z.int(), hash: z.string() })
-    .describe('when it was made: `puente audit verify --expect` proves that nothing was cut off since'),
+  audit_head: auditHead.describe(
+    'when it was made: `puente audit verify --expect` proves that nothing was cut off since',
+  ),
 });
 export type Report = z.infer<typeof report>;
 export type Line<Part extends Exclude<ReportPart, 'audit'>> = Report[Part][number];

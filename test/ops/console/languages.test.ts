@@ -93,6 +93,8 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     HERE,
     `${HERE}/lanes`,
     `${HERE}/charts`,
+    '/decommission',
+    `${HERE}/decommission`,
     `${HERE}?stage=orders&override=true`,
     `/trace?id=${sale}`,
     '/trace?id=unknown-id',

@@ -10,6 +10,8 @@ const PLACES = [
   `/merchants/${ARGENTINA}`,
   '/notices',
   '/incidents',
+  '/decommission',
+  `/merchants/${ARGENTINA}/decommission`,
   '/reports',
   '/audit',
   '/limitations',

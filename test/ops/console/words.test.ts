@@ -67,7 +67,7 @@ function namesOf(all: readonly string[]): string[] {
 }
 
 /** Prefixes of words for facts of messages (`src/locales/message.ts`); a test below compares them with the source. */
-const GROUPS = ['area.', 'unknown.', 'mismatch.'];
+const GROUPS = ['area.', 'unknown.', 'mismatch.', 'setting.'];
 
 describe('the words', () => {
   it('name whatever the API names by a word', () => {

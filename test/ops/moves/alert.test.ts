@@ -79,7 +79,7 @@ it('rolls back the merchants that firing alerts name, once for each occurrence, 
   const last = async () => (await auditsOf(bench.data_dir)).at(-1);
   expect(await last()).toMatchObject({
     who: 'alertmanager',
-    action: 'stage',
+    action: 'rollback',
     subject: ARGENTINA,
     reason: expect.stringContaining('TillsFail'),
     detail: { rollback: true, alert: 'TillsFail', after: { stage: 'legacy' } },

@@ -111,7 +111,7 @@ describe('rollback', () => {
     expect(await sideOf(first)).toBe('legacy');
     expect((await auditsOf(bench.data_dir)).at(-1)).toMatchObject({
       who: BEN.name,
-      action: 'stage',
+      action: 'rollback',
       reason: 'tills report errors',
       detail: { before: { stage: 'orders' }, after: { stage: 'legacy' }, rollback: true },
     });

@@ -59,6 +59,7 @@ export function readinessWith(evidence: Evidence, over: Partial<Readiness> = {})
   const verdict = evidence === 'served' ? 'ready' : evidence === 'blocked' ? 'blocked' : 'inconclusive';
   return {
     merchant_id: MERCHANT,
+    about: 'next_move',
     verdict,
     blockers: evidence === 'blocked' ? [findingOf('open_difference')] : [],
     unproven: verdict === 'inconclusive' ? [findingOf('never_seen')] : [],

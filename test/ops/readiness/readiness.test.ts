@@ -84,6 +84,7 @@ const facts: ReadinessFacts = {
   on_orders: [],
   reset_at: {},
   mismatches: [],
+  legacy_use: null,
 };
 
 async function judged(book: Book, changes: Partial<ReadinessFacts> = {}) {
@@ -425,6 +426,41 @@ describe('inconclusive', () => {
   });
 });
 
+describe('beside sales that do not agree with upstream', () => {
+  const mismatches = ['one', 'two'].map((subject) => ({ kind: 'amount' as const, subject }));
+
+  it('is never ready', async () => {
+    const { verdict, unproven } = await judged(bookOf(), { mismatches });
+    expect(verdict).toBe('inconclusive');
+    expect(unproven.at(-1)).toMatchObject({
+      code: 'mismatch_amount',
+      command: 'puente reconcile --merchant 700100200',
+      what: expect.stringMatching(/2 sales/),
+    });
+  });
+});
+
+describe('on orders it is about completion', () => {
+  const use = { open_on_legacy: 0, open_until: null, calls: [], units: [] };
+  const quiet = { ...use, last_legacy_day: '2026-01-01', quiet_days: 7 };
+  const recent = { ...quiet, quiet_days: 6, calls: [{ name: 'qr.put_order', calls: 1, last_day: '2026-01-01' }] };
+  const until = '2026-01-09T00:00:00.000Z';
+  const lost = { shadow: 0, evidence: 1 };
+
+  it.each<[string, Partial<ReadinessFacts>, string[]]>([
+    ['blocked', { legacy_use: { ...quiet, open_on_legacy: 1, open_until: until } }, ['legacy_open']],
+    ['inconclusive', { legacy_use: recent }, ['legacy_calls']],
+    ['inconclusive', { legacy_use: quiet, shed: lost }, ['legacy_unrecorded']],
+    ['inconclusive', { legacy_use: quiet, in_doubt: 1 }, ['in_doubt']],
+    ['inconclusive', { legacy_use: quiet, mismatches: [{ kind: 'missing', subject: 'one' }] }, ['mismatch_missing']],
+    ['ready', { legacy_use: quiet, shed: { shadow: 1, evidence: 0 } }, []],
+    ['ready', { legacy_use: { ...use, last_legacy_day: null, quiet_days: null } }, []],
+  ])('%s: %j', async (verdict, change, codes) => {
+    const found = await judged(createBook(), change);
+    expect([found.about, found.verdict, [...found.blocked_by, ...found.lacks]]).toEqual(['completion', verdict, codes]);
+  });
+});
+
 describe('ready', () => {
   it.each([
     ['Point', point, 4, 3],
@@ -461,19 +497,6 @@ describe('ready', () => {
     const found = await judged(book);
     expect([found.verdict, found.lacks]).toEqual(['ready', LEGACY_ONLY(3)]);
     expect(found.remarks.map(({ code }) => code)).toEqual(['not_used']);
-  });
-
-  it('with sales that do not agree with the upstream as remarks', async () => {
-    const mismatches = ['one', 'two'].map((subject) => ({ kind: 'amount' as const, subject }));
-    const { verdict, remarks } = await judged(bookOf(), { mismatches });
-    expect(verdict).toBe('ready');
-    expect(remarks).toMatchObject([
-      {
-        code: 'mismatch_amount',
-        command: 'puente reconcile --merchant 700100200',
-        what: expect.stringMatching(/2 sales/),
-      },
-    ]);
   });
 
   it('with losses as remarks, money first', async () => {

@@ -101,9 +101,9 @@ describe('HTML', () => {
     expect(factText(fact)).toBe('calls a day 0.57, override no, note empty, seen yes, by none, units none');
   });
 
-  it('shows of a decision what was before and after, and the evidence it rests on', async () => {
+  it('shows of a decision from what to what it moved, and the evidence it rests on', async () => {
     const html = await reportHtml(report({ decisions: [decision(4, 'enough was seen')] }), en);
-    const cells = ['enough was seen', 'stage shadow, share 0', 'stage canary, share 5'];
+    const cells = ['enough was seen', 'shadow → canary at 5 %'];
     const evidence = 'judgement (overridden no, missing none), evidence (verdict ready, samples (intents 120))';
     for (const cell of [...cells, evidence]) expect(html).toContain(`>${cell}</td>`);
     const [, line] = reportCsv(report({ decisions: [decision(4, 'enough was seen')] }), 'decisions').split('\r\n');

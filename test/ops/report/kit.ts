@@ -1,4 +1,5 @@
 /** Small reports for tests, in the shape that the core makes. */
+import { changeOf } from '../../../src/ops/audit.ts';
 import { REPORT_SCHEMA, type Report } from '../../../src/ops/report/report.ts';
 
 /** One week of a merchant, with three calls. */
@@ -37,6 +38,8 @@ export function reportOf(changes: Partial<Report> = {}): Report {
     assumptions: [],
     limitations: [],
     readiness: null,
+    completion: null,
+    certificate: null,
     merchants: [],
     verdicts: { ready: 0, blocked: 0, inconclusive: 1 },
     readiness_days: [],
@@ -48,6 +51,8 @@ export function reportOf(changes: Partial<Report> = {}): Report {
   };
 }
 
+const MOVE = { before: { stage: 'shadow', share: 0 }, after: { stage: 'canary', share: 5 } };
+
 export const decision = (sequence: number, reason: string) => ({
   sequence,
   at: '2026-03-02T00:00:00.000Z',
@@ -56,8 +61,8 @@ export const decision = (sequence: number, reason: string) => ({
   subject: '700100200',
   reason,
   said: null,
-  before: { stage: 'shadow', share: 0 },
-  after: { stage: 'canary', share: 5 },
+  ...changeOf({ action: 'stage', detail: MOVE }),
+  ...MOVE,
   evidence: {
     judgement: { overridden: false, missing: [] },
     evidence: { verdict: 'ready', samples: { intents: 120 } },

@@ -164,7 +164,13 @@ function merchantReport(): Report {
     merchant_id: '700100200',
     audit: { intact: false, lines: 3, head: null, broken: { sequence: 4, reason, said } },
     readiness: {
-      ...{ merchant_id: '700100200', verdict: 'blocked', operations: [], tables_revision: 'aaaaaaaaaaaa' },
+      ...{
+        merchant_id: '700100200',
+        about: 'next_move',
+        verdict: 'blocked',
+        operations: [],
+        tables_revision: 'aaaaaaaaaaaa',
+      },
       ...{ blockers: [finding('faults')], unproven: [finding('in_doubt')], remarks: [finding('in_doubt')] },
       judged_at: '2026-03-08T00:00:00.000Z',
     },

@@ -1,0 +1,51 @@
+/** Decommission: what still needs legacy, a line for each merchant; and one merchant with its units. */
+import { html, type Row, says } from '../html.ts';
+import { decommissionView, fleetDecommissionView } from '../readiness/decommission.ts';
+import { QUIET_DAYS } from '../readiness/legacy-use.ts';
+import { unitRows } from '../report/html.ts';
+import { merchantPath, type Page } from './kit.ts';
+import { badge, section, table } from './parts.ts';
+
+export const fleetDecommissionPage: Page = {
+  path: '/decommission',
+  async show({ words, ask, signal }) {
+    const { t } = words;
+    const { merchants } = await ask('GET /api/decommission', fleetDecommissionView, { signal });
+    const rows = merchants.map((one): Row => {
+      const { merchant_id: id, stage, may_go, units, units_free } = one;
+      return {
+        merchant: html`<a href="${merchantPath(id, '/decommission')}">${id}</a>`,
+        stage: badge(stage, t(`stage.${stage}`)),
+        may_go: badge(may_go ? 'good' : 'warn', t(may_go ? 'decommission.yes' : 'decommission.no')),
+        last_on_legacy: one.last_legacy_day === null ? t('decommission.never') : words.day(one.last_legacy_day),
+        quiet_days: one.quiet_days,
+        open: one.open_on_legacy,
+        unit: t('decommission.free_of', { free: units_free, all: units }),
+        why: says(words, one.why, one.why_said),
+      };
+    });
+    const content = html`<p class="lead">${t('decommission.lead', { days: QUIET_DAYS })}</p>
+${table(words, 'report.head', t('nav.decommission'), rows, t('decommission.none'), true)}`;
+    return { title: t('nav.decommission'), content };
+  },
+};
+
+export const decommissionPage: Page = {
+  path: '/merchants/:id/decommission',
+  async show({ words, ask, path: { id = '' } }) {
+    const { t } = words;
+    const found = await ask('GET /api/merchants/:id/decommission', decommissionView, { path: { id } });
+    const days = QUIET_DAYS;
+    const calls = found.calls.map(({ name, calls, last_day }) => ({
+      operation: name,
+      calls,
+      last: words.day(last_day),
+    }));
+    const units = unitRows(words, found.units);
+    const content = html`<p><a href="${merchantPath(id)}">${t('merchant.title', { id })}</a></p>
+<p>${badge(found.may_go ? 'good' : 'warn', t(found.may_go ? 'decommission.yes' : 'decommission.no'))} ${says(words, found.why, found.why_said)}</p>
+${section('units', t('decommission.units'), table(words, 'report.head', t('decommission.units'), units, t('decommission.no_unit'), true), t('decommission.lead', { days }))}
+${section('calls', t('decommission.calls', { days }), table(words, 'report.head', t('decommission.calls', { days }), calls, t('decommission.no_calls')))}`;
+    return { title: t('decommission.title', { id }), content };
+  },
+};

@@ -1,0 +1,77 @@
+/** Decommission: whether legacy may be switched off, for a merchant and for the fleet, and what still needs it. */
+import { z } from 'zod';
+import { say } from '../../locales/message.ts';
+import { type Merchant, routedKinds, stages } from '../../proxy/routing/merchant.ts';
+import { stageInForce } from '../../proxy/routing/stage.ts';
+import { said } from '../fields.ts';
+import { openSales } from '../open-sales.ts';
+import type { Ports } from '../ports.ts';
+import { knownMerchants, merchantToChange } from '../seen.ts';
+import type { Readiness } from './facts.ts';
+import { legacyUseOf, legacyUseView, QUIET_DAYS } from './legacy-use.ts';
+import { merchantReadiness, mismatchesOnce } from './readiness.ts';
+
+export const decommissionView = z.object({
+  merchant_id: z.string(),
+  stage: z.enum(stages),
+  may_go: z.boolean().describe('legacy may be switched off for all of it now: the verdict of readiness on completion'),
+  why: z.string().describe('what stands in the way first'),
+  why_said: said,
+  quiet_days_needed: z.int(),
+  ...legacyUseView.shape,
+});
+export type DecommissionView = z.infer<typeof decommissionView>;
+
+export const fleetDecommissionView = z.object({
+  merchants: z.array(
+    decommissionView
+      .omit({ quiet_days_needed: true, open_until: true, calls: true })
+      .extend({ units: z.int(), units_free: z.int().describe('units for which legacy may be switched off now') }),
+  ),
+});
+export type FleetDecommissionView = z.infer<typeof fleetDecommissionView>;
+
+/** Of all calls answered so far. @throws PuenteError as `merchantToChange`. */
+export async function viewDecommission(ports: Ports, id: string): Promise<DecommissionView> {
+  await ports.evidence.settled();
+  return decommissionOf(ports, await merchantToChange(ports, id, null), await merchantReadiness(ports, id));
+}
+
+/** @param readiness null for a merchant that is not wholly on orders, whose verdict is about its next move. */
+export async function decommissionOf(
+  ports: Ports,
+  merchant: Merchant,
+  readiness: Readiness | null,
+): Promise<DecommissionView> {
+  const { intended: stage } = stageInForce(ports.settings, merchant, null);
+  const is_complete = readiness?.about === 'completion' && readiness.verdict === 'ready';
+  const [first] = readiness?.about === 'completion' ? [...readiness.blockers, ...readiness.unproven] : [];
+  const spoken = is_complete ? say('decommission.may_go', {}) : say('decommission.not_on_orders', {});
+  return {
+    merchant_id: merchant.id,
+    stage,
+    may_go: is_complete,
+    ...(is_complete || first === undefined
+      ? { why: spoken.text, why_said: spoken.said }
+      : { why: first.what, why_said: first.said }),
+    quiet_days_needed: QUIET_DAYS,
+    ...(await legacyUseOf(ports, merchant, await openSales(ports, merchant.id))),
+  };
+}
+
+/** Merchants by id. Other work runs between two of them. @param signal aborts it when the client disconnects. */
+export async function viewFleetDecommission(ports: Ports, signal: AbortSignal): Promise<FleetDecommissionView> {
+  const merchants: FleetDecommissionView['merchants'] = [];
+  const mismatches = mismatchesOnce(ports);
+  await ports.evidence.settled();
+  for (const merchant of await knownMerchants(ports)) {
+    signal.throwIfAborted();
+    const is_whole = routedKinds.every((kind) => stageInForce(ports.settings, merchant, kind).intended === 'orders');
+    const readiness = is_whole ? await merchantReadiness(ports, merchant.id, mismatches) : null;
+    const found = await decommissionOf(ports, merchant, readiness);
+    const { quiet_days_needed: _needed, open_until: _until, calls: _calls, units, ...line } = found;
+    merchants.push({ ...line, units: units.length, units_free: units.filter(({ may_go }) => may_go).length });
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return { merchants };
+}

@@ -1,0 +1,94 @@
+/** Decommission end to end (API, command, report): a merchant leaves legacy, and gets its certificate after a week. */
+import { describe, expect, it } from 'vitest';
+import type { DecommissionView, FleetDecommissionView } from '../../../src/ops/readiness/decommission.ts';
+import type { Report } from '../../../src/ops/report/report.ts';
+import { ARGENTINA, DEVICE, OPS_TOKEN, POINT, startBench, tokenOf } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
+import { command } from '../moves/command.ts';
+
+const DAY_MS = 86_400_000;
+const INTENTS = `${POINT}/devices/${DEVICE}/payment-intents`;
+
+let passed_ms = 0;
+const clock = {
+  now: () => Date.now() + passed_ms,
+  sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
+};
+const bench = openForAll(() => startBench({ PUENTE_ROUTING_DEFAULT_STAGE: 'legacy' }, { clock }));
+
+async function asked<View>(path: string): Promise<View> {
+  const answer = await bench.ops(path);
+  expect(answer.status, answer.text).toBe(200);
+  return answer.body as View; // the API's shape
+}
+
+const use = () => asked<DecommissionView>(`/api/merchants/${ARGENTINA}/decommission`);
+const report = () => asked<Report>(`/api/report?merchant=${ARGENTINA}`);
+const page = async (language: string) =>
+  (await bench.ops(`/api/report?merchant=${ARGENTINA}&format=html&language=${language}`)).text;
+const cli = (...argv: string[]) => command(argv, { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN });
+
+describe('a merchant', () => {
+  it('on legacy still needs it, and has no certificate', async () => {
+    const created = await bench.till(INTENTS, { body: { amount: 1500 } });
+    const { id } = created.body as { id: string }; // the create succeeded
+    expect(await use()).toMatchObject({
+      ...{ stage: 'legacy', may_go: false, why: 'Not all of its new work is on orders.', open_on_legacy: 1 },
+      calls: [{ name: 'point.create_intent', calls: 1 }],
+      units: [{ unit: `point:${DEVICE}`, new_work: 'legacy', last_operation: 'point.create_intent', may_go: false }],
+    });
+    await bench.till(`${INTENTS}/${id}`, { method: 'DELETE' });
+    expect(await report()).toMatchObject({ readiness: { about: 'next_move' }, completion: null, certificate: null });
+  });
+
+  it('on orders is told when legacy was last called, and what is missing', async () => {
+    await bench.notify(ARGENTINA, { credential: tokenOf(ARGENTINA) });
+    const { revision } = await asked<{ revision: number }>(`/api/merchants/${ARGENTINA}`);
+    const body = { stage: 'orders', reason: 'its turn', revision };
+    expect((await bench.ops(`/api/merchants/${ARGENTINA}/stage`, { method: 'PUT', body })).status).toBe(200);
+    expect(await use()).toMatchObject({
+      ...{ may_go: false, why: expect.stringContaining('Legacy was last called on'), open_on_legacy: 0, quiet_days: 0 },
+      units: [{ new_work: 'orders', last_operation: 'point.cancel_intent', quiet_days: 0, may_go: false }],
+    });
+    const made = await report();
+    expect(made).toMatchObject({ readiness: { about: 'completion', verdict: 'inconclusive' }, certificate: null });
+    expect(made.completion).toEqual(await use());
+    const html = await page('en');
+    expect(html).toContain('Not complete: all its new work is on orders');
+    expect(html).not.toContain('Certificate of completion');
+    const ran = await cli('decommission', ARGENTINA);
+    expect([ran.code, ran.out]).toEqual([3, expect.stringContaining(`${ARGENTINA} STILL NEEDS LEGACY.`)]);
+    expect((await cli('can-migrate', ARGENTINA)).out).toContain(`${ARGENTINA} is on orders. Not complete`);
+  });
+
+  it('that did not call it for a week may go, and is certified with the head of the chain', async () => {
+    passed_ms = 8 * DAY_MS;
+    expect(await use()).toMatchObject({ may_go: true, quiet_days: 7, units: [{ quiet_days: 8, may_go: true }] });
+    const { certificate, audit_head, readiness } = await report();
+    expect(readiness).toMatchObject({ about: 'completion', verdict: 'ready' });
+    const head = await asked<{ head: object }>('/api/audit/verify');
+    expect(audit_head).toEqual(head.head);
+    expect(certificate).toMatchObject({ merchant_id: ARGENTINA, units: 1, quiet_days: 7, audit_head });
+    expect(certificate?.sign_off.map(({ as, name }) => [as, name])).toEqual([
+      ['operator', ''],
+      ['auditor', ''],
+    ]);
+    for (const [language, ...texts] of [
+      ['en', 'Certificate of completion', 'Signature', 'its one terminal or point of sale does not need legacy'],
+      ['es', 'Certificado de finalización', 'Firma', 'no necesita legacy'],
+      ['pt', 'Certificado de conclusão', 'Assinatura', 'não precisa do legacy'],
+    ] as const)
+      for (const text of [...texts, audit_head.hash]) expect(await page(language)).toContain(text);
+    const ran = await cli('decommission', ARGENTINA);
+    expect([ran.code, ran.out]).toEqual([0, expect.stringContaining(`${ARGENTINA} MAY GO.`)]);
+  });
+
+  it('is a line of the fleet', async () => {
+    const { merchants } = await asked<FleetDecommissionView>('/api/decommission');
+    expect(merchants).toMatchObject([{ merchant_id: ARGENTINA, may_go: true, units: 1, units_free: 1 }]);
+    const ran = await cli('decommission');
+    expect([ran.code, ran.out]).toEqual([0, expect.stringContaining('1 of 1')]);
+    for (const [id, status] of Object.entries({ nobody: 400, [ARGENTINA.slice(1)]: 404 }))
+      expect((await bench.ops(`/api/merchants/${id}/decommission`)).status).toBe(status);
+  });
+});

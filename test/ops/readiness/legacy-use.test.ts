@@ -1,0 +1,90 @@
+/** What still needs legacy: of units and merchants, as facts and as the verdict on completion. */
+import { describe, expect, it } from 'vitest';
+import { type LegacyUse, QUIET_DAYS, useOf } from '../../../src/ops/readiness/legacy-use.ts';
+import { merchantSettings } from '../../../src/proxy/routing/merchant.ts';
+
+const DAY_MS = 86_400_000;
+const NOW = 20_500 * DAY_MS + DAY_MS / 2;
+const merchant_id = '700100200';
+
+type Seen = Parameters<typeof useOf>[0];
+
+function used(change: Partial<Seen>, stage: 'orders' | 'canary' = 'orders'): LegacyUse {
+  const settings = merchantSettings.parse({ stage, units_in: stage === 'canary' ? ['point:A'] : [] });
+  const sealed = { sealed_notice_url: null, sealed_notice_secret: null, sealed_credential: null };
+  const merchant = { id: merchant_id, site: 'MLA', settings, ...sealed, trips: {}, revision: 1, updated_at: NOW };
+  const rules = { merchants: { stage: 'legacy' as const }, routing: { canary_salt: 'salt' } };
+  return useOf({ rules, merchant, units: [], traffic: [], unknowns: [], open: [], now: NOW, ...change });
+}
+
+function unit(slot: string, legacy_at: number | null): Seen['units'][number] {
+  const span = { first_at: 0, last_at: NOW, calls: 9, last_lane: 'orders' as const };
+  return { merchant_id, slot, ...span, legacy_at, legacy_operation: legacy_at === null ? null : 'point.get_intent' };
+}
+
+function calls(lane: 'legacy' | 'orders', days_ago: number, count = 1): Seen['traffic'][number] {
+  const day = Math.floor(NOW / DAY_MS) - days_ago;
+  return { merchant_id, day, operation: 'point.get_intent', kind: 'intents', lane, outcome: 'ok', calls: count };
+}
+
+const sale = { family: 'point' as const, unit: 'A', created_at: 0, legacy_id: null, state: 'OPEN', ends_at: NOW + 1 };
+
+describe('a unit may not go', () => {
+  it.each([
+    [
+      'whose new work goes to legacy',
+      used({ units: [unit('point:B', null)] }, 'canary'),
+      'Its new work goes to legacy.',
+    ],
+    [
+      'with a sale open on legacy',
+      used({ units: [unit('point:A', null)], open: [{ ...sale, side: 'legacy', slot: 'point:A' }] }),
+      '1 sale of it is open on legacy.',
+    ],
+    [
+      'that called legacy less than a week ago',
+      used({ units: [unit('point:A', NOW - QUIET_DAYS * DAY_MS + 1)] }),
+      'It called legacy 6 whole days ago; 7 quiet days are needed.',
+    ],
+  ])('%s', (_name, { units }, why) => {
+    expect(units).toMatchObject([{ may_go: false, why }]);
+  });
+});
+
+describe('a unit may go', () => {
+  it.each([
+    ['that never called it', null, null, 'It never called legacy.'],
+    ['that did not call it for a week', NOW - QUIET_DAYS * DAY_MS, 7, 'It did not call legacy for 7 whole days.'],
+  ])('%s', (_name, legacy_at, quiet_days, why) => {
+    const open = [{ ...sale, side: 'orders' as const, slot: 'point:A' }];
+    expect(used({ units: [unit('point:A', legacy_at)], open }, 'canary').units).toMatchObject([
+      { new_work: 'orders', quiet_days, open_on_legacy: 0, may_go: true, why },
+    ]);
+  });
+});
+
+describe('of a merchant', () => {
+  it('calls of no unit, and of endpoints in no table, count by their day, to its end', () => {
+    expect(used({})).toMatchObject({ last_legacy_day: null, quiet_days: null, open_on_legacy: 0, open_until: null });
+    const traffic = [calls('legacy', 9, 5), calls('legacy', 3, 2), calls('legacy', 2), calls('orders', 0)];
+    expect(used({ traffic })).toMatchObject({
+      quiet_days: 1,
+      calls: [{ name: 'point.get_intent', calls: 8, last_day: used({ traffic }).last_legacy_day }],
+    });
+    const unknown = { merchant_id, what: 'endpoint' as const, name: 'PUT /stores/:id', count: 3, first_at: 0 };
+    const unknowns = [
+      { ...unknown, last_at: NOW },
+      { ...unknown, what: 'field' as const, last_at: NOW },
+    ];
+    expect(used({ traffic, unknowns })).toMatchObject({
+      quiet_days: 0,
+      calls: [{}, { name: 'PUT /stores/:id', calls: 3 }],
+    });
+    expect(used({ traffic: [calls('legacy', 9)] })).toMatchObject({ quiet_days: 8, calls: [] });
+  });
+
+  it('every open sale on legacy counts, with or without a unit', () => {
+    const open = [sale, { ...sale, ends_at: NOW + 5 }].map((one) => ({ ...one, side: 'legacy' as const, slot: null }));
+    expect(used({ open })).toMatchObject({ open_on_legacy: 2, open_until: new Date(NOW + 5).toISOString() });
+  });
+});
