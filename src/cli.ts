@@ -2,12 +2,13 @@
 /** The command `puente`: the same operations as the ops API, for people (tables) and scripts (`--json`). */
 import { statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 
 // With the compile cache of the last command, a command starts in half the time. Imports above this line are compiled
 // before it runs; without write permission it works uncached. Only the owner of the installation writes the cache:
 // files of root would block that user.
-const modules = join(import.meta.dirname, '..', 'node_modules');
+const is_installed = import.meta.dirname.split(sep).includes('node_modules');
+const modules = join(import.meta.dirname, is_installed ? '../..' : '../node_modules');
 if (statSync(modules, { throwIfNoEntry: false })?.uid === process.getuid?.()) {
   const kept = join(modules, '.cache', 'puente');
   enableCompileCache(kept);

@@ -1,7 +1,7 @@
 /** Reads the table files, proves them, and returns the compiled tables; the only file here that uses the disk. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join, relative, sep } from 'node:path';
+import { extname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import type { z } from 'zod';
@@ -79,6 +79,8 @@ const PROVED = 'tables.json';
 const PROVERS = ['../error.ts', '../contract', '../mapping'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
+/** `.ts` in a clone, `.js` in a package. */
+const EXTENSION = extname(import.meta.url);
 const LIBRARIES = ['zod', 'yaml', 'lossless-json'];
 
 interface Keeping {
@@ -124,9 +126,9 @@ function proofKey(texts: Written['texts']): string {
 }
 
 function sourcesOf(path: string): string[] {
-  if (path.endsWith('.ts')) return [path];
+  if (path.endsWith(EXTENSION)) return [path];
   const entries = readdirSync(path, { recursive: true, encoding: 'utf8' }).sort();
-  return entries.filter((entry) => entry.endsWith('.ts')).map((entry) => join(path, entry));
+  return entries.filter((entry) => entry.endsWith(EXTENSION)).map((entry) => join(path, entry));
 }
 
 /** The `package.json` of a library, which has its version. */

@@ -14,8 +14,8 @@ const told = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1]
 describe('deploy/systemd/puente.service', () => {
   it('runs Node as `npm start` does', () => {
     const [node, ...words] = told('ExecStart').split(' ');
-    expect(node).toBe(`${told('WorkingDirectory')}/node_modules/.bin/node`);
-    expect(words).toEqual([...usualOptions(), 'src/main.ts']);
+    expect(node).toBe('/opt/puente/bin/node');
+    expect(words).toEqual([...usualOptions(), '/opt/puente/lib/node_modules/puente/dist/main.js']);
   });
 
   it('sets settings alone, and waits until calls have ended', () => {
@@ -31,8 +31,8 @@ describe('deploy/systemd/puente.service', () => {
     skip(why !== null, why ?? '');
     const directory = mkdtempSync(join(tmpdir(), 'puente-unit-'));
     try {
-      // Only the path of the clone differs on this machine.
-      const here = unit.replaceAll('/opt/puente', HOUSE);
+      // Only the path of Node differs on this machine.
+      const here = unit.replace('/opt/puente/bin/node', process.execPath);
       writeFileSync(join(directory, 'puente.service'), here);
       const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', join(directory, 'puente.service')], {
         encoding: 'utf8',
