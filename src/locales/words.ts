@@ -25,9 +25,9 @@ export interface Words {
   number(value: number): string;
   /** Decimal text, as amounts are, with all its digits. */
   decimal(text: string): string;
-  /** An instant, RFC 3339, as the language writes it, in UTC, as in the log and the reports. */
+  /** An instant, RFC 3339, as people read it (`timeText`). */
   time(instant: string): string;
-  /** A UTC day, ISO 8601, as the language writes it, in about ten letters. */
+  /** A UTC day, ISO 8601, in the form of times. */
   day(day: string): string;
   /** An instant to the millisecond, for lists in order of time. */
   moment(instant: string): string;
@@ -65,14 +65,6 @@ function readWords(language: Language): Words {
   // Each made for its first use: they take 30 ms, and most processes format nothing.
   const list = late(() => new Intl.ListFormat(language));
   const number = late(() => new Intl.NumberFormat(language, { maximumFractionDigits: 2 }));
-  const time = late(
-    () => new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' }),
-  );
-  // In English, days stand before or after months: a month's name prevents confusion.
-  const month = language === 'en' ? 'short' : '2-digit';
-  const day = late(
-    () => new Intl.DateTimeFormat(language, { day: '2-digit', month, year: 'numeric', timeZone: 'UTC' }),
-  );
   return {
     language,
     t,
@@ -82,10 +74,20 @@ function readWords(language: Language): Words {
     named: (key, fallback) => (Object.hasOwn(texts, key) ? t(key) : fallback),
     number: (value) => number().format(value),
     decimal: (text) => decimalIn(language, text),
-    day: (one) => day().format(new Date(one)),
-    moment: (instant) => `${day().format(new Date(instant))} ${instant.slice(11, 23)}`,
-    time: (instant) => `${time().format(new Date(instant))} UTC`,
+    day: (one) => one.slice(0, 10),
+    moment: (instant) => timeText(instant, 'milliseconds'),
+    time: (instant) => timeText(instant),
   };
+}
+
+/**
+ * The one form of times that people read, on pages, in reports and in commands: `2026-01-31 09:00:05 UTC`. Equal in all
+ * languages and in the order of time, so that what one person reads another finds.
+ * @param instant RFC 3339. @param to `milliseconds` in stories, whose steps follow each other closely.
+ */
+export function timeText(instant: string, to: 'seconds' | 'milliseconds' = 'seconds'): string {
+  const text = new Date(instant).toISOString();
+  return `${text.slice(0, 10)} ${text.slice(11, to === 'seconds' ? 19 : 23)} UTC`;
 }
 
 function late<Value>(make: () => Value): () => Value {

@@ -38,6 +38,7 @@ import type {
 } from '../proxy/records/upkeep.ts';
 import type { Link } from '../proxy/sales/link.ts';
 import type * as proxy from '../proxy/store.ts';
+import type { SaleState } from './sale-state.ts';
 
 export interface Ports extends ProxyPorts {
   store: Store;
@@ -72,6 +73,8 @@ export interface HistoryStore extends proxy.HistoryStore {
   linksByAnyReference(reference: string, limit: number): Promise<Link[]>;
   /** Open work by merchant; merchants without any are left out. */
   openCounts(now: number): Promise<OpenCount[]>;
+  /** Newest first, before a place of the list; null: from the newest. */
+  listLinks(filter: SaleFilter, before: SalePlace | null, limit: number): Promise<SalePage<Link>>;
   /** Live links of a merchant, or of all for null, oldest first. */
   liveLinks(merchant_id: string | null, limit: number): Promise<Link[]>;
   linksMade(page: CreatedPage): Promise<Link[]>;
@@ -119,6 +122,37 @@ export interface LegacySaleStore extends proxy.LegacySaleStore {
   legacySalesMade(page: CreatedPage): Promise<LegacySale[]>;
   /** Of all merchants, also of tokens that were not accepted; newest first. */
   legacySalesByAnyReference(client_reference: string, limit: number): Promise<LegacySale[]>;
+  /** As `listLinks`, without refunds, and without sales of tokens that are not proven to be the merchant's. */
+  listLegacySales(filter: SaleFilter, before: SalePlace | null, limit: number): Promise<SalePage<LegacySale>>;
+}
+
+/** A missing field does not filter. */
+export interface SaleFilter {
+  merchant_id?: string;
+  unit?: string;
+  /** Ids of links (`legacy_id`) or of sales on legacy (`id`). */
+  ids?: readonly string[];
+  state?: SaleState;
+  /** Epoch ms of creation, [since, until). */
+  since?: number;
+  until?: number;
+  /** Both included: minor units of links, decimals of sales on legacy. */
+  amount_from?: number;
+  amount_to?: number;
+  /** Epoch ms: a sale on legacy is open until its latest end. */
+  now: number;
+}
+
+/** Of a row in a list of sales: when it was created, epoch ms, and its id. */
+export interface SalePlace {
+  at: number;
+  id: string;
+}
+
+/** `next`: the place to continue before, also after a page that found fewer rows than it may; null at the end. */
+export interface SalePage<Row> {
+  rows: Row[];
+  next: SalePlace | null;
 }
 
 interface MoveStore {

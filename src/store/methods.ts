@@ -13,6 +13,7 @@ import { dueNoticeMethods, eventMethods, noticeMethods } from './notices.ts';
 import { refundMethods } from './refunds.ts';
 import { scheduleMethods } from './retention.ts';
 import { legacySaleMethods, moveMethods } from './routing.ts';
+import { saleListMethods } from './sales.ts';
 
 export interface EngineParts {
   reader: Reader;
@@ -38,6 +39,7 @@ export function sharedMethods({ reader, writer, now, room, rowsOf, handOut, firs
     ...noticeMethods(reader, writer),
     ...dueNoticeMethods(reader, handOut, firstOfEach),
     ...legacySaleMethods(reader, writer, now),
+    ...saleListMethods(reader),
     ...moveMethods(reader, writer, now),
     ...auditMethods(reader, writer),
     ...incidentMethods(reader, writer),

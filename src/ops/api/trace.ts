@@ -1,8 +1,9 @@
-/** Trace on the ops API: the story of one sale, by any id. */
+/** Sales on the ops API: their list, and the story of one, by any id. */
 import { z } from 'zod';
 import { outcomes } from '../../proxy/evidence/exchange.ts';
 import { capturedMessages } from '../capture/format.ts';
 import { lane, merchantId, time } from '../fields.ts';
+import { salesQuery, salesView, viewSales } from '../trace/sales.ts';
 import { traceOf, traceView, viewCall } from '../trace/trace.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
@@ -23,6 +24,13 @@ export const callView = z.looseObject({
 export const tracesView = z.object({ traces: z.array(traceView) });
 
 export const traceRoutes: OpsRoute[] = [
+  opsRoute('viewer', 'GET /api/sales', {
+    summary: 'Sales of both lanes, newest first: by merchant, unit, state, reference, amount and time, in pages.',
+    query: salesQuery,
+    answer: salesView,
+    command: 'sales',
+    run: ({ ports }, { query }) => viewSales(ports, query),
+  }),
   opsRoute('viewer', 'GET /api/trace', {
     summary:
       'One sale in one story, by any id: legacy id, order, payment, merchant order, reference, refund, notice, exchange.',

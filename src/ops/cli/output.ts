@@ -8,6 +8,7 @@ import Table from 'cli-table3';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { wrapAnsi } from 'fast-wrap-ansi';
 import { PuenteError } from '../../error.ts';
+import { timeText } from '../../locales/words.ts';
 import { type OpsAddress, USUAL_OPS_URL } from './ops-client.ts';
 
 /** The mapping tables of this build. */
@@ -34,8 +35,17 @@ export function common(command: Command): Command {
 }
 
 export function print(options: Output, value: unknown, text: string): void {
-  process.stdout.write(options.json ? `${escapedJson(JSON.stringify(value, null, 2))}\n` : `${plain(text)}\n`);
+  process.stdout.write(
+    options.json ? `${escapedJson(JSON.stringify(value, null, 2))}\n` : `${plain(withTimes(text))}\n`,
+  );
 }
+
+/** Instants as people read them; those of options stay as a command takes them. */
+function withTimes(text: string): string {
+  return text.replaceAll(INSTANT, (instant) => timeText(instant));
+}
+
+const INSTANT = /(?<!--[\w-]+[ =])\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 
 /** `JSON.stringify` escapes only control characters below U+0020; this escapes the rest of `UNSEEN`. */
 function escapedJson(json: string): string {
@@ -65,6 +75,11 @@ export function quoted(text: string): string {
 export function wholeNumber(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number is needed');
   return Number(text);
+}
+
+/** An instant for the API, also as commands and pages show it: `2026-01-31 09:00:05 UTC`. */
+export function instantText(text: string): string {
+  return text.replace(/^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2}(?:\.\d+)?) UTC$/, '$1T$2Z');
 }
 
 /** `5` or `2.5`; the API checks the range. */
@@ -113,7 +128,7 @@ const PADDING = 2;
  * @param width columns of the terminal; infinite for pipes and files.
  */
 export function tableOf(head: string[], rows: readonly (string | number)[][], width: number = terminalWidth()): string {
-  const cells = [head, ...rows.map((row) => row.map(String))];
+  const cells = [head, ...rows.map((row) => row.map((cell) => withTimes(String(cell))))];
   const room = width - head.length * (PADDING + 1) - 1;
   const widths = fitted(
     head.map((_, column) => cells.reduce((widest, row) => Math.max(widest, textWidth(row[column] ?? '')), 0)),

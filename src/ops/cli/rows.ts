@@ -6,7 +6,7 @@ import { opsRoutes } from '../api/api.ts';
 import type { OpsRoute, RowName } from '../api/route.ts';
 import { type Manual, withManual } from './help.ts';
 import { callOps, type OpsAsk } from './ops-client.ts';
-import { common, facts, type Output, percent, print, wholeNumber } from './output.ts';
+import { common, facts, instantText, type Output, percent, print, wholeNumber } from './output.ts';
 
 /** What a command adds to its rows. `Answer` is the API's body, or its list where the body holds only a list. */
 export interface Face<Answer = unknown> extends Partial<Manual> {
@@ -246,6 +246,7 @@ function optionOf(field: Field, { flags = {}, none = 'default' }: Face): Option 
   const shown = kind === 'flag' ? '' : ` <${value}${kind === 'list' ? '...' : ''}>`;
   const option = new Option(flag + shown, usual === '' ? about : `${about} (default: ${usual})`);
   if (choices.length > 0) option.choices(is_nullable ? [...choices, none] : choices);
+  if (value === 'instant') option.argParser(instantText);
   if (kind === 'number') option.argParser(wholeNumber);
   if (kind === 'share') option.argParser(percent);
   return option.makeOptionMandatory(is_required && name !== 'revision');

@@ -1,11 +1,13 @@
 /** Commands and text output of the fleet, sales, notices and decisions. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { timeText } from '../../locales/words.ts';
 import type { AuditView, ChainView } from '../audit.ts';
 import type { FleetLine, FleetView } from '../fleet/line.ts';
 import type { ReceiverView, TestView } from '../incidents/alerts.ts';
 import type { IncidentView } from '../incidents/incidents.ts';
 import type { AttemptView, NoticeView } from '../notices.ts';
 import { factText } from '../report/html.ts';
+import type { SaleLine, SalesView } from '../trace/sales.ts';
 import type { SaleView, Trace } from '../trace/trace.ts';
 import { callOps } from './ops-client.ts';
 import { type Columns, exitCodes, facts, listed, type Output, oneLine, plain, table } from './output.ts';
@@ -67,6 +69,17 @@ function laneText({ health, open, draining }: FleetLine, lane: 'legacy' | 'order
 }
 
 export const traceFaces: Faces = {
+  sales: face<SalesView>({
+    notes: `
+A refunded sale counts as paid. "not_known": no answer or event has shown how it ended, as of most sales on legacy.`,
+    examples: [
+      'puente sales --merchant 700100200 --state lost',
+      'puente sales --state in_doubt --json',
+      'puente sales --merchant 700100200 --amount-from 1500 --amount-to 1500.50 --since 2026-01-31T09:00:00Z',
+      'puente sales --reference sale-1',
+    ],
+    text: salesText,
+  }),
   trace: face<Trace[]>({
     notes:
       "The id may be a legacy id, an order, payment, merchant order or refund, a till's reference, a notice or an exchange.",
@@ -77,13 +90,39 @@ export const traceFaces: Faces = {
   }),
 };
 
+function salesText({ sales, next, searched_to }: SalesView): string {
+  const found = sales.length === 0 ? 'No sale matches.' : table(saleColumns, sales);
+  if (next === null) return found;
+  const paused = searched_to === null ? '' : ` The search has come to sales of ${searched_to}.`;
+  return `${sales.length === 0 && searched_to !== null ? 'No sale matches so far.' : found}
+There are older ones.${paused} Go on with:
+  --before ${next}`;
+}
+
+/** Fits 80 columns: what names a sale stands in one cell. */
+const saleColumns: Columns<SaleLine> = {
+  sale: ({ legacy_id, merchant, unit, client_reference }) =>
+    [
+      legacy_id ?? 'no id',
+      `${merchant} ${oneLine(unit)}`,
+      ...(client_reference === null ? [] : [oneLine(client_reference)]),
+    ].join('\n'),
+  state: 'state',
+  'created, amount': ({ born_at, amount, currency, lane }) =>
+    `${born_at}\n${amount === null ? 'amount unknown' : `${amount} ${currency}`}\non ${lane}`,
+};
+
 function storyText(trace: Trace, with_rules: boolean): string {
-  const steps = table({ at: 'at', kind: 'kind', what: ({ what }) => oneLine(what) }, trace.steps);
+  const steps = table(
+    { at: ({ at }) => timeText(at, 'milliseconds'), kind: 'kind', what: ({ what }) => oneLine(what) },
+    trace.steps,
+  );
   const rules = trace.rules.map(({ row, says, why }) => `  ${row}: ${says}\n    ${why}`).join('\n');
   const changed = trace.tables_changed ? ' (the tables have changed since)' : '';
   const counted = `${trace.rules.length} table rows fired${changed}`;
   return [
     trace.sale === null ? `Found as ${trace.found_as}` : headOf(trace.sale, trace.found_as),
+    ...(trace.trouble === null ? [] : [oneLine(trace.trouble.what)]),
     trace.promise,
     steps,
     with_rules ? `${counted}:\n${rules}` : `${counted}; --rules shows them.`,

@@ -37,6 +37,7 @@ import {
   reportFile,
   reportPage,
 } from './reports.ts';
+import { saleList } from './sales.ts';
 import { tracePage } from './trace.ts';
 
 /** The largest form holds a reason and a list of units. */
@@ -160,6 +161,7 @@ export const pages: readonly Page[] = [
   merchantPage,
   merchantLanes,
   merchantChartPage,
+  saleList,
   tracePage,
   noticeList,
   noticePage,

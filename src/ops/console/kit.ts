@@ -141,6 +141,13 @@ export function given(values: Record<string, string | number | undefined>): Reco
   return Object.fromEntries(pairs.filter(([, value]) => value !== ''));
 }
 
+/** A `datetime-local` field has no time zone; the console uses UTC. */
+export function instantOf(value: string): string {
+  return /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(value)
+    ? `${value.length === 16 ? `${value}:00` : value}Z`
+    : value;
+}
+
 export function merchantPath(id: string, below = ''): string {
   return `/merchants/${encodeURIComponent(id)}${below}`;
 }

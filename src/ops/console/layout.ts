@@ -6,6 +6,7 @@ import type { ConsoleFiles, Shown, Visit } from './kit.ts';
 
 const PLACES = [
   ['/', 'nav.fleet'],
+  ['/sales', 'nav.sales'],
   ['/notices', 'nav.notices'],
   ['/incidents', 'nav.incidents'],
   ['/decommission', 'nav.decommission'],

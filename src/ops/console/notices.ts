@@ -4,7 +4,7 @@ import type { Words } from '../../locales/words.ts';
 import { noticesView, noticeView, replayedView } from '../api/notices.ts';
 import { type Html, html, says, timeOf } from '../html.ts';
 import { noticeStates } from '../notices.ts';
-import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
+import { type Fields, type Form, given, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, changeForm, durationOf, hidden, options, reasonField, section, table } from './parts.ts';
 
 type Notice = z.infer<typeof noticesView>['notices'][number];
@@ -137,11 +137,4 @@ async function confirmation(visit: Visit, asked: Fields): Promise<Html> {
   const window = ['merchant', 'since', 'until', 'reason'].map((name) => hidden(name, asked[name] ?? ''));
   const form = html`${window}${hidden('counted', 'true')}${hidden('expected', count)}<button>${t('replay.go_many')}</button>`;
   return html`<div class="notice warn" role="status"><p>${t('replay.would', { count })}</p>${changeForm(visit, '/notices/replay', form)}</div>`;
-}
-
-/** A `datetime-local` field has no time zone; the console uses UTC. */
-function instantOf(value: string): string {
-  return /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?$/.test(value)
-    ? `${value.length === 16 ? `${value}:00` : value}Z`
-    : value;
 }

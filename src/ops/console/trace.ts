@@ -7,6 +7,7 @@ import { fleetView } from '../fleet/line.ts';
 import { type Content, type Html, html, says, saysAll, timeOf, written } from '../html.ts';
 import { given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, durationOf, section } from './parts.ts';
+import { stateBadge } from './sales.ts';
 
 type Trace = z.infer<typeof tracesView>['traces'][number];
 type Sale = NonNullable<Trace['sale']>;
@@ -67,7 +68,7 @@ async function merchantsLike(visit: Visit, search: string): Promise<Content> {
 async function story(visit: Visit, trace: Trace, nth: number): Promise<Html> {
   const { words } = visit;
   const { t } = words;
-  const { sale, promise, promise_said, steps, rules, tables_changed, found_as } = trace;
+  const { sale, trouble, promise, promise_said, steps, rules, tables_changed, found_as } = trace;
   const calls = await callsOf(visit, trace);
   const lines = steps.map(
     ({ at, kind, what, said, id }) =>
@@ -80,7 +81,8 @@ async function story(visit: Visit, trace: Trace, nth: number): Promise<Html> {
   const changed = tables_changed ? html`<p class="notice warn">${t('trace.tables_changed')}</p>` : '';
   return html`<p>${t('trace.found_as')} ${words.t(`found.${found_as.replace(' ', '_')}`)}</p>
 ${sale === null ? '' : saleFacts(words, sale)}
-<p class="notice good">${says(words, promise, promise_said)}</p>
+${trouble === null ? '' : html`<div class="notice ${trouble.state === 'lost' ? 'bad' : 'warn'}" role="alert"><p>${stateBadge(words, trouble.state)} ${says(words, trouble.what, trouble.said)}</p></div>`}
+<p class="notice${trouble === null ? ' good' : ''}">${says(words, promise, promise_said)}</p>
 ${section(`story-${nth}`, t('trace.story'), html`<ol class="story">${lines}</ol>`)}
 ${section(`messages-${nth}`, t('trace.messages'), messagesOf(words, calls), t('trace.messages_lead'))}
 ${section(`rules-${nth}`, t('trace.rules', { count: rules.length }), html`${changed}<details><summary>${t('trace.show_rules')}</summary><ul class="findings">${said}</ul></details>`)}`;

@@ -4,7 +4,7 @@ import type { Spoken } from '../../error.ts';
 import { quoted, readStored, say } from '../../locales/message.ts';
 import { decimalText } from '../../mapping/values.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
-import { TILL_LEFT, type UpstreamNote } from '../../proxy/evidence/exchange.ts';
+import { TILL_LEFT } from '../../proxy/evidence/exchange.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
 import type { Attempt, InboxEvent, LoggedNotice } from '../../proxy/records/notices.ts';
 import type { Refund } from '../../proxy/records/refunds.ts';
@@ -13,6 +13,7 @@ import { type Link, slotOf } from '../../proxy/sales/link.ts';
 import { BY_ITSELF } from '../api/person.ts';
 import { rounded, said, shown, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
+import { type Trouble, troubleOfLegacySale, troubleOfLink, upstreamSaid } from './trouble.ts';
 
 /** A till that polls every second for an hour; later calls of one sale are left out, and the story says so. */
 const MOST_EXCHANGES = 3_600;
@@ -26,6 +27,7 @@ export interface Story {
   steps: TraceStep[];
   /** Table rows that fired in its calls, each once, in the order of firing. */
   fired: string[];
+  trouble: Trouble | null;
 }
 
 /** The story of a sale created on orders. */
@@ -55,7 +57,8 @@ export async function storyOfLink(ports: Ports, link: Link): Promise<Story> {
     ...cutOf(notices, MOST_NOTICES, 'notice', 'cut.notices'),
     ...cutOf(decisions, MOST_DECISIONS, 'decision', 'cut.decisions'),
   ];
-  return { steps: inOrder(steps), fired: firedIn(exchanges) };
+  const trouble = troubleOfLink(link, exchanges, decisions);
+  return { steps: inOrder(steps), fired: firedIn(exchanges), trouble };
 }
 
 /** The story of a sale created on legacy: its proxied calls, and its end as far as Puente saw it. */
@@ -67,12 +70,13 @@ export async function storyOfSale(ports: Ports, sale: LegacySale): Promise<Story
   const born = step(created_at, 'written', 'state', id, written);
   const steps = exchanges.flatMap((exchange) => stepsOfExchange(exchange, { legacy: [created_at] }));
   const cut = cutOf(exchanges, MOST_EXCHANGES, 'till', 'cut.calls');
-  return { steps: inOrder([...steps, born, ...known, ...cut]), fired: firedIn(exchanges) };
+  const trouble = troubleOfLegacySale(sale);
+  return { steps: inOrder([...steps, born, ...known, ...cut]), fired: firedIn(exchanges), trouble };
 }
 
 /** Calls that belong to no known sale. */
 export function storyOfCalls(calls: readonly StoredExchange[]): Story {
-  return { steps: inOrder(calls.flatMap((call) => stepsOfExchange(call))), fired: firedIn(calls) };
+  return { steps: inOrder(calls.flatMap((call) => stepsOfExchange(call))), fired: firedIn(calls), trouble: null };
 }
 
 /** For a sale without a legacy id: the calls that named its unit, from its create to its end. */
@@ -167,15 +171,6 @@ function upstreamSteps({ at, id, upstream, duration_ms }: StoredExchange, writte
     next = asked_at + note.duration_ms;
     return step(asked_at, 'asked', 'upstream', id, upstreamSaid(note));
   });
-}
-
-function upstreamSaid({ name, status, code, duration_ms }: UpstreamNote): Spoken {
-  const took_ms = rounded(duration_ms, 1);
-  const is_carried = name === 'legacy';
-  if (status === null)
-    return is_carried ? say('step.carried_unanswered', { took_ms }) : say('step.asked_unanswered', { name, took_ms });
-  const answer = { status, code, took_ms };
-  return is_carried ? say('step.carried', answer) : say('step.asked', { name, ...answer });
 }
 
 // Steps of a sale on orders beside its calls: states, events, notices with their attempts, refunds, decisions.

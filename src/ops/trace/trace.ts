@@ -1,8 +1,9 @@
 /** The story of one sale: till calls, rows that fired, upstream calls, states, events, notices, refunds, losses. */
 import { z } from 'zod';
+import { withoutNoise } from '../../contract/legacy-amount.ts';
 import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import { decimalText } from '../../mapping/values.ts';
+import { decimalText, minorUnits } from '../../mapping/values.ts';
 import { maskText } from '../../proxy/evidence/redact-text.ts';
 import { isMintedMerchantOrder, merchantOrderOfPayment } from '../../proxy/ids.ts';
 import type { StoredExchange } from '../../proxy/records/evidence.ts';
@@ -26,7 +27,7 @@ export const idKinds = [
 ] as const;
 type IdKind = (typeof idKinds)[number];
 
-const saleView = z.object({
+export const saleView = z.object({
   merchant: z.string(),
   merchant_name: z.string().nullable(),
   lane,
@@ -38,7 +39,7 @@ const saleView = z.object({
   merchant_order_id: z.number().nullable(),
   client_reference: z.string().nullable(),
   reference_sent: z.string().nullable(),
-  amount: z.string().nullable().describe('decimal text; null where legacy did not report it'),
+  amount: z.string().nullable().describe('decimal text; null where it is not known'),
   currency: z.string(),
   legacy_state: z.string().nullable().describe('what the till sees'),
   state: z.string().describe('of the link, or of the remembered sale'),
@@ -51,6 +52,10 @@ export type SaleView = z.infer<typeof saleView>;
 export const traceView = z.object({
   found_as: z.enum(idKinds),
   sale: saleView.nullable().describe('null for calls that belong to no known sale'),
+  trouble: z
+    .object({ state: z.enum(['lost', 'in_doubt']), what: z.string(), said })
+    .nullable()
+    .describe('what is wrong with a sale that is lost or in doubt, and why'),
   promise: z.string().describe('what applies in every stage'),
   promise_said: said,
   steps: z.array(traceStep),
@@ -83,7 +88,7 @@ const LONGEST_SHOWN = 80;
 
 async function storyOf(ports: Ports, { found_as, link, sale, calls }: Subject): Promise<Trace> {
   const { revision } = ports.tables;
-  const { steps, fired } =
+  const { steps, fired, trouble } =
     link !== null
       ? await storyOfLink(ports, link)
       : sale !== null
@@ -93,6 +98,7 @@ async function storyOf(ports: Ports, { found_as, link, sale, calls }: Subject): 
   return {
     found_as,
     sale: await viewOfSale(ports, link, sale),
+    trouble: trouble && { state: trouble.state, what: trouble.sentence.text, said: trouble.sentence.said },
     promise,
     promise_said,
     steps,
@@ -128,7 +134,7 @@ const UNTOLD = {
   tables_revision: null,
 };
 
-async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySale | null): Promise<SaleView | null> {
+export async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySale | null): Promise<SaleView | null> {
   const known = link ?? sale;
   if (known === null) return null;
   const { merchant_id, family, unit, legacy_id, state, created_at } = known;
@@ -149,14 +155,19 @@ async function viewOfSale(ports: Ports, link: Link | null, sale: LegacySale | nu
     merchant_order_id,
     client_reference: shownText(known.client_reference),
     reference_sent: shownText(reference_sent),
-    amount: amount_minor === null ? null : (decimalText(amount_minor, site.exponent) ?? null),
+    amount: decimalText(amount_minor ?? minorOf(sale, site.exponent), site.exponent) ?? null,
     currency: site.currency,
-    legacy_state,
+    legacy_state: legacy_state ?? sale?.end_state ?? null,
     state,
     born_at: iso(created_at),
     ends_at: isOpen(known) ? iso(ends_at) : null,
     tables_revision,
   };
+}
+
+/** Undefined for an amount that is not known, or has more decimals than the currency. */
+function minorOf(sale: LegacySale | null, exponent: number): number | undefined {
+  return sale?.amount == null ? undefined : minorUnits(withoutNoise(sale.amount, exponent), exponent);
 }
 
 /** A till may write any text into its reference, a card number or a token too. */

@@ -8,6 +8,7 @@ import { type Opened, openConsole } from './browser.ts';
 const PLACES = [
   '/',
   `/merchants/${ARGENTINA}`,
+  '/sales',
   '/notices',
   '/incidents',
   '/decommission',

@@ -247,18 +247,14 @@ describe.skipIf(!hasChromium)('a report of', () => {
     expect([es.includes('12.345'), pt.includes('12.345'), en.includes('12,345')]).toEqual([true, true, true]);
     const shares = ['canario, 12,5 %', 'canário, 12,5 %', 'canary, 12.5 %'];
     expect([es, pt, en].map((text, index) => text.includes(shares[index] ?? ''))).toEqual([true, true, true]);
-    expect([es.includes('01/03/2026'), pt.includes('01/03/2026'), en.includes('Mar 01, 2026')]).toEqual([
-      true,
-      true,
-      true,
-    ]);
+    expect([es, pt, en].map((text) => text.includes('2026-03-01'))).toEqual([true, true, true]);
     for (const [language, text] of [
       ['es', es],
       ['pt', pt],
       ['en', en],
     ] as const) {
       expect(text).toContain(words[language].time('2026-03-01T11:00:00.000Z'));
-      expect(text).not.toContain('2026-03-01');
+      expect(text).not.toContain('2026-03-01T');
     }
     expect(await page.locator('code:text-is("1234.50")').count()).toBe(3);
     expect(await page.locator('time[datetime="2026-03-01T11:00:00.000Z"]').count()).toBe(3);

@@ -21,6 +21,7 @@ import { openingTests } from './openings.ts';
 import { pageTests } from './pages.ts';
 import { qrLinkTests } from './qr-links.ts';
 import { refundTests } from './refunds.ts';
+import { saleListTests } from './sales.ts';
 import { scheduleTests } from './schedules.ts';
 import { unslottedTests } from './unslotted.ts';
 
@@ -82,6 +83,7 @@ export function storeContract(name: string, open: OpenHarness): void {
     describe('pages of exchanges', () => pageTests(harness));
     describe('findings', () => findingTests(harness));
     describe('differences', () => differenceTests(harness));
+    describe('lists of sales', () => saleListTests(harness));
     describe('moves', () => moveTests(harness));
     describe('incidents', () => incidentTests(harness));
     describe('history', () => historyTests(harness));

@@ -3,11 +3,13 @@ import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExchangeFilter } from '../../../src/proxy/records/evidence.ts';
 import { noCover } from '../../../src/proxy/vault.ts';
+import { whereOf } from '../../../src/store/engine.ts';
 import { OPEN_WORK } from '../../../src/store/erase.ts';
 import { KNOWN_IDS } from '../../../src/store/evidence.ts';
 import { queryOf } from '../../../src/store/exchanges.ts';
 import { FINISHED } from '../../../src/store/history.ts';
 import { OLD_LINKS } from '../../../src/store/retention.ts';
+import { legacySalesTable, linksTable, listingOf } from '../../../src/store/sales.ts';
 import { teachCover } from '../../../src/store/sqlite/reader.ts';
 import { writes } from '../../../src/store/writes.ts';
 import { newExchange } from '../contract/evidence-kit.ts';
@@ -77,6 +79,23 @@ describe('plans', () => {
     const plan = planOf(writes[name].sql, Array(writes[name].sql.split('?').length - 1).fill(null));
     for (const way of ways) expect(plan).toContain(way);
     for (const scan of never) expect(plan).not.toContain(scan);
+  });
+
+  it.each([
+    [linksTable, {}, 'sqlite_autoindex_links_1 (legacy_id>? AND legacy_id<?)'],
+    [linksTable, { merchant_id: MERCHANT }, 'links_by_merchant (merchant_id=? AND created_at>? AND created_at<?)'],
+    [linksTable, { merchant_id: MERCHANT, state: 'paid' }, 'links_by_merchant (merchant_id=?'],
+    [linksTable, { state: 'lost' }, 'sqlite_autoindex_links_1 (legacy_id>? AND legacy_id<?)'],
+    [linksTable, { state: 'refused', merchant_id: MERCHANT }, 'links_by_merchant (merchant_id=?'],
+    [linksTable, { state: 'in_doubt' }, 'links_live'],
+    [legacySalesTable, {}, 'legacy_sales_by_age (created_at>? AND created_at<?)'],
+    [legacySalesTable, { state: 'open' }, 'legacy_sales_until'],
+  ] as const)('a page of sales goes straight to its rows: %#', (table, filter, way) => {
+    const listing = listingOf(table, { ...filter, now: NOON }, null);
+    if (listing === null) throw new Error('no statement');
+    const { where, values } = whereOf(listing.conditions);
+    const range = listing.rangeOf(listing.top, listing.bottom);
+    expect(planOf(listing.select(where), [...values, ...range, 50])).toContain(way);
   });
 
   it('what is old, and what is open of a merchant, is found without reading all that there is', () => {

@@ -1,0 +1,181 @@
+/** The list of sales of both lanes: found by merchant, unit, state, amount, time and reference, in pages. */
+import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import { encoded, say } from '../../locales/message.ts';
+import { minorUnits } from '../../mapping/values.ts';
+import type { LegacySale } from '../../proxy/records/routing.ts';
+import type { Link } from '../../proxy/sales/link.ts';
+import { defined, instant, iso, listLimit, merchantId, time } from '../fields.ts';
+import type { Ports, SaleFilter, SalePage, SalePlace } from '../ports.ts';
+import { type SaleState, saleStates, stateOfLegacySale, stateOfLink } from '../sale-state.ts';
+import { saleView, viewOfSale } from './trace.ts';
+
+const DEFAULT_LIMIT = 50;
+const MOST_LISTED = 500;
+/** Sales with one reference, of each lane: a till that gives all its sales the same one has more, which are left out. */
+const MOST_OF_REFERENCE = 500;
+
+const amount = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/, encoded(say('input.amount', { example: '1500.50' })));
+
+/** The query of `GET /api/sales`, for sales created in [since, until). */
+export const salesQuery = z.strictObject({
+  merchant: merchantId.exactOptional(),
+  unit: z.string().min(1).max(200).exactOptional().describe('of this terminal or point of sale'),
+  state: z.enum(saleStates).exactOptional().describe('only in this state'),
+  reference: z.string().min(1).max(256).exactOptional().describe("with exactly this reference of the till's"),
+  amount_from: amount.exactOptional().describe('of this amount or more, such as 1500.50'),
+  amount_to: amount.exactOptional().describe('of this amount or less'),
+  since: instant.exactOptional().describe('created then or later, such as 2026-01-31T09:00:00Z'),
+  until: instant.exactOptional().describe('created before then'),
+  before: z
+    .string()
+    .regex(/^\d{1,16}_[0-9a-f-]{0,36}$/, encoded(say('input.place', {})))
+    .exactOptional()
+    .describe('the next page: what `next` of the page before names'),
+  limit: listLimit(DEFAULT_LIMIT, MOST_LISTED).describe('at most so many'),
+});
+
+const saleLine = saleView
+  .pick({
+    merchant: true,
+    lane: true,
+    family: true,
+    unit: true,
+    legacy_id: true,
+    order_id: true,
+    payment_id: true,
+    client_reference: true,
+    amount: true,
+    currency: true,
+    legacy_state: true,
+    born_at: true,
+  })
+  .extend({ state: z.enum(saleStates).describe('`not_known`: no answer or event has shown how it ended') });
+export type SaleLine = z.infer<typeof saleLine>;
+
+export const salesView = z.object({
+  sales: z.array(saleLine),
+  next: z.string().nullable().describe('`before` of the next page; null at the end'),
+  searched_to: time.nullable().describe('where a search of many sales paused; null: it found a whole page, or the end'),
+});
+export type SalesView = z.infer<typeof salesView>;
+
+/** Newest first. A search for few among many pauses, and its page has fewer sales than it may. */
+export async function viewSales(ports: Ports, query: z.infer<typeof salesQuery>): Promise<SalesView> {
+  const filter = await filterOf(ports, query);
+  const before = placeIn(query.before);
+  const { links, sales } = await idsOf(ports, query);
+  const decimals = decimalBounds(query);
+  const [on_orders, on_legacy] = await Promise.all([
+    ports.store.history.listLinks(defined({ ...filter, ids: links }), before, query.limit),
+    ports.store.legacy_sales.listLegacySales(defined({ ...filter, ids: sales, ...decimals }), before, query.limit),
+  ]);
+  const { rows, next, is_paused } = merged(on_orders, on_legacy, query.limit);
+  const lines = await Promise.all(rows.map((row) => lineOf(ports, row, filter.now)));
+  return {
+    sales: lines.filter((line) => line !== null).filter((line) => isPriced(line, query)),
+    next: next === null ? null : `${next.at}_${next.id}`,
+    searched_to: is_paused && next !== null ? iso(next.at) : null,
+  };
+}
+
+type Row = { place: SalePlace; link: Link | null; sale: LegacySale | null };
+
+/** What both pages have seen whole, cut to one page. */
+function merged(on_orders: SalePage<Link>, on_legacy: SalePage<LegacySale>, limit: number) {
+  const all: Row[] = [
+    ...on_orders.rows.map((link) => ({ place: { at: link.created_at, id: link.legacy_id }, link, sale: null })),
+    ...on_legacy.rows.map((sale) => ({ place: { at: sale.created_at, id: sale.id }, link: null, sale })),
+  ].toSorted((one, other) => -compared(one.place, other.place));
+  const ends = [on_orders.next, on_legacy.next].filter((one) => one !== null).toSorted(compared);
+  const reached = ends.at(-1) ?? null;
+  const seen = reached === null ? all : all.filter(({ place }) => compared(place, reached) >= 0);
+  const rows = seen.slice(0, limit);
+  const last = rows.at(-1)?.place ?? null;
+  const is_cut = seen.length > limit || (rows.length === limit && reached !== null);
+  return { rows, next: is_cut ? last : reached, is_paused: !is_cut && reached !== null };
+}
+
+/** By time of creation. Ids begin with it, and decide between sales of one millisecond. */
+function compared(one: SalePlace, other: SalePlace): number {
+  return one.at - other.at || (one.id < other.id ? -1 : Number(one.id > other.id));
+}
+
+function placeIn(text: string | undefined): SalePlace | null {
+  if (text === undefined) return null;
+  const [at = '', id = ''] = text.split('_');
+  return { at: Number(at), id };
+}
+
+async function lineOf(ports: Ports, { link, sale }: Row, now: number): Promise<SaleLine | null> {
+  const view = await viewOfSale(ports, link, sale);
+  if (view === null) return null;
+  const state: SaleState =
+    link !== null ? stateOfLink(link) : sale === null ? 'not_known' : stateOfLegacySale(sale, now);
+  return saleLine.parse({ ...view, state });
+}
+
+/** Sales of a reference are found by its index, and filtered by their ids. */
+async function idsOf({ store }: Ports, { reference, merchant }: z.infer<typeof salesQuery>) {
+  if (reference === undefined) return {};
+  const [links, sales] = await Promise.all(
+    merchant === undefined
+      ? [
+          store.history.linksByAnyReference(reference, MOST_OF_REFERENCE),
+          store.legacy_sales.legacySalesByAnyReference(reference, MOST_OF_REFERENCE),
+        ]
+      : [
+          store.history.linksByClientReference(merchant, reference, MOST_OF_REFERENCE),
+          store.legacy_sales.legacySalesByReference(merchant, reference, MOST_OF_REFERENCE),
+        ],
+  );
+  return { links: links.map(({ legacy_id }) => legacy_id), sales: sales.map(({ id }) => id) };
+}
+
+// Amounts: people write them in the currency of a site, rows hold its minor units.
+
+/** More decimals than any currency of a site has. */
+const DECIMALS = 2;
+const exactly = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : minorUnits(text, DECIMALS);
+
+async function filterOf(ports: Ports, query: z.infer<typeof salesQuery>): Promise<SaleFilter> {
+  const { merchant, unit, state, since, until } = query;
+  if (since !== undefined && until !== undefined && until <= since) {
+    const window = { since_at: iso(since), until_at: iso(until) };
+    throw new PuenteError('bad_request', say('refusal.empty_window', window));
+  }
+  const [from, to] = [exactly(query.amount_from), exactly(query.amount_to)];
+  const steps = from === undefined && to === undefined ? [] : await stepsOf(ports, merchant);
+  return defined({
+    merchant_id: merchant,
+    unit,
+    state,
+    since,
+    until,
+    // The widest bounds of several sites; `isPriced` compares again.
+    amount_from: from === undefined ? undefined : Math.min(...steps.map((step) => Math.ceil(from / step))),
+    amount_to: to === undefined ? undefined : Math.max(...steps.map((step) => Math.floor(to / step))),
+    now: ports.clock.now(),
+  });
+}
+
+/** A little wider, because tills that compute with floats write 99.89999999999999. `isPriced` compares again. */
+function decimalBounds({ amount_from: from, amount_to: to }: z.infer<typeof salesQuery>) {
+  return defined({
+    amount_from: from === undefined ? undefined : Number(from) - 0.01,
+    amount_to: to === undefined ? undefined : Number(to) + 0.01,
+  });
+}
+
+/** What one minor unit is worth, in hundredths, for each site of the merchants in question. */
+async function stepsOf({ store, tables }: Ports, merchant: string | undefined): Promise<number[]> {
+  const known = merchant === undefined ? await store.merchants.merchants() : [await store.merchants.merchant(merchant)];
+  return [null, ...known].map((one) => 10 ** (DECIMALS - tables.site(one?.site ?? null).exponent));
+}
+
+function isPriced({ amount: text }: SaleLine, { amount_from, amount_to }: z.infer<typeof salesQuery>): boolean {
+  if (amount_from === undefined && amount_to === undefined) return true;
+  const hundredths = exactly(text ?? undefined) ?? Number.NaN;
+  return hundredths >= (exactly(amount_from) ?? 0) && hundredths <= (exactly(amount_to) ?? Number.MAX_SAFE_INTEGER);
+}

@@ -1,0 +1,141 @@
+/** The list of sales on the ops door, as a command, and as a page: what was sold is found by what is known of it. */
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { SalesView } from '../../../src/ops/trace/sales.ts';
+import { troubleOfLink } from '../../../src/ops/trace/trouble.ts';
+import { ARGENTINA, BRAZIL, OPS_TOKEN, POINT } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
+import { idOf, LEFT_IN_DOUBT, openShop } from '../../proxy/http/till.ts';
+import { newExchange } from '../../store/contract/evidence-kit.ts';
+import { auditOf, newLink } from '../../store/contract/harness.ts';
+import { command } from '../moves/command.ts';
+
+const shop = openForAll(() => openShop());
+const ids: Record<string, string> = {};
+
+const sell = async (name: string, amount: number, merchant = ARGENTINA, device = shop.freshDevice()) => {
+  const body = { amount, additional_info: { external_reference: name } };
+  const answer = await shop.till(`${POINT}/devices/${device}/payment-intents`, { merchant, body });
+  if (answer.status === 201) ids[name] = idOf(answer);
+  return device;
+};
+
+async function listed(query: string): Promise<SalesView> {
+  const answer = await shop.ops(`/api/sales?${query}`);
+  expect(answer.text).toContain('"sales"');
+  return answer.body as SalesView; // the API's shape
+}
+const names = async (query: string) => (await listed(query)).sales.map((sale) => sale.client_reference);
+
+beforeAll(async () => {
+  const device = await sell('paid', 150050);
+  await shop.atTerminal('pay', { device });
+  await sell('open', 150051);
+  await sell('other', 9900, BRAZIL);
+  const { revision } = (await shop.ops(`/api/merchants/${BRAZIL}`)).body as { revision: number }; // every view has one
+  const stage = { stage: 'legacy', reason: 'a test moves it', revision };
+  await shop.ops(`/api/merchants/${BRAZIL}/stage`, { method: 'PUT', body: stage });
+  await sell('on legacy', 9900, BRAZIL);
+  await shop.fault({ ...LEFT_IN_DOUBT, times: 100 });
+  await sell('doubtful', 700);
+});
+
+it('a lost sale names its sendings, the last answer and why it was given up', () => {
+  const link = newLink({ state: 'LOST', attempts: 3 });
+  const exchange = {
+    ...newExchange({}),
+    sequence: 1,
+    signatures: [],
+    upstream: [{ name: 'create', status: null, code: null, duration_ms: 5_000 }],
+  };
+  const line = {
+    ...auditOf('settle'),
+    sequence: 1,
+    reason: '{"code":"settled.lost","facts":{}}',
+    previous: '',
+    hash: '',
+  };
+  expect(troubleOfLink(link, [exchange], [line])?.sentence.text).toMatch(
+    /^Lost: .* sent 3 times.* no complete answer came after 5000 ms\. Given up: order never resolved\. /,
+  );
+  expect(troubleOfLink({ ...link, attempts: 1 }, [], [])?.sentence.text).toMatch(/sent once.*Z\. Search/);
+  expect(troubleOfLink({ ...link, state: 'DONE' }, [exchange], [line])).toBe(null);
+});
+
+describe('the list of sales', () => {
+  it.each([
+    'state=gone',
+    'amount_from=much',
+    'amount_from=1.234',
+    'before=yesterday',
+    'merchant=shop',
+    'limit=501',
+    'since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z',
+    'order=asc',
+  ])('refuses %s', async (query) => {
+    expect(await shop.ops(`/api/sales?${query}`)).toMatchObject({ status: 400, body: { error: 'bad_request' } });
+  });
+
+  it('has both lanes, newest first, and pages that continue each other', async () => {
+    const all = ['doubtful', 'on legacy', 'other', 'open', 'paid'];
+    expect(await names('')).toEqual(all);
+    const seen: unknown[] = [];
+    for (let before: string | null = ''; before !== null; ) {
+      const page: SalesView = await listed(`limit=2${before === '' ? '' : `&before=${before}`}`);
+      seen.push(...page.sales.map((sale) => sale.client_reference));
+      before = page.next;
+    }
+    expect(seen).toEqual(all);
+  });
+
+  it.each([
+    [`merchant=${BRAZIL}`, ['on legacy', 'other']],
+    ['state=paid', ['paid']],
+    ['state=open', ['on legacy', 'other', 'open']],
+    ['state=in_doubt', ['doubtful']],
+    ['state=lost', []],
+    ['reference=open', ['open']],
+    [`reference=open&merchant=${BRAZIL}`, []],
+    ['amount_from=1500.50&amount_to=1500.50', ['paid']],
+    ['amount_from=1500.51', ['open']],
+    ['amount_to=99', ['doubtful', 'on legacy', 'other']],
+    ['until=2020-01-01T00:00:00Z', []],
+  ])('finds by %s', async (query, found) => {
+    expect(await names(query)).toEqual(found);
+  });
+
+  it('finds by unit, and tells of each its ids, amount and state', async () => {
+    const [sale] = (await listed('reference=paid')).sales;
+    expect(await names(`unit=${sale?.unit}`)).toEqual(['paid']);
+    expect(sale).toMatchObject({ legacy_id: ids.paid, merchant: ARGENTINA, lane: 'orders', state: 'paid' });
+    expect(sale).toMatchObject({ amount: '1500.50', currency: 'ARS', legacy_state: 'FINISHED' });
+    const [legacy] = (await listed('reference=on%20legacy')).sales;
+    expect(legacy).toMatchObject({ legacy_id: ids['on legacy'], lane: 'legacy', amount: '99.00', currency: 'BRL' });
+  });
+
+  it('is a table that fits 80 columns, with the command for the next page; JSON for scripts', async () => {
+    const env = { PUENTE_OPS_TOKEN: OPS_TOKEN, PUENTE_OPS_URL: shop.app.ops_url };
+    const { out } = await command(['sales', '--merchant', ARGENTINA, '--limit', '2'], env);
+    expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(out).toMatch(/in_doubt[\s\S]+1500\.51 ARS/);
+    expect(out).toMatch(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/);
+    expect(out).not.toMatch(/\dT\d/);
+    const { next } = await listed(`merchant=${ARGENTINA}&limit=2`);
+    expect(out).toContain(`--before ${next}`);
+    const second = await command(['sales', '--merchant', ARGENTINA, '--before', String(next), '--json'], env);
+    expect(JSON.parse(second.out)).toMatchObject({ sales: [{ client_reference: 'paid' }], next: null });
+    expect((await command(['sales', '--state', 'lost', '--until', '2026-01-31 09:00:00 UTC'], env)).out).toBe(
+      'No sale matches.\n',
+    );
+    expect((await command(['trace', 'doubtful'], env)).out).toMatch(/UTC\n.*[\s\S]*In doubt: this sale was sent/);
+  });
+
+  it('leads to a trace that says what is wrong, and why', async () => {
+    const { body } = await shop.ops('/api/trace?id=doubtful');
+    expect(body).toMatchObject({
+      traces: [
+        { trouble: { state: 'in_doubt', what: expect.stringMatching(/409 idempotency_key_already_used.*held/) } },
+      ],
+    });
+    expect((await shop.ops('/api/trace?id=paid')).body).toMatchObject({ traces: [{ trouble: null }] });
+  });
+});
