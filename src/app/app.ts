@@ -20,7 +20,7 @@ import { installationOf } from './installation.ts';
 import { type AppParts, closeLeftovers, outboundPolicy } from './ports.ts';
 import { doorUrl, openPublicDoor } from './public.ts';
 import type { Started } from './welcome.ts';
-import { startWork } from './work.ts';
+import { startWork, type WorkWithSender } from './work.ts';
 import type { WorkerSide } from './workers.ts';
 
 export type { AppParts };
@@ -77,7 +77,7 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
   const ops_token_made = sandbox !== null && hasNoPeople(config.ops);
   const ops_token = ops_token_made ? new Secret(randomBytes(24).toString('base64url')) : config.ops.token;
   const shown = worker === null ? metrics : { ...metrics, render: worker.pageOfAll };
-  const ops = opsAppOf(config, inside, shown, admission, ops_token, policy, alerting, () => state.ready);
+  const ops = opsAppOf(config, inside, shown, admission, ops_token, policy, work.sender, alerting, () => state.ready);
   const opsDoor = await listenForOps(config, ops.app, metrics);
   return {
     public_url,
@@ -176,6 +176,7 @@ function opsAppOf(
   admission: Admission,
   token: Secret | null,
   policy: OutboundPolicy,
+  sender: WorkWithSender['sender'],
   alerting: Alerting,
   ready: () => boolean,
 ): OpsApp {
@@ -196,6 +197,7 @@ function opsAppOf(
       notice_agent: config.notices.user_agent,
     },
     checkUrl: (url) => void checkUrl(url, policy),
+    sender,
     console: (parts) =>
       loadedLate(async () => (await import('../ops/console/console.ts')).createConsole(parts)).handler,
   });

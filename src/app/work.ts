@@ -22,6 +22,11 @@ export interface Work {
   stop(): Promise<void>;
 }
 
+export interface WorkWithSender extends Work {
+  /** Of notices; an operator's test goes the same way. */
+  sender: Pick<Sender, 'send'>;
+}
+
 /** @param public_url for receivers; the public door is open by now, because receivers read from it. */
 export function startWork(
   ports: Ports,
@@ -30,7 +35,7 @@ export function startWork(
   policy: OutboundPolicy,
   public_url: string,
   telemetry: Telemetry | null,
-): Work {
+): WorkWithSender {
   const sender = createSender({ policy, userAgent: config.notices.user_agent, timeout_ms: config.notices.timeout_ms });
   const loops = startLoops(ports, config, metrics, sender, public_url, telemetry);
   const { backup, retention, tokens } = config;
@@ -41,6 +46,7 @@ export function startWork(
   });
   const judging = startJudging(ports);
   return {
+    sender,
     async stop() {
       await Promise.all([loops.stop(), chores.stop(), judging.stop()]);
     },

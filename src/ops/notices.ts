@@ -3,9 +3,11 @@ import { z } from 'zod';
 import { PuenteError, type Said } from '../error.ts';
 import { readStored, say } from '../locales/message.ts';
 import { noticeTopics } from '../mapping/schema.ts';
-import type { Attempt, LoggedNotice, Notice } from '../proxy/records/notices.ts';
+import { type Sender, sendOnce } from '../proxy/notices/delivery.ts';
+import { receiverFinder } from '../proxy/notices/request.ts';
+import type { Attempt, AttemptSum, LoggedNotice, Notice } from '../proxy/records/notices.ts';
 import { reason } from './api/person.ts';
-import { defined, instant, iso, listLimit, merchantId, type Shown, shown } from './fields.ts';
+import { DAY_MS, defined, HOUR_MS, instant, iso, listLimit, merchantId, rounded, type Shown, shown } from './fields.ts';
 import type { Ports } from './ports.ts';
 import { refuseUnseen } from './seen.ts';
 
@@ -52,6 +54,16 @@ export const replayMany = z.strictObject({
     .describe('what the dry run counted; refused when there are not as many by now'),
 });
 
+/** The query of `GET /api/notices/receivers`. */
+export const receiversQuery = z.strictObject({
+  merchant: merchantId.exactOptional(),
+  since: instant.exactOptional().describe('of notices made then or later; a day ago by default'),
+  until: until.exactOptional(),
+});
+
+/** The body of `POST /api/notices/test`. */
+export const testNotice = z.strictObject({ merchant: merchantId, reason });
+
 /** A notice as it is answered; its URL without path and query. */
 export type NoticeView = ReturnType<typeof viewOf>;
 
@@ -61,6 +73,92 @@ export async function viewNotices(ports: Ports, query: z.infer<typeof noticeQuer
   const { merchant, state, limit, ...named } = query;
   const filter = defined({ ...named, merchant_id: merchant, states: state && [state] });
   return (await ports.store.notices.notices(filter, limit)).map(viewOf);
+}
+
+/** Notices summed in one read: so few that no till waits for it. */
+const SLICE_MS = HOUR_MS;
+
+/** Attempts by receiver, the worst first. `success_rate`: percent of the attempts that reached for the receiver. */
+export async function viewReceivers({ store, clock }: Ports, query: z.infer<typeof receiversQuery>) {
+  const { until = clock.now() + 1, merchant } = query;
+  const since = Math.max(query.since ?? until - DAY_MS, until - MOST_DAYS * DAY_MS);
+  const receivers = new Map<string, ReceiverSums>();
+  for (let from = since; from < until; from += SLICE_MS) {
+    const slice = { since: from, until: Math.min(from + SLICE_MS, until) };
+    for (const sum of await store.notices.sumAttempts(defined({ ...slice, merchant_id: merchant })))
+      add(receivers, sum);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const lines = [...receivers.values()].map((one) => {
+    const tried = one.delivered + one.theirs;
+    const { merchant, url, delivered, theirs: refused, ours: held, last_delivered_at, last_refused_at } = one;
+    const success_rate = tried === 0 ? null : rounded((100 * delivered) / tried, 1);
+    return shown({ merchant, url, delivered, refused, held, success_rate, last_delivered_at, last_refused_at });
+  });
+  const rank = (rate: number | null): number => rate ?? Number.POSITIVE_INFINITY;
+  return {
+    since: iso(since),
+    until: iso(until),
+    receivers: lines.toSorted((one, other) => rank(one.success_rate) - rank(other.success_rate)),
+  };
+}
+const MOST_DAYS = 31;
+
+type ReceiverSums = { merchant: string; url: string | null } & Record<Attempt['outcome'], number> &
+  Record<'last_delivered_at' | 'last_refused_at', number | null>;
+
+function add(receivers: Map<string, ReceiverSums>, { merchant_id, url, outcome, count, last_at }: AttemptSum): void {
+  const none = { delivered: 0, theirs: 0, ours: 0, last_delivered_at: null, last_refused_at: null };
+  // What Puente held back itself reached no receiver.
+  const place = outcome === 'ours' ? null : url;
+  const key = `${merchant_id} ${place ?? ''}`;
+  const sums = receivers.get(key) ?? { merchant: merchant_id, url: place, ...none };
+  receivers.set(key, sums);
+  sums[outcome] += count;
+  if (outcome === 'delivered') sums.last_delivered_at = Math.max(sums.last_delivered_at ?? 0, last_at);
+  if (outcome === 'theirs') sums.last_refused_at = Math.max(sums.last_refused_at ?? 0, last_at);
+}
+
+/**
+ * Sends a notice of an intent that does not exist to a merchant's receiver, in its dialect and signed as its notices
+ * are, past the same outbound guard. It is no notice of the log, and is not retried.
+ */
+export async function tryReceiver(
+  ports: Ports,
+  sender: Pick<Sender, 'send'>,
+  { merchant, reason: why }: z.infer<typeof testNotice>,
+  who: string,
+): Promise<AttemptView> {
+  const now = ports.clock.now();
+  const legacy_id = ports.memory.ids.legacyId(now);
+  const body = { id: legacy_id, state: 'OPEN', amount: 0, additional_info: { external_reference: 'puente-test' } };
+  const one: Notice = {
+    id: ports.memory.ids.legacyId(now),
+    legacy_id,
+    merchant_id: merchant,
+    topic: 'point',
+    form: 'point',
+    subject: legacy_id,
+    body: JSON.stringify(body),
+    sequence: 1,
+    state: 'pending',
+    attempts: 0,
+    created_at: now,
+    next_attempt_at: now,
+  };
+  const receiver = await receiverFinder(ports)(one);
+  const audit = {
+    at: now,
+    who,
+    action: 'test notice',
+    subject: merchant,
+    reason: why,
+    detail: { id: legacy_id },
+  } as const;
+  await ports.store.audit.appendAudit(audit);
+  // A Point notice contains no address of Puente.
+  const { attempt } = await sendOnce({ clock: ports.clock, sender, public_url: '' }, one, receiver);
+  return attemptOf(attempt);
 }
 
 /** @throws PuenteError not_found. */

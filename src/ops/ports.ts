@@ -24,7 +24,14 @@ import type {
   IncidentFilter,
   NewIncident,
 } from '../proxy/records/incidents.ts';
-import type { Attempt, InboxEvent, LoggedNotice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
+import type {
+  Attempt,
+  AttemptSum,
+  InboxEvent,
+  LoggedNotice,
+  NoticeFilter,
+  NoticeSum,
+} from '../proxy/records/notices.ts';
 import type { Refund } from '../proxy/records/refunds.ts';
 import type { BulkMove, LegacySale, OpenCount, Proposal } from '../proxy/records/routing.ts';
 import type {
@@ -111,6 +118,8 @@ export interface NoticeStore extends proxy.NoticeStore {
   countNotices(filter: NoticeFilter): Promise<number>;
   /** Notices created in [since, until), counted by state; a superseded one counts as the newer one. */
   sumNotices(filter: { merchant_id?: string; since: number; until: number }): Promise<NoticeSum[]>;
+  /** Attempts at notices created in [since, until), by merchant, receiver and outcome. */
+  sumAttempts(filter: { merchant_id?: string; since: number; until: number }): Promise<AttemptSum[]>;
   /**
    * Makes notices due now, with the audit line in one transaction. A terminal one (delivered, dead or superseded)
    * becomes pending again, beside a newer one of the same topic and id.

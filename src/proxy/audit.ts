@@ -66,6 +66,7 @@ export const auditActions = [
   'incident closed',
   'replay notice',
   'replay notices',
+  'test notice',
   'backup',
   'restored',
   'restored sale',

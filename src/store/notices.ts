@@ -2,7 +2,7 @@
 
 import { PuenteError } from '../error.ts';
 import { say } from '../locales/message.ts';
-import type { Attempt, LoggedNotice, Notice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
+import type { Attempt, AttemptSum, LoggedNotice, Notice, NoticeFilter, NoticeSum } from '../proxy/records/notices.ts';
 import { PARKED_FOR_MS } from '../proxy/store.ts';
 import {
   type Condition,
@@ -112,6 +112,15 @@ export function noticeMethods(reader: Reader, writer: Writer) {
           where,
         ) => `SELECT topic, form, state, ${UP_TO_TWO} AS attempts, count(*) AS count FROM notices INDEXED BY ${index}
            WHERE ${where} AND state <> 'superseded' GROUP BY topic, form, state, ${UP_TO_TWO}`,
+      );
+    },
+    async sumAttempts(filter) {
+      const index = filter.merchant_id === undefined ? 'notices_by_time' : 'notices_by_merchant';
+      return run<AttemptSum>(
+        conditionsOf(filter),
+        (where) => `SELECT merchant_id, url, outcome, count(*) AS count, max(at) AS last_at
+           FROM notices INDEXED BY ${index} JOIN notice_attempts ON notice_attempts.notice_id = notices.id
+           WHERE ${where} GROUP BY merchant_id, url, outcome`,
       );
     },
     async replayNotices(ids, now, audit) {

@@ -4,16 +4,20 @@ import { said, time } from '../fields.ts';
 import {
   noticeQuery,
   noticeStates,
+  receiversQuery,
   replayMany,
   replayNotice,
   replayWindow,
+  testNotice,
+  tryReceiver,
   viewNotice,
   viewNotices,
+  viewReceivers,
 } from '../notices.ts';
 import { reasonAlone } from './person.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
-const attempt = z.object({
+export const attempt = z.object({
   at: time,
   duration_ms: z.number(),
   outcome: z.enum(['delivered', 'theirs', 'ours']),
@@ -43,6 +47,18 @@ export const noticesView = z.object({ notices: z.array(notice) });
 export const noticeView = notice.extend({ tries: z.array(attempt) });
 export const replayedView = z.object({ notices: z.int(), dry_run: z.boolean(), delivered_left_out: z.int() });
 
+const receiver = z.object({
+  merchant: z.string(),
+  url: z.string().nullable().describe('without path and query; null for notices that Puente held back itself'),
+  delivered: z.int().describe('attempts that were acknowledged'),
+  refused: z.int().describe('attempts that were refused, broken or not answered in time'),
+  held: z.int().describe('attempts that Puente held back: no address, a refused address, no secret'),
+  success_rate: z.number().nullable().describe('percent of the attempts that reached for the receiver'),
+  last_delivered_at: time.nullable(),
+  last_refused_at: time.nullable(),
+});
+export const receiversView = z.object({ since: time, until: time, receivers: z.array(receiver) });
+
 export const noticeRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/notices', {
     summary: 'The delivery log, newest first.',
@@ -50,6 +66,21 @@ export const noticeRoutes: OpsRoute[] = [
     answer: noticesView,
     command: 'notices list',
     run: async ({ ports }, { query }) => ({ notices: await viewNotices(ports, query) }),
+  }),
+  opsRoute('viewer', 'GET /api/notices/receivers', {
+    summary: 'Attempts by receiver with their success rate, the worst first; of at most 31 days.',
+    query: receiversQuery,
+    answer: receiversView,
+    command: 'notices receivers',
+    run: ({ ports }, { query }) => viewReceivers(ports, query),
+  }),
+  opsRoute('operator', 'POST /api/notices/test', {
+    summary:
+      "Sends a test notice, of an intent that does not exist, to a merchant's receiver, and tells what it answered.",
+    body: testNotice,
+    answer: attempt,
+    command: 'notices test',
+    run: ({ ports, sender }, { body, person }) => tryReceiver(ports, sender, body, person.name),
   }),
   opsRoute('operator', 'POST /api/notices/replay', {
     summary: 'Sends every notice of a window again; a dry run counts them.',

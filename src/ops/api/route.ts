@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { type Fact, PuenteError, type Spoken } from '../../error.ts';
 import { decoded, say } from '../../locales/message.ts';
+import type { Sender } from '../../proxy/notices/delivery.ts';
 import type { Installation } from '../doctor/finding.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Alerting } from '../incidents/alerts.ts';
@@ -13,6 +14,8 @@ export interface OpsParts {
   ports: Ports;
   /** @throws PuenteError blocked_address for a URL that the outbound guard would refuse. */
   checkUrl(url: string): void;
+  /** Of notices, for tests of a receiver. */
+  sender: Pick<Sender, 'send'>;
   report_facts: ReportFacts;
   installation: Installation;
   alerting: Alerting;

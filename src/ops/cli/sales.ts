@@ -1,6 +1,8 @@
 /** Commands and text output of the fleet, sales, notices and decisions. */
 import { type Command, InvalidArgumentError } from 'commander';
+import type { z } from 'zod';
 import { timeText } from '../../locales/words.ts';
+import type { receiversView } from '../api/notices.ts';
 import type { AuditView, ChainView } from '../audit.ts';
 import type { FleetLine, FleetView } from '../fleet/line.ts';
 import type { ReceiverView, TestView } from '../incidents/alerts.ts';
@@ -167,6 +169,29 @@ export const noticeFaces: Faces = {
       last: ({ last_attempt: last }) =>
         last === null ? 'none' : `${last.outcome}${last.status === null ? '' : ` ${last.status}`}`,
     }),
+  }),
+  'notices receivers': face<z.infer<typeof receiversView>>({
+    examples: [
+      'puente notices receivers',
+      'puente notices receivers --merchant 700100200 --since 2026-01-31T00:00:00Z',
+    ],
+    text: ({ receivers, since, until }) =>
+      `${listed<z.infer<typeof receiversView>['receivers'][number]>('No attempt in this time.', {
+        receiver: ({ merchant, url }) => `${merchant}\n${url ?? 'held back by Puente'}`,
+        success: ({ success_rate }) => (success_rate === null ? '' : `${success_rate} %`),
+        acknowledged: 'delivered',
+        refused: 'refused',
+        held: 'held',
+      })(receivers)}\nnotices made from ${since} to ${until}`,
+  }),
+  'notices test': face<AttemptView>({
+    examples: ["puente notices test 700100200 --reason 'its new address'"],
+    exits: { done: 'acknowledged', failed: 'not acknowledged, or a failed call' },
+    args: ['merchant'],
+    is_long: true,
+    text: ({ outcome, url, detail, duration_ms }) =>
+      `${outcome === 'delivered' ? 'acknowledged' : 'not acknowledged'}: ${url ?? 'nothing was sent'}, ${duration_ms} ms\n${detail}`,
+    exit: ({ outcome }) => (outcome === 'theirs' || outcome === 'ours' ? exitCodes.failed : exitCodes.done),
   }),
   'notices show': face<NoticeDetails>({
     examples: [`puente notices show ${NOTICE}`],

@@ -1,7 +1,10 @@
 /** The delivery log: notices with their attempts, and replays of one or many notices. */
 import type { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/message.ts';
 import type { Words } from '../../locales/words.ts';
-import { noticesView, noticeView, replayedView } from '../api/notices.ts';
+import { noticeTopics } from '../../mapping/schema.ts';
+import { attempt, noticesView, noticeView, receiversView, replayedView } from '../api/notices.ts';
 import { type Html, html, says, timeOf } from '../html.ts';
 import { noticeStates } from '../notices.ts';
 import { type Fields, type Form, given, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
@@ -9,11 +12,12 @@ import { badge, changeForm, durationOf, hidden, options, reasonField, section, t
 
 type Notice = z.infer<typeof noticesView>['notices'][number];
 
-export function noticeTable(words: Words, notices: readonly Notice[]): Html {
+/** @param is_selectable each row has a box, for a form around the table. */
+export function noticeTable(words: Words, notices: readonly Notice[], is_selectable = false): Html {
   const { t } = words;
   const rows = notices.map(
     ({ id, merchant, topic, subject, state, attempts, created_at, last_attempt, next_attempt_at }) => ({
-      subject: html`<a href="/notices/${encodeURIComponent(id)}">${topic} ${subject}</a>`,
+      subject: html`${is_selectable ? html`<input type="checkbox" name="${SELECTED}${id}" value="on" aria-label="${t('replay.select', { subject: `${topic} ${subject}` })}"> ` : ''}<a href="/notices/${encodeURIComponent(id)}">${topic} ${subject}</a>`,
       merchant: html`<a href="${merchantPath(merchant)}">${merchant}</a>`,
       state: badge(state, t(`notice.${state}`)),
       attempts,
@@ -27,6 +31,9 @@ export function noticeTable(words: Words, notices: readonly Notice[]): Html {
   );
   return table(words, 'notices', t('nav.notices'), rows, t('notices.none'));
 }
+
+/** What names of the boxes begin with; the notice's id follows. */
+const SELECTED = 'notice_';
 
 export const noticeList: Page = {
   path: '/notices',
@@ -43,8 +50,9 @@ export const noticeList: Page = {
 <p><label for="since">${t('form.since')}</label><input id="since" name="since" type="datetime-local" value="${since}"></p>
 <p><label for="until">${t('form.until')}</label><input id="until" name="until" type="datetime-local" value="${until}"></p>
 <p><button>${t('board.show')}</button></p></form>
-${noticeTable(words, notices)}
-${await replayWindow(visit)}`;
+${selection(visit, notices)}
+${await replayWindow(visit)}
+${await receivers(visit)}`;
     return { title: t('nav.notices'), content };
   },
 };
@@ -91,10 +99,10 @@ const replayMany: Form = {
   path: '/notices/replay',
   page: noticeList,
   async send(visit, fields) {
-    const { reason, merchant, since, until, expected } = fields;
+    const { reason, merchant, topic, state, since, until, expected } = fields;
     if (expected === undefined) {
       await counted(visit, fields);
-      return `${linkTo('/notices', { merchant, since, until, reason, counted: 'true' })}#replay`;
+      return `${linkTo('/notices', { merchant, topic, state, since, until, reason, counted: 'true' })}#replay`;
     }
     const body = { ...windowOf(fields), expected: Number(expected) };
     await visit.ask('POST /api/notices/replay', replayedView, { body });
@@ -108,11 +116,78 @@ async function counted({ ask }: Visit, fields: Fields): Promise<number> {
   return (await ask('POST /api/notices/replay', replayedView, { body })).notices;
 }
 
-function windowOf({ reason, merchant, since = '', until = '' }: Fields) {
-  return { ...given({ merchant }), since: instantOf(since), until: instantOf(until), reason };
+function windowOf({ reason, merchant, topic, state, since = '', until = '' }: Fields) {
+  const states = state === undefined || state === '' ? {} : { states: [state] };
+  return { ...given({ merchant, topic }), ...states, since: instantOf(since), until: instantOf(until), reason };
 }
 
-export const noticeForms: readonly Form[] = [replayMany, replayOne];
+/** Each is a replay of its own, with an audit line of its own. */
+const replaySelected: Form = {
+  path: '/notices/selected',
+  page: noticeList,
+  async send({ ask }, { reason, ...fields }) {
+    const ids = Object.keys(fields).flatMap((name) => (name.startsWith(SELECTED) ? [name.slice(SELECTED.length)] : []));
+    if (ids.length === 0) throw new PuenteError('bad_request', say('refusal.none_selected', {}));
+    for (const id of ids)
+      await ask('POST /api/notices/:id/replay', noticesView.shape.notices.element, { path: { id }, body: { reason } });
+    return '/notices?done=replayed_many';
+  },
+};
+
+const testReceiver: Form = {
+  path: '/notices/test',
+  page: noticeList,
+  async send({ ask }, { merchant, reason }) {
+    const body = { merchant, reason };
+    const { outcome, detail, said } = await ask('POST /api/notices/test', attempt, { body });
+    if (outcome === 'delivered') return linkTo('/notices', { merchant, done: 'test_acknowledged' });
+    throw new PuenteError('unreachable', said === null ? detail : say(said.code, said.facts));
+  },
+};
+
+export const noticeForms: readonly Form[] = [replayMany, replaySelected, testReceiver, replayOne];
+
+function selection(visit: Visit, notices: readonly Notice[]): Html {
+  const rows = noticeTable(visit.words, notices, true);
+  if (notices.length === 0) return rows;
+  const send = html`${reasonField(visit, 'selected-reason')}<button>${visit.words.t('replay.selected')}</button>`;
+  return changeForm(visit, '/notices/selected', html`${rows}${send}`);
+}
+
+/** Receivers of the last day, and a test of one. */
+async function receivers(visit: Visit): Promise<Html> {
+  const { words, query, sent } = visit;
+  const { t } = words;
+  const merchant = sent.merchant ?? query.merchant;
+  const view = await visit.ask('GET /api/notices/receivers', receiversView, {
+    query: given({ merchant: query.merchant }),
+  });
+  const rows = view.receivers.map(({ merchant, url, success_rate, delivered, refused, held, ...last }) => ({
+    receiver: url ?? t('receivers.held_back'),
+    merchant: html`<a href="${merchantPath(merchant)}">${merchant}</a>`,
+    rate:
+      success_rate === null
+        ? null
+        : badge(success_rate >= 99 ? 'good' : success_rate >= 90 ? 'warn' : 'bad', `${words.number(success_rate)} %`),
+    delivered,
+    refused,
+    held,
+    last_delivered: timeOf(words, last.last_delivered_at),
+    last_refused: timeOf(words, last.last_refused_at),
+  }));
+  const test = changeForm(
+    visit,
+    '/notices/test',
+    html`<label for="test-merchant">${t('board.merchant')}</label><input id="test-merchant" name="merchant" value="${merchant ?? ''}" inputmode="numeric" required>
+${reasonField(visit, 'test-reason')}<button>${t('receivers.test')}</button>`,
+  );
+  return section(
+    'receivers',
+    t('receivers.title'),
+    html`${table(words, 'receivers', t('receivers.title'), rows, t('receivers.none'))}<p class="lead">${t('receivers.test_lead')}</p>${test}`,
+    t('receivers.lead'),
+  );
+}
 
 async function replayWindow(visit: Visit): Promise<Html> {
   const { words, query, sent } = visit;
@@ -123,6 +198,8 @@ async function replayWindow(visit: Visit): Promise<Html> {
     visit,
     '/notices/replay',
     html`<label for="many-merchant">${t('board.merchant')}</label><input id="many-merchant" name="merchant" value="${asked.merchant ?? ''}" inputmode="numeric">
+<label for="many-topic">${t('replay.topic')}</label><select id="many-topic" name="topic">${options([['', t('board.any')], ...noticeTopics.map((one) => [one, one] as const)], asked.topic ?? '')}</select>
+<label for="many-state">${t('notices.state')}</label><select id="many-state" name="state">${options([['', t('replay.undelivered')], ...noticeStates.map((one) => [one, t(`notice.${one}`)] as const)], asked.state ?? '')}</select>
 <label for="many-since">${t('form.since')}</label><input id="many-since" name="since" type="datetime-local" required value="${asked.since ?? ''}">
 <label for="many-until">${t('form.until')}</label><input id="many-until" name="until" type="datetime-local" required value="${asked.until ?? ''}">
 ${reasonField(visit, 'many-reason')}<button>${t('replay.count')}</button>`,
@@ -134,7 +211,9 @@ ${reasonField(visit, 'many-reason')}<button>${t('replay.count')}</button>`,
 async function confirmation(visit: Visit, asked: Fields): Promise<Html> {
   const { t } = visit.words;
   const count = await counted(visit, asked);
-  const window = ['merchant', 'since', 'until', 'reason'].map((name) => hidden(name, asked[name] ?? ''));
+  const window = ['merchant', 'topic', 'state', 'since', 'until', 'reason'].map((name) =>
+    hidden(name, asked[name] ?? ''),
+  );
   const form = html`${window}${hidden('counted', 'true')}${hidden('expected', count)}<button>${t('replay.go_many')}</button>`;
   return html`<div class="notice warn" role="status"><p>${t('replay.would', { count })}</p>${changeForm(visit, '/notices/replay', form)}</div>`;
 }

@@ -44,30 +44,34 @@ export async function attemptNotice(
   receiver: Receiver | null,
   stopping: AbortSignal,
 ): Promise<void> {
-  const started = parts.clock.now();
-  const request = writeRequest(notice, receiver, parts.public_url, started);
-  const result = 'said' in request ? held(request) : await parts.sender.send(withCredentials(request));
+  const { attempt, retry_after_ms } = await sendOnce(parts, notice, receiver);
   // A connection that Puente's own stop cut proves nothing about the receiver; the notice stays due.
-  if (stopping.aborted && result.status === null) return;
-  const ended = parts.clock.now();
-  const attempt: Attempt = {
-    at: started,
-    duration_ms: Math.max(0, ended - started),
-    outcome: result.outcome,
-    status: result.status,
-    detail: encoded(result.detail),
-    url: 'said' in request ? null : shownUrl(request.url),
-  };
+  if (stopping.aborted && attempt.status === null) return;
   const next = afterNoticeAttempt({
-    outcome: result.outcome,
+    outcome: attempt.outcome,
     attempts: notice.attempts + 1,
     created_at: notice.created_at,
-    now: ended,
-    retry_after_ms: result.retry_after_ms,
+    now: attempt.at + attempt.duration_ms,
+    retry_after_ms,
     horizon_ms: parts.horizon_ms,
     random: parts.random(),
   });
   await record(parts, notice, attempt, next, stopping);
+}
+
+/** Sends a notice once, and records nothing. Never rejects. */
+export async function sendOnce(
+  { clock, sender, public_url }: Pick<AttemptParts, 'sender' | 'public_url'> & { clock: { now(): number } },
+  notice: Notice,
+  receiver: Receiver | null,
+): Promise<{ attempt: Attempt; retry_after_ms: number | null }> {
+  const at = clock.now();
+  const request = writeRequest(notice, receiver, public_url, at);
+  const result = 'said' in request ? held(request) : await sender.send(withCredentials(request));
+  const { outcome, status, detail, retry_after_ms } = result;
+  const duration_ms = Math.max(0, clock.now() - at);
+  const url = 'said' in request ? null : shownUrl(request.url);
+  return { attempt: { at, duration_ms, outcome, status, detail: encoded(detail), url }, retry_after_ms };
 }
 
 function withCredentials(request: NoticeRequest): NoticeRequest {

@@ -69,6 +69,14 @@ export interface NoticeSum {
   count: number;
 }
 
+/** Attempts by merchant, receiver and outcome. */
+export interface AttemptSum extends Pick<Attempt, 'url' | 'outcome'> {
+  merchant_id: string;
+  count: number;
+  /** Epoch ms of the newest. */
+  last_at: number;
+}
+
 /** Received, not processed yet. */
 export interface NewEvent {
   received_at: number;

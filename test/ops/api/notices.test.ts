@@ -91,6 +91,47 @@ describe('the log', () => {
     expect(await ids('?until=2020-01-01T00:00:00-03:00')).toEqual([]);
   });
 
+  it('tells how often each receiver acknowledged, the worst first', async () => {
+    await paidSale();
+    status = 500;
+    await paidSale();
+    await paidSale();
+    const { body } = await shop.ops('/api/notices/receivers');
+    expect(body).toMatchObject({
+      receivers: [
+        {
+          merchant: ARGENTINA,
+          url: `${new URL(receiver.url).origin}/…?…`,
+          delivered: 1,
+          refused: 2,
+          held: 0,
+          success_rate: 33.3,
+          last_refused_at: expect.stringMatching(/Z$/),
+        },
+      ],
+    });
+    expect((await shop.ops(`/api/notices/receivers?merchant=${BRAZIL}`)).body).toMatchObject({ receivers: [] });
+    expect((await shop.ops('/api/notices/receivers?since=yesterday')).status).toBe(400);
+  });
+
+  it('sends a test to a receiver once, addressed and signed as its notices, with an audit line', async () => {
+    const send = (merchant: string) => shop.ops('/api/notices/test', { body: { merchant, reason: 'its new address' } });
+    expect((await shop.ops('/api/notices/test', { body: { merchant: ARGENTINA } })).status).toBe(400);
+    expect((await send(ARGENTINA)).body).toMatchObject({ outcome: 'delivered', status: 200 });
+    const [test] = await receiver.waitFor(1);
+    expect(test?.body).toMatchObject({ amount: 0, additional_info: { external_reference: 'puente-test' } });
+    expect(test?.headers['x-signature']).toMatch(/^ts=\d+,v1=/);
+    status = 500;
+    expect((await send(ARGENTINA)).body).toMatchObject({ outcome: 'theirs', status: 500 });
+    expect((await send(BRAZIL)).body).toMatchObject({ outcome: 'ours', url: null });
+    expect(await log()).toEqual([]);
+    const lines = (await auditsOf(shop.data_dir)).filter(({ action }) => action === 'test notice');
+    expect(lines.map(({ subject }) => subject)).toEqual([ARGENTINA, ARGENTINA, BRAZIL]);
+    const env = { PUENTE_OPS_URL: shop.app.ops_url, PUENTE_OPS_TOKEN: OPS_TOKEN };
+    const typed = await command(['notices', 'test', ARGENTINA, '--reason', 'its new address'], env);
+    expect([typed.code, typed.out]).toEqual([1, expect.stringContaining('not acknowledged')]);
+  });
+
   it('refuses a query it does not know', async () => {
     for (const query of [
       '?state=lost',

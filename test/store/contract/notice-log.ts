@@ -115,6 +115,24 @@ function itFinds(harness: Harness): void {
     expect(found?.notice.last_attempt).toEqual(attempt('delivered', 200));
   });
 
+  it('sums attempts by merchant, receiver and outcome, of the notices of a period', async () => {
+    await linkWith(store, ['1']);
+    await linkWith(store, ['2'], { merchant_id: OTHER_MERCHANT });
+    await end(store, '1', 'pending', NOON);
+    await end(store, '1', 'delivered');
+    await end(store, '2', 'delivered');
+    const url = 'https://pos.example/ipn?id=…';
+    const sum = (merchant_id: string, outcome: string) => ({ merchant_id, url, outcome, count: 1, last_at: NOON });
+    const period = { since: NOON, until: NOON + 1 };
+    const all = await store.notices.sumAttempts(period);
+    expect(all).toHaveLength(3);
+    expect(all).toContainEqual(sum(OTHER_MERCHANT, 'delivered'));
+    const own = await store.notices.sumAttempts({ ...period, merchant_id: MERCHANT });
+    expect(own).toHaveLength(2);
+    for (const outcome of ['theirs', 'delivered']) expect(own).toContainEqual(sum(MERCHANT, outcome));
+    expect(await store.notices.sumAttempts({ since: NOON - 1, until: NOON })).toEqual([]);
+  });
+
   it('finds by link, merchant, state, topic and time, newest first, within the limit', async () => {
     const link = await opened(store);
     const notices = [
