@@ -1,9 +1,7 @@
 /** Opens everything behind the doors: tables, store, upstreams and evidence, and makes the ports of them. */
-import { mkdirSync } from 'node:fs';
 import { getCompileCacheDir } from 'node:module';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { PuenteError } from '../error.ts';
 import { loadTables } from '../mapping/load.ts';
 import type { Ports } from '../ops/ports.ts';
 import { systemClock } from '../proxy/clock.ts';
@@ -20,7 +18,7 @@ import { createVault, type Secret } from '../proxy/vault.ts';
 import type { Sandbox, SandboxOptions } from '../sandbox/server.ts';
 import { version } from '../version.ts';
 import { openStore } from './open-store.ts';
-import { type AppParts, closeLeftovers, createPorts, secretKey } from './ports.ts';
+import { type AppParts, closeLeftovers, createPorts, makeDataDirectory, secretKey } from './ports.ts';
 import { readTls } from './public.ts';
 
 const MAPPINGS = join(import.meta.dirname, '..', '..', 'mappings');
@@ -50,7 +48,7 @@ export async function openInside(
   const clock = parts.clock ?? systemClock;
   const tables = parts.tables ?? loadTables(MAPPINGS, getCompileCacheDir() ?? null);
   parts.onStep?.('tables');
-  makeDirectory(config.data_dir);
+  makeDataDirectory(config.data_dir);
   const vault = createVault(secretKey(config, remarks));
   const store = await openStore(config, parts, { clock, log, vault, metrics }, remarks);
   parts.onStep?.('store');
@@ -155,18 +153,6 @@ function sandboxOptions(config: Config): SandboxOptions {
     settings: { local_notification_urls, ...settings },
     ...(tls === null ? {} : { webhook_certificate: tls.certificate }),
   };
-}
-
-/** @throws PuenteError bad_setting when the directory can't be made. */
-function makeDirectory(path: string): void {
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    const why = error instanceof Error ? error.message : 'unknown';
-    throw new PuenteError('bad_setting', `data_dir: ${path} can't be used as a directory (${why}); name another`, {
-      cause: error,
-    });
-  }
 }
 
 // Telemetry, when the standard OTEL variables are set.

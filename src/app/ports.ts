@@ -1,9 +1,9 @@
 /** Makes the ports of the proxy from the settings. */
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
-import type { PuenteError } from '../error.ts';
+import { PuenteError } from '../error.ts';
 import type { Tables } from '../mapping/tables.ts';
 import type { Ports } from '../ops/ports.ts';
 import { type Clock, rememberingClock } from '../proxy/clock.ts';
@@ -100,15 +100,52 @@ async function endLegacySales({ store, clock }: Ports): Promise<number> {
   return ended;
 }
 
+/** @throws PuenteError bad_setting when it can't be made, or this user can't write there. */
+export function makeDataDirectory(path: string): void {
+  try {
+    makeLevels(resolve(path));
+    accessSync(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw unusableDirectory(path, error);
+  }
+}
+
+/** One by one, because Node's recursive `mkdir` never ends where nothing can be made, as below `/proc`. */
+function makeLevels(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory()) return;
+  if (found !== undefined) throw new Error(`${path} is a file`);
+  makeLevels(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process of this installation may have made it meanwhile.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
+function unusableDirectory(path: string, cause: unknown): PuenteError {
+  const why = cause instanceof Error ? cause.message : 'unknown';
+  return new PuenteError(
+    'bad_setting',
+    `data_dir: ${path} can't be used as a directory (${why}); give this user a directory with room to write to, or name another with PUENTE_DATA_DIR`,
+    { cause },
+  );
+}
+
 /** The configured key, or the sandbox's own, generated in the data directory (`docs/architecture.md` Decision 9). */
 export function secretKey(config: Config, remarks: string[]): Secret {
   if (config.secret_key !== null) return config.secret_key;
   const path = join(config.data_dir, 'sandbox.key');
-  if (!existsSync(path)) {
-    writeFileSync(path, randomBytes(32).toString('base64'), { mode: 0o600, flag: 'wx' });
-    remarks.push(`A key for sealing tokens was made in ${path}; with a real upstream set PUENTE_SECRET_KEY instead.`);
+  try {
+    if (!existsSync(path)) {
+      writeFileSync(path, randomBytes(32).toString('base64'), { mode: 0o600, flag: 'wx' });
+      remarks.push(`A key for sealing tokens was made in ${path}; with a real upstream set PUENTE_SECRET_KEY instead.`);
+    }
+    return new Secret(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw unusableDirectory(config.data_dir, error);
   }
-  return new Secret(readFileSync(path, 'utf8'));
 }
 
 function coreSettings(config: Config): CoreSettings {

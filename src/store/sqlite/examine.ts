@@ -1,5 +1,6 @@
 /** Examines the database file for `puente doctor`, and checks its pages; changes nothing. */
 import { rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
@@ -29,7 +30,11 @@ export function examineFile(path: string): ExaminedFile {
   if (restoringNote(path) !== null) return { ...nothing, wrong: 'a restore into it was cut off, or is under way' };
   const transferred = transferredNote(path);
   if (transferred !== null) return { ...nothing, transferred_to: transferred.to };
-  if (facts === undefined) return nothing;
+  if (facts === undefined) {
+    const folder = dirname(path);
+    const is_file = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false;
+    return is_file ? { ...nothing, wrong: `${folder} is a file; set PUENTE_DATA_DIR to a directory` } : nothing;
+  }
   const seen = { ...nothing, is_there: true };
   if (!facts.isFile() || facts.size === 0)
     return { ...seen, wrong: facts.isFile() ? 'it is empty' : 'it is not a file' };

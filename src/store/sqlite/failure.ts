@@ -38,6 +38,7 @@ export function storeUnusable(
 const UNUSABLE: readonly (readonly [code: RegExp, wrong: string, repair: string])[] = [
   [/^SQLITE_NOTADB/, 'it is not an SQLite database', 'Name another file, or restore a backup'],
   [/^SQLITE_CORRUPT/, 'it is damaged', 'Restore a backup; nothing was changed'],
+  [/^SQLITE_FULL/, 'the disk is full', 'Make room on it'],
   [/^SQLITE_BUSY/, 'another program is writing to it', 'Stop that program first'],
   [/^SQLITE_(?:CANTOPEN|READONLY)/, 'it or its folder can not be written', 'Give this user the right to write there'],
 ];

@@ -64,11 +64,14 @@ describe('wrong usage', () => {
     expect(code).toBe(1);
   });
 
-  it('refuses to serve with a data directory that is a file', async () => {
-    const { code, err } = await puente(['serve'], { env: { PUENTE_DATA_DIR: 'package.json' } });
-    expect(err).toContain("package.json can't be used as a directory");
-    expect(code).toBe(1);
-  });
+  it.each(['package.json', 'package.json/below', '/proc/nothing'])(
+    'refuses to serve with the data directory %s, with the repair and without a stack',
+    async (data_dir) => {
+      const { code, err } = await puente(['serve'], { env: { PUENTE_DATA_DIR: data_dir } });
+      expect(err).toMatch(/^Puente did not start: data_dir: .* can't be used as a directory .*PUENTE_DATA_DIR\n$/);
+      expect(code).toBe(1);
+    },
+  );
 
   it('refuses to serve with a certificate that is none', async () => {
     const data_dir = mkdtempSync(join(tmpdir(), 'puente-tls-'));
