@@ -1,5 +1,6 @@
 /** Merchants for operators: view and change, with a reason, a revision and an audit line. Moves are in `moves/`. */
 import { z } from 'zod';
+import { userMe } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
 import { encoded, readStored, say } from '../locales/message.ts';
 import { shownUrl } from '../proxy/evidence/redact-text.ts';
@@ -83,7 +84,7 @@ export async function viewMerchant(ports: Ports, id: string): Promise<MerchantVi
 
 /**
  * @param checkUrl refuses a notice URL that the outbound guard would refuse.
- * @throws PuenteError as `merchantToChange`; conflict for another revision, blocked_address for the URL.
+ * @throws PuenteError as `merchantToChange` and `tryCredential`; conflict for another revision, blocked_address for the URL.
  */
 export async function changeMerchant(
   ports: Ports,
@@ -95,6 +96,7 @@ export async function changeMerchant(
   const { reason, revision, new: made, notice_url, notice_secret, credential, ...settings } = change;
   if (notice_url) checkUrl(notice_url.reveal());
   const before = await merchantToChange(ports, id, { new: made });
+  if (credential) await tryCredential(ports, id, credential);
   const saved = await ports.store.merchants.saveMerchant(
     {
       ...before,
@@ -128,6 +130,23 @@ export async function changeMerchant(
     ports.memory.wakeups.notices.wake();
   }
   return merchantView(ports, saved);
+}
+
+/**
+ * One `GET /users/me` with it.
+ * @throws PuenteError refused when upstream refuses it or it is another merchant's, unreachable without an answer.
+ */
+async function tryCredential(ports: Ports, merchant: string, token: Secret): Promise<void> {
+  const { timeout_ms } = ports.settings.reads;
+  const read = { name: 'users_me', method: 'GET', path: '/users/me', token, for_payment: false, timeout_ms } as const;
+  const outcome = await ports.upstreams.orders.send(read);
+  const status = outcome.kind === 'answered' ? outcome.status : null;
+  if (status === 401 || status === 403)
+    throw new PuenteError('refused', say('refusal.credential', { merchant, status }));
+  const user = outcome.kind === 'answered' && status === 200 ? userMe.safeParse(outcome.body) : null;
+  if (!user?.success) throw new PuenteError('unreachable', say('refusal.credential_untried', { merchant }));
+  const { id: owner } = user.data;
+  if (owner !== merchant) throw new PuenteError('refused', say('refusal.credential_of', { merchant, owner }));
 }
 
 // Names and tags of many merchants at once, as a file has them.

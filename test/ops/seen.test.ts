@@ -1,7 +1,7 @@
 /** An action on a merchant or a unit that was never seen is refused on every path, with those that are near it. */
 import { expect, it } from 'vitest';
 import { nearTo } from '../../src/ops/seen.ts';
-import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO } from '../kit.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO, tokenOf } from '../kit.ts';
 import { openForAll } from '../open.ts';
 import { command } from './moves/command.ts';
 import { messageOf, startMoves } from './moves/kit.ts';
@@ -83,6 +83,18 @@ it('the command names what is near, exits 1, and takes --new', async () => {
   const stage = ['stage', CHILE, 'shadow', '--reason', 'before its first call'];
   expect((await command(stage, env)).code).toBe(1);
   expect(await command([...stage, '--new'], env)).toMatchObject({ code: 0 });
+});
+
+it('tries a credential when it is set', async () => {
+  const set = async (credential: string) => {
+    const { revision } = await bench.stageOf();
+    const body = { credential, revision, ...why };
+    return bench.as(BEN, 'PUT', `/api/merchants/${ARGENTINA}`, body);
+  };
+  const invented = `APP_USR-4004001-112026-0000000000000000000000000000ffff-${ARGENTINA}`;
+  expect(messageOf(await set(invented))).toContain(`Upstream refuses this credential of ${ARGENTINA} (401)`);
+  expect(messageOf(await set(tokenOf(BRAZIL)))).toContain(`is of merchant ${BRAZIL}, not of ${ARGENTINA}`);
+  expect((await set(tokenOf(ARGENTINA))).body).toMatchObject({ credential: 'set' });
 });
 
 it.each([

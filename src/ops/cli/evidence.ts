@@ -210,7 +210,7 @@ function useText({
 }
 
 /** `ready` covers only the traffic seen, so the headline also names what is unproven. */
-function headline({ merchant_id, about, verdict, operations, unproven }: Readiness): string {
+function headline({ merchant_id, about, verdict, move, operations, unproven }: Readiness): string {
   const open = operations.filter((one) => one.verdict === 'inconclusive').map(({ operation }) => operation);
   const left = [
     ...(open.length === 0 ? [] : [`too few calls of ${open.join(', ')}`]),
@@ -219,7 +219,7 @@ function headline({ merchant_id, about, verdict, operations, unproven }: Readine
   const rest = verdict !== 'ready' || left.length === 0 ? '' : ` Not proven: ${left.join(', and ')}.`;
   const { t } = wordsOf('en');
   if (about === 'completion') return `${merchant_id} is on orders. ${t(`completion.${verdict}`)}`;
-  return `${merchant_id} is ${verdict.toUpperCase()}. ${t(`readiness.${verdict}`)}${rest}`;
+  return `${merchant_id} is ${verdict.toUpperCase()}. ${move} ${t(`readiness.${verdict}`)}${rest}`;
 }
 
 export function readinessText(readiness: Readiness): string {

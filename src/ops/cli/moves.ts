@@ -175,6 +175,7 @@ function judgementText({ allowed, kind, missing, needs, overridden, preview }: J
   return [
     `${kind === 'same' ? 'no move' : `move ${kind}`}: ${verdict}${overridden ? ', by override' : ''}`,
     ...preview.changes.map((change) => `  ${change}`),
+    ...preview.notes,
     previewText(preview),
     ...(missing.length > 0 ? [lacks] : []),
     ...(needs === 'override' ? ['An approver can override what is missing, with --override.'] : []),

@@ -102,8 +102,19 @@ const SHOWN_UNITS = 20;
 export function previewOf(words: Words, judgement: Judgement): Html {
   const { t, number } = words;
   const { preview, missing } = judgement;
-  const { changes, changes_said, units_seen, units_now, units_later, calls_a_day, calls_a_day_touched } = preview;
+  const {
+    changes,
+    changes_said,
+    notes,
+    notes_said,
+    units_seen,
+    units_now,
+    units_later,
+    calls_a_day,
+    calls_a_day_touched,
+  } = preview;
   return html`<p>${verdictOf(words, judgement)} ${saysAll(words, changes.join('; '), changes_said, '; ')}</p>
+${notes.length === 0 ? '' : html`<p class="notice warn">${saysAll(words, notes.join(' '), notes_said)}</p>`}
 ${missing.length === 0 ? '' : html`<h3>${t('preview.missing')}</h3>${findingList(words, missing, judgement.allowed ? 'unproven' : 'blocked')}`}
 <dl class="facts">
 <dt>${t('preview.units')}</dt><dd>${t('preview.units_of', { now: units_now, later: units_later, seen: units_seen })}</dd>
@@ -145,11 +156,18 @@ const PLACES: Readonly<Partial<Record<string, string>>> = {
   safety_stop: '#safety',
 };
 
-export function readiness(words: Words, { about, verdict, blockers, unproven, remarks, judged_at }: Readiness): Html {
+export function readiness(
+  words: Words,
+  { about, verdict, move, move_said, blockers, unproven, remarks, judged_at }: Readiness,
+): Html {
   const { t } = words;
   const part = (key: string, findings: readonly Finding[], kind: string): Content =>
     findings.length === 0 ? null : html`<h3>${t(key)}</h3>${findingList(words, findings, kind)}`;
-  const content = html`<p>${badge(verdict, t(`verdict.${verdict}`))} ${t(about === 'completion' ? `completion.${verdict}` : `readiness.${verdict}`)} <span class="small">${timeOf(words, judged_at)}</span></p>
+  const said =
+    about === 'completion'
+      ? t(`completion.${verdict}`)
+      : html`${says(words, move, move_said)} ${t(`readiness.${verdict}`)}`;
+  const content = html`<p>${badge(verdict, t(`verdict.${verdict}`))} ${said} <span class="small">${timeOf(words, judged_at)}</span></p>
 ${part('readiness.blockers', blockers, 'blocked')}
 ${part('readiness.unproven', unproven, 'unproven')}
 ${remarks.length === 0 ? '' : html`<details><summary>${t('readiness.remarks', { count: remarks.length })}</summary>${findingList(words, remarks, 'remark')}</details>`}`;

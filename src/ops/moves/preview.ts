@@ -19,6 +19,8 @@ type Side = HeldUnit['side'];
 export const previewAnswer = z.object({
   changes: z.array(z.string()).describe('as `intents: shadow to canary 5 %`'),
   changes_said: z.array(said),
+  notes: z.array(z.string()).describe('a share that is none or all of the units seen'),
+  notes_said: z.array(said),
   units_seen: z.int(),
   units_now: z.int().describe('Units that change side at once.'),
   units_later: z.int().describe('Units that an open sale keeps where they are.'),
@@ -56,11 +58,14 @@ export function previewMove(rules: RoutingRules, before: Merchant, after: Mercha
   const units = unitMoves(rules, before, moved, facts);
   const changed = changesSaid(from, to);
   const kinds = routedKinds.filter((kind) => changes(from, to, kind));
+  const notes = kinds.flatMap((kind) => shareNote(rules, moved, facts, kind));
   const calls = (of: (kind: RoutedKind) => number): number =>
     Math.round(kinds.reduce((sum, kind) => sum + of(kind), 0) * DAY_DECIMALS) / DAY_DECIMALS;
   return {
     changes: changed.map(({ text }) => text),
     changes_said: changed.map(({ said }) => said),
+    notes: notes.map(({ text }) => text),
+    notes_said: notes.map(({ said }) => said),
     units_seen: slotsOf(facts).length,
     units_now: units.filter(({ when }) => when === 'now').length,
     units_later: units.filter(({ when }) => when === 'later').length,
@@ -74,6 +79,16 @@ export function previewMove(rules: RoutingRules, before: Merchant, after: Mercha
     worst_difference: facts.worst_difference,
     predicted_refusals: [...facts.predicted_refusals],
   };
+}
+
+/** A share of few units may be none or all of them, because a hash of each unit decides. */
+function shareNote(rules: RoutingRules, after: Merchant, facts: Facts, kind: RoutedKind): Spoken[] {
+  const { stage, share } = routingOf(rules, after.settings).kinds[kind];
+  const mine = slotsOf(facts).filter((slot) => kindOfSlot(slot) === kind);
+  if (stage !== 'canary' || share === 0 || share === 100 || mine.length === 0) return [];
+  const taken = mine.filter((slot) => sideOf(rules, { ...after, trips: {} }, slot) === 'orders').length;
+  if (taken > 0 && taken < mine.length) return [];
+  return [say(taken === 0 ? 'share.none' : 'share.all', { share, kind, count: mine.length })];
 }
 
 /** A unit with an open sale stays on its lane until the sale ends (`docs/glossary.md` Unit), so it moves later. */

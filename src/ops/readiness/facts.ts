@@ -278,6 +278,8 @@ export const readinessView = z.object({
   merchant_id: z.string(),
   about: z.enum(['next_move', 'completion']).describe('completion: it is on orders; ready: it needs legacy no more'),
   verdict: z.enum(verdicts),
+  move: z.string().describe('the move that it judges'),
+  move_said: said,
   blockers: z.array(findingView).describe('while there is one, no move forward'),
   unproven: z.array(findingView).describe('what no traffic has shown, and what would'),
   remarks: z.array(findingView).describe('worth knowing, no obstacle'),

@@ -1,4 +1,6 @@
 /** The readiness verdict on a merchant's next move: blocked, ready or inconclusive; never ready by default. */
+import type { Spoken } from '../../error.ts';
+import { say } from '../../locales/message.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import { targetOf } from '../../proxy/notices/request.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
@@ -143,10 +145,13 @@ async function readMismatches({ store, clock }: Ports): Promise<ReadonlyMap<stri
 function judge(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Readiness {
   const blockers = blockersOf(seen, facts, rules);
   const unproven = unprovenOf(seen, facts, rules);
+  const { text: move, said: move_said } = judgedMove(facts);
   return {
     merchant_id: facts.merchant_id,
     about: facts.legacy_use === null ? 'next_move' : 'completion',
     verdict: blockers.length > 0 ? 'blocked' : unproven.some(holdsBack) ? 'inconclusive' : 'ready',
+    move,
+    move_said,
     blockers,
     unproven,
     remarks: remarksOf(seen, facts),
@@ -154,6 +159,13 @@ function judge(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Readin
     judged_at: iso(facts.now),
     tables_revision: facts.tables_revision,
   };
+}
+
+/** A file of calls has no stage, and is judged as on legacy. A move to shadow changes no answer and needs no evidence. */
+function judgedMove({ stage, on_orders }: ReadinessFacts): Spoken {
+  if (on_orders.length === 0) return say('judged.canary', { stage: stage ?? 'legacy' });
+  if (on_orders.length < routedKinds.length) return say('judged.kinds', { kinds: on_orders });
+  return say(stage === 'orders' ? 'judged.none' : 'judged.orders', {});
 }
 
 /** Every operation that was called, and those that a finding names. */

@@ -3,7 +3,7 @@ import supertest from 'supertest';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
 import { version } from '../../../src/version.ts';
-import { ARGENTINA, BRAZIL, call, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
+import { ARGENTINA, call, OPS_TOKEN, POINT, tokenOf } from '../../kit.ts';
 import { auditsOf, idOf, openShop, type Shop } from '../../proxy/http/till.ts';
 import { verifyAudit } from '../audit-chain.ts';
 
@@ -101,7 +101,7 @@ describe('changes', () => {
       ...CHANGE,
       notice_url: 'https://shop.example/notices?key=k',
       notice_secret: 'the till has this',
-      credential: tokenOf(BRAZIL),
+      credential: tokenOf(ARGENTINA),
     };
     const saved = await shop.ops(MERCHANT, { method: 'PUT', body });
     expect(saved.status).toBe(200);
@@ -131,7 +131,7 @@ describe('changes', () => {
     ]);
     for (const text of [saved.text, seen.text, JSON.stringify(lines)]) {
       expect(text).not.toContain('the till has this');
-      expect(text).not.toContain(tokenOf(BRAZIL));
+      expect(text).not.toContain(tokenOf(ARGENTINA));
     }
     expect(verifyAudit(lines)).toEqual({ intact: true, lines: 2 });
     const [first, second] = lines;

@@ -18,6 +18,19 @@ describe('preview', () => {
     expect(preview.changes).toContain('intents: shadow to orders');
   });
 
+  it('a share that is none or all of a few units says so', () => {
+    const units = [{ slot: TERMINALS[0] ?? '', calls: 5 }];
+    const noted = (target: object, facts = factsWith('served', { units })) =>
+      previewOf(shadowed, targetWith({ stage: 'canary', ...target }), facts).notes;
+    const bounds = [noted({ share: 0.01 }), noted({ share: 99.99 })].flat();
+    expect(bounds).toEqual([
+      '0.01 % is none of the unit of intents seen so far: name units, or take a higher share.',
+      '99.99 % is all of the one unit of intents seen so far: name units, or take a lower share.',
+    ]);
+    expect(noted({ share: 0, units_in: [units[0]?.slot ?? ''] })).toEqual([]);
+    expect(noted({ share: 50 }, factsWith('served'))).toEqual([]);
+  });
+
   it('a unit with an open sale on legacy moves later, and says until when', () => {
     const open = [{ side: 'legacy', legacy_id: 'an-intent', slot: FIRST, ends_at: NOW + 60_000 }] as const;
     const { units, units_now, units_later, open_on_legacy } = previewOf(

@@ -61,6 +61,8 @@ export function readinessWith(evidence: Evidence, over: Partial<Readiness> = {})
     merchant_id: MERCHANT,
     about: 'next_move',
     verdict,
+    move: 'a move',
+    move_said: { code: 'judged.orders', facts: {} },
     blockers: evidence === 'blocked' ? [findingOf('open_difference')] : [],
     unproven: verdict === 'inconclusive' ? [findingOf('never_seen')] : [],
     remarks: [],

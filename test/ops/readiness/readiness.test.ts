@@ -508,3 +508,16 @@ describe('ready', () => {
     expect(remarks[0]?.what).toContain('body.tip');
   });
 });
+
+it.each([
+  [{ stage: 'legacy' }, 'Judged is the move from legacy to a canary.'],
+  [{ stage: 'shadow' }, 'Judged is the move from shadow to a canary.'],
+  [
+    { stage: 'shadow', on_orders: ['qr'] },
+    'Judged is, for QR, the move to orders, and for all other work the move to a canary.',
+  ],
+  [{ stage: 'canary', on_orders: ['devices', 'intents', 'qr'] }, 'Judged is the move from canary to orders.'],
+  [{ stage: 'orders', on_orders: ['devices', 'intents', 'qr'] }, 'All its work is on orders: no move is left.'],
+] satisfies [Partial<ReadinessFacts>, string][])('names the move that it judges: %j', async (changes, move) => {
+  expect((await judged(createBook(), changes)).move).toBe(move);
+});

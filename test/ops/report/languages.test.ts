@@ -171,6 +171,7 @@ function merchantReport(): Report {
         operations: [],
         tables_revision: 'aaaaaaaaaaaa',
       },
+      ...{ move: 'to a canary', move_said: { code: 'judged.orders', facts: {} } },
       ...{ blockers: [finding('faults')], unproven: [finding('in_doubt')], remarks: [finding('in_doubt')] },
       judged_at: '2026-03-08T00:00:00.000Z',
     },

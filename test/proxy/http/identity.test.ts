@@ -111,7 +111,7 @@ describe('at rest', () => {
     const secrets = {
       token: tokenOf(ARGENTINA),
       notice: 'notice secret of the merchant',
-      credential: `TEST-credential-of-the-merchant-${ARGENTINA}`,
+      credential: tokenOf(BRAZIL),
       webhook: 'a webhook secret of the tests',
     };
     const settings = { PUENTE_DATA_DIR: data_dir, PUENTE_RECONCILE_POINT_INTERVAL_MS: '60000' };
