@@ -2,6 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { readStored } from '../locales/message.ts';
 import { startBulkMoves } from '../ops/moves/bulk.ts';
+import { stepRamp } from '../ops/moves/ramp-steps.ts';
 import type { Ports } from '../ops/ports.ts';
 import { startJudging } from '../ops/readiness/days.ts';
 import { startSweep } from '../ops/reconcile/reconcile.ts';
@@ -89,7 +90,7 @@ export function startLoops(
   const background: Ports = { ...ports, upstreams: { ...ports.upstreams, orders: paced } };
   const events = startReconciler(background, config.reconcile.concurrency, paced.rests, telemetry);
   const links = startCompleter(background, config.reconcile.concurrency, paced.rests, telemetry);
-  const bulk_moves = startBulkMoves(ports);
+  const bulk_moves = startBulkMoves(ports, stepRamp);
   const { wakeups } = ports.memory;
   wakeups.notices.to(notifier.wake);
   wakeups.events.to(events.wake);

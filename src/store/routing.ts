@@ -20,7 +20,7 @@ import {
   type Value,
   type Writer,
 } from './engine.ts';
-import { type PageValues, pageOf, parsing, readsOf, rowLock, valuesIn } from './rows.ts';
+import { jsonOf, type PageValues, pageOf, parsing, readsOf, rowLock, valuesIn } from './rows.ts';
 import { BULK, BULK_CHANGE, HOLDING, PROPOSAL, SALE } from './writes.ts';
 
 export function legacySaleMethods(reader: Reader, writer: Writer, now: () => number) {
@@ -121,12 +121,19 @@ export function moveMethods(reader: Reader, writer: Writer, now: () => number) {
 
 const proposalValues = valuesIn(PROPOSAL);
 const proposalOf = parsing<Proposal>('move');
-const bulkOf = parsing<BulkMove>('move', 'items');
+const bulkOf = parsing<BulkMove>('move', 'items', 'ramp');
 const bulkValues = valuesIn(BULK);
 const bulkChange = valuesIn(BULK_CHANGE);
 
 function bulkStep(one: BulkMove, expected_revision: number, updated_at: number): Step {
-  const row = { ...one, move: JSON.stringify(one.move), items: JSON.stringify(one.items), updated_at, revision: 1 };
+  const row = {
+    ...one,
+    move: JSON.stringify(one.move),
+    items: JSON.stringify(one.items),
+    ramp: jsonOf(one.ramp),
+    updated_at,
+    revision: 1,
+  };
   if (expected_revision === 0) return { write: 'insert_bulk_move', values: bulkValues(row), changes: 1 };
   return { write: 'update_bulk_move', values: [...bulkChange(row), one.id, expected_revision], changes: 1 };
 }

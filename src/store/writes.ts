@@ -27,8 +27,8 @@ export const REFUND_CHANGE =
   'state, upstream_id, reference_id, refunded_minor, upstream_status, told_at, heard_at, updated_at';
 export const PROPOSAL =
   'id, merchant_id, move, reason, proposed_by, proposed_at, expires_at, state, decided_by, decided_at';
-export const BULK = 'id, move, reason, who, per_day, items, state, detail, created_at, updated_at, revision';
-export const BULK_CHANGE = 'per_day, items, state, detail, updated_at';
+export const BULK = 'id, move, reason, who, per_day, items, ramp, state, detail, created_at, updated_at, revision';
+export const BULK_CHANGE = 'per_day, items, ramp, state, detail, updated_at';
 export const INCIDENT =
   'id, kind, merchant_id, subject, opened_at, last_at, closed_at, closed_by, count, sample, reason, line';
 export const ALERT = 'sequence, id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at, detail';
@@ -107,8 +107,8 @@ export function holding(column: string): string {
   return oneOfThese(column, ['SENDING', 'IN_DOUBT', 'OPEN']);
 }
 
-/** A running bulk move that has not reached the merchant yet. */
-export const AWAITS_IN_BULK = (merchant: string): string => `state = 'running' AND EXISTS (
+/** A bulk move or ramp that has not ended, and not reached the merchant's end yet. */
+export const AWAITS_IN_BULK = (merchant: string): string => `state IN ('proposed', 'running', 'paused') AND EXISTS (
     SELECT 1 FROM json_each(bulk_moves.items) AS item
     WHERE item.value ->> 'merchant_id' = ${merchant} AND item.value ->> 'state' = 'waiting')`;
 export const LISTED = 'IN (SELECT value FROM json_each(?))';

@@ -2,11 +2,17 @@
 import { PuenteError } from '../../src/error.ts';
 import { SOLE_OWNER } from '../../src/ops/api/person.ts';
 import { moveStage } from '../../src/ops/moves/move.ts';
+import { changeRamp, startRamp, viewRamps } from '../../src/ops/moves/ramp.ts';
+import { stepRamp } from '../../src/ops/moves/ramp-steps.ts';
+import type { Ports } from '../../src/ops/ports.ts';
+import { resetStop } from '../../src/ops/safety.ts';
+import { createKeyedMutex } from '../../src/proxy/concurrency.ts';
 import { addToken } from '../../src/sandbox/cast.ts';
 import { actAsBuyer as buy, operate } from '../../src/sandbox/control.ts';
 import { hashOf } from '../../src/sandbox/world.ts';
 import { tokenOf } from './asks.ts';
 import { Killed } from './clock.ts';
+import { RAMP } from './invariants/ramps.ts';
 import { merchants, type Step, tills } from './steps.ts';
 import type { SimulatedWorld } from './world.ts';
 
@@ -30,6 +36,9 @@ const acts: Acts = {
   buyer: actAsBuyer,
   wait: () => undefined,
   move,
+  ramp,
+  look: (world) => attempt(world, 'a look', lookAtRamps),
+  trip,
   kill,
   stop,
   clock: (world, { by_ms }) => setClock(world, world.run.skew_ms + by_ms),
@@ -97,27 +106,67 @@ export function permitted(deed: () => void): void {
   }
 }
 
-function move(world: SimulatedWorld, step: Extract<Step, { do: 'move' }>): void {
-  const { life } = world.run;
-  const id = merchantAt(step.merchant);
-  if (life === null) return;
-  const work = async (): Promise<void> => {
-    const revision = (await life.ports.store.merchants.merchant(id))?.revision ?? 0;
-    const share = step.stage === 'canary' ? { share: 50 } : {};
-    const target = {
-      stage: step.stage,
-      ...share,
-      override: true,
-      new: true,
-      reason: 'the simulation says so',
-      revision,
-    };
-    world.stages.push({ at: world.clock.now(), merchant_id: id, stage: step.stage });
-    await moveStage(life.ports, id, target, SOLE_OWNER);
-  };
-  work().catch((error: unknown) => {
+/** Work of an operator or a loop in the process that runs; a refusal is an answer. */
+function attempt(world: SimulatedWorld, what: string, work: (ports: Ports) => Promise<void>): void {
+  if (world.run.life === null) return;
+  work(world.run.life.ports).catch((error: unknown) => {
     if (error instanceof PuenteError || error instanceof Killed) return;
-    world.run.failures.push(`a move failed: ${String(error)}`);
+    world.run.failures.push(`${what} failed: ${String(error)}`);
+  });
+}
+
+const REASON = 'the simulation says so';
+
+function ramp(world: SimulatedWorld, step: Extract<Step, { do: 'ramp' }>): void {
+  const id = merchantAt(step.merchant);
+  attempt(world, 'a ramp', async (ports) => {
+    const [open] = await viewRamps(ports, { merchant: id, open: 'true' });
+    if (open === undefined) await startRamp(ports, { merchants: [id], ...RAMP, reason: REASON }, SOLE_OWNER);
+    else if (step.pauses) await changeRamp(ports, open.id, 'pause', REASON, SOLE_OWNER);
+    else if (open.state === 'paused') {
+      const { revision = 0, trips = {} } = (await ports.store.merchants.merchant(id)) ?? {};
+      if (trips.intents !== undefined)
+        await resetStop(ports, id, { kind: 'intents', reason: REASON, revision }, SOLE_OWNER.name);
+      await changeRamp(ports, open.id, 'resume', REASON, SOLE_OWNER);
+    }
+  });
+}
+
+/** Twice at once, as two processes on one store do: they share no mutex. */
+async function lookAtRamps(ports: Ports): Promise<void> {
+  const other: Ports = { ...ports, memory: { ...ports.memory, mutex: createKeyedMutex() } };
+  for (const { id, state } of await viewRamps(ports, { open: 'true' }))
+    if (state === 'running') await Promise.all([stepRamp(ports, id), stepRamp(other, id)]);
+}
+
+function trip(world: SimulatedWorld, step: Extract<Step, { do: 'trip' }>): void {
+  const id = merchantAt(step.merchant);
+  attempt(world, 'a stop', async (ports) => {
+    const merchant = await ports.store.merchants.merchant(id);
+    if (merchant === null) return;
+    const { revision } = merchant;
+    const at = ports.clock.now();
+    const evidence = { calls: 9, faults: 9, slow: 0, window_ms: 60_000, sample: null };
+    const line = {
+      at,
+      who: 'puente',
+      action: 'safety stop',
+      subject: id,
+      reason: REASON,
+      detail: { kind: 'intents' },
+    } as const;
+    await ports.store.merchants.saveTrips(id, { intents: { at, why: REASON, evidence } }, revision, line);
+  });
+}
+
+function move(world: SimulatedWorld, step: Extract<Step, { do: 'move' }>): void {
+  const id = merchantAt(step.merchant);
+  attempt(world, 'a move', async (ports) => {
+    const revision = (await ports.store.merchants.merchant(id))?.revision ?? 0;
+    const share = step.stage === 'canary' ? { share: 50 } : {};
+    const target = { stage: step.stage, ...share, override: true, new: true, reason: REASON, revision };
+    world.stages.push({ at: world.clock.now(), merchant_id: id, stage: step.stage });
+    await moveStage(ports, id, target, SOLE_OWNER);
   });
 }
 

@@ -11,6 +11,7 @@ import {
 } from './invariants/creates.ts';
 import { evidenceOf, type Rule } from './invariants/evidence.ts';
 import { everySaleMade, paidOnce } from './invariants/meant.ts';
+import { rampsHold } from './invariants/ramps.ts';
 import { refundedOnce, refundsEqual, refundsKnown } from './invariants/refunds.ts';
 import { changesTold, eventsKept, neverBack, statesEqual } from './invariants/states.ts';
 import { auditsHold, callsBounded, lanesKept, nothingLeaks, nothingLeft, unitsFree } from './invariants/traffic.ts';
@@ -39,6 +40,7 @@ export const invariants: readonly (readonly [name: string, rule: Rule, what: str
   ['I4 refunds', refundsKnown, 'every refund is known, and none is in doubt without a reason'],
   ['P10', ownersAlone, "nobody reads another's intent"],
   ['P16', auditsHold, 'the audit chain is whole'],
+  ['P16 ramps', rampsHold, 'a ramp makes the steps that its evidence allows, a line each'],
 ];
 
 export interface Violation {

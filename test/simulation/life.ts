@@ -38,6 +38,8 @@ export interface Surroundings {
   random: Random;
   /** True when the process must be killed at this failpoint now. */
   isDeadly(point: string): boolean;
+  /** Calls are recorded as evidence of ramps, which makes a run slower. */
+  recordsCalls: boolean;
   onFailure(error: unknown): void;
 }
 
@@ -74,6 +76,9 @@ function legacyDoor({ tables, carry }: Surroundings, ports: Ports): RequestHandl
   shared = { world: { tables, carry }, ports, router: legacyRouter(door) };
   return shared.router;
 }
+
+/** Findings of a recorded call: the simulation evaluates none. Each call has an equal one on legacy, so that lanes compare. */
+const UNREAD = { cells: [], lost: [], differences: [], compared: false };
 
 const KEY = new Secret('a key of the simulation, long enough for one');
 let vault: Vault | null = null;
@@ -184,8 +189,9 @@ function runtimeOf(world: Surroundings, number: number, { now, life, failpoint }
   vault ??= createVault(KEY);
   const draw = (): number => random.between(0, 999_999) / 1_000_000;
   const upstream = world.upstream(life);
+  const store = mortal(unasked(world), life.isAlive);
   const ports = createPorts(config, {
-    store: mortal(unasked(world), life.isAlive),
+    store,
     upstreams: { orders: upstream, legacy: upstream },
     tables,
     vault,
@@ -198,7 +204,11 @@ function runtimeOf(world: Surroundings, number: number, { now, life, failpoint }
     log,
     count: () => undefined,
     evidence: {
-      finished: () => undefined,
+      finished(exchange) {
+        if (!world.recordsCalls) return;
+        const twin = { ...exchange, ...UNREAD, id: `legacy of ${exchange.id}`, lane: 'legacy' } as const;
+        void store.exchanges.recordExchanges([{ ...exchange, ...UNREAD }, twin]);
+      },
       shadowed: () => undefined,
       coming: () => undefined,
       settled: async () => undefined,
@@ -241,7 +251,7 @@ function unasked({ memory, rows }: Surroundings): Store {
     dueLinks: (...asked) => (isIdle('links', asked[0]) ? nothing : store.links.dueLinks(...asked)),
     dueEvents: (...asked) => (isIdle('events', asked[0]) ? nothing : store.events.dueEvents(...asked)),
     dueNotices: (...asked) => (isIdle('notices', asked[0]) ? nothing : store.notices.dueNotices(...asked)),
-    bulkMoves: () => nothing, // the simulation starts none
+    bulkMoves: (...asked) => (asked[0].length === 1 ? nothing : store.moves.bulkMoves(...asked)), // not for their loop
   });
 }
 

@@ -70,7 +70,7 @@ export function planOf(seed: number): Plan {
   }
   // Failures of the last step get some time, too, before all faults end.
   steps.push({ after_ms: random.between(0, LAST_MS), do: 'wait' });
-  return {
+  const plan: Plan = {
     seed,
     variant,
     world: worldOf(variant, random),
@@ -85,6 +85,41 @@ export function planOf(seed: number): Plan {
     },
     stages: [stageOf(random, moving), stageOf(random, moving)],
     steps,
+  };
+  return seed % RAMPS_OF === 0 ? withRamps(plan, random) : plan;
+}
+
+/** One plan of so many has ramps: their evidence makes a run slower. */
+const RAMPS_OF = 25;
+/** Ramp steps need sales and time: so many things happen after each step of the plan. */
+const ROUNDS = 5;
+
+/** Merchants begin on a canary, sell more, and meet ramps, their looks, and safety stops at any moment. */
+function withRamps(plan: Plan, random: Random): Plan {
+  const merchant = (): number => random.between(0, 1);
+  let sale = plan.steps.length; // above every sale of the plan
+  const more = (): Step[] => {
+    const after_ms = random.chance(0.5) ? random.between(0, 2_000) : random.between(2_000, 2 * MINUTE_MS);
+    const what = random.between(1, 40);
+    const till = random.between(0, tills.length - 1);
+    if (what <= 16) return [{ after_ms, do: 'look' }];
+    if (what <= 22) return [{ after_ms, do: 'ramp', merchant: merchant(), pauses: random.chance(0.15) }];
+    if (what === 23) return [{ after_ms, do: 'trip', merchant: merchant() }];
+    return [
+      { after_ms, ...newSale(random, { till, sale: ++sale }) },
+      { after_ms: 1_000, ...payment(till, sale) },
+    ] as Step[]; // the makers' own
+  };
+  // With much trouble no ramp goes far: a clock that leaps and a stop make a step's time and evidence begin anew.
+  const isTrouble = (step: Step): boolean => ['clock', 'fault', 'outage', 'token', 'move'].includes(step.do);
+  const kept = random.chance(0.6) ? plan.steps.filter((step) => !isTrouble(step)) : plan.steps;
+  const start = [0, 1].map((one): Step => ({ after_ms: 0, do: 'ramp', merchant: one, pauses: false }));
+  return {
+    ...plan,
+    product: { ...plan.product, stop: 'armed' },
+    stages: ['canary', 'canary'],
+    ramps: true,
+    steps: [...start, ...kept.flatMap((step) => [step, ...Array.from({ length: ROUNDS }, more).flat()])],
   };
 }
 

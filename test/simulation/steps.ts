@@ -66,6 +66,12 @@ export type Step = { after_ms: number } & (
   | { do: 'buyer'; sale: number; act: 'pay' | 'lock' | 'unlock' }
   | { do: 'wait' }
   | { do: 'move'; merchant: number; stage: 'legacy' | 'canary' | 'orders' }
+  /** Starts a ramp of the merchant; resumes it, after a reset of its safety stop, when it is paused; or pauses it. */
+  | { do: 'ramp'; merchant: number; pauses: boolean }
+  /** The loop of ramps runs, as it does every few seconds. */
+  | { do: 'look' }
+  /** A safety stop trips. */
+  | { do: 'trip'; merchant: number }
   | { do: 'kill'; point: string | null; nth: number; down_ms: number }
   | { do: 'stop'; down_ms: number }
   | { do: 'clock'; by_ms: number }
@@ -100,6 +106,8 @@ export interface Plan {
     looks: 'often' | 'rarely';
   };
   stages: ('legacy' | 'canary' | 'orders')[];
+  /** With ramps, so that calls are recorded as their evidence. */
+  ramps?: boolean;
   steps: Step[];
 }
 

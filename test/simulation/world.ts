@@ -64,7 +64,12 @@ export interface SimulatedWorld {
 
 /** The product's settings, all default but for what the run is about. */
 const config = loadConfig({
-  env: { PUENTE_LOG_LEVEL: 'silent', PUENTE_MOVES_GATE: 'advise', PUENTE_DATA_DIR: '/nowhere' },
+  env: {
+    PUENTE_LOG_LEVEL: 'silent',
+    PUENTE_MOVES_GATE: 'advise',
+    PUENTE_MOVES_MIN_SAMPLE: '1',
+    PUENTE_DATA_DIR: '/nowhere',
+  },
   cwd: join(import.meta.dirname, '..', '..'),
 });
 // Proved by an earlier process, where one shares its compile cache (`workers.ts`).
@@ -212,6 +217,7 @@ async function startProcess(world: SimulatedWorld, luck: Random, seen: (text: st
     log: watchedLog(run, seen),
     random: luck,
     isDeadly: (point) => isDeadly(run, point),
+    recordsCalls: run.plan.ramps === true,
     onFailure: (error) => run.failures.push(error instanceof Error ? (error.stack ?? error.message) : String(error)),
   });
 }

@@ -17,6 +17,18 @@ import {
   viewProposal,
   viewProposals,
 } from '../moves/proposals.ts';
+import {
+  changeRamp,
+  previewRamp,
+  rampAsk,
+  rampLook,
+  rampPreview,
+  rampQuery,
+  rampView,
+  startRamp,
+  viewRamp,
+  viewRamps,
+} from '../moves/ramp.ts';
 import { resetAsk, resetStop, viewSafety, viewStops } from '../safety.ts';
 import { reasonOrNew } from '../seen.ts';
 import { reasonAlone } from './person.ts';
@@ -49,6 +61,8 @@ const bulkView = bulkLine.extend({
     z.looseObject({ merchant_id: z.string(), state: z.string(), detail: z.string(), at: time.nullable() }),
   ),
 });
+
+export const rampsView = z.object({ ramps: z.array(rampView) });
 
 export const previewView = z.object({ merchant_id: z.string(), revision: z.int(), judgement: judgementView });
 
@@ -162,6 +176,62 @@ export const moveRoutes: OpsRoute[] = [
     answer: bulkView,
     command: 'bulk abort',
     run: ({ ports }, { path, body, person }) => abortBulk(ports, path.id ?? '', body.reason, person),
+  }),
+  opsRoute('viewer', 'GET /api/ramps', {
+    summary: 'Ramps, newest first, with the place of each merchant and what it waits for.',
+    query: rampQuery,
+    answer: rampsView,
+    command: 'ramps list',
+    run: async ({ ports }, { query }) => ({ ramps: await viewRamps(ports, query) }),
+  }),
+  opsRoute('operator', 'POST /api/ramps', {
+    summary:
+      'Raises merchants in steps, each when its time, sales, faults, latency and findings allow; steps back on a safety stop.',
+    body: rampAsk,
+    answer: rampView,
+    command: 'ramp',
+    run: ({ ports }, { body, person }) => startRamp(ports, body, person),
+  }),
+  opsRoute('viewer', 'POST /api/ramps/preview', {
+    summary: 'What a ramp would do, with the judgement of its first step for each merchant; nothing is stored.',
+    body: rampLook,
+    answer: rampPreview,
+    command: 'ramp --dry-run',
+    run: ({ ports }, { body, person }) => previewRamp(ports, body, person),
+  }),
+  opsRoute('viewer', 'GET /api/ramps/:id', {
+    summary: 'A ramp, merchant by merchant.',
+    answer: rampView,
+    command: 'ramps show',
+    run: ({ ports }, { path }) => viewRamp(ports, path.id ?? ''),
+  }),
+  opsRoute('approver', 'POST /api/ramps/:id/approve', {
+    summary: 'Approves all steps of a ramp that another person proposed, and starts it.',
+    body: reasonAlone,
+    answer: rampView,
+    command: 'ramps approve',
+    run: ({ ports }, { path, body, person }) => changeRamp(ports, path.id ?? '', 'approve', body.reason, person),
+  }),
+  opsRoute('operator', 'POST /api/ramps/:id/pause', {
+    summary: 'Pauses a ramp; its merchants stay where they are.',
+    body: reasonAlone,
+    answer: rampView,
+    command: 'ramps pause',
+    run: ({ ports }, { path, body, person }) => changeRamp(ports, path.id ?? '', 'pause', body.reason, person),
+  }),
+  opsRoute('operator', 'POST /api/ramps/:id/resume', {
+    summary: 'Resumes a paused ramp; the present steps are watched anew. Refused while a safety stop is in force.',
+    body: reasonAlone,
+    answer: rampView,
+    command: 'ramps resume',
+    run: ({ ports }, { path, body, person }) => changeRamp(ports, path.id ?? '', 'resume', body.reason, person),
+  }),
+  opsRoute('operator', 'POST /api/ramps/:id/cancel', {
+    summary: 'Ends a ramp, or declines a proposed one; its merchants stay where they are.',
+    body: reasonAlone,
+    answer: rampView,
+    command: 'ramps cancel',
+    run: ({ ports }, { path, body, person }) => changeRamp(ports, path.id ?? '', 'cancel', body.reason, person),
   }),
   opsRoute('operator', 'PUT /api/merchants/:id/stage', {
     summary: 'Moves a merchant, or one kind of its work; where a second approver is required, proposes the move.',

@@ -41,6 +41,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   merchant: "a merchant's id: the vendor's user id, as `puente merchants list` shows it",
   merchants: 'ids of merchants, one after the other',
   move: 'the id of a proposed move, as `puente moves list` shows it',
+  ramp: 'the id of a ramp, as `puente ramps list` shows it',
   bulk: 'the id of a bulk move, as `puente bulk list` shows it',
   brownout: 'the id of a window, as `puente brownout list` shows it',
   notice: 'the id of a notice, as `puente notices list` shows it',

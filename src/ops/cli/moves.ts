@@ -20,7 +20,7 @@ import { type Columns, exitCodes, facts, listed, percent, readInput, startProgre
 import { call, callRow, type Faces, type Fields, face, type Given } from './rows.ts';
 
 const WATCH_PAUSE_MS = 1000;
-const MOVE = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
+export const MOVE = '0199d2a5-6c1e-7b7e-8f43-0d6f2a6f9f10';
 
 export const stageFaces: Faces = {
   stage: face<MoveAnswer | { judgement: Judgement }>({
@@ -55,7 +55,7 @@ Where a second approver is needed, a move forward is proposed and nothing is mov
   'rollback-by-alert': face<z.infer<typeof alertAnswer>>({
     notes: `
 What an alert does by the ops door, typed: for a script of one's own, and to try a filter. A token with the role rollback may
-do this and nothing else. Without --merchants and --stage it is refused.`,
+do this and nothing else. Without --merchants, --stage and --tag it is refused.`,
     examples: [
       'puente rollback-by-alert TillsFail --merchants 700100200',
       'puente rollback-by-alert TillsFail --stage canary',
@@ -169,7 +169,7 @@ function targetText({ move: { stage, share, kind } }: Pick<ProposalView, 'move'>
 const SHOWN_UNITS = 20;
 const SHOWN_REFUSALS = 5;
 
-function judgementText({ allowed, kind, missing, needs, overridden, preview }: Judgement): string {
+export function judgementText({ allowed, kind, missing, needs, overridden, preview }: Judgement): string {
   const verdict = allowed ? (needs === 'approval' ? 'allowed, once a second person approves' : 'allowed') : 'refused';
   const lacks = table({ missing: 'code', what: 'what', command: 'command' }, missing);
   return [
@@ -301,7 +301,7 @@ function itemsOf(file: string): Fields[] {
     });
 }
 
-function condition(text: string, before: Fields = {}): Fields {
+export function condition(text: string, before: Fields = {}): Fields {
   const [, name = '', value] = /^([a-z]+)=(.+)$/.exec(text) ?? [];
   if (value === undefined)
     throw new InvalidArgumentError('write it as stage=shadow, verdict=ready, site=MLA or tag=centro');

@@ -5,7 +5,7 @@ import type { Words } from '../../locales/words.ts';
 import { routedKinds } from '../../proxy/routing/merchant.ts';
 import { coverageView, differencesView, lossesView } from '../api/evidence.ts';
 import { auditView } from '../api/fleet.ts';
-import { moveView, proposalsView, safetyView } from '../api/moves.ts';
+import { moveView, proposalsView, rampsView, safetyView } from '../api/moves.ts';
 import { noticesView } from '../api/notices.ts';
 import { defined } from '../fields.ts';
 import { type FleetLine, fleetView } from '../fleet/line.ts';
@@ -18,6 +18,7 @@ import { pulse } from './board.ts';
 import { type Fields, type Form, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { noticeTable } from './notices.ts';
 import { badge, changeForm, decisionTable, hidden, options, section, table, tagLinks } from './parts.ts';
+import { rampForms, ramps } from './ramps.ts';
 import { chartSlot, merchantCharts } from './reports.ts';
 import { readiness, safety, stageControl, targetIn, waitingMoves } from './stage-control.ts';
 
@@ -36,6 +37,7 @@ export const merchantPage: Page = {
 ${facts(visit, view, line)}
 <div class="grid">${await stageControl(visit, view)}${readiness(words, verdict)}</div>
 ${waitingMoves(visit, moves.moves)}
+${ramps(visit, id, known.open.ramps)}
 ${lanes(visit, line, drain)}
 ${safety(visit, stop)}
 ${chartSlot(words, merchantCharts(id))}
@@ -80,9 +82,10 @@ async function allOf(visit: Visit, id: string) {
     visit.ask('GET /api/merchants/:id/coverage', coverageView, { path }),
     visit.ask('GET /api/notices', noticesView, { query: { ...query, ...newest } }),
     visit.ask('GET /api/audit', auditView, { query: { subject: id, ...newest } }),
+    visit.ask('GET /api/ramps', rampsView, { query: { ...query, open: 'true' } }),
   ]);
-  const [losses, differences, coverage, notices, audit] = rest;
-  return { view, verdict, line, drain, stop, moves, found: { losses, differences, coverage, notices, audit } };
+  const [losses, differences, coverage, notices, audit, open] = rest;
+  return { view, verdict, line, drain, stop, moves, open, found: { losses, differences, coverage, notices, audit } };
 }
 
 /** The merchant's line on the board; null without any call, or when the API refuses. */
@@ -100,6 +103,7 @@ function onward({ words: { t }, path }: Visit): Html {
   const parts = [
     ['stage', 'merchant.stage'],
     ['readiness', 'merchant.why'],
+    ['ramps', 'ramps.title'],
     ['lanes', 'merchant.lanes'],
     ['charts', 'charts.title'],
     ['losses', 'merchant.losses'],
@@ -137,6 +141,7 @@ export const merchantForms: readonly Form[] = [
     });
     return 'judged';
   }),
+  ...rampForms.map(([below, send]) => form(below, (visit, { id }, fields) => send(visit, id, fields))),
   ...(['approve', 'decline'] as const).map((act) =>
     form(`/moves/:move/${act}`, async ({ tell, path }, _of, { reason }) => {
       await tell(`POST /api/moves/:id/${act}`, { path: { id: path.move ?? '' }, body: { reason } });

@@ -100,9 +100,9 @@ export function changeSaid(words: Words, { change, change_said }: Pick<AuditLine
   return change_said.length === 0 ? null : saysAll(words, change, change_said, '; ');
 }
 
-/** Links to a merchant's page or the trace of a sale; a bulk move has neither. */
+/** Links to a merchant's page or the trace of a sale; a bulk move and a ramp have neither. */
 export function subjectLink(action: string, subject: string): Content {
-  if (action.startsWith('bulk move')) return subject;
+  if (/^(bulk move|ramp) /.test(action) && !/^\d+$/.test(subject)) return subject;
   if (/^\d{1,20}$/.test(subject)) return html`<a href="${merchantPath(subject)}">${subject}</a>`;
   return /^[0-9a-f-]{36}$/.test(subject)
     ? html`<a href="${linkTo('/trace', { id: subject })}">${subject}</a>`

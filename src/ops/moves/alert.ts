@@ -20,6 +20,7 @@ const MOVES_READ = 50;
 const filter = {
   merchants: z.array(merchantId).min(1).max(MOST_MERCHANTS).exactOptional().describe('these merchants'),
   stage: z.enum(stages).exactOptional().describe('only merchants with any work on this stage'),
+  tag: z.string().min(1).max(40).exactOptional().describe('only merchants with this tag'),
 };
 
 /** The query: a filter for senders that cannot choose their body, and the label with a merchant's id. */
@@ -31,6 +32,7 @@ export const alertQuery = z.strictObject({
     .exactOptional()
     .describe('these merchants, separated by commas'),
   stage: filter.stage,
+  tag: filter.tag,
   label: z.string().min(1).max(100).default('merchant').describe("the alert's label with the id of a merchant"),
 });
 
@@ -92,13 +94,18 @@ export async function rollBackByAlert(
   const firing = firingOf(ask, query.label);
   const answer: z.infer<typeof alertAnswer> = { rolled_back: [], untouched: [], unknown: [] };
   if (firing.length === 0) return answer;
-  const { merchants, stage } = { ...query, ...('alert' in ask ? ask : {}) };
+  const { merchants, stage, tag } = { ...query, ...('alert' in ask ? ask : {}) };
   const labelled = firing.flatMap(({ merchant_id }) => merchant_id ?? []);
   const ids = merchants ?? (labelled.length > 0 ? labelled : undefined);
-  if (ids === undefined && stage === undefined)
+  if (ids === undefined && stage === undefined && tag === undefined)
     throw new PuenteError('bad_request', say('refusal.alert_nobody', { label: query.label }));
   const known = await knownMerchants(ports);
-  const chosen = known.filter((one) => (ids?.includes(one.id) ?? true) && isOn(ports, one, stage));
+  const chosen = known.filter(
+    (one) =>
+      (ids?.includes(one.id) ?? true) &&
+      isOn(ports, one, stage) &&
+      (tag === undefined || one.settings.tags?.includes(tag) === true),
+  );
   if (chosen.length > MOST_MERCHANTS)
     throw new PuenteError('refused', say('refusal.alert_many', { count: chosen.length, most: MOST_MERCHANTS }));
   answer.unknown = [...new Set(ids)].filter((id) => known.every((one) => one.id !== id));

@@ -29,7 +29,7 @@ const item = z.strictObject({
 });
 
 /** A filter on merchants; every named condition must hold. */
-const selection = z.strictObject({
+export const selection = z.strictObject({
   stage: z.enum(stages).exactOptional(),
   verdict: z.enum(verdicts).exactOptional(),
   site: z
@@ -63,7 +63,7 @@ type BulkAsk = z.infer<typeof bulkAsk>;
 export const bulkStates = ['running', 'stopped', 'done', 'aborted'] as const satisfies readonly BulkMove['state'][];
 
 /** A bulk move as answered; its summary is `3 moved, 0 proposed, 0 refused, 0 skipped, 6 waiting`. */
-export type BulkView = Shown<Omit<BulkMove, 'items'>> & { summary: string; items: Shown<BulkItem>[] };
+export type BulkView = Shown<Omit<BulkMove, 'items' | 'ramp'>> & { summary: string; items: Shown<BulkItem>[] };
 
 /**
  * Stores a bulk move; a background loop moves its merchants one after the other.
@@ -87,6 +87,7 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
     reason: why,
     who: person.name,
     per_day,
+    ramp: null,
     items: items.map(({ merchant_id, ...own }) => ({ merchant_id, state: 'waiting', detail: '', at: null, own })),
     state: 'running',
     detail: '',
@@ -105,7 +106,8 @@ export async function startBulk(ports: Ports, ask: BulkAsk, person: Person): Pro
 
 export async function viewBulks(ports: Ports): Promise<Omit<BulkView, 'items'>[]> {
   const all = await ports.store.moves.bulkMoves(bulkStates, MOST_LISTED);
-  return all.map(bulkView).map(({ items: _items, ...view }) => view);
+  const moves = all.filter(({ ramp }) => ramp === null);
+  return moves.map(bulkView).map(({ items: _items, ...view }) => view);
 }
 
 export async function viewBulk(ports: Ports, id: string): Promise<BulkView> {
@@ -144,12 +146,13 @@ function bulkAudit(ports: Ports, bulk: BulkMove, action: AuditAction, who: strin
 
 async function foundBulk(ports: Ports, id: string): Promise<BulkMove> {
   const bulk = await ports.store.moves.bulkMove(id);
-  if (bulk === null) throw new PuenteError('not_found', say('refusal.no_bulk', { id: id.slice(0, 60) }));
+  if (bulk === null || bulk.ramp !== null)
+    throw new PuenteError('not_found', say('refusal.no_bulk', { id: id.slice(0, 60) }));
   return bulk;
 }
 
 /** Checks the cheap conditions first; only the remaining merchants are judged. */
-async function selected(ports: Ports, where: z.infer<typeof selection>): Promise<z.infer<typeof item>[]> {
+export async function selected(ports: Ports, where: z.infer<typeof selection>): Promise<z.infer<typeof item>[]> {
   const like = (merchant: Merchant): boolean =>
     (where.stage === undefined || stageInForce(ports.settings, merchant, null).intended === where.stage) &&
     (where.site === undefined || merchant.site === where.site) &&
@@ -176,7 +179,8 @@ function refuseBadList(items: readonly z.infer<typeof item>[], target: BulkAsk['
 
 export function bulkView(bulk: BulkMove): BulkView {
   const told = { detail: readStored(bulk.detail).text, summary: summary(bulk).text };
-  return { ...shown(bulk), ...told, items: bulk.items.map(shown) };
+  const { ramp: _ramp, ...move } = bulk;
+  return { ...shown(move), ...told, items: bulk.items.map(shown) };
 }
 
 type BulkStep =
@@ -350,16 +354,17 @@ async function wait(ports: Ports, bulk: BulkMove, why: string): Promise<void> {
   if (bulk.detail !== why) await ports.store.moves.saveBulkMove({ ...bulk, detail: why }, bulk.revision, null);
 }
 
-// The background loop of bulk moves: it reads them from the store, so it continues after a restart.
+// The background loop of bulk moves and ramps: it reads them from the store, so it continues after a restart.
 
 /** For bulk moves that another process started, and for the end of a rest; a start in this process wakes the loop. */
 const POLL_MS = 5_000;
 /** Each step judges a merchant and writes; payments come first. */
 const CONCURRENCY = 1;
-/** Bulk moves that run at once; others wait. */
-const MOST_RUNNING = 100;
+/** Bulk moves and ramps that run at once; others wait. */
+const MOST_RUNNING = 500;
 
-export function startBulkMoves(ports: Ports): Loop {
+/** @param stepRamp runs one look at a ramp (`ramp.ts`); its result is as that of `stepBulk`. */
+export function startBulkMoves(ports: Ports, stepRamp: typeof stepBulk): Loop {
   /** Epoch ms before which a bulk move that waits for its window or its day takes no step. */
   const rests = new Map<string, number>();
   return startLoop({
@@ -372,8 +377,8 @@ export function startBulkMoves(ports: Ports): Loop {
       return running.filter(({ id }) => (rests.get(id) ?? 0) <= now).toReversed();
     },
     key: ({ id }) => id,
-    handle: async ({ id }) => {
-      const rest = await stepBulk(ports, id);
+    handle: async ({ id, ramp }) => {
+      const rest = await (ramp === null ? stepBulk : stepRamp)(ports, id);
       if (rest === null) rests.delete(id);
       else rests.set(id, rest);
     },

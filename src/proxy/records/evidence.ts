@@ -73,7 +73,8 @@ export interface ExchangeFilter {
   captured?: boolean;
 }
 
-export interface CallSeen extends Pick<Exchange, 'at' | 'merchant_id' | 'lane' | 'outcome' | 'duration_ms'> {
+export interface CallSeen
+  extends Pick<Exchange, 'at' | 'merchant_id' | 'operation' | 'lane' | 'outcome' | 'duration_ms'> {
   sequence: number;
 }
 

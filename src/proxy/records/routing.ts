@@ -1,5 +1,6 @@
 /** Stored legacy sales, proposals that wait for a second person, and bulk moves. */
 import type { LinkFamily } from '../../mapping/tables.ts';
+import type { Stage } from '../routing/merchant.ts';
 
 /**
  * SENDING: written, the request is being proxied. IN_DOUBT: no answer, so it may exist. OPEN: legacy accepted it.
@@ -74,9 +75,30 @@ export interface BulkItem {
   at: number | null;
   /** Overrides the move of all. */
   own?: Record<string, unknown>;
+  /** In a ramp: the place in its steps, -1 before the first, and epoch ms at which that began. */
+  ramp?: {
+    step: number;
+    since: number;
+    /** Where the merchant was before the first step; share in percent. */
+    from: { stage: Stage; share: number };
+    /** Of legacy's creates, ms, when they were last enough; a last step has none on legacy. */
+    legacy_p95_ms: number | null;
+  };
 }
 
-/** Many moves, one after the other, with a daily budget; the first safety stop among its merchants stops it. */
+export interface RampPlan {
+  /** Percent of the units, ascending; 100 is stage `orders`. */
+  steps: number[];
+  soak_ms: number;
+  /** Sales on orders that each step needs. */
+  min_sales: number;
+  approved_by: string | null;
+}
+
+/**
+ * Many moves, one after the other, with a daily budget; the first safety stop among its merchants stops it. Or a ramp: its
+ * merchants go up in steps.
+ */
 export interface BulkMove {
   id: string;
   /** Target of every item: the body of a move without reason and revision. */
@@ -86,7 +108,10 @@ export interface BulkMove {
   /** Moves per UTC day. */
   per_day: number;
   items: BulkItem[];
-  state: 'running' | 'stopped' | 'done' | 'aborted';
+  /** Null: one move for each merchant. */
+  ramp: RampPlan | null;
+  /** Only a ramp is `proposed` (waits for a second person) or `paused`. */
+  state: 'proposed' | 'running' | 'paused' | 'stopped' | 'done' | 'aborted';
   /** Why it is stopped, or what it waits for. */
   detail: string;
   created_at: number;

@@ -76,7 +76,7 @@ const own: Partial<Record<WriteName, string>> = {
       THEN (item.value::jsonb || '{"merchant_id":"erased","detail":""}')::json ELSE item.value END ORDER BY item.place)
       FROM json_array_elements(bulk_moves.items::json) WITH ORDINALITY AS item (value, place)),
     detail = CASE WHEN strpos(detail, ?) > 0 THEN 'It named a merchant that was erased.' ELSE detail END
-    FROM erased WHERE id = ? AND NOT (state = 'running' AND EXISTS (SELECT 1 FROM json_each(bulk_moves.items) AS item
+    FROM erased WHERE id = ? AND NOT (state IN ('proposed', 'running', 'paused') AND EXISTS (SELECT 1 FROM json_each(bulk_moves.items) AS item
     WHERE item.value ->> 'merchant_id' = ? AND item.value ->> 'state' = 'waiting'))`,
 };
 

@@ -17,7 +17,16 @@ const MINUTE_MS = 60_000;
 const RULES = { merchants: { stage: 'legacy' as const }, routing: { canary_salt: 'salt' } };
 
 function call(change: Partial<CallSeen> = {}): CallSeen {
-  return { sequence: 1, at: NOON, merchant_id: '1', lane: 'orders', outcome: 'ok', duration_ms: 40, ...change };
+  return {
+    sequence: 1,
+    at: NOON,
+    merchant_id: '1',
+    operation: null,
+    lane: 'orders',
+    outcome: 'ok',
+    duration_ms: 40,
+    ...change,
+  };
 }
 
 function line(id: string, stage: Stage, beside: Partial<Beside> = {}, kinds = {}) {

@@ -99,6 +99,9 @@ it('rolls back by a filter of the address, and leaves alone whoever does not mee
   expect(await found(`?stage=canary&merchants=${BRAZIL},${CHILE}`, '1')).toMatchObject({ rolled_back: [BRAZIL] });
   expect(await found('?stage=canary', '2')).toMatchObject({ rolled_back: [ARGENTINA], untouched: [] });
   expect(await stageOf(CHILE)).toBe('shadow');
+  await bench.notify(CHILE, { tags: ['north'] });
+  expect(await found('?tag=south', '3')).toMatchObject({ rolled_back: [], untouched: [] });
+  expect(await found('?tag=north', '4')).toMatchObject({ rolled_back: [CHILE] });
   expect((await send(webhook([alert({ merchant: CHILE }, { status: 'resolved' })]))).body).toMatchObject({
     rolled_back: [],
   });

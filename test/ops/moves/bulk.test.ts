@@ -20,6 +20,7 @@ function bulkWith(items: BulkItem[], per_day = 2): BulkMove {
     who: 'ben',
     per_day,
     items,
+    ramp: null,
     state: 'running',
     detail: '',
     created_at: NOW - 3_600_000,

@@ -127,6 +127,7 @@ export function newBulk(id: string, change: Partial<BulkMove> = {}): BulkMove {
     who: 'ana',
     per_day: 50,
     items: [MERCHANT, OTHER_MERCHANT].map((merchant_id) => ({ merchant_id, state: 'waiting', detail: '', at: null })),
+    ramp: null,
     state: 'running',
     detail: '',
     created_at: NOON,
@@ -139,11 +140,13 @@ export function newBulk(id: string, change: Partial<BulkMove> = {}): BulkMove {
 function itKeepsBulkMoves(harness: Harness): void {
   const { store } = harness;
   it('keeps a bulk move and its items, and changes it from the revision that was read', async () => {
-    const made = await store.moves.saveBulkMove(newBulk('one'), 0, auditOf('bulk.started'));
-    expect(made).toEqual({ ...newBulk('one'), revision: 1, updated_at: made.updated_at });
+    const ramp = { steps: [5, 100], soak_ms: 60_000, min_sales: 3, approved_by: null };
+    const made = await store.moves.saveBulkMove(newBulk('one', { ramp }), 0, auditOf('bulk.started'));
+    expect(made).toEqual({ ...newBulk('one', { ramp }), revision: 1, updated_at: made.updated_at });
     const items = made.items.map((item) => ({ ...item, state: 'moved' as const, detail: 'to shadow', at: NOON }));
-    const moved = await store.moves.saveBulkMove({ ...made, items, state: 'done', detail: 'all moved' }, 1, null);
-    expect(moved).toMatchObject({ items, state: 'done', detail: 'all moved', revision: 2 });
+    const change = { ramp: { ...ramp, approved_by: 'eva' }, state: 'paused', detail: 'all moved' } as const;
+    const moved = await store.moves.saveBulkMove({ ...made, ...change, items }, 1, null);
+    expect(moved).toMatchObject({ ...change, items, revision: 2 });
     expect(await (await harness.reopen()).moves.bulkMove('one')).toEqual(moved);
     for (const revision of [0, 1, 3]) {
       const late = store.moves.saveBulkMove({ ...made, detail: 'late' }, revision, auditOf('late'));

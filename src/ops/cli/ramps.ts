@@ -1,0 +1,97 @@
+/** Commands and text output of ramps. */
+import { InvalidArgumentError } from 'commander';
+import { defined } from '../fields.ts';
+import type { RampPreview, RampView } from '../moves/ramp.ts';
+import { condition, judgementText, MOVE } from './moves.ts';
+import { listed, percent, table } from './output.ts';
+import { type Faces, face } from './rows.ts';
+
+export const rampFaces: Faces = {
+  ramp: face<RampView | RampPreview['merchants']>({
+    about: 'raise merchants in steps, each as far as its evidence allows',
+    notes: `
+A merchant begins on shadow or on a canary. Each step puts a share of its units on orders; 100 is stage orders. It goes on when the
+step has lasted the time of --soak and has the sales of --min-sales on orders, few faults, a latency near that of legacy, and no
+open finding, and when the next move is allowed as a single one (evidence, window). Otherwise it waits, and puente ramps
+show says for what. After a safety stop the merchant goes one step back, from the first to where it began, and the whole ramp is
+paused. Where a second approver is needed, one approval is for all steps.`,
+    examples: [
+      'puente ramp 700100200 --steps 5,25,50,100 --soak 2h --min-sales 50 --dry-run',
+      'puente ramp 700100200 --steps 5,25,50,100 --soak 2h --min-sales 50 --reason "week 1"',
+      'puente ramp --where stage=shadow --where verdict=ready --steps 10,50,100 --soak 1d --min-sales 200 --reason "wave 2"',
+    ],
+    exits: { done: 'started, or proposed to a second person', failed: 'refused' },
+    args: ['merchants'],
+    made: ['where', 'steps', 'soak_ms'],
+    more: (ramp) =>
+      void ramp
+        .option('--where <condition>', 'merchants like this, such as verdict=ready; may be repeated', condition)
+        .requiredOption('--steps <percents>', 'percent of the units, ascending, such as 5,25,50,100', stepsOf)
+        .requiredOption('--soak <time>', 'how long each step is watched at least, such as 30m, 2h or 1d', durationOf),
+    input: ({ fields: { merchants, ...fields }, options: { where, steps, soak: soak_ms } }) => {
+      const named = Array.isArray(merchants) && merchants.length > 0 ? merchants : undefined;
+      return defined({ ...fields, merchants: named, where, steps, soak_ms });
+    },
+    text: (told) => (Array.isArray(told) ? previewText(told) : rampText(told)),
+  }),
+  'ramps list': face<RampView[]>({
+    examples: ['puente ramps list --open'],
+    text: listed<RampView>('No ramp yet; start one with puente ramp.', {
+      ramp: 'id',
+      started: 'created_at',
+      by: 'who',
+      state: 'state',
+      steps: ({ steps }) => steps.join(' '),
+      merchants: ({ merchants }) => merchants.map(({ merchant_id, now }) => `${merchant_id} ${now}`).join('\n'),
+    }),
+  }),
+  'ramps show': face<RampView>({ examples: [`puente ramps show ${MOVE}`], text: rampText }),
+  'ramps approve': face<RampView>({
+    notes: 'The person who proposed it can not approve it. Each step is judged when its time has come.',
+    examples: [`puente ramps approve ${MOVE} --reason "looked at the steps with the shop"`],
+    text: rampText,
+  }),
+  'ramps pause': face<RampView>({ examples: [`puente ramps pause ${MOVE} --reason "a holiday"`], text: rampText }),
+  'ramps resume': face<RampView>({ examples: [`puente ramps resume ${MOVE} --reason "repaired"`], text: rampText }),
+  'ramps cancel': face<RampView>({ examples: [`puente ramps cancel ${MOVE} --reason "not now"`], text: rampText }),
+};
+
+const MILLISECONDS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function durationOf(text: string): number {
+  const [, count, unit = ''] = /^(\d{1,4})([smhd])$/.exec(text) ?? [];
+  const each_ms = MILLISECONDS[unit];
+  if (each_ms === undefined) throw new InvalidArgumentError('write it as 30m, 2h or 1d');
+  return Number(count) * each_ms;
+}
+
+function stepsOf(text: string): number[] {
+  return text.split(',').map(percent);
+}
+
+function rampText({ id, state, why, steps, min_sales, merchants, ...ramp }: RampView): string {
+  const soak = `${ramp.soak_ms / 60_000} minutes`;
+  const head = `ramp ${id}: ${state}, steps ${steps.join(', ')}, each ${soak} and ${min_sales} sales at least`;
+  const next = state === 'proposed' ? `Another approver can approve it: puente ramps approve ${id} --reason …` : why;
+  const rows = table(
+    {
+      merchant: 'merchant_id',
+      state: 'state',
+      step: ({ step }) => `${step} of ${steps.length}`,
+      now: 'now',
+      since: 'since_at',
+      why: 'why',
+    },
+    merchants,
+  );
+  return [head, ...(next === '' ? [] : [next]), rows].join('\n');
+}
+
+function previewText(merchants: RampPreview['merchants']): string {
+  return merchants
+    .map(({ merchant_id, from, steps, judgement }) => {
+      const path = `merchant ${merchant_id} would go from ${from} to ${steps.join(', then ')}; the first step now`;
+      return `${path}:\n${judgementText(judgement)}`;
+    })
+    .join('\n');
+}

@@ -1,0 +1,302 @@
+/** Ramps: merchants go up in steps, each as far as its own evidence allows; approved once, and stored as a bulk move. */
+import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import { encoded, readStored, say } from '../../locales/message.ts';
+import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
+import type { BulkItem, BulkMove, RampPlan } from '../../proxy/records/routing.ts';
+import { type Merchant, routedKinds, type Trip } from '../../proxy/routing/merchant.ts';
+import { isEnough, type Person, reason } from '../api/person.ts';
+import { whyOf } from '../audit.ts';
+import { DAY_MS, defined, iso, merchantId, said, time } from '../fields.ts';
+import type { Ports } from '../ports.ts';
+import { merchantOf, merchantToChange } from '../seen.ts';
+import { selected, selection } from './bulk.ts';
+import { judgementView } from './judge.ts';
+import { judgeFor } from './judged.ts';
+import { routeAt } from './ramp-decision.ts';
+import { type MoveTarget, type Route, routeText, routingOf } from './target.ts';
+
+/** Each is judged anew at every look. */
+const MOST_MERCHANTS = 500;
+const MOST_STEPS = 20;
+/** A fortnight holds any weekly rhythm of a shop. */
+const LONGEST_SOAK_MS = 14 * DAY_MS;
+const MOST_LISTED = 500;
+
+/** What a ramp is about, for its preview too. */
+export const rampShape = z.strictObject({
+  merchants: z.array(merchantId).min(1).max(MOST_MERCHANTS).exactOptional().describe('these merchants'),
+  where: selection.exactOptional(),
+  steps: z
+    .array(z.number().gt(0).max(100).multipleOf(0.01))
+    .min(1)
+    .max(MOST_STEPS)
+    .refine((steps) => steps.every((share, nth) => share > (steps[nth - 1] ?? 0)), encoded(say('input.steps', {})))
+    .describe('percent of the units, ascending; 100 is stage orders'),
+  soak_ms: z.int().min(1_000).max(LONGEST_SOAK_MS).describe('how long each step is watched at least, ms'),
+  min_sales: z.int().min(0).max(1_000_000).describe('sales on orders that each step needs'),
+});
+const wantsWhom = encoded(say('input.merchants_or_where', {}));
+const namesWhom = ({ merchants, where }: z.infer<typeof rampShape>): boolean =>
+  (merchants === undefined) !== (where === undefined);
+export const rampLook = rampShape.refine(namesWhom, wantsWhom);
+export const rampAsk = rampShape.extend({ reason }).refine(namesWhom, wantsWhom);
+
+export const rampStates = ['proposed', 'running', 'paused', 'done', 'aborted'] as const;
+export const rampView = z.object({
+  id: z.string(),
+  state: z.enum(rampStates),
+  why: z.string().describe('why it is paused or has ended; empty while it runs'),
+  said: said.nullable(),
+  steps: z.array(z.number()),
+  soak_ms: z.int(),
+  min_sales: z.int(),
+  reason: z.string(),
+  who: z.string(),
+  approved_by: z.string().nullable(),
+  created_at: time,
+  merchants: z.array(
+    z.object({
+      merchant_id: z.string(),
+      /** `waiting`: on its way. `moved`: at the end. `skipped`: left as it is. */
+      state: z.enum(['waiting', 'moved', 'skipped']),
+      step: z.int().describe('0 before the first'),
+      now: z.string().describe('where the ramp has put it, such as canary 25 %'),
+      since_at: time,
+      why: z.string().describe('what it waits for, or why it ended'),
+      said: said.nullable(),
+    }),
+  ),
+});
+export type RampView = z.infer<typeof rampView>;
+
+export const rampPreview = z.object({
+  merchants: z.array(
+    z.object({
+      merchant_id: z.string(),
+      from: z.string(),
+      steps: z.array(z.string()).describe('where it would go, in order'),
+      judgement: judgementView.describe('of the first step'),
+    }),
+  ),
+});
+export type RampPreview = z.infer<typeof rampPreview>;
+
+export const rampQuery = z.strictObject({
+  merchant: merchantId.exactOptional(),
+  open: z.enum(['true', 'false']).default('false').describe('only those that have not ended'),
+});
+
+/** Where each merchant would go, and the judgement of its first step. @throws PuenteError as `startRamp`. */
+export async function previewRamp(ports: Ports, ask: z.infer<typeof rampLook>, person: Person): Promise<RampPreview> {
+  const items = await itemsOf(ports, ask);
+  const merchants: RampPreview['merchants'] = [];
+  for (const { merchant_id, ramp } of items) {
+    const target = targetOf(ask.steps, ramp.step + 1, ramp.from);
+    const { judgement } = await judgeFor(ports, await merchantOf(ports, merchant_id), target, person);
+    const steps = ask.steps
+      .slice(ramp.step + 1)
+      .map((_, nth) => routeText(routeAt(ask.steps, ramp.step + 1 + nth, ramp.from)));
+    merchants.push({ merchant_id, from: routeText(ramp.from), steps, judgement });
+  }
+  return { merchants };
+}
+
+/**
+ * Stores a ramp; where moves need a second approver it waits for one approval of all its steps. Nothing is moved yet.
+ * @throws PuenteError refused for a merchant on legacy or above the last step, or with another ramp that has not ended.
+ */
+export async function startRamp(ports: Ports, ask: z.infer<typeof rampAsk>, person: Person): Promise<RampView> {
+  return ports.memory.mutex.run('start ramp', async () => {
+    const items = await itemsOf(ports, ask);
+    const taken = (await openRamps(ports)).flatMap((ramp) =>
+      ramp.items.filter(isWaiting).map((one) => [one.merchant_id, ramp.id]),
+    );
+    const other = taken.find(([id]) => items.some(({ merchant_id }) => merchant_id === id));
+    if (other !== undefined)
+      throw new PuenteError('refused', say('refusal.ramp_twice', { merchant: other[0] ?? '', id: other[1] ?? '' }));
+    const now = ports.clock.now();
+    const needs_approval = ports.settings.moves.second_approver;
+    const { steps, soak_ms, min_sales, reason: why } = ask;
+    const ramp: BulkMove & { ramp: RampPlan } = {
+      id: ports.memory.ids.legacyId(now),
+      move: {},
+      ramp: { steps, soak_ms, min_sales, approved_by: null },
+      reason: why,
+      who: person.name,
+      per_day: items.length,
+      items,
+      state: needs_approval ? 'proposed' : 'running',
+      detail: '',
+      created_at: now,
+      updated_at: now,
+      revision: 0,
+    };
+    return save(ports, ramp, needs_approval ? 'ramp proposed' : 'ramp started', person.name, why);
+  });
+}
+
+/** Newest first. */
+export async function viewRamps(ports: Ports, { merchant, open }: z.infer<typeof rampQuery>): Promise<RampView[]> {
+  const all = open === 'true' ? await openRamps(ports) : await rampsIn(ports, rampStates);
+  const mine =
+    merchant === undefined ? all : all.filter(({ items }) => items.some((one) => one.merchant_id === merchant));
+  return mine.map(viewOf);
+}
+
+export async function viewRamp(ports: Ports, id: string): Promise<RampView> {
+  return viewOf(await found(ports, id));
+}
+
+const CHANGES = {
+  approve: { from: ['proposed'], to: 'running', action: 'ramp approved' },
+  pause: { from: ['running'], to: 'paused', action: 'ramp paused' },
+  resume: { from: ['paused'], to: 'running', action: 'ramp resumed' },
+  cancel: { from: ['proposed', 'running', 'paused'], to: 'aborted', action: 'ramp canceled' },
+} as const satisfies Record<string, { from: BulkMove['state'][]; to: BulkMove['state']; action: AuditAction }>;
+
+/**
+ * Approves, pauses, resumes or cancels a ramp. Merchants stay where they are; a resumed step is watched anew.
+ * @throws PuenteError forbidden for an approval by its proposer, refused in another state, or while a safety stop of one
+ * of its merchants is in force.
+ */
+export function changeRamp(
+  ports: Ports,
+  id: string,
+  change: keyof typeof CHANGES,
+  why: string,
+  person: Person,
+): Promise<RampView> {
+  return ports.memory.mutex.run(`bulk ${id}`, async () => {
+    const ramp = await found(ports, id);
+    const { from, to, action } = CHANGES[change];
+    if (!from.some((state) => state === ramp.state))
+      throw new PuenteError('refused', say('refusal.ramp_state', { id, state: ramp.state }));
+    const now = ports.clock.now();
+    if (change === 'approve') await refuseApproval(ports, ramp, person, now);
+    if (change === 'resume') await refuseStopped(ports, ramp);
+    const approved_by = change === 'approve' ? person.name : ramp.ramp.approved_by;
+    const detail = to === 'running' ? '' : encoded(say('ramp.by', { action, name: person.name, reason: why }));
+    const items = to === 'running' ? ramp.items.map((one) => (isWaiting(one) ? sinceNow(one, now) : one)) : ramp.items;
+    const changed = { ...ramp, state: to, detail, items, ramp: { ...ramp.ramp, approved_by } };
+    return save(ports, to === 'aborted' ? left(changed, detail, now) : changed, action, person.name, why);
+  });
+}
+
+async function refuseApproval(ports: Ports, ramp: BulkMove, person: Person, now: number): Promise<void> {
+  if (!isEnough(person.role, 'approver'))
+    throw new PuenteError('forbidden', say('refusal.second_role', { name: person.name, role: person.role }));
+  if (ramp.who === person.name) throw new PuenteError('forbidden', say('refusal.own_proposal', { name: person.name }));
+  if (ramp.created_at + ports.settings.moves.proposal_kept_ms > now) return;
+  throw new PuenteError('refused', say('refusal.ramp_state', { id: ramp.id, state: 'expired' }));
+}
+
+async function refuseStopped(ports: Ports, { items }: BulkMove): Promise<void> {
+  for (const { merchant_id } of items.filter(isWaiting)) {
+    const stop = stopOf(await merchantOf(ports, merchant_id));
+    if (stop !== null)
+      throw new PuenteError('refused', say('refusal.ramp_stopped', { merchant: merchant_id, kind: stop.kind }));
+  }
+}
+
+export interface RampItem extends BulkItem {
+  ramp: NonNullable<BulkItem['ramp']>;
+}
+export type Ramp = BulkMove & { ramp: RampPlan };
+
+/** The merchants at their place: a merchant on a canary begins above its share. */
+async function itemsOf(ports: Ports, ask: z.infer<typeof rampShape>): Promise<RampItem[]> {
+  const ids = ask.merchants ?? (await selected(ports, ask.where ?? {})).map(({ merchant_id }) => merchant_id);
+  if (ids.length > MOST_MERCHANTS)
+    throw new PuenteError('refused', say('refusal.ramp_many', { count: ids.length, most: MOST_MERCHANTS }));
+  const now = ports.clock.now();
+  const items: RampItem[] = [];
+  for (const merchant_id of new Set(ids)) {
+    const { settings } = await merchantToChange(ports, merchant_id, null);
+    const from = routingOf(ports.settings, settings).merchant;
+    const first = ask.steps.findIndex((share) => from.stage === 'shadow' || share > from.share);
+    if (from.stage === 'legacy' || from.stage === 'orders' || first < 0)
+      throw new PuenteError('refused', say('refusal.ramp_from', { merchant: merchant_id, where: routeText(from) }));
+    const ramp = { step: first - 1, since: now, from, legacy_p95_ms: null };
+    items.push({ merchant_id, state: 'waiting', detail: '', at: null, ramp });
+  }
+  return items;
+}
+
+export function isWaiting({ state }: BulkItem): boolean {
+  return state === 'waiting';
+}
+
+export function isRamp(bulk: BulkMove): bulk is Ramp {
+  return bulk.ramp !== null;
+}
+
+async function rampsIn(ports: Ports, states: readonly BulkMove['state'][]): Promise<Ramp[]> {
+  return (await ports.store.moves.bulkMoves(states, MOST_LISTED)).filter(isRamp);
+}
+
+function openRamps(ports: Ports): Promise<Ramp[]> {
+  return rampsIn(ports, ['proposed', 'running', 'paused']);
+}
+
+async function found(ports: Ports, id: string): Promise<Ramp> {
+  const bulk = await ports.store.moves.bulkMove(id);
+  if (bulk !== null && isRamp(bulk)) return bulk;
+  throw new PuenteError('not_found', say('refusal.no_ramp', { id: id.slice(0, 60) }));
+}
+
+function sinceNow(item: BulkItem, now: number): BulkItem {
+  return item.ramp === undefined ? item : { ...item, detail: '', ramp: { ...item.ramp, since: now } };
+}
+
+/** No merchant of an ended ramp waits for a step. */
+function left(ramp: Ramp, detail: string, now: number): Ramp {
+  const items = ramp.items.map((one) =>
+    isWaiting(one) ? { ...one, state: 'skipped' as const, detail, at: now } : one,
+  );
+  return { ...ramp, items };
+}
+
+export async function save(ports: Ports, ramp: Ramp, action: AuditAction, who: string, why: string): Promise<RampView> {
+  const saved = await ports.store.moves.saveBulkMove(ramp, ramp.revision, auditOf(ports, ramp, action, who, why));
+  ports.log.info(action, { action: ramp.id, count: ramp.items.length });
+  ports.memory.wakeups.bulk_moves.wake();
+  return viewOf({ ...saved, ramp: ramp.ramp });
+}
+
+/** Under the merchant's id when it is the only one, so that its page shows the line. */
+export function auditOf(ports: Ports, ramp: Ramp, action: AuditAction, who: string, why: string): AuditEntry {
+  const { id, items, ramp: plan } = ramp;
+  const [first] = items;
+  const subject = items.length === 1 && first !== undefined ? first.merchant_id : id;
+  const detail = { ramp: id, ...plan, merchants: items.map(({ merchant_id }) => merchant_id) };
+  return { at: ports.clock.now(), who, action, subject, reason: why, detail };
+}
+
+function viewOf({ id, state, detail, ramp, reason: because, who, created_at, items }: Ramp): RampView {
+  const { steps } = ramp;
+  return {
+    ...{ id, state: state === 'stopped' ? 'aborted' : state, ...whyOf(detail), ...ramp },
+    ...{ reason: because, who, created_at: iso(created_at) },
+    merchants: items.flatMap(({ merchant_id, state: at, detail: why, ramp: place }) => {
+      if (place === undefined) return [];
+      const shown = at === 'waiting' || at === 'moved' ? at : 'skipped';
+      const now = routeText(routeAt(steps, place.step, place.from));
+      return [{ merchant_id, state: shown, step: place.step + 1, now, since_at: iso(place.since), ...whyOf(why) }];
+    }),
+  };
+}
+
+export function targetOf(steps: readonly number[], step: number, from: Route): MoveTarget {
+  const { stage, share } = routeAt(steps, step, from);
+  return { stage, override: false, ...defined({ share: stage === 'canary' ? share : undefined }) };
+}
+
+/** A safety stop in force, of any kind. */
+export function stopOf({ trips }: Merchant) {
+  const [first] = routedKinds.flatMap((kind) => {
+    const trip: Trip | undefined = trips[kind];
+    return trip === undefined ? [] : [{ kind, why: readStored(trip.why) }];
+  });
+  return first ?? null;
+}

@@ -1,0 +1,259 @@
+/** A ramp: what each step waits for, and its life from the preview to the end, with stops, pauses and a restart. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { quoted, say } from '../../../src/locales/message.ts';
+import type { RampView } from '../../../src/ops/moves/ramp.ts';
+import { decideRamp, type RampEvidence, type RampFacts, routeAt } from '../../../src/ops/moves/ramp-decision.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, POINT } from '../../kit.ts';
+import { auditsOf, FAST } from '../../proxy/http/till.ts';
+import { command } from './command.ts';
+import { type MovesBench, messageOf, startMoves } from './kit.ts';
+import { NOW } from './situations.ts';
+
+const HOUR_MS = 3_600_000;
+const good: RampEvidence = { sales: 50, calls: 80, faults: 0, orders_p95_ms: 900, legacy_p95_ms: 700, open: [] };
+const at: RampFacts = {
+  plan: { steps: [5, 25, 100], soak_ms: 2 * HOUR_MS, min_sales: 50 },
+  step: 0,
+  since: NOW - 2 * HOUR_MS,
+  now: NOW,
+  stop: null,
+  elsewhere: null,
+  evidence: good,
+  stop_share: 10,
+};
+const stop = { kind: 'intents', why: quoted('Nine of fifty.') } as const;
+const seen = (change: Partial<RampEvidence>): Partial<RampFacts> => ({ evidence: { ...good, ...change } });
+
+describe('the decision', () => {
+  it.each<[string, Partial<RampFacts>, unknown]>([
+    ['leaves who was moved by hand', { elsewhere: 'legacy', stop }, { do: 'leave', why: 'by hand to legacy' }],
+    ['a stop leads one step back', { step: 1, stop }, { do: 'back', to: 0 }],
+    ['also before the time is over', { step: 1, stop, since: NOW, evidence: null }, { do: 'back', to: 0 }],
+    ['from the first step to where it began', { stop }, { do: 'back', to: -1 }],
+    ['and holds who has not begun', { step: -1, stop }, { do: 'hold', why: 'Nine of fifty' }],
+    ['the time is not over', { since: NOW - 1, evidence: null }, { do: 'hold', why: 'is watched until' }],
+    ['evidence is not read yet', { evidence: null }, { do: 'look' }],
+    ['a sale is missing', seen({ sales: 49 }), { do: 'hold', why: '49 of 50 sales' }],
+    ['half of the share of the safety stop', seen({ faults: 4 }), { do: 'hold', why: '4 of 80 calls' }],
+    ['one fault less', seen({ faults: 3 }), { do: 'advance', to: 1 }],
+    ['no latency of legacy', seen({ legacy_p95_ms: null }), { do: 'hold', why: 'Too few creates' }],
+    ['no latency of orders', seen({ orders_p95_ms: null }), { do: 'hold', why: 'Too few creates' }],
+    ['too slow', seen({ orders_p95_ms: 1_901 }), { do: 'hold', why: '1901 ms on orders' }],
+    ['just not too slow', seen({ orders_p95_ms: 1_900 }), { do: 'advance', to: 1 }],
+    ['an open finding', seen({ open: [say('in_doubt', { count: 1 })] }), { do: 'hold', why: 'One create' }],
+    [
+      'the first step needs no traffic on orders',
+      { step: -1, since: NOW, ...seen({ sales: 0 }) },
+      { do: 'advance', to: 0 },
+    ],
+    ['the last step is watched, too', { step: 2, ...seen({ sales: 0 }) }, { do: 'hold', why: '0 of 50 sales' }],
+    ['and then it is done', { step: 2 }, { do: 'done' }],
+  ])('%s', (_name, change, expected) => {
+    const decision = decideRamp({ ...at, ...change });
+    const shown = 'why' in decision ? { ...decision, why: decision.why.text } : decision;
+    const why = (expected as { why?: string }).why;
+    expect(shown).toEqual(
+      why === undefined ? expected : { ...(expected as object), why: expect.stringContaining(why) },
+    );
+  });
+
+  it('puts a merchant at a share, on orders at 100, and back where it began', () => {
+    const from = { stage: 'shadow', share: 0 } as const;
+    expect([-1, 0, 2].map((step) => routeAt([5, 25, 100], step, from))).toEqual([
+      from,
+      { stage: 'canary', share: 5 },
+      { stage: 'orders', share: 0 },
+    ]);
+  });
+});
+
+const data_dir = mkdtempSync(join(tmpdir(), 'puente-ramp-'));
+let moved_ms = 0;
+const clock = {
+  now: () => Date.now() + moved_ms,
+  sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
+};
+const SETTINGS = {
+  ...FAST,
+  PUENTE_DATA_DIR: data_dir,
+  // The ramp's own conditions are shown here; those of a single move have their tests.
+  PUENTE_MOVES_GATE: 'advise',
+  PUENTE_MOVES_MIN_SAMPLE: '3',
+  PUENTE_MOVES_SECOND_APPROVER: 'true',
+  PUENTE_MERCHANTS_SAFETY_STOP: 'armed',
+  PUENTE_SAFETY_MIN_SAMPLE: '4',
+  PUENTE_SAFETY_FAULT_SHARE: '50',
+};
+
+let bench: MovesBench;
+beforeAll(async () => {
+  bench = await startMoves(SETTINGS, { clock });
+});
+afterAll(async () => {
+  await bench.close();
+  rmSync(data_dir, { recursive: true, force: true });
+});
+
+/** Ends a test that hangs: several polls of the loop, on a busy machine too. */
+const SLOW = { timeout: 240_000 };
+
+const plan = { steps: [99.5, 100], soak_ms: HOUR_MS, min_sales: 3 };
+const ask = (body: object = {}) =>
+  bench.as(BEN, 'POST', '/api/ramps', { merchants: [ARGENTINA], ...plan, reason: 'week 1', ...body });
+const change = (id: string, what: string, by: { token: string } = BEN) =>
+  bench.as(by, 'POST', `/api/ramps/${id}/${what}`, { reason: 'a test does it' });
+const view = async (id: string) => (await bench.as(ANA, 'GET', `/api/ramps/${id}`)).body as RampView; // the row's answer
+/** The loop polls every five seconds, and looks at a ramp half a minute after its last look. */
+const until = (id: string, isSo: (ramp: RampView) => boolean) => {
+  let due = 0;
+  return eventually(async () => {
+    if (performance.now() >= due) {
+      moved_ms += 31_000;
+      due = performance.now() + 6_000;
+    }
+    return view(id);
+  }, isSo);
+};
+const why = (ramp: RampView) => ramp.merchants[0]?.why ?? '';
+const stepOf = (ramp: RampView) => ramp.merchants[0]?.step;
+const linesOf = async (id: string) =>
+  (await auditsOf(bench.data_dir)).filter((line) => line.subject === id || JSON.stringify(line.detail).includes(id));
+
+let used = 0;
+async function sell(count: number, merchant = ARGENTINA): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let nth = 0; nth < count; nth++) {
+    const device = `NEWLAND_N950__LOAD${String(++used).padStart(7, '0')}`;
+    const body = { amount: 1500 };
+    statuses.push((await bench.till(`${POINT}/devices/${device}/payment-intents`, { body, merchant })).status);
+  }
+  return statuses;
+}
+
+async function toShadow(merchant: string): Promise<void> {
+  await sell(1, merchant);
+  const { body } = await bench.move({ stage: 'shadow' }, BEN, merchant);
+  const { id } = (body as { proposed: { id: string } }).proposed; // moves need a second person here
+  expect((await bench.as(EVA, 'POST', `/api/moves/${id}/approve`, { reason: 'agreed' })).status).toBe(200);
+  await sell(4, merchant);
+}
+
+describe('a ramp is refused', () => {
+  beforeAll(async () => void (await sell(1)));
+  it.each([
+    [{}, 'begins on shadow'],
+    [{ merchants: undefined }, 'either merchants or where'],
+    [{ steps: [50, 50] }, 'steps ascend'],
+    [{ steps: [] }, 'steps'],
+    [{ steps: [101] }, 'steps.0'],
+    [{ soak_ms: 10 }, 'soak_ms'],
+  ])('%j', async (body, says) => {
+    const answer = await ask(body);
+    expect([answer.status, messageOf(answer)]).toEqual([400, expect.stringContaining(says)]);
+  });
+
+  it('for a merchant that was never seen', async () =>
+    expect(messageOf(await ask({ merchants: [`${ARGENTINA}0`] }))).toContain(`${ARGENTINA}0`));
+});
+
+it(
+  'is previewed, approved once, goes up with a line a step, is paused, survives a restart, and ends',
+  SLOW,
+  async () => {
+    await toShadow(ARGENTINA);
+    const look = (await bench.as(BEN, 'POST', '/api/ramps/preview', { merchants: [ARGENTINA], ...plan })).body;
+    expect(look).toMatchObject({
+      merchants: [
+        { from: 'shadow', steps: ['canary 99.5 %', 'orders'], judgement: { kind: 'forward', allowed: true } },
+      ],
+    });
+    const { id, ...started } = (await ask()).body as RampView; // the row's answer
+    expect(started).toMatchObject({ state: 'proposed', approved_by: null, merchants: [{ step: 0, now: 'shadow' }] });
+    expect(messageOf(await ask())).toContain(`is in the ramp ${id} already`);
+    expect([(await change(id, 'approve')).status, (await change(id, 'resume')).status]).toEqual([403, 400]);
+    expect((await change(id, 'approve', EVA)).body).toMatchObject({ state: 'running', approved_by: 'eva' });
+    await until(id, (ramp) => stepOf(ramp) === 1);
+    expect((await bench.stageOf()).in_force.intents).toMatchObject({ stage: 'canary', share: 99.5 });
+    await until(id, (ramp) => why(ramp).includes('is watched until'));
+    moved_ms += HOUR_MS;
+    await until(id, (ramp) => why(ramp).includes('0 of 3 sales'));
+    expect(await sell(3)).toEqual([201, 201, 201]);
+    expect((await change(id, 'pause')).body).toMatchObject({ state: 'paused', why: expect.stringContaining('ben') });
+    await bench.close();
+    bench = await startMoves(SETTINGS, { clock });
+    expect(await view(id)).toMatchObject({ state: 'paused', merchants: [{ step: 1 }] });
+    expect((await change(id, 'resume')).body).toMatchObject({ state: 'running' });
+    moved_ms += HOUR_MS;
+    await until(id, (ramp) => why(ramp).includes('0 of 3 sales')); // what was sold before the pause counts no more
+    await sell(3);
+    await until(id, (ramp) => stepOf(ramp) === 2);
+    expect((await bench.stageOf()).stage).toBe('orders');
+    moved_ms += HOUR_MS;
+    await sell(3);
+    await until(id, ({ state }) => state === 'done');
+    const lines = await linesOf(id);
+    expect(lines.map(({ who, action }) => `${who}: ${action}`)).toEqual([
+      'ben: ramp proposed',
+      'eva: ramp approved',
+      'ben: stage',
+      'ben: ramp paused',
+      'ben: ramp resumed',
+      'ben: stage',
+      'puente: ramp done',
+    ]);
+    expect(lines[5]).toMatchObject({
+      subject: ARGENTINA,
+      detail: { before: { stage: 'canary', share: 99.5 }, ramp: { id, step: 2, of: 2, sales: 3, approved_by: 'eva' } },
+    });
+  },
+);
+
+it(
+  'steps back on a safety stop, says where to, and waits until the stop is reset and somebody resumes it',
+  SLOW,
+  async () => {
+    await toShadow(BRAZIL);
+    const { id } = (await ask({ merchants: [BRAZIL] })).body as RampView; // the row's answer
+    await change(id, 'approve', EVA);
+    await until(id, (ramp) => stepOf(ramp) === 1);
+    const fault = { method: 'POST', path: '/v1/orders', kind: 'error', status: 500, code: 'internal_error' };
+    await bench.control('/faults', { body: { ...fault, times: 'always' } });
+    await sell(5, BRAZIL);
+    await bench.control('/faults', { method: 'DELETE' });
+    const stopped = await until(id, ({ state }) => state === 'paused');
+    expect(stopped).toMatchObject({ why: expect.stringContaining(`${BRAZIL} stepped back to shadow`) });
+    expect(stopped.merchants).toMatchObject([{ state: 'waiting', step: 0, now: 'shadow' }]);
+    expect((await bench.stageOf(BRAZIL)).stage).toBe('shadow');
+    expect((await linesOf(id)).slice(-2)).toMatchObject([
+      { who: 'puente', action: 'stage', subject: BRAZIL, detail: { ramp: { id, step: 0, is_back: true } } },
+      { who: 'puente', action: 'ramp paused' },
+    ]);
+    expect(messageOf(await change(id, 'resume'))).toContain(`puente safety reset ${BRAZIL}`);
+    const { revision } = await bench.stageOf(BRAZIL);
+    const reset = { kind: 'intents', reason: 'repaired', revision };
+    expect((await bench.as(BEN, 'POST', `/api/merchants/${BRAZIL}/safety/reset`, reset)).status).toBe(200);
+    expect((await change(id, 'resume')).status).toBe(200);
+    // What is still in doubt holds it; a person who moves the merchant meanwhile takes it out of the ramp.
+    await until(id, (ramp) => why(ramp) !== '');
+    await bench.as(BEN, 'POST', `/api/merchants/${BRAZIL}/rollback`, { reason: 'a shop called' });
+    const left = await until(id, ({ state }) => state === 'done');
+    expect(left.merchants).toMatchObject([{ state: 'skipped', why: expect.stringContaining('by hand to legacy') }]);
+  },
+);
+
+it('is steered by commands, for a selection, too', async () => {
+  await toShadow(CHILE);
+  const env = { PUENTE_OPS_TOKEN: BEN.token, PUENTE_OPS_URL: bench.app.ops_url };
+  const ramp = ['ramp', '--where', 'stage=shadow', '--steps', '25,100', '--soak', '2h', '--min-sales', '50'];
+  const look = await command([...ramp, '--dry-run'], env);
+  expect(look.out).toContain(`merchant ${CHILE} would go from shadow to canary 25 %, then orders`);
+  const { out } = await command([...ramp, '--reason', 'wave 2', '--json'], env);
+  const { id } = JSON.parse(out) as { id: string };
+  expect((await command(['ramps', 'show', id], env)).out).toMatch(/: proposed, steps 25, 100, each 120 minutes and 50/);
+  expect((await command(['ramps', 'cancel', id, '--reason', 'not now'], env)).out).toContain(': aborted');
+  expect((await command(['ramps', 'list'], env)).out).toMatch(/aborted.*25 100/);
+  expect((await command([...ramp.slice(0, -4), '--soak', '2 h', '--min-sales', '50'], env)).err).toContain('30m, 2h');
+});
