@@ -4,7 +4,15 @@ import { routedKinds, safetyModes } from '../../proxy/routing/merchant.ts';
 import { said, time } from '../fields.ts';
 import { merchantAnswer } from '../merchants.ts';
 import { alertAnswer, alertAsk, alertQuery, rollBackByAlert } from '../moves/alert.ts';
-import { abortBrownout, brownoutAsk, brownoutView, scheduleBrownout, viewBrownouts } from '../moves/brownouts.ts';
+import {
+  abortBrownout,
+  brownoutAsk,
+  brownoutView,
+  refusedUnit,
+  scheduleBrownout,
+  viewBrownouts,
+  viewRefused,
+} from '../moves/brownouts.ts';
 import { abortBulk, bulkAsk, bulkStates, startBulk, viewBulk, viewBulks } from '../moves/bulk.ts';
 import { judgementView } from '../moves/judge.ts';
 import { moveStage, previewAsk, previewStage, rollBack, rolledBack, stageChange } from '../moves/move.ts';
@@ -122,6 +130,9 @@ export const safetyView = z.object({
     z.object({ at: time, kind: z.string(), stopped: z.boolean(), why: z.string(), said: said.nullable(), exchanges }),
   ),
 });
+
+export const brownoutsView = z.object({ brownouts: z.array(brownoutView) });
+export const brownoutRefusals = brownoutView.extend({ refused: z.array(refusedUnit) });
 
 export const moveRoutes: OpsRoute[] = [
   opsRoute('viewer', 'GET /api/moves', {
@@ -271,9 +282,15 @@ export const moveRoutes: OpsRoute[] = [
   }),
   opsRoute('viewer', 'GET /api/brownouts', {
     summary: 'Brown-outs, the latest window first.',
-    answer: z.object({ brownouts: z.array(brownoutView) }),
+    answer: brownoutsView,
     command: 'brownout list',
     run: async ({ ports }) => ({ brownouts: await viewBrownouts(ports) }),
+  }),
+  opsRoute('viewer', 'GET /api/brownouts/:id', {
+    summary: 'One brown-out, and who was refused in it: merchant, unit, operation, when and how often.',
+    answer: brownoutRefusals,
+    command: 'brownout show',
+    run: ({ ports }, { path, signal }) => viewRefused(ports, path.id ?? '', signal),
   }),
   opsRoute('approver', 'POST /api/brownouts', {
     summary: 'Schedules a window of a day at most in which legacy refuses new work of the merchants named.',

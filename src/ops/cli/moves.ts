@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { z } from 'zod';
 import { PuenteError } from '../../error.ts';
 import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
+import type { brownoutRefusals } from '../api/moves.ts';
 import { defined } from '../fields.ts';
 import type { MerchantView } from '../merchants.ts';
 import type { alertAnswer } from '../moves/alert.ts';
@@ -348,6 +349,18 @@ It lasts 24 hours at most, and puente brownout abort ends it at once.`,
   'brownout list': face<BrownoutView[]>({
     examples: ['puente brownout list --json'],
     text: listed('No brown-out was ever scheduled.', brownouts),
+  }),
+  'brownout show': face<z.infer<typeof brownoutRefusals>>({
+    examples: [`puente brownout show ${MOVE}`],
+    text: ({ refused, ...window }) =>
+      `${table(brownouts, [window])}\n${listed<(typeof refused)[number]>('Nobody was refused.', {
+        merchant: 'merchant',
+        unit: ({ unit }) => unit ?? 'none named',
+        operation: 'operation',
+        calls: 'calls',
+        first: 'first_at',
+        last: 'last_at',
+      })(refused)}`,
   }),
   'brownout abort': face<BrownoutView>({
     examples: [`puente brownout abort ${MOVE} --reason "a shop called"`],

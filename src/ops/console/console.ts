@@ -29,6 +29,7 @@ import {
 import { bareLayout, layout, refusal } from './layout.ts';
 import { merchantForms, merchantLanes, merchantPage } from './merchant.ts';
 import { noticeForms, noticeList, noticePage } from './notices.ts';
+import { refusedPage } from './refused.ts';
 import {
   assumptionPage,
   limitationPage,
@@ -168,6 +169,7 @@ export const pages: readonly Page[] = [
   incidentPage,
   fleetDecommissionPage,
   decommissionPage,
+  refusedPage,
   reportPage,
   reportChartPage,
   auditPage,

@@ -30,6 +30,7 @@ export const incidentPage: Page = {
 <p><label for="state">${t('incidents.state')}</label><select id="state" name="state">${options([any, ...states], state)}</select></p>
 <p><button>${t('board.show')}</button></p></form>
 ${table(words, 'incidents', t('nav.incidents'), rows, t('incidents.none'))}
+<p><a href="/refused">${t('refused_in.title')}</a></p>
 ${section('alerts', t('alerts.title'), await receivers(visit), t('alerts.lead'))}`;
     return { title: t('nav.incidents'), content };
   },

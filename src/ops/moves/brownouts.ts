@@ -5,7 +5,7 @@ import { encoded, say } from '../../locales/message.ts';
 import type { AuditEntry } from '../../proxy/audit.ts';
 import type { Brownout, Merchant } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, reason } from '../api/person.ts';
-import { DAY_MS, instant, iso, merchantId, time } from '../fields.ts';
+import { DAY_MS, exchangePages, instant, iso, merchantId, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { changeInAnyCase, is_new, merchantOf, refuseUnseen } from '../seen.ts';
 
@@ -63,32 +63,101 @@ export async function scheduleBrownout(ports: Ports, ask: BrownoutAsk, who: stri
 }
 
 export async function viewBrownouts(ports: Ports): Promise<BrownoutView[]> {
-  const found = new Map<string, { window: Brownout; merchants: string[] }>();
+  return (await allWindows(ports)).map(({ window, merchants }) => viewOf(window, merchants, ports.clock.now()));
+}
+
+interface Scheduled {
+  window: Brownout;
+  merchants: string[];
+}
+
+/** @throws PuenteError not_found. */
+async function found(ports: Ports, id: string): Promise<Scheduled> {
+  const one = (await allWindows(ports)).find(({ window }) => window.id === id);
+  if (one === undefined) throw new PuenteError('not_found', say('refusal.no_brownout', { id: id.slice(0, 60) }));
+  return one;
+}
+
+/** The latest first. */
+async function allWindows(ports: Ports): Promise<Scheduled[]> {
+  const found = new Map<string, Scheduled>();
   for (const { id, settings } of await ports.store.merchants.merchants())
     for (const window of settings.brownouts) {
       const known = found.get(window.id);
       if (known === undefined) found.set(window.id, { window, merchants: [id] });
       else known.merchants.push(id);
     }
-  const all = [...found.values()].toSorted((one, other) => other.window.from - one.window.from);
-  return all.map(({ window, merchants }) => viewOf(window, merchants, ports.clock.now()));
+  return [...found.values()].toSorted((one, other) => other.window.from - one.window.from);
+}
+
+export const refusedUnit = z.object({
+  merchant: z.string(),
+  unit: z.string().nullable().describe('null where the call names none, such as a list of devices'),
+  operation: z.string(),
+  calls: z.int(),
+  first_at: time,
+  last_at: time,
+});
+
+/** Rows that are listed; more than an installation has units times operations. */
+const MOST_REFUSED = 5_000;
+const PAGE = 500;
+
+/**
+ * Who was refused in the window, most calls first, from the exchanges that are stored; evidence that was shed under load
+ * is not in it. @throws PuenteError not_found.
+ */
+export async function viewRefused(
+  ports: Ports,
+  id: string,
+  signal: AbortSignal,
+): Promise<BrownoutView & { refused: z.infer<typeof refusedUnit>[] }> {
+  const { window, merchants } = await found(ports, id);
+  const { from, until, aborted_at } = window;
+  const found_by = new Map<string, z.infer<typeof refusedUnit>>();
+  await ports.evidence.settled();
+  for (const merchant_id of merchants) {
+    const filter = { merchant_id, lane: 'legacy', since: from, until: Math.min(until, aborted_at ?? until) } as const;
+    for await (const page of await exchangePages(ports.store.exchanges, filter, PAGE)) {
+      signal.throwIfAborted();
+      for (const { status, outcome, unit, operation, at } of page) {
+        // The one refusal that is neither a fault of anybody nor a shop's affair.
+        if (status !== 503 || outcome !== 'business') continue;
+        const key = `${merchant_id} ${unit} ${operation}`;
+        const known = found_by.get(key);
+        if (known === undefined && found_by.size >= MOST_REFUSED) continue;
+        const first_at = known?.first_at ?? iso(at);
+        const calls = (known?.calls ?? 0) + 1;
+        found_by.set(key, {
+          merchant: merchant_id,
+          unit,
+          operation: operation ?? '',
+          calls,
+          first_at,
+          last_at: iso(at),
+        });
+      }
+    }
+  }
+  const refused = [...found_by.values()].toSorted((one, other) => other.calls - one.calls);
+  return { ...viewOf(window, merchants, ports.clock.now()), refused };
 }
 
 /** Aborts a window for all its merchants. @throws PuenteError not_found; refused when it has already ended. */
 export async function abortBrownout(ports: Ports, id: string, why: string, who: string): Promise<BrownoutView> {
-  const found = (await viewBrownouts(ports)).find((one) => one.id === id);
-  if (found === undefined) throw new PuenteError('not_found', say('refusal.no_brownout', { id: id.slice(0, 60) }));
-  if (found.state === 'over' || found.state === 'aborted')
-    throw new PuenteError('refused', say('refusal.brownout_over', { id, state: found.state }));
+  const scheduled = await found(ports, id);
+  const before = viewOf(scheduled.window, scheduled.merchants, ports.clock.now());
+  if (before.state === 'over' || before.state === 'aborted')
+    throw new PuenteError('refused', say('refusal.brownout_over', { id, state: before.state }));
   const aborted_at = ports.clock.now();
   const abort = (one: Brownout): Brownout =>
     one.id === id ? { ...one, aborted_at: one.aborted_at ?? aborted_at } : one;
-  for (const merchant_id of found.merchants)
+  for (const merchant_id of before.merchants)
     await changeWindows(ports, merchant_id, { who, why, action: 'brown-out aborted', window: id }, (merchant) =>
       merchant.settings.brownouts.map(abort),
     );
-  ports.log.info('brown-out aborted', { action: id, count: found.merchants.length });
-  return { ...found, state: 'aborted', aborted_at: iso(aborted_at) };
+  ports.log.info('brown-out aborted', { action: id, count: before.merchants.length });
+  return { ...before, state: 'aborted', aborted_at: iso(aborted_at) };
 }
 
 /** The merchants of a window were checked when it was scheduled. */

@@ -13,6 +13,7 @@ const PLACES = [
   '/incidents',
   '/decommission',
   `/merchants/${ARGENTINA}/decommission`,
+  '/refused',
   '/reports',
   '/audit',
   '/limitations',

@@ -211,6 +211,26 @@ describe('a brown-out', () => {
     );
   });
 
+  it('tells operators who was refused: merchant, unit, operation, when and how often', async () => {
+    const { body } = await bench.ops(`/api/brownouts/${drill.id}`);
+    const told = body as { refused: { first_at: string; last_at: string }[] }; // the API's shape
+    expect(told).toMatchObject({
+      id: drill.id,
+      refused: expect.arrayContaining([
+        expect.objectContaining({
+          merchant: MEXICO,
+          unit: `point:${DEVICE}`,
+          operation: 'point.create_intent',
+          calls: 1,
+        }),
+        expect.objectContaining({ merchant: MEXICO, unit: null, operation: 'point.list_devices', calls: 1 }),
+      ]),
+    });
+    expect(told.refused).toHaveLength(2);
+    for (const { first_at, last_at } of told.refused) expect(first_at <= last_at).toBe(true);
+    expect((await bench.ops('/api/brownouts/nothing')).status).toBe(404);
+  });
+
   it('lets pass what is about something that exists, and what is no operation of its kinds', async () => {
     const id = '019539a0-0000-7000-8000-00000000dead';
     for (const [path, method] of [
