@@ -60,17 +60,30 @@ export const proposalsView = z.object({ moves: z.array(proposalView) });
 const bulkLine = z.looseObject({
   id: z.string(),
   state: z.enum(bulkStates),
+  reason: z.string(),
+  who: z.string(),
+  created_at: time,
   detail: z.string().describe('Why it stopped, or what it waits for.'),
+  detail_said: said.nullable(),
   summary: z.string(),
+  summary_said: said,
   per_day: z.int(),
 });
-const bulkView = bulkLine.extend({
+export const bulkMovesView = z.object({ bulk_moves: z.array(bulkLine) });
+export const bulkMoveView = bulkLine.extend({
   items: z.array(
-    z.looseObject({ merchant_id: z.string(), state: z.string(), detail: z.string(), at: time.nullable() }),
+    z.looseObject({
+      merchant_id: z.string(),
+      state: z.string(),
+      detail: z.string(),
+      detail_said: said.nullable(),
+      at: time.nullable(),
+    }),
   ),
 });
 
 export const rampsView = z.object({ ramps: z.array(rampView) });
+export const brownoutsView = z.object({ brownouts: z.array(brownoutView) });
 
 export const previewView = z.object({ merchant_id: z.string(), revision: z.int(), judgement: judgementView });
 
@@ -164,27 +177,27 @@ export const moveRoutes: OpsRoute[] = [
   }),
   opsRoute('viewer', 'GET /api/bulk', {
     summary: 'Bulk moves, newest first.',
-    answer: z.object({ bulk_moves: z.array(bulkLine) }),
+    answer: bulkMovesView,
     command: 'bulk list',
     run: async ({ ports }) => ({ bulk_moves: await viewBulks(ports) }),
   }),
   opsRoute('operator', 'POST /api/bulk', {
     summary: 'Starts to move many merchants, so many a day, until the first safety stop among them.',
     body: bulkAsk,
-    answer: bulkView,
+    answer: bulkMoveView,
     command: 'bulk start',
     run: ({ ports }, { body, person }) => startBulk(ports, body, person),
   }),
   opsRoute('viewer', 'GET /api/bulk/:id', {
     summary: 'A bulk move, merchant by merchant.',
-    answer: bulkView,
+    answer: bulkMoveView,
     command: 'bulk show',
     run: ({ ports }, { path }) => viewBulk(ports, path.id ?? ''),
   }),
   opsRoute('operator', 'POST /api/bulk/:id/abort', {
     summary: 'Ends a bulk move at once; merchants that are moved stay moved.',
     body: reasonAlone,
-    answer: bulkView,
+    answer: bulkMoveView,
     command: 'bulk abort',
     run: ({ ports }, { path, body, person }) => abortBulk(ports, path.id ?? '', body.reason, person),
   }),

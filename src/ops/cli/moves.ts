@@ -8,7 +8,7 @@ import { defined } from '../fields.ts';
 import type { MerchantView } from '../merchants.ts';
 import type { alertAnswer } from '../moves/alert.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
-import type { BulkView } from '../moves/bulk.ts';
+import { type BulkView, bulkItems } from '../moves/bulk.ts';
 import type { Judgement } from '../moves/judge.ts';
 import type { Moved } from '../moves/judged.ts';
 import type { MoveAnswer, RolledBack } from '../moves/move.ts';
@@ -280,26 +280,9 @@ function bulkOf({ fields, options }: Given): Fields {
       'bad_request',
       'Name the merchants with --file, or with --where; see puente bulk start --help.',
     );
-  const whom = typeof file === 'string' ? { items: itemsOf(file) } : { where };
+  const whom =
+    typeof file === 'string' ? { items: bulkItems(readInput(file, 'name a file with a merchant a line')) } : { where };
   return { ...fields, target: defined({ stage, share, kind, override }), ...whom };
-}
-
-/** @throws PuenteError bad_request with the number of the line that can't be read. */
-function itemsOf(file: string): Fields[] {
-  return readInput(file, 'name a file with a merchant a line')
-    .split('\n')
-    .flatMap((line, index) => {
-      const text = line.replace(/#.*/, '').trim();
-      if (text === '') return [];
-      const [, merchant_id, stage, share] =
-        /^(\d+)(?:[\s,;]+(\S+?))?(?:[\s,;]+(\d{1,3}(?:\.\d{1,2})?))?$/.exec(text) ?? [];
-      if (merchant_id === undefined)
-        throw new PuenteError(
-          'bad_request',
-          `Line ${index + 1} of ${file} can't be read: write MERCHANT, or MERCHANT STAGE SHARE.`,
-        );
-      return [defined({ merchant_id, stage, share: share === undefined ? undefined : Number(share) })];
-    });
 }
 
 export function condition(text: string, before: Fields = {}): Fields {

@@ -11,6 +11,9 @@ import { type Html, html } from '../html.ts';
 import { auditPage } from './audit.ts';
 import { board } from './board.ts';
 import { decommissionPage, fleetDecommissionPage } from './decommission.ts';
+import { brownoutForms, brownoutPage } from './brownouts.ts';
+import { bulkForms, bulkList, bulkPage } from './bulk.ts';
+import { captureFile, captureForm, capturePage } from './captures.ts';
 import { doorRouter, requireFormToken } from './door.ts';
 import { incidentForms, incidentPage } from './incidents.ts';
 import {
@@ -30,6 +33,7 @@ import { bareLayout, layout, refusal } from './layout.ts';
 import { merchantForms, merchantLanes, merchantPage } from './merchant.ts';
 import { noticeForms, noticeList, noticePage } from './notices.ts';
 import { refusedPage } from './refused.ts';
+import { reconcileForm, reconcilePage } from './reconcile.ts';
 import {
   assumptionPage,
   limitationPage,
@@ -39,6 +43,7 @@ import {
   reportPage,
 } from './reports.ts';
 import { saleList } from './sales.ts';
+import { settingsForm, settingsPage } from './settings.ts';
 import { tracePage } from './trace.ts';
 
 /** The largest form holds a reason and a list of units. */
@@ -163,6 +168,12 @@ export const pages: readonly Page[] = [
   merchantLanes,
   merchantChartPage,
   saleList,
+  settingsPage,
+  bulkList,
+  bulkPage,
+  brownoutPage,
+  reconcilePage,
+  capturePage,
   tracePage,
   noticeList,
   noticePage,
@@ -177,9 +188,18 @@ export const pages: readonly Page[] = [
   assumptionPage,
 ];
 
-export const forms: readonly Form[] = [...merchantForms, ...noticeForms, ...incidentForms];
+export const forms: readonly Form[] = [
+  ...merchantForms,
+  ...noticeForms,
+  ...incidentForms,
+  settingsForm,
+  ...bulkForms,
+  ...brownoutForms,
+  reconcileForm,
+  captureForm,
+];
 
-const downloads: readonly Download[] = [reportFile];
+const downloads: readonly Download[] = [reportFile, captureFile];
 
 // Pages for unknown paths and for errors; programs get the API's JSON.
 

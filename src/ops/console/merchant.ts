@@ -115,7 +115,8 @@ function onward({ words: { t }, path }: Visit): Html {
   const links = parts.map(([id, key]) => html`<li><a href="#${id}">${t(key)}</a></li>`);
   const report = html`<li><a href="${linkTo('/reports', { merchant: path.id })}">${t('merchant.report')}</a></li>
 <li><a href="${merchantPath(path.id ?? '', '/decommission')}">${t('nav.decommission')}</a></li>`;
-  return html`<nav aria-label="${t('merchant.parts')}"><ul class="onward">${links}${report}</ul></nav>`;
+  const settings = html`<li><a href="${merchantPath(path.id ?? '', '/settings')}">${t('merchant.settings')}</a></li>`;
+  return html`<nav aria-label="${t('merchant.parts')}"><ul class="onward">${links}${settings}${report}</ul></nav>`;
 }
 
 // Forms of the merchant page: each is one operation of the API.

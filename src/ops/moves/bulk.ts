@@ -1,6 +1,6 @@
 /** Bulk moves, by list or selection: one merchant after the other, until a safety stop or an operator ends it. */
 import { z } from 'zod';
-import { PuenteError, type Spoken } from '../../error.ts';
+import { PuenteError, type Said, type Spoken } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
@@ -9,7 +9,7 @@ import type { BulkItem, BulkMove } from '../../proxy/records/routing.ts';
 import { type Merchant, merchantSettings, stages, type Trip } from '../../proxy/routing/merchant.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
 import { BY_ITSELF, isEnough, type Person, reason } from '../api/person.ts';
-import { DAY_MS, iso, merchantId, type Shown, shown } from '../fields.ts';
+import { DAY_MS, defined, iso, merchantId, type Shown, shown } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { merchantReadiness } from '../readiness/readiness.ts';
 import { is_new, knownMerchants, merchantOf, merchantToChange, refuseUnseen } from '../seen.ts';
@@ -63,7 +63,27 @@ type BulkAsk = z.infer<typeof bulkAsk>;
 export const bulkStates = ['running', 'stopped', 'done', 'aborted'] as const satisfies readonly BulkMove['state'][];
 
 /** A bulk move as answered; its summary is `3 moved, 0 proposed, 0 refused, 0 skipped, 6 waiting`. */
-export type BulkView = Shown<Omit<BulkMove, 'items' | 'ramp'>> & { summary: string; items: Shown<BulkItem>[] };
+export type BulkView = Shown<Omit<BulkMove, 'items' | 'ramp'>> & {
+  detail_said: Said | null;
+  summary: string;
+  summary_said: Said;
+  items: (Shown<BulkItem> & { detail_said: Said | null })[];
+};
+
+/**
+ * The items of a list, one a line, each with a target of its own or none: `700100300 canary 5`; `#` begins a comment.
+ * @throws PuenteError bad_request with the number of the line that can't be read.
+ */
+export function bulkItems(list: string): Record<string, unknown>[] {
+  return list.split('\n').flatMap((line, index) => {
+    const text = line.replace(/#.*/, '').trim();
+    if (text === '') return [];
+    const [, merchant_id, stage, share] =
+      /^(\d+)(?:[\s,;]+(\S+?))?(?:[\s,;]+(\d{1,3}(?:\.\d{1,2})?))?$/.exec(text) ?? [];
+    if (merchant_id === undefined) throw new PuenteError('bad_request', say('refusal.bulk_line', { line: index + 1 }));
+    return [defined({ merchant_id, stage, share: share === undefined ? undefined : Number(share) })];
+  });
+}
 
 /**
  * Stores a bulk move; a background loop moves its merchants one after the other.
@@ -124,7 +144,7 @@ export async function abortBulk(ports: Ports, id: string, why: string, person: P
         say('refusal.bulk_over', { id, state: bulk.state, why: readStored(bulk.detail) }),
       );
     // An aborted bulk move leaves no merchant waiting.
-    const skipped = { state: 'skipped', detail: 'aborted before its turn', at: ports.clock.now() } as const;
+    const skipped = { state: 'skipped', detail: encoded(say('bulk.skipped', {})), at: ports.clock.now() } as const;
     const items = bulk.items.map((one) => (one.state === 'waiting' ? { ...one, ...skipped } : one));
     const detail = encoded(say('bulk.aborted', { name: person.name, reason: why }));
     const aborted: BulkMove = { ...bulk, items, state: 'aborted', detail };
@@ -178,9 +198,14 @@ function refuseBadList(items: readonly z.infer<typeof item>[], target: BulkAsk['
 }
 
 export function bulkView(bulk: BulkMove): BulkView {
-  const told = { detail: readStored(bulk.detail).text, summary: summary(bulk).text };
+  const [detail, sum] = [readStored(bulk.detail), summary(bulk)];
+  const told = { detail: detail.text, detail_said: detail.said, summary: sum.text, summary_said: sum.said };
+  const items = bulk.items.map((item) => {
+    const { text, said } = readStored(item.detail);
+    return { ...shown(item), detail: text, detail_said: said };
+  });
   const { ramp: _ramp, ...move } = bulk;
-  return { ...shown(move), ...told, items: bulk.items.map(shown) };
+  return { ...shown(move), ...told, items };
 }
 
 type BulkStep =
@@ -300,24 +325,24 @@ async function attempt(ports: Ports, bulk: BulkMove, item: BulkItem): Promise<Do
   const person: Person = { name: bulk.who, role: target.override ? 'approver' : 'operator' };
   const judged = await judgeFor(ports, await merchantOf(ports, item.merchant_id), target, person);
   const { judgement } = judged;
-  const changes = judgement.preview.changes.join(', ');
   if (judgement.kind === 'same')
     return (await movedBefore(ports, bulk, item))
-      ? { state: 'moved', detail: 'moved just before a restart' }
-      : { state: 'skipped', detail: 'was there already' };
+      ? { state: 'moved', detail: encoded(say('bulk.restarted', {})) }
+      : { state: 'skipped', detail: encoded(say('bulk.there', {})) };
   const closed = judgement.missing.find(({ code }) => code === 'outside_window');
   if (!judgement.allowed && closed !== undefined && judgement.missing.length === 1)
-    return { state: 'waiting', detail: closed.what };
+    return { state: 'waiting', detail: encoded({ text: closed.what, said: closed.said }) };
   refuseUnlessAllowed(judged);
+  const changes = joined(judgement.preview.changes_said, 'bulk.changes');
   if (judgement.needs === 'approval') {
     const { id } = await propose(ports, item.merchant_id, target, bulk.reason, person);
     return {
       state: 'proposed',
-      detail: `${changes}: waits for a second person: puente moves approve ${id} --reason …`,
+      detail: encoded(say('bulk.proposed', { changes, id })),
     };
   }
   await makeMove(ports, judged, bulk.reason, person, { bulk: bulk.id });
-  return { state: 'moved', detail: changes };
+  return { state: 'moved', detail: encoded(changes) };
 }
 
 function targetOf(bulk: BulkMove, item: BulkItem): MoveTarget {
@@ -327,9 +352,15 @@ function targetOf(bulk: BulkMove, item: BulkItem): MoveTarget {
 /** A merchant's own refusal goes on its line; any other error is a fault of Puente and leaves the merchant waiting. */
 function refusalOf(error: unknown): Done {
   if (!(error instanceof PuenteError)) throw error;
-  if (error.code === 'conflict') return { state: 'waiting', detail: error.message };
-  if (error.code === 'refused' || error.code === 'bad_request') return { state: 'refused', detail: error.message };
+  const detail = error.said.length === 0 ? error.message : encoded(joined(error.said, 'bulk.and'));
+  if (error.code === 'conflict') return { state: 'waiting', detail };
+  if (error.code === 'refused' || error.code === 'bad_request') return { state: 'refused', detail };
   throw error;
+}
+
+/** Sentences as one, which keeps their codes. @param code of the message that joins two. */
+function joined(said: readonly Said[], code: 'bulk.and' | 'bulk.changes'): Spoken {
+  return said.map((one) => say(one.code, one.facts)).reduce((before, next) => say(code, { before, next }));
 }
 
 /** The process may have ended between the merchant's commit and the bulk move's. */

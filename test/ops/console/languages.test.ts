@@ -53,6 +53,7 @@ function isSentence(text: string): boolean {
 describe.skipIf(!hasChromium)('a page in another language', () => {
   let sale: string;
   let notice: string;
+  let bulk: string;
   const receiver = openForAll(() => startReceiver(() => 500));
   const bench = openForAll(() =>
     startMoves({
@@ -86,6 +87,12 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
       ({ in_force }) => in_force.intents?.stage === 'shadow',
     );
     await bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/rollback`, { reason: 'a test moves it' });
+    const items = { target: { stage: 'shadow' }, items: [{ merchant_id: ARGENTINA }], reason: 'a test moves it' };
+    bulk = ((await bench.as(BEN, 'POST', '/api/bulk', items)).body as { id: string }).id; // the answer of a start
+    await eventually(
+      () => bench.as(BEN, 'GET', `/api/bulk/${bulk}`),
+      ({ text }) => !text.includes('running'),
+    );
   });
 
   const placesNow = (): string[] => [
@@ -95,6 +102,12 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     `${HERE}/charts`,
     '/decommission',
     `${HERE}/decommission`,
+    `${HERE}/settings`,
+    '/bulk',
+    `/bulk/${bulk}`,
+    '/brownouts',
+    '/reconcile?compare=true',
+    '/captures',
     `${HERE}?stage=orders&override=true`,
     `/trace?id=${sale}`,
     '/trace?id=unknown-id',

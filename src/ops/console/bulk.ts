@@ -1,0 +1,146 @@
+/** Bulk moves: the list, one of them merchant by merchant, and the forms that start and abort one. */
+import type { z } from 'zod';
+import { verdicts } from '../../proxy/records/evidence.ts';
+import { routedKinds, stages } from '../../proxy/routing/merchant.ts';
+import { bulkMovesView, bulkMoveView } from '../api/moves.ts';
+import { defined } from '../fields.ts';
+import { type Content, type Html, html, recorded, says, saysAll, timeOf, withCode } from '../html.ts';
+import { bulkItems } from '../moves/bulk.ts';
+import { type Fields, type Form, given, merchantPath, type Page, type Visit } from './kit.ts';
+import { badge, changeForm, options, reasonField, section, table } from './parts.ts';
+
+type Line = z.infer<typeof bulkMovesView>['bulk_moves'][number];
+
+export const bulkList: Page = {
+  path: '/bulk',
+  async show(visit) {
+    const { words } = visit;
+    const { t } = words;
+    const { bulk_moves } = await visit.ask('GET /api/bulk', bulkMovesView);
+    const rows = bulk_moves.map((one) => ({
+      started: html`<a href="/bulk/${one.id}">${timeOf(words, one.created_at)}</a>`,
+      who: one.who,
+      state: stateOf(visit, one),
+      merchants: says(words, one.summary, one.summary_said),
+      per_day: one.per_day,
+      reason: one.reason,
+    }));
+    const content = html`<p class="lead">${t('bulk.lead')}</p>
+${table(words, 'bulk', t('bulk.title'), rows, t('bulk.none'))}
+${section('start', t('bulk.start'), startForm(visit), t('bulk.start_lead'))}`;
+    return { title: t('bulk.title'), content };
+  },
+};
+
+/** Its table is refreshed while the bulk move runs. */
+export const bulkPage: Page = {
+  path: '/bulk/:id',
+  async show(visit) {
+    const { words } = visit;
+    const { t } = words;
+    const one = await visit.ask('GET /api/bulk/:id', bulkMoveView, { path: { id: visit.path.id ?? '' } });
+    const path = `/bulk/${encodeURIComponent(one.id)}`;
+    const rows = one.items.map(({ merchant_id, state, at, detail, detail_said }) => ({
+      merchant: html`<a href="${merchantPath(merchant_id)}">${merchant_id}</a>`,
+      state: badge(ITEM_BADGES[state] ?? 'shadow', words.named(`bulk.${state}`, state)),
+      at: timeOf(words, at),
+      why: detail_said === null ? recorded(words, detail) : saysAll(words, detail, [detail_said], '', withCode),
+    }));
+    const again =
+      one.state === 'running'
+        ? html` hx-get="${path}" hx-trigger="every 5s" hx-select="#items" hx-swap="outerMorph"`
+        : '';
+    const abort = section(
+      'abort',
+      t('bulk.abort'),
+      changeForm(
+        visit,
+        `${path}/abort`,
+        html`${reasonField(visit, 'abort-reason')}<button class="danger">${t('bulk.abort')}</button>`,
+      ),
+      t('bulk.abort_lead'),
+    );
+    const content = html`${one.state === 'running' ? abort : ''}
+<section id="items"${again}><p>${stateOf(visit, one)} ${says(words, one.summary, one.summary_said)}</p>
+<p>${one.detail === one.summary ? null : says(words, one.detail, one.detail_said)}</p>
+<p class="lead">${timeOf(words, one.created_at)}, ${one.who}: ${one.reason}</p>
+${table(words, 'bulk', t('bulk.title'), rows)}</section>
+<p><a href="/bulk">${t('bulk.title')}</a></p>`;
+    return { title: t('bulk.one'), content };
+  },
+};
+
+const ITEM_BADGES: Readonly<Record<string, string>> = { moved: 'good', proposed: 'warn', refused: 'bad' };
+const STATE_BADGES: Readonly<Record<Line['state'], string>> = {
+  running: 'warn',
+  stopped: 'bad',
+  done: 'good',
+  aborted: 'shadow',
+};
+
+function stateOf({ words }: Visit, { state }: Pick<Line, 'state'>): Html {
+  return badge(STATE_BADGES[state], words.t(`bulk.${state}`));
+}
+
+function startForm(visit: Visit): Html {
+  const { words, sent } = visit;
+  const { t } = words;
+  const any = ['', t('board.any')] as const;
+  const ofStages = stages.map((one) => [one, t(`stage.${one}`)] as const);
+  const select = (name: string, label: string, pairs: Parameters<typeof options>[0]): Html =>
+    html`<p><label for="${name}">${label}</label><select id="${name}" name="${name}">${options(pairs, sent[name] ?? '')}</select></p>`;
+  const input = (name: string, label: string, more: Content): Html =>
+    html`<p><label for="${name}">${label}</label><input id="${name}" name="${name}" value="${sent[name] ?? ''}"${more}></p>`;
+  const percent = html` type="number" min="0" max="100" step="0.01"`;
+  return changeForm(
+    visit,
+    '/bulk',
+    html`<div class="target"><p><label for="merchants">${t('bulk.list')}</label><textarea id="merchants" name="merchants" rows="4" placeholder="700100200&#10;700100300 canary 5">${sent.merchants ?? ''}</textarea></p>
+${select('from_stage', t('bulk.from_stage'), [any, ...ofStages])}
+${select('verdict', t('bulk.verdict'), [any, ...verdicts.map((one) => [one, t(`verdict.${one}`)] as const)])}
+${input('site', t('bulk.site'), html` placeholder="MLA" maxlength="3"`)}</div>
+<div class="target">${select('stage', t('stage.to'), [['', t('bulk.own')], ...ofStages])}
+${select('kind', t('stage.kind'), [['', t('stage.all_kinds')], ...routedKinds.map((one) => [one, t(`kind.${one}`)] as const)])}
+${input('share', t('stage.share'), percent)}
+${input('per_day', t('bulk.per_day'), html` type="number" min="1"`)}
+<p class="tick"><input id="override" name="override" type="checkbox" value="true"><label for="override">${t('stage.override')}</label></p></div>
+${reasonField(visit, 'bulk-reason')}<button>${t('bulk.go')}</button>`,
+  );
+}
+
+export const bulkForms: readonly Form[] = [
+  {
+    path: '/bulk',
+    page: bulkList,
+    async send({ ask }, sent) {
+      const { id } = await ask('POST /api/bulk', bulkMoveView, { body: bodyOf(sent) });
+      return `/bulk/${id}?done=started`;
+    },
+  },
+  {
+    path: '/bulk/:id/abort',
+    page: bulkPage,
+    async send({ tell, path }, { reason }) {
+      const id = path.id ?? '';
+      await tell('POST /api/bulk/:id/abort', { path: { id }, body: { reason } });
+      return `/bulk/${encodeURIComponent(id)}?done=aborted`;
+    },
+  },
+];
+
+/** Without a list and without a condition neither is sent, and the API refuses: nobody moves the fleet by an empty form. */
+function bodyOf({ merchants = '', from_stage, verdict, site, stage, share, kind, override, per_day, reason }: Fields) {
+  const where = given({ stage: from_stage, verdict, site });
+  const { per_day: moves, share: percent, ...target } = given({ per_day, share, stage, kind });
+  return {
+    target: {
+      ...target,
+      ...defined({ share: percent === undefined ? undefined : Number(percent) }),
+      override: override === 'true',
+    },
+    ...(merchants.trim() === '' ? {} : { items: bulkItems(merchants) }),
+    ...(Object.keys(where).length === 0 ? {} : { where }),
+    ...(moves === undefined ? {} : { per_day: Number(moves) }),
+    reason,
+  };
+}

@@ -1,0 +1,68 @@
+/** Captures: the merchants whose messages are kept, the switch, and the file of their exchanges. */
+import { z } from 'zod';
+import { html } from '../html.ts';
+import { merchantAnswer } from '../merchants.ts';
+import { type Download, type Form, given, merchantPath, type Page } from './kit.ts';
+import { instantOf } from './kit.ts';
+import { changeForm, options, reasonField, section, table } from './parts.ts';
+
+const merchantsView = z.object({ merchants: z.array(merchantAnswer) });
+
+export const capturePage: Page = {
+  path: '/captures',
+  async show(visit) {
+    const { words, query, sent } = visit;
+    const { t } = words;
+    const { merchants } = await visit.ask('GET /api/merchants', merchantsView);
+    const captured = merchants.filter(({ settings }) => settings.capture?.value === true);
+    const rows = captured.map(({ id, site }) => ({ merchant: html`<a href="${merchantPath(id)}">${id}</a>`, site }));
+    const states = [
+      ['true', t('captures.on')],
+      ['false', t('captures.off')],
+    ] as const;
+    const content = html`<p class="lead">${t('captures.lead')}</p>
+${table(words, 'captures', t('captures.title'), rows, t('captures.none'))}
+${section(
+  'switch',
+  t('captures.switch'),
+  changeForm(
+    visit,
+    '/captures',
+    html`<label for="switch-merchant">${t('board.merchant')}</label><input id="switch-merchant" name="merchant" inputmode="numeric" required value="${sent.merchant ?? ''}">
+<label for="capture">${t('captures.capture')}</label><select id="capture" name="capture">${options(states, sent.capture ?? 'true')}</select>
+${reasonField(visit, 'switch-reason')}<button>${t('settings.save')}</button>`,
+  ),
+)}
+${section(
+  'export',
+  t('captures.export'),
+  html`<form class="filters" action="/captures/file" method="get">
+<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" inputmode="numeric" value="${query.merchant ?? ''}"></p>
+<p><label for="since">${t('form.since')}</label><input id="since" name="since" type="datetime-local" value="${query.since ?? ''}"></p>
+<p><label for="until">${t('form.until')}</label><input id="until" name="until" type="datetime-local" value="${query.until ?? ''}"></p>
+<p class="tick"><input id="captured" name="captured" type="checkbox" value="true" checked><label for="captured">${t('captures.only')}</label></p>
+<p><button>${t('captures.save')}</button></p></form>`,
+  html`${t('captures.export_lead')} <code>puente assess FILE</code>, <code>puente replay FILE</code>`,
+)}`;
+    return { title: t('captures.title'), content };
+  },
+};
+
+export const captureFile: Download = {
+  path: '/captures/file',
+  page: capturePage,
+  row: 'GET /api/exchanges',
+  queryOf: ({ merchant, since = '', until = '', captured }) =>
+    given({ merchant, since: instantOf(since), until: instantOf(until), captured }),
+};
+
+export const captureForm: Form = {
+  path: '/captures',
+  page: capturePage,
+  async send({ ask, tell }, { merchant = '', capture, reason }) {
+    const path = { id: merchant.trim() };
+    const { revision } = await ask('GET /api/merchants/:id', merchantAnswer, { path });
+    await tell('PUT /api/merchants/:id', { path, body: { capture: capture === 'true', reason, revision } });
+    return '/captures?done=set';
+  },
+};

@@ -1,0 +1,83 @@
+/** Reconciliation: a comparison of sales with upstream, and the repair of what is safe to repair. */
+import { isStreamed } from '../api/stream.ts';
+import { type Html, html, says } from '../html.ts';
+import type { ReconcileNews } from '../reconcile/reconcile.ts';
+import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
+import { instantOf } from './kit.ts';
+import { badge, changeForm, hidden, reasonField, section, table } from './parts.ts';
+
+/** Mismatches shown; the counts include all. */
+const SHOWN = 200;
+
+export const reconcilePage: Page = {
+  path: '/reconcile',
+  async show(visit) {
+    const { words, query, sent } = visit;
+    const { t } = words;
+    const asked: Fields = { ...query, ...sent };
+    const content = html`<p class="lead">${t('reconcile.lead')}</p>
+<form class="filters" action="/reconcile" method="get"><input type="hidden" name="compare" value="true">
+<p><label for="merchant">${t('board.merchant')}</label><input id="merchant" name="merchant" inputmode="numeric" placeholder="${t('reports.fleet')}" value="${asked.merchant ?? ''}"></p>
+<p><label for="since">${t('reconcile.since')}</label><input id="since" name="since" type="datetime-local" value="${asked.since ?? ''}"></p>
+<p><button>${t('reconcile.compare')}</button></p></form>
+${asked.compare === 'true' ? await comparison(visit, asked) : ''}`;
+    return { title: t('reconcile.title'), content };
+  },
+};
+
+/** Compares again after the repair, so that the page shows what is left. */
+export const reconcileForm: Form = {
+  path: '/reconcile',
+  page: reconcilePage,
+  async send(visit, { merchant = '', since = '', reason }) {
+    await run(visit, { merchant, since }, { apply: true, reason });
+    return linkTo('/reconcile', { compare: 'true', merchant, since, done: 'reconciled' });
+  },
+};
+
+async function comparison(visit: Visit, { merchant = '', since = '' }: Fields): Promise<Html> {
+  const { words } = visit;
+  const { t } = words;
+  const { mismatches, done } = await run(visit, { merchant, since }, {});
+  const rows = mismatches.map(({ kind, merchant_id, legacy_id, order_id, what, said, repair }) => ({
+    what: html`<strong>${t(`mismatch.${kind}`)}</strong><br>${says(words, what, said)}`,
+    merchant: html`<a href="${merchantPath(merchant_id)}">${merchant_id}</a>`,
+    sale: legacy_id === null ? order_id : html`<a href="${linkTo('/trace', { id: legacy_id })}">${legacy_id}</a>`,
+    repair: badge(repair === 'none' ? 'warn' : 'good', t(repair === 'none' ? 'reconcile.by_hand' : 'reconcile.safe')),
+  }));
+  const { checked, unreadable, mismatches: count, left_out } = done;
+  const fields = html`${hidden('compare', 'true')}${hidden('merchant', merchant)}${hidden('since', since)}`;
+  const form = changeForm(
+    visit,
+    '/reconcile',
+    html`${fields}${reasonField(visit, 'repair-reason')}<button>${t('reconcile.repair')}</button>`,
+  );
+  const is_repairable = mismatches.some(({ repair }) => repair !== 'none');
+  return section(
+    'mismatches',
+    t('reconcile.found'),
+    html`<p>${t('reconcile.checked', { checked, count, unreadable })} ${left_out ? t('reconcile.left_out') : null}</p>
+${table(words, 'reconcile', t('reconcile.found'), rows, t('reconcile.none'))}${is_repairable ? form : null}`,
+  );
+}
+
+type News<Kind> = Extract<ReconcileNews, { news: Kind }>;
+
+/** @returns at most `SHOWN` mismatches, and the counts. @throws PuenteError as the API refuses. */
+async function run(
+  { tell, signal }: Visit,
+  { merchant = '', since = '' }: Fields,
+  apply: { apply?: boolean; reason?: string | undefined },
+) {
+  const body = { ...given({ merchant, since: instantOf(since) }), ...apply };
+  const made = await tell('POST /api/reconcile', { body, signal });
+  if (!isStreamed(made)) throw new TypeError('reconciliation makes no stream');
+  const mismatches: News<'mismatch'>['mismatch'][] = [];
+  for await (const line of made.parts) {
+    signal.throwIfAborted();
+    const news = JSON.parse(line) as ReconcileNews; // each part is one line of the API's own news
+    if (news.news === 'mismatch' && mismatches.length < SHOWN) mismatches.push(news.mismatch);
+    if (news.news === 'done') return { mismatches, done: news };
+  }
+  throw new TypeError('the reconciliation did not end');
+}

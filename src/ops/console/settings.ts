@@ -1,0 +1,145 @@
+/** The settings of a merchant, each with its value, and the form that changes them; its choices are those of the API's schema. */
+import { z } from 'zod';
+import { PuenteError } from '../../error.ts';
+import { say } from '../../locales/message.ts';
+import { type Html, html } from '../html.ts';
+import { type MerchantView, merchantAnswer, merchantChange } from '../merchants.ts';
+import { type Fields, type Form, merchantPath, type Page, type Visit } from './kit.ts';
+import { instantOf } from './kit.ts';
+import { changeForm, hidden, options, reasonField } from './parts.ts';
+
+export const settingsPage: Page = {
+  path: '/merchants/:id/settings',
+  async show(visit) {
+    const { t } = visit.words;
+    const view = await visit.ask('GET /api/merchants/:id', merchantAnswer, { path: { id: visit.path.id ?? '' } });
+    const back = merchantPath(view.id);
+    const fields = html`<div class="target">${CHOICES.map((one) => choice(visit, view, one))}${KEPT.map((name) => kept(visit, view, name))}${Object.entries(datesIn(view)).map(([name, value]) => date(visit, name, value))}</div>`;
+    const content = html`<p class="lead">${t('settings.lead')}</p>
+<section>${changeForm(visit, `${back}/settings`, html`${fields}${hidden('revision', view.revision)}${reasonField(visit, 'settings-reason')}<button>${t('settings.save')}</button>`)}</section>
+<p><a href="${back}">${t('merchant.title', { id: view.id })}</a></p>`;
+    return { title: t('settings.title', { id: view.id }), content };
+  },
+};
+
+export const settingsForm: Form = {
+  path: settingsPage.path,
+  page: settingsPage,
+  async send(visit, sent) {
+    const path = { id: visit.path.id ?? '' };
+    const view = await visit.ask('GET /api/merchants/:id', merchantAnswer, { path });
+    const changes = changesIn(view, sent);
+    if (Object.keys(changes).length === 0) throw new PuenteError('bad_request', say('refusal.no_setting', {}));
+    const body = { ...changes, reason: sent.reason, revision: Number(sent.revision) };
+    await visit.tell('PUT /api/merchants/:id', { path, body });
+    return `${merchantPath(view.id, '/settings')}?done=set`;
+  },
+};
+
+interface Choice {
+  name: string;
+  values: readonly string[];
+}
+
+/** Settings with a few values. */
+const CHOICES: readonly Choice[] = Object.entries(merchantChange.shape).flatMap(([name, schema]) => {
+  const values = valuesOf(schema);
+  return values === null ? [] : [{ name, values }];
+});
+
+/** Null for a setting with any text. */
+function valuesOf(schema: unknown): string[] | null {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return valuesOf(schema.unwrap());
+  if (schema instanceof z.ZodBoolean) return ['true', 'false'];
+  return schema instanceof z.ZodEnum ? schema.options.map(String) : null;
+}
+
+/** Settings that are stored sealed and not shown whole: an empty field leaves them as they are. */
+const KEPT = ['notice_url', 'notice_secret', 'credential'] as const;
+/** Typed into such a field, restores the default, as in the command. */
+const DEFAULT = 'default';
+
+/** The fields of the setting `deprecation`. */
+const deprecation = z
+  .object({ deprecated_at: z.int().nullable(), sunset_at: z.int().nullable(), link: z.string().nullable() })
+  .nullable();
+
+function choice({ words: { t }, sent }: Visit, view: MerchantView, { name, values }: Choice): Html {
+  const { value, from } = view.settings[name] ?? { value: null, from: 'default' };
+  const fallback = from === 'default' && value !== null ? `${t('settings.default')}: ${value}` : t('settings.default');
+  const pairs = [['', fallback] as const, ...values.map((one) => [one, one] as const)];
+  return field(
+    name,
+    t(`setting.${name}`),
+    html`<select id="${name}" name="${name}">${options(pairs, sent[name] ?? ownIn(view, name))}</select>`,
+  );
+}
+
+function kept({ words: { t } }: Visit, view: MerchantView, name: (typeof KEPT)[number]): Html {
+  const url = view.settings.notice_url?.value;
+  const now =
+    name === 'notice_url'
+      ? typeof url === 'string'
+        ? url
+        : t('merchant.not_set')
+      : t(view[name] === 'set' ? 'merchant.set' : 'merchant.not_set');
+  const type = name === 'notice_url' ? 'text' : 'password';
+  return field(
+    name,
+    t(`setting.${name}`),
+    html`<input id="${name}" name="${name}" type="${type}" placeholder="${now}" autocomplete="off">`,
+  );
+}
+
+function date({ words: { t }, sent }: Visit, name: string, value: string): Html {
+  const type = name === 'link' ? 'url' : 'datetime-local';
+  return field(
+    name,
+    t(`setting.${name}`),
+    html`<input id="${name}" name="${name}" type="${type}" value="${sent[name] ?? value}">`,
+  );
+}
+
+function field(name: string, label: string, input: Html): Html {
+  return html`<p><label for="${name}">${label}</label>${input}</p>`;
+}
+
+/** The merchant's own value; '' for the default. */
+function ownIn({ settings }: MerchantView, name: string): string {
+  const { value, from } = settings[name] ?? { value: null, from: 'default' };
+  return from === 'merchant' ? String(value) : '';
+}
+
+/** As the form has them. */
+function datesIn({ settings }: MerchantView): Record<'deprecated_at' | 'sunset_at' | 'link', string> {
+  const {
+    deprecated_at = null,
+    sunset_at = null,
+    link = null,
+  } = deprecation.parse(settings.deprecation?.value ?? null) ?? {};
+  const shown = (at: number | null): string => (at === null ? '' : new Date(at).toISOString().slice(0, 16));
+  return { deprecated_at: shown(deprecated_at), sunset_at: shown(sunset_at), link: link ?? '' };
+}
+
+/** Only what differs from the merchant, because the audit line lists what is sent. */
+function changesIn(view: MerchantView, sent: Fields): Record<string, unknown> {
+  const chosen = CHOICES.filter(({ name }) => sent[name] !== undefined && sent[name] !== ownIn(view, name));
+  const typed = KEPT.filter((name) => (sent[name] ?? '') !== '');
+  const before = datesIn(view);
+  const { deprecated_at = '', sunset_at = '', link = '' } = { ...before, ...sent };
+  const at = (text: string): number | null => (text === '' ? null : Date.parse(instantOf(text)));
+  const dates = { deprecated_at: at(deprecated_at), sunset_at: at(sunset_at), link: link === '' ? null : link };
+  const is_same = deprecated_at === before.deprecated_at && sunset_at === before.sunset_at && link === before.link;
+  const is_none = Object.values(dates).every((one) => one === null);
+  return {
+    ...Object.fromEntries(
+      [...chosen.map(({ name }) => name), ...typed].map((name) => [name, apiValue(sent[name] ?? '')]),
+    ),
+    ...(is_same ? {} : { deprecation: is_none ? null : dates }),
+  };
+}
+
+function apiValue(text: string): string | boolean | null {
+  if (text === '' || text === DEFAULT) return null;
+  return text === 'true' || (text === 'false' ? false : text);
+}

@@ -1,0 +1,173 @@
+/** The pages of operations on many merchants, and of a merchant's settings, in a real browser; each does what its command does. */
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium } from '../../chromium.ts';
+import { ANA, ARGENTINA, BRAZIL, DEVICE, EVA, MEXICO, POINT } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
+import { startMoves } from '../moves/kit.ts';
+import { type Opened, openConsole } from './browser.ts';
+
+describe.skipIf(!hasChromium)('the page of', () => {
+  const bench = openForAll(() =>
+    startMoves({
+      PUENTE_MOVES_GATE: 'advise',
+      // The sweep and polls are off, so only the reconciliation finds what no event told.
+      PUENTE_RECONCILE_POINT_INTERVAL_MS: '3600000',
+      PUENTE_RECONCILE_MAX_INTERVAL_MS: '86400000',
+      PUENTE_RECONCILE_SWEEP_PER_SECOND: '0',
+    }),
+  );
+  let eva: Opened;
+  beforeAll(async () => {
+    for (const merchant of [ARGENTINA, BRAZIL, MEXICO]) await bench.till(`${POINT}/devices`, { merchant });
+    eva = await openConsole(bench, EVA);
+  });
+  afterAll(() => eva.close());
+  const settingsOf = async (merchant: string): Promise<Record<string, { value: unknown }>> =>
+    ((await bench.ops(`/api/merchants/${merchant}`)).body as { settings: Record<string, { value: unknown }> }).settings; // the API's shape
+
+  it('settings refuses a form without a change, and a viewer; sends only what was changed', async () => {
+    const { page, go, seriousFindings } = eva;
+    await go(`/merchants/${ARGENTINA}`);
+    await page.getByRole('link', { name: 'Settings' }).click();
+    await page.locator('#settings-reason').fill('nothing');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').getByText('Change at least one setting.').waitFor();
+    await page.getByLabel('A declined payment shows as').selectOption('finished');
+    await page.getByLabel('Cancel on the terminal').selectOption('true');
+    await page.getByLabel('Secret that signs').fill('a-secret-of-this-test');
+    await page.getByLabel('Sunset header').fill('2027-01-31T09:00');
+    await page.locator('#settings-reason').fill('as its till wants it');
+    expect(await seriousFindings()).toEqual([]);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('status').getByText('The settings are saved.').waitFor();
+    expect(await page.content()).not.toContain('a-secret-of-this-test');
+    const { declined, cancel_on_terminal, deprecation, voucher } = await settingsOf(ARGENTINA);
+    expect([declined?.value, cancel_on_terminal?.value]).toEqual(['finished', true]);
+    expect(deprecation?.value).toEqual({
+      deprecated_at: null,
+      sunset_at: Date.parse('2027-01-31T09:00:00Z'),
+      link: null,
+    });
+    const [line] = ((await bench.ops('/api/audit?limit=1')).body as { lines: { detail: { after: object } }[] }).lines; // the API's shape
+    expect(Object.keys(line?.detail.after ?? {})).toEqual(['declined', 'cancel_on_terminal', 'deprecation']);
+    await page.getByLabel('A declined payment shows as').selectOption('');
+    await page.locator('#settings-reason').fill('back again');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('status').waitFor();
+    expect((await settingsOf(ARGENTINA)).declined).toMatchObject({ from: 'default' });
+    expect(voucher).toMatchObject({ from: 'default' });
+    const ana = await openConsole(bench, ANA);
+    await ana.go(`/merchants/${ARGENTINA}/settings`);
+    await ana.page.getByLabel('Voucher').selectOption('drop');
+    await ana.page.locator('#settings-reason').fill('I may not');
+    await ana.page.getByRole('button', { name: 'Save' }).click();
+    await ana.page.getByRole('alert').getByText('ana is viewer', { exact: false }).waitFor();
+    await ana.close();
+  });
+
+  it('bulk moves refuses a form that names nobody and a line that it can’t read, and moves a list', async () => {
+    const { page, go, seriousFindings } = eva;
+    await go('/bulk');
+    const start = async (): Promise<void> => {
+      await page.locator('#bulk-reason').fill('wave 1');
+      await page.getByRole('button', { name: 'Start' }).click();
+    };
+    await page.getByLabel('Move to').selectOption('shadow');
+    await start();
+    await page.getByRole('alert').getByText('name either items or where', { exact: false }).waitFor();
+    await page.getByLabel('Merchants').fill(`${BRAZIL}\nwho?`);
+    await start();
+    await page.getByRole('alert').getByText("Line 2 can't be read", { exact: false }).waitFor();
+    await page.getByLabel('Merchants').fill(`${BRAZIL} # the pilot\n${MEXICO}`);
+    await page.getByLabel('Move to').selectOption('shadow');
+    await start();
+    await page.getByRole('status').getByText('The bulk move is started.').waitFor();
+    await page.locator('#items').getByText('2 moved, 0 proposed').waitFor();
+    expect(await page.locator('#items').getByRole('row').filter({ hasText: MEXICO }).innerText()).toContain('moved');
+    expect(await seriousFindings()).toEqual([]);
+    expect((await bench.stageOf(MEXICO)).stage).toBe('shadow');
+    await go('/bulk');
+    await page.getByRole('row').getByText('wave 1').waitFor();
+  });
+
+  it('bulk moves aborts one that waits for its next day', async () => {
+    const { page, go } = eva;
+    await go('/bulk');
+    await page.getByLabel('Or those on stage').selectOption('shadow');
+    await page.getByLabel('Move to').selectOption('legacy');
+    await page.getByLabel('Moves a day').fill('1');
+    await page.locator('#bulk-reason').fill('slowly back');
+    await page.getByRole('button', { name: 'Start' }).click();
+    await page.locator('#items').getByText('1 of 1 moves of today', { exact: false }).waitFor();
+    await page.locator('#abort-reason').fill('a shop called');
+    await page.getByRole('button', { name: 'Abort' }).click();
+    await page.locator('#items').getByText('Aborted by eva: a shop called').waitFor();
+    expect(await page.locator('#abort').count()).toBe(0);
+  });
+
+  it('brown-outs schedules one and ends it', async () => {
+    const { page, go, seriousFindings } = eva;
+    await go('/brownouts');
+    await page.getByLabel('Merchants').fill(`${ARGENTINA} ${BRAZIL}`);
+    await page.locator('#from').fill('2090-01-31T09:00');
+    await page.locator('#until').fill('2090-01-31T08:00');
+    await page.locator('#brownout-reason').fill('drill 1');
+    await page.getByRole('button', { name: 'Schedule' }).click();
+    await page.getByRole('alert').waitFor();
+    await page.locator('#until').fill('2090-01-31T10:00');
+    await page.getByRole('button', { name: 'Schedule' }).click();
+    await page.getByRole('status').getByText('The brown-out is scheduled.').waitFor();
+    expect(await seriousFindings()).toEqual([]);
+    const row = page.getByRole('row').filter({ hasText: BRAZIL });
+    await row.locator('summary').click();
+    await row.getByLabel('Reason').fill('a shop called');
+    await row.getByRole('button', { name: 'End it now' }).click();
+    await row.getByText('aborted').waitFor();
+  });
+
+  it('captures switches one on, and saves the file of its calls', async () => {
+    const { page, go, seriousFindings } = eva;
+    await go('/captures');
+    await page.locator('#switch-merchant').fill(ARGENTINA);
+    await page.locator('#switch-reason').fill('before the move of June');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('row').getByText(ARGENTINA).waitFor();
+    expect(await seriousFindings()).toEqual([]);
+    await bench.till(`${POINT}/devices`);
+    await page.locator('#merchant').fill(ARGENTINA);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save the file' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe(`puente-capture-${ARGENTINA}.jsonl`);
+    expect(readFileSync(await download.path(), 'utf8').split('\n').length).toBeGreaterThan(2);
+  });
+
+  it('reconciliation compares without a change, and repairs what is safe', async () => {
+    const { page, go, seriousFindings } = eva;
+    await bench.move({ stage: 'orders', override: true });
+    await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
+    await go('/reconcile');
+    const compare = async (): Promise<void> => {
+      await page.getByLabel('Merchant', { exact: true }).fill(ARGENTINA);
+      await page.getByRole('button', { name: 'Compare' }).click();
+    };
+    await compare();
+    await page.getByText('Puente and upstream agree.').waitFor();
+    await bench.control('/webhooks', { method: 'PUT', body: { mode: 'drop' } });
+    await bench.atTerminal('pay');
+    await compare();
+    await page.getByRole('row').getByText('the order has moved on').waitFor();
+    await page.getByRole('row').getByText('safe to repair').waitFor();
+    await page.locator('#repair-reason').fill('events were lost');
+    await page.getByRole('button', { name: 'Repair what is safe' }).click();
+    await page.getByRole('status').getByText('What was safe is repaired').waitFor();
+    await page.getByText('Puente and upstream agree.').waitFor();
+    expect(await seriousFindings()).toEqual([]);
+  });
+
+  it('each meets no problem of its policy or its scripts', () => {
+    expect(eva.problems).toEqual([]);
+  });
+});
