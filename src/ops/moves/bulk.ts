@@ -1,7 +1,7 @@
 /** Bulk moves, by list or selection: one merchant after the other, until a safety stop or an operator ends it. */
 import { z } from 'zod';
-import { PuenteError, type Said, type Spoken } from '../../error.ts';
-import { encoded, readStored, say } from '../../locales/message.ts';
+import { PuenteError, type Said, type Sentence, type Spoken } from '../../error.ts';
+import { encoded, quoted, readStored, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import { verdicts } from '../../proxy/records/evidence.ts';
@@ -359,8 +359,9 @@ function refusalOf(error: unknown): Done {
 }
 
 /** Sentences as one, which keeps their codes. @param code of the message that joins two. */
-function joined(said: readonly Said[], code: 'bulk.and' | 'bulk.changes'): Spoken {
-  return said.map((one) => say(one.code, one.facts)).reduce((before, next) => say(code, { before, next }));
+function joined(said: readonly Said[], code: 'bulk.and' | 'bulk.changes'): Sentence {
+  const [first = quoted(''), ...rest] = said.map((one) => say(one.code, one.facts));
+  return rest.reduce<Sentence>((before, next) => say(code, { before, next }), first);
 }
 
 /** The process may have ended between the merchant's commit and the bulk move's. */
