@@ -98,7 +98,8 @@ function startForm(visit: Visit): Html {
     html`<div class="target"><p><label for="merchants">${t('bulk.list')}</label><textarea id="merchants" name="merchants" rows="4" placeholder="700100200&#10;700100300 canary 5">${sent.merchants ?? ''}</textarea></p>
 ${select('from_stage', t('bulk.from_stage'), [any, ...ofStages])}
 ${select('verdict', t('bulk.verdict'), [any, ...verdicts.map((one) => [one, t(`verdict.${one}`)] as const)])}
-${input('site', t('bulk.site'), html` placeholder="MLA" maxlength="3"`)}</div>
+${input('site', t('bulk.site'), html` placeholder="MLA" maxlength="3"`)}
+${input('tag', t('bulk.tag'), html` maxlength="40"`)}</div>
 <div class="target">${select('stage', t('stage.to'), [['', t('bulk.own')], ...ofStages])}
 ${select('kind', t('stage.kind'), [['', t('stage.all_kinds')], ...routedKinds.map((one) => [one, t(`kind.${one}`)] as const)])}
 ${input('share', t('stage.share'), percent)}
@@ -129,8 +130,20 @@ export const bulkForms: readonly Form[] = [
 ];
 
 /** Without a list and without a condition neither is sent, and the API refuses: nobody moves the fleet by an empty form. */
-function bodyOf({ merchants = '', from_stage, verdict, site, stage, share, kind, override, per_day, reason }: Fields) {
-  const where = given({ stage: from_stage, verdict, site });
+function bodyOf({
+  merchants = '',
+  from_stage,
+  verdict,
+  site,
+  tag,
+  stage,
+  share,
+  kind,
+  override,
+  per_day,
+  reason,
+}: Fields) {
+  const where = given({ stage: from_stage, verdict, site, tag });
   const { per_day: moves, share: percent, ...target } = given({ per_day, share, stage, kind });
   return {
     target: {

@@ -261,7 +261,7 @@ export function lanes({ words, path }: Visit, line: FleetLine | null, drain: Dra
       : orders.open === 0
         ? null
         : html`${t('lanes.safe')} ${timeOf(words, safe_to_close_at)}.`;
-  return html`<section id="lanes" aria-labelledby="lanes-title" hx-get="${merchantPath(path.id ?? '', '/lanes')}" hx-trigger="every 5s" hx-select="#lanes" hx-select-oob="#now" hx-swap="outerMorph">
+  return html`<section id="lanes" aria-labelledby="lanes-title" hx-get="${merchantPath(path.id ?? '', '/lanes')}" hx-trigger="every 5s" hx-select="#lanes" hx-select-oob="#now" hx-swap="outerMorph ignoreTitle:true">
 <h2 id="lanes-title">${t('merchant.lanes')}</h2>
 <div class="two"><div><h3>${t('board.legacy')}</h3>${pulse(words, 'legacy', line?.health.legacy ?? null)}</div>
 <div><h3>${t('board.orders')}</h3>${pulse(words, 'orders', line?.health.orders ?? null)}</div></div>

@@ -14,7 +14,7 @@ export const settingsPage: Page = {
     const { t } = visit.words;
     const view = await visit.ask('GET /api/merchants/:id', merchantAnswer, { path: { id: visit.path.id ?? '' } });
     const back = merchantPath(view.id);
-    const fields = html`<div class="target">${CHOICES.map((one) => choice(visit, view, one))}${KEPT.map((name) => kept(visit, view, name))}${Object.entries(datesIn(view)).map(([name, value]) => date(visit, name, value))}</div>`;
+    const fields = html`<div class="target">${CHOICES.map((one) => choice(visit, view, one))}${KEPT.map((name) => kept(visit, view, name))}${Object.entries(textsIn(view)).map(([name, value]) => text(visit, name, value))}</div>`;
     const content = html`<p class="lead">${t('settings.lead')}</p>
 <section>${changeForm(visit, `${back}/settings`, html`${fields}${hidden('revision', view.revision)}${reasonField(visit, 'settings-reason')}<button>${t('settings.save')}</button>`)}</section>
 <p><a href="${back}">${t('merchant.title', { id: view.id })}</a></p>`;
@@ -91,8 +91,8 @@ function kept({ words: { t } }: Visit, view: MerchantView, name: (typeof KEPT)[n
   );
 }
 
-function date({ words: { t }, sent }: Visit, name: string, value: string): Html {
-  const type = name === 'link' ? 'url' : 'datetime-local';
+function text({ words: { t }, sent }: Visit, name: string, value: string): Html {
+  const type = name.endsWith('_at') ? 'datetime-local' : 'text';
   return field(
     name,
     t(`setting.${name}`),
@@ -111,22 +111,23 @@ function ownIn({ settings }: MerchantView, name: string): string {
 }
 
 /** As the form has them. */
-function datesIn({ settings }: MerchantView): Record<'deprecated_at' | 'sunset_at' | 'link', string> {
+function textsIn({ name, tags, settings }: MerchantView) {
   const {
     deprecated_at = null,
     sunset_at = null,
     link = null,
   } = deprecation.parse(settings.deprecation?.value ?? null) ?? {};
   const shown = (at: number | null): string => (at === null ? '' : new Date(at).toISOString().slice(0, 16));
-  return { deprecated_at: shown(deprecated_at), sunset_at: shown(sunset_at), link: link ?? '' };
+  const dates = { deprecated_at: shown(deprecated_at), sunset_at: shown(sunset_at), link: link ?? '' };
+  return { name: name ?? '', tags: tags.join(', '), ...dates };
 }
 
 /** Only what differs from the merchant, because the audit line lists what is sent. */
 function changesIn(view: MerchantView, sent: Fields): Record<string, unknown> {
   const chosen = CHOICES.filter(({ name }) => sent[name] !== undefined && sent[name] !== ownIn(view, name));
   const typed = KEPT.filter((name) => (sent[name] ?? '') !== '');
-  const before = datesIn(view);
-  const { deprecated_at = '', sunset_at = '', link = '' } = { ...before, ...sent };
+  const before = textsIn(view);
+  const { name, tags, deprecated_at, sunset_at, link } = { ...before, ...sent };
   const at = (text: string): number | null => (text === '' ? null : Date.parse(instantOf(text)));
   const dates = { deprecated_at: at(deprecated_at), sunset_at: at(sunset_at), link: link === '' ? null : link };
   const is_same = deprecated_at === before.deprecated_at && sunset_at === before.sunset_at && link === before.link;
@@ -135,6 +136,8 @@ function changesIn(view: MerchantView, sent: Fields): Record<string, unknown> {
     ...Object.fromEntries(
       [...chosen.map(({ name }) => name), ...typed].map((name) => [name, apiValue(sent[name] ?? '')]),
     ),
+    ...(name === before.name ? {} : { name: name === '' ? null : name }),
+    ...(tags === before.tags ? {} : { tags: tags.split(',').filter((one) => one.trim() !== '') }),
     ...(is_same ? {} : { deprecation: is_none ? null : dates }),
   };
 }

@@ -157,6 +157,7 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
       await route.continue();
     });
     await page.addInitScript(BOXES);
+    await bench.notify(ARGENTINA, { name: 'Café Sur' });
     await go(`${HERE}?stage=shadow`);
     const button = page.getByRole('button', { name: 'Roll back' });
     const charts = page.locator('#charts');
@@ -187,7 +188,7 @@ describe.skipIf(!hasChromium)('the merchant page', () => {
     await refreshed();
     await refreshed();
     expect(await page.locator('h2').allTextContents()).toEqual(headings);
-    expect(await page.title()).toBe(`Merchant ${ARGENTINA} · Puente`);
+    expect(await page.title()).toBe(`Merchant ${ARGENTINA} · Café Sur · Puente`);
     await bench.atTerminal('pay');
   });
 

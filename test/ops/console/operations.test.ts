@@ -35,6 +35,7 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await page.getByRole('alert').getByText('Change at least one setting.').waitFor();
     await page.getByLabel('A declined payment shows as').selectOption('finished');
     await page.getByLabel('Cancel on the terminal').selectOption('true');
+    await page.getByLabel('Tags').fill('centro, piloto');
     await page.getByLabel('Secret that signs').fill('a-secret-of-this-test');
     await page.getByLabel('Sunset header').fill('2027-01-31T09:00');
     await page.locator('#settings-reason').fill('as its till wants it');
@@ -42,7 +43,8 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('status').getByText('The settings are saved.').waitFor();
     expect(await page.content()).not.toContain('a-secret-of-this-test');
-    const { declined, cancel_on_terminal, deprecation, voucher } = await settingsOf(ARGENTINA);
+    const { tags, declined, cancel_on_terminal, deprecation, voucher } = await settingsOf(ARGENTINA);
+    expect(tags?.value).toEqual(['centro', 'piloto']);
     expect([declined?.value, cancel_on_terminal?.value]).toEqual(['finished', true]);
     expect(deprecation?.value).toEqual({
       deprecated_at: null,
@@ -50,7 +52,7 @@ describe.skipIf(!hasChromium)('the page of', () => {
       link: null,
     });
     const [line] = ((await bench.ops('/api/audit?limit=1')).body as { lines: { detail: { after: object } }[] }).lines; // the API's shape
-    expect(Object.keys(line?.detail.after ?? {})).toEqual(['declined', 'cancel_on_terminal', 'deprecation']);
+    expect(Object.keys(line?.detail.after ?? {})).toEqual(['tags', 'declined', 'cancel_on_terminal', 'deprecation']);
     await page.getByLabel('A declined payment shows as').selectOption('');
     await page.locator('#settings-reason').fill('back again');
     await page.getByRole('button', { name: 'Save' }).click();
