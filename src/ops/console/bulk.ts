@@ -63,7 +63,7 @@ export const bulkPage: Page = {
     const content = html`${one.state === 'running' ? abort : ''}
 <section id="items"${again}><p>${stateOf(visit, one)} ${says(words, one.summary, one.summary_said)}</p>
 <p>${one.detail === one.summary ? null : says(words, one.detail, one.detail_said)}</p>
-<p class="lead">${timeOf(words, one.created_at)}, ${one.who}: ${one.reason}</p>
+<p class="lead">${timeOf(words, one.created_at)}, ${one.who}: <span>${one.reason}</span></p>
 ${table(words, 'bulk', t('bulk.title'), rows)}</section>
 <p><a href="/bulk">${t('bulk.title')}</a></p>`;
     return { title: t('bulk.one'), content };

@@ -137,7 +137,14 @@ function changesIn(view: MerchantView, sent: Fields): Record<string, unknown> {
       [...chosen.map(({ name }) => name), ...typed].map((name) => [name, apiValue(sent[name] ?? '')]),
     ),
     ...(name === before.name ? {} : { name: name === '' ? null : name }),
-    ...(tags === before.tags ? {} : { tags: tags.split(',').filter((one) => one.trim() !== '') }),
+    ...(tags === before.tags
+      ? {}
+      : {
+          tags: tags
+            .split(',')
+            .map((one) => one.trim())
+            .filter((one) => one !== ''),
+        }),
     ...(is_same ? {} : { deprecation: is_none ? null : dates }),
   };
 }
