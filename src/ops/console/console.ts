@@ -10,10 +10,10 @@ import { isStreamed, sendStream, untilGone } from '../api/stream.ts';
 import { type Html, html } from '../html.ts';
 import { auditPage } from './audit.ts';
 import { board } from './board.ts';
-import { decommissionPage, fleetDecommissionPage } from './decommission.ts';
 import { brownoutForms, brownoutPage } from './brownouts.ts';
 import { bulkForms, bulkList, bulkPage } from './bulk.ts';
 import { captureFile, captureForm, capturePage } from './captures.ts';
+import { decommissionPage, fleetDecommissionPage } from './decommission.ts';
 import { doorRouter, requireFormToken } from './door.ts';
 import { incidentForms, incidentPage } from './incidents.ts';
 import {
