@@ -2,8 +2,7 @@
 import { brownoutsView } from '../api/moves.ts';
 import { type Html, html, timeOf } from '../html.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
-import { type Form, merchantPath, type Page, type Visit } from './kit.ts';
-import { instantOf } from './kit.ts';
+import { type Form, instantOf, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, changeForm, reasonField, section, table } from './parts.ts';
 
 export const brownoutPage: Page = {

@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import { html } from '../html.ts';
 import { merchantAnswer } from '../merchants.ts';
-import { type Download, type Form, given, merchantPath, type Page } from './kit.ts';
-import { instantOf } from './kit.ts';
+import { type Download, type Form, given, instantOf, merchantPath, type Page } from './kit.ts';
 import { changeForm, options, reasonField, section, table } from './parts.ts';
 
 const merchantsView = z.object({ merchants: z.array(merchantAnswer) });

@@ -2,8 +2,7 @@
 import { isStreamed } from '../api/stream.ts';
 import { type Html, html, says } from '../html.ts';
 import type { ReconcileNews } from '../reconcile/reconcile.ts';
-import { type Fields, type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { instantOf } from './kit.ts';
+import { type Fields, type Form, given, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, changeForm, hidden, reasonField, section, table } from './parts.ts';
 
 /** Mismatches shown; the counts include all. */

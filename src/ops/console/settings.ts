@@ -4,8 +4,7 @@ import { PuenteError } from '../../error.ts';
 import { say } from '../../locales/message.ts';
 import { type Html, html } from '../html.ts';
 import { type MerchantView, merchantAnswer, merchantChange } from '../merchants.ts';
-import { type Fields, type Form, merchantPath, type Page, type Visit } from './kit.ts';
-import { instantOf } from './kit.ts';
+import { type Fields, type Form, instantOf, merchantPath, type Page, type Visit } from './kit.ts';
 import { changeForm, hidden, options, reasonField } from './parts.ts';
 
 export const settingsPage: Page = {

@@ -113,6 +113,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     '/trace?id=unknown-id',
     '/notices',
     `/notices/${notice}`,
+    '/sales',
     '/incidents',
     '/limitations',
     '/assumptions',

@@ -33,10 +33,10 @@ describe.skipIf(!hasChromium)('the page of', () => {
     await page.locator('#settings-reason').fill('nothing');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('alert').getByText('Change at least one setting.').waitFor();
-    await page.getByLabel('A declined payment shows as').selectOption('finished');
-    await page.getByLabel('Cancel on the terminal').selectOption('true');
-    await page.getByLabel('Tags').fill('centro, piloto');
-    await page.getByLabel('Secret that signs').fill('a-secret-of-this-test');
+    await page.getByLabel('how a declined payment shows').selectOption('finished');
+    await page.getByLabel('cancel on the terminal').selectOption('true');
+    await page.getByLabel('tags').fill('centro, piloto');
+    await page.getByLabel('notice secret').fill('a-secret-of-this-test');
     await page.getByLabel('Sunset header').fill('2027-01-31T09:00');
     await page.locator('#settings-reason').fill('as its till wants it');
     expect(await seriousFindings()).toEqual([]);
@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)('the page of', () => {
     });
     const [line] = ((await bench.ops('/api/audit?limit=1')).body as { lines: { detail: { after: object } }[] }).lines; // the API's shape
     expect(Object.keys(line?.detail.after ?? {})).toEqual(['tags', 'declined', 'cancel_on_terminal', 'deprecation']);
-    await page.getByLabel('A declined payment shows as').selectOption('');
+    await page.getByLabel('how a declined payment shows').selectOption('');
     await page.locator('#settings-reason').fill('back again');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('status').waitFor();
@@ -61,7 +61,7 @@ describe.skipIf(!hasChromium)('the page of', () => {
     expect(voucher).toMatchObject({ from: 'default' });
     const ana = await openConsole(bench, ANA);
     await ana.go(`/merchants/${ARGENTINA}/settings`);
-    await ana.page.getByLabel('Voucher').selectOption('drop');
+    await ana.page.getByLabel('voucher preference').selectOption('drop');
     await ana.page.locator('#settings-reason').fill('I may not');
     await ana.page.getByRole('button', { name: 'Save' }).click();
     await ana.page.getByRole('alert').getByText('ana is viewer', { exact: false }).waitFor();
