@@ -83,7 +83,6 @@ export const bulkMoveView = bulkLine.extend({
 });
 
 export const rampsView = z.object({ ramps: z.array(rampView) });
-export const brownoutsView = z.object({ brownouts: z.array(brownoutView) });
 
 export const previewView = z.object({ merchant_id: z.string(), revision: z.int(), judgement: judgementView });
 

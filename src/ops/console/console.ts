@@ -32,8 +32,8 @@ import {
 import { bareLayout, layout, refusal } from './layout.ts';
 import { merchantForms, merchantLanes, merchantPage } from './merchant.ts';
 import { noticeForms, noticeList, noticePage } from './notices.ts';
-import { refusedPage } from './refused.ts';
 import { reconcileForm, reconcilePage } from './reconcile.ts';
+import { refusedPage } from './refused.ts';
 import {
   assumptionPage,
   limitationPage,

@@ -106,6 +106,7 @@ describe.skipIf(!hasChromium)('a page in another language', () => {
     '/bulk',
     `/bulk/${bulk}`,
     '/brownouts',
+    '/refused',
     '/reconcile?compare=true',
     '/captures',
     `${HERE}?stage=orders&override=true`,
