@@ -65,11 +65,23 @@ function files({ t }: Words, { before_since: _since, before_until: _until, ...as
   );
 }
 
+/** @param line `what lane family currency outcome`, as `diffReports` names a sum. */
+function sumLine({ named }: Words, line: string): string {
+  const [what = '', lane = '', family = '', currency = '', outcome = ''] = line.split(' ');
+  const said = [
+    named(`money.${what}`, what),
+    named(`stage.${lane}`, lane),
+    named(`family.${family}`, family),
+    currency,
+  ];
+  return [...said, named(`outcome.${outcome}`, outcome)].filter((word) => word !== '').join(', ');
+}
+
 async function comparison({ words, ask }: Visit, asked: Record<string, string>): Promise<Html> {
   const { t } = words;
   const found = await ask('GET /api/report/compare', comparisonView, { query: asked });
   const rows = found.changes.map(({ part, line, before, after, before_said, after_said }) => ({
-    line: html`${badge('shadow', words.named(`reports.${part}`, part))} ${line}`,
+    line: html`${badge('shadow', words.named(`reports.${part}`, part))} ${part === 'sums' ? sumLine(words, line) : line}`,
     before: shown(words, before, before_said),
     after: shown(words, after, after_said),
     change: difference(words, before, after),

@@ -103,7 +103,7 @@ function unitUse(unit: SeenUnit, new_work: 'legacy' | 'orders', open: number, no
         : quiet === null
           ? say('unit_use.never', {})
           : quiet < QUIET_DAYS
-            ? say('unit_use.recent', { operation, quiet, days: QUIET_DAYS })
+            ? say('unit_use.recent', { quiet, days: QUIET_DAYS })
             : say('unit_use.quiet', { quiet });
   return {
     unit: slot,

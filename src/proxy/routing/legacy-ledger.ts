@@ -233,7 +233,7 @@ export async function noteCarriedEnd(
   try {
     const sale = await saleOf(ports, call);
     if (sale?.state !== 'OPEN' || sale.merchant_id !== call.merchant_id || sale.updated_at > received_at) return;
-    // Point cancels an open intent only; QR answers a cancel alike when the sale was paid before (`docs/field-notes.md`).
+    // Point cancels an open intent only; QR answers a cancel alike when the sale was paid before (`docs/field-notes.md` Point §1.5).
     const canceled = sale.family === 'point' ? { end_state: 'CANCELED' } : {};
     const end = shown === null ? canceled : { end_state: shown };
     await ports.store.legacy_sales.saveLegacySale(sale.id, { state: 'ENDED', ...end });

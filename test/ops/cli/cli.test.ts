@@ -196,7 +196,10 @@ describe('merchants and stage, on a running Puente', () => {
   });
 
   it('tells a revision conflict with the repair', async () => {
-    const { code, err } = await command(['stage', ARGENTINA, 'legacy', '--reason', 'too late', '--revision', '7'], env);
+    const { code, err } = await command(
+      ['stage', ARGENTINA, 'legacy', '--new', '--reason', 'too late', '--revision', '7'],
+      env,
+    );
     expect(err).toContain('revision 7');
     expect(code).toBe(1);
   });
@@ -212,7 +215,17 @@ describe('merchants and stage, on a running Puente', () => {
 
   it('sets a merchant, shows where each setting comes from, and keeps secrets to itself', async () => {
     const set = await command(
-      ['merchants', 'set', ARGENTINA, '--reason', 'why', '--notify', 'http://127.0.0.1:9/n', '--notice-secret'],
+      [
+        'merchants',
+        'set',
+        ARGENTINA,
+        '--new',
+        '--reason',
+        'why',
+        '--notify',
+        'http://127.0.0.1:9/n',
+        '--notice-secret',
+      ],
       { ...env, PUENTE_NOTICE_SECRET: 'invented-notice-secret' },
     );
     expect(set.err).toBe('');

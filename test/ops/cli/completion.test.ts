@@ -29,7 +29,7 @@ describe('bash', () => {
       expect.arrayContaining(['serve', 'merchants', 'notices', 'audit', 'completion', '--help']),
     );
     expect(offered('not')).toEqual(['notices']);
-    expect(offered('notices', '')).toEqual(['list', 'show', 'replay', '-h', '--help']);
+    expect(offered('notices', '')).toEqual(['list', 'receivers', 'test', 'show', 'replay', '-h', '--help']);
   });
 
   it('offers options, their values, and the values of arguments', () => {
