@@ -62,14 +62,16 @@ export function decideRamp(facts: RampFacts): RampDecision {
   if (step >= 0 && now < since + plan.soak_ms)
     return { do: 'hold', why: say('ramp.soaks', { until_at: iso(since + plan.soak_ms) }) };
   if (evidence === null) return { do: 'look' };
-  const why = (step >= 0 ? shortOf(facts, evidence) : null) ?? evidence.open[0] ?? null;
+  const why = shortOf(facts, evidence) ?? evidence.open[0] ?? null;
   if (why !== null) return { do: 'hold', why };
   return step === plan.steps.length - 1 ? { do: 'done' } : { do: 'advance', to: step + 1 };
 }
 
 /** What the step's own traffic lacks; null for nothing. Too little to compare is a reason to wait, too. */
-function shortOf({ plan, stop_share }: RampFacts, evidence: RampEvidence): Spoken | null {
+function shortOf({ plan, step, stop_share }: RampFacts, evidence: RampEvidence): Spoken | null {
   const { sales, calls, faults, orders_p95_ms, legacy_p95_ms } = evidence;
+  // Before the first step nothing is on orders; but later steps may leave too little on legacy to measure it.
+  if (step < 0) return legacy_p95_ms === null ? say('ramp.no_latency', {}) : null;
   if (sales < plan.min_sales) return say('ramp.few_sales', { sales, min_sales: plan.min_sales });
   const share = stop_share * OF_STOP_SHARE;
   if (faults > 0 && faults * 100 >= calls * share)

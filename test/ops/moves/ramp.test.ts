@@ -49,6 +49,7 @@ describe('the decision', () => {
       { step: -1, since: NOW, ...seen({ sales: 0 }) },
       { do: 'advance', to: 0 },
     ],
+    ['but a measure of legacy', { step: -1, ...seen({ legacy_p95_ms: null }) }, { do: 'hold', why: 'Too few creates' }],
     ['the last step is watched, too', { step: 2, ...seen({ sales: 0 }) }, { do: 'hold', why: '0 of 50 sales' }],
     ['and then it is done', { step: 2 }, { do: 'done' }],
   ])('%s', (_name, change, expected) => {
