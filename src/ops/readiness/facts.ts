@@ -245,6 +245,7 @@ export const findingCodes = [
   'unknown_carried',
   'legacy_open',
   'legacy_calls',
+  'watched_short',
   'legacy_unrecorded',
   'mismatch_missing',
   'mismatch_stale',

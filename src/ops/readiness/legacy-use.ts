@@ -19,6 +19,7 @@ export const legacyUseView = z.object({
     .nullable()
     .describe('UTC day of the last call that went to legacy; null: none is known'),
   quiet_days,
+  watched_days: z.int().min(0).describe('whole days since its first recorded call'),
   open_on_legacy: z.int().min(0).describe('sales, those with an unknown outcome included'),
   open_until: time.nullable().describe('their latest possible end'),
   calls: z
@@ -75,10 +76,16 @@ export function useOf({ rules, merchant, units, traffic, unknowns, open, now }: 
     ...calls.map(({ day }) => day),
     ...units.flatMap(({ legacy_at: at }) => (at === null ? [] : [dayIn(at)])),
   ];
+  const first_at = Math.min(
+    now,
+    ...traffic.map(({ day }) => (day + 1) * DAY_MS),
+    ...units.map((unit) => unit.first_at),
+  );
   const last_day = days.length === 0 ? null : Math.max(...days);
   return {
     last_legacy_day: last_day === null ? null : dayOf(last_day * DAY_MS),
     quiet_days: last_day === null ? null : daysSince(Math.min(now, (last_day + 1) * DAY_MS), now),
+    watched_days: daysSince(first_at, now),
     open_on_legacy: legacy.length,
     open_until: legacy.length === 0 ? null : iso(Math.max(...legacy.map(({ ends_at }) => ends_at))),
     calls: calls
@@ -95,16 +102,19 @@ export function useOf({ rules, merchant, units, traffic, unknowns, open, now }: 
 function unitUse(unit: SeenUnit, new_work: 'legacy' | 'orders', open: number, now: number): LegacyUse['units'][number] {
   const { slot, legacy_at, legacy_operation: operation } = unit;
   const quiet = legacy_at === null ? null : daysSince(legacy_at, now);
+  const watched = daysSince(unit.first_at, now);
   const { text: why, said: why_said } =
     new_work === 'legacy'
       ? say('unit_use.on_legacy', {})
       : open > 0
         ? say('unit_use.open', { open })
-        : quiet === null
-          ? say('unit_use.never', {})
-          : quiet < QUIET_DAYS
-            ? say('unit_use.recent', { quiet, days: QUIET_DAYS })
-            : say('unit_use.quiet', { quiet });
+        : quiet === null && watched < QUIET_DAYS
+          ? say('unit_use.watched', { watched, days: QUIET_DAYS })
+          : quiet === null
+            ? say('unit_use.never', {})
+            : quiet < QUIET_DAYS
+              ? say('unit_use.recent', { quiet, days: QUIET_DAYS })
+              : say('unit_use.quiet', { quiet });
   return {
     unit: slot,
     new_work,
@@ -112,7 +122,7 @@ function unitUse(unit: SeenUnit, new_work: 'legacy' | 'orders', open: number, no
     last_operation: operation,
     quiet_days: quiet,
     open_on_legacy: open,
-    may_go: new_work === 'orders' && open === 0 && (quiet === null || quiet >= QUIET_DAYS),
+    may_go: new_work === 'orders' && open === 0 && (quiet ?? watched) >= QUIET_DAYS,
     why,
     why_said,
   };

@@ -157,7 +157,7 @@ function mismatchFindings({ mismatches, merchant_id }: ReadinessFacts): Finding[
 
 /** Calls without a record may have gone to legacy. */
 function useFindings(
-  { quiet_days, last_legacy_day, calls }: LegacyUse,
+  { quiet_days, last_legacy_day, watched_days: watched, calls }: LegacyUse,
   { merchant_id, shed }: ReadinessFacts,
 ): Finding[] {
   const command = `puente decommission ${merchant_id}`;
@@ -167,6 +167,7 @@ function useFindings(
   const called = { day: last_legacy_day, quiet: quiet_days, days: QUIET_DAYS, names: calls.map(({ name }) => name) };
   return [
     ...(recent ? [finding('legacy_calls', called, command)] : []),
+    ...(!recent && watched < QUIET_DAYS ? [finding('watched_short', { watched, days: QUIET_DAYS }, command)] : []),
     ...(lost > 0 ? [finding('legacy_unrecorded', unrecorded, command)] : []),
   ];
 }

@@ -46,6 +46,11 @@ describe('a unit may not go', () => {
       used({ units: [unit('point:A', NOW - QUIET_DAYS * DAY_MS + 1)] }),
       'It called legacy 6 whole days ago; 7 quiet days are needed.',
     ],
+    [
+      'that never called legacy, and whose calls are recorded for less than a week',
+      used({ units: [{ ...unit('point:A', null), first_at: NOW - QUIET_DAYS * DAY_MS + 1 }] }),
+      'It never called legacy, in 6 whole days of recorded calls; 7 days are needed.',
+    ],
   ])('%s', (_name, { units }, why) => {
     expect(units).toMatchObject([{ may_go: false, why }]);
   });
@@ -80,7 +85,8 @@ describe('of a merchant', () => {
       quiet_days: 0,
       calls: [{}, { name: 'PUT /stores/:id', calls: 3 }],
     });
-    expect(used({ traffic: [calls('legacy', 9)] })).toMatchObject({ quiet_days: 8, calls: [] });
+    expect(used({ traffic: [calls('legacy', 9)] })).toMatchObject({ quiet_days: 8, watched_days: 8, calls: [] });
+    expect(used({})).toMatchObject({ watched_days: 0 });
   });
 
   it('every open sale on legacy counts, with or without a unit', () => {

@@ -441,7 +441,7 @@ describe('beside sales that do not agree with upstream', () => {
 });
 
 describe('on orders it is about completion', () => {
-  const use = { open_on_legacy: 0, open_until: null, calls: [], units: [] };
+  const use = { open_on_legacy: 0, open_until: null, watched_days: 7, calls: [], units: [] };
   const quiet = { ...use, last_legacy_day: '2026-01-01', quiet_days: 7 };
   const recent = { ...quiet, quiet_days: 6, calls: [{ name: 'qr.put_order', calls: 1, last_day: '2026-01-01' }] };
   const until = '2026-01-09T00:00:00.000Z';
@@ -455,6 +455,11 @@ describe('on orders it is about completion', () => {
     ['inconclusive', { legacy_use: quiet, mismatches: [{ kind: 'missing', subject: 'one' }] }, ['mismatch_missing']],
     ['ready', { legacy_use: quiet, shed: { shadow: 1, evidence: 0 } }, []],
     ['ready', { legacy_use: { ...use, last_legacy_day: null, quiet_days: null } }, []],
+    [
+      'inconclusive',
+      { legacy_use: { ...use, last_legacy_day: null, quiet_days: null, watched_days: 6 } },
+      ['watched_short'],
+    ],
   ])('%s: %j', async (verdict, change, codes) => {
     const found = await judged(createBook(), change);
     expect([found.about, found.verdict, [...found.blocked_by, ...found.lacks]]).toEqual(['completion', verdict, codes]);
