@@ -1,7 +1,7 @@
 /** Whether a merchant of a ramp goes on to its next step, waits, or goes back: pure. */
 import type { Sentence, Spoken } from '../../error.ts';
 import { say } from '../../locales/message.ts';
-import type { RampPlan } from '../../proxy/records/routing.ts';
+import type { BulkItem, RampPlan } from '../../proxy/records/routing.ts';
 import type { RoutedKind } from '../../proxy/routing/merchant.ts';
 import { iso, rounded } from '../fields.ts';
 import type { Route } from './target.ts';
@@ -24,6 +24,8 @@ export interface RampFacts {
   plan: Pick<RampPlan, 'steps' | 'soak_ms' | 'min_sales'>;
   /** Place in the plan's steps; -1 before the first. */
   step: number;
+  /** The place at which the ramp took the merchant up; it goes no further back. */
+  start: number;
   /** Epoch ms at which the step began. */
   since: number;
   /** Epoch ms. */
@@ -41,6 +43,8 @@ export interface RampFacts {
 export type RampDecision =
   | { do: 'advance' | 'back'; to: number }
   | { do: 'hold' | 'leave'; why: Spoken }
+  /** A stop that no step back answers: the whole ramp waits for a person. */
+  | { do: 'pause'; why: Spoken }
   /** The evidence is needed for a decision. */
   | { do: 'look' }
   | { do: 'done' };
@@ -53,11 +57,11 @@ const LATENCY_SPARE_MS = 500;
 
 /** A stop and another person's move come first; then the cheap conditions, so that evidence is read only when due. */
 export function decideRamp(facts: RampFacts): RampDecision {
-  const { plan, step, since, now, stop, elsewhere, evidence } = facts;
+  const { plan, step, start, since, now, stop, elsewhere, evidence } = facts;
   if (elsewhere !== null) return { do: 'leave', why: say('ramp.elsewhere', { where: elsewhere }) };
   if (stop !== null) {
-    if (step >= 0) return { do: 'back', to: step - 1 };
-    return { do: 'hold', why: say('ramp.stop', { kind: stop.kind, why: stop.why }) };
+    if (step > start) return { do: 'back', to: step - 1 };
+    return { do: 'pause', why: say('ramp.stop', { kind: stop.kind, why: stop.why }) };
   }
   if (step >= 0 && now < since + plan.soak_ms)
     return { do: 'hold', why: say('ramp.soaks', { until_at: iso(since + plan.soak_ms) }) };
@@ -81,9 +85,15 @@ function shortOf({ plan, step, stop_share }: RampFacts, evidence: RampEvidence):
   return orders_p95_ms > most_ms ? say('ramp.slow', { orders_p95_ms, legacy_p95_ms, most_ms }) : null;
 }
 
-/** Where a step puts a merchant: 100 percent is stage `orders`. @param from where it was before the first step. */
-export function routeAt(steps: readonly number[], step: number, from: Route): Route {
+export type RampPlace = NonNullable<BulkItem['ramp']>;
+
+/** Where a step puts a merchant: 100 percent is stage `orders`. At its start it stays where it was. */
+export function routeAt(
+  steps: readonly number[],
+  step: number,
+  { start, from }: Pick<RampPlace, 'start' | 'from'>,
+): Route {
   const share = steps[step];
-  if (share === undefined) return from;
+  if (share === undefined || step <= start) return from;
   return share === 100 ? { stage: 'orders', share: 0 } : { stage: 'canary', share };
 }

@@ -1,6 +1,6 @@
 /** The steps of ramps: looks at the merchants of a ramp, and moves them one step up or back. */
 import { z } from 'zod';
-import { PuenteError } from '../../error.ts';
+import { PuenteError, type Spoken } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import type { BulkItem } from '../../proxy/records/routing.ts';
 import type { Merchant } from '../../proxy/routing/merchant.ts';
@@ -54,13 +54,19 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem): Promise<R
   const { steps } = ramp.ramp;
   const merchant = await merchantOf(ports, item.merchant_id);
   const here = routingOf(ports.settings, merchant.settings).merchant;
-  const isAt = (step: number): boolean => routeText(routeAt(steps, step, item.ramp.from)) === routeText(here);
+  const isAt = (step: number): boolean => routeText(routeAt(steps, step, item.ramp)) === routeText(here);
   if (!isAt(item.ramp.step)) {
     const made = await lastStep(ports, ramp, item);
     if (made !== null && isAt(made.step)) return taken(ports, ramp, item, made);
   }
   const facts = {
-    ...{ plan: ramp.ramp, step: item.ramp.step, since: item.ramp.since, now: ports.clock.now() },
+    ...{
+      plan: ramp.ramp,
+      step: item.ramp.step,
+      start: item.ramp.start,
+      since: item.ramp.since,
+      now: ports.clock.now(),
+    },
     stop: stopOf(merchant),
     elsewhere: isAt(item.ramp.step) ? null : routeText(here),
     stop_share: ports.settings.safety.fault_share,
@@ -76,6 +82,14 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem): Promise<R
       return ramp;
     case 'hold':
       return put(ports, ramp, item, { detail: encoded(decision.why) });
+    case 'pause':
+      return pause(
+        ports,
+        ramp,
+        item,
+        { detail: encoded(decision.why) },
+        say('ramp.holds_at', { merchant: merchant.id, where: routeText(here), why: decision.why }),
+      );
     case 'leave':
       return put(ports, ramp, item, { state: 'skipped', detail: encoded(decision.why), at: facts.now });
     case 'done':
@@ -109,13 +123,13 @@ async function makeStep(
   const is_back = does === 'back';
   // Its starter may make each of these moves; a step back is Puente's own.
   const person: Person = { name: is_back ? BY_ITSELF : ramp.who, role: 'operator' };
-  const judged = await judgeFor(ports, merchant, targetOf(steps, to, item.ramp.from), person);
+  const judged = await judgeFor(ports, merchant, targetOf(steps, to, item.ramp), person);
   refuseUnlessAllowed(judged);
   const legacy_p95_ms = evidence?.legacy_p95_ms ?? item.ramp.legacy_p95_ms;
   const { open: _open, ...seen } = evidence ?? { open: [] };
   const told = { id: ramp.id, step: to + 1, of: steps.length, is_back, approved_by, ...seen, legacy_p95_ms };
   const stop = stopOf(merchant);
-  const where = routeText(routeAt(steps, to, item.ramp.from));
+  const where = routeText(routeAt(steps, to, item.ramp));
   const why = stop === null ? ramp.reason : encoded(say('ramp.back', { where, kind: stop.kind, why: stop.why }));
   await makeMove(ports, judged, is_back ? why : ramp.reason, person, { ramp: told });
   return { step: to, at: ports.clock.now(), is_back, legacy_p95_ms };
@@ -141,9 +155,14 @@ async function taken(ports: Ports, ramp: Ramp, item: RampItem, made: StepMade): 
   const { step, at, is_back, legacy_p95_ms } = made;
   const place = { ...item.ramp, step, since: at, legacy_p95_ms };
   if (!is_back) return put(ports, ramp, item, { detail: '', at, ramp: place });
-  const where = routeText(routeAt(ramp.ramp.steps, step, item.ramp.from));
-  const detail = encoded(say('ramp.went_back', { merchant: item.merchant_id, where }));
-  const paused: Ramp = { ...changed(ramp, item, { detail, at, ramp: place }), state: 'paused', detail };
+  const where = routeText(routeAt(ramp.ramp.steps, step, item.ramp));
+  const why = say('ramp.went_back', { merchant: item.merchant_id, where });
+  return pause(ports, ramp, item, { detail: encoded(why), at, ramp: place }, why);
+}
+
+async function pause(ports: Ports, ramp: Ramp, item: RampItem, change: Partial<BulkItem>, why: Spoken): Promise<Ramp> {
+  const detail = encoded(why);
+  const paused: Ramp = { ...changed(ramp, item, change), state: 'paused', detail };
   const { revision } = await ports.store.moves.saveBulkMove(
     paused,
     ramp.revision,
@@ -184,7 +203,7 @@ async function evidenceOf(ports: Ports, ramp: Ramp, item: RampItem, merchant: Me
       open: openOf(blockers, [...unproven, ...remarks]),
     };
   }
-  const { judgement, situation } = await judgeFor(ports, merchant, targetOf(steps, next, place.from), person);
+  const { judgement, situation } = await judgeFor(ports, merchant, targetOf(steps, next, place), person);
   const { blockers, unproven, remarks } = situation.readiness;
   const open = [...lacksOf(judgement), ...openOf(blockers, [...unproven, ...remarks])];
   return { ...seen, legacy_p95_ms: seen.legacy_p95_ms ?? place.legacy_p95_ms, open };

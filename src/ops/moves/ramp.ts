@@ -13,8 +13,8 @@ import { merchantOf, merchantToChange } from '../seen.ts';
 import { selected, selection } from './bulk.ts';
 import { judgementView } from './judge.ts';
 import { judgeFor } from './judged.ts';
-import { routeAt } from './ramp-decision.ts';
-import { type MoveTarget, type Route, routeText, routingOf } from './target.ts';
+import { type RampPlace, routeAt } from './ramp-decision.ts';
+import { type MoveTarget, routeText, routingOf } from './target.ts';
 
 /** Each is judged anew at every look. */
 const MOST_MERCHANTS = 500;
@@ -92,11 +92,11 @@ export async function previewRamp(ports: Ports, ask: z.infer<typeof rampLook>, p
   const items = await itemsOf(ports, ask);
   const merchants: RampPreview['merchants'] = [];
   for (const { merchant_id, ramp } of items) {
-    const target = targetOf(ask.steps, ramp.step + 1, ramp.from);
+    const target = targetOf(ask.steps, ramp.step + 1, ramp);
     const { judgement } = await judgeFor(ports, await merchantOf(ports, merchant_id), target, person);
     const steps = ask.steps
       .slice(ramp.step + 1)
-      .map((_, nth) => routeText(routeAt(ask.steps, ramp.step + 1 + nth, ramp.from)));
+      .map((_, nth) => routeText(routeAt(ask.steps, ramp.step + 1 + nth, ramp)));
     merchants.push({ merchant_id, from: routeText(ramp.from), steps, judgement });
   }
   return { merchants };
@@ -200,11 +200,11 @@ async function refuseStopped(ports: Ports, { items }: BulkMove): Promise<void> {
 }
 
 export interface RampItem extends BulkItem {
-  ramp: NonNullable<BulkItem['ramp']>;
+  ramp: RampPlace;
 }
 export type Ramp = BulkMove & { ramp: RampPlan };
 
-/** The merchants at their place: a merchant on a canary begins above its share. */
+/** The merchants at their place: a merchant on a canary begins above its share, and is watched there first. */
 async function itemsOf(ports: Ports, ask: z.infer<typeof rampShape>): Promise<RampItem[]> {
   const ids = ask.merchants ?? (await selected(ports, ask.where ?? {})).map(({ merchant_id }) => merchant_id);
   if (ids.length > MOST_MERCHANTS)
@@ -217,7 +217,7 @@ async function itemsOf(ports: Ports, ask: z.infer<typeof rampShape>): Promise<Ra
     const first = ask.steps.findIndex((share) => from.stage === 'shadow' || share > from.share);
     if (from.stage === 'legacy' || from.stage === 'orders' || first < 0)
       throw new PuenteError('refused', say('refusal.ramp_from', { merchant: merchant_id, where: routeText(from) }));
-    const ramp = { step: first - 1, since: now, from, legacy_p95_ms: null };
+    const ramp = { step: first - 1, start: first - 1, since: now, from, legacy_p95_ms: null };
     items.push({ merchant_id, state: 'waiting', detail: '', at: null, ramp });
   }
   return items;
@@ -281,14 +281,14 @@ function viewOf({ id, state, detail, ramp, reason: because, who, created_at, ite
     merchants: items.flatMap(({ merchant_id, state: at, detail: why, ramp: place }) => {
       if (place === undefined) return [];
       const shown = at === 'waiting' || at === 'moved' ? at : 'skipped';
-      const now = routeText(routeAt(steps, place.step, place.from));
+      const now = routeText(routeAt(steps, place.step, place));
       return [{ merchant_id, state: shown, step: place.step + 1, now, since_at: iso(place.since), ...whyOf(why) }];
     }),
   };
 }
 
-export function targetOf(steps: readonly number[], step: number, from: Route): MoveTarget {
-  const { stage, share } = routeAt(steps, step, from);
+export function targetOf(steps: readonly number[], step: number, place: RampPlace): MoveTarget {
+  const { stage, share } = routeAt(steps, step, place);
   return { stage, override: false, ...defined({ share: stage === 'canary' ? share : undefined }) };
 }
 

@@ -78,6 +78,8 @@ export interface BulkItem {
   /** In a ramp: the place in its steps, -1 before the first, and epoch ms at which that began. */
   ramp?: {
     step: number;
+    /** Where the ramp took it up: -1, or the last step that is not above its canary; the merchant stays at `from` there. */
+    start: number;
     since: number;
     /** Where the merchant was before the first step; share in percent. */
     from: { stage: Stage; share: number };

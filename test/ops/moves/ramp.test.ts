@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quoted, say } from '../../../src/locales/message.ts';
 import type { RampView } from '../../../src/ops/moves/ramp.ts';
 import { decideRamp, type RampEvidence, type RampFacts, routeAt } from '../../../src/ops/moves/ramp-decision.ts';
-import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, POINT } from '../../kit.ts';
+import { routeText } from '../../../src/ops/moves/target.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO, POINT } from '../../kit.ts';
 import { auditsOf, FAST } from '../../proxy/http/till.ts';
 import { command } from './command.ts';
 import { type MovesBench, messageOf, startMoves } from './kit.ts';
@@ -17,6 +18,7 @@ const good: RampEvidence = { sales: 50, calls: 80, faults: 0, orders_p95_ms: 900
 const at: RampFacts = {
   plan: { steps: [5, 25, 100], soak_ms: 2 * HOUR_MS, min_sales: 50 },
   step: 0,
+  start: -1,
   since: NOW - 2 * HOUR_MS,
   now: NOW,
   stop: null,
@@ -33,7 +35,9 @@ describe('the decision', () => {
     ['a stop leads one step back', { step: 1, stop }, { do: 'back', to: 0 }],
     ['also before the time is over', { step: 1, stop, since: NOW, evidence: null }, { do: 'back', to: 0 }],
     ['from the first step to where it began', { stop }, { do: 'back', to: -1 }],
-    ['and holds who has not begun', { step: -1, stop }, { do: 'hold', why: 'Nine of fifty' }],
+    ['who has not begun waits for a person', { step: -1, stop }, { do: 'pause', why: 'Nine of fifty' }],
+    ['who began on a canary, too', { start: 0, stop }, { do: 'pause', why: 'Nine of fifty' }],
+    ['and goes back there', { start: 0, step: 1, stop }, { do: 'back', to: 0 }],
     ['the time is not over', { since: NOW - 1, evidence: null }, { do: 'hold', why: 'is watched until' }],
     ['evidence is not read yet', { evidence: null }, { do: 'look' }],
     ['a sale is missing', seen({ sales: 49 }), { do: 'hold', why: '49 of 50 sales' }],
@@ -61,14 +65,19 @@ describe('the decision', () => {
     );
   });
 
-  it('puts a merchant at a share, on orders at 100, and back where it began', () => {
-    const from = { stage: 'shadow', share: 0 } as const;
-    expect([-1, 0, 2].map((step) => routeAt([5, 25, 100], step, from))).toEqual([
-      from,
-      { stage: 'canary', share: 5 },
-      { stage: 'orders', share: 0 },
-    ]);
-  });
+  const canary = (share: number) => ({ stage: 'canary', share }) as const;
+  it.each([
+    ['shadow', { start: -1, from: { stage: 'shadow', share: 0 } }, [5, 100], ['shadow', 'canary 5 %', 'orders']],
+    [
+      'a share between two steps',
+      { start: 0, from: canary(10) },
+      [5, 25],
+      ['canary 10 %', 'canary 10 %', 'canary 25 %'],
+    ],
+    ['the share of a step', { start: 0, from: canary(5) }, [5, 25], ['canary 5 %', 'canary 5 %', 'canary 25 %']],
+  ] as const)('begins where the merchant is: on %s', (_name, place, steps, expected) =>
+    expect([-1, 0, 1].map((step) => routeText(routeAt(steps, step, place)))).toEqual(expected),
+  );
 });
 
 const data_dir = mkdtempSync(join(tmpdir(), 'puente-ramp-'));
@@ -136,10 +145,14 @@ async function sell(count: number, merchant = ARGENTINA): Promise<number[]> {
 
 async function toShadow(merchant: string): Promise<void> {
   await sell(1, merchant);
-  const { body } = await bench.move({ stage: 'shadow' }, BEN, merchant);
+  await moveTo({ stage: 'shadow' }, merchant);
+  await sell(4, merchant);
+}
+
+async function moveTo(target: object, merchant: string): Promise<void> {
+  const { body } = await bench.move(target, BEN, merchant);
   const { id } = (body as { proposed: { id: string } }).proposed; // moves need a second person here
   expect((await bench.as(EVA, 'POST', `/api/moves/${id}/approve`, { reason: 'agreed' })).status).toBe(200);
-  await sell(4, merchant);
 }
 
 describe('a ramp is refused', () => {
@@ -244,6 +257,17 @@ it(
     expect(left.merchants).toMatchObject([{ state: 'skipped', why: expect.stringContaining('by hand to legacy') }]);
   },
 );
+
+it('begins on a canary between two steps', SLOW, async () => {
+  await sell(1, MEXICO);
+  await moveTo({ stage: 'canary', share: 10 }, MEXICO);
+  const { id } = (await ask({ merchants: [MEXICO], steps: [5, 25] })).body as RampView; // the row's answer
+  await change(id, 'approve', EVA);
+  expect(await until(id, (ramp) => why(ramp) !== '')).toMatchObject({
+    state: 'running',
+    merchants: [{ state: 'waiting', step: 1, now: 'canary 10 %', why: expect.stringContaining('is watched until') }],
+  });
+});
 
 it('is steered by commands, for a selection, too', async () => {
   await toShadow(CHILE);
