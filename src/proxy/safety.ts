@@ -280,8 +280,11 @@ export function tripReason({ calls, faults, slow, in_a_row }: Sums, rules: Safet
 export function leftOf(sums: Sums, rules: SafetyRules): Pick<Watched, 'faults_left' | 'slow_left'> {
   if (tripReason(sums, rules) !== null) return { faults_left: 0, slow_left: 0 };
   const { calls, faults, slow, in_a_row } = sums;
-  const more = (bad: number, share: number): number =>
-    Math.max(1, rules.min_sample - calls, Math.ceil((calls * share - bad * 100) / (100 - share)));
+  const more = (bad: number, share: number): number => {
+    // At 100 % a single good call keeps it from tripping until the call leaves the window.
+    if (share >= 100) return bad === calls ? Math.max(1, rules.min_sample - calls) : Number.POSITIVE_INFINITY;
+    return Math.max(1, rules.min_sample - calls, Math.ceil((calls * share - bad * 100) / (100 - share)));
+  };
   const slow_left = more(slow, rules.slow_share);
   return {
     faults_left: Math.min(FAULTS_IN_A_ROW - in_a_row, more(faults, rules.fault_share)),

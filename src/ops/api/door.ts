@@ -23,8 +23,8 @@ export function operatorsRouter(door: OpsDoor): Router {
   return router;
 }
 
-/** Largest body of a change: a bulk move names thousands of merchants, and no other body is larger. */
-const BODY_LIMIT = '512kb';
+/** Largest body of a change: a group of 1,000 alerts, or an import of 10,000 merchants. */
+const BODY_LIMIT = '4mb';
 
 /** The API under `/api`. It refuses unknown callers before the routing: they do not learn which routes exist. */
 export function opsRouter(rows: readonly OpsRoute[], parts: OpsParts, signIn: SignIn): Router {

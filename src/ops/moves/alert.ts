@@ -83,7 +83,8 @@ interface Firing {
  * Rolls back the merchants that a firing alert names by its label, or that the filter selects: each once for each
  * occurrence of an alert, so that repeated deliveries change nothing. The merchants before a failed one stay rolled
  * back, and a repeated call goes on.
- * @throws PuenteError bad_request when nothing names merchants, refused for more than `MOST_MERCHANTS`.
+ * @throws PuenteError bad_request when nothing names merchants, refused for more than `MOST_MERCHANTS`, store_failed
+ * when a merchant could not be rolled back.
  */
 export async function rollBackByAlert(
   ports: Ports,
@@ -109,6 +110,16 @@ export async function rollBackByAlert(
   if (chosen.length > MOST_MERCHANTS)
     throw new PuenteError('refused', say('refusal.alert_many', { count: chosen.length, most: MOST_MERCHANTS }));
   answer.unknown = [...new Set(ids)].filter((id) => known.every((one) => one.id !== id));
+  // Its sender is content with a 200, and people believe that the rollback was made.
+  if (chosen.length === 0 || answer.unknown.length > 0)
+    ports.log.warn('a rollback by alert did not find all of its merchants', {
+      cause: firing
+        .map(({ name }) => name)
+        .join(', ')
+        .slice(0, 400),
+      merchant: answer.unknown.join(' ').slice(0, 400),
+      count: chosen.length,
+    });
   const errors: unknown[] = [];
   for (const merchant of chosen) {
     const causes = firing.filter(({ merchant_id }) => merchants !== undefined || isAbout(merchant_id, merchant.id));
@@ -121,13 +132,17 @@ export async function rollBackByAlert(
       errors.push(error); // it must not keep the others on orders
     }
   }
-  if (errors.length > 0) throw errors[0];
+  // As a 5xx, after which Alertmanager sends it again.
+  if (errors.length > 0)
+    throw new PuenteError('store_failed', say('refusal.alert_failed', { count: errors.length }), { cause: errors[0] });
   return answer;
 }
 
 function firingOf(ask: z.infer<typeof alertAsk>, label: string): Firing[] {
   if ('alert' in ask)
-    return ask.status === 'firing' ? [{ name: ask.alert, key: ask.id ?? null, merchant_id: null }] : [];
+    return ask.status === 'firing'
+      ? [{ name: ask.alert, key: ask.id === undefined ? null : `${ask.alert} ${ask.id}`, merchant_id: null }]
+      : [];
   return ask.alerts
     .filter(({ status }) => status === 'firing')
     .map(({ labels, startsAt, fingerprint }) => ({

@@ -37,7 +37,7 @@ const REFUSED: [string, string, unknown, number][] = [
   ['a URL of another scheme', MERCHANT, { ...CHANGE, notice_url: 'file:///etc/passwd' }, 400],
   ['a list', MERCHANT, [], 400],
   ['no JSON', MERCHANT, '{', 400],
-  ['too much', MERCHANT, { ...CHANGE, reason: 'x'.repeat(600_000) }, 413],
+  ['too much', MERCHANT, { ...CHANGE, reason: 'x'.repeat(5_000_000) }, 413],
   ['an id that is no number', '/api/merchants/abc', CHANGE, 400],
   ['an id with a bad escape', '/api/merchants/%zz', CHANGE, 400],
   ['an old revision', MERCHANT, { ...CHANGE, revision: 7 }, 409],

@@ -274,6 +274,7 @@ describe.skipIf(!hasChromium)('what stands in the way', () => {
 describe.skipIf(!hasChromium)('a second person', () => {
   it('approves what another one proposed, and nobody his own', async () => {
     const bench = await startMoves({ PUENTE_MOVES_SECOND_APPROVER: 'true' });
+    await bench.notify(ARGENTINA, { name: 'Café Sur' }); // a merchant that was never seen is not moved
     const ben = await openConsole(bench, BEN);
     const eva = await openConsole(bench, EVA);
     await ben.go(`${HERE}?stage=shadow`);

@@ -114,4 +114,15 @@ it('takes a plain body: an operator or a script may send it, and its id makes it
   expect((await send(body, '', BEN)).body).toMatchObject({ rolled_back: [BRAZIL] });
   await canary(BRAZIL);
   expect((await send(body)).body).toMatchObject({ rolled_back: [], untouched: [BRAZIL] });
+  const other = { ...body, alert: 'Notices are stuck' };
+  expect((await send(other)).body).toMatchObject({ rolled_back: [BRAZIL] });
+});
+
+it('takes a group of as many alerts as it names, with all their labels', async () => {
+  await canary(BRAZIL);
+  const long = { generator: 'http://prometheus.example/graph?expr='.padEnd(900, 'x') };
+  const group = Array.from({ length: 1_000 }, (_, nth) =>
+    alert({ ...long, merchant: nth === 0 ? BRAZIL : UNSEEN }, { fingerprint: String(nth), startsAt: '5' }),
+  );
+  expect((await send(webhook(group))).body).toMatchObject({ rolled_back: [BRAZIL], unknown: [UNSEEN] });
 });

@@ -207,4 +207,15 @@ describe('how near it is', () => {
         expect(tripReason(then, rules) !== null, `${more} more ${is}`).toBe(trips);
       }
   });
+
+  it('at a share of 100 % is a number, and faults alone or in a row trip it', () => {
+    const all = { ...rules, fault_share: 100 };
+    const leftAfter = (of_calls: [Class, number][]) => leftOf(sumsOf(windowOf(of_calls), all, START), all).faults_left;
+    expect([leftAfter([]), leftAfter([['fault', 1]]), leftAfter([['fine', 1]])]).toEqual([
+      leftAfter([['fault', 1]]) + 1,
+      expect.any(Number),
+      leftAfter([]),
+    ]);
+    expect(Number.isInteger(leftAfter([['fault', 1]]))).toBe(true);
+  });
 });
