@@ -91,11 +91,11 @@ async function* exchangeLines(ports: Ports, ask: ReturnType<typeof askOf>): Asyn
 async function* saleLines(
   ports: Ports,
   ask: ReturnType<typeof askOf>,
-  { what, lane, family, outcome }: ReportQuery,
+  { what, lane, family, currency, outcome }: ReportQuery,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   yield salesHeader();
-  const only = defined({ what, lane, family, outcome });
+  const only = defined({ what, lane, family, currency, outcome });
   for await (const page of salePages(ports, ask, signal, only)) if (page.length > 0) yield page.map(saleCsv).join('');
 }
 

@@ -63,7 +63,7 @@ function sections(report: Report, words: Words, advised: (loss: Line<'losses'>) 
     report.left_out[list] === 0 ? '' : ` ${t('report.cut', { count: report.left_out[list] })}`;
   const { uncounted: count } = report.exchanges;
   return [
-    part('sums', [table('sums'), report.sums.length === 0 ? null : opening(report, words)]),
+    part('sums', [table('sums'), opening(report, words)]),
     listed('unmatched', cut('unmatched')),
     listed('approvals', cut('approvals')),
     // The verdict on one merchant already lists its findings.
@@ -187,14 +187,17 @@ function moneyOf(words: Words, { currency, amount }: { currency: string | null; 
   return amount === null ? null : html`<span class="money">${currency} ${words.decimal(amount)}</span>`;
 }
 
-/** How the sales of a sum are listed, for the first sum. */
-function opening({ merchant_id, period, sums: [first] }: Report, { t }: Words): Html {
+/** How the sales of a sum are listed, for the first sum whose sales are stored. */
+function opening({ merchant_id, period, sums }: Report, { t }: Words): Html | null {
+  const first = sums.find(({ currency }) => currency !== null);
+  if (first === undefined) return null;
+  const { what, lane, family, currency, outcome } = first;
   const command = [
     'puente report',
     merchant_id,
     `--since ${period.since} --until ${period.until} --format csv --part sales`,
   ];
-  const by = `--what ${first?.what} --lane ${first?.lane} --family ${first?.family} --outcome ${first?.outcome}`;
+  const by = `--what ${what} --lane ${lane} --family ${family} --currency ${currency} --outcome ${outcome}`;
   return html`<p>${t('report.opening')} ${code([...command.filter((word) => word !== null), by].join(' '))}</p>`;
 }
 

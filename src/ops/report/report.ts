@@ -281,6 +281,11 @@ const saleQuery = z.strictObject({
   what: summedBy.what.exactOptional().describe('with part sales: sales or refunds alone'),
   lane: lane.exactOptional().describe('with part sales: of this lane'),
   family: summedBy.family.exactOptional().describe('with part sales: of this family'),
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/)
+    .exactOptional()
+    .describe('with part sales: in this currency'),
   outcome: summedBy.outcome.exactOptional().describe('with part sales: with this outcome'),
 });
 export type SaleQuery = z.infer<typeof saleQuery>;
