@@ -106,7 +106,8 @@ export async function startApp(config: Config, parts: AppParts = {}): Promise<Ap
 
 /** With private receivers allowed, one may be on this machine; the public door stays refused. */
 function alertPolicy(policy: OutboundPolicy, allow_private: boolean, public_url: string): OutboundPolicy {
-  return allow_private ? { ...policy, allow_private, own_hosts: [new URL(public_url).host] } : policy;
+  const own_hosts = [new URL(public_url).host, ...(allow_private ? [] : ownAddresses())];
+  return { ...policy, allow_private, own_hosts };
 }
 
 function urlNotSet(public_url: string): string {

@@ -112,6 +112,17 @@ describe('incidents', () => {
 });
 
 describe('receivers', () => {
+  it('may not be private when alerts.allow_private is off, though those of notices may', async () => {
+    const env = { PUENTE_ALERTS_RECEIVERS: JSON.stringify(RECEIVERS), PUENTE_ALERTS_ALLOW_PRIVATE: 'false' };
+    const closed = await startBench({ ...env, PUENTE_OUTBOUND_ALLOW_PRIVATE: 'true' });
+    try {
+      const { body } = await closed.ops('/api/alerts');
+      expect(body).toMatchObject({ receivers: [{ refused: expect.any(String) }, { refused: expect.any(String) }] });
+    } finally {
+      await closed.close();
+    }
+  });
+
   it('are listed and tried by command, without path or secret; what fails says so, and the doctor too', async () => {
     const listed = await puente(ANA, 'alerts', 'list');
     expect(listed.out).toContain(new URL(receiver.url).host);
