@@ -122,6 +122,7 @@ function add(receivers: Map<string, ReceiverSums>, { merchant_id, url, outcome, 
 /**
  * Sends a notice of an intent that does not exist to a merchant's receiver, in its dialect and signed as its notices
  * are, past the same outbound guard. It is no notice of the log, and is not retried.
+ * @throws PuenteError not_found: a merchant that was never seen.
  */
 export async function tryReceiver(
   ports: Ports,
@@ -129,6 +130,7 @@ export async function tryReceiver(
   { merchant, reason: why }: z.infer<typeof testNotice>,
   who: string,
 ): Promise<AttemptView> {
+  await refuseUnseen(ports, [merchant], null);
   const now = ports.clock.now();
   const legacy_id = ports.memory.ids.legacyId(now);
   const body = { id: legacy_id, state: 'OPEN', amount: 0, additional_info: { external_reference: 'puente-test' } };

@@ -123,6 +123,7 @@ describe('the log', () => {
     expect(test?.headers['x-signature']).toMatch(/^ts=\d+,v1=/);
     status = 500;
     expect((await send(ARGENTINA)).body).toMatchObject({ outcome: 'theirs', status: 500 });
+    await shop.ops(`/api/merchants/${BRAZIL}/rollback`, { body: { reason: 'it has no address', new: true } });
     expect((await send(BRAZIL)).body).toMatchObject({ outcome: 'ours', url: null });
     expect(await log()).toEqual([]);
     const lines = (await auditsOf(shop.data_dir)).filter(({ action }) => action === 'test notice');
