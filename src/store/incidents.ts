@@ -32,10 +32,13 @@ export function incidentMethods(reader: Reader, writer: Writer) {
   const last = one<[string], Alert, Alert>(
     `SELECT ${ALERT} FROM alerts WHERE receiver = ? AND attempts > 0 ORDER BY sequence DESC LIMIT 1`,
   );
+  // In order within one incident: an alert that its receiver refuses must not hold back another incident.
   const due = list<[number, number], Alert, Alert>(
     `SELECT ${ALERT} FROM alerts WHERE sequence IN (
-       SELECT min(sequence) FROM alerts WHERE state = 'pending' GROUP BY receiver)
-     AND (next_attempt_at <= ? OR next_attempt_at > ?) ORDER BY sequence`,
+       SELECT min(sequence) FROM alerts AS due WHERE state = 'pending' AND (next_attempt_at <= ? OR next_attempt_at > ?)
+       AND NOT EXISTS (SELECT 1 FROM alerts AS earlier WHERE earlier.incident_id = due.incident_id
+         AND earlier.receiver = due.receiver AND earlier.state = 'pending' AND earlier.sequence < due.sequence)
+       GROUP BY receiver) ORDER BY sequence`,
   );
   return {
     conditions: conditionReads(reader),
@@ -86,7 +89,7 @@ type Standing = Omit<Condition, 'why' | 'kind' | 'subject'>;
 
 /** Each by an index of the few rows that stand; merchants are few, and hold their safety stops. */
 function conditionReads(reader: Reader): StoreMethods['conditions'] {
-  const grouped = (sql: string) => reader.prepare<[number], Standing>(`${sql} GROUP BY merchant_id`);
+  const grouped = (sql: string) => reader.prepare<number[], Standing>(`${sql} GROUP BY merchant_id`);
   const stopped = reader.prepare<[], { id: string; trips: string }>(
     `SELECT id, trips FROM merchants WHERE trips <> '{}'`,
   );
@@ -97,19 +100,20 @@ function conditionReads(reader: Reader): StoreMethods['conditions'] {
     paid_unacknowledged:
       grouped(`SELECT merchant_id, count(*) AS count, min(legacy_state_at) AS since, min(legacy_id) AS sample
       FROM links WHERE state = 'DONE' AND heard_by IS NULL AND ${oneOfThese('legacy_state', ['FINISHED', 'paid'])}
-      AND legacy_state_at <= ? AND EXISTS (SELECT 1 FROM link_states WHERE link_states.legacy_id = links.legacy_id
+      AND legacy_state_at <= ? AND legacy_state_at > ? AND EXISTS (SELECT 1 FROM link_states WHERE link_states.legacy_id = links.legacy_id
         AND link_states.order_status = 'processed')`),
+    // A replayed notice was made long ago; it is a person who waits for it.
     notices_stuck: grouped(`SELECT merchant_id, count(*) AS count, min(created_at) AS since, NULL AS sample
-      FROM notices INDEXED BY notices_due_by_merchant WHERE state = 'pending' AND created_at <= ?`),
+      FROM notices INDEXED BY notices_due_by_merchant WHERE state = 'pending' AND replayed = 0 AND created_at <= ?`),
     move_waiting: grouped(`SELECT merchant_id, count(*) AS count, min(proposed_at) AS since, min(id) AS sample
       FROM proposals WHERE state = 'waiting' AND expires_at > ?`),
   };
-  return async ({ in_doubt_before, paid_before, notices_before, now }: ConditionLimits) => {
+  return async ({ in_doubt_before, paid_before, paid_since, notices_before, now }: ConditionLimits) => {
     const limits = {
-      create_in_doubt: in_doubt_before,
-      paid_unacknowledged: paid_before,
-      notices_stuck: notices_before,
-      move_waiting: now,
+      create_in_doubt: [in_doubt_before],
+      paid_unacknowledged: [paid_before, paid_since],
+      notices_stuck: [notices_before],
+      move_waiting: [now],
     };
     const found: Condition[] = [];
     for (const { id, trips } of await stopped.all())
@@ -123,8 +127,9 @@ function conditionReads(reader: Reader): StoreMethods['conditions'] {
           sample: evidence.exchanges?.[0] ?? evidence.sample ?? null,
           why,
         });
-    for (const [kind, limit] of Object.entries(limits) as [keyof typeof reads, number][]) // the keys of the object above
-      for (const standing of await reads[kind].all(limit)) found.push({ kind, subject: '', why: null, ...standing });
+    for (const [kind, values] of Object.entries(limits) as [keyof typeof reads, number[]][]) // the keys of the object above
+      for (const standing of await reads[kind].all(...values))
+        found.push({ kind, subject: '', why: null, ...standing });
     return found;
   };
 }

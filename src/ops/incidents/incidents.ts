@@ -33,6 +33,8 @@ import { lastBefore } from '../report/decisions.ts';
 const IN_DOUBT_AFTER_MS = MINUTE_MS;
 /** A till polls, and a receiver acknowledges, within seconds of the payment. */
 const PAID_AFTER_MS = 5 * MINUTE_MS;
+/** A shop has seen to the sale by then, and no till may ever read it: it must not silence the next one. */
+const PAID_FOR_MS = DAY_MS;
 /** The legacy contract's first retry: a receiver that was restarted has its notices by then. */
 const STUCK_AFTER_MS = 16 * MINUTE_MS;
 /** Lines older than this when Puente first looks are history, and open nothing. */
@@ -66,6 +68,7 @@ export async function lookForIncidents(
   const standing = await store.incidents.conditions({
     in_doubt_before: now - IN_DOUBT_AFTER_MS,
     paid_before: now - PAID_AFTER_MS,
+    paid_since: now - PAID_FOR_MS,
     notices_before: now - STUCK_AFTER_MS,
     now,
   });
@@ -108,6 +111,7 @@ const KINDS: Readonly<Record<string, (typeof lineKinds)[number]>> = {
   settle: 'settlement',
   'safety stop observed': 'safety_stop_observed',
   'bulk move stopped': 'bulk_stopped',
+  'ramp paused': 'bulk_stopped',
   'log lost': 'data_lost',
   restored: 'data_lost',
 };
@@ -119,9 +123,9 @@ async function noteLines(ports: IncidentPorts, receiversOf: (kind: IncidentKind)
   const first = noted > 0 ? noted : await lastBefore(store, clock.now() - LINES_SINCE_MS);
   for await (const page of pagesOf((after, size) => store.audit.auditsAfter(after, size), PAGE, first))
     for (const line of page) {
-      const { sequence, at, who, action, subject: about, reason } = line;
+      const { sequence, at, who, action, subject: about, reason, detail } = line;
       const kind = action.startsWith(MISMATCH) ? 'mismatch' : KINDS[action];
-      if (who !== BY_ITSELF || kind === undefined) continue;
+      if (who !== BY_ITSELF || kind === undefined || (kind === 'mismatch' && detail.repaired === true)) continue;
       const merchant_id = await merchantOf(ports, line);
       const subject = subjectOf(line, kind);
       const incident = { id: memory.ids.legacyId(clock.now()), kind, merchant_id, subject, opened_at: at, last_at: at };

@@ -60,10 +60,11 @@ export interface Condition {
   why: string | null;
 }
 
-/** Epoch ms: what is older stands. */
+/** Epoch ms: what is older stands, and a paid sale until `paid_since` passes it. */
 export interface ConditionLimits {
   in_doubt_before: number;
   paid_before: number;
+  paid_since: number;
   notices_before: number;
   now: number;
 }

@@ -154,8 +154,9 @@ describe('an incident', () => {
         who: 'puente',
         subject: 'ORD1',
       });
-    for (const action of ['mismatch amount', 'mismatch amount', 'mismatch state', 'settle', 'stage'])
+    for (const action of ['mismatch amount', 'mismatch amount', 'mismatch state', 'settle', 'stage', 'ramp paused'])
       await line(action);
+    await line('mismatch stale', { repaired: true });
     const alerting = start();
     await alerting.look();
     await alerting.look();
@@ -167,6 +168,7 @@ describe('an incident', () => {
         closed_at !== null,
       ]);
     expect((await listed()).toSorted()).toEqual([
+      ['bulk_stopped', '', 1, false],
       ['mismatch', 'amount', 2, false],
       ['mismatch', 'state', 1, false],
       ['settlement', '', 1, false],

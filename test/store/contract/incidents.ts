@@ -4,8 +4,10 @@ import { expect, it } from 'vitest';
 import type { NewIncident } from '../../../src/proxy/records/incidents.ts';
 import { MOST_ALERTS } from '../../../src/store/writes.ts';
 import {
+  attempt,
   auditOf,
   finished,
+  firstDue,
   type Harness,
   MERCHANT,
   MINUTE_MS,
@@ -16,7 +18,7 @@ import {
   opened,
 } from './harness.ts';
 
-const LIMITS = { in_doubt_before: NOON, paid_before: NOON, notices_before: NOON, now: NOON };
+const LIMITS = { in_doubt_before: NOON, paid_before: NOON, paid_since: NOON - 9, notices_before: NOON, now: NOON };
 
 function newIncident(change: Partial<NewIncident> = {}): NewIncident {
   const id = randomUUID();
@@ -93,6 +95,16 @@ export function incidentTests({ store }: Harness): void {
     expect(await store.incidents.incidents({ is_open: true }, 9)).toHaveLength(1);
   });
 
+  it('are announced although their receiver refuses an earlier one: only alerts of one incident wait for each other', async () => {
+    const [refused, later] = [newIncident(), newIncident({ subject: 'qr' })];
+    for (const one of [refused, later]) await store.incidents.noteIncident(one, ['ops']);
+    const [first] = await store.incidents.dueAlerts(NOON);
+    if (first === undefined) throw new Error('no alert is due');
+    await store.incidents.takeAlert(first, NOON + MINUTE_MS);
+    await store.incidents.closeIncident(refused.id, NOON, 'puente', null);
+    expect(await store.incidents.dueAlerts(NOON)).toMatchObject([{ incident_id: later.id, event: 'opened' }]);
+  });
+
   it('keep a bounded queue: the oldest alerts of a receiver are given up', async () => {
     for (let merchant = 0; merchant < MOST_ALERTS + 2; merchant++)
       await store.incidents.noteIncident(newIncident({ merchant_id: String(merchant) }), ['ops']);
@@ -123,6 +135,13 @@ export function incidentTests({ store }: Harness): void {
     await paid('processed', 'till');
     await paid('failed', null);
     await paid('processed', null, NOON + 1);
+    await paid('processed', null, NOON - 9);
+    const heard = await finished(store);
+    const old = newNotice(heard, 'old', { next_attempt_at: NOON - 1 });
+    await store.links.saveLink(heard, { heard_by: 'till' }, { notices: [old] });
+    const notice = await firstDue(store, NOON - 1);
+    await store.notices.recordAttempt(notice, attempt('delivered', 200), { state: 'delivered', next_attempt_at: NOON });
+    await store.notices.replayNotices([notice.id], NOON, auditOf('replay notice'));
     const proposal = {
       id: 'move',
       merchant_id: MERCHANT,
