@@ -134,7 +134,9 @@ export async function rollBackByAlert(
   }
   // As a 5xx, after which Alertmanager sends it again.
   if (errors.length > 0)
-    throw new PuenteError('store_failed', say('refusal.alert_failed', { count: errors.length }), { cause: errors[0] });
+    throw new PuenteError('store_failed', say('refusal.alert_rollback', { count: errors.length }), {
+      cause: errors[0],
+    });
   return answer;
 }
 

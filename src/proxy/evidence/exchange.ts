@@ -64,7 +64,7 @@ export interface ExchangeDraft {
   limitations: string[];
   /** Empty unless the merchant's exchanges are captured. */
   sent: CapturedMessages['upstream'];
-  /** The legacy id of the earlier create in doubt because of which the till was refused. */
+  /** What failed: the legacy id of the create in doubt because of which the till was refused, and the amount of another sale. */
   doubt_of?: string;
   /** A create, cancel or refund: its upstream requests have priority. */
   is_payment?: boolean;

@@ -84,7 +84,7 @@ async function tryOpening(ports: Ports, call: LegacyCall, sale: Sale, round: Rou
   if (opening.kind === 'busy') {
     const room = await sale.makeRoom(stored, deadline);
     if (room === 'freed') return 'again';
-    await noteOwnDoubt(ports, stored);
+    await noteOwnDoubt(ports, stored, fresh.link);
     return counted(ports, 'busy', room);
   }
   // A round with a derived reference opens the same sale again; its losses are noted once.
@@ -337,8 +337,9 @@ export function counted(ports: Ports, outcome: string, answer: LegacyAnswer): Le
 /**
  * Marks an exchange whose till was refused because of a create in doubt or past its deadline: Puente's fault, not the
  * shop's. A create within its deadline is another till's sale, and its unit is busy in the ordinary way.
+ * @param refused the sale that was refused; one of the same amount counts as the same sale tried again.
  */
-export async function noteOwnDoubt(ports: Ports, { legacy_id }: Link): Promise<void> {
+export async function noteOwnDoubt(ports: Ports, { legacy_id, amount_minor }: Link, refused?: Link): Promise<void> {
   const draft = ports.exchange;
   // Where this call sent its own create, the outcome of that create counts.
   if (draft === null || draft.upstream.some(({ name }) => name === 'create')) return;
@@ -346,5 +347,7 @@ export async function noteOwnDoubt(ports: Ports, { legacy_id }: Link): Promise<v
   if (holder === null) return;
   const late_at = holder.created_at + ports.settings.create.deadline_ms;
   const is_late = holder.state === 'SENDING' && ports.clock.now() >= late_at;
-  if (holder.state === 'IN_DOUBT' || is_late) draft.doubt_of = legacy_id;
+  const is_other = refused !== undefined && refused.amount_minor !== amount_minor;
+  if (holder.state === 'IN_DOUBT' || is_late)
+    draft.doubt_of = is_other ? `${legacy_id} ${refused.amount_minor}` : legacy_id;
 }

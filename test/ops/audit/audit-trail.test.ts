@@ -165,8 +165,8 @@ describe('what a line changed', () => {
       { before: null, after: { from: 0, until: 1, aborted_at: 0 } },
       [
         'ended at 1970-01-01T00:00:00.000Z',
-        'terminado el 1 ene 1970, 0:00:00 UTC',
-        'encerrado em 1 de jan. de 1970, 00:00:00 UTC',
+        'terminado el 1970-01-01 00:00:00 UTC',
+        'encerrado em 1970-01-01 00:00:00 UTC',
       ],
     ],
   ])('%s %j is told in three languages', (action, detail, [en, es, pt]) => {

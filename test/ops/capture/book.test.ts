@@ -110,7 +110,13 @@ test('whatever is recorded, both answer the same', async () => {
       for (const id of merchants) {
         const of = { merchant_id: id };
         expect(await book.evidence.traffic(of)).toEqual(await store.evidence.traffic(of));
-        expect(await book.evidence.units(id)).toEqual(await store.evidence.units(id));
+        // Verdicts on completion, for which the last legacy call is kept, are not made of a file.
+        const units = (await store.evidence.units(id)).map((one) => ({
+          ...one,
+          legacy_at: null,
+          legacy_operation: null,
+        }));
+        expect(await book.evidence.units(id)).toEqual(units);
         expect(await book.evidence.ledger(id)).toEqual(await store.evidence.ledger(id));
         expect(await book.evidence.coverage(id)).toEqual(await store.evidence.coverage(id));
         expect(await book.evidence.differences(of, START)).toEqual(await store.evidence.differences(of, START));

@@ -48,7 +48,7 @@ describe('every pair of stages, with every evidence, gate, role and override', (
       it(`${from} to ${to}`, () => {
         for (const evidence of evidences)
           for (const gate of gates)
-            for (const role of roles)
+            for (const role of roles.filter((one) => one !== 'rollback')) // may not ask for a move
               for (const override of [false, true]) {
                 const share = to === 'canary' ? { share: 10 } : {};
                 const { judgement } = judgeMove(

@@ -94,7 +94,7 @@ async function workADay(settings: Record<string, string>, rounds: number): Promi
 
 async function keepOnLegacy({ ops }: Bench, merchant: string): Promise<void> {
   const { revision } = (await ops(`/api/merchants/${merchant}`)).body as { revision: number }; // every view has one
-  const body = { stage: 'legacy', reason: 'a test keeps it there', revision };
+  const body = { stage: 'legacy', reason: 'a test keeps it there', revision, new: true };
   const { status, text } = await ops(`/api/merchants/${merchant}/stage`, { method: 'PUT', body });
   if (status !== 200) throw new Error(text);
 }
