@@ -188,9 +188,11 @@ interface IncidentStore {
   noteIncident(incident: NewIncident, receivers: readonly string[]): Promise<void>;
   /** With an alert for the receivers that were sent its opening. @returns false when it was closed already. */
   closeIncident(id: string, at: number, by: string, audit: AuditEntry | null): Promise<boolean>;
-  /** Sequence of the newest audit line that an incident counts; 0 for none. */
+  /** Sequence of the newest audit line that was looked at; 0 before the first. It stays when incidents are deleted. */
   lastIncidentLine(): Promise<number>;
-  /** Of each receiver the oldest waiting alert, if it is due: a receiver gets its alerts in order. */
+  /** The lines up to this sequence have been looked at; an older one changes nothing. */
+  passLines(sequence: number): Promise<void>;
+  /** Of each receiver the oldest alert that is due, and no earlier one of its incident waits: those arrive in order. */
   dueAlerts(now: number): Promise<Alert[]>;
   /** Counts an attempt and puts the next one off, before it is sent. @returns false: another process was first. */
   takeAlert(alert: Alert, next_attempt_at: number): Promise<boolean>;

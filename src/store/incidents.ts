@@ -16,15 +16,12 @@ import {
   type Writer,
 } from './engine.ts';
 import { readsOf } from './rows.ts';
-import { ALERT, INCIDENT, oneOfThese } from './writes.ts';
+import { ALERT, INCIDENT, LINES_PASSED, oneOfThese } from './writes.ts';
 
 export function incidentMethods(reader: Reader, writer: Writer) {
   const run = filteredReads(reader);
   const { one, list } = readsOf(reader);
-  const newest = one<[], { line: number }, number>(
-    'SELECT coalesce(max(line), 0) AS line FROM incidents',
-    ({ line }) => line,
-  );
+  const passed = one<[], { line: number }, number>(LINES_PASSED, ({ line }) => line);
   const waiting = one<[string], { waiting: number }, number>(
     `SELECT count(*) AS waiting FROM alerts WHERE receiver = ? AND state = 'pending'`,
     ({ waiting: count }) => count,
@@ -61,7 +58,9 @@ export function incidentMethods(reader: Reader, writer: Writer) {
         { write: 'insert_alert', values: [`${id}-${receiver}`, receiver, last_at, last_at, id] },
         { write: 'drop_alerts', values: [receiver] },
       ]);
-      await writer.commit({ steps: [{ write: 'note_incident', values }, ...alerts], locks: { alone: ['incidents'] } });
+      const steps: Step[] = [{ write: 'note_incident', values }, ...alerts];
+      if (line > 0) steps.push({ write: 'pass_lines', values: [String(line)] });
+      await writer.commit({ steps, locks: { alone: ['incidents'] } });
     },
     async closeIncident(id, at, by, audit) {
       const steps: Step[] = [
@@ -71,7 +70,13 @@ export function incidentMethods(reader: Reader, writer: Writer) {
       const unit = { steps, locks: { alone: ['incidents'] } };
       return (await writer.commit(audit === null ? unit : { ...unit, audit })).kind === 'done';
     },
-    lastIncidentLine: async () => (await newest()) ?? 0,
+    lastIncidentLine: async () => (await passed()) ?? 0,
+    async passLines(sequence) {
+      await writer.commit({
+        steps: [{ write: 'pass_lines', values: [String(sequence)] }],
+        locks: { alone: ['incidents'] },
+      });
+    },
     // One that a clock which ran ahead put off is due, too.
     dueAlerts: (now) => due(now, now + LONGEST_WAIT_MS),
     async takeAlert({ sequence, attempts }, next_attempt_at) {

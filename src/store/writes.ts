@@ -32,6 +32,9 @@ export const BULK_CHANGE = 'per_day, items, ramp, state, detail, updated_at';
 export const INCIDENT =
   'id, kind, merchant_id, subject, opened_at, last_at, closed_at, closed_by, count, sample, reason, line';
 export const ALERT = 'sequence, id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at, detail';
+/** Audit lines looked at for incidents, by sequence. Builds before this fact had only what their incidents count. */
+export const LINES_PASSED = `SELECT coalesce((SELECT CAST(value AS BIGINT) FROM meta WHERE name = 'incident_line'),
+  (SELECT max(line) FROM incidents), 0) AS line`;
 /** Alerts that wait for one receiver at most; older ones are given up. */
 export const MOST_ALERTS = 500;
 export const EXCHANGE = `id, at, merchant_id, operation, kind, lane, stage, unit, legacy_id, status, error, outcome,
@@ -452,10 +455,12 @@ const declared = {
 
     /** The last values are its line, twice: lines are noted in order, so a line below the newest one counts already. */
     note_incident: `INSERT INTO incidents (id, kind, merchant_id, subject, opened_at, last_at, count, sample, reason, line)
-      SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE (SELECT ?) = 0 OR NOT EXISTS (SELECT 1 FROM incidents WHERE line >= (SELECT ?))
+      SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE (SELECT ?) = 0 OR (SELECT ?) > (${LINES_PASSED})
       ON CONFLICT (kind, merchant_id, subject) WHERE closed_at IS NULL DO UPDATE SET last_at = excluded.last_at,
       count = excluded.count + CASE WHEN excluded.line = 0 THEN 0 ELSE incidents.count END, sample = excluded.sample,
       reason = excluded.reason, line = excluded.line`,
+    pass_lines: `INSERT INTO meta (name, value) VALUES ('incident_line', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+      WHERE CAST(meta.value AS BIGINT) < CAST(excluded.value AS BIGINT)`,
     close_incident: `UPDATE incidents SET closed_at = ?, closed_by = ? WHERE id = ? AND closed_at IS NULL`,
     /** Values: id, receiver, twice the time, and the incident, which is there when it was opened and not added to another. */
     insert_alert: `INSERT INTO alerts (id, incident_id, receiver, event, state, attempts, created_at, next_attempt_at)

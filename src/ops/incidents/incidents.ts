@@ -121,9 +121,11 @@ async function noteLines(ports: IncidentPorts, receiversOf: (kind: IncidentKind)
   const { store, clock, memory } = ports;
   const noted = await store.incidents.lastIncidentLine();
   const first = noted > 0 ? noted : await lastBefore(store, clock.now() - LINES_SINCE_MS);
+  let last = first;
   for await (const page of pagesOf((after, size) => store.audit.auditsAfter(after, size), PAGE, first))
     for (const line of page) {
       const { sequence, at, who, action, subject: about, reason, detail } = line;
+      last = sequence;
       const kind = action.startsWith(MISMATCH) ? 'mismatch' : KINDS[action];
       if (who !== BY_ITSELF || kind === undefined || (kind === 'mismatch' && detail.repaired === true)) continue;
       const merchant_id = await merchantOf(ports, line);
@@ -132,6 +134,7 @@ async function noteLines(ports: IncidentPorts, receiversOf: (kind: IncidentKind)
       const sample = about === merchant_id ? null : about;
       await store.incidents.noteIncident({ ...incident, count: 1, sample, reason, line: sequence }, receiversOf(kind));
     }
+  if (last > noted) await store.incidents.passLines(last);
 }
 
 /** Terminals are held, and kinds of mismatch found, each by itself. */

@@ -177,11 +177,14 @@ describe('an incident', () => {
     await alerting.look();
     expect((await listed()).filter(([, , , is_closed]) => is_closed)).toEqual([['settlement', '', 1, true]]);
     expect((await receiver.waitFor(2)).map(({ path }) => path)).toEqual(['/notices/other', '/notices/other']);
+    await store.upkeep.eraseMerchant(MERCHANT, (gone) => auditOf('erase', { ...gone }));
+    await alerting.look();
+    expect(await listed()).toEqual([]);
   });
 });
 
 describe('an alert that is not acknowledged', () => {
-  it('is tried again after growing pauses, holds back the later ones of its receiver, and is given up', async () => {
+  it('is tried again after growing pauses, holds back the later ones of its incident, and is given up', async () => {
     expect([1, 2, 3, 4, 12].map(alertPause_ms)).toEqual([5_000, 15_000, 45_000, 135_000, 3_600_000]);
     const end = await standing.move_waiting();
     status = 503;

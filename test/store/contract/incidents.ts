@@ -71,6 +71,10 @@ export function incidentTests({ store }: Harness): void {
     expect(await all()).toMatchObject([{ count: 2, closed_by: 'ana' }]);
     await note(8);
     expect(await store.incidents.incidents({ is_open: true }, 9)).toMatchObject([{ count: 1, line: 8 }]);
+    for (const line of [12, 10]) await store.incidents.passLines(line);
+    await store.upkeep.eraseMerchant(MERCHANT, (gone) => auditOf('erase', { ...gone }));
+    await note(12);
+    expect([await store.incidents.lastIncidentLine(), await all()]).toEqual([12, []]);
   });
 
   it('close once, and the recovery goes after the opening, to those who were sent it', async () => {
