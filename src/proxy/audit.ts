@@ -71,6 +71,7 @@ export const auditActions = [
   'mismatch state',
   'terminal held',
   'incident closed',
+  'test alert',
   'replay notice',
   'replay notices',
   'test notice',

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { receiverView, testView } from '../incidents/alerts.ts';
 import { closeIncident, incidentQuery, incidentView, viewIncidents } from '../incidents/incidents.ts';
-import { reasonAlone } from './person.ts';
+import { reason, reasonAlone } from './person.ts';
 import { type OpsRoute, opsRoute } from './route.ts';
 
 export const incidentsView = z.object({ incidents: z.array(incidentView) });
@@ -37,11 +37,12 @@ export const incidentRoutes: OpsRoute[] = [
     summary: 'Sends a test alert to one receiver, or to all, now.',
     body: z.strictObject({
       receiver: z.string().min(1).max(60).exactOptional().describe('its name in the settings (without it: all)'),
+      reason,
     }),
     answer: testsView,
     command: 'alerts test',
-    async run({ alerting }, { body }) {
-      const tests = await alerting.test(body.receiver);
+    async run({ alerting }, { body, person }) {
+      const tests = await alerting.test(body.receiver, body.reason, person.name);
       return { are_acknowledged: tests.every(({ is_delivered }) => is_delivered), tests };
     },
   }),

@@ -256,7 +256,10 @@ puente incidents close where only a person can tell (mismatch, data_lost, bulk_s
     }),
   }),
   'alerts test': face<{ are_acknowledged: boolean; tests: TestView[] }>({
-    examples: ['puente alerts test', 'puente alerts test --receiver ops'],
+    examples: [
+      'puente alerts test --reason "a new channel"',
+      'puente alerts test --receiver ops --reason "its new address"',
+    ],
     exits: { done: 'every receiver acknowledged it', failed: 'one did not, or the settings name none' },
     text: ({ tests }) =>
       table<TestView>(

@@ -64,7 +64,11 @@ async function receivers(visit: Visit): Promise<Html> {
     kinds: words.list(kinds.map((kind) => t(`incident_kind.${kind}`))),
     waiting,
     last: last && lastOf(words, last),
-    test: changeForm(visit, '/alerts/test', html`${hidden('receiver', receiver)}<button>${t('alerts.test')}</button>`),
+    test: changeForm(
+      visit,
+      '/alerts/test',
+      html`${hidden('receiver', receiver)}${reasonField(visit, `reason-${receiver}`)}<button>${t('alerts.test')}</button>`,
+    ),
   }));
   return table(words, 'alerts', t('alerts.title'), rows, t('alerts.none'));
 }
@@ -88,8 +92,8 @@ const close: Form = {
 const test: Form = {
   path: '/alerts/test',
   page: incidentPage,
-  async send({ ask }, { receiver }) {
-    const { tests } = await ask('POST /api/alerts/test', testsView, { body: { receiver } });
+  async send({ ask }, { receiver, reason }) {
+    const { tests } = await ask('POST /api/alerts/test', testsView, { body: { receiver, reason } });
     const failed = tests.find(({ is_delivered }) => !is_delivered);
     if (failed !== undefined) {
       const cause = { text: failed.detail, said: failed.said };

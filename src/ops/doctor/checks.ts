@@ -138,7 +138,7 @@ export function alertFindings(receivers: readonly ReceiverView[]): Finding[] {
     return [
       about('alerts').note(
         'No receiver is set: nobody is told of a safety stop, or of a paid sale that its till does not know.',
-        'Set alerts.receivers (or PUENTE_ALERTS_RECEIVERS), restart Puente, and try it: puente alerts test',
+        'Set alerts.receivers (or PUENTE_ALERTS_RECEIVERS), restart Puente, and try it: puente alerts test --reason "a first try"',
       ),
     ];
   return receivers.map(({ receiver, host, waiting, last, refused, kinds }) => {
@@ -151,7 +151,7 @@ export function alertFindings(receivers: readonly ReceiverView[]): Finding[] {
     if (last !== null && last.state !== 'delivered')
       return it.warning(
         `The last alert was not acknowledged: ${last.detail} ${waiting} wait.`,
-        `See that the receiver answers 2xx, and try it: puente alerts test --receiver ${receiver}`,
+        `See that the receiver answers 2xx, and try it: puente alerts test --receiver ${receiver} --reason "a new try"`,
       );
     return it.fine(`${host}, ${kinds.length} kinds of incidents`);
   });

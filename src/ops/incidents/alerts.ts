@@ -45,8 +45,11 @@ type AlertPorts = IncidentPorts & Pick<Ports, 'log' | 'count'>;
 export interface Alerting {
   /** Brings incidents up to date, and sends what waits in the background. */
   look(): Promise<void>;
-  /** Sends a test alert to one receiver, or to all, now. @throws PuenteError not_found; refused when none is set. */
-  test(receiver: string | undefined): Promise<TestView[]>;
+  /**
+   * Sends a test alert to one receiver, or to all, now, with an audit line.
+   * @throws PuenteError not_found; refused when none is set.
+   */
+  test(receiver: string | undefined, reason: string, who: string): Promise<TestView[]>;
   receivers(): Promise<ReceiverView[]>;
   stop(): Promise<void>;
 }
@@ -80,11 +83,14 @@ export function startAlerting(
       await look();
       send().catch((error: unknown) => log.warn('alerts wait for the next round', { cause: String(error) }));
     },
-    async test(name) {
+    async test(name, reason, who) {
       if (named.size === 0) throw new PuenteError('refused', say('refusal.no_receivers', {}));
       const chosen = [...named].filter(([one]) => name === undefined || one === name);
       if (name !== undefined && chosen.length === 0)
         throw new PuenteError('not_found', say('refusal.no_receiver', { id: name.slice(0, 60) }));
+      const detail = { receivers: chosen.map(([one]) => one) };
+      const about = { action: 'test alert', subject: 'puente' } as const;
+      await store.audit.appendAudit({ at: clock.now(), who, ...about, reason, detail });
       return Promise.all(
         chosen.map(async ([receiver, setting]) => {
           const message = { id: memory.ids.legacyId(clock.now()), event: 'test', incident: null } as const;

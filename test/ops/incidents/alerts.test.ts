@@ -208,14 +208,14 @@ describe('an alert that is not acknowledged', () => {
     await standing.move_waiting();
     const alerting = start(conditionKinds, { ...PRIVATE, allow_private: false, allow_http: false });
     await alerting.look();
-    const [test] = await alerting.test('ops');
+    const [test] = await alerting.test('ops', 'why', 'ana');
     expect([test?.is_delivered, test?.detail]).toEqual([false, expect.stringContaining('https://')]);
     expect(await alerting.receivers()).toMatchObject([
       { receiver: 'ops', refused: expect.stringContaining('https://') },
       {},
     ]);
     expect(receiver.received).toEqual([]);
-    await expect(alerting.test('nobody')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(alerting.test('nobody', 'why', 'ana')).rejects.toMatchObject({ code: 'not_found' });
   });
 });
 

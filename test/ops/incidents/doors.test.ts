@@ -127,18 +127,26 @@ describe('receivers', () => {
     const listed = await puente(ANA, 'alerts', 'list');
     expect(listed.out).toContain(new URL(receiver.url).host);
     expect(listed.out).not.toMatch(new RegExp(`/nights|${SECRET}`));
-    expect(await puente(BEN, 'alerts', 'test')).toMatchObject({
+    const test = (person: { token: string }, ...more: string[]) =>
+      puente(person, 'alerts', 'test', ...more, '--reason', 'a new channel');
+    expect((await as(BEN, '/api/alerts/test', {})).text).toContain('reason');
+    expect(await test(BEN)).toMatchObject({
       code: 0,
       out: expect.stringContaining('acknowledged'),
     });
-    expect((await puente(ANA, 'alerts', 'test')).err).toContain('role operator');
+    expect((await test(ANA)).err).toContain('role operator');
     status = 500;
-    expect(await puente(BEN, 'alerts', 'test', '--receiver', 'ops')).toMatchObject({
+    expect(await test(BEN, '--receiver', 'ops')).toMatchObject({
       code: 1,
       out: expect.stringContaining('answered 500'),
     });
     status = 200;
-    expect((await puente(BEN, 'alerts', 'test', '--receiver', 'nobody')).err).toContain('puente alerts list');
+    expect((await test(BEN, '--receiver', 'nobody')).err).toContain('puente alerts list');
+    const { lines } = (await as(ANA, '/api/audit?action=test%20alert')).body as { lines: unknown[] }; // the API's shape
+    expect(lines).toMatchObject([
+      { who: 'ben', reason: 'a new channel', detail: { receivers: ['ops'] } },
+      { who: 'ben', reason: 'a new channel', detail: { receivers: ['ops', 'nights'] } },
+    ]);
     const { body } = await as(BEN, '/api/doctor');
     expect(body).toMatchObject({
       findings: expect.arrayContaining([expect.objectContaining({ name: 'alerts of ops', level: 'ok' })]),
@@ -161,9 +169,11 @@ describe('receivers', () => {
       await ben.page.getByLabel('Reason').first().fill('looked into');
       await ben.page.getByRole('button', { name: 'Close' }).first().click();
       await ben.page.getByText('The incident is closed.').waitFor();
+      await ben.page.locator('#reason-ops').fill('a new channel');
       await ben.page.getByRole('button', { name: 'Send a test alert' }).first().click();
       await ben.page.getByText('The receiver acknowledged the test alert.').waitFor();
       status = 500;
+      await ben.page.locator('#reason-ops').fill('a new channel');
       await ben.page.getByRole('button', { name: 'Send a test alert' }).first().click();
       await ben.page.getByText('did not acknowledge the test alert').waitFor();
       status = 200;
