@@ -234,7 +234,7 @@ puente incidents close where only a person can tell (mismatch, data_lost, bulk_s
       incident: 'id',
       opened: 'opened_at',
       state: ({ state, closed_at }) => closed_at ?? state,
-      merchant: ({ merchant }) => merchant ?? 'all',
+      merchant: ({ merchant, name }) => `${merchant ?? 'all'}${name === null ? '' : ` (${name})`}`,
       kind: ({ kind, subject }) => (subject === null ? kind : `${kind} ${subject}`),
       count: 'count',
       why: 'reason',

@@ -39,19 +39,28 @@ ${section('alerts', t('alerts.title'), await receivers(visit), t('alerts.lead'))
 function rowOf(visit: Visit, incident: z.infer<typeof incidentView>) {
   const { words } = visit;
   const { t } = words;
-  const { id, kind, merchant, state, opened_at, closed_at, count, reason, said, sample } = incident;
+  const { id, kind, merchant, name, state, opened_at, closed_at, count, reason, said, sample } = incident;
   const close = html`<details><summary>${t('incidents.close')}</summary>${changeForm(visit, `/incidents/${id}/close`, html`${reasonField(visit, `reason-${id}`)}<button>${t('incidents.close')}</button>`)}</details>`;
   const is_closable = state === 'open' && !conditionKinds.some((one) => one === kind);
   return {
     kind: t(`incident_kind.${kind}`),
-    merchant: merchant === null ? t('incidents.whole') : html`<a href="${merchantPath(merchant)}">${merchant}</a>`,
+    merchant:
+      merchant === null
+        ? t('incidents.whole')
+        : html`<a href="${merchantPath(merchant)}">${merchant}${name === null ? '' : ` (${name})`}</a>`,
     state: html`${badge(state === 'open' ? 'bad' : 'good', t(`incidents.${state}`))}${is_closable ? close : ''}`,
     since: timeOf(words, opened_at),
     until: timeOf(words, closed_at),
     count,
     why: says(words, reason, said),
-    sample: sample === null ? null : html`<a href="${linkTo('/trace', { id: sample })}">${sample}</a>`,
+    sample: sample === null ? null : html`<a href="${placeOf(incident, sample)}">${sample}</a>`,
   };
+}
+
+/** The page of a sample: that of its merchant has the moves that wait. */
+function placeOf({ kind, merchant }: z.infer<typeof incidentView>, sample: string): string {
+  if (kind === 'move_waiting' && merchant !== null) return merchantPath(merchant);
+  return kind === 'bulk_stopped' ? `/bulk/${sample}` : linkTo('/trace', { id: sample });
 }
 
 async function receivers(visit: Visit): Promise<Html> {

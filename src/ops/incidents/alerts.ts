@@ -14,7 +14,7 @@ import type { Secret } from '../../proxy/vault.ts';
 import { HOUR_MS, iso, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { type Rounds, startRounds } from '../upkeep/chores.ts';
-import { type IncidentPorts, type IncidentView, lookForIncidents, viewOf } from './incidents.ts';
+import { type IncidentPorts, type IncidentView, lookForIncidents, viewNamed } from './incidents.ts';
 
 /** How often the store is looked at, and waiting alerts are sent. */
 const LOOK_EVERY_MS = 10_000;
@@ -154,7 +154,7 @@ async function sendOne(
   if (!(await store.incidents.takeAlert(alert, clock.now() + TIMEOUT_MS + alertPause_ms(attempts)))) return;
   if (receiver === undefined || incident === undefined)
     return store.incidents.endAlert(alert, 'failed', encoded(say('attempt.no_receiver', {})));
-  const message = { id: alert.id, event: alert.event, incident: viewOf(incident) };
+  const message = { id: alert.id, event: alert.event, incident: await viewNamed({ store }, incident) };
   const { is_delivered, detail } = await post(receiver, message);
   const state = is_delivered ? 'delivered' : attempts >= MOST_ATTEMPTS ? 'failed' : 'pending';
   await store.incidents.endAlert(alert, state, encoded(detail));
@@ -292,10 +292,10 @@ function textOf({ event, incident }: AlertMessage, language: Language): string {
     const { text, said } = say('alert.test', {});
     return spoken(text, said);
   }
-  const { kind, merchant, reason, said: why } = incident;
+  const { kind, merchant, name, reason, said: why } = incident;
   const { text, said } = say(`alert.${event}`, {
     incident: kind,
-    merchant: merchant ?? 'none',
+    merchant: name === null ? (merchant ?? 'none') : `${merchant} (${name})`,
     cause: { text: reason, said: why },
     is_whole: merchant === null,
   });

@@ -168,6 +168,7 @@ export const incidentView = z.object({
   id: z.string(),
   kind: z.enum(incidentKinds),
   merchant: z.string().nullable().describe('null for the whole installation'),
+  name: z.string().nullable().describe('the name of the merchant'),
   subject: z
     .string()
     .nullable()
@@ -178,7 +179,10 @@ export const incidentView = z.object({
   closed_at: time.nullable(),
   closed_by: z.string().nullable(),
   count: z.int().describe('sales, notices, moves or audit lines that it is about'),
-  sample: z.string().nullable().describe('one of them, for puente trace'),
+  sample: z
+    .string()
+    .nullable()
+    .describe('one of them: a sale or a call for puente trace, a move, a bulk move or a ramp'),
   reason: z.string(),
   said: said.nullable(),
 });
@@ -194,7 +198,8 @@ export async function viewIncidents(
     throw new PuenteError('bad_request', say('refusal.empty_window', { since_at: iso(since), until_at: iso(until) }));
   const is_open = state === undefined ? undefined : state === 'open';
   const filter = defined({ ...named, merchant_id: merchant, is_open });
-  return (await store.incidents.incidents(filter, limit)).map(viewOf);
+  const names = new Map((await store.merchants.merchants()).map(({ id, settings }) => [id, settings.name]));
+  return (await store.incidents.incidents(filter, limit)).map((one) => viewOf(one, names.get(one.merchant_id) ?? null));
 }
 
 /** @throws PuenteError not_found; refused for one that closes by itself, or is closed. */
@@ -208,25 +213,26 @@ export async function closeIncident(ports: Ports, id: string, why: string, who: 
   const audit = { at, who, action: 'incident closed', subject: merchant_id || 'puente', reason: why, detail } as const;
   if (!(await ports.store.incidents.closeIncident(id, at, who, audit)))
     throw new PuenteError('refused', say('refusal.incident_closed', { id }));
-  return viewOf({ ...incident, closed_at: at, closed_by: who });
+  return viewNamed(ports, { ...incident, closed_at: at, closed_by: who });
 }
 
-export function viewOf({
-  id,
-  kind,
-  merchant_id,
-  subject,
-  count,
-  sample,
-  reason: stored,
-  ...incident
-}: Incident): IncidentView {
+/** With the name of its merchant. */
+export async function viewNamed({ store }: Pick<Ports, 'store'>, incident: Incident): Promise<IncidentView> {
+  const merchant = incident.merchant_id === '' ? null : await store.merchants.merchant(incident.merchant_id);
+  return viewOf(incident, merchant?.settings.name ?? null);
+}
+
+function viewOf(
+  { id, kind, merchant_id, subject, count, sample, reason: stored, ...incident }: Incident,
+  name: string | null,
+): IncidentView {
   const { text: reason, said } = readStored(stored);
   const { opened_at, last_at, closed_at, closed_by } = incident;
   return {
     id,
     kind,
     merchant: merchant_id || null,
+    name,
     subject: subject || null,
     state: closed_at === null ? 'open' : 'closed',
     opened_at: iso(opened_at),
@@ -234,7 +240,8 @@ export function viewOf({
     closed_at: iso(closed_at),
     closed_by,
     count,
-    sample,
+    // Such a line is about the installation: there is nothing to look up.
+    sample: kind === 'data_lost' ? null : sample,
     reason,
     said,
   };

@@ -227,6 +227,7 @@ describe('the request of an alert', () => {
     id: 'i',
     kind: 'mismatch',
     merchant: MERCHANT,
+    name: 'Café Sur',
     subject: 'amount',
     state: 'open',
     opened_at: at,
@@ -262,9 +263,9 @@ describe('the request of an alert', () => {
       }),
     );
     expect(texts.map(([first]) => first)).toEqual([
-      `Puente: safety stop, merchant ${MERCHANT}. x`,
-      `Puente: parada de seguridad, comercio ${MERCHANT}. x`,
-      `Puente: parada de segurança, lojista ${MERCHANT}. x`,
+      `Puente: safety stop, merchant ${MERCHANT} (Café Sur). x`,
+      `Puente: parada de seguridad, comercio ${MERCHANT} (Café Sur). x`,
+      `Puente: parada de segurança, lojista ${MERCHANT} (Café Sur). x`,
     ]);
     expect(texts.flat().filter((text) => /[a-z]_[a-z]/.test(text))).toEqual([]);
   });

@@ -59,19 +59,22 @@ describe('incidents', () => {
   it('of a move that waits: open at once, announced to both receivers in Spanish, closed when it is decided', async () => {
     await bench.till(`${POINT}/devices`);
     await bench.ops(`/api/merchants/${ARGENTINA}/rollback`, { body: { reason: 'back to the start' } });
+    const first = (await as(ANA, `/api/merchants/${ARGENTINA}`)).body as { revision: number }; // every view has one
+    const naming = { name: 'Café Sur', reason: 'its name', revision: first.revision };
+    expect((await as(BEN, `/api/merchants/${ARGENTINA}`, naming, 'PUT')).status).toBe(200);
     const { revision } = (await as(ANA, `/api/merchants/${ARGENTINA}`)).body as { revision: number }; // every view has one
     const move = { stage: 'shadow', reason: 'second look', revision };
     expect((await as(BEN, `/api/merchants/${ARGENTINA}/stage`, move, 'PUT')).body).toMatchObject({
       result: 'proposed',
     });
     const [open] = await incidents('?state=open&kind=move_waiting');
-    expect(open).toMatchObject({ kind: 'move_waiting', state: 'open', merchant: ARGENTINA });
+    expect(open).toMatchObject({ kind: 'move_waiting', state: 'open', merchant: ARGENTINA, name: 'Café Sur' });
     const sent = await receiver.waitFor(2);
     expect(sent.map(({ path }) => path).toSorted()).toEqual(['/notices', '/notices/nights']);
     for (const { headers, text, body } of sent) {
       const digest = createHmac('sha256', SECRET).update(`${headers['puente-timestamp']}.${text}`).digest('hex');
       expect(headers['puente-signature']).toBe(`sha256=${digest}`);
-      expect(body).toMatchObject({ event: 'opened', text: expect.stringContaining('espera aprobación') });
+      expect(body).toMatchObject({ event: 'opened', text: expect.stringContaining(`${ARGENTINA} (Café Sur)`) });
     }
     const refused = await as(BEN, `/api/incidents/${open?.id}/close`, { reason: 'it is not over' });
     expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('closes by itself')]);
@@ -165,6 +168,12 @@ describe('receivers', () => {
         .first()
         .waitFor();
       expect(await ben.seriousFindings()).toEqual([]);
+      const trace = ben.page.locator('td a[href^="/trace?id="]');
+      expect(await trace.count()).toBeGreaterThan(0);
+      await ben.go('/incidents?kind=move_waiting');
+      expect(await ben.page.getByRole('link', { name: `${ARGENTINA} (Café Sur)` }).count()).toBeGreaterThan(0);
+      expect(await trace.count()).toBe(0);
+      await ben.go('/incidents?kind=mismatch');
       await ben.page.getByText('Close', { exact: true }).first().click();
       await ben.page.getByLabel('Reason').first().fill('looked into');
       await ben.page.getByRole('button', { name: 'Close' }).first().click();
