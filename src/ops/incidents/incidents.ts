@@ -131,7 +131,8 @@ async function noteLines(ports: IncidentPorts, receiversOf: (kind: IncidentKind)
       const merchant_id = await merchantOf(ports, line);
       const subject = subjectOf(line, kind);
       const incident = { id: memory.ids.legacyId(clock.now()), kind, merchant_id, subject, opened_at: at, last_at: at };
-      const sample = about === merchant_id ? null : about;
+      // A ramp has no page of its own; its reason names the merchant that it waits for.
+      const sample = about === merchant_id || action === 'ramp paused' ? null : about;
       await store.incidents.noteIncident({ ...incident, count: 1, sample, reason, line: sequence }, receiversOf(kind));
     }
   if (last > noted) await store.incidents.passLines(last);
@@ -179,10 +180,7 @@ export const incidentView = z.object({
   closed_at: time.nullable(),
   closed_by: z.string().nullable(),
   count: z.int().describe('sales, notices, moves or audit lines that it is about'),
-  sample: z
-    .string()
-    .nullable()
-    .describe('one of them: a sale or a call for puente trace, a move, a bulk move or a ramp'),
+  sample: z.string().nullable().describe('one of them: a sale or a call for puente trace, a move or a bulk move'),
   reason: z.string(),
   said: said.nullable(),
 });

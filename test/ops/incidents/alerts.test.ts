@@ -173,6 +173,7 @@ describe('an incident', () => {
       ['mismatch', 'state', 1, false],
       ['settlement', '', 1, false],
     ]);
+    expect(await store.incidents.incidents({ kind: 'bulk_stopped' }, 1)).toMatchObject([{ sample: null }]);
     now += 61 * MINUTE_MS;
     await alerting.look();
     expect((await listed()).filter(([, , , is_closed]) => is_closed)).toEqual([['settlement', '', 1, true]]);
