@@ -275,6 +275,8 @@ export function summary({ items }: Pick<BulkMove, 'items'>): Spoken {
 
 /** A closed window or a spent budget is checked again this often: a safety stop or an abort must be seen meanwhile. */
 const REST_MS = 1000;
+/** After a step that failed, as by a store that does not answer. */
+const FAILED_REST_MS = 5_000;
 
 /**
  * Runs one step; does nothing when the bulk move was changed or ended meanwhile.
@@ -410,6 +412,8 @@ export function startBulkMoves(ports: Ports, stepRamp: typeof stepBulk): Loop {
     },
     key: ({ id }) => id,
     handle: async ({ id, ramp }) => {
+      // One that fails rests, too: without it the loop would take it again at once, and no other.
+      rests.set(id, ports.clock.now() + FAILED_REST_MS);
       const rest = await (ramp === null ? stepBulk : stepRamp)(ports, id);
       if (rest === null) rests.delete(id);
       else rests.set(id, rest);

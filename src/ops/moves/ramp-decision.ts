@@ -91,7 +91,7 @@ export type RampPlace = NonNullable<BulkItem['ramp']>;
 export function routeAt(
   steps: readonly number[],
   step: number,
-  { start, from }: Pick<RampPlace, 'start' | 'from'>,
+  { start, from }: { start: number; from: Route },
 ): Route {
   const share = steps[step];
   if (share === undefined || step <= start) return from;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { PuenteError, type Spoken } from '../../error.ts';
 import { encoded, say } from '../../locales/message.ts';
 import type { BulkItem } from '../../proxy/records/routing.ts';
-import type { Merchant } from '../../proxy/routing/merchant.ts';
+import type { Merchant, Stage } from '../../proxy/routing/merchant.ts';
 import { BY_ITSELF, type Person } from '../api/person.ts';
 import { DAY_MS, pagesOf } from '../fields.ts';
 import type { Ports } from '../ports.ts';
@@ -59,6 +59,11 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem): Promise<R
     const made = await lastStep(ports, ramp, item);
     if (made !== null && isAt(made.step)) return taken(ports, ramp, item, made);
   }
+  // Also one that a person has put back where the ramp left it: who rolled it back had a reason.
+  const [rollback] = await ports.store.audit.auditsOf(
+    { subject: merchant.id, action: 'rollback', since: ramp.created_at },
+    1,
+  );
   const facts = {
     ...{
       plan: ramp.ramp,
@@ -68,7 +73,7 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem): Promise<R
       now: ports.clock.now(),
     },
     stop: stopOf(merchant),
-    elsewhere: isAt(item.ramp.step) ? null : routeText(here),
+    elsewhere: isAt(item.ramp.step) && rollback === undefined ? null : routeText(here),
     stop_share: ports.settings.safety.fault_share,
   };
   let evidence: RampEvidence | null = null;
@@ -100,6 +105,10 @@ async function stepMerchant(ports: Ports, ramp: Ramp, item: RampItem): Promise<R
   }
 }
 
+function stageOf({ settings: rules }: Ports, { settings }: Merchant): Stage {
+  return routingOf(rules, settings).merchant.stage;
+}
+
 interface StepMade {
   step: number;
   at: number;
@@ -123,7 +132,8 @@ async function makeStep(
   const is_back = does === 'back';
   // Its starter may make each of these moves; a step back is Puente's own.
   const person: Person = { name: is_back ? BY_ITSELF : ramp.who, role: 'operator' };
-  const judged = await judgeFor(ports, merchant, targetOf(steps, to, item.ramp), person);
+  const here = stageOf(ports, merchant);
+  const judged = await judgeFor(ports, merchant, targetOf(steps, to, item.ramp, here), person);
   refuseUnlessAllowed(judged);
   const legacy_p95_ms = evidence?.legacy_p95_ms ?? item.ramp.legacy_p95_ms;
   const { open: _open, ...seen } = evidence ?? { open: [] };
@@ -203,7 +213,12 @@ async function evidenceOf(ports: Ports, ramp: Ramp, item: RampItem, merchant: Me
       open: openOf(blockers, [...unproven, ...remarks]),
     };
   }
-  const { judgement, situation } = await judgeFor(ports, merchant, targetOf(steps, next, place), person);
+  const { judgement, situation } = await judgeFor(
+    ports,
+    merchant,
+    targetOf(steps, next, place, stageOf(ports, merchant)),
+    person,
+  );
   const { blockers, unproven, remarks } = situation.readiness;
   const open = [...lacksOf(judgement), ...openOf(blockers, [...unproven, ...remarks])];
   return { ...seen, legacy_p95_ms: seen.legacy_p95_ms ?? place.legacy_p95_ms, open };

@@ -4,10 +4,10 @@ import { PuenteError } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
 import type { AuditAction, AuditEntry } from '../../proxy/audit.ts';
 import type { BulkItem, BulkMove, RampPlan } from '../../proxy/records/routing.ts';
-import { type Merchant, routedKinds, type Trip } from '../../proxy/routing/merchant.ts';
+import { type Merchant, routedKinds, type Stage, type Trip } from '../../proxy/routing/merchant.ts';
 import { isEnough, type Person, reason } from '../api/person.ts';
 import { whyOf } from '../audit.ts';
-import { DAY_MS, defined, iso, merchantId, said, time } from '../fields.ts';
+import { DAY_MS, iso, merchantId, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { merchantOf, merchantToChange } from '../seen.ts';
 import { selected, selection } from './bulk.ts';
@@ -92,7 +92,7 @@ export async function previewRamp(ports: Ports, ask: z.infer<typeof rampLook>, p
   const items = await itemsOf(ports, ask);
   const merchants: RampPreview['merchants'] = [];
   for (const { merchant_id, ramp } of items) {
-    const target = targetOf(ask.steps, ramp.step + 1, ramp);
+    const target = targetOf(ask.steps, ramp.step + 1, ramp, ramp.from.stage);
     const { judgement } = await judgeFor(ports, await merchantOf(ports, merchant_id), target, person);
     const steps = ask.steps
       .slice(ramp.step + 1)
@@ -213,7 +213,8 @@ async function itemsOf(ports: Ports, ask: z.infer<typeof rampShape>): Promise<Ra
   const items: RampItem[] = [];
   for (const merchant_id of new Set(ids)) {
     const { settings } = await merchantToChange(ports, merchant_id, null);
-    const from = routingOf(ports.settings, settings).merchant;
+    const { merchant, units_in } = routingOf(ports.settings, settings);
+    const from = { ...merchant, units_in };
     const first = ask.steps.findIndex((share) => from.stage === 'shadow' || share > from.share);
     if (from.stage === 'legacy' || from.stage === 'orders' || first < 0)
       throw new PuenteError('refused', say('refusal.ramp_from', { merchant: merchant_id, where: routeText(from) }));
@@ -287,9 +288,11 @@ function viewOf({ id, state, detail, ramp, reason: because, who, created_at, ite
   };
 }
 
-export function targetOf(steps: readonly number[], step: number, place: RampPlace): MoveTarget {
+/** @param here the merchant's stage: back from orders it gets the list of units again that orders has emptied. */
+export function targetOf(steps: readonly number[], step: number, place: RampPlace, here: Stage): MoveTarget {
   const { stage, share } = routeAt(steps, step, place);
-  return { stage, override: false, ...defined({ share: stage === 'canary' ? share : undefined }) };
+  if (stage !== 'canary') return { stage, override: false };
+  return { stage, share, override: false, ...(here === 'orders' ? { units_in: [...place.from.units_in] } : {}) };
 }
 
 /** A safety stop in force, of any kind. */

@@ -81,8 +81,8 @@ export interface BulkItem {
     /** Where the ramp took it up: -1, or the last step that is not above its canary; the merchant stays at `from` there. */
     start: number;
     since: number;
-    /** Where the merchant was before the first step; share in percent. */
-    from: { stage: Stage; share: number };
+    /** Where the merchant was before the first step; share in percent. A move to orders empties `units_in`. */
+    from: { stage: Stage; share: number; units_in: readonly string[] };
     /** Of legacy's creates, ms, when they were last enough; a last step has none on legacy. */
     legacy_p95_ms: number | null;
   };

@@ -1,8 +1,12 @@
 /** The next step of a bulk move: the budget by UTC day, the first safety stop, the end. */
 import { describe, expect, it } from 'vitest';
 import { encoded, say } from '../../../src/locales/message.ts';
-import { nextStep, settled, spentToday, summary } from '../../../src/ops/moves/bulk.ts';
+import { nextStep, settled, spentToday, startBulkMoves, summary } from '../../../src/ops/moves/bulk.ts';
+import type { Ports } from '../../../src/ops/ports.ts';
 import type { BulkItem, BulkMove } from '../../../src/proxy/records/routing.ts';
+import { createLog } from '../../../src/proxy/telemetry/telemetry.ts';
+import { eventually } from '../../kit.ts';
+import { newFolder, openStore } from '../../store/sqlite/kit.ts';
 import { NOW } from './situations.ts';
 
 const item = (merchant_id: string, state: BulkItem['state'] = 'waiting', at: number | null = null): BulkItem => ({
@@ -72,4 +76,30 @@ it('settles one merchant, and sums up', () => {
   const after = settled(bulkWith([item('1'), item('2')]), item('1'), 'moved', 'legacy to shadow', NOW);
   expect(after.items).toEqual([{ merchant_id: '1', state: 'moved', detail: 'legacy to shadow', at: NOW }, item('2')]);
   expect(summary(after).text).toBe('1 moved, 0 proposed, 0 refused, 0 skipped, 1 waiting');
+});
+
+it('does not keep others from their step when one fails', async () => {
+  const folder = newFolder();
+  const store = await openStore(folder.file('bulk.db'));
+  for (const id of ['fails', 'waits'])
+    await store.moves.saveBulkMove(
+      { ...bulkWith([]), id, ramp: { steps: [100], soak_ms: 1, min_sales: 0, approved_by: null } },
+      0,
+      null,
+    );
+  const log = createLog('error', { write: () => undefined });
+  const ports = { store, log, clock: { now: () => NOW } } as unknown as Ports; // the loop itself needs no more
+  const looked = new Set<string>();
+  const loop = startBulkMoves(ports, async (_ports, id) => {
+    looked.add(id);
+    if (id === 'fails') throw new Error('the store does not answer');
+    return NOW + 1000;
+  });
+  await eventually(
+    async () => looked,
+    (all) => all.has('waits'),
+  );
+  await loop.stop();
+  await store.close();
+  folder.remove();
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quoted, say } from '../../../src/locales/message.ts';
-import type { RampView } from '../../../src/ops/moves/ramp.ts';
+import { type RampView, targetOf } from '../../../src/ops/moves/ramp.ts';
 import { decideRamp, type RampEvidence, type RampFacts, routeAt } from '../../../src/ops/moves/ramp-decision.ts';
 import { routeText } from '../../../src/ops/moves/target.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, EVA, eventually, MEXICO, POINT } from '../../kit.ts';
@@ -78,6 +78,13 @@ describe('the decision', () => {
   ] as const)('begins where the merchant is: on %s', (_name, place, steps, expected) =>
     expect([-1, 0, 1].map((step) => routeText(routeAt(steps, step, place)))).toEqual(expected),
   );
+
+  it('takes a pilot back from orders to its list of units, which orders has emptied, and leaves the list else', () => {
+    const from = { ...canary(0), units_in: ['point:one'] };
+    const place = { step: 0, start: -1, since: NOW, from, legacy_p95_ms: null };
+    expect(targetOf([100], -1, place, 'orders')).toEqual({ ...from, override: false });
+    expect(targetOf([5], -1, place, 'canary')).toEqual({ ...canary(0), override: false });
+  });
 });
 
 const data_dir = mkdtempSync(join(tmpdir(), 'puente-ramp-'));
@@ -132,13 +139,21 @@ const stepOf = (ramp: RampView) => ramp.merchants[0]?.step;
 const linesOf = async (id: string) =>
   (await auditsOf(bench.data_dir)).filter((line) => line.subject === id || JSON.stringify(line.detail).includes(id));
 
+/** Creates that fail upstream, enough for a safety stop. */
+async function fail(merchant: string): Promise<void> {
+  const fault = { method: 'POST', path: '/v1/orders', kind: 'error', status: 500, code: 'internal_error' };
+  await bench.control('/faults', { body: { ...fault, times: 'always' } });
+  await sell(5, merchant);
+  await bench.control('/faults', { method: 'DELETE' });
+}
+
+const device = (nth: number) => `NEWLAND_N950__LOAD${String(nth).padStart(7, '0')}`;
 let used = 0;
 async function sell(count: number, merchant = ARGENTINA): Promise<number[]> {
   const statuses: number[] = [];
   for (let nth = 0; nth < count; nth++) {
-    const device = `NEWLAND_N950__LOAD${String(++used).padStart(7, '0')}`;
     const body = { amount: 1500 };
-    statuses.push((await bench.till(`${POINT}/devices/${device}/payment-intents`, { body, merchant })).status);
+    statuses.push((await bench.till(`${POINT}/devices/${device(++used)}/payment-intents`, { body, merchant })).status);
   }
   return statuses;
 }
@@ -233,10 +248,7 @@ it(
     const { id } = (await ask({ merchants: [BRAZIL] })).body as RampView; // the row's answer
     await change(id, 'approve', EVA);
     await until(id, (ramp) => stepOf(ramp) === 1);
-    const fault = { method: 'POST', path: '/v1/orders', kind: 'error', status: 500, code: 'internal_error' };
-    await bench.control('/faults', { body: { ...fault, times: 'always' } });
-    await sell(5, BRAZIL);
-    await bench.control('/faults', { method: 'DELETE' });
+    await fail(BRAZIL);
     const stopped = await until(id, ({ state }) => state === 'paused');
     expect(stopped).toMatchObject({ why: expect.stringContaining(`${BRAZIL} stepped back to shadow`) });
     expect(stopped.merchants).toMatchObject([{ state: 'waiting', step: 0, now: 'shadow' }]);
@@ -258,7 +270,7 @@ it(
   },
 );
 
-it('begins on a canary between two steps', SLOW, async () => {
+it('begins on a canary between two steps, and is over for a merchant that was rolled back', SLOW, async () => {
   await sell(1, MEXICO);
   await moveTo({ stage: 'canary', share: 10 }, MEXICO);
   const { id } = (await ask({ merchants: [MEXICO], steps: [5, 25] })).body as RampView; // the row's answer
@@ -267,6 +279,13 @@ it('begins on a canary between two steps', SLOW, async () => {
     state: 'running',
     merchants: [{ state: 'waiting', step: 1, now: 'canary 10 %', why: expect.stringContaining('is watched until') }],
   });
+  // Rolled back at night, and put there again by hand: no resumed ramp takes it up.
+  await change(id, 'pause');
+  await bench.as(BEN, 'POST', `/api/merchants/${MEXICO}/rollback`, { reason: 'a shop called' });
+  await moveTo({ stage: 'canary', share: 10 }, MEXICO);
+  expect((await change(id, 'resume')).status).toBe(200);
+  const left = await until(id, ({ state }) => state === 'done');
+  expect(left.merchants).toMatchObject([{ state: 'skipped', why: expect.stringContaining('by hand to canary 10 %') }]);
 });
 
 it('is steered by commands, for a selection, too', async () => {
