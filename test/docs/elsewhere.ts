@@ -28,7 +28,7 @@ export const elsewhere: Record<string, string[]> = {
     'systemctl ',
     'journalctl ',
   ],
-  'The next release of a clone, from the net.': ['git fetch ', 'git checkout '],
+  'A release and its libraries, from the net; test/scripts/pack.test.ts runs the package.': ['npm install --global '],
   'Makes a release; test/scripts/release.test.ts tells what has to agree.': ['npm version ', 'git commit ', 'git tag '],
   'Docker; test/deploy/compose.test.ts reads compose.yaml.': ['docker compose ', 'export PUENTE_OPS_TOKEN='],
   'A database server of yours; test/store/postgres/transfer.test.ts carries an installation to a real one.': [

@@ -23,7 +23,7 @@ import { HOUSE } from '../run-cli.ts';
 const DOOR_PORTS = ['8080', '8081', '8082', '9000'];
 const DOORS = new RegExp(`\\b(${DOOR_PORTS.join('|')})\\b`, 'g');
 /** The files of a clone that the commands need. */
-const INSTALLATION = ['.npmrc', 'package.json', 'config', 'mappings', 'src'];
+const INSTALLATION = ['.npmrc', 'package.json', 'bin', 'config', 'mappings', 'src'];
 /** Only ends a test that hangs. */
 const START_LIMIT_MS = 120_000;
 
