@@ -185,7 +185,7 @@ function ofRefund({ currency, exponent }: Site) {
   };
 }
 
-/** A refund that upstream accepted may have failed since, or not be made yet (`docs/field-notes.md`). */
+/** A refund that upstream accepted may have failed since, or not be made yet (LIM-42). */
 function refundOutcome({ state, upstream_status }: Refund): 'refunded' | 'refused' | 'in_doubt' {
   if (state === 'REFUSED' || state === 'NOT_SENT') return 'refused';
   if (state !== 'DONE') return 'in_doubt';
