@@ -34,7 +34,7 @@ export const rampShape = z.strictObject({
     .refine((steps) => steps.every((share, nth) => share > (steps[nth - 1] ?? 0)), encoded(say('input.steps', {})))
     .describe('percent of the units, ascending; 100 is stage orders'),
   soak_ms: z.int().min(1_000).max(LONGEST_SOAK_MS).describe('how long each step is watched at least, ms'),
-  min_sales: z.int().min(0).max(1_000_000).describe('sales on orders that each step needs'),
+  min_sales: z.int().min(0).max(1_000_000).describe('creates on orders answered 2xx that each step needs, paid or not'),
 });
 const wantsWhom = encoded(say('input.merchants_or_where', {}));
 const namesWhom = ({ merchants, where }: z.infer<typeof rampShape>): boolean =>
