@@ -443,12 +443,16 @@ describe('a terminal that has something', () => {
     expect(await links()).toMatchObject([{ state: 'LIVE' }]);
   });
 
-  it('another sale finds an order in doubt, which is nobody’s fault but ours', async () => {
+  it.each([
+    ['of the same amount, which counts as the same sale', {}, ''],
+    ['of another amount, which counts for itself', { amount: 900 }, ' 900'],
+  ])('another sale finds an order in doubt, which is nobody’s fault but ours: one %s', async (_what, change, fault) => {
     await open();
     const draft = newDraft();
-    expect(told(await stand.within(draft, () => open(OTHER))).status).toBe(409);
+    const other = { body: { ...OTHER.body, ...change } };
+    expect(told(await stand.within(draft, () => open(other))).status).toBe(409);
     const [doubt] = await links();
-    expect(draft.doubt_of?.split(' ')[0]).toBe(doubt?.legacy_id);
+    expect(draft.doubt_of).toBe(`${doubt?.legacy_id}${fault}`);
   });
 
   it.each<[string, LinkChange | null, number, boolean]>([
