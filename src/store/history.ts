@@ -160,6 +160,7 @@ export function auditMethods(reader: Reader, writer: Writer) {
         ['action = ?', filter.action],
         ['at >= ?', filter.since],
         ['at < ?', filter.until],
+        ['sequence < ?', filter.before],
       ];
       const sql = (where: string) => `SELECT * FROM audit WHERE ${where} ORDER BY sequence DESC LIMIT ?`;
       return (await run<Parameters<typeof lineOf>[0]>(conditions, sql, limit)).map(lineOf);

@@ -67,7 +67,7 @@ export const linksTable: Table = {
       .map((status) => `'${status}'`)
       .join(', ')})`,
   },
-  indexes: { open: 'links_live', in_doubt: 'links_live' },
+  indexes: { open: 'links_live', in_doubt: 'links_live', lost: 'links_lost' },
   // No index has the times of all merchants' links; the primary key has their ids.
   isById: ({ merchant_id }) => merchant_id === undefined,
 };

@@ -54,7 +54,7 @@ export interface ReadinessFacts {
   fault_share: number | null;
   /** Epoch ms of the last reset of a safety stop: an operator has looked at the faults before it. */
   reset_at: Partial<Record<RoutedKind, number>>;
-  /** Recent mismatches that reconciliation could not repair. */
+  /** Open mismatches: no later comparison has shown that both agree. */
   mismatches: readonly { kind: MismatchKind; subject: string }[];
   /** What still uses legacy, of a merchant that is wholly on orders: then the verdict is about completion. Else null. */
   legacy_use: LegacyUse | null;
@@ -67,7 +67,7 @@ export interface ReadinessRules {
 
 /** Tills are updated and tables change: older evidence says little of the next day. */
 export const OLD_AFTER_DAYS = 14;
-/** Older faults and mismatches were repaired, or still appear. */
+/** Older faults were repaired, or still appear. */
 export const RECENT_DAYS = 7;
 
 export interface Seen {

@@ -7,10 +7,10 @@ import type { Verdict } from '../../proxy/records/evidence.ts';
 import { type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import type { MismatchKind } from '../../proxy/sales/orphans.ts';
 import { DAY_MS, iso } from '../fields.ts';
 import { openSales } from '../open-sales.ts';
 import type { EvidenceReader, Ports } from '../ports.ts';
+import { hasItsOrder, type OpenMismatch, openMismatches } from '../reconcile/reconcile.ts';
 import { RESET } from '../safety.ts';
 import { blockersOf, remarksOf } from './blockers.ts';
 import {
@@ -18,7 +18,6 @@ import {
   type Finding,
   judgedCalls,
   OLD_AFTER_DAYS,
-  RECENT_DAYS,
   type Readiness,
   type ReadinessFacts,
   type ReadinessRules,
@@ -101,10 +100,7 @@ async function resetsOf({ store }: Ports, merchant_id: string): Promise<Readines
   return Object.fromEntries(lines.map(({ detail, at }) => [String(detail.kind), at] as const).toReversed());
 }
 
-/** Mismatches of money, or of a sale that is gone; a stale link is read, and an orphan adopted. */
-const GRAVE = ['amount', 'contradiction', 'state', 'missing'] as const satisfies readonly MismatchKind[];
-
-/** The mismatches of a merchant in the last `RECENT_DAYS`. */
+/** The open mismatches of a merchant, `MOST_LINES` at most, with its lost sales, whatever their age. */
 export type Mismatches = (merchant_id: string) => Promise<ReadinessFacts['mismatches']>;
 
 /**
@@ -112,17 +108,18 @@ export type Mismatches = (merchant_id: string) => Promise<ReadinessFacts['mismat
  * @param fresh_ms how long one read serves, for callers that judge continuously.
  */
 export function mismatchesOnce(ports: Ports, fresh_ms = Number.POSITIVE_INFINITY): Mismatches {
-  let read: ReturnType<typeof readMismatches> | null = null;
+  let read: ReturnType<typeof openMismatches> | null = null;
   let read_at = 0;
   return async (merchant_id) => {
     const now = ports.clock.now();
     if (read === null || now - read_at >= fresh_ms) {
-      read = readMismatches(ports);
+      read = openMismatches(ports);
       read_at = now;
     }
     const reading = read;
     try {
-      return (await reading).get(merchant_id) ?? [];
+      const own = (await reading).filter((one) => one.merchant_id === merchant_id);
+      return await withLostSales(ports, merchant_id, own.slice(0, MOST_LINES));
     } catch (error) {
       if (read === reading) read = null;
       throw error;
@@ -130,16 +127,19 @@ export function mismatchesOnce(ports: Ports, fresh_ms = Number.POSITIVE_INFINITY
   };
 }
 
-async function readMismatches({ store, clock }: Ports): Promise<ReadonlyMap<string, ReadinessFacts['mismatches']>> {
-  const since = clock.now() - RECENT_DAYS * DAY_MS;
-  const lines = await Promise.all(
-    GRAVE.map((kind) => store.audit.auditsOf({ action: `mismatch ${kind}`, since }, MOST_LINES)),
-  );
-  const found = GRAVE.flatMap((kind, index) =>
-    (lines[index] ?? []).map(({ detail, subject }) => ({ merchant: String(detail.merchant), kind, subject })),
-  );
-  const groups = [...Map.groupBy(found, ({ merchant }) => merchant)];
-  return new Map(groups.map(([merchant, own]) => [merchant, own.map(({ kind, subject }) => ({ kind, subject }))]));
+/** A lost sale is one that upstream does not know: a mismatch, whether or not a comparison reported it. */
+async function withLostSales(
+  { store, clock }: Ports,
+  merchant_id: string,
+  found: readonly OpenMismatch[],
+): Promise<ReadinessFacts['mismatches']> {
+  const open: ReadinessFacts['mismatches'][number][] = [];
+  for (const one of found)
+    if (!hasItsOrder(one, await store.links.link(one.subject))) open.push({ kind: one.kind, subject: one.subject });
+  const lost = await store.history.listLinks({ merchant_id, state: 'lost', now: clock.now() }, null, MOST_LINES);
+  const named = new Set(open.map(({ subject }) => subject));
+  const more = lost.rows.filter(({ legacy_id }) => !named.has(legacy_id));
+  return [...open, ...more.map(({ legacy_id }) => ({ kind: 'missing' as const, subject: legacy_id }))];
 }
 
 function judge(seen: Seen, facts: ReadinessFacts, rules: ReadinessRules): Readiness {

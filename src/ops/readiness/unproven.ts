@@ -13,7 +13,6 @@ import {
   judgedCalls,
   OLD_AFTER_DAYS,
   provenCalls,
-  RECENT_DAYS,
   type ReadinessFacts,
   type ReadinessRules,
   type Seen,
@@ -144,12 +143,12 @@ function doubtFindings({ in_doubt, merchant_id }: ReadinessFacts): Finding[] {
   return [finding('in_doubt', { count: in_doubt }, `puente drain ${merchant_id}`)];
 }
 
-/** Sales of which upstream says otherwise, as reconciliation found them and could not repair. */
+/** Sales of which upstream says otherwise, and nothing since that they agree. */
 function mismatchFindings({ mismatches, merchant_id }: ReadinessFacts): Finding[] {
   const kinds = Map.groupBy(mismatches, ({ kind }) => kind);
   return [...kinds].flatMap(([kind, mine]) =>
     mine.slice(0, 1).map(({ subject }) => {
-      const sentence = say('mismatch', { days: RECENT_DAYS, count: mine.length, mismatch: kind, subject });
+      const sentence = say('mismatch', { count: mine.length, mismatch: kind, subject });
       return finding(`mismatch_${kind}`, sentence, `puente reconcile --merchant ${merchant_id}`);
     }),
   );

@@ -1,13 +1,23 @@
 /** Reconciliation: compares open and recent links, and unmatched events, with upstream; repairs on request. */
 import { z } from 'zod';
 import { PuenteError, type Said } from '../../error.ts';
-import { encoded, say } from '../../locales/message.ts';
+import { encoded, readStored, say } from '../../locales/message.ts';
+import type { AuditLine } from '../../proxy/audit.ts';
 import { type Loop, startLoop } from '../../proxy/loop.ts';
 import type { InboxEvent } from '../../proxy/records/notices.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import type { AdvanceRules } from '../../proxy/sales/order-transition.ts';
-import { adopt, findOrphan, judgeLink, judgeUnknown, type Known, type Mismatch } from '../../proxy/sales/orphans.ts';
+import {
+  adopt,
+  findOrphan,
+  judgeLink,
+  judgeUnknown,
+  type Known,
+  type Mismatch,
+  type MismatchKind,
+  mismatchKinds,
+} from '../../proxy/sales/orphans.ts';
 import { giveUp, isGone } from '../../proxy/sales/recover.ts';
 import { readOrder } from '../../proxy/sales/refresh.ts';
 import { advanceRules, applyOrder } from '../../proxy/sales/settle.ts';
@@ -160,7 +170,74 @@ export async function compare(ports: Ports, earlier: Link, apply: boolean): Prom
   const current = (await ports.store.links.link(link.legacy_id)) ?? link;
   const known = order === 'missing' && isGone(ports, current) ? 'gone' : order;
   const mismatch = judgeLink(current, known, ports.tables, await rulesFor(ports, link.merchant_id));
-  return mismatch === null ? null : finish(ports, current, { mismatch, order: known }, apply);
+  if (mismatch !== null) return finish(ports, current, { mismatch, order: known }, apply);
+  if (apply && known !== 'missing' && known !== 'gone') await noteAgreement(ports, current);
+  return null;
+}
+
+/** The sentences of the payments API, which no comparison with an order can take back. */
+const OF_PAYMENTS: readonly (string | undefined)[] = [
+  'contradiction.merchant',
+  'contradiction.reference',
+  'contradiction.refund',
+];
+
+/** A sale that agrees with its order again: its open mismatches get a line that says so. */
+async function noteAgreement(ports: Ports, { merchant_id, legacy_id, order_id, unit }: Link): Promise<void> {
+  const about = { merchant_id, legacy_id, order_id, unit, what: say('mismatch.agrees', {}), repair: 'none' } as const;
+  for (const kind of mismatchKinds) {
+    const last = await lastLine(ports, kind, legacy_id);
+    if (last === undefined || isRepaired(last) || OF_PAYMENTS.includes(readStored(last.reason).said?.code)) continue;
+    await report(ports, { ...about, kind }, true);
+  }
+}
+
+/** The newest line of the audit chain on one kind of mismatch of a sale. */
+async function lastLine({ store }: Ports, kind: MismatchKind, subject: string): Promise<AuditLine | undefined> {
+  return (await store.audit.auditsOf({ subject, action: `mismatch ${kind}` }, 1))[0];
+}
+
+function isRepaired({ detail }: Pick<AuditLine, 'detail'>): boolean {
+  return detail.repaired === true;
+}
+
+/**
+ * Whether the sale of a newest line agrees with upstream without a line that says so: its link has the order of an
+ * orphan, or of a create without one, by now. @param link null when it is not stored.
+ */
+export function hasItsOrder({ kind, order_id }: { kind: MismatchKind; order_id: unknown }, link: Link | null): boolean {
+  if (link === null) return false;
+  if (kind === 'orphan') return link.order_id === order_id;
+  return kind === 'missing' && order_id === null && link.order_id !== null;
+}
+
+/** A mismatch that nothing has repaired, whatever its age. */
+export interface OpenMismatch {
+  kind: MismatchKind;
+  subject: string;
+  merchant_id: string;
+  order_id: unknown;
+}
+
+/** Open mismatches of all merchants, newest first, without `stale` ones, which the next read repairs. */
+export async function openMismatches({ store }: Ports): Promise<OpenMismatch[]> {
+  const open: OpenMismatch[] = [];
+  for (const kind of mismatchKinds.filter((one) => one !== 'stale')) {
+    const seen = new Set<string>();
+    let lines: AuditLine[] = [];
+    do {
+      const before = lines.at(-1)?.sequence ?? Number.MAX_SAFE_INTEGER;
+      lines = await store.audit.auditsOf({ action: `mismatch ${kind}`, before }, PAGE);
+      for (const line of lines) {
+        const { subject, detail } = line;
+        if (!seen.has(subject) && !isRepaired(line))
+          open.push({ kind, subject, merchant_id: String(detail.merchant), order_id: detail.order_id ?? null });
+        seen.add(subject);
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+    } while (lines.length === PAGE);
+  }
+  return open;
 }
 
 interface Found {
@@ -205,7 +282,7 @@ const REST_MS = 60_000;
 
 /**
  * Walks the links changed within `sweep.age_ms`, oldest first. A mismatch that only needs a read is repaired at once;
- * any other is logged, counted, and written once to the audit trail.
+ * any other is logged, counted, and written once to the audit trail, and so is that it agrees again.
  * @param rests true while upstream asks for fewer calls.
  */
 export function startSweep(ports: Ports, rests: () => boolean): Loop {
@@ -249,12 +326,12 @@ async function lookAtEvent(ports: Ports, event: InboxEvent, round: Round): Promi
   await adopt(ports, orphan);
 }
 
-/** Reports a mismatch once per kind and sale, however often the sweep finds it; each repair is a line of its own. */
+/** Reports a mismatch once per kind and sale until it is repaired; each repair is a line of its own. */
 async function report(ports: Ports, mismatch: Mismatch, repaired = false): Promise<void> {
   const { kind, legacy_id, merchant_id, order_id, what, unit } = mismatch;
   const subject = legacy_id ?? order_id ?? merchant_id;
-  const told = await ports.store.audit.auditsOf({ subject, action: `mismatch ${kind}` }, 1);
-  if (told.length > 0 && !repaired) return;
+  const last = await lastLine(ports, kind, subject);
+  if (!repaired && last !== undefined && !isRepaired(last)) return;
   if (!repaired)
     ports.log.error(`reconciliation: ${what.text}`, {
       merchant: merchant_id,

@@ -90,12 +90,17 @@ async function gather(ports: Ports, ask: ReportAsk, facts: ReportFacts, signal: 
       ...left_out,
       unmatched: unmatched.left_out,
     },
-    ...(await provenNow(ports, merchant_id, merchant)),
+    ...(await provenNow(ports, merchant_id, merchant, unmatched.lines)),
   };
 }
 
-/** The audit chain, and the verdict of now; a certificate of completion names the head of a chain that is intact. */
-async function provenNow(ports: Ports, merchant_id: string | null, merchant: Merchant | null) {
+/** The audit chain, and the verdict of now; a certificate of completion needs sales that agree, and a chain that is intact. */
+async function provenNow(
+  ports: Ports,
+  merchant_id: string | null,
+  merchant: Merchant | null,
+  unmatched: Report['unmatched'],
+) {
   const { store, clock } = ports;
   const head = (await store.audit.audits(1))[0];
   // The whole chain, whatever the period: a line that was changed earlier puts the later ones in doubt.
@@ -105,7 +110,8 @@ async function provenNow(ports: Ports, merchant_id: string | null, merchant: Mer
   const is_about_completion = merchant !== null && readiness?.about === 'completion';
   const completion = is_about_completion ? await decommissionOf(ports, merchant, readiness) : null;
   const made_at = iso(clock.now());
-  const certificate = audit.intact ? certificateOf(completion, made_at, audit_head) : null;
+  const agrees = unmatched.every(({ state }) => state === 'repaired');
+  const certificate = audit.intact && agrees ? certificateOf(completion, made_at, audit_head) : null;
   return { made_at, readiness, completion, certificate, audit_head, audit };
 }
 

@@ -266,7 +266,9 @@ export const report = z.object({
         .describe('empty, for people to fill in'),
     })
     .nullable()
-    .describe('that legacy may be switched off; null while it may not, or the audit chain is broken'),
+    .describe(
+      'that legacy may be switched off; null while it may not, a sale is unmatched, or the audit chain is broken',
+    ),
   verdicts: z.object(byVerdict).describe('how many of the merchants have which verdict'),
   left_out: z.record(z.enum(cutLists), count).describe('lines that are not in the lists because there are too many'),
   audit_head: auditHead.describe(

@@ -9,6 +9,7 @@ import type { LegacySale } from '../../proxy/records/routing.ts';
 import type { Link } from '../../proxy/sales/link.ts';
 import { iso } from '../fields.ts';
 import type { CreatedPage, FamilyRefund, Ports } from '../ports.ts';
+import { hasItsOrder } from '../reconcile/reconcile.ts';
 import { knownMerchants, merchantOf } from '../seen.ts';
 import type { FoundMismatch, Move } from './decisions.ts';
 import { type Line, outcomesOfMoney, type Report, type ReportAsk, type SaleLine, type SaleQuery } from './report.ts';
@@ -247,7 +248,7 @@ export async function unmatchedOf(
     const { currency, exponent } = tables.site(sites.get(merchant_id) ?? null);
     lines.push({
       known_to: kind === 'orphan' ? 'upstream' : kind === 'missing' ? 'puente' : 'both',
-      state: one.is_repaired || isResolved(one, link) ? 'repaired' : 'open',
+      state: one.is_repaired || hasItsOrder(one, link) ? 'repaired' : 'open',
       ...{ kind, found_at: at, merchant_id, unit, id: subject, order_id, currency },
       ...amountOf(link?.amount_minor ?? null, exponent),
       ...{ what: reason, said },
@@ -262,14 +263,6 @@ export async function unmatchedOf(
   }
   const sorted = lines.toSorted((a, b) => compare(a.state, b.state) || compare(a.found_at, b.found_at));
   return { lines: sorted.slice(0, MOST_LINES), left_out: Math.max(0, sorted.length - MOST_LINES) };
-}
-
-/** The link has the order of an orphan by now; the order of a create without one, or its move, was read later. */
-function isResolved({ kind, at, order_id }: FoundMismatch, link: Link | null): boolean {
-  if (link === null) return false;
-  if (kind === 'orphan') return link.order_id === order_id;
-  if (kind === 'missing') return order_id === null && link.order_id !== null;
-  return kind === 'stale' && link.updated_at > Date.parse(at);
 }
 
 // Sums, exact in minor units.

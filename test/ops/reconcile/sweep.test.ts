@@ -117,14 +117,21 @@ it('mends what only a read was missing', async () => {
   await front.control('/webhooks', { method: 'PUT', body: { mode: 'normal' } });
 });
 
-it('tells what it must not mend, once, however often it comes by', async () => {
-  front.lie = (order) => ({ ...order, transactions: { payments: [{ id: 'PAY01', amount: '15.01' }] } });
-  for (let round = 0; round < 2; round++) {
-    now += HOUR_MS + 61_000;
-    await readsIn(2 * SALES);
-  }
-  front.lie = null;
-  expect(await told('mismatch amount')).toBe(SALES);
+it('tells what it must not mend once, that it agrees again once, and what differs after that', async () => {
+  const rounds = async (differs: boolean) => {
+    front.lie = differs
+      ? (order) => ({ ...order, transactions: { payments: [{ id: 'PAY01', amount: '15.01' }] } })
+      : null;
+    for (let round = 0; round < 2; round++) {
+      now += HOUR_MS + 61_000;
+      await readsIn(2 * SALES);
+    }
+    front.lie = null;
+    return told('mismatch amount');
+  };
+  expect(await rounds(true)).toBe(SALES);
+  expect(await rounds(false), 'repaired').toBe(2 * SALES);
+  expect(await rounds(true)).toBe(3 * SALES);
 });
 
 it('adopts the orphan of a create that was answered as refused', async () => {

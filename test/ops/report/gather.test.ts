@@ -1,6 +1,7 @@
 /** A report on a real store: decisions and incidents by merchant, findings, stuck notices, and what was cut. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ports } from '../../../src/ops/ports.ts';
+import { merchantReadiness } from '../../../src/ops/readiness/readiness.ts';
 import { gatherReport } from '../../../src/ops/report/gather.ts';
 import { askOf, type Report } from '../../../src/ops/report/report.ts';
 import type { AuditEntry } from '../../../src/proxy/audit.ts';
@@ -235,6 +236,48 @@ it('unmatched sales: what upstream does not know, what Puente did not, and what 
       [read, 'repaired', 'puente', 'missing', '15.00'],
     ].toSorted(),
   );
+  // The verdict counts those that are open, whatever their age, and sales that are lost.
+  const told = async (repaired: boolean) => {
+    const old = line(NOON - 30 * DAY_MS, 'puente', adopted, 'state', { merchant: MERCHANT, repaired });
+    await store.audit.appendAudit({ ...old, action: 'mismatch state' });
+  };
+  const counted = async () => {
+    const { unproven } = await merchantReadiness(ports, MERCHANT);
+    return unproven
+      .filter(({ code }) => code.startsWith('mismatch_'))
+      .map(({ code, said }) => [code, said?.facts.count]);
+  };
+  const open = [
+    ['mismatch_missing', 2],
+    ['mismatch_orphan', 1],
+    ['mismatch_amount', 1],
+  ];
+  expect(await counted()).toEqual(open);
+  await told(false);
+  expect(await counted()).toEqual([...open, ['mismatch_state', 1]]);
+  await told(true);
+  expect(await counted()).toEqual(open);
+});
+
+it('no certificate while a sale is unmatched', async () => {
+  const { store } = harness;
+  await setMerchant(store, MERCHANT, { stage: 'orders' });
+  const call = {
+    operation: 'point.read_intent',
+    lane: 'orders',
+    merchant_id: MERCHANT,
+    at: NOON - 9 * DAY_MS,
+  } as const;
+  await store.exchanges.recordExchanges([newExchange(call)]);
+  expect((await report(MERCHANT)).certificate).toMatchObject({ merchant_id: MERCHANT });
+  const told = async (repaired: boolean) => {
+    const { legacy_id } = await finished(store);
+    const entry = line(NOON - 1, 'puente', legacy_id, 'stale', { merchant: MERCHANT, repaired });
+    await store.audit.appendAudit({ ...entry, action: 'mismatch stale' });
+    return (await report(MERCHANT)).certificate;
+  };
+  expect(await told(true)).not.toBeNull();
+  expect(await told(false)).toBeNull();
 });
 
 it('the assumptions of a merchant’s report are its own settings where it has some', async () => {

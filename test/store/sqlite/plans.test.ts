@@ -85,9 +85,14 @@ describe('plans', () => {
     [linksTable, {}, 'sqlite_autoindex_links_1 (legacy_id>? AND legacy_id<?)'],
     [linksTable, { merchant_id: MERCHANT }, 'links_by_merchant (merchant_id=? AND created_at>? AND created_at<?)'],
     [linksTable, { merchant_id: MERCHANT, state: 'paid' }, 'links_by_merchant (merchant_id=?'],
-    [linksTable, { state: 'lost' }, 'sqlite_autoindex_links_1 (legacy_id>? AND legacy_id<?)'],
     [linksTable, { state: 'refused', merchant_id: MERCHANT }, 'links_by_merchant (merchant_id=?'],
     [linksTable, { state: 'in_doubt' }, 'links_live'],
+    [linksTable, { state: 'lost' }, 'links_lost'],
+    [
+      linksTable,
+      { state: 'lost', merchant_id: MERCHANT },
+      'links_lost (merchant_id=? AND (created_at,legacy_id)>(?,?)',
+    ],
     [legacySalesTable, {}, 'legacy_sales_by_age (created_at>? AND created_at<?)'],
     [legacySalesTable, { state: 'open' }, 'legacy_sales_until'],
   ] as const)('a page of sales goes straight to its rows: %#', (table, filter, way) => {
