@@ -58,6 +58,7 @@ export default defineConfig({
     ],
     environment: 'node',
     setupFiles: ['test/property-seed.ts'],
+    globalSetup: ['test/temporary-folder.ts'],
     // Processes, because of native modules and worker threads; each is kept for many files, which share what they import:
     // nothing here has state at its top but a count of proxied bytes, and to import it all anew for each file costs more
     // than most files do. Large bodies are watched as they are in production (`src/proxy/http/passthrough.ts`).

@@ -145,7 +145,8 @@ function writeFourthSchema(links: Link[], sale: LegacySale, notice: NewNotice): 
   insert('meta', { name: 'instance_id', value: 'i' });
   for (const { held, order: known, acknowledged_at: _later, heard_by: _latest, ...rest } of links)
     insert('links', { ...rest, held: JSON.stringify(held), order_json: known === null ? null : JSON.stringify(known) });
-  insert('legacy_sales', sale);
+  const { amount: _sum, end_state: _end, ...before } = sale; // columns of a later build
+  insert('legacy_sales', before);
   insert('notices', { ...notice, id: 'n', sequence: 1, state: 'pending', is_next: 1, attempts: 0 });
   database.close();
 }
