@@ -149,8 +149,6 @@ export function wasCanceledByUs({ cancel, order }: Link): boolean {
 // Instants as the two APIs write them.
 
 const RFC3339 = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:?\d{2})$/i;
-/** An instant in UTC, on a day that every month has: it need not be parsed as a date. */
-const PLAIN = /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?Z$/;
 
 /**
  * An RFC 3339 instant with 0–9 fraction digits as comparable text in UTC with nine (`docs/field-notes.md` Orders §1.3);
@@ -158,8 +156,6 @@ const PLAIN = /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3])
  */
 export function comparableInstant(text: string | undefined): string | null {
   if (text === undefined) return null;
-  const plain = PLAIN.exec(text);
-  if (plain !== null) return `${plain[1]}.${(plain[2] ?? '').padEnd(9, '0')}Z`;
   const match = RFC3339.exec(text);
   if (match === null) return null;
   const [, date, time, fraction = '', zone = 'Z'] = match;
