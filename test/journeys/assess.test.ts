@@ -68,7 +68,7 @@ describe('a capture of ten thousand calls in stage shadow', () => {
     capture = await made('shadow', 10_000);
     kept = linesOf(capture.file);
     const tools = { tables, redact: redactValue, clock: performance, now: Date.now() };
-    const options = { merchant_id: null, site: null, voucher: 'refuse', min_sample: 20 } as const;
+    const options = { merchant_id: null, site: null, voucher: 'refuse', min_sample: 20, hosts: [] } as const;
     assessment = await assessmentOf(readCapture(createReadStream(capture.file)), tools, options);
   }, LIMIT_MS);
 

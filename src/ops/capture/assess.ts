@@ -1,21 +1,25 @@
 /** Assesses a capture of legacy traffic: translates every call on paper, before any is routed to orders. */
+import { PuenteError } from '../../error.ts';
 import { fieldsThatCame } from '../../mapping/assemble.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import { type Exchange, endpointName, noteUnknown } from '../../proxy/evidence/exchange.ts';
 import { nothingFound, recordedOf } from '../../proxy/evidence/findings.ts';
-import { redactMessages } from '../../proxy/evidence/redact.ts';
+import { redactMessages, redactName } from '../../proxy/evidence/redact.ts';
 import { unknownHeaderNames } from '../../proxy/http/request.ts';
 import { claimedMerchant } from '../../proxy/routing/merchant-identity.ts';
 import { outcomeOf } from '../../proxy/safety.ts';
 import { slotOf } from '../../proxy/sales/link.ts';
-import { compareCreate, hasShadow, type ShadowTools, shadowOf } from '../../proxy/shadow/shadow.ts';
+import { compareCreate, hasShadow, makesOrder, type ShadowTools, shadowOf } from '../../proxy/shadow/shadow.ts';
 import { Secret } from '../../proxy/vault.ts';
 import type { EvidenceReader } from '../ports.ts';
 import type { Readiness } from '../readiness/facts.ts';
 import { readinessOf } from '../readiness/readiness.ts';
 import { createBook } from './book.ts';
+import type { ReadCall } from './call.ts';
+import { createHosts } from './hosts.ts';
 import { type Match, matcherOf, requestOf, taskOf } from './operation-of.ts';
-import { type Beside, type Entry, isCall, nothingBeside, type ReadCall } from './read.ts';
+import { type Beside, type Entry, FORMATS, isCall, nothingBeside } from './read.ts';
+import { createTally } from './tally.ts';
 
 interface AssessTools extends ShadowTools {
   tables: Tables;
@@ -31,24 +35,31 @@ export interface AssessOptions {
   voucher: 'refuse' | 'drop';
   /** With fewer calls, evidence is inconclusive (`moves.min_sample`). */
   min_sample: number;
+  /** The hosts of legacy, in lower case; empty: the vendor's, and those that are called with an operation. */
+  hosts: readonly string[];
 }
 
-/** `lines` is the sum of the three after it: every line is counted. */
+/** `lines` is the sum of the four after it: every line is counted. */
 export interface AssessmentSums {
   lines: number;
   /** Matched to an operation and judged. */
   assessed: number;
   /** Puente has no operation for the call: it would be proxied untouched. */
   no_operation: number;
+  /** To a host that is not legacy's: left out. */
+  foreign: number;
   unreadable: number;
   /** Assessed creates that were translated on paper, now or when they were captured. */
   shadowed: number;
   /** Captured without an answer; they count as accepted by legacy. */
   unanswered: number;
+  /** Lines of an access log, among those that were assessed or have no operation. */
+  logged: number;
 }
 
 export interface Assessment {
   book: EvidenceReader;
+  tally: Pick<ReturnType<typeof createTally>, 'operations' | 'units'>;
   sums: AssessmentSums;
   unreadable: Beside['unreadable'];
   remarks: string[];
@@ -61,7 +72,10 @@ export interface Assessment {
 /** The merchant of calls whose token and path name none. */
 const UNKNOWN_MERCHANT = 'unknown';
 
-/** Reads the entries once, in bounded memory, and judges every merchant. @throws PuenteError of `readCapture`. */
+/**
+ * Reads the entries once, in bounded memory, and judges every merchant.
+ * @throws PuenteError bad_request when no line can be read, and those of `readCapture`.
+ */
 export async function assessmentOf(
   entries: AsyncIterable<Entry>,
   tools: AssessTools,
@@ -69,9 +83,19 @@ export async function assessmentOf(
 ): Promise<Assessment> {
   const work = begin(tools, options);
   for await (const entry of entries) take(work, entry);
-  const { book, sums, beside } = work;
+  const { book, tally, sums, beside } = work;
   const { unreadable, remarks } = beside;
+  const [bad] = unreadable;
+  if (bad !== undefined && sums.unreadable === sums.lines)
+    throw new PuenteError(
+      'bad_request',
+      `None of the ${sums.lines} lines can be read; line ${bad.line}: ${bad.why}. ${FORMATS}`,
+    );
+  sums.foreign = work.hosts.foreign();
   const merchants = book.merchantIds();
+  const left_out = work.hosts.remark();
+  if (left_out !== null) remarks.push(left_out);
+  if (sums.logged > 0) remarks.push(loggedRemark(sums.logged));
   if (sums.unanswered > 0)
     remarks.push(`${sums.unanswered} calls have no answer in the capture: they count as accepted by legacy.`);
   const nowhere = merchants.filter((id) => siteOf(work, id) === null);
@@ -81,25 +105,61 @@ export async function assessmentOf(
     );
   const readiness = await Promise.all(merchants.map((id) => readinessOf(book, factsOf(tools, id), options)));
   const sites = new Map(merchants.map((id) => [id, siteOf(work, id)] as const));
-  return { book, sums, unreadable, remarks, readiness, sites };
+  return { book, tally, sums, unreadable, remarks, readiness, sites };
+}
+
+function loggedRemark(lines: number): string {
+  return `${lines} lines are of an access log, which has no headers and no bodies. No create was translated, so this report can't tell what orders would refuse, which fields and amounts would be lost, or whose calls they are where the path has no user and no token. Where the log names no host, calls to other sites of the same server are among those of no operation. A capture of Puente, a HAR export or JSON lines with bodies tell all that.`;
 }
 
 type Work = ReturnType<typeof begin>;
 
 function begin(tools: AssessTools, options: AssessOptions) {
-  const sums = { lines: 0, assessed: 0, no_operation: 0, unreadable: 0, shadowed: 0, unanswered: 0 };
+  const counts = { assessed: 0, no_operation: 0, foreign: 0, unreadable: 0 };
+  const sums = { lines: 0, ...counts, shadowed: 0, unanswered: 0, logged: 0 };
   const match = matcherOf(tools.tables.operations);
   /** By merchant, from legacy answers. */
   const sites = new Map<string, string>();
-  return { tools, options, match, book: createBook(), sums, beside: nothingBeside(), sites };
+  const hosts = createHosts<CalledEntry>(options.hosts);
+  const creates = new Set(tools.tables.operations.filter(makesOrder).map(({ name }) => name));
+  const kept = { book: createBook(), tally: createTally(), sums, beside: nothingBeside() };
+  return { tools, options, match, hosts, creates, sites, ...kept };
 }
 
+type CalledEntry = Extract<Entry, { kind: 'call' }>;
+
 function take(work: Work, entry: Entry): void {
-  const { sums } = work;
   if (!isCall(work, entry)) return;
-  const exchange = entry.kind === 'exchange' ? asKept(work, entry.exchange) : exchangeOfCall(work, entry);
-  if (exchange.operation === null) sums.no_operation++;
-  else sums.assessed++;
+  if (entry.kind === 'exchange') {
+    count(work, asKept(work, entry.exchange), false);
+    return;
+  }
+  const { host, method, target } = entry.call;
+  const is_operation = work.match(method, pathOf(target)) !== null;
+  // A call without an operation is counted by its name alone, so it waits without its bodies.
+  const slim = is_operation ? entry : { ...entry, call: { ...entry.call, body: undefined } };
+  for (const one of work.hosts.admit(host, slim, is_operation)) {
+    if (one.call.answer === null) work.sums.unanswered++;
+    count(work, exchangeOfCall(work, one), one.call.is_logged, one.call.answer?.status ?? null);
+  }
+}
+
+function pathOf(target: string): string {
+  return target.split('?', 1)[0] ?? '';
+}
+
+/** @param status what was answered; null without an answer. */
+function count(work: Work, exchange: Exchange, is_logged: boolean, status: number | null = exchange.status): void {
+  const { sums, tally, creates } = work;
+  const { operation, merchant_id, at } = exchange;
+  if (is_logged) sums.logged++;
+  if (operation === null) sums.no_operation++;
+  else {
+    sums.assessed++;
+    const unit = exchange.unit === null ? null : redactName(exchange.unit);
+    const is_create = creates.has(operation);
+    tally.add({ merchant_id: merchant_id ?? UNKNOWN_MERCHANT, operation, unit, status, at, is_create });
+  }
   learnSite(work, exchange);
   record(work, exchange);
 }
@@ -160,14 +220,9 @@ function few(merchants: readonly string[]): string {
 const TAKEN = 200;
 
 /** The redacted exchange; its id is the line number, so that operators find it in the file. */
-function exchangeOfCall(
-  { tools, options, match: find, sums }: Work,
-  { line, call }: Extract<Entry, { kind: 'call' }>,
-): Exchange {
+function exchangeOfCall({ tools, options, match: find, tally }: Work, { line, call }: CalledEntry): Exchange {
   const { answer, target, method, headers, body } = call;
-  const [path = ''] = target.split('?', 1);
-  const match = find(method, path);
-  if (answer === null) sums.unanswered++;
+  const match = find(method, pathOf(target));
   const status = answer?.status ?? TAKEN;
   const clean = redactMessages({
     request: { method, target, headers, body },
@@ -175,9 +230,10 @@ function exchangeOfCall(
     upstream: [],
   });
   const unknown = { unknown: [] as Exchange['unknown'] };
-  if (match === null) noteUnknown(unknown, 'endpoint', endpointName(method, clean.request.target));
+  if (match === null) noteUnknown(unknown, 'endpoint', tally.known(endpointName(method, clean.request.target)));
   else if (match.operation.request !== null)
     for (const name of unknownHeaderNames(Object.keys(clean.request.headers))) noteUnknown(unknown, 'header', name);
+  const unit = unitOf(match?.path ?? {});
   return {
     id: `line-${line}`,
     at: call.at ?? tools.now,
@@ -186,7 +242,7 @@ function exchangeOfCall(
     kind: match?.operation.kind ?? null,
     lane: 'legacy',
     stage: 'legacy',
-    unit: unitOf(match?.path ?? {}),
+    unit: unit === null ? null : tally.known(unit),
     legacy_id: match?.path.intent_id?.toLowerCase() ?? null,
     status,
     error: status < 400 ? null : errorOf(clean.answer.body),
@@ -199,7 +255,7 @@ function exchangeOfCall(
     unknown: unknown.unknown,
     limitations: [],
     shadow: null,
-    messages: clean,
+    messages: call.is_logged ? null : clean,
   };
 }
 

@@ -2,6 +2,7 @@
 import { wordsOf } from '../../locales/words.ts';
 import type { Tables } from '../../mapping/tables.ts';
 import type { Verdict } from '../../proxy/records/evidence.ts';
+import { iso } from '../fields.ts';
 import { type Content, type Html, html, plainTable } from '../html.ts';
 import {
   type CoverageCellView,
@@ -18,10 +19,14 @@ import { type Finding, type Readiness, saidOf } from '../readiness/facts.ts';
 import type { EvidenceSource } from '../readiness/readiness.ts';
 import { htmlPage, htmlSection, htmlVerdict } from '../report/page.ts';
 import type { Assessment, AssessmentSums } from './assess.ts';
+import type { CalledOperation, CalledUnit } from './tally.ts';
 
 export interface AssessedMerchant {
   merchant_id: string;
   readiness: Readiness;
+  /** Most called first. */
+  operations: CalledOperation[];
+  units: CalledUnit[];
   losses: LossView[];
   differences: DifferenceView[];
   unknowns: UnknownView[];
@@ -44,7 +49,7 @@ const MOST_DIFFERENCES = 1_000;
 
 /** @param now epoch ms. */
 export async function viewAssessment(assessment: Assessment, tables: Tables, now: number): Promise<AssessmentView> {
-  const { book, sums, unreadable, remarks, readiness, sites } = assessment;
+  const { book, tally, sums, unreadable, remarks, readiness, sites } = assessment;
   const merchant = async (id: string) => ({ site: sites.get(id) ?? null });
   const source: EvidenceSource = { store: { ...book, merchants: { merchant } }, tables, clock: { now: () => now } };
   const merchants = await Promise.all(
@@ -54,6 +59,8 @@ export async function viewAssessment(assessment: Assessment, tables: Tables, now
       return {
         merchant_id,
         readiness: withoutCommands(verdict),
+        operations: tally.operations(merchant_id),
+        units: tally.units(merchant_id),
         losses: await viewLosses(source, of),
         differences: await viewDifferences(source, { ...of, limit: MOST_DIFFERENCES }),
         unknowns: await viewUnknowns(source, of),
@@ -100,9 +107,11 @@ export function assessmentHtml(view: AssessmentView, file: string): string {
     Lines: sums.lines,
     Assessed: sums.assessed,
     'Of no operation: proxied as they are': sums.no_operation,
+    'To other hosts: left out': sums.foreign,
     Unreadable: sums.unreadable,
     'Creates translated on paper': sums.shadowed,
     'Captured without an answer': sums.unanswered,
+    'Of an access log, without bodies': sums.logged,
   };
   const bad = unreadable.map(({ line, why }) => ({ Line: line, Why: why }));
   return htmlPage('en', `Assessment of ${file}`, [
@@ -139,12 +148,29 @@ interface AssessedList {
   rows: Record<string, string | number | null>[];
 }
 
+function time(at: number): string {
+  return wordsOf('en').time(iso(at));
+}
+
 /** For the HTML file and the terminal. @param fields title of the list of fields. */
 export function listsOf(
-  { losses, differences, unknowns, verdicts, coverage }: AssessedMerchant,
+  { operations, units, losses, differences, unknowns, verdicts, coverage }: AssessedMerchant,
   fields = 'Coverage',
 ): AssessedList[] {
   return [
+    {
+      title: 'Its calls',
+      lead: 'Each operation that was called, and how legacy answered.',
+      rows: operations.map(({ operation, calls, statuses, first_at, last_at }) => {
+        const told = statuses.map(({ status, calls: count }) => `${status ?? 'no answer'}: ${count}`).join(', ');
+        return { Operation: operation, Calls: calls, Answered: told, First: time(first_at), Last: time(last_at) };
+      }),
+    },
+    {
+      title: 'Its terminals and points of sale',
+      lead: 'Those that a path names.',
+      rows: units.map(({ unit, calls, creates }) => ({ Unit: unit, Calls: calls, Creates: creates })),
+    },
     {
       title: 'Its creates, translated to orders',
       lead: 'Each was translated and judged by the rules of the orders API.',

@@ -1,9 +1,13 @@
-/** Reads captures in three formats: Puente's own, HAR exports of browsers and proxies, and plain JSON lines. */
-import { z } from 'zod';
+/** Reads captures: Puente's own, HAR exports of browsers and proxies, plain JSON lines, and access logs. */
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import { parseJson } from '../../contract/json.ts';
 import { PuenteError } from '../../error.ts';
 import type { Exchange } from '../../proxy/evidence/exchange.ts';
+import { callOfLogLine, isLogLine } from './access-log.ts';
+import { callOfLine, type ReadCall } from './call.ts';
 import { CAPTURE_VERSION, type CaptureMerchant, captureHeader, exchangeOfLine } from './format.ts';
+import { callsOfHar } from './har.ts';
 
 /** One entry of a capture; an unreadable one is an entry too, none is dropped. */
 export type Entry =
@@ -17,15 +21,35 @@ export type Entry =
   /** About the whole file, such as a missing end. */
   | { kind: 'remark'; what: string };
 
+/** What a refusal of a file says that has none of them. */
+export const FORMATS =
+  'Read are: a capture of Puente (puente capture export), a HAR export, JSON lines {method, url, headers, body, status, response, at}, and access logs of nginx and Apache (common, combined, vhost_combined); each may be packed with gzip.';
+
 /**
  * The entries of a capture in order; the format is detected. Only a HAR is held in memory as a whole.
- * @throws PuenteError bad_request for an empty file, a newer version, and a HAR that is too large or invalid.
+ * @throws PuenteError bad_request for an empty file, one of no known format, a broken gzip file, a newer version, and a
+ * HAR that is too large or invalid.
  */
 export async function* readCapture(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Entry, void, undefined> {
-  const { start, all } = await peek(bytes);
-  if (start.trim() === '') throw new PuenteError('bad_request', 'The capture is empty: export one that has calls.');
-  if (/^\s*\{\s*"log"\s*:/.test(start)) yield* harEntries(all);
-  else yield* lineEntries(linesOf(all));
+  const packed = await peek(bytes);
+  const { start, all } = isGzip(packed.start) ? await peek(unpacked(packed.all)) : packed;
+  const text = new TextDecoder().decode(start);
+  const format = formatOf(text, start.length < START_BYTES);
+  if (format === 'har') yield* harEntries(all);
+  else yield* lineEntries(linesOf(all), format === 'log' ? callOfLogLine : callOfLine);
+}
+
+/** By the first lines. @param is_whole false: the last line may be cut off. @throws PuenteError bad_request for none. */
+function formatOf(text: string, is_whole: boolean): 'har' | 'json' | 'log' {
+  if (text.trim() === '')
+    throw new PuenteError('bad_request', `The capture is empty: export one that has calls. ${FORMATS}`);
+  if (/^\s*\{\s*"log"\s*:/.test(text)) return 'har';
+  const lines = text.split('\n').map((line) => line.trim());
+  const whole = (is_whole || lines.length === 1 ? lines : lines.slice(0, -1)).filter((line) => line !== '');
+  if (whole[0]?.startsWith('{')) return 'json';
+  if (whole.some(isLogLine)) return 'log';
+  if (whole.some((line) => line.startsWith('{'))) return 'json';
+  throw new PuenteError('bad_request', `The file has no format that is read here. ${FORMATS}`);
 }
 
 /** What a capture contains beside calls. */
@@ -66,10 +90,26 @@ export function isCall(
   return false;
 }
 
+function isGzip([first, second]: Uint8Array): boolean {
+  return first === 0x1f && second === 0x8b;
+}
+
+/** @throws PuenteError bad_request when the file is cut off or damaged. */
+async function* unpacked(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    // An error of the source ends the last stream, where it is thrown.
+    yield* pipeline(Readable.from(bytes), createGunzip(), () => undefined);
+  } catch (error) {
+    if (error instanceof PuenteError) throw error;
+    const message = 'The file is packed with gzip and is cut off or damaged: copy or export it again.';
+    throw new PuenteError('bad_request', message, { cause: error });
+  }
+}
+
 /** Enough of a file to detect its format. */
 const START_BYTES = 4_096;
 
-async function peek(bytes: AsyncIterable<Uint8Array>): Promise<{ start: string; all: AsyncIterable<Uint8Array> }> {
+async function peek(bytes: AsyncIterable<Uint8Array>): Promise<{ start: Uint8Array; all: AsyncIterable<Uint8Array> }> {
   const source = bytes[Symbol.asyncIterator]();
   const first: Uint8Array[] = [];
   let length = 0;
@@ -79,7 +119,7 @@ async function peek(bytes: AsyncIterable<Uint8Array>): Promise<{ start: string; 
     first.push(next.value);
     length += next.value.length;
   }
-  const start = new TextDecoder().decode(Buffer.concat(first).subarray(0, START_BYTES));
+  const start = Buffer.concat(first).subarray(0, START_BYTES);
   const all = async function* (): AsyncGenerator<Uint8Array> {
     try {
       yield* first;
@@ -106,6 +146,8 @@ async function* harEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Ent
   }
 }
 
+/** A HAR is parsed as a whole, which takes several times its size in memory. */
+const MAX_HAR_BYTES = 256 * 1024 * 1024;
 const TOO_LARGE =
   'The HAR is larger than 256 MB and can only be read as a whole: export it in parts, or as JSON lines {method, url, headers, body, status, response, at}.';
 
@@ -114,7 +156,11 @@ function entryOf(line: number, found: ReadCall | string): Entry {
   return typeof found === 'string' ? { kind: 'unreadable', line, why: found } : { kind: 'call', line, call: found };
 }
 
-async function* lineEntries(lines: AsyncIterable<Line>): AsyncGenerator<Entry> {
+/** @param callOf reads a line that is not of Puente's own capture. */
+async function* lineEntries(
+  lines: AsyncIterable<Line>,
+  callOf: (text: string) => ReadCall | string,
+): AsyncGenerator<Entry> {
   let own = false;
   let read = 0;
   let said: number | null = null;
@@ -135,7 +181,7 @@ async function* lineEntries(lines: AsyncIterable<Line>): AsyncGenerator<Entry> {
       yield header;
     } else {
       read++;
-      yield own ? exchangeEntry(number, text) : entryOf(number, callOfLine(text));
+      yield own ? exchangeEntry(number, text) : entryOf(number, callOf(text));
     }
   }
   if (own && said === null) yield cut(null, read);
@@ -227,184 +273,3 @@ export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
   const line = close(tail);
   if (line !== null) yield line;
 }
-
-// HAR 1.2, exported by browsers and proxies: one JSON document with all calls.
-
-/** A HAR is parsed as a whole, which takes several times its size in memory. */
-const MAX_HAR_BYTES = 256 * 1024 * 1024;
-
-/** The calls of a HAR in order, or the error of an entry. @throws PuenteError bad_request when it is not a HAR. */
-function callsOfHar(text: string): (ReadCall | string)[] {
-  let value: unknown;
-  try {
-    // Amounts are inside bodies: strings that are parsed exactly later. No number of the HAR itself is an amount.
-    value = JSON.parse(text);
-  } catch {
-    throw new PuenteError(
-      'bad_request',
-      'The file begins as a HAR and is no JSON: it was cut, or damaged. Export it again.',
-    );
-  }
-  const har = document.safeParse(value);
-  if (!har.success)
-    throw new PuenteError('bad_request', 'The file begins as a HAR and has no log.entries. Export it again.');
-  return har.data.log.entries.map(callOf);
-}
-
-function callOf(value: unknown): ReadCall | string {
-  const parsed = entry.safeParse(value);
-  if (!parsed.success) return `${parsed.error.issues[0]?.path.join('.') ?? 'the entry'} is missing or invalid`;
-  const { request, response, startedDateTime, time } = parsed.data;
-  const target = targetOf(request.url);
-  if (target === null) return 'request.url is no URL';
-  // Exporters write status 0 for a call without an answer.
-  const answered = response !== undefined && response.status >= 100;
-  return {
-    method: request.method.toUpperCase(),
-    target,
-    headers: headersOf(request.headers),
-    body: bodyOf(sent(request.postData)),
-    answer: answered
-      ? { status: response.status, headers: headersOf(response.headers), body: bodyOf(textOf(response.content)) }
-      : null,
-    at: momentOf(startedDateTime),
-    duration_ms: time ?? null,
-  };
-}
-
-/** A form may be in `params` instead of `text`. */
-function sent(data: z.infer<typeof posted> | undefined | null): string | undefined {
-  const text = textOf(data);
-  if (text !== undefined && text !== '') return text;
-  const fields = data?.params ?? [];
-  return fields.length === 0
-    ? undefined
-    : new URLSearchParams(fields.map(({ name, value }): [string, string] => [name, value])).toString();
-}
-
-function textOf(
-  data: { text?: string | undefined; encoding?: string | undefined } | undefined | null,
-): string | undefined {
-  if (data?.text === undefined || data.encoding !== 'base64') return data?.text;
-  return Buffer.from(data.text, 'base64').toString('utf8');
-}
-
-/** Leaves out the pseudo-headers of HTTP/2. */
-function headersOf(list: readonly { name: string; value: string }[]): Record<string, string> {
-  const pairs = list.filter(({ name }) => !name.startsWith(':')).map(({ name, value }) => [name.toLowerCase(), value]);
-  return Object.fromEntries(pairs);
-}
-
-const headers = z.array(z.object({ name: z.string(), value: z.string() })).default([]);
-const posted = z.object({
-  text: z.string().optional(),
-  encoding: z.string().optional(),
-  params: z.array(z.object({ name: z.string(), value: z.string().default('') })).optional(),
-});
-const entry = z.object({
-  startedDateTime: z.string().optional(),
-  time: z.number().nonnegative().optional().catch(undefined),
-  request: z.object({
-    method: z.string().regex(/^[A-Za-z]{1,10}$/),
-    url: z.string(),
-    headers,
-    postData: posted.nullish(),
-  }),
-  response: z
-    .object({
-      status: z.int().catch(0),
-      headers,
-      content: z.object({ text: z.string().optional(), encoding: z.string().optional() }).optional(),
-    })
-    .optional(),
-});
-const document = z.object({ log: z.object({ entries: z.array(z.unknown()) }) });
-
-// A JSON line of another tool: method, URL, headers, body, and possibly the answer.
-
-export interface ReadCall {
-  method: string;
-  /** Path and query. */
-  target: string;
-  /** Lower-case names. */
-  headers: Record<string, string>;
-  /** Parsed JSON, else the text; undefined without a body. */
-  body: unknown;
-  answer: { status: number; headers: Record<string, string>; body: unknown } | null;
-  /** Epoch ms; null when unknown. */
-  at: number | null;
-  /** Null when unknown. */
-  duration_ms: number | null;
-}
-
-/** @returns the call, or an error sentence that repeats nothing of the line. */
-function callOfLine(text: string): ReadCall | string {
-  let value: unknown;
-  try {
-    value = parseJson(text);
-  } catch {
-    return 'it is not JSON';
-  }
-  const parsed = written.safeParse(value);
-  if (!parsed.success) return `${parsed.error.issues[0]?.path.join('.') || 'the line'} is missing or invalid`;
-  const { method, path, url, headers, body, status, response, at, duration_ms } = parsed.data;
-  const target = targetOf(url ?? path ?? '');
-  if (target === null) return 'path or url is invalid';
-  const answer = status === undefined ? null : { status, headers: {}, body: bodyOf(response) };
-  return {
-    method: method.toUpperCase(),
-    target,
-    headers: plainHeaders(headers ?? {}),
-    body: bodyOf(body),
-    answer,
-    at: momentOf(at),
-    duration_ms: duration_ms ?? null,
-  };
-}
-
-/** Path and query of an absolute or relative URL; null when it is invalid. */
-export function targetOf(url: string): string | null {
-  const base = 'http://legacy.invalid';
-  if (url === '' || !URL.canParse(url, base)) return null;
-  const { pathname, search } = new URL(url, base);
-  return pathname + search;
-}
-
-/** Parses JSON text; other values stay. Null and '' become undefined. */
-export function bodyOf(body: unknown): unknown {
-  if (body === undefined || body === null || body === '') return undefined;
-  if (typeof body !== 'string') return body;
-  try {
-    return parseJson(body);
-  } catch {
-    return body;
-  }
-}
-
-/** ISO text or epoch ms. */
-export function momentOf(at: unknown): number | null {
-  if (typeof at === 'number') return Number.isSafeInteger(at) && at > 0 ? at : null;
-  const ms = typeof at === 'string' ? Date.parse(at) : Number.NaN;
-  return Number.isNaN(ms) ? null : ms;
-}
-
-function plainHeaders(headers: Record<string, unknown>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value].flat().join(', ')]),
-  );
-}
-
-const headerValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]);
-const written = z
-  .looseObject({
-    method: z.string().regex(/^[A-Za-z]{1,10}$/),
-    path: z.string().optional(),
-    url: z.string().optional(),
-    headers: z.record(z.string(), headerValue).nullish(),
-    body: z.unknown().optional(),
-    status: z.int().min(100).max(599).optional(),
-    response: z.unknown().optional(),
-    at: z.unknown().optional(),
-    duration_ms: z.unknown().transform(Number).pipe(z.number().nonnegative()).optional().catch(undefined),
-  })
-  .refine(({ path, url }) => path !== undefined || url !== undefined, { path: ['path'] });

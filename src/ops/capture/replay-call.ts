@@ -9,9 +9,9 @@ import type { MappingContext, Translated } from '../../mapping/tables.ts';
 import { askedAmount, minorUnits } from '../../mapping/values.ts';
 import type { CapturedMessages } from '../../proxy/evidence/redact.ts';
 import { referenceOf } from '../../proxy/qr/held-body.ts';
+import { momentOf } from './call.ts';
 import { type Change, changeOf, changesIn, lossChanges } from './changes.ts';
 import type { Again } from './operation-of.ts';
-import { momentOf } from './read.ts';
 
 type Sent = CapturedMessages['upstream'][number];
 

@@ -29,6 +29,7 @@ interface AssessOptions extends Output {
   merchant?: string;
   site?: string;
   voucher: 'refuse' | 'drop';
+  host: string[];
   minSample: number;
   output?: string;
 }
@@ -42,20 +43,29 @@ export function addAssessCommand(program: Command): void {
     .addOption(
       new Option('--voucher <policy>', "the merchants' voucher policy").choices(['refuse', 'drop']).default('refuse'),
     )
+    .option(
+      '--host <name>',
+      'only calls to this host are of legacy; may be repeated (usual: those of the vendor, and hosts that are called with an operation)',
+      hostName,
+      [],
+    )
     .option('--min-sample <calls>', 'fewer calls of an operation prove nothing', wholeNumber, MIN_SAMPLE)
     .option('--json', 'print JSON')
     .option('--output <file>', 'write the report as one HTML file too')
     .action(assess);
   withManual(command, {
     notes: `
-FILE is a capture of Puente, a HAR export of a browser or proxy, or JSON lines
+FILE is a capture of Puente, a HAR export of a browser or proxy, JSON lines
   {"method":"POST","url":"https://…","headers":{…},"body":…,"status":201,"response":…,"at":"2026-01-31T09:00:00Z"}
-- is standard input. Nothing is sent anywhere, and no running Puente is needed. Tokens, secrets and card numbers of the
+or an access log of nginx or Apache (common, combined or vhost_combined). A log has no bodies: it tells operations, units,
+statuses and what has no operation, and is never enough for a verdict. Each may be packed with gzip; - is standard input.
+Calls to other hosts are left out, where the file names hosts. Nothing is sent anywhere, and no running Puente is needed. Tokens, secrets and card numbers of the
 file are not in the report; references and texts that a till gave its sales are, and may name people.
-Every line is counted: lines = assessed + of no operation + unreadable. The exit code is that of the worst merchant.`,
+Every line is counted: lines = assessed + of no operation + to other hosts + unreadable. The exit code is that of the worst merchant.`,
     examples: [
       'puente assess till.har --site MLB --output assessment.html',
       'puente assess january.jsonl --json > assessment.json',
+      'puente assess /var/log/nginx/access.log.2.gz --merchant 700100200',
     ],
     exits: {
       done: 'every merchant is ready',
@@ -77,6 +87,7 @@ async function assess(file: string, options: AssessOptions): Promise<void> {
       merchant_id: options.merchant ?? null,
       site: options.site ?? null,
       voucher: options.voucher,
+      hosts: options.host,
       min_sample: options.minSample,
     },
   );
@@ -129,14 +140,21 @@ function siteCode(text: string): string {
   return text;
 }
 
+function hostName(text: string, before: string[]): string[] {
+  const host = text.toLowerCase();
+  if (!/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(host))
+    throw new InvalidArgumentError('a host name such as api.mercadopago.com is needed, without scheme and port');
+  return [...before, host];
+}
+
 function textOf(
   { sums, unreadable, remarks, merchants, tables_revision }: AssessmentView,
   listsOf: (merchant: AssessedMerchant, fields: string) => { title: string; rows: Row[] }[],
 ): string {
-  const { lines, assessed, no_operation, shadowed } = sums;
+  const { lines, assessed, no_operation, foreign, shadowed } = sums;
   const more = sums.unreadable - unreadable.length;
   return [
-    `${lines} lines = ${assessed} assessed + ${no_operation} of no operation + ${sums.unreadable} unreadable; tables ${tables_revision}.`,
+    `${lines} lines = ${assessed} assessed + ${no_operation} of no operation + ${foreign} to other hosts + ${sums.unreadable} unreadable; tables ${tables_revision}.`,
     `${shadowed} creates were translated on paper.`,
     ...remarks,
     ...unreadable.map(({ line, why }) => `line ${line}: ${why}`),

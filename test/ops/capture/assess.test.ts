@@ -18,9 +18,9 @@ const DEVICE = '/point/integration-api/devices/PAX_A910__SMARTPOS0000000001/paym
 
 function assessed(
   text: string,
-  given: { merchant_id?: string; site?: string; min_sample?: number } = {},
+  given: { merchant_id?: string; site?: string; min_sample?: number; hosts?: string[] } = {},
 ): Promise<Assessment> {
-  const options = { merchant_id: null, site: null, voucher: 'refuse', min_sample: 1, ...given } as const;
+  const options = { merchant_id: null, site: null, voucher: 'refuse', min_sample: 1, hosts: [], ...given } as const;
   return assessmentOf(readCapture(bytes(text)), tools, options);
 }
 
@@ -37,7 +37,16 @@ describe('sums', () => {
         path: '/x',
       }),
     );
-    expect(sums).toEqual({ lines: 5, assessed: 2, no_operation: 1, unreadable: 2, shadowed: 2, unanswered: 0 });
+    expect(sums).toEqual({
+      lines: 5,
+      assessed: 2,
+      no_operation: 1,
+      foreign: 0,
+      unreadable: 2,
+      shadowed: 2,
+      unanswered: 0,
+      logged: 0,
+    });
     expect(unreadable).toMatchObject([{ line: 4 }, { line: 5 }]);
   });
 

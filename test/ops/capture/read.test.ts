@@ -95,12 +95,14 @@ describe('JSON lines', () => {
         line: 1,
         call: {
           method: 'POST',
+          host: 'legacy.test',
           target: '/x?a=1',
           headers: { 'x-a': 'b' },
           body: { amount: 1 },
           answer: { status: 201, headers: {}, body: { id: '1' } },
           at: Date.parse('2026-01-31T09:00:00Z'),
           duration_ms: 12,
+          is_logged: false,
         },
       },
     ]);

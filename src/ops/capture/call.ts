@@ -1,0 +1,96 @@
+/** A call that another tool recorded, and the JSON lines of such calls: method, URL, headers, body, perhaps the answer. */
+import { z } from 'zod';
+import { parseJson } from '../../contract/json.ts';
+
+export interface ReadCall {
+  method: string;
+  /** In lower case, without port; null where only a path is known. */
+  host: string | null;
+  /** Path and query. */
+  target: string;
+  /** Lower-case names. */
+  headers: Record<string, string>;
+  /** Parsed JSON, else the text; undefined without a body. */
+  body: unknown;
+  answer: { status: number; headers: Record<string, string>; body: unknown } | null;
+  /** Epoch ms; null when unknown. */
+  at: number | null;
+  /** Null when unknown. */
+  duration_ms: number | null;
+  /** From an access log: headers and bodies are not empty but unknown. */
+  is_logged: boolean;
+}
+
+/** @returns the call, or an error sentence that repeats nothing of the line. */
+export function callOfLine(text: string): ReadCall | string {
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch {
+    return 'it is not JSON';
+  }
+  const parsed = written.safeParse(value);
+  if (!parsed.success) return `${parsed.error.issues[0]?.path.join('.') || 'the line'} is missing or invalid`;
+  const { method, path, url, headers, body, status, response, at, duration_ms } = parsed.data;
+  const place = placeOf(url ?? path ?? '');
+  if (place === null) return 'path or url is invalid';
+  const answer = status === undefined ? null : { status, headers: {}, body: bodyOf(response) };
+  return {
+    method: method.toUpperCase(),
+    ...place,
+    headers: plainHeaders(headers ?? {}),
+    body: bodyOf(body),
+    answer,
+    at: momentOf(at),
+    duration_ms: duration_ms ?? null,
+    is_logged: false,
+  };
+}
+
+/** Host, path and query of an absolute or relative URL; null when it is invalid. */
+export function placeOf(url: string): Pick<ReadCall, 'host' | 'target'> | null {
+  const base = 'http://legacy.invalid';
+  const parsed = url === '' ? null : URL.parse(url, base);
+  if (parsed === null) return null;
+  const { hostname, pathname, search } = parsed;
+  return { host: /^[a-z]+:\/\//i.test(url) ? hostname : null, target: pathname + search };
+}
+
+/** Parses JSON text; other values stay. Null and '' become undefined. */
+export function bodyOf(body: unknown): unknown {
+  if (body === undefined || body === null || body === '') return undefined;
+  if (typeof body !== 'string') return body;
+  try {
+    return parseJson(body);
+  } catch {
+    return body;
+  }
+}
+
+/** ISO text or epoch ms. */
+export function momentOf(at: unknown): number | null {
+  if (typeof at === 'number') return Number.isSafeInteger(at) && at > 0 ? at : null;
+  const ms = typeof at === 'string' ? Date.parse(at) : Number.NaN;
+  return Number.isNaN(ms) ? null : ms;
+}
+
+function plainHeaders(headers: Record<string, unknown>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value].flat().join(', ')]),
+  );
+}
+
+const headerValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]);
+const written = z
+  .looseObject({
+    method: z.string().regex(/^[A-Za-z]{1,10}$/),
+    path: z.string().optional(),
+    url: z.string().optional(),
+    headers: z.record(z.string(), headerValue).nullish(),
+    body: z.unknown().optional(),
+    status: z.int().min(100).max(599).optional(),
+    response: z.unknown().optional(),
+    at: z.unknown().optional(),
+    duration_ms: z.unknown().transform(Number).pipe(z.number().nonnegative()).optional().catch(undefined),
+  })
+  .refine(({ path, url }) => path !== undefined || url !== undefined, { path: ['path'] });
