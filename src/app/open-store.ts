@@ -94,7 +94,7 @@ export async function migrateStore(
   if (!existsSync(file))
     throw new PuenteError(
       'bad_setting',
-      `data_dir: there is no ${file}; set PUENTE_DATA_DIR to the data directory of the installation`,
+      `data_dir: there is no ${file} that this user may see; set PUENTE_DATA_DIR to the data directory of the installation, and run this as its user`,
     );
   const key_mark = keyMarkOf(createVault(secretKey(config, [])));
   const failpoint = armedFailpoint(env, config);

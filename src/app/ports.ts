@@ -1,7 +1,7 @@
 /** Makes the ports of the proxy from the settings. */
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { PuenteError } from '../error.ts';
 import type { Tables } from '../mapping/tables.ts';
@@ -19,6 +19,7 @@ import { changeLink } from '../proxy/sales/settle.ts';
 import type { CoreSettings } from '../proxy/settings.ts';
 import { Secret } from '../proxy/vault.ts';
 import type { Sandbox } from '../sandbox/server.ts';
+import { makeDirectory } from '../store/directory.ts';
 import type { StartStep } from './welcome.ts';
 import type { joinWorkers } from './workers.ts';
 
@@ -103,24 +104,9 @@ async function endLegacySales({ store, clock }: Ports): Promise<number> {
 /** @throws PuenteError bad_setting when it can't be made, or this user can't write there. */
 export function makeDataDirectory(path: string): void {
   try {
-    makeLevels(resolve(path));
-    accessSync(path, constants.W_OK | constants.X_OK);
+    makeDirectory(path);
   } catch (error) {
     throw unusableDirectory(path, error);
-  }
-}
-
-/** One by one, because Node's recursive `mkdir` never ends where nothing can be made, as below `/proc`. */
-function makeLevels(path: string): void {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found?.isDirectory()) return;
-  if (found !== undefined) throw new Error(`${path} is a file`);
-  makeLevels(dirname(path));
-  try {
-    mkdirSync(path, { mode: 0o700 });
-  } catch (error) {
-    // Another process of this installation may have made it meanwhile.
-    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
 

@@ -71,6 +71,8 @@ export interface ExaminedFile {
   is_log_lost: boolean;
   /** The database that its rows were transferred to; no start serves the file then. */
   transferred_to: string | null;
+  /** Why this user may not make it, or not read and write it, where it is; null otherwise. */
+  directory_wrong: string | null;
   /** Why it can't be used at all. */
   wrong: string | null;
 }
@@ -83,6 +85,13 @@ export function offlineFindings(file: ExaminedFile): Finding[] {
       about('database').problem(
         `The rows of ${path} were copied to ${file.transferred_to}.`,
         'Set PUENTE_POSTGRES_URL to that database',
+      ),
+    ];
+  if (file.directory_wrong !== null)
+    return [
+      about('database').problem(
+        `The directory of ${path} can't be used: ${file.directory_wrong}.`,
+        'Give this user a directory with room to write to, or name another with PUENTE_DATA_DIR',
       ),
     ];
   if (wrong !== null) return [about('database').problem(`${path} can't be used: ${wrong}.`, restore)];

@@ -1,6 +1,6 @@
 /** Online backups: a checked copy under another name, then its manifest, then its name (`docs/protocol.md` §3.4). */
 
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -9,6 +9,7 @@ import { say } from '../../locales/message.ts';
 import { bytesText } from '../../ops/doctor/finding.ts';
 import type { Failpoint } from '../../proxy/process-memory.ts';
 import { type BackupManifest, type BackupNews, backupManifest } from '../../proxy/records/upkeep.ts';
+import { makeDirectory } from '../directory.ts';
 import type { StoreMethods } from '../engine.ts';
 import type { CopyFacts, CopyOrder, FromCopying } from './backup-thread.ts';
 import { type DiskSettings, roomForCopy } from './disk.ts';
@@ -62,7 +63,7 @@ async function* makeBackup(parts: BackupParts): AsyncGenerator<BackupNews, Backu
   const of_bytes = parts.contentBytes();
   let copying: Copying | null = null;
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
     const room = await roomForCopy(directory, path, parts.disk);
     if (room !== null && room < of_bytes)
       throw new Error(`it takes ${bytesText(of_bytes)}, and ${bytesText(Math.max(0, room))} may be taken`);

@@ -1,10 +1,11 @@
 /** Examines the database file for `puente doctor`, and checks its pages; changes nothing. */
-import { rmSync, statSync } from 'node:fs';
+import { accessSync, constants, rmSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
 import type { ExaminedFile } from '../../ops/doctor/doctor.ts';
+import { faultOfDirectory } from '../directory.ts';
 import { readMigrations } from '../migrations.ts';
 import { textOf } from './failure.ts';
 import { isOurs, MIGRATIONS_DIRECTORY, takeInstanceLock, versionOf } from './file.ts';
@@ -12,10 +13,9 @@ import { logState } from './gap.ts';
 import { RUN } from './settings.ts';
 import { restoringNote, transferredNote } from './under-way.ts';
 
-/** Never throws for a fault of the file. */
+/** Never throws for a fault of the file or its directory. */
 export function examineFile(path: string): ExaminedFile {
   const newest_schema = readMigrations(MIGRATIONS_DIRECTORY).length;
-  const facts = statSync(path, { throwIfNoEntry: false });
   const nothing = {
     path,
     newest_schema,
@@ -25,20 +25,25 @@ export function examineFile(path: string): ExaminedFile {
     integrity: null,
     is_log_lost: false,
     transferred_to: null,
+    directory_wrong: null,
     wrong: null,
   };
   if (restoringNote(path) !== null) return { ...nothing, wrong: 'a restore into it was cut off, or is under way' };
   const transferred = transferredNote(path);
   if (transferred !== null) return { ...nothing, transferred_to: transferred.to };
-  if (facts === undefined) {
-    const folder = dirname(path);
-    const is_file = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false;
-    return is_file ? { ...nothing, wrong: `${folder} is a file; set PUENTE_DATA_DIR to a directory` } : nothing;
-  }
+  const facts = factsOf(path);
+  if (typeof facts === 'string') return { ...nothing, directory_wrong: facts };
+  if (facts === null) return { ...nothing, directory_wrong: faultOfDirectory(dirname(path)) };
   const seen = { ...nothing, is_there: true };
   if (!facts.isFile() || facts.size === 0)
     return { ...seen, wrong: facts.isFile() ? 'it is empty' : 'it is not a file' };
   let lock: ReturnType<typeof takeInstanceLock> | null = null;
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    accessSync(dirname(path), constants.W_OK | constants.X_OK);
+  } catch (error) {
+    return { ...seen, directory_wrong: textOf(error) };
+  }
   try {
     lock = takeInstanceLock(path);
     return { ...seen, ...lookInto(path) };
@@ -47,6 +52,15 @@ export function examineFile(path: string): ExaminedFile {
     return { ...seen, is_in_use, wrong: is_in_use ? null : textOf(error) };
   } finally {
     lock?.release();
+  }
+}
+
+/** Null: there is no file; a text: why that can't be seen. */
+function factsOf(path: string): Stats | string | null {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) ?? null;
+  } catch (error) {
+    return textOf(error);
   }
 }
 

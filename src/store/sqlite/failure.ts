@@ -34,19 +34,20 @@ export function storeUnusable(
   });
 }
 
-/** Meaning of the driver's errors on opening a file, and the repair. */
+/** Meaning of the driver's and the system's errors on opening a file, and the repair. */
 const UNUSABLE: readonly (readonly [code: RegExp, wrong: string, repair: string])[] = [
   [/^SQLITE_NOTADB/, 'it is not an SQLite database', 'Name another file, or restore a backup'],
   [/^SQLITE_CORRUPT/, 'it is damaged', 'Restore a backup; nothing was changed'],
-  [/^SQLITE_FULL/, 'the disk is full', 'Make room on it'],
+  [/^(?:SQLITE_FULL|ENOSPC|EDQUOT)/, 'the disk is full', 'Make room on it'],
   [/^SQLITE_BUSY/, 'another program is writing to it', 'Stop that program first'],
   [/^SQLITE_(?:CANTOPEN|READONLY)/, 'it or its folder can not be written', 'Give this user the right to write there'],
+  [/^(?:EACCES|EPERM|EROFS)/, 'it or its folder can not be read or written', 'Give this user the right to do so'],
 ];
 
-/** A driver's error on opening a file as store_unusable; a PuenteError passes unchanged. */
+/** An error of the driver or the system on opening a file as store_unusable; a PuenteError passes unchanged. */
 export function unusableBecause(path: string, error: unknown): PuenteError {
   if (error instanceof PuenteError) return error;
-  const code = error instanceof Database.SqliteError ? error.code : '';
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const [, wrong, repair] = UNUSABLE.find(([of]) => of.test(code)) ?? [
     null,
     textOf(error),

@@ -7,7 +7,7 @@ import Database from 'better-sqlite3';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import { type Cover, noCover } from '../../proxy/vault.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
-import { storeUnusable, unusableBecause } from './failure.ts';
+import { failureOf, storeUnusable, unusableBecause } from './failure.ts';
 import { logState, settleLog } from './gap.ts';
 import { teachCover } from './reader.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
@@ -101,7 +101,7 @@ function createFile(options: FileOptions): void {
     // Durability is not needed before the file has its name: `putInPlace` writes it to the disk at the end.
     database.pragma('journal_mode = MEMORY');
     database.pragma('synchronous = OFF');
-    migrate(database, unfinished, readMigrations(options.migrations_directory), options.failpoint, options.cover);
+    migrate(database, path, readMigrations(options.migrations_directory), options.failpoint, options.cover);
     const remember = database.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
     remember.run('instance_id', randomUUID());
     remember.run('created_at', String(options.now()));
@@ -211,6 +211,7 @@ function apply(
     database.exec('COMMIT');
   } catch (error) {
     if (database.inTransaction) database.exec('ROLLBACK');
+    if (failureOf(error) === 'full') throw unusableBecause(path, error);
     const repair = 'The file is as it was; start the build that wrote it, and report this';
     throw storeUnusable(path, `migration ${name} failed`, repair, error);
   }

@@ -1,15 +1,16 @@
 /** Restores a backup while Puente is stopped: checked first, atomic, and the gap that it leaves is stored. */
-import { chmodSync, copyFileSync, linkSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, copyFileSync, linkSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { PuenteError } from '../../error.ts';
 import type { RestoreOrder, RestoreOutcome } from '../../ops/cli/store.ts';
 import { type Failpoint, noFailpoint } from '../../proxy/process-memory.ts';
 import type { BackupManifest } from '../../proxy/records/upkeep.ts';
+import { makeDirectory } from '../directory.ts';
 import { readMigrations } from '../migrations.ts';
 import { readManifest } from './backup.ts';
 import { digestOf } from './backup-thread.ts';
-import { unusableBecause } from './failure.ts';
+import { textOf, unusableBecause } from './failure.ts';
 import { isOurs, MIGRATIONS_DIRECTORY, realPathOf, takeInstanceLock, versionOf } from './file.ts';
 import { writeGap } from './gap.ts';
 import { applySettings, BUSY_TIMEOUT_MS } from './settings.ts';
@@ -27,7 +28,7 @@ const COMPANIONS = ['-wal', '-shm', '-journal'];
 export async function restoreBackup(order: RestoreOrder, failpoint: Failpoint = noFailpoint): Promise<RestoreOutcome> {
   const file = resolve(order.file);
   const manifest = await readManifest(file);
-  mkdirSync(resolve(order.into), { recursive: true, mode: 0o700 });
+  makeTarget(resolve(order.into));
   // A running Puente holds the same lock, also where the database is a link to another place.
   const path = realPathOf(join(resolve(order.into), DATABASE));
   const lock = takeInstanceLock(path);
@@ -50,6 +51,18 @@ export async function restoreBackup(order: RestoreOrder, failpoint: Failpoint = 
     throw unusableBecause(file, error);
   } finally {
     lock.release();
+  }
+}
+
+function makeTarget(into: string): void {
+  try {
+    makeDirectory(into);
+  } catch (error) {
+    throw new PuenteError(
+      'store_unusable',
+      `${into} can't be used as a data directory (${textOf(error)}). Name another with --into, or give this user the right to write there; nothing was changed.`,
+      { cause: error },
+    );
   }
 }
 
