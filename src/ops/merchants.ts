@@ -82,61 +82,71 @@ export async function viewMerchant(ports: Ports, id: string): Promise<MerchantVi
   return merchantView(ports, await merchantOf(ports, id));
 }
 
+/** The fields of a change that are settings. */
+export type SettingsChange = Omit<z.infer<typeof merchantChange>, 'reason' | 'revision' | 'new'>;
+
 /**
  * @param checkUrl refuses a notice URL that the outbound guard would refuse.
+ * @param extra further facts for the audit line.
  * @throws PuenteError as `merchantToChange` and `tryCredential`; conflict for another revision, blocked_address for the URL.
  */
 export async function changeMerchant(
   ports: Ports,
   id: string,
-  change: z.infer<typeof merchantChange>,
+  { reason, revision, new: made, ...change }: z.infer<typeof merchantChange>,
   who: string,
   checkUrl: (url: string) => void,
+  extra: Record<string, unknown> = {},
 ): Promise<MerchantView> {
-  const { reason, revision, new: made, notice_url, notice_secret, credential, ...settings } = change;
+  const { notice_url, notice_secret, credential, dialect } = change;
   if (notice_url) checkUrl(notice_url.reveal());
   const before = await merchantToChange(ports, id, { new: made });
   if (credential) await tryCredential(ports, id, credential);
-  const saved = await ports.store.merchants.saveMerchant(
-    {
-      ...before,
-      settings: merchantSettings.parse({ ...before.settings, ...settings }),
-      sealed_notice_url: sealedOr(ports, notice_url, 'notice-url', before.sealed_notice_url),
-      sealed_notice_secret: sealedOr(ports, notice_secret, 'notice-secret', before.sealed_notice_secret),
-      sealed_credential: sealedOr(ports, credential, 'credential', before.sealed_credential),
-    },
-    revision,
-    {
-      at: ports.clock.now(),
-      who,
-      action: 'merchant settings',
-      subject: id,
-      reason,
-      detail: {
-        before: {
-          ...pick(before.settings, settings),
-          ...shownAs(notice_url, shownOrNull(merchantUrl(ports, before))),
-        },
-        after: { ...settings, ...shownAs(notice_url, shownOrNull(notice_url?.reveal() ?? null)) },
-        secrets: [
-          ...(notice_secret === undefined ? [] : ['notice_secret']),
-          ...(credential === undefined ? [] : ['credential']),
-        ],
-      },
-    },
-  );
-  if (notice_url !== undefined || notice_secret !== undefined || settings.dialect !== undefined) {
+  const { after, detail } = changedBy(ports, before, change);
+  const saved = await ports.store.merchants.saveMerchant(after, revision, {
+    at: ports.clock.now(),
+    who,
+    action: 'merchant settings',
+    subject: id,
+    reason,
+    detail: { ...detail, ...extra },
+  });
+  if (notice_url !== undefined || notice_secret !== undefined || dialect !== undefined) {
     await ports.store.notices.hastenNotices(id, ports.clock.now());
     ports.memory.wakeups.notices.wake();
   }
   return merchantView(ports, saved);
 }
 
+/** The merchant after a change of its settings, and the facts of the audit line: from what to what, without secrets. */
+export function changedBy(
+  ports: Ports,
+  before: Merchant,
+  { notice_url, notice_secret, credential, ...settings }: SettingsChange,
+): { after: Merchant; detail: Record<string, unknown> } {
+  const after: Merchant = {
+    ...before,
+    settings: merchantSettings.parse({ ...before.settings, ...settings }),
+    sealed_notice_url: sealedOr(ports, notice_url, 'notice-url', before.sealed_notice_url),
+    sealed_notice_secret: sealedOr(ports, notice_secret, 'notice-secret', before.sealed_notice_secret),
+    sealed_credential: sealedOr(ports, credential, 'credential', before.sealed_credential),
+  };
+  const detail = {
+    before: { ...pick(before.settings, settings), ...shownAs(notice_url, shownOrNull(merchantUrl(ports, before))) },
+    after: { ...settings, ...shownAs(notice_url, shownOrNull(notice_url?.reveal() ?? null)) },
+    secrets: [
+      ...(notice_secret === undefined ? [] : ['notice_secret']),
+      ...(credential === undefined ? [] : ['credential']),
+    ],
+  };
+  return { after, detail };
+}
+
 /**
  * One `GET /users/me` with it.
  * @throws PuenteError refused when upstream refuses it or it is another merchant's, unreachable without an answer.
  */
-async function tryCredential(ports: Ports, merchant: string, token: Secret): Promise<void> {
+export async function tryCredential(ports: Ports, merchant: string, token: Secret): Promise<void> {
   const { timeout_ms } = ports.settings.reads;
   const read = { name: 'users_me', method: 'GET', path: '/users/me', token, for_payment: false, timeout_ms } as const;
   const outcome = await ports.upstreams.orders.send(read);
@@ -223,7 +233,7 @@ function shownAs(named: Secret | null | undefined, shown: string | null): { noti
   return named === undefined ? {} : { notice_url: shown };
 }
 
-function endsAfterItStarts(dates: MerchantSettings['deprecation']): boolean {
+export function endsAfterItStarts(dates: MerchantSettings['deprecation']): boolean {
   const { deprecated_at = null, sunset_at = null } = dates ?? {};
   return deprecated_at === null || sunset_at === null || sunset_at >= deprecated_at;
 }

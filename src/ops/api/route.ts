@@ -72,15 +72,16 @@ export function opsRoute<Query extends z.ZodType, Body extends z.ZodType>(
 export function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
-  const wrong = result.error.issues.map((issue) => sentence(schema, issue));
+  const wrong = result.error.issues.map((issue) => issueSaid(schema, issue));
   const once = new Map(wrong.map((one) => [one.text, one]));
   throw new PuenteError('bad_request', [...once.values()], { between: '; ' });
 }
 
-function sentence(schema: z.core.$ZodType, issue: z.core.$ZodIssue): Spoken {
+/** What is wrong with one field, where, and what it may be. @param issue with its input (`reportInput`). */
+export function issueSaid(schema: z.core.$ZodType, issue: z.core.$ZodIssue): Spoken {
   if (issue.code === 'unrecognized_keys') return unknownFields(schema, issue);
   const [nearest] = issue.code === 'invalid_union' ? nearestAlternative(issue) : [];
-  if (nearest !== undefined) return sentence(schema, { ...nearest, path: [...issue.path, ...nearest.path] });
+  if (nearest !== undefined) return issueSaid(schema, { ...nearest, path: [...issue.path, ...nearest.path] });
   const where = issue.path.join('.');
   const is_missing = issue.code === 'invalid_type' && issue.input === undefined && where !== '';
   const ours = decoded(issue.message);
@@ -117,7 +118,7 @@ function nearestAlternative(issue: z.core.$ZodIssueInvalidUnion): readonly z.cor
 }
 
 /** The field names that the schema's object takes at a path; null where the schema doesn't say. */
-function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] | null {
+export function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] | null {
   const kind = unwrapped(schema);
   const [name, ...rest] = path;
   if (name === undefined) return kind instanceof z.ZodObject ? Object.keys(kind.shape) : null;
@@ -131,6 +132,7 @@ function unwrapped(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodPipe) return unwrapped(schema.in);
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
     return unwrapped(schema.unwrap());
+  if (schema instanceof z.ZodExactOptional) return unwrapped(schema.unwrap());
   return schema;
 }
 

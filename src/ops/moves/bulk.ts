@@ -361,7 +361,7 @@ function refusalOf(error: unknown): Done {
 }
 
 /** Sentences as one, which keeps their codes. @param code of the message that joins two. */
-function joined(said: readonly Said[], code: 'bulk.and' | 'bulk.changes'): Sentence {
+export function joined(said: readonly Said[], code: 'bulk.and' | 'bulk.changes'): Sentence {
   const [first = quoted(''), ...rest] = said.map((one) => say(one.code, one.facts));
   return rest.reduce<Sentence>((before, next) => say(code, { before, next }), first);
 }

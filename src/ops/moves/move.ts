@@ -46,6 +46,7 @@ export type MoveAnswer =
 
 /**
  * Moves a merchant: it applies to the next create; every open link stays on the lane it was created on.
+ * @param extra further facts for the audit line.
  * @throws PuenteError refused with all that is missing, conflict for another revision, bad_request for a bad target,
  * not_found for a merchant or a unit that was never seen.
  */
@@ -54,6 +55,7 @@ export async function moveStage(
   id: string,
   change: z.infer<typeof stageChange>,
   person: Person,
+  extra: Record<string, unknown> = {},
 ): Promise<MoveAnswer> {
   const { reason: why, revision: expected, new: made, ...target } = change;
   const before = await merchantToChange(ports, id, { new: made }, unitsOf(target));
@@ -65,10 +67,10 @@ export async function moveStage(
   }
   refuseUnlessAllowed(judged);
   if (judged.judgement.needs === 'approval') {
-    const proposed = await propose(ports, id, target, why, person);
+    const proposed = await propose(ports, id, target, why, person, extra);
     return { result: 'proposed', proposed, judgement: judged.judgement };
   }
-  return { result: 'moved', ...(await makeMove(ports, judged, why, person)) };
+  return { result: 'moved', ...(await makeMove(ports, judged, why, person, extra)) };
 }
 
 /** The judgement of a move, without making it. @throws PuenteError as `moveStage`, of what it names. */

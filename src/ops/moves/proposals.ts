@@ -31,7 +31,7 @@ export const proposalQuery = z.strictObject({
 export type ProposalView = Shown<Proposal>;
 
 /**
- * Stores a move that was judged and is allowed once a second person agrees.
+ * Stores a move that was judged and is allowed once a second person agrees. @param extra further facts for the audit line.
  * @throws PuenteError refused when the same move of the merchant already waits.
  */
 export function propose(
@@ -40,11 +40,10 @@ export function propose(
   target: MoveTarget,
   why: string,
   person: Person,
+  extra: Record<string, unknown> = {},
 ): Promise<ProposalView> {
   return ports.memory.mutex.run(`propose ${merchant_id}`, async () => {
-    const wanted = JSON.stringify(moveTarget.parse(target));
-    const open = await viewProposals(ports, { merchant: merchant_id, state: 'waiting' });
-    const first = open.find(({ move }) => JSON.stringify(moveTarget.parse(move)) === wanted);
+    const first = await waitingFor(ports, merchant_id, target);
     if (first !== undefined) {
       const { id, proposed_by: name, expires_at: until_at } = first;
       throw new PuenteError('refused', say('refusal.proposed', { merchant: merchant_id, name, until_at, id }));
@@ -62,9 +61,21 @@ export function propose(
       decided_by: null,
       decided_at: null,
     };
-    await ports.store.moves.saveProposal(proposal, audit(ports, proposal, 'move proposed', person.name, why));
+    const line = audit(ports, proposal, 'move proposed', person.name, why);
+    await ports.store.moves.saveProposal(proposal, { ...line, detail: { ...line.detail, ...extra } });
     return view(ports, proposal);
   });
+}
+
+/** The same move of the merchant, if it waits already. */
+export async function waitingFor(
+  ports: Ports,
+  merchant: string,
+  target: MoveTarget,
+): Promise<ProposalView | undefined> {
+  const wanted = JSON.stringify(moveTarget.parse(target));
+  const open = await viewProposals(ports, { merchant, state: 'waiting' });
+  return open.find(({ move }) => JSON.stringify(moveTarget.parse(move)) === wanted);
 }
 
 export async function viewProposals(
