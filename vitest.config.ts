@@ -11,6 +11,7 @@ const onPostgres = [
   NIGHT ? 'test/journeys/*.test.ts' : 'test/journeys/{sdk,odoo,reset,qr-journeys}.test.ts',
   'test/proxy/http/named-by-tills.test.ts',
   'test/ops/moves/{routing,safety,seen}.test.ts',
+  'test/ops/plan/plan.test.ts',
   NIGHT ? 'test/crash/{crash,qr-crash,any-moment}.test.ts' : 'test/crash/{crash,any-moment}.test.ts',
 ];
 /** `fidelity.test.ts` runs on both profiles of the sandbox by itself. */

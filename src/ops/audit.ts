@@ -151,13 +151,16 @@ function cutOff(head: ChainMark, expected: ChainMark | null): BrokenLink | null 
 
 /** Units of a list that a sentence names; the line's facts have them all. */
 const MOST_UNITS = 5;
+/** Of a digest: enough to recognise a file. */
+const SHOWN_DIGITS = 12;
 
 /** Reads the recorded facts alone. Empty where the line changed nothing that has a before and an after, or a target. */
 export function changeOf({ action, detail }: Pick<AuditLine, 'action' | 'detail'>): {
   change: string;
   change_said: Said[];
 } {
-  const sentences = action.startsWith('brown-out') ? windowSaid(recordOf(detail.after)) : [...changesIn(detail)];
+  const changes = action.startsWith('brown-out') ? windowSaid(recordOf(detail.after)) : [...changesIn(detail)];
+  const sentences = [...changes, ...fileSaid(action, detail)];
   return { change: sentences.map(({ text }) => text).join('; '), change_said: sentences.map(({ said }) => said) };
 }
 
@@ -230,6 +233,16 @@ function windowSaid({ from, until, aborted_at }: Facts): Spoken[] {
   if (typeof aborted_at === 'number') return [say('line.ended', { ended_at: iso(aborted_at) })];
   if (typeof from !== 'number' || typeof until !== 'number') return [];
   return [say('line.window', { since_at: iso(from), until_at: iso(until) })];
+}
+
+/** The file of merchants that a line is about, or that its change is from; its digest as `sha256sum` begins it. */
+function fileSaid(action: string, { file, sha256, merchants, changes }: Facts): Spoken[] {
+  if (typeof file !== 'string' || typeof sha256 !== 'string') return [];
+  const facts = { file, digest: sha256.slice(0, SHOWN_DIGITS) };
+  if (action !== 'file applied') return [say('line.by_file', facts)];
+  return [
+    say('line.file', { ...facts, count: Array.isArray(merchants) ? merchants.length : 0, changes: Number(changes) }),
+  ];
 }
 
 function differenceState({ state, accepted_until }: Facts): Spoken {

@@ -57,6 +57,7 @@ export const auditActions = [
   'brown-out scheduled',
   'brown-out aborted',
   'merchant settings',
+  'file applied',
   'judge difference',
   'safety stop',
   'safety stop observed',

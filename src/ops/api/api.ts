@@ -9,6 +9,7 @@ import { moveRoutes } from './moves.ts';
 import { noticeRoutes } from './notices.ts';
 import { openApiRoute } from './openapi.ts';
 import type { OpsApi } from './parts.ts';
+import { planRoutes } from './plan.ts';
 import { reportRoutes } from './report.ts';
 import { type OpsParts, type OpsRoute, runRow } from './route.ts';
 import { isStreamed } from './stream.ts';
@@ -22,6 +23,7 @@ const features: OpsRoute[] = [
   ...merchantRoutes,
   ...moveRoutes,
   ...noticeRoutes,
+  ...planRoutes,
   ...reportRoutes,
   ...traceRoutes,
   ...upkeepRoutes,

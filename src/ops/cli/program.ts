@@ -11,6 +11,7 @@ import type { LoadInstaller } from './init-questions.ts';
 import { addMappingCommands } from './mapping.ts';
 import { eraseFaces, importFaces, merchantFaces } from './merchants.ts';
 import { brownoutFaces, bulkFaces, moveFaces, safetyFaces, stageFaces } from './moves.ts';
+import { planFaces } from './plan.ts';
 import { rampFaces } from './ramps.ts';
 import { addRowCommands, type Faces } from './rows.ts';
 import { auditFaces, fleetFaces, incidentFaces, noticeFaces, traceFaces } from './sales.ts';
@@ -51,7 +52,7 @@ export function puenteProgram(parts: ProgramParts): Command {
   group('First steps', doctorFaces(parts.examineOffline));
   addCompletionCommand(program);
   group('Merchants and their moves', fleetFaces, merchantFaces, importFaces, readinessFaces, stageFaces, moveFaces);
-  group('Merchants and their moves', rampFaces, bulkFaces, brownoutFaces, safetyFaces);
+  group('Merchants and their moves', rampFaces, bulkFaces, planFaces, brownoutFaces, safetyFaces);
   program.commandsGroup('Evidence:');
   addAssessCommand(program);
   group('Evidence', evidenceFaces, captureFaces);

@@ -277,10 +277,10 @@ export async function call({ row, path, fields, options }: Given, is_long = fals
 }
 
 /** Calls another row with the same path and options. @throws TypeError for an unknown row. */
-export function callRow(name: RowName, given: Given, fields: Fields = {}): Promise<unknown> {
+export function callRow(name: RowName, given: Given, fields: Fields = {}, is_long = false): Promise<unknown> {
   const row = opsRoutes.find(({ method, path }) => `${method} ${path}` === name);
   if (row === undefined) throw new TypeError(`the ops API has no row ${name}`);
-  return call({ ...given, row, fields });
+  return call({ ...given, row, fields }, is_long);
 }
 
 export function requestOf({ row, path: of, fields }: Pick<Given, 'row' | 'path' | 'fields'>): OpsAsk {

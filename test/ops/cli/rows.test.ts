@@ -1,5 +1,5 @@
 /** Commands made from rows: each example of the help makes a call that its row accepts. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -31,6 +31,7 @@ const ANSWER = {
     in_the_way: [],
     level: 'ok',
   },
+  ...{ plan: '0123456789abcdef', changes: 0, refused: 0, not_made: 0 },
   ...{ orders: { open: 0 }, news: 'done', backup: {}, unreadable: 0, settings: {} },
 };
 
@@ -38,6 +39,7 @@ const directory = mkdtempSync(join(tmpdir(), 'puente-rows-'));
 let door: Server;
 let calls: Call[] = [];
 beforeAll(async () => {
+  writeFileSync(join(directory, 'shops.yaml'), 'merchants: [{id: 700100200}]\n');
   door = createServer(async (request, response) => {
     const body = request.method === 'GET' ? undefined : await json(request);
     calls.push({ method: request.method ?? '', url: new URL(request.url ?? '', 'http://door'), body });
@@ -55,9 +57,9 @@ const examples = commandsOf(programHere())
   .flatMap(({ name, command }) => manualOf(command).examples.map((line) => ({ name, line })))
   .filter(({ name, line }) => line.startsWith(`puente ${name}`) && !/--offline|--file|report diff|--expect/.test(line));
 
-/** The words after `puente`, split as a shell splits them; output files go to the test's folder. */
+/** The words after `puente`, split as a shell splits them; output files, and a file of merchants, are in the test's folder. */
 function wordsOf(line: string): string[] {
-  const own = line.split(/ (?:>|\||&&) /)[0]?.replace(/(?<=--output )/, `${directory}/`) ?? '';
+  const own = line.split(/ (?:>|\||&&) /)[0]?.replace(/(?<=--output )|(?=\bshops\.yaml\b)/, `${directory}/`) ?? '';
   return [...own.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)]
     .map(([, one, two, three]) => one ?? two ?? three ?? '')
     .slice(1);

@@ -1,0 +1,305 @@
+/** The plan of a file of merchants: what would change, what drifted, what would be refused; judged as by hand. */
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { PuenteError, type Spoken } from '../../error.ts';
+import { say } from '../../locales/message.ts';
+import { type Merchant, routedKinds } from '../../proxy/routing/merchant.ts';
+import { Secret } from '../../proxy/vault.ts';
+import { isEnough, type Person } from '../api/person.ts';
+import { defined, iso, said, time } from '../fields.ts';
+import { type MerchantView, merchantView, type SettingsChange } from '../merchants.ts';
+import { moveTarget, routeText, routingOf, unitsOf } from '../moves/target.ts';
+import type { Ports } from '../ports.ts';
+import { knownMerchants, merchantToChange } from '../seen.ts';
+import { type Apply, changedSince, lastApplies } from './drift.ts';
+import { isReference, readMerchants, settingNames, type Wanted } from './file.ts';
+import { outcomes, refusalOf, type Step, type StepsAsk, stepsOf } from './steps.ts';
+
+/** Below the largest body of the ops door. */
+const LONGEST_TEXT = 3_000_000;
+
+export const planAsk = z.strictObject({
+  file: z
+    .string()
+    .regex(/^[^\p{Cc}/\\]{1,120}$/u)
+    .describe('the name of the file, for errors and audit lines'),
+  text: z.string().min(1).max(LONGEST_TEXT).describe('its content: YAML, or JSON'),
+  secrets: z
+    .record(
+      z.string().max(300),
+      z
+        .string()
+        .min(1)
+        .max(2048)
+        .transform((text) => new Secret(text)),
+    )
+    .default({})
+    .describe('the values of its references, such as env:SHOP_SECRET; used, and never shown'),
+  override: moveTarget.shape.override,
+});
+export type PlanAsk = z.infer<typeof planAsk>;
+
+export interface MerchantPlan {
+  merchant_id: string;
+  name: string | null;
+  /** 0 without a row. */
+  revision: number;
+  is_new: boolean;
+  steps: Step[];
+  notes: Spoken[];
+  /** What the store has and the file does not name; it stays. */
+  left: Left[];
+}
+
+type Left = z.infer<typeof leftView>;
+
+export interface Plan {
+  file: string;
+  /** Of the text, hex. */
+  sha256: string;
+  digest: string;
+  /** The last apply that named any of the merchants. */
+  last: Apply | null;
+  merchants: MerchantPlan[];
+  /** Merchants of the store that the file does not name; they stay as they are. */
+  absent: Merchant[];
+}
+
+/**
+ * Reads the store, and changes nothing. Moves are judged as an operator's at least: a viewer sees what the file would do
+ * when an operator applies it.
+ * @throws PuenteError bad_request for a file that can't be read, or a reference without its value.
+ */
+export async function makePlan(
+  parts: Pick<StepsAsk, 'ports' | 'checkUrl'>,
+  ask: PlanAsk,
+  person: Person,
+): Promise<Plan> {
+  const { ports } = parts;
+  const { wanted, placeOf } = readMerchants(ask.file, ask.text);
+  const sha256 = createHash('sha256').update(ask.text).digest('hex');
+  const changes = wanted.map((one, nth) => changeWanted(one, ask, (field) => placeOf(nth, field)));
+  const applies = await lastApplies(ports);
+  const is_operator = isEnough(person.role, 'operator');
+  const judge: Person = is_operator ? person : { ...person, role: 'operator' };
+  const { override } = ask;
+  const steps = { ...parts, person: judge, sees_secrets: is_operator, override, taken: await takenBy(ports) };
+  const merchants: MerchantPlan[] = [];
+  for (const [nth, one] of wanted.entries())
+    merchants.push(await planMerchant(steps, one, changes[nth] ?? {}, applies));
+  const named = new Set(wanted.map(({ id }) => id));
+  const absent = (await knownMerchants(ports)).filter(({ id }) => !named.has(id));
+  const last = applies.find(({ merchants: its }) => wanted.some(({ id }) => its.has(id))) ?? null;
+  return { file: ask.file, sha256, digest: digestOf(sha256, override, merchants), last, merchants, absent };
+}
+
+async function planMerchant(
+  ask: StepsAsk,
+  wanted: Wanted,
+  change: SettingsChange,
+  applies: readonly Apply[],
+): Promise<MerchantPlan> {
+  const { ports } = ask;
+  const { id: merchant_id, new: is_new, units_in, units_out } = wanted;
+  const planned = { merchant_id, name: wanted.name ?? null, revision: 0, is_new, notes: [], left: [] };
+  let before: Merchant;
+  try {
+    before = await merchantToChange(ports, merchant_id, wanted, unitsOf(defined({ units_in, units_out })));
+  } catch (error) {
+    const step: Step = {
+      ...{ what: 'merchant', kind: null, outcome: 'refused', changes: [], why: refusalOf(error) },
+      ...{ drift: null, change: {}, target: null },
+    };
+    return { ...planned, steps: [step] };
+  }
+  const lines = await changedSince(ports, merchant_id, applies);
+  const { steps, notes } = await stepsOf(ask, before, wanted, change, lines);
+  return {
+    ...{ merchant_id, is_new, steps, revision: before.revision },
+    ...{ name: before.settings.name ?? planned.name, left: leftOf(ports, before, wanted) },
+    notes: [...notes, ...notesOf(ports, before)],
+  };
+}
+
+/** Of `merchants set`: a shorter one is a slip. */
+const SHORTEST_SECRET = 8;
+
+/** The settings that an entry names, with the values of its references. @throws PuenteError bad_request. */
+function changeWanted(wanted: Wanted, { secrets }: PlanAsk, placeOf: (field: string) => string): SettingsChange {
+  const named: Record<string, unknown> = Object.fromEntries(
+    Object.entries(wanted).filter(([name]) => settingNames.includes(name)),
+  );
+  for (const name of ['notice_url', 'notice_secret', 'credential'] as const) {
+    const text = wanted[name];
+    if (text === null) named[name] = null;
+    if (text === undefined || text === null) continue;
+    const [place, reference] = [placeOf(name), text];
+    const secret = isReference(text) ? secrets[text] : new Secret(text);
+    if (secret === undefined) throw new PuenteError('bad_request', say('file.no_secret', { place, reference }));
+    if (name !== 'notice_url' && secret.reveal().length < SHORTEST_SECRET)
+      throw new PuenteError('bad_request', say('file.short', { place, reference, least: SHORTEST_SECRET }));
+    named[name] = secret;
+  }
+  return named as SettingsChange; // the names of `merchantChange`, parsed by its schemas
+}
+
+/** Ramps and bulk moves that are read. */
+const MOST_READ = 500;
+
+/** Merchants that a ramp or a bulk move still has to move: two owners of one stage would undo one another. */
+async function takenBy({ store }: Ports): Promise<Map<string, Spoken>> {
+  const open = await store.moves.bulkMoves(['proposed', 'running', 'paused'], MOST_READ);
+  return new Map(
+    open.flatMap(({ id, ramp, items }) =>
+      items
+        .filter(({ state }) => state === 'waiting')
+        .map(({ merchant_id }) => {
+          const command = ramp === null ? 'puente bulk abort' : 'puente ramps cancel';
+          return [
+            merchant_id,
+            say('plan.taken', { merchant: merchant_id, what: ramp === null ? 'bulk' : 'ramp', id, command }),
+          ];
+        }),
+    ),
+  );
+}
+
+/** Enough for people to compare two of them, and too many to meet by chance. */
+const DIGEST_DIGITS = 16;
+
+/**
+ * Covers the file, the revision of each merchant, and each step with its outcome: an apply has to find them again. What
+ * secrets are is not in it: a viewer's plan, which does not compare them, has the same digest.
+ */
+function digestOf(sha256: string, override: boolean, merchants: readonly MerchantPlan[]): string {
+  const seen = merchants.map(({ merchant_id, revision, steps }) => [
+    ...[merchant_id, revision],
+    steps.flatMap(({ what, kind, outcome, changes }) => {
+      const shown = changes.filter(({ said: { code } }) => code !== 'line.secret').map(({ text }) => text);
+      return what === 'settings' && shown.length === 0 ? [] : [[what, kind, outcome, shown]];
+    }),
+  ]);
+  return createHash('sha256')
+    .update(JSON.stringify([sha256, override, seen]))
+    .digest('hex')
+    .slice(0, DIGEST_DIGITS);
+}
+
+function notesOf({ clock }: Ports, { settings, trips }: Merchant): Spoken[] {
+  const now = clock.now();
+  const windows = settings.brownouts.filter(({ aborted_at, until }) => aborted_at === null && until > now);
+  return [
+    ...routedKinds.filter((kind) => trips[kind] !== undefined).map((kind) => say('plan.stopped', { kind })),
+    ...windows.map(({ from, until }) => say('plan.brownout', { since_at: iso(from), until_at: iso(until) })),
+  ];
+}
+
+function leftOf(ports: Ports, merchant: Merchant, wanted: Wanted): Left[] {
+  const { settings, notice_secret, credential } = merchantView(ports, merchant);
+  const { stage, units_in, units_out, kinds } = merchant.settings;
+  const routing = routingOf(ports.settings, merchant.settings);
+  const own = {
+    ...(stage === null ? {} : { stage: routeText(routing.merchant) }),
+    ...(units_in.length === 0 ? {} : { units_in }),
+    ...(units_out.length === 0 ? {} : { units_out }),
+    ...Object.fromEntries(
+      Object.entries(settings)
+        .filter(([name, { from }]) => from === 'merchant' && settingNames.includes(name))
+        .map(([name, { value }]) => [name, value]),
+    ),
+    ...(settings.notice_url?.from === 'merchant' ? { notice_url: settings.notice_url.value } : {}),
+    ...defined({ notice_secret: isSet(notice_secret), credential: isSet(credential) }),
+  };
+  const left = Object.entries(own).filter(([name]) => wanted[name as keyof Wanted] === undefined); // any name is looked up
+  const of_kinds = routedKinds.flatMap((kind): [string, string][] =>
+    kinds[kind] === undefined || wanted.kinds?.[kind] !== undefined
+      ? []
+      : [[`kinds.${kind}`, routeText(routing.kinds[kind])]],
+  );
+  return [...left, ...of_kinds].map(([setting, value]) => ({
+    setting,
+    value: typeof value === 'string' ? value : JSON.stringify(value),
+  }));
+}
+
+function isSet(word: MerchantView['credential']): string | undefined {
+  return word === 'set' ? word : undefined;
+}
+
+// The plan as it is answered.
+
+const leftView = z.object({ setting: z.string(), value: z.string().describe('secrets are only said to be set') });
+
+export const stepView = z.object({
+  what: z.enum(['merchant', 'settings', 'move']),
+  kind: z.enum(routedKinds).nullable().describe('the one kind of work that is moved'),
+  outcome: z.enum(outcomes),
+  changes: z.array(z.string()).describe('from what to what, in words, as the audit line will say it'),
+  changes_said: z.array(said),
+  why: z.array(z.string()).describe('why it is refused or held, or what an allowed move lacks'),
+  why_said: z.array(said),
+  drift: z.string().nullable().describe('what was changed by hand since the last apply; null: the file was changed'),
+  drift_said: said.nullable(),
+});
+
+export const planView = z.object({
+  file: z.string(),
+  sha256: z.string().describe('of the file'),
+  plan: z.string().describe('digest of the plan: an apply that names it is refused when anything has changed since'),
+  last_applied: z
+    .object({ at: time, who: z.string(), file: z.string(), sha256: z.string() })
+    .nullable()
+    .describe('the last apply that named any of the merchants'),
+  changes: z.int().describe('steps that would be made or proposed'),
+  refused: z.int().describe('steps that would be refused'),
+  merchants: z.array(
+    z.object({
+      merchant_id: z.string(),
+      name: z.string().nullable(),
+      revision: z.int(),
+      steps: z.array(stepView),
+      notes: z.array(z.string()),
+      notes_said: z.array(said),
+      not_in_file: z.array(leftView).describe('settings of the merchant that the file does not name: they stay'),
+    }),
+  ),
+  not_in_file: z
+    .array(z.object({ merchant_id: z.string(), name: z.string().nullable(), stage: z.string() }))
+    .describe('merchants that the file does not name: they stay as they are'),
+});
+export type PlanView = z.infer<typeof planView>;
+
+export async function viewPlan(
+  parts: Pick<StepsAsk, 'ports' | 'checkUrl'>,
+  ask: PlanAsk,
+  person: Person,
+): Promise<PlanView> {
+  return planAnswer(parts.ports, await makePlan(parts, ask, person));
+}
+
+export function planAnswer(ports: Ports, { file, sha256, digest, last, merchants, absent }: Plan): PlanView {
+  const steps = merchants.flatMap((one) => one.steps);
+  return {
+    ...{ file, sha256, plan: digest },
+    last_applied: last && { at: iso(last.at), who: last.who, file: last.file, sha256: last.sha256 },
+    changes: steps.filter(({ outcome }) => outcome === 'make' || outcome === 'propose').length,
+    refused: steps.filter(({ outcome }) => outcome === 'refused').length,
+    merchants: merchants.map(({ merchant_id, name, revision, steps: its, notes, left }) => ({
+      ...{ merchant_id, name, revision, steps: its.map(stepAnswer), not_in_file: left },
+      ...{ notes: notes.map(({ text }) => text), notes_said: notes.map((one) => one.said) },
+    })),
+    not_in_file: absent.map(({ id: merchant_id, settings }) => {
+      const stage = routeText(routingOf(ports.settings, settings).merchant);
+      return { merchant_id, name: settings.name, stage };
+    }),
+  };
+}
+
+export function stepAnswer({ what, kind, outcome, changes, why, drift }: Step): z.infer<typeof stepView> {
+  return {
+    ...{ what, kind, outcome },
+    ...{ changes: changes.map(({ text }) => text), changes_said: changes.map((one) => one.said) },
+    ...{ why: why.map(({ text }) => text), why_said: why.map((one) => one.said) },
+    ...{ drift: drift?.text ?? null, drift_said: drift?.said ?? null },
+  };
+}

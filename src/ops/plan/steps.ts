@@ -1,0 +1,232 @@
+/** The steps of one merchant: a change of the settings that differ, then moves; each judged after the steps before it. */
+import { isDeepStrictEqual } from 'node:util';
+import { PuenteError, type Spoken } from '../../error.ts';
+import { say } from '../../locales/message.ts';
+import type { AuditAction, AuditLine } from '../../proxy/audit.ts';
+import { merchantUrl } from '../../proxy/notices/request.ts';
+import { type Merchant, type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
+import type { Person } from '../api/person.ts';
+import type { OpsParts } from '../api/route.ts';
+import { changeOf } from '../audit.ts';
+import { defined } from '../fields.ts';
+import { changedBy, type SettingsChange, tryCredential } from '../merchants.ts';
+import { judgeFor, refuseUnlessAllowed } from '../moves/judged.ts';
+import { waitingFor } from '../moves/proposals.ts';
+import { FOLLOW, type MoveTarget, routingChange, routingOf, settingsAfter } from '../moves/target.ts';
+import type { Ports } from '../ports.ts';
+import { driftOf } from './drift.ts';
+import type { Wanted } from './file.ts';
+
+/**
+ * What would become of a step. `propose`: a second person decides. `waits`: it is proposed already. `held`: a step of the
+ * merchant before it is not made; the order keeps units from a stage that the file does not want.
+ */
+export const outcomes = ['make', 'propose', 'waits', 'refused', 'held'] as const;
+export type Outcome = (typeof outcomes)[number];
+
+/** One operation as by hand: a change of settings, or a move of the merchant or of one kind of its work. */
+export interface Step {
+  /** `merchant`: it was never seen, so nothing can be done to it. */
+  what: 'merchant' | 'settings' | 'move';
+  kind: RoutedKind | null;
+  outcome: Outcome;
+  /** From what to what, as the audit line will say it. */
+  changes: Spoken[];
+  /** Why it is refused or held; what an allowed move lacks. */
+  why: Spoken[];
+  /** What was changed by hand since the last apply; null: the difference is the file's. */
+  drift: Spoken | null;
+  /** The fields of the operation. */
+  change: SettingsChange;
+  target: MoveTarget | null;
+}
+
+export interface StepsAsk extends Pick<OpsParts, 'ports' | 'checkUrl'> {
+  /** An operator at least. */
+  person: Person;
+  /** Whether stored secrets are compared with given ones: an operator may replace them, a viewer might guess. */
+  sees_secrets: boolean;
+  override: boolean;
+  /** By merchant: why a ramp or a bulk move that has not ended forbids its moves. */
+  taken: ReadonlyMap<string, Spoken>;
+}
+
+/** @param change as the file names it, with the values of its references. @param lines as of `changedSince`. */
+export async function stepsOf(
+  ask: StepsAsk,
+  before: Merchant,
+  wanted: Wanted,
+  change: SettingsChange,
+  lines: readonly AuditLine[],
+): Promise<{ steps: Step[]; notes: Spoken[] }> {
+  const { change: differing, notes } = differingOf(ask, before, change);
+  const steps: Step[] = [];
+  let state: State = { merchant: before, is_held: false };
+  if (Object.keys(differing).length > 0) {
+    const { after, detail } = changedBy(ask.ports, before, differing);
+    const why = await refusalOfSettings(ask, before.id, differing);
+    const outcome = why.length > 0 ? 'refused' : 'make';
+    const drift = driftOf(lines, Object.keys(differing));
+    const changes = sentencesOf('merchant settings', detail);
+    steps.push({ what: 'settings', kind: null, outcome, changes, why, drift, change: differing, target: null });
+    state = { merchant: after, is_held: outcome !== 'make' };
+  }
+  for (const target of targetsOf(wanted, ask.override)) {
+    const move = await moveStep(ask, state, inPresentOrder(state.merchant, target), lines);
+    if (move === null) continue;
+    steps.push(move.step);
+    state = move.state;
+  }
+  return { steps, notes };
+}
+
+/** The sentences of a refusal as it would be made by hand; other errors are faults, and pass. */
+export function refusalOf(error: unknown): Spoken[] {
+  if (!(error instanceof PuenteError) || error.said.length === 0) throw error;
+  return error.said.map(({ code, facts }) =>
+    code === 'refusal.unseen_purpose' ? say('plan.unseen', {}) : say(code, facts),
+  );
+}
+
+// Settings: only those that differ.
+
+const SEALED = { notice_secret: 'notice-secret', credential: 'credential' } as const;
+
+function differingOf(
+  { ports, sees_secrets }: StepsAsk,
+  merchant: Merchant,
+  { notice_url, notice_secret, credential, ...settings }: SettingsChange,
+): { change: SettingsChange; notes: Spoken[] } {
+  const own: Record<string, unknown> = merchant.settings;
+  const differing: Record<string, unknown> = Object.fromEntries(
+    Object.entries(settings).filter(
+      ([name, value]) => !isDeepStrictEqual(comparable(name, own[name]), comparable(name, value)),
+    ),
+  );
+  if (notice_url !== undefined && (notice_url?.reveal() ?? null) !== merchantUrl(ports, merchant))
+    differing.notice_url = notice_url;
+  const notes: Spoken[] = [];
+  for (const [setting, secret] of Object.entries({ notice_secret, credential })) {
+    if (secret === undefined) continue;
+    const name = setting as keyof typeof SEALED; // the two names above
+    const sealed = merchant[`sealed_${name}`];
+    const is_same = (): boolean =>
+      (sealed === null ? null : ports.vault.open(sealed, SEALED[name]).toString('utf8')) === (secret?.reveal() ?? null);
+    if (secret !== null && sealed !== null && !sees_secrets) notes.push(say('plan.not_compared', { setting }));
+    else if (!is_same()) differing[name] = secret;
+  }
+  return { change: differing as SettingsChange, notes }; // a part of the change
+}
+
+/** No tags and an empty list of them are the same. */
+function comparable(name: string, value: unknown): unknown {
+  return name === 'tags' ? (value ?? []) : (value ?? null);
+}
+
+/** As by hand: the outbound guard judges a URL, and upstream a credential. */
+async function refusalOfSettings(ask: StepsAsk, id: string, change: SettingsChange): Promise<Spoken[]> {
+  try {
+    if (change.notice_url) ask.checkUrl(change.notice_url.reveal());
+    if (change.credential && ask.sees_secrets) await tryCredential(ask.ports, id, change.credential);
+    return [];
+  } catch (error) {
+    return refusalOf(error);
+  }
+}
+
+function sentencesOf(action: AuditAction, detail: Record<string, unknown>): Spoken[] {
+  return changeOf({ action, detail }).change_said.map(({ code, facts }) => say(code, facts));
+}
+
+// Moves.
+
+interface State {
+  /** As it would be after the steps before. */
+  merchant: Merchant;
+  is_held: boolean;
+}
+
+/**
+ * Kinds that get a stage of their own come first, so that the merchant's move leaves them alone; kinds that follow the
+ * merchant again come last, when it is where they shall be.
+ */
+function targetsOf({ stage, share, units_in, units_out, kinds = {} }: Wanted, override: boolean): MoveTarget[] {
+  const targetOf = (
+    to: { stage: MoveTarget['stage'] | typeof FOLLOW; share?: number | undefined },
+    kind?: RoutedKind,
+  ): MoveTarget => ({
+    ...defined({ kind, share: to.share, ...(to.stage === 'canary' ? { units_in, units_out } : {}) }),
+    stage: to.stage === FOLLOW ? null : to.stage,
+    override,
+  });
+  const routes = routedKinds.flatMap((kind) => {
+    const route = kinds[kind];
+    return route === undefined ? [] : [{ route, target: targetOf(route, kind) }];
+  });
+  return [
+    ...routes.filter(({ route }) => route.stage !== FOLLOW).map(({ target }) => target),
+    ...(stage === undefined ? [] : [targetOf({ stage, share })]),
+    ...routes.filter(({ route }) => route.stage === FOLLOW).map(({ target }) => target),
+  ];
+}
+
+/** Lists of units have no order: one with the same units is the present one. */
+function inPresentOrder({ settings }: Merchant, target: MoveTarget): MoveTarget {
+  const presentOf = (name: 'units_in' | 'units_out'): string[] | undefined => {
+    const units = target[name];
+    if (units === undefined) return undefined;
+    return isDeepStrictEqual(new Set(units), new Set(settings[name])) ? settings[name] : units;
+  };
+  return { ...target, ...defined({ units_in: presentOf('units_in'), units_out: presentOf('units_out') }) };
+}
+
+/** Null when the merchant is there already. */
+async function moveStep(
+  { ports, person, taken }: StepsAsk,
+  { merchant, is_held }: State,
+  target: MoveTarget,
+  lines: readonly AuditLine[],
+): Promise<{ step: Step; state: State } | null> {
+  const made = (outcome: Outcome, changes: Spoken[], why: Spoken[], after: Merchant) => {
+    const drift = driftOf(lines, [target.kind ?? 'share', 'stage', 'units_in', 'units_out']);
+    const step: Step = { what: 'move', kind: target.kind ?? null, outcome, changes, why, drift, change: {}, target };
+    return { step, state: { merchant: after, is_held: outcome !== 'make' } };
+  };
+  let after: Merchant;
+  try {
+    after = { ...merchant, settings: settingsAfter(ports.settings, merchant.settings, target) };
+  } catch (error) {
+    return made('refused', sentencesOf('move proposed', { target }), refusalOf(error), merchant);
+  }
+  if (isDeepStrictEqual(after.settings, merchant.settings)) return null;
+  const changes = routesSaid(ports, merchant, after, target);
+  if (is_held) return made('held', changes, [say('plan.held', {})], after);
+  const other = taken.get(merchant.id);
+  if (other !== undefined) return made('refused', changes, [other], after);
+  const judged = await judgeFor(asIf(ports, merchant), merchant, target, person);
+  try {
+    refuseUnlessAllowed(judged);
+  } catch (error) {
+    return made('refused', changes, refusalOf(error), after);
+  }
+  const lacks = judged.judgement.missing.map(({ said }) => say(said.code, said.facts));
+  if (judged.judgement.needs !== 'approval') return made('make', changes, lacks, after);
+  const first = await waitingFor(ports, merchant.id, target);
+  if (first === undefined) return made('propose', changes, lacks, after);
+  return made('waits', changes, [say('plan.waits', { name: first.proposed_by, id: first.id })], after);
+}
+
+function routesSaid(ports: Ports, before: Merchant, after: Merchant, { kind, stage }: MoveTarget): Spoken[] {
+  const [from, to] = [routingOf(ports.settings, before.settings), routingOf(ports.settings, after.settings)];
+  const change = routingChange(from, to);
+  if (!isDeepStrictEqual(change.before, change.after)) return sentencesOf('stage', { ...change });
+  // It stays where it is, and is from now on there by itself, or no more.
+  return [say('plan.pinned', { kind: kind ?? null, follows: stage === null })];
+}
+
+/** The ports for a judgement of a merchant as it would be after the steps before: its move may need its new settings. */
+function asIf(ports: Ports, merchant: Merchant): Ports {
+  const { merchants } = ports.store;
+  const read: typeof merchants.merchant = async (id) => (id === merchant.id ? merchant : merchants.merchant(id));
+  return { ...ports, store: { ...ports.store, merchants: { ...merchants, merchant: read } } };
+}
