@@ -80,7 +80,7 @@ const PROVERS = ['../error.ts', '../contract', '../mapping'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
 /** `.ts` in a clone, `.js` in a package. */
-const EXTENSION = extname(import.meta.url);
+const EXTENSION = extname(import.meta.filename);
 const LIBRARIES = ['zod', 'yaml', 'lossless-json'];
 
 interface Keeping {
