@@ -80,7 +80,7 @@ function pageReader<Row, Kept>(
  * are read in sequence; `sparse`: few of them may pass.
  */
 export function queryOf(filter: ExchangeFilter, columns = '*'): { sql: string; values: Value[]; sparse: boolean } {
-  const { merchant_id, legacy_id, captured, operation, lane } = filter;
+  const { merchant_id, legacy_id, captured, operation, lane, outcome } = filter;
   const { where, values } = whereOf([
     ['legacy_id = ?', legacy_id],
     ['merchant_id = ?', merchant_id],
@@ -88,11 +88,12 @@ export function queryOf(filter: ExchangeFilter, columns = '*'): { sql: string; v
     ['at < ?', filter.until],
     ['operation = ?', operation],
     ['lane = ?', lane],
+    ['outcome = ?', outcome],
   ]);
   const messages = captured === undefined ? 'true' : `messages IS ${captured ? 'NOT NULL' : 'NULL'}`;
   const sql = `SELECT ${columns} FROM exchanges ${indexFor(filter)} WHERE ${where} AND ${messages}
     AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?`;
-  const sparse = operation !== undefined || lane !== undefined || captured !== undefined;
+  const sparse = [operation, lane, outcome, captured].some((one) => one !== undefined);
   return { sql, values, sparse };
 }
 

@@ -186,13 +186,14 @@ function readerOf(sums: Sums): EvidenceReader {
       },
     },
     exchanges: {
-      async exchanges({ merchant_id, since = Number.NEGATIVE_INFINITY }, after, limit) {
+      async exchanges({ merchant_id, since = Number.NEGATIVE_INFINITY, lane, outcome }, after, limit) {
         const { newest, ...groups } = sums;
         const shown = Object.values(groups).flatMap((one) => one.all().map((group) => group.shown));
         const all = new Map([...newest.values(), ...shown].map((one) => [one.sequence, one]));
         return [...all.values()]
           .filter((one) => one.sequence > after && one.at >= since)
           .filter((one) => merchant_id === undefined || one.merchant_id === merchant_id)
+          .filter((one) => (lane ?? one.lane) === one.lane && (outcome ?? one.outcome) === one.outcome)
           .sort((one, other) => one.sequence - other.sequence)
           .slice(0, limit);
       },

@@ -128,20 +128,34 @@ function isSalesWrite(
   return what === 'endpoint' && method !== '' && !isCarried(method, path);
 }
 
-function faultFindings({ traffic }: Seen, facts: ReadinessFacts, { min_sample }: ReadinessRules): Finding[] {
-  const { fault_share, now, merchant_id, operations, reset_at } = facts;
+function faultFindings(seen: Seen, facts: ReadinessFacts, { min_sample }: ReadinessRules): Finding[] {
+  const { fault_share, merchant_id, operations } = facts;
   if (fault_share === null) return [];
   return routedKinds.flatMap((kind) => {
-    // Sums are by day, so the whole day of a reset is left out: the safety stop itself watches the rest of it.
-    const before = Math.max(Math.floor(now / DAY_MS) - RECENT_DAYS, Math.floor((reset_at[kind] ?? 0) / DAY_MS));
-    const rows = traffic.filter((row) => row.kind === kind && row.lane === 'orders' && row.day > before);
-    const calls = sumOf(rows);
-    const faults = sumOf(rows.filter(({ outcome }) => outcome === 'fault'));
+    const { calls, faults } = faultsOf(seen, facts, kind);
     if (calls < min_sample || faults * 100 < calls * fault_share) return [];
-    const seen = { faults, calls, kind, days: RECENT_DAYS, share: fault_share };
+    const counted = { faults, calls, kind, days: RECENT_DAYS, share: fault_share };
     const command = `puente stage ${merchant_id} shadow --kind ${kind} --reason …`;
-    return [finding('faults', seen, command, { operation: anyOf(operations, kind) })];
+    return [finding('faults', counted, command, { operation: anyOf(operations, kind) })];
   });
+}
+
+/** Of the last days. A call that failed as an earlier one for the same sale did is neither a fault nor a call. */
+export function faultsOf(
+  { traffic, retried_faults }: Pick<Seen, 'traffic' | 'retried_faults'>,
+  facts: ReadinessFacts,
+  kind: RoutedKind,
+): { calls: number; faults: number } {
+  const first = firstFaultDay(facts, kind);
+  const rows = traffic.filter((row) => row.kind === kind && row.lane === 'orders' && row.day >= first);
+  const retried = retried_faults[kind] ?? 0;
+  const faults = sumOf(rows.filter(({ outcome }) => outcome === 'fault'));
+  return { calls: sumOf(rows) - retried, faults: faults - retried };
+}
+
+/** Sums are by day, so the whole day of a reset is left out: the safety stop itself watches the rest of it. */
+export function firstFaultDay({ now, reset_at }: ReadinessFacts, kind: RoutedKind): number {
+  return Math.max(Math.floor(now / DAY_MS) - RECENT_DAYS, Math.floor((reset_at[kind] ?? 0) / DAY_MS)) + 1;
 }
 
 /** Sales that are open on legacy keep a merchant on orders from being complete; before that they hold up nothing. */

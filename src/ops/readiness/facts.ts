@@ -77,6 +77,8 @@ export interface Seen {
   unknowns: UnknownRow[];
   ledger: LedgerRow[];
   coverage: CoverageRow[];
+  /** Calls of one kind on orders that failed as an earlier call for the same sale did: no faults of their own. */
+  retried_faults: Partial<Record<RoutedKind, number>>;
   /** Of the tables that judged the newest call; null when that exchange was deleted, or there is none. */
   judged_by: string | null;
 }
@@ -96,7 +98,8 @@ export async function readSeen(
   ]);
   const last_at = [...verdicts, ...coverage].reduce((last, row) => Math.max(last, row.last_at), 0);
   const [newest] = last_at === 0 ? [] : await exchanges.exchanges({ merchant_id, since: last_at }, 0, 1);
-  return { traffic, verdicts, differences, unknowns, ledger, coverage, judged_by: newest?.tables_revision ?? null };
+  const judged_by = newest?.tables_revision ?? null;
+  return { traffic, verdicts, differences, unknowns, ledger, coverage, retried_faults: {}, judged_by };
 }
 
 // What a merchant's tills must have done before it is proven: by area of work, not by every path that exists.

@@ -7,12 +7,12 @@ import type { Verdict } from '../../proxy/records/evidence.ts';
 import { type RoutedKind, routedKinds } from '../../proxy/routing/merchant.ts';
 import { credentialOf } from '../../proxy/routing/merchant-identity.ts';
 import { stageInForce } from '../../proxy/routing/stage.ts';
-import { DAY_MS, iso } from '../fields.ts';
+import { DAY_MS, iso, pagesOf } from '../fields.ts';
 import { openSales } from '../open-sales.ts';
 import type { EvidenceReader, Ports } from '../ports.ts';
 import { hasItsOrder, type OpenMismatch, openMismatches } from '../reconcile/reconcile.ts';
 import { RESET } from '../safety.ts';
-import { blockersOf, remarksOf } from './blockers.ts';
+import { blockersOf, faultsOf, firstFaultDay, remarksOf } from './blockers.ts';
 import {
   areasOf,
   type Finding,
@@ -39,7 +39,36 @@ export async function readinessOf(
   facts: ReadinessFacts,
   rules: ReadinessRules,
 ): Promise<Readiness> {
-  return judge(await readSeen(reader, facts.merchant_id, facts.now), facts, rules);
+  const seen = await readSeen(reader, facts.merchant_id, facts.now);
+  return judge({ ...seen, retried_faults: await retriedFaults(reader, seen, facts) }, facts, rules);
+}
+
+/** Calls read at once. */
+const PAGE = 500;
+
+/** Reads calls only where their sums alone are too many faults. A sale's create that is retried has its legacy id. */
+async function retriedFaults(
+  { exchanges }: EvidenceReader,
+  seen: Seen,
+  facts: ReadinessFacts,
+): Promise<Seen['retried_faults']> {
+  const { fault_share, merchant_id } = facts;
+  const creates = new Set(facts.operations.filter(({ upstream }) => upstream === 'create').map(({ name }) => name));
+  const found: Seen['retried_faults'] = {};
+  for (const kind of routedKinds) {
+    const { calls, faults } = faultsOf(seen, facts, kind);
+    if (fault_share === null || faults < 2 || faults * 100 < calls * fault_share) continue;
+    const since = firstFaultDay(facts, kind) * DAY_MS;
+    const filter = { merchant_id, since, lane: 'orders', outcome: 'fault' } as const;
+    const failed = new Set<string>();
+    for await (const page of pagesOf((after, size) => exchanges.exchanges(filter, after, size), PAGE))
+      for (const { legacy_id, operation, kind: of } of page) {
+        if (of !== kind || legacy_id === null || !creates.has(operation ?? '')) continue;
+        if (failed.has(legacy_id)) found[kind] = (found[kind] ?? 0) + 1;
+        failed.add(legacy_id);
+      }
+  }
+  return found;
 }
 
 /** The verdict on a merchant; inconclusive without a call. @param mismatches shared where many merchants are judged. */

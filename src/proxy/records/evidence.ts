@@ -69,6 +69,7 @@ export interface ExchangeFilter {
   legacy_id?: string;
   operation?: string;
   lane?: Exchange['lane'];
+  outcome?: Outcome;
   /** Only those with messages. */
   captured?: boolean;
 }
