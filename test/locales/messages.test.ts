@@ -68,6 +68,30 @@ describe('the messages of the source', () => {
   });
 });
 
+/** Keys that stand twice in one object: JSON keeps the later one, and says nothing. */
+function keysTwice(text: string): string[] {
+  const open: Set<string>[] = [];
+  const twice: string[] = [];
+  for (const [token, key] of text.matchAll(/"((?:[^"\\]|\\.)*)"(?=\s*:)|"(?:[^"\\]|\\.)*"|[{}]/g)) {
+    if (token === '{') open.push(new Set());
+    else if (token === '}') open.pop();
+    else if (key !== undefined && open.at(-1)?.has(key)) twice.push(key);
+    else if (key !== undefined) open.at(-1)?.add(key);
+  }
+  return twice;
+}
+
+describe('the files of texts', () => {
+  const folder = join(HOUSE, 'src', 'locales');
+  const files = readdirSync(folder).filter((name) => name.endsWith('.json'));
+
+  it('have no key twice', () => {
+    expect(keysTwice('{"a": "\\"b\\": {", "c": {"a": 1, "b": ["}"]}, "d": {"b": 2}, "a": 3}')).toEqual(['a']);
+    expect(files.length).toBeGreaterThan(6);
+    for (const name of files) expect([name, keysTwice(readFileSync(join(folder, name), 'utf8'))]).toEqual([name, []]);
+  });
+});
+
 const why = say('attempt.refused', { status: 500 });
 const cause = say('url.resolves_to', { host: 'shop.example', address: '10.0.0.1', cause: say('address.own', {}) });
 
