@@ -105,11 +105,12 @@ export function plainTable(
   if (rows.length === 0) return null;
   const isNumeric = (column: number): boolean => rows.every((row) => typeof row[column] === 'number');
   const shown = (cell: Content | undefined): Content => (typeof cell === 'number' ? number(cell) : (cell ?? null));
+  const kindOf = (cell: Content): Html | null => (typeof cell === 'number' ? NUMBER : isLong(cell) ? TEXT : null);
   const titles = head.map((name, nth) => html`<th scope="col"${isNumeric(nth) ? NUMBER : null}>${name}</th>`);
   const cellOf = (cell: Content, nth: number): Html =>
     is_named
-      ? html`<td data-name="${head[nth + 1] ?? ''}"><div>${shown(cell)}</div></td>`
-      : html`<td${typeof cell === 'number' ? NUMBER : isLong(cell) ? TEXT : null}>${shown(cell)}</td>`;
+      ? html`<td data-name="${head[nth + 1] ?? ''}"${kindOf(cell)}><div>${shown(cell)}</div></td>`
+      : html`<td${kindOf(cell)}>${shown(cell)}</td>`;
   const lines = rows.map(
     ([name, ...cells]) => html`<tr><th scope="row">${shown(name)}</th>${cells.map(cellOf)}</tr>\n`,
   );

@@ -61,7 +61,7 @@ function live(visit: Visit, view: FleetView, asked: Record<string, string>): Htm
   return html`<div id="board"${trigger}>
 ${totals(visit, view)}
 <p class="fresh">${t('board.at', { at: words.time(view.at) })} <a href="${linkTo('/', { ...asked, live: is_paused ? undefined : 'off' })}">${t(is_paused ? 'board.resume' : 'board.pause')}</a></p>
-${table(words, 'board', t('board.title'), rows, t('board.none'), true)}
+${table(words, 'board', t('board.title'), rows, t('board.none'))}
 ${pager(visit, view, asked)}
 </div>`;
 }

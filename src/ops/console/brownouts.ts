@@ -2,7 +2,7 @@
 import { brownoutsView } from '../api/moves.ts';
 import { type Html, html, timeOf } from '../html.ts';
 import type { BrownoutView } from '../moves/brownouts.ts';
-import { type Form, instantOf, merchantPath, type Page, type Visit } from './kit.ts';
+import { type Form, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
 import { badge, changeForm, reasonField, section, table } from './parts.ts';
 
 export const brownoutPage: Page = {
@@ -12,7 +12,7 @@ export const brownoutPage: Page = {
     const { t } = words;
     const { brownouts } = await visit.ask('GET /api/brownouts', brownoutsView);
     const rows = brownouts.map((one) => ({
-      from: timeOf(words, one.from),
+      from: html`<a href="${linkTo('/refused', { id: one.id })}">${timeOf(words, one.from)}</a>`,
       until: timeOf(words, one.until),
       state: badge(one.state === 'running' ? 'warn' : 'shadow', t(`brownout.${one.state}`)),
       merchants: one.merchants.map((id) => html`<a href="${merchantPath(id)}">${id}</a> `),

@@ -32,21 +32,18 @@ export function spark(counts: readonly number[], kind: string, label: string): H
   return html`<svg class="spark ${kind}" role="img" aria-label="${label}" viewBox="0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}" width="${SPARK_WIDTH}" height="${SPARK_HEIGHT}">${bars}</svg>`;
 }
 
-/** A table in its own scrolling frame, or the sentence `none` without rows. @param prefix as for `tableOf`. */
-export function table(
-  words: Words,
-  prefix: string,
-  label: string,
-  rows: readonly Row[],
-  none = '',
-  is_named = false,
-): Html {
-  return framed(label, tableOf(words, prefix, rows, is_named), none);
+/** A table in its own scrolling frame, cards on a phone; the sentence `none` without rows. @param prefix as for `tableOf`. */
+export function table(words: Words, prefix: string, label: string, rows: readonly Row[], none = ''): Html {
+  return framed(label, tableOf(words, prefix, rows, true), none, 'cards');
 }
 
-export function framed(label: string, content: Html | null, none: string): Html {
+export function framed(label: string, content: Html | null, none: string, kind = ''): Html {
   if (content === null) return html`<p class="none">${none}</p>`;
-  return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">${content}</div>`;
+  return html`<div class="scroll ${kind}" role="region" aria-label="${label}" tabindex="0">${content}</div>`;
+}
+
+export function merchantLink(id: string, name: string | null): Html {
+  return html`<a href="${merchantPath(id)}">${id}${name === null ? '' : ` (${name})`}</a>`;
 }
 
 /** Each leads to the merchants with it. */
