@@ -9,7 +9,7 @@ import type { Attempt, AttemptSum, LoggedNotice, Notice } from '../proxy/records
 import { reason } from './api/person.ts';
 import { DAY_MS, defined, HOUR_MS, instant, iso, listLimit, merchantId, rounded, type Shown, shown } from './fields.ts';
 import type { Ports } from './ports.ts';
-import { refuseUnseen } from './seen.ts';
+import { merchantNames, refuseUnseen } from './seen.ts';
 
 const DEFAULT_LIMIT = 50;
 /** More rows than an operator reads at once; `until` reaches the older ones. */
@@ -72,14 +72,16 @@ export type AttemptView = Shown<Attempt> & { said: Said | null };
 export async function viewNotices(ports: Ports, query: z.infer<typeof noticeQuery>): Promise<NoticeView[]> {
   const { merchant, state, limit, ...named } = query;
   const filter = defined({ ...named, merchant_id: merchant, states: state && [state] });
-  return (await ports.store.notices.notices(filter, limit)).map(viewOf);
+  const names = await merchantNames(ports);
+  return (await ports.store.notices.notices(filter, limit)).map((one) => viewOf(one, names));
 }
 
 /** Notices summed in one read: so few that no till waits for it. */
 const SLICE_MS = HOUR_MS;
 
 /** Attempts by receiver, the worst first. `success_rate`: percent of the attempts that reached for the receiver. */
-export async function viewReceivers({ store, clock }: Ports, query: z.infer<typeof receiversQuery>) {
+export async function viewReceivers(ports: Ports, query: z.infer<typeof receiversQuery>) {
+  const { store, clock } = ports;
   const { until = clock.now() + 1, merchant } = query;
   const since = Math.max(query.since ?? until - DAY_MS, until - MOST_DAYS * DAY_MS);
   const receivers = new Map<string, ReceiverSums>();
@@ -89,11 +91,23 @@ export async function viewReceivers({ store, clock }: Ports, query: z.infer<type
       add(receivers, sum);
     await new Promise((resolve) => setImmediate(resolve));
   }
+  const names = await merchantNames(ports);
   const lines = [...receivers.values()].map((one) => {
     const tried = one.delivered + one.theirs;
     const { merchant, url, delivered, theirs: refused, ours: held, last_delivered_at, last_refused_at } = one;
     const success_rate = tried === 0 ? null : rounded((100 * delivered) / tried, 1);
-    return shown({ merchant, url, delivered, refused, held, success_rate, last_delivered_at, last_refused_at });
+    const merchant_name = names.get(merchant) ?? null;
+    return shown({
+      merchant,
+      merchant_name,
+      url,
+      delivered,
+      refused,
+      held,
+      success_rate,
+      last_delivered_at,
+      last_refused_at,
+    });
   });
   const rank = (rate: number | null): number => rate ?? Number.POSITIVE_INFINITY;
   return {
@@ -167,7 +181,7 @@ export async function tryReceiver(
 export async function viewNotice(ports: Ports, id: string): Promise<NoticeView & { tries: AttemptView[] }> {
   const found = await ports.store.notices.notice(id);
   if (found === null) throw noSuchNotice(id);
-  return { ...viewOf(found.notice), tries: found.attempts.map(attemptOf) };
+  return { ...viewOf(found.notice, await merchantNames(ports)), tries: found.attempts.map(attemptOf) };
 }
 
 /** Makes one notice due now, delivered or not: the same bytes, the same request id. @throws PuenteError not_found. */
@@ -186,7 +200,7 @@ export async function replayNotice(ports: Ports, id: string, why: string, who: s
   });
   const again = await ports.store.notices.notice(id);
   ports.memory.wakeups.notices.wake();
-  return viewOf((again ?? found).notice);
+  return viewOf((again ?? found).notice, await merchantNames(ports));
 }
 
 /**
@@ -230,12 +244,13 @@ export async function replayWindow(
   return { notices: found.length, dry_run, delivered_left_out };
 }
 
-function viewOf(notice: LoggedNotice) {
+function viewOf(notice: LoggedNotice, names: ReadonlyMap<string, string>) {
   const { id, merchant_id: merchant, legacy_id, topic, form, subject, sequence, state, replayed, tries } = notice;
   const { created_at, next_attempt_at, last_attempt } = notice;
   return {
     id,
     merchant,
+    merchant_name: names.get(merchant) ?? null,
     legacy_id,
     topic,
     form,

@@ -44,6 +44,12 @@ export async function merchantOf({ store }: Ports, id: string): Promise<Merchant
   return (await store.merchants.merchant(id)) ?? newMerchant(id);
 }
 
+/** Names of merchants by id; one without a name is missing. */
+export async function merchantNames({ store }: Pick<Ports, 'store'>): Promise<ReadonlyMap<string, string>> {
+  const merchants = await store.merchants.merchants();
+  return new Map(merchants.flatMap(({ id, settings: { name } }) => (name === null ? [] : [[id, name] as const])));
+}
+
 /** Merchants with a row, and merchants whose calls were proxied without any setting, in order of their ids. */
 export async function knownMerchants({ store }: Ports): Promise<Merchant[]> {
   const stored = await store.merchants.merchants();

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { nearMerchants } from '../../src/ops/seen.ts';
-import { ANA, ARGENTINA, BEN, BRAZIL, call, eventually, MEXICO } from '../kit.ts';
+import { ANA, ARGENTINA, BEN, BRAZIL, call, DEVICE, eventually, MEXICO, POINT } from '../kit.ts';
 import { openForAll } from '../open.ts';
+import { openConsole } from './console/browser.ts';
 import { command } from './moves/command.ts';
 import { startMoves } from './moves/kit.ts';
 
@@ -37,6 +38,34 @@ it('sets, shows and takes back', async () => {
     name: 'Café Sur',
     tags: [],
   });
+});
+
+it('is shown beside the id in the lists of sales, notices, receivers and decommission', async () => {
+  await bench.notify(ARGENTINA, { name: 'Café Sur', notice_url: 'http://127.0.0.1:9/' });
+  expect((await bench.move({ stage: 'orders', override: true })).status).toBe(200);
+  await bench.till(`${POINT}/devices/${DEVICE}/payment-intents`, { body: { amount: 1500 } });
+  await bench.atTerminal('pay');
+  await eventually(
+    () => puente('notices', 'receivers'),
+    ({ out }) => out.includes(ARGENTINA),
+  );
+  const { page, go, close } = await openConsole(bench, BEN);
+  for (const [list, place] of [
+    ['sales', '/sales'],
+    ['notices', '/notices'],
+    ['notices/receivers', '/notices'],
+    ['decommission', '/decommission'],
+  ] as const) {
+    expect((await bench.as(ANA, 'GET', `/api/${list}`)).text).toMatch(/"(?:merchant_)?name":"Café Sur"/);
+    const { out } = await puente(...(list === 'notices' ? ['notices', 'list'] : list.split('/')));
+    expect([list, out]).toEqual([list, expect.stringContaining('Café Sur')]);
+    await go(place);
+    expect([list, await page.locator('tbody').allTextContents()]).toEqual([
+      list,
+      expect.arrayContaining([expect.stringContaining(`${ARGENTINA} (Café Sur)`)]),
+    ]);
+  }
+  await close();
 });
 
 it('imports CSV and YAML, after a dry run that changes nothing, and refuses what was never seen', async () => {

@@ -30,6 +30,7 @@ export const attempt = z.object({
 const notice = z.object({
   id: z.string(),
   merchant: z.string(),
+  merchant_name: z.string().nullable(),
   legacy_id: z.string(),
   topic: z.string(),
   form: z.enum(['point', 'ipn', 'webhook']),
@@ -49,6 +50,7 @@ export const replayedView = z.object({ notices: z.int(), dry_run: z.boolean(), d
 
 const receiver = z.object({
   merchant: z.string(),
+  merchant_name: z.string().nullable(),
   url: z.string().nullable().describe('without path and query; null for notices that Puente held back itself'),
   delivered: z.int().describe('attempts that were acknowledged'),
   refused: z.int().describe('attempts that were refused, broken or not answered in time'),

@@ -8,7 +8,7 @@ import type { DifferenceView } from '../readiness/differences.ts';
 import { type Finding, type Readiness, saidOf } from '../readiness/facts.ts';
 import { QUIET_DAYS } from '../readiness/legacy-use.ts';
 import type { Line } from '../report/report.ts';
-import { exitCodes, facts, listed, table } from './output.ts';
+import { exitCodes, facts, listed, oneLine, table, withName } from './output.ts';
 import { type Faces, face } from './rows.ts';
 
 /** Characters of a value in a list; `differences show` has it whole. */
@@ -165,7 +165,7 @@ A merchant may go when all its work is on orders, nothing of it called legacy fo
 const fleetUseText = listed<FleetDecommissionView['merchants'][number]>(
   'No merchant has called yet, and none is set.',
   {
-    merchant: 'merchant_id',
+    merchant: ({ merchant_id, name }) => withName(merchant_id, name),
     stage: 'stage',
     'may go': ({ may_go }) => (may_go ? 'yes' : 'no'),
     'last on legacy': ({ last_legacy_day }) => last_legacy_day ?? 'never',
@@ -178,6 +178,7 @@ const fleetUseText = listed<FleetDecommissionView['merchants'][number]>(
 
 function useText({
   merchant_id,
+  name,
   may_go,
   why,
   open_on_legacy,
@@ -202,7 +203,7 @@ function useText({
   );
   const calls = one.calls.map(({ name, calls, last_day }) => `  - ${name}: ${calls}, last on ${last_day}`);
   return [
-    `${merchant_id} ${may_go ? 'MAY GO' : 'STILL NEEDS LEGACY'}. ${why}`,
+    `${merchant_id}${name === null ? '' : ` (${oneLine(name)})`} ${may_go ? 'MAY GO' : 'STILL NEEDS LEGACY'}. ${why}`,
     `Open on legacy: ${open_on_legacy}. Legacy was last called ${last}; ${one.quiet_days_needed} quiet days are needed.`,
     ...(calls.length === 0 ? [] : [`\nWhat called legacy in these days (${calls.length}):`, ...calls]),
     one.units.length === 0 ? 'No terminal or point of sale was seen.' : units,

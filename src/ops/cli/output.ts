@@ -67,6 +67,11 @@ export function oneLine(text: string): string {
   return plain(text).replaceAll('\n', '?');
 }
 
+/** A merchant in a cell: its id, and its name below. */
+export function withName(id: string, name: string | null): string {
+  return name === null ? id : `${id}\n${oneLine(name)}`;
+}
+
 /** Quoted for a shell such as bash or zsh. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;

@@ -12,7 +12,7 @@ import { factText } from '../report/html.ts';
 import type { SaleLine, SalesView } from '../trace/sales.ts';
 import type { SaleView, Trace } from '../trace/trace.ts';
 import { callOps } from './ops-client.ts';
-import { type Columns, exitCodes, facts, listed, type Output, oneLine, plain, table } from './output.ts';
+import { type Columns, exitCodes, facts, listed, type Output, oneLine, plain, table, withName } from './output.ts';
 import { type Faces, face, type Given } from './rows.ts';
 
 export const fleetFaces: Faces = {
@@ -48,7 +48,7 @@ function fleetText({ merchants, found, page, pages, totals, at }: FleetView): st
 }
 
 const fleetColumns: Columns<FleetLine> = {
-  merchant: ({ merchant_id, name }) => (name === null ? merchant_id : `${merchant_id}\n${name}`),
+  merchant: ({ merchant_id, name }) => withName(merchant_id, name),
   stage: stageText,
   'needs attention': ({ attention }) => attention.map((one) => one.replace('_', ' ')).join(', '),
   'lanes, last hour': (line) => (['legacy', 'orders'] as const).map((lane) => laneText(line, lane)).join('\n'),
@@ -103,10 +103,11 @@ There are older ones.${paused} Go on with:
 
 /** Fits 80 columns: what names a sale stands in one cell. */
 const saleColumns: Columns<SaleLine> = {
-  sale: ({ legacy_id, merchant, unit, client_reference }) =>
+  sale: ({ legacy_id, merchant, merchant_name, unit, client_reference }) =>
     [
       legacy_id ?? 'no id',
       `${merchant} ${oneLine(unit)}`,
+      ...(merchant_name === null ? [] : [oneLine(merchant_name)]),
       ...(client_reference === null ? [] : [oneLine(client_reference)]),
     ].join('\n'),
   state: 'state',
@@ -160,7 +161,7 @@ export const noticeFaces: Faces = {
     examples: ['puente notices list --merchant 700100200 --state pending'],
     text: listed('No notice matches.', {
       notice: 'id',
-      merchant: 'merchant',
+      merchant: ({ merchant, merchant_name }) => withName(merchant, merchant_name),
       made: 'created_at',
       topic: ({ topic, form }) => `${topic}${form === 'webhook' ? ' (webhook)' : ''}`,
       about: 'subject',
@@ -177,7 +178,8 @@ export const noticeFaces: Faces = {
     ],
     text: ({ receivers, since, until }) =>
       `${listed<z.infer<typeof receiversView>['receivers'][number]>('No attempt in this time.', {
-        receiver: ({ merchant, url }) => `${merchant}\n${url ?? 'held back by Puente'}`,
+        receiver: ({ merchant, merchant_name, url }) =>
+          `${withName(merchant, merchant_name)}\n${url ?? 'held back by Puente'}`,
         success: ({ success_rate }) => (success_rate === null ? '' : `${success_rate} %`),
         acknowledged: 'delivered',
         refused: 'refused',

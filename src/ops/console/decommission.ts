@@ -4,7 +4,7 @@ import { decommissionView, fleetDecommissionView } from '../readiness/decommissi
 import { QUIET_DAYS } from '../readiness/legacy-use.ts';
 import { unitRows } from '../report/html.ts';
 import { merchantPath, type Page } from './kit.ts';
-import { badge, section, table } from './parts.ts';
+import { badge, merchantLink, section, table } from './parts.ts';
 
 export const fleetDecommissionPage: Page = {
   path: '/decommission',
@@ -12,9 +12,9 @@ export const fleetDecommissionPage: Page = {
     const { t } = words;
     const { merchants } = await ask('GET /api/decommission', fleetDecommissionView, { signal });
     const rows = merchants.map((one): Row => {
-      const { merchant_id: id, stage, may_go, units, units_free } = one;
+      const { merchant_id: id, name, stage, may_go, units, units_free } = one;
       return {
-        merchant: html`<a href="${merchantPath(id, '/decommission')}">${id}</a>`,
+        merchant: html`<a href="${merchantPath(id, '/decommission')}">${id}${name === null ? '' : ` (${name})`}</a>`,
         stage: badge(stage, t(`stage.${stage}`)),
         may_go: badge(may_go ? 'good' : 'warn', t(may_go ? 'decommission.yes' : 'decommission.no')),
         last_on_legacy: one.last_legacy_day === null ? t('decommission.never') : words.day(one.last_legacy_day),
@@ -25,7 +25,7 @@ export const fleetDecommissionPage: Page = {
       };
     });
     const content = html`<p class="lead">${t('decommission.lead', { days: QUIET_DAYS })}</p>
-${table(words, 'report.head', t('nav.decommission'), rows, t('decommission.none'), true)}`;
+${table(words, 'report.head', t('nav.decommission'), rows, t('decommission.none'))}`;
     return { title: t('nav.decommission'), content };
   },
 };
@@ -42,9 +42,9 @@ export const decommissionPage: Page = {
       last: words.day(last_day),
     }));
     const units = unitRows(words, found.units);
-    const content = html`<p><a href="${merchantPath(id)}">${t('merchant.title', { id })}</a></p>
+    const content = html`<p>${merchantLink(id, found.name)}</p>
 <p>${badge(found.may_go ? 'good' : 'warn', t(found.may_go ? 'decommission.yes' : 'decommission.no'))} ${says(words, found.why, found.why_said)}</p>
-${section('units', t('decommission.units'), table(words, 'report.head', t('decommission.units'), units, t('decommission.no_unit'), true), t('decommission.lead', { days }))}
+${section('units', t('decommission.units'), table(words, 'report.head', t('decommission.units'), units, t('decommission.no_unit')), t('decommission.lead', { days }))}
 ${section('calls', t('decommission.calls', { days }), table(words, 'report.head', t('decommission.calls', { days }), calls, t('decommission.no_calls')))}`;
     return { title: t('decommission.title', { id }), content };
   },

@@ -8,7 +8,7 @@ import { incidentsView, receiversView, testsView } from '../api/incidents.ts';
 import { type Content, type Html, html, says, timeOf } from '../html.ts';
 import { incidentView } from '../incidents/incidents.ts';
 import { type Form, given, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, changeForm, hidden, options, reasonField, section, table } from './parts.ts';
+import { badge, changeForm, hidden, merchantLink, options, reasonField, section, table } from './parts.ts';
 
 export const incidentPage: Page = {
   path: '/incidents',
@@ -44,10 +44,7 @@ function rowOf(visit: Visit, incident: z.infer<typeof incidentView>) {
   const is_closable = state === 'open' && !conditionKinds.some((one) => one === kind);
   return {
     kind: t(`incident_kind.${kind}`),
-    merchant:
-      merchant === null
-        ? t('incidents.whole')
-        : html`<a href="${merchantPath(merchant)}">${merchant}${name === null ? '' : ` (${name})`}</a>`,
+    merchant: merchant === null ? t('incidents.whole') : merchantLink(merchant, name),
     state: html`${badge(state === 'open' ? 'bad' : 'good', t(`incidents.${state}`))}${is_closable ? close : ''}`,
     since: timeOf(words, opened_at),
     until: timeOf(words, closed_at),

@@ -7,8 +7,8 @@ import { noticeTopics } from '../../mapping/schema.ts';
 import { attempt, noticesView, noticeView, receiversView, replayedView } from '../api/notices.ts';
 import { type Html, html, says, timeOf } from '../html.ts';
 import { noticeStates } from '../notices.ts';
-import { type Fields, type Form, given, instantOf, linkTo, merchantPath, type Page, type Visit } from './kit.ts';
-import { badge, changeForm, durationOf, hidden, options, reasonField, section, table } from './parts.ts';
+import { type Fields, type Form, given, instantOf, linkTo, type Page, type Visit } from './kit.ts';
+import { badge, changeForm, durationOf, hidden, merchantLink, options, reasonField, section, table } from './parts.ts';
 
 type Notice = z.infer<typeof noticesView>['notices'][number];
 
@@ -16,9 +16,9 @@ type Notice = z.infer<typeof noticesView>['notices'][number];
 export function noticeTable(words: Words, notices: readonly Notice[], is_selectable = false): Html {
   const { t } = words;
   const rows = notices.map(
-    ({ id, merchant, topic, subject, state, attempts, created_at, last_attempt, next_attempt_at }) => ({
+    ({ id, merchant, merchant_name, topic, subject, state, attempts, created_at, last_attempt, next_attempt_at }) => ({
       subject: html`${is_selectable ? html`<input type="checkbox" name="${SELECTED}${id}" value="on" aria-label="${t('replay.select', { subject: `${topic} ${subject}` })}"> ` : ''}<a href="/notices/${encodeURIComponent(id)}">${topic} ${subject}</a>`,
-      merchant: html`<a href="${merchantPath(merchant)}">${merchant}</a>`,
+      merchant: merchantLink(merchant, merchant_name),
       state: badge(state, t(`notice.${state}`)),
       attempts,
       made: timeOf(words, created_at),
@@ -73,7 +73,7 @@ export const noticePage: Page = {
     }));
     const content = html`<dl class="facts">
 <dt>${t('notices.state')}</dt><dd>${badge(one.state, t(`notice.${one.state}`))}${one.replayed ? html` ${t('notices.replayed')}` : ''}</dd>
-<dt>${t('board.merchant')}</dt><dd><a href="${merchantPath(one.merchant)}">${one.merchant}</a></dd>
+<dt>${t('board.merchant')}</dt><dd>${merchantLink(one.merchant, one.merchant_name)}</dd>
 <dt>${t('notices.about')}</dt><dd>${one.topic} ${one.subject}</dd>
 <dt>${t('notices.sale')}</dt><dd><a href="${linkTo('/trace', { id: one.legacy_id })}">${one.legacy_id}</a></dd>
 <dt>${t('notices.made')}</dt><dd>${timeOf(words, one.created_at)}</dd>
@@ -162,19 +162,21 @@ async function receivers(visit: Visit): Promise<Html> {
   const view = await visit.ask('GET /api/notices/receivers', receiversView, {
     query: given({ merchant: query.merchant }),
   });
-  const rows = view.receivers.map(({ merchant, url, success_rate, delivered, refused, held, ...last }) => ({
-    receiver: url ?? t('receivers.held_back'),
-    merchant: html`<a href="${merchantPath(merchant)}">${merchant}</a>`,
-    rate:
-      success_rate === null
-        ? null
-        : badge(success_rate >= 99 ? 'good' : success_rate >= 90 ? 'warn' : 'bad', `${words.number(success_rate)} %`),
-    delivered,
-    refused,
-    held,
-    last_delivered: timeOf(words, last.last_delivered_at),
-    last_refused: timeOf(words, last.last_refused_at),
-  }));
+  const rows = view.receivers.map(
+    ({ merchant, merchant_name, url, success_rate, delivered, refused, held, ...last }) => ({
+      receiver: url ?? t('receivers.held_back'),
+      merchant: merchantLink(merchant, merchant_name),
+      rate:
+        success_rate === null
+          ? null
+          : badge(success_rate >= 99 ? 'good' : success_rate >= 90 ? 'warn' : 'bad', `${words.number(success_rate)} %`),
+      delivered,
+      refused,
+      held,
+      last_delivered: timeOf(words, last.last_delivered_at),
+      last_refused: timeOf(words, last.last_refused_at),
+    }),
+  );
   const test = changeForm(
     visit,
     '/notices/test',

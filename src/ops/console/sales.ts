@@ -4,8 +4,8 @@ import type { Words } from '../../locales/words.ts';
 import { type Html, html, timeOf } from '../html.ts';
 import { saleStates } from '../sale-state.ts';
 import { salesView } from '../trace/sales.ts';
-import { given, instantOf, linkTo, merchantPath, type Page } from './kit.ts';
-import { badge, options, table } from './parts.ts';
+import { given, instantOf, linkTo, type Page } from './kit.ts';
+import { badge, merchantLink, options, table } from './parts.ts';
 
 type Sale = z.infer<typeof salesView>['sales'][number];
 
@@ -47,14 +47,14 @@ function saleTable(words: Words, sales: readonly Sale[]): Html {
   const rows = sales.map((sale) => ({
     created: timeOf(words, sale.born_at),
     sale: traceLink(sale, sale.legacy_id ?? sale.client_reference),
-    merchant: html`<a href="${merchantPath(sale.merchant)}">${sale.merchant}</a>`,
+    merchant: merchantLink(sale.merchant, sale.merchant_name),
     unit: sale.unit,
     lane: badge(sale.lane, t(`stage.${sale.lane}`)),
     state: stateBadge(words, sale.state),
     amount: sale.amount === null ? t('sale.no_amount') : `${words.decimal(sale.amount)} ${sale.currency}`,
     reference: sale.client_reference,
   }));
-  return table(words, 'sales', t('nav.sales'), rows, t('sales.none'), true);
+  return table(words, 'sales', t('nav.sales'), rows, t('sales.none'));
 }
 
 function traceLink({ merchant }: Sale, id: string | null): Html | null {

@@ -28,6 +28,7 @@ import {
 } from '../fields.ts';
 import type { Ports } from '../ports.ts';
 import { lastBefore } from '../report/decisions.ts';
+import { merchantNames } from '../seen.ts';
 
 /** Recovery settles nearly every create in doubt within seconds. */
 const IN_DOUBT_AFTER_MS = MINUTE_MS;
@@ -196,7 +197,7 @@ export async function viewIncidents(
     throw new PuenteError('bad_request', say('refusal.empty_window', { since_at: iso(since), until_at: iso(until) }));
   const is_open = state === undefined ? undefined : state === 'open';
   const filter = defined({ ...named, merchant_id: merchant, is_open });
-  const names = new Map((await store.merchants.merchants()).map(({ id, settings }) => [id, settings.name]));
+  const names = await merchantNames({ store });
   return (await store.incidents.incidents(filter, limit)).map((one) => viewOf(one, names.get(one.merchant_id) ?? null));
 }
 

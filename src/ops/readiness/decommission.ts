@@ -13,6 +13,7 @@ import { merchantReadiness, mismatchesOnce } from './readiness.ts';
 
 export const decommissionView = z.object({
   merchant_id: z.string(),
+  name: z.string().nullable().describe('the name of the merchant'),
   stage: z.enum(stages),
   may_go: z.boolean().describe('legacy may be switched off for all of it now: the verdict of readiness on completion'),
   why: z.string().describe('what stands in the way first'),
@@ -49,6 +50,7 @@ export async function decommissionOf(
   const spoken = is_complete ? say('decommission.may_go', {}) : say('decommission.not_on_orders', {});
   return {
     merchant_id: merchant.id,
+    name: merchant.settings.name,
     stage,
     may_go: is_complete,
     ...(is_complete || first === undefined

@@ -38,6 +38,7 @@ export const salesQuery = z.strictObject({
 const saleLine = saleView
   .pick({
     merchant: true,
+    merchant_name: true,
     lane: true,
     family: true,
     unit: true,
