@@ -18,6 +18,7 @@ import type {
 } from '../proxy/records/evidence.ts';
 import type {
   Alert,
+  Closing,
   Condition,
   ConditionLimits,
   Incident,
@@ -182,12 +183,13 @@ interface IncidentStore {
   /** Newest first. */
   incidents(filter: IncidentFilter, limit: number): Promise<Incident[]>;
   /**
-   * Opens it with an alert for each receiver, or adds it to the open one of its kind, merchant and subject, which sends
-   * none: the count of a condition is replaced, a line of the audit chain is added. A line counts once.
+   * Opens it with an alert for each receiver, or adds it to the open one of its kind, merchant and subject: the count of
+   * a condition is replaced, a line of the audit chain is added. A line counts once. One that has grown tenfold since it
+   * was announced is announced again, except to receivers for whom an alert of it waits: that one names its new count.
    */
   noteIncident(incident: NewIncident, receivers: readonly string[]): Promise<void>;
-  /** With an alert for the receivers that were sent its opening. @returns false when it was closed already. */
-  closeIncident(id: string, at: number, by: string, audit: AuditEntry | null): Promise<boolean>;
+  /** With an alert for the receivers that were sent one of it. @returns false when it was closed already. */
+  closeIncident(id: string, at: number, by: string, audit: AuditEntry | null, closing?: Closing): Promise<boolean>;
   /** Sequence of the newest audit line that was looked at; 0 before the first. It stays when incidents are deleted. */
   lastIncidentLine(): Promise<number>;
   /** The lines up to this sequence have been looked at; an older one changes nothing. */

@@ -53,19 +53,25 @@ export function incidentMethods(reader: Reader, writer: Writer) {
       return run<Incident>(filters, sql, limit);
     },
     async noteIncident({ id, kind, merchant_id, subject, opened_at, last_at, count, sample, reason, line }, receivers) {
-      const values = [id, kind, merchant_id, subject, opened_at, last_at, count, sample, reason, line, line, line];
+      const noted = [id, kind, merchant_id, subject, opened_at, last_at, count, sample, reason, line];
+      const key = [kind, merchant_id, subject];
       const alerts = receivers.flatMap((receiver): Step[] => [
         { write: 'insert_alert', values: [`${id}-${receiver}`, receiver, last_at, last_at, id] },
+        { write: 'insert_growth', values: [receiver, receiver, last_at, last_at, ...key, receiver] },
         { write: 'drop_alerts', values: [receiver] },
       ]);
-      const steps: Step[] = [{ write: 'note_incident', values }, ...alerts];
+      const steps: Step[] = [
+        { write: 'note_incident', values: [...noted, count, line, line] },
+        ...alerts,
+        { write: 'mark_growth', values: key },
+      ];
       if (line > 0) steps.push({ write: 'pass_lines', values: [String(line)] });
       await writer.commit({ steps, locks: { alone: ['incidents'] } });
     },
-    async closeIncident(id, at, by, audit) {
+    async closeIncident(id, at, by, audit, { event, reason = null, sample = null } = { event: 'recovered' }) {
       const steps: Step[] = [
-        { write: 'close_incident', values: [at, by, id], changes: 1 },
-        { write: 'insert_recoveries', values: [at, at, id] },
+        { write: 'close_incident', values: [at, by, reason, sample, id], changes: 1 },
+        { write: 'insert_closings', values: [event, event, at, at, id] },
       ];
       const unit = { steps, locks: { alone: ['incidents'] } };
       return (await writer.commit(audit === null ? unit : { ...unit, audit })).kind === 'done';

@@ -1,4 +1,4 @@
-/** Alerts that go out: an incident is announced to each receiver when it opens and when it is over, signed, in order, until it is acknowledged. */
+/** Alerts that go out: an incident is announced to each receiver when it opens, grows and closes, signed, in order, until it is acknowledged. */
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
 import { PuenteError, type Said, type Sentence } from '../../error.ts';
@@ -9,7 +9,14 @@ import { maskText, shownUrl } from '../../proxy/evidence/redact-text.ts';
 import { createSender } from '../../proxy/notices/delivery.ts';
 import { checkUrl, type OutboundPolicy } from '../../proxy/notices/guard.ts';
 import type { NoticeRequest } from '../../proxy/notices/request.ts';
-import { type Alert, type IncidentKind, incidentKinds, isSlack } from '../../proxy/records/incidents.ts';
+import {
+  type Alert,
+  type AlertEvent,
+  alertEvents,
+  type IncidentKind,
+  incidentKinds,
+  isSlack,
+} from '../../proxy/records/incidents.ts';
 import type { Secret } from '../../proxy/vault.ts';
 import { HOUR_MS, iso, said, time } from '../fields.ts';
 import type { Ports } from '../ports.ts';
@@ -73,15 +80,15 @@ export function startAlerting(
   let stopped = false;
   const mayGoOn = (): boolean => !stopped && store.healthy();
   const look = oneAtATime(async () => (mayGoOn() ? lookForIncidents(ports, receiversOf) : undefined));
-  const send = oneAtATime(() => sendDue(ports, named, post, mayGoOn));
+  const sending = createSending(ports, named, post, mayGoOn);
   const rounds: Rounds = startRounds({ log, name: 'incidents and alerts', every_ms: LOOK_EVERY_MS }, async () => {
     await look();
-    await send();
+    await sending.send();
   });
   return {
     async look() {
       await look();
-      send().catch((error: unknown) => log.warn('alerts wait for the next round', { cause: String(error) }));
+      await sending.send();
     },
     async test(name, reason, who) {
       if (named.size === 0) throw new PuenteError('refused', say('refusal.no_receivers', {}));
@@ -103,7 +110,7 @@ export function startAlerting(
     async stop() {
       stopped = true;
       const patience = new AbortController();
-      const ended = Promise.allSettled([rounds.stop(), look(), send()]);
+      const ended = Promise.allSettled([rounds.stop(), look(), sending.ended()]);
       await Promise.race([ended, pause(STOP_GRACE_MS, patience.signal)]);
       patience.abort();
       await sender.close();
@@ -127,19 +134,43 @@ function oneAtATime(work: () => Promise<void>): () => Promise<void> {
     }));
 }
 
-/** A receiver gets one alert at a time; receivers wait for each other only between two alerts. */
-async function sendDue(
+/** A receiver gets one alert at a time, and waits for no other: each has a queue of its own. */
+function createSending(
   ports: AlertPorts,
   named: ReadonlyMap<string, AlertReceiver>,
   post: Post,
   mayGoOn: () => boolean,
-): Promise<void> {
-  const { store, clock } = ports;
-  while (mayGoOn()) {
-    const due = await store.incidents.dueAlerts(clock.now());
-    if (due.length === 0) return;
-    await Promise.all(due.map((alert) => sendOne(ports, alert, named.get(alert.receiver), post)));
-  }
+): { send(): Promise<void>; ended(): Promise<unknown> } {
+  const { store, clock, log } = ports;
+  const queues = new Map<string, Promise<void>>();
+  /** Receivers that alerts were found for while their queue ran. */
+  const again = new Set<string>();
+  const dueOf = async (receiver: string): Promise<Alert | undefined> =>
+    mayGoOn() ? (await store.incidents.dueAlerts(clock.now())).find((one) => one.receiver === receiver) : undefined;
+  const run = async (receiver: string): Promise<void> => {
+    do {
+      again.delete(receiver);
+      for (let alert = await dueOf(receiver); alert !== undefined; alert = await dueOf(receiver))
+        await sendOne(ports, alert, named.get(receiver), post);
+    } while (again.has(receiver));
+  };
+  return {
+    /** Finds what is due, and starts the queues of its receivers; waits for no receiver. */
+    async send() {
+      if (!mayGoOn()) return;
+      for (const { receiver } of await store.incidents.dueAlerts(clock.now())) {
+        if (queues.has(receiver)) again.add(receiver);
+        else
+          queues.set(
+            receiver,
+            run(receiver)
+              .catch((error: unknown) => log.warn('alerts wait for the next round', { cause: String(error) }))
+              .finally(() => queues.delete(receiver)),
+          );
+      }
+    },
+    ended: () => Promise.all(queues.values()),
+  };
 }
 
 async function sendOne(
@@ -214,7 +245,7 @@ export const receiverView = z.object({
   waiting: z.int(),
   last: z
     .object({
-      event: z.enum(['opened', 'recovered']),
+      event: z.enum(alertEvents),
       state: z.enum(['pending', 'delivered', 'failed']),
       attempts: z.int(),
       detail: z.string(),
@@ -241,7 +272,7 @@ export type TestView = z.infer<typeof testView>;
 export interface AlertMessage {
   /** The same on every attempt. */
   id: string;
-  event: 'opened' | 'recovered' | 'test';
+  event: AlertEvent | 'test';
   /** Null for a test. */
   incident: IncidentView | null;
 }
@@ -292,9 +323,10 @@ function textOf({ event, incident }: AlertMessage, language: Language): string {
     const { text, said } = say('alert.test', {});
     return spoken(text, said);
   }
-  const { kind, merchant, name, reason, said: why } = incident;
+  const { kind, merchant, name, count, reason, said: why } = incident;
   const { text, said } = say(`alert.${event}`, {
     incident: kind,
+    count,
     merchant: name === null ? (merchant ?? 'none') : `${merchant} (${name})`,
     cause: { text: reason, said: why },
     is_whole: merchant === null,

@@ -5,7 +5,9 @@ import { PuenteError, type Spoken } from '../../error.ts';
 import { encoded, readStored, say } from '../../locales/message.ts';
 import type { AuditLine } from '../../proxy/audit.ts';
 import {
+  type Closing,
   type Condition,
+  type ConditionLimits,
   conditionKinds,
   type Incident,
   type IncidentKind,
@@ -34,7 +36,7 @@ import { merchantNames } from '../seen.ts';
 const IN_DOUBT_AFTER_MS = MINUTE_MS;
 /** A till polls, and a receiver acknowledges, within seconds of the payment. */
 const PAID_AFTER_MS = 5 * MINUTE_MS;
-/** A shop has seen to the sale by then, and no till may ever read it: it must not silence the next one. */
+/** No till may ever read such a sale, and it must not silence the next one; that it is watched no longer is said. */
 const PAID_FOR_MS = DAY_MS;
 /** The legacy contract's first retry: a receiver that was restarted has its notices by then. */
 const STUCK_AFTER_MS = 16 * MINUTE_MS;
@@ -66,13 +68,14 @@ export async function lookForIncidents(
   // Read before what stands: an incident that another process opens in between is not taken for one that is over.
   const open = await store.incidents.incidents({ is_open: true }, MOST_OPEN);
   const now = clock.now();
-  const standing = await store.incidents.conditions({
+  const limits = {
     in_doubt_before: now - IN_DOUBT_AFTER_MS,
     paid_before: now - PAID_AFTER_MS,
     paid_since: now - PAID_FOR_MS,
     notices_before: now - STUCK_AFTER_MS,
     now,
-  });
+  };
+  const standing = await store.incidents.conditions(limits);
   const known = new Map(open.map((incident) => [keyOf(incident), incident]));
   for (const condition of standing) {
     const before = known.get(keyOf(condition));
@@ -88,7 +91,29 @@ export async function lookForIncidents(
       isCondition(incident.kind) ||
       now - incident.last_at >= (QUIET_AFTER_MS[incident.kind] ?? Number.POSITIVE_INFINITY)
     )
-      await store.incidents.closeIncident(incident.id, now, BY_ITSELF, null);
+      await store.incidents.closeIncident(incident.id, now, BY_ITSELF, null, await closingOf(ports, incident, limits));
+}
+
+/** Sales that were paid too long ago to be watched are no recovery: their tills may still not know them. */
+async function closingOf(
+  { store }: IncidentPorts,
+  { kind, merchant_id, opened_at }: Incident,
+  limits: ConditionLimits,
+): Promise<Closing> {
+  if (kind !== 'paid_unacknowledged') return { event: 'recovered' };
+  // Those that were watched at some time since it was opened.
+  const past = { ...limits, paid_before: limits.paid_since, paid_since: opened_at - PAID_FOR_MS };
+  const left = (await store.incidents.conditions(past)).find(
+    (one) => one.kind === kind && one.merchant_id === merchant_id,
+  );
+  if (left === undefined) return { event: 'recovered' };
+  const { count, since, sample } = left;
+  const hours = PAID_FOR_MS / HOUR_MS;
+  return {
+    event: 'unwatched',
+    reason: encoded(say('incident.unwatched', { count, since_at: iso(since), hours })),
+    sample,
+  };
 }
 
 function keyOf({ kind, merchant_id, subject }: Pick<Incident, 'kind' | 'merchant_id' | 'subject'>): string {

@@ -82,6 +82,21 @@ export interface IncidentFilter {
 /** No attempt is put off for longer (`ops/incidents/alerts.ts`). */
 export const LONGEST_WAIT_MS = 2 * 60 * 60_000;
 
+/**
+ * `grown`: the incident counts ten times what the last alert counted. `unwatched`: it was closed although it may not be
+ * over, because what it is about is too old to be watched.
+ */
+export const alertEvents = ['opened', 'grown', 'recovered', 'unwatched'] as const;
+export type AlertEvent = (typeof alertEvents)[number];
+
+/** How an incident is closed; with the reason that it has from then on, where that is another. */
+export interface Closing {
+  event: Extract<AlertEvent, 'recovered' | 'unwatched'>;
+  /** An encoded message. */
+  reason?: string;
+  sample?: string | null;
+}
+
 /** One message to one receiver. */
 export interface Alert {
   sequence: number;
@@ -90,7 +105,7 @@ export interface Alert {
   incident_id: string;
   /** Name of the receiver in the settings. */
   receiver: string;
-  event: 'opened' | 'recovered';
+  event: AlertEvent;
   state: 'pending' | 'delivered' | 'failed';
   attempts: number;
   created_at: number;

@@ -1,7 +1,14 @@
-/** Incidents open and close with what stands, and each goes out once as a signed alert, and once more when it is over. */
+/** Incidents open and close with what stands, and each goes out as a signed alert: once when it opens, grows tenfold, and closes. */
 import { createHmac } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Alerting, alertPause_ms, alertRequest, startAlerting } from '../../../src/ops/incidents/alerts.ts';
+import { readStored } from '../../../src/locales/message.ts';
+import {
+  type Alerting,
+  type AlertReceiver,
+  alertPause_ms,
+  alertRequest,
+  startAlerting,
+} from '../../../src/ops/incidents/alerts.ts';
 import type { Store } from '../../../src/ops/ports.ts';
 import type { OutboundPolicy } from '../../../src/proxy/notices/guard.ts';
 import { createProcessMemory } from '../../../src/proxy/process-memory.ts';
@@ -11,12 +18,14 @@ import { type Delivery, type Receiver, startReceiver } from '../../kit.ts';
 import {
   attempt,
   auditOf,
+  DAY_MS,
   finished,
   MERCHANT,
   MINUTE_MS,
   NOON,
   newMerchant,
   newNotice,
+  OTHER_MERCHANT,
   opened,
 } from '../../store/contract/harness.ts';
 import { type Folder, newFolder, openStore } from '../../store/sqlite/kit.ts';
@@ -45,12 +54,16 @@ afterEach(async () => {
   folder.remove();
 });
 
-function start(kinds: readonly IncidentKind[] = conditionKinds, policy = PRIVATE): Alerting {
+function start(
+  kinds: readonly IncidentKind[] = conditionKinds,
+  policy = PRIVATE,
+  more: Record<string, AlertReceiver> = {},
+): Alerting {
   const clock = { now: () => now, sleep: async () => undefined };
   const ports = { store, clock, log, count() {}, memory: createProcessMemory({ now: clock.now }) };
   const ops = { url: new Secret(receiver.url), secret: new Secret(SECRET), kinds };
   const other = { ...ops, url: new Secret(`${receiver.url}/other`), kinds: ['mismatch'] as const };
-  const alerting = startAlerting(ports, { receivers: { ops, other }, language: 'en' }, policy, 'Puente');
+  const alerting = startAlerting(ports, { receivers: { ops, other, ...more }, language: 'en' }, policy, 'Puente');
   running.push(alerting);
   return alerting;
 }
@@ -182,6 +195,130 @@ describe('an incident', () => {
     await alerting.look();
     expect(await listed()).toEqual([]);
   });
+});
+
+/** Notices of so many sales of a merchant that no receiver acknowledges. */
+async function stuck(count: number, merchant_id = MERCHANT): Promise<void> {
+  for (let one = 0; one < count; one++) {
+    const link = await finished(store, { merchant_id }, NOON);
+    await store.links.saveLink(link, { heard_by: 'till' }, { notices: [newNotice(link, 'paid')] });
+  }
+}
+
+describe('an open incident', () => {
+  const heard = () => receiver.received.map((one) => [told(one).event, told(one).incident?.merchant, told(one).text]);
+
+  it('goes out again when it has grown tenfold, or affects another merchant; else once', async () => {
+    await stuck(1);
+    now += 20 * MINUTE_MS;
+    const alerting = start();
+    await alerting.look();
+    await receiver.waitFor(1);
+    await stuck(8);
+    await alerting.look();
+    await stuck(1);
+    await alerting.look();
+    await receiver.waitFor(2);
+    await stuck(20);
+    await stuck(1, OTHER_MERCHANT);
+    await alerting.look();
+    await receiver.waitFor(3);
+    await alerting.look();
+    await stuck(70);
+    await alerting.look();
+    await receiver.waitFor(4);
+    expect(heard()).toEqual([
+      ['opened', MERCHANT, expect.stringContaining('One notice waits')],
+      ['grown', MERCHANT, expect.stringMatching(/grown to 10: stuck notices, .*10 notices wait/)],
+      ['opened', OTHER_MERCHANT, expect.stringContaining('One notice waits')],
+      ['grown', MERCHANT, expect.stringMatching(/grown to 100: stuck notices, .*100 notices wait/)],
+    ]);
+    expect(new Set(receiver.received.map((one) => told(one).id)).size).toBe(4);
+  });
+
+  it('that its receiver has not acknowledged yet is not announced twice: the alert names the count of its time', async () => {
+    status = 503;
+    await stuck(1);
+    now += 20 * MINUTE_MS;
+    const alerting = start();
+    await alerting.look();
+    await receiver.waitFor(1);
+    await stuck(11);
+    await alerting.look();
+    expect(await store.incidents.alertsOf('ops')).toMatchObject({ waiting: 1 });
+    status = 200;
+    now += MINUTE_MS;
+    await alerting.look();
+    await receiver.waitFor(2);
+    expect(heard().at(-1)).toEqual(['opened', MERCHANT, expect.stringContaining('12 notices wait')]);
+  });
+
+  it('of paid sales that are too old to be watched closes as that, and as recovered when their tills know them', async () => {
+    const paidAt = async (at: number) => {
+      const link = await finished(store, {}, at);
+      return store.links.saveLink(link, { order: { id: `ORD${link.legacy_id}`, status: 'processed' } });
+    };
+    const old = await paidAt(NOON);
+    now += 20 * MINUTE_MS;
+    const alerting = start();
+    await alerting.look();
+    await receiver.waitFor(1);
+    now = NOON + DAY_MS - MINUTE_MS;
+    const known = await paidAt(NOON + DAY_MS - 10 * MINUTE_MS);
+    await alerting.look();
+    now = NOON + DAY_MS;
+    await store.links.saveLink(known, { heard_by: 'till' });
+    await alerting.look();
+    await receiver.waitFor(2);
+    const late = await paidAt(NOON + DAY_MS);
+    now += 10 * MINUTE_MS;
+    await alerting.look();
+    await receiver.waitFor(3);
+    await store.links.saveLink(late, { heard_by: 'till' });
+    await alerting.look();
+    await receiver.waitFor(4);
+    const why = /^One sale was paid more than 24 hours ago, and its till still does not know it.*no longer watches it/;
+    expect(heard()).toEqual([
+      ['opened', MERCHANT, expect.stringContaining('One sale is paid')],
+      ['unwatched', MERCHANT, expect.stringMatching(/no longer watched, and not over: paid.*24 hours ago/)],
+      ['opened', MERCHANT, expect.stringContaining('One sale is paid')],
+      ['recovered', MERCHANT, expect.stringContaining('recovered: paid')],
+    ]);
+    const [, unwatched] = await store.incidents.incidents({}, 9);
+    expect([unwatched?.sample, readStored(unwatched?.reason ?? '').text]).toEqual([
+      old.legacy_id,
+      expect.stringMatching(why),
+    ]);
+  });
+});
+
+it('one receiver that does not answer delays no alert of another', async () => {
+  let release = (_status: number): void => undefined;
+  let answered = false;
+  const hung = new Promise<number>((resolve) => {
+    release = resolve;
+  });
+  const slow = await startReceiver(async () => {
+    const code = await hung;
+    answered = true;
+    return code;
+  });
+  await stuck(1);
+  now += 20 * MINUTE_MS;
+  const alerting = start(conditionKinds, PRIVATE, {
+    slow: { url: new Secret(slow.url), secret: new Secret(SECRET), kinds: conditionKinds },
+  });
+  await alerting.look();
+  await receiver.waitFor(1);
+  for (const merchant of ['700200300', '700200301', '700200302']) {
+    await stuck(1, merchant);
+    await alerting.look();
+  }
+  await receiver.waitFor(4);
+  expect([slow.received.length, answered]).toEqual([1, false]);
+  release(200);
+  await slow.waitFor(4);
+  await slow.close();
 });
 
 describe('an alert that is not acknowledged', () => {

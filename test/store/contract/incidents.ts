@@ -77,6 +77,27 @@ export function incidentTests({ store }: Harness): void {
     expect([await store.incidents.lastIncidentLine(), await all()]).toEqual([12, []]);
   });
 
+  it('are announced again when they have grown tenfold, once, unless an alert of them waits', async () => {
+    const note = (count: number, line = 0) =>
+      store.incidents.noteIncident(newIncident({ count, line, last_at: NOON }), ['ops', 'slack']);
+    await note(1);
+    await note(10);
+    expect(await due()).toEqual(['ops opened', 'slack opened']);
+    const [first] = await store.incidents.dueAlerts(NOON);
+    if (first === undefined) throw new Error('no alert is due');
+    await store.incidents.takeAlert(first, NOON);
+    await store.incidents.endAlert(first, 'delivered', 'it answered 200');
+    await Promise.all([note(100), note(100)]);
+    for (const count of [2, 500, 999]) await note(count);
+    expect(await due()).toEqual(['slack opened', 'ops grown']);
+    expect(await store.incidents.alertsOf('ops')).toMatchObject({ waiting: 1 });
+    const [one] = await all();
+    await store.incidents.closeIncident(one?.id ?? '', NOON, 'puente', null, { event: 'unwatched', reason: 'too old' });
+    expect(await all()).toMatchObject([{ count: 999, reason: 'too old', closed_by: 'puente' }]);
+    expect((await store.incidents.alertsOf('ops')).waiting).toBe(2);
+    expect((await store.incidents.alertsOf('slack')).waiting).toBe(2);
+  });
+
   it('close once, and the recovery goes after the opening, to those who were sent it', async () => {
     const one = newIncident();
     await store.incidents.noteIncident(one, ['ops']);
