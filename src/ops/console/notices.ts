@@ -199,11 +199,11 @@ async function replayWindow(visit: Visit): Promise<Html> {
   const form = changeForm(
     visit,
     '/notices/replay',
-    html`<label for="many-merchant">${t('board.merchant')}</label><input id="many-merchant" name="merchant" value="${asked.merchant ?? ''}" inputmode="numeric">
-<label for="many-topic">${t('replay.topic')}</label><select id="many-topic" name="topic">${options([['', t('board.any')], ...noticeTopics.map((one) => [one, one] as const)], asked.topic ?? '')}</select>
-<label for="many-state">${t('notices.state')}</label><select id="many-state" name="state">${options([['', t('replay.undelivered')], ...noticeStates.map((one) => [one, t(`notice.${one}`)] as const)], asked.state ?? '')}</select>
-<label for="many-since">${t('form.since')}</label><input id="many-since" name="since" type="datetime-local" required value="${asked.since ?? ''}">
-<label for="many-until">${t('form.until')}</label><input id="many-until" name="until" type="datetime-local" required value="${asked.until ?? ''}">
+    html`<div class="target"><p><label for="many-merchant">${t('board.merchant')}</label><input id="many-merchant" name="merchant" value="${asked.merchant ?? ''}" inputmode="numeric"></p>
+<p><label for="many-topic">${t('replay.topic')}</label><select id="many-topic" name="topic">${options([['', t('board.any')], ...noticeTopics.map((one) => [one, one] as const)], asked.topic ?? '')}</select></p>
+<p><label for="many-state">${t('notices.state')}</label><select id="many-state" name="state">${options([['', t('replay.undelivered')], ...noticeStates.map((one) => [one, t(`notice.${one}`)] as const)], asked.state ?? '')}</select></p>
+<p><label for="many-since">${t('form.since')}</label><input id="many-since" name="since" type="datetime-local" required value="${asked.since ?? ''}"></p>
+<p><label for="many-until">${t('form.until')}</label><input id="many-until" name="until" type="datetime-local" required value="${asked.until ?? ''}"></p></div>
 ${reasonField(visit, 'many-reason')}<button>${t('replay.count')}</button>`,
   );
   return section('replay', t('replay.many'), html`${again}${form}`, t('replay.many_lead'));
