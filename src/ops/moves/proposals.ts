@@ -122,10 +122,18 @@ export function approveMove(ports: Ports, id: string, why: string, person: Perso
     );
     refuseUnlessAllowed(judged);
     const { proposed_by, reason: proposed_because } = proposal;
-    const moved = await makeMove(ports, judged, why, person, { proposal: id, proposed_by, proposed_because });
+    const extra = { proposal: id, proposed_by, proposed_because, ...(await fileOf(ports, proposal)) };
+    const moved = await makeMove(ports, judged, why, person, extra);
     await decide(ports, proposal, 'approved', person.name, null);
     return moved;
   });
+}
+
+/** The file of merchants that proposed it, as the line of the proposal names it; empty without one. */
+async function fileOf({ store }: Ports, { id, merchant_id }: Proposal): Promise<Record<string, unknown>> {
+  const lines = await store.audit.auditsOf({ subject: merchant_id, action: 'move proposed' }, MOST_LISTED);
+  const { file, sha256, plan } = lines.find(({ detail }) => detail.proposal === id)?.detail ?? {};
+  return defined({ file, sha256, plan });
 }
 
 /** Declines a move; its proposer withdraws it. @throws PuenteError forbidden for others without the role approver. */

@@ -39,19 +39,15 @@ export async function lastApplies({ store }: Ports): Promise<Apply[]> {
 const BY_HAND: readonly string[] = ['stage', 'rollback', 'merchant settings'] satisfies AuditAction[];
 
 /**
- * What was changed since the last apply that named the merchant, by hand and by ramps and bulk moves; newest first. A
- * move that a file proposed and a person approved is the file's.
+ * What was changed since the last apply that named the merchant, by hand and by ramps and bulk moves; newest first. A move
+ * that a file proposed and a person approved is the file's.
  */
 export async function changedSince(ports: Ports, merchant_id: string, applies: readonly Apply[]): Promise<AuditLine[]> {
   const last = applies.find(({ merchants }) => merchants.has(merchant_id));
   if (last === undefined) return [];
   const lines = await ports.store.audit.auditsOf({ subject: merchant_id }, MOST_LINES);
-  const since = lines.filter(({ sequence }) => sequence > last.sequence);
-  const proposed = new Set(
-    since.flatMap(({ detail }) => (isOfFile(detail) && 'proposal' in detail ? [detail.proposal] : [])),
-  );
-  return since.filter(
-    ({ action, detail }) => BY_HAND.includes(action) && !isOfFile(detail) && !proposed.has(detail.proposal),
+  return lines.filter(
+    ({ sequence, action, detail }) => sequence > last.sequence && BY_HAND.includes(action) && !isOfFile(detail),
   );
 }
 

@@ -1,9 +1,10 @@
 /** Files of merchants where a second person approves moves forward; and any history of hands and files. */
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { ARGENTINA, BEN, BRAZIL, EVA, MEXICO } from '../../kit.ts';
-import { openForEach } from '../../open.ts';
+import { openForAll, openForEach } from '../../open.ts';
 import { auditsOf } from '../../proxy/http/till.ts';
 import { messageOf, startMoves } from '../moves/kit.ts';
 import { filesOn, resultsIn, stepsIn } from './kit.ts';
@@ -29,8 +30,14 @@ it('proposes a move forward, waits for its approval, and tells that from drift',
 
   expect((await bench.as(EVA, 'POST', `/api/moves/${id}/approve`, { reason: 'looked at it' })).status).toBe(200);
   expect(await files.plan(text)).toMatchObject({ changes: 0 });
-  const [proposed] = (await auditsOf(bench.data_dir)).filter(({ action }) => action === 'move proposed');
-  expect(proposed?.detail).toMatchObject({ file: 'shops.yaml', sha256: waiting.sha256 });
+  const moves = (await auditsOf(bench.data_dir)).filter(
+    ({ action }) => action === 'move proposed' || action === 'stage',
+  );
+  const of_file = { file: 'shops.yaml', sha256: waiting.sha256, proposal: id };
+  expect(moves.map(({ who, detail }) => ({ who, detail }))).toMatchObject([
+    { who: 'ben', detail: of_file },
+    { who: 'eva', detail: of_file },
+  ]);
 
   // The approval is the file's, and what a person does after it is drift.
   await bench.as(BEN, 'POST', `/api/merchants/${ARGENTINA}/rollback`, { reason: 'tills report errors' });
@@ -104,4 +111,42 @@ it('an applied file stands: its second plan is empty, whatever was done before b
     }),
     { numRuns: 12 },
   );
+});
+
+describe('where nobody has to approve', () => {
+  const alone = openForAll(() => startMoves({ PUENTE_MOVES_GATE: 'advise' }));
+
+  it('a kind is where it was or where the file wants it, after each line of an apply', {
+    timeout: 240_000,
+  }, async () => {
+    const kinds = ['devices', 'intents', 'qr'] as const;
+    const placesOf = async (): Promise<Record<string, string>> => {
+      const { body } = await alone.as(BEN, 'GET', `/api/merchants/${ARGENTINA}`);
+      const { in_force } = body as { in_force: Record<string, { intended: string; share: number }> }; // the row's answer
+      return Object.fromEntries(kinds.map((one) => [one, `${in_force[one]?.intended} ${in_force[one]?.share}`]));
+    };
+    const { apply } = filesOn(alone);
+    await fc.assert(
+      fc.asyncProperty(entry(ARGENTINA), async (wanted) => {
+        const before = await placesOf();
+        const known = (await auditsOf(alone.data_dir)).length;
+        await apply(stringify({ merchants: [wanted] }));
+        const after = await placesOf();
+        for (const { action, detail } of (await auditsOf(alone.data_dir)).slice(known)) {
+          // A line whose sides are equal gives a kind a stage of its own, or none, where it is.
+          if (action !== 'stage' || isDeepStrictEqual(detail.before, detail.after)) continue;
+          const { stage: all, share, ...others } = detail.after as Record<string, unknown>; // the facts of a move
+          const named = kinds.some((one) => Object.hasOwn(others, one));
+          for (const one of kinds) {
+            const to = (others[one] ?? (named || all === undefined ? null : { stage: all, share })) as null | {
+              stage: string;
+              share: number;
+            }; // a route
+            if (to !== null) expect([before[one], after[one]]).toContain(`${to.stage} ${to.share}`);
+          }
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
 });

@@ -8,6 +8,7 @@ import { html, saysAll } from '../../../src/ops/html.ts';
 import type { PlanView } from '../../../src/ops/plan/plan.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, CHILE, call, EVA, MEXICO, tokenOf } from '../../kit.ts';
 import { openForAll } from '../../open.ts';
+import { inTerminal, keys } from '../cli/terminal.ts';
 import { command } from '../moves/command.ts';
 import { startMoves } from '../moves/kit.ts';
 
@@ -90,6 +91,21 @@ describe('an apply', () => {
       expect([err, code]).toEqual(['Nothing is applied: look at the plan, and repeat this with --yes.', 1]);
     }
     expect((await puente('plan', shops)).code).toBe(2);
+  });
+
+  it('is confirmed in a terminal, where Enter alone is no', { timeout: 120_000 }, async () => {
+    const shops = file('one.yaml', one);
+    const argv = [process.execPath, 'src/cli.ts', 'apply', shops, ...WHY];
+    const env = { PUENTE_OPS_URL: bench.app.ops_url, PUENTE_OPS_TOKEN: BEN.token };
+    const declined = inTerminal(argv, env);
+    await declined.answer('Apply 1 change?', keys.enter);
+    expect([await declined.ended(), declined.shown()]).toEqual([1, expect.stringContaining('Nothing is applied.')]);
+    expect((await puente('plan', shops)).code).toBe(2);
+    const agreed = inTerminal(argv, env);
+    await agreed.answer('Apply 1 change?', 'y');
+    expect([await agreed.ended(), agreed.shown()]).toEqual([0, expect.stringContaining('1 step made or proposed.')]);
+    expect((await puente('plan', shops)).code).toBe(0);
+    expect((await puente('merchants', 'set', MEXICO, '--tags', 'default', ...WHY)).code).toBe(0);
   });
 
   it('is of the plan that was reviewed, or of none', async () => {
