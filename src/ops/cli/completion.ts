@@ -1,7 +1,10 @@
 /** `puente completion`: shell completion, generated from the command tree. */
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, Option } from 'commander';
+import { folded } from '../fields.ts';
+import type { FleetView } from '../fleet/line.ts';
 import { commandsOf, withManual } from './help.ts';
-import { quoted } from './output.ts';
+import { callOps, type OpsAddress, USUAL_OPS_URL } from './ops-client.ts';
+import { oneLine, quoted } from './output.ts';
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
 type Shell = keyof typeof scripts;
@@ -12,17 +15,45 @@ export function addCompletionCommand(program: Command): void {
     .command('completion')
     .description('print a script that completes commands, options and their values')
     .addArgument(new Argument('<shell>', 'the shell that reads it').choices(shells))
-    .action((shell: Shell) => {
-      process.stdout.write(scripts[shell](nodesOf(program)));
+    .option('--merchants <word>', 'print the merchants that the word may mean instead, as the scripts do')
+    .addOption(new Option('--ops <url>', 'the ops door').env('PUENTE_OPS_URL').default(USUAL_OPS_URL))
+    .action(async (shell: Shell, { merchants, ops }: { merchants?: string; ops: string }) => {
+      process.stdout.write(
+        merchants === undefined ? scripts[shell](nodesOf(program)) : await merchantsLike(merchants, { ops }),
+      );
     });
   withManual(command, {
-    notes: "For `npx puente`, first define an alias, which is then completed: alias puente='npx puente'",
+    notes: `
+A merchant is completed by its id, in bash and zsh by a part of its name too, from the running Puente that PUENTE_OPS_URL and
+PUENTE_OPS_TOKEN name; without one that answers in time, no merchant is offered.
+For \`npx puente\`, first define an alias, which is then completed: alias puente='npx puente'`,
     examples: [
       'bash:  source <(puente completion bash)',
       `zsh:   puente completion zsh > "\${fpath[1]}/_puente"`,
       'fish:  puente completion fish > ~/.config/fish/completions/puente.fish',
     ],
   });
+}
+
+/** A person who waits for the Tab key has typed the id by then. */
+const PATIENCE_MS = 1_500;
+/** More than a terminal shows. */
+const MOST_OFFERED = 50;
+
+/** Lines of id, tab and name; none when no Puente answers, whatever the reason. */
+async function merchantsLike(word: string, address: OpsAddress): Promise<string> {
+  const search = word.trim().slice(0, 64);
+  const query = new URLSearchParams({ search, sort: 'merchant', per_page: String(MOST_OFFERED) });
+  try {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const answer = await callOps(address, { method: 'GET', path: `/api/fleet?${query}`, signal });
+    return (answer as FleetView).merchants // the API's shape
+      .filter(({ merchant_id, name }) => merchant_id.startsWith(search) || folded(name ?? '').includes(folded(search)))
+      .map(({ merchant_id, name }) => `${merchant_id}\t${oneLine(name ?? '')}\n`)
+      .join('');
+  } catch {
+    return ''; // an error would be printed into the line that is being typed
+  }
 }
 
 // Reading words, options and their values from the commands.
@@ -39,6 +70,7 @@ interface OptionWords {
   takes_value: boolean;
   /** Empty when any value may follow. */
   choices: readonly string[];
+  is_merchant: boolean;
 }
 
 interface CommandNode {
@@ -48,7 +80,12 @@ interface CommandNode {
   options: OptionWords[];
   /** Values of arguments with a closed list. */
   values: string[];
+  /** A merchant follows the command. */
+  is_merchant: boolean;
 }
+
+/** Names of arguments and options that take merchants. */
+const MERCHANTS: readonly string[] = ['merchant', 'merchants'];
 
 /** The program and all its commands, parents first. */
 export function nodesOf(program: Command): CommandNode[] {
@@ -57,10 +94,17 @@ export function nodesOf(program: Command): CommandNode[] {
     commands: command.commands.map((one) => ({ word: one.name(), about: one.description() })),
     options: [...command.options.map(optionWords), help],
     values: command.registeredArguments.flatMap((argument) => argument.argChoices ?? []),
+    is_merchant: MERCHANTS.includes(command.registeredArguments[0]?.name() ?? ''),
   }));
 }
 
-const help: OptionWords = { flags: ['-h', '--help'], about: 'show the help', takes_value: false, choices: [] };
+const help: OptionWords = {
+  flags: ['-h', '--help'],
+  about: 'show the help',
+  takes_value: false,
+  choices: [],
+  is_merchant: false,
+};
 
 function optionWords(option: Command['options'][number]): OptionWords {
   return {
@@ -68,15 +112,29 @@ function optionWords(option: Command['options'][number]): OptionWords {
     about: option.description,
     takes_value: option.required || option.optional,
     choices: option.argChoices ?? [],
+    is_merchant: MERCHANTS.includes(option.name()) && option.required,
   };
 }
 
+/** Where a merchant is typed: the command and the word before it, as patterns for bash and zsh. */
+function merchantPlaces(nodes: readonly CommandNode[]): string {
+  const places = nodes.flatMap(({ at, is_merchant, options }) => [
+    ...(is_merchant ? [`${at} ${at.split('/').at(-1)}`] : []),
+    ...options.filter((option) => option.is_merchant).flatMap(({ flags }) => flags.map((flag) => `${at} ${flag}`)),
+  ]);
+  return places.length === 0 ? "''" : places.map(quoted).join('|');
+}
+
 /** Options with a value, as patterns for bash and zsh; without choices the shell offers file names. */
-function valuesIn(nodes: readonly CommandNode[]): { places: string; choices: readonly string[] }[] {
+function valuesIn(
+  nodes: readonly CommandNode[],
+): { places: string; choices: readonly string[]; is_merchant: boolean }[] {
   return nodes.flatMap(({ at, options }) =>
     options
       .filter(({ takes_value }) => takes_value)
-      .map(({ flags, choices }) => ({ places: flags.map((flag) => quoted(`${at} ${flag}`)).join('|'), choices })),
+      .map(({ flags, choices, is_merchant }) => {
+        return { places: flags.map((flag) => quoted(`${at} ${flag}`)).join('|'), choices, is_merchant };
+      }),
   );
 }
 
@@ -84,7 +142,7 @@ export function bashScript(nodes: readonly CommandNode[]): string {
   const known = nodes.filter(({ at }) => at !== '').map(({ at }) => quoted(at));
   return `# Completion of puente for bash: source <(puente completion bash)
 _puente() {
-  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" at='' words='' i
+  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" at='' words='' merchants='' i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$at/\${COMP_WORDS[i]}" in
@@ -101,7 +159,13 @@ ${nodes.map(wordCase).join('\n')}
       esac
       ;;
   esac
-  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+  case "$at $before" in
+    ${merchantPlaces(nodes)}) [[ "$word" == -* ]] || merchants=yes ;;
+  esac
+  mapfile -t COMPREPLY < <(
+    compgen -W "$words" -- "$word"
+    [[ -z "$merchants" ]] || puente completion bash --merchants "$word" 2>/dev/null | cut -f 1
+  )
 }
 complete -o default -F _puente puente
 `;
@@ -126,18 +190,24 @@ function __puente_at
   end
   test "$at" = "$argv[1]"
 end
+function __puente_merchants
+  type -q puente; and puente completion fish --merchants (commandline -ct) 2>/dev/null
+end
 complete -c puente -e
 ${nodes.flatMap(linesOf).join('\n')}
 `;
 }
 
-function linesOf({ at, commands, options, values }: CommandNode): string[] {
+function linesOf({ at, commands, options, values, is_merchant }: CommandNode): string[] {
   const here = `complete -c puente -n ${fishQuoted(`__puente_at "${at}"`)}`;
+  const merchants = fishQuoted('(__puente_merchants)');
   return [
+    ...(is_merchant ? [`${here} -f -a ${merchants}`] : []),
     ...commands.map(({ word, about }) => `${here} -f -a ${fishQuoted(word)} -d ${fishQuoted(about)}`),
     ...(values.length === 0 ? [] : [`${here} -f -a ${fishQuoted(values.join(' '))}`]),
-    ...options.map(({ flags, about, takes_value, choices }) => {
+    ...options.map(({ flags, about, takes_value, choices, is_merchant: has_merchant }) => {
       const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
+      if (has_merchant) return `${here} ${names.join(' ')} -x -a ${merchants} -d ${fishQuoted(about)}`;
       const value = takes_value ? (choices.length === 0 ? ' -r' : ` -x -a ${fishQuoted(choices.join(' '))}`) : '';
       return `${here} ${names.join(' ')}${value} -d ${fishQuoted(about)}`;
     }),
@@ -153,6 +223,15 @@ export function zshScript(nodes: readonly CommandNode[]): string {
   const known = nodes.filter(({ at }) => at !== '').map(({ at }) => quoted(at));
   return `#compdef puente
 # Completion of puente for zsh: puente completion zsh > "\${fpath[1]}/_puente"
+_puente_merchants() {
+  local id name
+  local -a ids shown
+  while IFS=$'\\t' read -r id name; do
+    ids+=("$id")
+    shown+=("$id\${name:+ ($name)}")
+  done < <(puente completion zsh --merchants "$PREFIX" 2>/dev/null)
+  (( \${#ids} )) && compadd -U -d shown -- $ids
+}
 _puente() {
   local at='' i
   local -a found
@@ -162,8 +241,11 @@ _puente() {
     esac
   done
   case "$at \${words[CURRENT-1]}" in
+    (${merchantPlaces(nodes)}) [[ "$PREFIX" == -* ]] || _puente_merchants ;;
+  esac
+  case "$at \${words[CURRENT-1]}" in
 ${valuesIn(nodes)
-  .map(({ places, choices }) => `    (${places}) ${offerOf(choices)}; return ;;`)
+  .map(({ places, choices, is_merchant }) => `    (${places}) ${is_merchant ? '' : `${offerOf(choices)}; `}return ;;`)
   .join('\n')}
   esac
   case "$at" in

@@ -18,6 +18,7 @@ export interface OpsAsk {
   /** Includes the query. */
   path: string;
   body?: unknown;
+  signal?: AbortSignal;
 }
 
 /** @throws PuenteError unauthorized without a token, unreachable without an answer, refused with the door's facts. */
@@ -52,7 +53,7 @@ export async function* linesOfOps(address: OpsAddress, ask: OpsAsk): AsyncGenera
 
 async function send(
   { ops = USUAL_OPS_URL }: OpsAddress,
-  { method, path, body }: OpsAsk,
+  { method, path, body, signal }: OpsAsk,
   timeout_ms: number,
 ): Promise<Dispatcher.ResponseData> {
   const url = ops.replace(/\/$/, '');
@@ -72,6 +73,7 @@ async function send(
     headersTimeout: timeout_ms,
     bodyTimeout: timeout_ms,
     ...json,
+    ...(signal === undefined ? {} : { signal }),
   }).catch((cause: unknown) => {
     const message = `No Puente answers at ${url}; start it, or name its ops door with --ops.`;
     throw new PuenteError('unreachable', message, { cause });

@@ -1,13 +1,15 @@
 /** Shell completion: offers of a real bash at each position; the scripts for the other shells have the same words. */
-import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bashScript, fishScript, nodesOf, zshScript } from '../../../src/ops/cli/completion.ts';
-import { eventually } from '../../kit.ts';
+import { ARGENTINA, BRAZIL, eventually, OPS_TOKEN, startBench, startReceiver } from '../../kit.ts';
+import { openForAll } from '../../open.ts';
 import { programHere } from '../../program.ts';
-import { puente } from '../../run-cli.ts';
+import { HOUSE, puente } from '../../run-cli.ts';
 import { inTerminal, keys, type Terminal } from './terminal.ts';
 
 const nodes = nodesOf(programHere());
@@ -77,6 +79,7 @@ describe('every shell', () => {
         commands: [{ word: 'do', about: `it's a "test" of $(touch x) and \\ too: so` }],
         options: [],
         values: [],
+        is_merchant: false,
       },
     ];
     expect(zshScript(odd)).toContain(`'do:it'\\''s a "test" of $(touch x) and \\ too: so'`);
@@ -103,16 +106,7 @@ describe('a person at a prompt', () => {
 
   it.for(TYPED)('of zsh gets $becomes', async ({ typed, becomes }, { skip }) => {
     skip(!isHere('zsh'), 'there is no zsh here');
-    const home = mkdtempSync(join(directory, 'zsh-'));
-    writeFileSync(join(home, '_puente'), zshScript(nodes));
-    const startup = [
-      `fpath=('${home}' $fpath)`,
-      'autoload -Uz compinit',
-      `compinit -u -d '${home}/dump'`,
-      `PS1='${PROMPT}'`,
-    ];
-    writeFileSync(join(home, '.zshrc'), startup.join('\n'));
-    await completes(inTerminal(['zsh', '-d', '-i'], { ZDOTDIR: home }), typed, becomes);
+    await completes(inTerminal(['zsh', '-d', '-i'], { ZDOTDIR: zshHome() }), typed, becomes);
   });
 
   it.for(TYPED)('of fish gets $becomes', ({ typed, becomes }, { skip }) => {
@@ -126,6 +120,78 @@ describe('a person at a prompt', () => {
     expect(words.filter((word) => word !== '')).toEqual([becomes.trim().split(' ').at(-1)]);
   });
 });
+
+/** A merchant is typed by a part of its name or of its id; fish compares the id alone. */
+const MERCHANTS_TYPED = [
+  { typed: 'puente stage cafe', becomes: `${ARGENTINA} `, in_fish: false }, // typed over the word
+  { typed: 'puente can-migrate 7001002', becomes: `puente can-migrate ${ARGENTINA} `, in_fish: true },
+  { typed: 'puente notices list --merchant 7001002', becomes: `--merchant ${ARGENTINA} `, in_fish: true },
+];
+
+describe('merchants of a running Puente', () => {
+  const bench = openForAll(() => startBench());
+  const folder = join(directory, 'bin');
+  const startup = join(directory, 'merchants-bashrc');
+  const envOf = (url: string, token = OPS_TOKEN) => ({ PUENTE_OPS_URL: url, PUENTE_OPS_TOKEN: token });
+  const here = () => ({ ...envOf(bench.app.ops_url), PATH: `${folder}:${process.env.PATH}` });
+  beforeAll(async () => {
+    mkdirSync(folder);
+    const launcher = `#!/bin/sh\nexec '${process.execPath}' '${join(HOUSE, 'src/cli.ts')}' "$@"\n`;
+    writeFileSync(join(folder, 'puente'), launcher, { mode: 0o755 });
+    writeFileSync(startup, `PS1='${PROMPT}'\nsource '${script}'\n`);
+    await bench.notify(ARGENTINA, { name: 'El Café Sur' });
+    await bench.notify(BRAZIL, { name: 'Padaria Sol' });
+  });
+
+  it.for(MERCHANTS_TYPED)('bash completes $typed', async ({ typed, becomes }) => {
+    await completes(inTerminal(['bash', '--noprofile', '--rcfile', startup, '-i'], here()), typed, becomes);
+  });
+
+  it.for(MERCHANTS_TYPED)('zsh completes $typed', async ({ typed, becomes }, { skip }) => {
+    skip(!isHere('zsh'), 'there is no zsh here');
+    await completes(inTerminal(['zsh', '-d', '-i'], { ...here(), ZDOTDIR: zshHome() }), typed, becomes);
+  });
+
+  it.for(MERCHANTS_TYPED.filter(({ in_fish }) => in_fish))('fish completes $typed', async ({ typed }, { skip }) => {
+    skip(!isHere('fish'), 'there is no fish here');
+    const file = join(directory, 'merchants.fish');
+    writeFileSync(file, fishScript(nodes));
+    const env = { ...here(), HOME: directory, XDG_CONFIG_HOME: directory };
+    const program = `source '${file}'; complete -C '${typed}'`;
+    const { stdout } = await promisify(execFile)('fish', ['--no-config', '-c', program], { env });
+    expect(stdout).toBe(`${ARGENTINA}\tEl Café Sur\n`);
+  });
+
+  it('are none where nobody answers, the token is wrong or there is none; nothing is printed', async () => {
+    for (const env of [envOf('http://127.0.0.1:9'), envOf(bench.app.ops_url, 'a-token-of-nobody'), {}])
+      expect(await puente(['completion', 'bash', '--merchants', '7'], { env })).toEqual({ code: 0, out: '', err: '' });
+    const env = envOf(bench.app.ops_url);
+    const { out } = await puente(['completion', 'bash', '--merchants', ''], { env });
+    expect(out).toBe(`${ARGENTINA}\tEl Café Sur\n${BRAZIL}\tPadaria Sol\n`);
+    expect((await puente(['completion', 'bash', '--merchants', 'nobody'], { env })).out).toBe('');
+  });
+
+  it('are none where the door does not answer in time', async () => {
+    const silent = await startReceiver(() => new Promise<number>(() => undefined));
+    const env = envOf(new URL(silent.url).origin);
+    expect(await puente(['completion', 'zsh', '--merchants', '7'], { env })).toEqual({ code: 0, out: '', err: '' });
+    expect(silent.received.length).toBe(1);
+    await silent.close();
+  });
+});
+
+function zshHome(): string {
+  const home = mkdtempSync(join(directory, 'zsh-'));
+  writeFileSync(join(home, '_puente'), zshScript(nodes));
+  const startup = [
+    `fpath=('${home}' $fpath)`,
+    'autoload -Uz compinit',
+    `compinit -u -d '${home}/dump'`,
+    `PS1='${PROMPT}'`,
+  ];
+  writeFileSync(join(home, '.zshrc'), startup.join('\n'));
+  return home;
+}
 
 async function completes(terminal: Terminal, typed: string, becomes: string): Promise<void> {
   await terminal.answer(PROMPT, typed);
