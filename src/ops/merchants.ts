@@ -1,4 +1,5 @@
 /** Merchants for operators: view and change, with a reason, a revision and an audit line. Moves are in `moves/`. */
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { z } from 'zod';
 import { userMe } from '../contract/upstream.ts';
 import { PuenteError } from '../error.ts';
@@ -23,7 +24,15 @@ import { Secret } from '../proxy/vault.ts';
 import { reason } from './api/person.ts';
 import { defined, iso, merchantId, time } from './fields.ts';
 import type { Ports } from './ports.ts';
-import { changeInAnyCase, is_new, knownMerchants, merchantOf, merchantToChange, refuseUnseen } from './seen.ts';
+import {
+  changeInAnyCase,
+  is_new,
+  knownMerchants,
+  merchantOf,
+  merchantToChange,
+  namedTwice,
+  refuseUnseen,
+} from './seen.ts';
 
 /** The precondition of a change: the revision that the operator saw. */
 export const revision = z.int().nonnegative().describe('refuse unless it is still at this revision');
@@ -197,11 +206,12 @@ export async function importNames(
   who: string,
 ): Promise<z.infer<typeof importAnswer>> {
   const ids = merchants.map(({ merchant_id }) => merchant_id);
-  const twice = ids.find((id, nth) => ids.indexOf(id) !== nth);
+  const twice = namedTwice(ids);
   if (twice !== undefined) throw new PuenteError('bad_request', say('refusal.named_twice', { merchant: twice }));
   await refuseUnseen(ports, ids, purpose);
   const lines: z.infer<typeof importAnswer>['merchants'] = [];
   for (const { merchant_id, ...change } of merchants) {
+    await yieldToEventLoop(); // a list of ten thousand is read between payments
     const { revision, settings } = await merchantOf(ports, merchant_id);
     const before = labelOf(settings);
     const after = { ...before, ...defined(change) };

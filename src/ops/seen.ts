@@ -1,4 +1,5 @@
 /** Merchants and units that Puente has seen: the only ones that an action may change, unless it makes one on purpose. */
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { z } from 'zod';
 import { USER_ID } from '../contract/identifiers.ts';
 import { PuenteError, type Spoken } from '../error.ts';
@@ -70,14 +71,21 @@ export async function refuseUnseen(ports: Ports, ids: readonly string[], purpose
   await Promise.race([ports.evidence.settled(), ports.clock.sleep(SETTLE_MS)]);
   const known = new Map((await knownMerchants(ports)).map((one) => [one.id, one]));
   const unseen: string[] = [];
-  for (const id of ids) if (!known.has(id) && !(await hasWork(ports, id))) unseen.push(id);
+  for (const id of ids.filter((one) => !known.has(one))) {
+    if (!(await hasWork(ports, id))) unseen.push(id);
+    // Each is read from the store: payments run between two.
+    await yieldToEventLoop();
+  }
   if (unseen.length === 0) return;
-  const each = unseen.slice(0, MOST_NAMED).flatMap((merchant) => {
-    return [
+  const each: Spoken[] = [];
+  for (const merchant of unseen.slice(0, MOST_NAMED)) {
+    each.push(
       say('refusal.unseen_merchant', { merchant }),
       ...nearSentence(nearMerchants(merchant, [...known.values()])),
-    ];
-  });
+    );
+    // Each is compared with every known one.
+    await yieldToEventLoop();
+  }
   const more = unseen.length - MOST_NAMED;
   throw new PuenteError('not_found', [
     ...each,
@@ -157,6 +165,16 @@ const MOST_NEAR = 5;
 /** Two slips: further ones find unrelated ids. */
 const MOST_SLIPS = 2;
 
+/** The first id that a list has twice; undefined without one. Each id is looked at once. */
+export function namedTwice(ids: Iterable<string>): string | undefined {
+  const seen = new Set<string>();
+  for (const id of ids) {
+    if (seen.has(id)) return id;
+    seen.add(id);
+  }
+  return undefined;
+}
+
 /** The sentence that names what an id without any row is near to; none without such. */
 export async function whatIsNear(ports: Ports, id: string): Promise<Spoken[]> {
   return nearSentence(nearMerchants(id, await knownMerchants(ports)));
@@ -175,10 +193,11 @@ export function nearMerchants(wanted: string, known: readonly Named[]): string[]
     known.map(({ id }) => id),
   );
   const typed = folded(wanted);
-  const isAlike = (name: string): boolean =>
-    /\p{L}/u.test(typed) && (name.includes(typed) || nearTo(typed, [name]).length > 0);
+  const has_letters = /\p{L}/u.test(typed);
+  const isAlike = (name: string | null): boolean =>
+    has_letters && name !== null && (folded(name).includes(typed) || nearTo(typed, [folded(name)]).length > 0);
   return known
-    .filter(({ id, settings }) => ids.includes(id) || isAlike(folded(settings.name ?? '')))
+    .filter(({ id, settings }) => ids.includes(id) || isAlike(settings.name))
     .slice(0, MOST_NEAR)
     .map(({ id, settings: { name } }) => (name === null ? id : `${id} (${name})`));
 }

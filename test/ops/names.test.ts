@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { nearMerchants } from '../../src/ops/seen.ts';
+import { namedTwice, nearMerchants } from '../../src/ops/seen.ts';
 import { ANA, ARGENTINA, BEN, BRAZIL, call, DEVICE, eventually, MEXICO, POINT } from '../kit.ts';
 import { openForAll } from '../open.ts';
 import { openConsole } from './console/browser.ts';
@@ -136,3 +136,32 @@ it('a name that is alike is near', () => {
   expect(nearMerchants('22223', known)).toEqual(['22222']);
   expect(nearMerchants('Norte', known)).toEqual([]);
 });
+
+it('compares what was typed with each merchant a bounded number of times, and looks at each id of a list once', () => {
+  let reads = 0;
+  const known = Array.from({ length: 10_000 }, (_, nth) => ({
+    get id() {
+      reads++;
+      return String(700_000_000 + nth);
+    },
+    settings: { name: `Shop ${nth}` },
+  }));
+  expect(nearMerchants('70000123', known)).not.toEqual([]);
+  expect(reads).toBeLessThan(3 * known.length);
+  const ids = Array.from({ length: 10_000 }, (_, nth) => String(nth));
+  let steps = 0;
+  const counted = function* () {
+    for (const id of [...ids, '9999', '1']) {
+      steps++;
+      yield id;
+    }
+  };
+  expect([namedTwice(counted()), steps, namedTwice(ids)]).toEqual(['9999', 10_001, undefined]);
+  // The array has no method that walks it again for every id.
+  const walked = Object.assign([...ids], { indexOf: refuse, includes: refuse, lastIndexOf: refuse });
+  expect(namedTwice(walked)).toBeUndefined();
+});
+
+function refuse(): never {
+  throw new Error('the list is walked again');
+}
